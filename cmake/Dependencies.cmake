@@ -1,0 +1,38 @@
+# Every library that rnnlab stands on, found once.
+
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(GTest REQUIRED)
+
+# TorchConfig probes the GPU for its architecture, which fails on a machine that has none.
+set(TORCH_CUDA_ARCH_LIST "9.0" CACHE STRING "GPU architectures to compile kernels for")
+find_package(Torch 2.11 REQUIRED)
+
+# The torch wheel carries a newer fmt, which would shadow the one that spdlog was built with in every unit that sees both.
+# Torch's include folders are -isystem too, so this link must come first.
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/system_fmt")
+file(CREATE_LINK /usr/include/fmt "${CMAKE_BINARY_DIR}/system_fmt/fmt" SYMBOLIC)
+include_directories(BEFORE SYSTEM "${CMAKE_BINARY_DIR}/system_fmt")
+
+add_library(rnnlab_torch INTERFACE)
+target_link_libraries(rnnlab_torch INTERFACE ${TORCH_LIBRARIES})
+add_library(rnnlab::torch ALIAS rnnlab_torch)
+
+if(RNNLAB_PORTABLE)
+  set(RNNLAB_FMT fmt::fmt-header-only)
+  set(RNNLAB_SPDLOG spdlog::spdlog_header_only)
+  find_library(RNNLAB_YAML libyaml-cpp.a REQUIRED)
+  find_library(RNNLAB_ZLIB libz.a REQUIRED)
+  find_library(RNNLAB_CRYPTO libcrypto.a REQUIRED)
+else()
+  set(RNNLAB_FMT fmt::fmt)
+  set(RNNLAB_SPDLOG spdlog::spdlog)
+  set(RNNLAB_YAML yaml-cpp)
+  set(RNNLAB_ZLIB ZLIB::ZLIB)
+  set(RNNLAB_CRYPTO OpenSSL::Crypto)
+endif()

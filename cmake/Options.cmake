@@ -1,0 +1,21 @@
+# What a builder may switch, and the flags that follow from it.
+
+option(RNNLAB_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(RNNLAB_PORTABLE "Link everything but LibTorch and CUDA statically, so that the binary runs on another machine" OFF)
+option(RNNLAB_STRICT "Treat warnings in rnnlab's own code as errors" ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  foreach(language C CXX CUDA)
+    set(CMAKE_${language}_COMPILER_LAUNCHER "${CCACHE}")
+  endforeach()
+endif()
+
+if(RNNLAB_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

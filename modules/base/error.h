@@ -1,0 +1,53 @@
+// The two ways in which rnnlab fails: a user's mistake, which ends with one clear message and a documented exit code,
+// and a broken invariant, which is our own defect and says so. Neither is recovered from here; main maps both.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace rnnlab {
+
+enum class ExitCode : int {
+  kDone = 0,
+  kInternal = 1,
+  kUsage = 2,       // command line or configuration
+  kData = 3,        // a data file
+  kDevice = 4,      // device or environment
+  kDiverged = 5,    // NaN or Inf in training
+  kCheckpoint = 6,  // a checkpoint that cannot be used
+  kInterrupted = 130,
+  kTerminated = 143,
+};
+
+// A mistake that the user can mend. The message says what, where, got, wanted and the next step.
+class UserError : public std::runtime_error {
+ public:
+  UserError(ExitCode exit_code, const std::string& message) : std::runtime_error(message), exit_code_(exit_code) {}
+  ExitCode exit_code() const { return exit_code_; }
+
+ private:
+  ExitCode exit_code_;
+};
+
+// throw_error(ExitCode::kData, "{}: {} bytes, expected {}", path, got, wanted)
+template <class... Args>
+[[noreturn]] void throw_error(ExitCode exit_code, fmt::format_string<Args...> format, Args&&... args) {
+  throw UserError(exit_code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Rnnlab's own defect.
+class InvariantError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+[[noreturn]] void fail_invariant(const char* expression, const char* file, int line, const std::string& message);
+
+}  // namespace rnnlab
+
+// Always on, in release builds too.
+#define RNNLAB_INVARIANT(condition, message) \
+  ((condition) ? void() : ::rnnlab::fail_invariant(#condition, __FILE__, __LINE__, (message)))

@@ -1,0 +1,72 @@
+#include "base/numbers.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace rnnlab {
+namespace {
+
+// from_chars takes no plus sign.
+std::string_view without_plus(std::string_view text) {
+  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
+  return plus ? text.substr(1) : text;
+}
+
+template <class T>
+std::optional<T> parse_whole(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_int64(std::string_view text) {
+  const std::string_view number = without_plus(text);
+  const std::string_view digits = number.starts_with('-') ? number.substr(1) : number;
+  if (digits.size() > 1 && digits[0] == '0') return std::nullopt;
+  return parse_whole<int64_t>(number);
+}
+
+std::optional<double> parse_double(std::string_view text) {
+  const auto value = parse_whole<double>(without_plus(text));
+  if (!value || !std::isfinite(*value)) return std::nullopt;
+  return value;
+}
+
+std::string format_shortest(double value) { return fmt::format("{}", value); }
+
+std::string format_bytes(int64_t bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double scaled = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; scaled >= 1024 && unit + 1 < kUnits.size(); ++unit) scaled /= 1024;
+  return fmt::format("{:.2f} {}", scaled, kUnits[unit]);
+}
+
+std::string format_seconds(double seconds) {
+  if (seconds >= 1 || seconds == 0) return fmt::format("{:.3g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+std::string format_count(int64_t count) {
+  std::string digits = fmt::format("{}", count);
+  const int64_t first = count < 0 ? 1 : 0;
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > first; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+std::optional<int64_t> checked_multiply(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
+  return product;
+}
+
+}  // namespace rnnlab

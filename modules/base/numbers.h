@@ -1,0 +1,33 @@
+// Numbers from text and back, independent of the locale. Strict: the whole text must be the number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rnnlab {
+
+// Decimal integers with an optional sign ("42", "-7", "+3"). No hexadecimal, no octal, no separators, no spaces:
+// "010" is refused, for people do not agree on what it means.
+std::optional<int64_t> parse_int64(std::string_view text);
+
+// Decimal floating point, "1e3" and "-.5" included. "nan", "inf" and what overflows are refused.
+std::optional<double> parse_double(std::string_view text);
+
+// The shortest text that parse_double reads back to the same value.
+std::string format_shortest(double value);
+
+// "1.50 GiB", "312 B".
+std::string format_bytes(int64_t bytes);
+
+// About three significant digits with the unit that fits: "1.23 s", "45.6 ms", "7.89 us".
+std::string format_seconds(double seconds);
+
+// "1,234,567".
+std::string format_count(int64_t count);
+
+// a * b, or nothing where it does not fit.
+std::optional<int64_t> checked_multiply(int64_t a, int64_t b);
+
+}  // namespace rnnlab

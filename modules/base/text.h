@@ -1,0 +1,32 @@
+// Small text helpers shared by messages, tables and readers. Bytes are taken as they are; nothing here knows locales.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rnnlab {
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string join(std::span<const std::string> parts, std::string_view separator);
+std::string_view trim(std::string_view text);
+bool is_valid_utf8(std::string_view text);
+
+// `text` in single quotes, control bytes and invalid UTF-8 as \xNN, cut to `max_bytes` with "...": safe to show whatever a file holds.
+std::string quoted(std::string_view text, size_t max_bytes = 60);
+
+// "a", "a or b", "a, b or c".
+std::string one_of(std::span<const std::string> choices);
+
+// The candidate nearest to `word` in edits (insert, delete, replace, swap of neighbours), or "" when none is near
+// enough to be what was meant: at most one edit for each three letters, at least one.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// " (did you mean 'x'?)" or "".
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+// The columns that `utf8` takes on a terminal, one a code point. Wide and combining characters are not told apart.
+size_t display_width(std::string_view utf8);
+
+}  // namespace rnnlab

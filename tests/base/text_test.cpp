@@ -1,0 +1,43 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace rnnlab {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Split, KeepsEmptyParts) {
+  EXPECT_EQ(split("a,,b,", ','), (Words{"a", "", "b", ""}));
+  EXPECT_EQ(split("", ','), Words{""});
+}
+
+TEST(DidYouMean, FindsTyposAndSwaps) {
+  const Words keys = {"batch_size", "epochs", "optimizer"};
+  EXPECT_EQ(did_you_mean("bacth_size", keys), " (did you mean 'batch_size'?)");
+  EXPECT_EQ(did_you_mean("epoch", keys), " (did you mean 'epochs'?)");
+  EXPECT_EQ(did_you_mean("color", keys), "");
+  EXPECT_EQ(did_you_mean(std::string(100000, 'x'), keys), "");
+}
+
+TEST(IsValidUtf8, FollowsTheStandardsTable) {
+  EXPECT_TRUE(is_valid_utf8("a\u00e9\u20ac\U0001F600"));
+  for (const char* bad : {"\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\x80", "\xFF"})
+    EXPECT_FALSE(is_valid_utf8(bad)) << bad;
+}
+
+TEST(Quoted, ShowsHostileBytesSafely) {
+  EXPECT_EQ(quoted("plain"), "'plain'");
+  EXPECT_EQ(quoted("a\nb\x1b[31m\xff"), "'a\\x0ab\\x1b[31m\\xff'");
+  EXPECT_EQ(quoted("abcdefgh", 4), "'abcd...'");
+}
+
+TEST(OneOf, ReadsAsProse) {
+  EXPECT_EQ(one_of(Words{"a"}), "a");
+  EXPECT_EQ(one_of(Words{"a", "b", "c"}), "a, b or c");
+}
+
+TEST(DisplayWidth, CountsCodePoints) { EXPECT_EQ(display_width("\u00b1 1.5"), 5u); }
+
+}  // namespace
+}  // namespace rnnlab
