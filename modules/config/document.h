@@ -1,0 +1,50 @@
+// One configuration file with the overrides of the command line laid over it; every value knows its place. What is
+// malformed goes to Findings. Which keys exist and what they may hold is the schema's business (config/schema.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "config/findings.h"
+#include "config/value.h"
+
+namespace rnnlab::config {
+
+class Document {
+ public:
+  // A regular file of at most 1 MiB that holds one YAML document: a map, UTF-8, without anchors, tags or merge keys.
+  static Document from_file(const std::string& path, Findings& findings);
+
+  // The same rules for text; `source` names it in messages.
+  static Document from_text(std::string_view text, const std::string& source, Findings& findings);
+
+  // "training.epochs=3". The key is dotted; the value is YAML: [lists], {maps} and "quoted text" as in a file, anything
+  // else is one plain value as it stands, `#` and `: ` included. It replaces the whole value of the key, also where
+  // that is a list or a map. Later overrides win.
+  void apply_override(std::string_view assignment, Findings& findings);
+
+  const Value& root() const { return root_; }
+  const std::string& source() const { return source_; }
+
+  // False where the file could not be read as YAML: then root() holds the overrides alone.
+  bool is_whole() const { return is_whole_; }
+
+  // Used to build one document from another (config/sweep.h).
+  Document with_root(Value root) const;
+
+ private:
+  Document(std::string source, Value root, bool is_whole)
+      : source_(std::move(source)), root_(std::move(root)), is_whole_(is_whole) {}
+
+  std::string source_;
+  Value root_;
+  bool is_whole_;
+  int num_overrides_ = 0;
+};
+
+// Puts `value` at a dotted key below the map `root`, making maps on the way. A value in the way that is neither a map
+// nor nothing is a finding at `value`'s place.
+void assign(Value& root, std::string_view dotted_key, const Place& key_place, Value value, Findings& findings);
+
+}  // namespace rnnlab::config

@@ -1,0 +1,48 @@
+// The names of an enum's values, as configuration files and messages write them. Specialise beside the enum:
+//   template <> struct rnnlab::config::EnumNames<Cell> {
+//     static constexpr std::array<std::pair<Cell, std::string_view>, 2> kNames = {{{Cell::kLstm, "lstm"}, {Cell::kGru,
+//     "gru"}}};
+//   };
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace rnnlab::config {
+
+template <class E>
+struct EnumNames;
+
+template <class E>
+concept NamedEnum = std::is_enum_v<E> && requires {
+  EnumNames<E>::kNames;
+};
+
+// The name of a value that kNames lists; "" for any other.
+template <NamedEnum E>
+constexpr std::string_view name_of(E value) {
+  for (const auto& [listed, name] : EnumNames<E>::kNames)
+    if (listed == value) return name;
+  return "";
+}
+
+template <NamedEnum E>
+constexpr std::optional<E> from_name(std::string_view name) {
+  for (const auto& [value, listed] : EnumNames<E>::kNames)
+    if (listed == name) return value;
+  return std::nullopt;
+}
+
+template <NamedEnum E>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : EnumNames<E>::kNames) names.emplace_back(name);
+  return names;
+}
+
+}  // namespace rnnlab::config

@@ -1,0 +1,37 @@
+#include "config/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace rnnlab::config {
+
+std::string to_string(const Place& place) {
+  if (place.line == 0) return place.source;
+  return fmt::format("{}:{}:{}", place.source, place.line, place.column);
+}
+
+void Findings::add(const Place& place, const std::string& message) {
+  Finding finding{place, message};
+  if (std::find(findings_.begin(), findings_.end(), finding) == findings_.end())
+    findings_.push_back(std::move(finding));
+}
+
+std::vector<std::string> Findings::lines() const {
+  std::vector<Finding> sorted = findings_;
+  const auto rank = [](const Finding& f) { return std::tie(f.place.argument, f.place.line, f.place.column); };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Finding& a, const Finding& b) { return rank(a) < rank(b); });
+  std::vector<std::string> lines;
+  for (const Finding& finding : sorted) lines.push_back(to_string(finding.place) + ": " + finding.message);
+  return lines;
+}
+
+void Findings::throw_if_any() const {
+  if (!empty()) throw UserError(ExitCode::kUsage, join(lines(), "\n"));
+}
+
+}  // namespace rnnlab::config

@@ -1,0 +1,22 @@
+// A `sweep:` in a configuration: every combination of the listed values, each as a document of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/document.h"
+#include "config/findings.h"
+
+namespace rnnlab::config {
+
+struct SweepCase {
+  std::string label;  // "device=cpu layer=naive": the last part of each key, or the whole key where two end alike
+  Document document;  // without `sweep`; swept values keep their places in the sweep's lists
+};
+
+// `sweep: {device: [cpu, cuda], training.batch_size: [64, 128]}`, or with nested maps instead of dotted keys. The last
+// key varies fastest. A key that the command line overrides (later than its sweep) leaves the sweep: the override wins.
+// A document without a sweep is one case without a label. Whether the keys exist is found when the cases are read.
+std::vector<SweepCase> expand_sweep(const Document& document, Findings& findings);
+
+}  // namespace rnnlab::config
