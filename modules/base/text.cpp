@@ -33,10 +33,9 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-namespace {
-
-// The length of the well-formed UTF-8 sequence at the start of `text`, or 0 (Unicode 15, table 3-7).
+// Unicode 15, table 3-7.
 size_t utf8_sequence_length(std::string_view text) {
+  if (text.empty()) return 0;
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return 1;
@@ -51,16 +50,16 @@ size_t utf8_sequence_length(std::string_view text) {
   return length;
 }
 
-}  // namespace
-
-bool is_valid_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = utf8_sequence_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+std::optional<size_t> first_invalid_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_sequence_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
   }
-  return true;
+  return std::nullopt;
 }
+
+bool is_valid_utf8(std::string_view text) { return !first_invalid_utf8(text); }
 
 std::string quoted(std::string_view text, size_t max_bytes) {
   std::string shown = "'";

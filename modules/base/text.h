@@ -1,6 +1,7 @@
 // Small text helpers shared by messages, tables and readers. Bytes are taken as they are; nothing here knows locales.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,14 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::string_view trim(std::string_view text);
 bool is_valid_utf8(std::string_view text);
 
-// `text` in single quotes, control bytes and invalid UTF-8 as \xNN, cut to `max_bytes` with "...": safe to show whatever a file holds.
+// The length of the well-formed UTF-8 sequence that `text` begins with, or 0 where it begins with none or is empty.
+size_t utf8_sequence_length(std::string_view text);
+
+// The offset of the first byte that belongs to no well-formed UTF-8 sequence.
+std::optional<size_t> first_invalid_utf8(std::string_view text);
+
+// `text` in single quotes, control bytes and invalid UTF-8 as \xNN, cut to `max_bytes` with "...": safe to show
+// whatever a file holds.
 std::string quoted(std::string_view text, size_t max_bytes = 60);
 
 // "a", "a or b", "a, b or c".

@@ -26,6 +26,13 @@ TEST(IsValidUtf8, FollowsTheStandardsTable) {
     EXPECT_FALSE(is_valid_utf8(bad)) << bad;
 }
 
+TEST(FirstInvalidUtf8, NamesTheOffset) {
+  EXPECT_EQ(first_invalid_utf8("caf\u00e9"), std::nullopt);
+  EXPECT_EQ(first_invalid_utf8(""), std::nullopt);
+  EXPECT_EQ(first_invalid_utf8("caf\xe9!"), 3u);
+  EXPECT_EQ(first_invalid_utf8("ab\u20ac\xe2\x82"), 5u);
+}
+
 TEST(Quoted, ShowsHostileBytesSafely) {
   EXPECT_EQ(quoted("plain"), "'plain'");
   EXPECT_EQ(quoted("a\nb\x1b[31m\xff"), "'a\\x0ab\\x1b[31m\\xff'");

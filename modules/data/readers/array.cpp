@@ -1,0 +1,57 @@
+#include "data/readers/array.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/numbers.h"
+
+namespace rnnlab {
+namespace {
+
+struct ElementFacts {
+  std::string_view name;
+  int64_t size;
+};
+
+// In the order of ElementType.
+constexpr std::array<ElementFacts, 11> kElements = {{
+    {"bool", 1},
+    {"u8", 1},
+    {"i8", 1},
+    {"u16", 2},
+    {"i16", 2},
+    {"u32", 4},
+    {"i32", 4},
+    {"u64", 8},
+    {"i64", 8},
+    {"f32", 4},
+    {"f64", 8},
+}};
+
+const ElementFacts& facts(ElementType type) { return kElements.at(static_cast<size_t>(type)); }
+
+}  // namespace
+
+std::string_view element_name(ElementType type) { return facts(type).name; }
+
+int64_t element_size(ElementType type) { return facts(type).size; }
+
+std::optional<int64_t> checked_num_bytes(std::span<const int64_t> shape, ElementType type) {
+  // An overflow before a size of 0 would be none after it.
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
+  std::optional<int64_t> product = element_size(type);
+  for (const int64_t size : shape) {
+    product = checked_multiply(*product, size);
+    if (!product) return std::nullopt;
+  }
+  return product;
+}
+
+std::string format_shape(std::span<const int64_t> shape) { return fmt::format("{}", fmt::join(shape, " x ")); }
+
+void swap_bytes(std::span<std::byte> bytes, int64_t element_size) {
+  const auto width = static_cast<size_t>(element_size);
+  for (size_t at = 0; at + width <= bytes.size(); at += width) std::ranges::reverse(bytes.subspan(at, width));
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,25 @@
+#include "base/sha256.h"
+
+#include <gtest/gtest.h>
+
+namespace rnnlab {
+namespace {
+
+// The examples of FIPS 180-2, appendix B.
+TEST(Sha256, DigestsThePublishedExamples) {
+  EXPECT_EQ(Sha256().hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Sha256().update("abc").hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(Sha256().update("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq").hex(),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+TEST(Sha256, TakesBytesInPieces) {
+  Sha256 pieces;
+  pieces.update("a");
+  EXPECT_EQ(pieces.hex(), Sha256().update("a").hex());
+  pieces.update("").update("bc");
+  EXPECT_EQ(pieces.hex(), Sha256().update("abc").hex());
+}
+
+}  // namespace
+}  // namespace rnnlab
