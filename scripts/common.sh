@@ -1,0 +1,47 @@
+# shellcheck shell=bash
+# Shared by the scripts beside it: messages, and how a preset is configured and built. Sourced, never run.
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+readonly root
+readonly environment_error=4  # the exit code that rnnlab itself uses for an unfit device or environment
+
+say() { printf '%s\n' "$*" >&2; }
+
+# fail "what is wrong: got, wanted" "what to do next"...
+fail() {
+  printf 'error: %s\n' "$1" >&2
+  shift
+  (($# == 0)) || printf '  %s\n' "$@" >&2
+  exit "$environment_error"
+}
+
+# A unit that includes LibTorch's headers takes about a gigabyte of memory to compile.
+num_jobs() {
+  local processors memory
+  processors="$(nproc)"
+  memory="$(awk '/^MemAvailable:/ {print int($2 / 1048576)}' /proc/meminfo)"
+  echo $((memory < 1 ? 1 : memory < processors ? memory : processors))
+}
+
+has_gpu() { nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
+
+# configure PRESET: CMake's own talk, LibTorch's warnings among it, goes to a log that is shown when it fails.
+configure() {
+  local log="$root/build/configure-$1.log"
+  mkdir -p "$root/build"
+  if ! "$root/.venv/bin/cmake" --preset "$1" >"$log" 2>&1; then
+    cat "$log" >&2
+    say "error: CMake could not configure the preset '$1'; the whole output stands above and in $log"
+    exit 1
+  fi
+}
+
+# build PRESET [cmake --build arguments]
+build() {
+  local preset="$1"
+  shift
+  "$root/.venv/bin/cmake" --build --preset "$preset" --parallel "$(num_jobs)" "$@" >&2
+}
+
+# print_header SCRIPT: the comment it opens with is its help.
+print_header() { sed -n '2,/^[^#]/ { s/^# \{0,1\}//p }' "$1"; }
