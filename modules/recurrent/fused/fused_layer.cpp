@@ -1,0 +1,97 @@
+#include "recurrent/fused/fused_layer.h"
+
+#include <torch/nn/utils/rnn.h>
+
+#include <type_traits>
+
+namespace rnnlab {
+namespace {
+
+namespace rnn = torch::nn::utils::rnn;
+
+template <class Options>
+Options torch_options(const RecurrentOptions& options) {
+  // LibTorch warns about dropout where there is no layer to put it after.
+  const double dropout = options.num_layers > 1 ? options.dropout : 0.0;
+  return Options(options.input_size, options.hidden_size)
+      .num_layers(options.num_layers)
+      .bidirectional(options.bidirectional)
+      .dropout(dropout);
+}
+
+// LSTM has a pair of states where the others have one.
+auto to_torch(const torch::nn::LSTM&, const RecurrentState& state) { return std::tuple(state.hidden, state.cell); }
+template <class Other>
+at::Tensor to_torch(const Other&, const RecurrentState& state) {
+  return state.hidden;
+}
+
+RecurrentState from_torch(const std::tuple<at::Tensor, at::Tensor>& state) {
+  return {std::get<0>(state), std::get<1>(state)};
+}
+RecurrentState from_torch(const at::Tensor& hidden) { return {hidden, {}}; }
+
+template <class Holder>
+RecurrentResult run_whole(Holder& stack, const at::Tensor& input, const RecurrentState& initial) {
+  const auto [output, state] = stack->forward(input, to_torch(stack, initial));
+  return {output, from_torch(state)};
+}
+
+template <class Holder>
+RecurrentResult run_packed(Holder& stack, const at::Tensor& input, const RecurrentState& initial,
+                           const at::Tensor& lengths) {
+  const auto packed = rnn::pack_padded_sequence(input, lengths, /*batch_first=*/false, /*enforce_sorted=*/false);
+  const auto [packed_output, state] = stack->forward_with_packed_input(packed, to_torch(stack, initial));
+  const at::Tensor output =
+      std::get<0>(rnn::pad_packed_sequence(packed_output, /*batch_first=*/false, /*padding_value=*/0.0, input.size(0)));
+  return {output, from_torch(state)};
+}
+
+}  // namespace
+
+FusedLayer::Stack FusedLayer::make_stack(const RecurrentOptions& options) {
+  if (options.cell == Cell::kLstm) return torch::nn::LSTM(torch_options<torch::nn::LSTMOptions>(options));
+  if (options.cell == Cell::kGru) return torch::nn::GRU(torch_options<torch::nn::GRUOptions>(options));
+  const bool is_relu = options.cell == Cell::kRnnRelu;
+  auto plain = torch_options<torch::nn::RNNOptions>(options);
+  return torch::nn::RNN(is_relu ? plain.nonlinearity(torch::kReLU) : plain.nonlinearity(torch::kTanh));
+}
+
+FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options), stack_(make_stack(options)) {
+  const auto parameters = std::visit([](auto& stack) { return stack->named_parameters(); }, stack_);
+  register_parameters([&](const ParameterSpec& spec) { return parameters[spec.name]; });
+}
+
+RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
+  return std::visit(
+      [&](auto& stack) {
+        return lengths.defined() ? run_packed(stack, input, initial, lengths) : run_whole(stack, input, initial);
+      },
+      stack_);
+}
+
+void FusedLayer::flatten() {
+  std::visit([](auto& stack) { stack->flatten_parameters(); }, stack_);
+}
+
+void FusedLayer::to(torch::Device device, torch::Dtype dtype, bool non_blocking) {
+  RecurrentLayer::to(device, dtype, non_blocking);
+  flatten();
+}
+
+void FusedLayer::to(torch::Dtype dtype, bool non_blocking) {
+  RecurrentLayer::to(dtype, non_blocking);
+  flatten();
+}
+
+void FusedLayer::to(torch::Device device, bool non_blocking) {
+  RecurrentLayer::to(device, non_blocking);
+  flatten();
+}
+
+void FusedLayer::train(bool on) {
+  RecurrentLayer::train(on);
+  std::visit([on](auto& stack) { stack->train(on); }, stack_);
+}
+
+}  // namespace rnnlab

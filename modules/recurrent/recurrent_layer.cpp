@@ -1,0 +1,140 @@
+#include "recurrent/recurrent_layer.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
+#include <c10/core/GradMode.h>
+
+#include "base/error.h"
+#include "recurrent/fused/fused_layer.h"
+#include "recurrent/naive/naive_layer.h"
+
+namespace rnnlab {
+namespace {
+
+std::string describe(at::IntArrayRef shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+
+std::string describe(const at::Tensor& tensor) {
+  return fmt::format("{} {} on {}", describe(tensor.sizes()), c10::toString(tensor.scalar_type()),
+                     tensor.device().str());
+}
+
+void check_options(const RecurrentOptions& options) {
+  RNNLAB_INVARIANT(options.input_size >= 1, fmt::format("input_size is {}, wanted at least 1", options.input_size));
+  RNNLAB_INVARIANT(options.hidden_size >= 1, fmt::format("hidden_size is {}, wanted at least 1", options.hidden_size));
+  RNNLAB_INVARIANT(options.num_layers >= 1, fmt::format("num_layers is {}, wanted at least 1", options.num_layers));
+  RNNLAB_INVARIANT(options.dropout >= 0 && options.dropout < 1,
+                   fmt::format("dropout is {}, wanted at least 0 and below 1", options.dropout));
+}
+
+// Autocast converts whatever floating type comes; without it nobody does.
+void check_kind_of_tensor(const char* name, const at::Tensor& tensor, const at::Tensor& weight) {
+  const bool converts = at::autocast::is_autocast_enabled(weight.device().type()) && tensor.is_floating_point();
+  RNNLAB_INVARIANT(tensor.device() == weight.device() && (converts || tensor.scalar_type() == weight.scalar_type()),
+                   fmt::format("{} is {}, but the layer's parameters are {} on {}", name, describe(tensor),
+                               c10::toString(weight.scalar_type()), weight.device().str()));
+}
+
+void check_input(const at::Tensor& input, const RecurrentOptions& options) {
+  const char* layout = options.batch_first ? "(B, T, I)" : "(T, B, I)";
+  RNNLAB_INVARIANT(input.defined(), "the input is undefined");
+  RNNLAB_INVARIANT(
+      input.dim() == 3 && input.size(2) == options.input_size,
+      fmt::format("the input is {}, wanted {} with I = {}", describe(input.sizes()), layout, options.input_size));
+  RNNLAB_INVARIANT(input.size(0) >= 1 && input.size(1) >= 1,
+                   fmt::format("the input is {}, wanted at least one step and one sequence", describe(input.sizes())));
+}
+
+void check_lengths(const at::Tensor& lengths, int64_t num_steps, int64_t batch_size) {
+  RNNLAB_INVARIANT(
+      lengths.scalar_type() == at::kLong && lengths.is_cpu() && lengths.dim() == 1 && lengths.size(0) == batch_size,
+      fmt::format("lengths are {}, wanted ({}) Long on cpu", describe(lengths), batch_size));
+  const at::Tensor contiguous = lengths.contiguous();
+  for (int64_t i = 0; i < batch_size; ++i) {
+    const int64_t length = contiguous.const_data_ptr<int64_t>()[i];
+    RNNLAB_INVARIANT(length >= 1 && length <= num_steps,
+                     fmt::format("lengths[{}] is {}, wanted 1 to {}", i, length, num_steps));
+  }
+}
+
+at::Tensor state_or_zeros(const char* name, const at::Tensor& given, at::IntArrayRef shape, const at::Tensor& weight) {
+  if (!given.defined()) return at::zeros(shape, weight.options().requires_grad(false));
+  RNNLAB_INVARIANT(given.sizes() == shape,
+                   fmt::format("{} is {}, wanted {}", name, describe(given.sizes()), describe(shape)));
+  check_kind_of_tensor(name, given, weight);
+  return given;
+}
+
+std::vector<c10::IValue> range_inputs(const RecurrentOptions& options, int64_t num_steps) {
+  return {num_steps * options.num_layers * options.num_directions()};
+}
+
+void check_same_parameters(const RecurrentLayer& from, const RecurrentLayer& to) {
+  const auto source = from.named_parameters(/*recurse=*/false);
+  const auto target = to.named_parameters(/*recurse=*/false);
+  for (const auto& item : target) {
+    const at::Tensor* found = source.find(item.key());
+    RNNLAB_INVARIANT(found != nullptr, fmt::format("the layer to copy from has no parameter {}", item.key()));
+    RNNLAB_INVARIANT(found->sizes() == item.value().sizes(),
+                     fmt::format("{} is {} in the layer to copy from, but {} in the layer to copy to", item.key(),
+                                 describe(found->sizes()), describe(item.value().sizes())));
+  }
+  for (const auto& item : source)
+    RNNLAB_INVARIANT(target.contains(item.key()), fmt::format("the layer to copy to has no parameter {}", item.key()));
+}
+
+}  // namespace
+
+RecurrentLayer::RecurrentLayer(const RecurrentOptions& options)
+    : torch::nn::Module("RecurrentLayer"), options_(options) {
+  check_options(options);
+}
+
+void RecurrentLayer::register_parameters(const std::function<at::Tensor(const ParameterSpec&)>& make) {
+  for (const ParameterSpec& spec : parameter_specs(options_)) {
+    weights_.push_back(register_parameter(spec.name, make(spec)));
+    RNNLAB_INVARIANT(
+        weights_.back().sizes() == at::IntArrayRef(spec.shape),
+        fmt::format("{} is {}, wanted {}", spec.name, describe(weights_.back().sizes()), describe(spec.shape)));
+  }
+}
+
+RecurrentResult RecurrentLayer::forward(const at::Tensor& input, const RecurrentState& initial,
+                                        const at::Tensor& lengths) {
+  check_input(input, options_);
+  check_kind_of_tensor("the input", input, weights_.front());
+  const at::Tensor steps_first = options_.batch_first ? input.transpose(0, 1) : input;
+  if (lengths.defined()) check_lengths(lengths, steps_first.size(0), steps_first.size(1));
+
+  RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));
+  RecurrentResult result = run(steps_first, complete(initial, steps_first.size(1)), lengths);
+  if (options_.batch_first) result.output = result.output.transpose(0, 1);
+  return result;
+}
+
+RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t batch_size) const {
+  const bool has_cell = options_.cell == Cell::kLstm;
+  RNNLAB_INVARIANT(has_cell || !initial.cell.defined(),
+                   fmt::format("an initial cell state was given, but {} has none", config::name_of(options_.cell)));
+  const std::vector<int64_t> shape = {options_.num_layers * options_.num_directions(), batch_size,
+                                      options_.hidden_size};
+  RecurrentState state;
+  state.hidden = state_or_zeros("the initial hidden state", initial.hidden, shape, weights_.front());
+  if (has_cell) state.cell = state_or_zeros("the initial cell state", initial.cell, shape, weights_.front());
+  return state;
+}
+
+std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options) {
+  if (const auto reason = refusal(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (kind == LayerKind::kFused) return std::make_shared<FusedLayer>(options);
+  return std::make_shared<NaiveLayer>(options);
+}
+
+void copy_weights(const RecurrentLayer& from, RecurrentLayer& to) {
+  check_same_parameters(from, to);
+  const c10::AutoGradMode no_gradient(false);
+  auto target = to.named_parameters(/*recurse=*/false);
+  for (const auto& item : from.named_parameters(/*recurse=*/false)) target[item.key()].copy_(item.value());
+}
+
+}  // namespace rnnlab
