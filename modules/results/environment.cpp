@@ -1,0 +1,76 @@
+#include "results/environment.h"
+
+#include <fmt/chrono.h>
+
+#include <map>
+
+#include "results/files.h"
+#include "results/json_fields.h"
+#include "results/run_folder.h"
+
+namespace rnnlab {
+namespace {
+
+std::vector<std::string> gpu_warnings(const GpuInfo& gpu, size_t index) {
+  constexpr int64_t kBusyPercent = 10;
+  std::vector<std::string> found;
+  const std::string name = fmt::format("GPU {} ({})", index, gpu.name);
+  if (!gpu.compute_pids.empty())
+    found.push_back(fmt::format("{} IS SHARED: {} other process{} on it at the start (pid {}): its times are not yours",
+                                name, gpu.compute_pids.size(), gpu.compute_pids.size() == 1 ? "" : "es",
+                                fmt::join(gpu.compute_pids, ", ")));
+  else if (gpu.utilization_percent >= kBusyPercent)
+    found.push_back(fmt::format("{} IS BUSY: {} % in use at the start by a process that is not visible from here", name,
+                                gpu.utilization_percent));
+  if (!gpu.throttle_reasons.empty())
+    found.push_back(fmt::format("{} IS THROTTLED: {} (SM clock {} of {} MHz)", name, join(gpu.throttle_reasons, ", "),
+                                gpu.sm_clock_mhz, gpu.max_sm_clock_mhz));
+  return found;
+}
+
+}  // namespace
+
+std::string format_utc(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(time)); }
+
+std::string gpu_model(const GpuSurvey& survey) {
+  std::map<std::string, int> counts;
+  for (const GpuInfo& gpu : survey.gpus) ++counts[gpu.name];
+  std::vector<std::string> models;
+  for (const auto& [name, count] : counts) models.push_back(count == 1 ? name : fmt::format("{} x {}", count, name));
+  return join(models, ", ");
+}
+
+Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, SoftwareVersions software) {
+  return {.start_time = format_utc(std::time(nullptr)),
+          .command_line = std::move(command_line),
+          .num_threads = num_threads,
+          .host = host_info(),
+          .cpu = cpu_info(),
+          .nvidia = survey_gpus(),
+          .build = build_info(),
+          .software = std::move(software)};
+}
+
+std::vector<std::string> warnings(const Environment& environment) {
+  constexpr double kBusyFraction = 0.25;
+  std::vector<std::string> found;
+  if (const auto build = build_warning(environment.build)) found.push_back(*build);
+  if (environment.cpu.busy_fraction >= kBusyFraction)
+    found.push_back(fmt::format("THE CPU IS BUSY: other work took {:.0f} % of the {} usable CPUs at the start",
+                                100 * environment.cpu.busy_fraction, environment.cpu.usable_cpus));
+  for (size_t i = 0; i < environment.nvidia.gpus.size(); ++i)
+    for (std::string& warning : gpu_warnings(environment.nvidia.gpus[i], i)) found.push_back(std::move(warning));
+  return found;
+}
+
+void write_environment(const std::filesystem::path& run_folder, const Environment& environment) {
+  write_file_atomically(run_folder / kEnvironmentFile, json_text(to_json(environment)));
+}
+
+Environment read_environment(const std::filesystem::path& run_folder) {
+  constexpr int64_t kMaxBytes = 1 << 22;
+  const std::filesystem::path path = run_folder / kEnvironmentFile;
+  return parse_record<Environment>(read_file(path, kMaxBytes), path.string(), kEnvironmentSchemaVersion);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,78 @@
+// Everything about a run that is not in its settings but bears on its times: machine, build, libraries, and who else
+// was using the machine when it started. Kept as environment.json. Collect it once, before the first CUDA call:
+// afterwards the run itself is among the users of the GPU.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "results/build_info.h"
+#include "results/gpu_info.h"
+#include "results/machine.h"
+
+namespace rnnlab {
+
+inline constexpr int64_t kEnvironmentSchemaVersion = 1;
+
+// What only the caller can know, for this module does without LibTorch. "" where it does not apply.
+struct SoftwareVersions {
+  std::string rnnlab;
+  std::string libtorch;
+  std::string cuda;
+  std::string cudnn;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("rnnlab", self.rnnlab);
+    field("libtorch", self.libtorch);
+    field("cuda", self.cuda);
+    field("cudnn", self.cudnn);
+  }
+};
+
+struct Environment {
+  int64_t schema_version = kEnvironmentSchemaVersion;
+  std::string start_time;  // "2026-11-21T02:59:51Z"
+  std::vector<std::string> command_line;
+  int64_t num_threads = 0;  // that the CPU kernels use
+  HostInfo host;
+  CpuInfo cpu;
+  GpuSurvey nvidia;
+  BuildInfo build;
+  SoftwareVersions software;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("start_time", self.start_time);
+    field("command_line", self.command_line);
+    field("num_threads", self.num_threads);
+    field("host", self.host);
+    field("cpu", self.cpu);
+    field("nvidia", self.nvidia);
+    field("build", self.build);
+    field("software", self.software);
+  }
+};
+
+// Takes a tenth of a second.
+Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, SoftwareVersions software);
+
+// "2026-11-21T02:59:51Z".
+std::string format_utc(std::time_t time);
+
+// The GPU models of the machine, for Identity: "NVIDIA H200", "2 x NVIDIA H200", "".
+std::string gpu_model(const GpuSurvey& survey);
+
+// What makes times of a run started in this environment doubtful, to be said loudly: a debug build, others on the GPU
+// or the CPU, clocks held down.
+std::vector<std::string> warnings(const Environment& environment);
+
+// `run_folder`/environment.json. write: UserError kDevice. read: UserError kData naming the file and the key.
+void write_environment(const std::filesystem::path& run_folder, const Environment& environment);
+Environment read_environment(const std::filesystem::path& run_folder);
+
+}  // namespace rnnlab

@@ -1,0 +1,32 @@
+// epochs.csv and epochs.jsonl of a run folder: rows are appended whole as they come, so a run that is killed leaves
+// every finished epoch behind. A full disk is an error.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "results/append_file.h"
+#include "results/epoch_row.h"
+
+namespace rnnlab {
+
+class EpochLog {
+ public:
+  // Makes both files, or goes on at their ends. UserError kDevice.
+  explicit EpochLog(const std::filesystem::path& run_folder);
+
+  // UserError kDevice when either file cannot take the whole row.
+  void append(const EpochRow& row);
+
+  // Call once after the last row: a disk that was found full only now is an error here. UserError kDevice.
+  void finish();
+
+ private:
+  AppendFile csv_;
+  AppendFile jsonl_;
+};
+
+// The rows of `run_folder`/epochs.csv. UserError kData with file and line.
+std::vector<EpochRow> read_epochs(const std::filesystem::path& run_folder);
+
+}  // namespace rnnlab

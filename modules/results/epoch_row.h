@@ -1,0 +1,58 @@
+// One epoch as it is logged, and the one list of its columns that drives epochs.csv, epochs.jsonl, the console's table
+// and reading back. The columns and their order are a contract with whoever reads the files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace rnnlab {
+
+inline constexpr int64_t kEpochSchemaVersion = 1;
+
+// What does not apply (accuracy of a regression) or was not measured is absent.
+struct EpochRow {
+  int64_t epoch = 0;  // from 1
+  double train_loss = 0;
+  std::optional<double> train_accuracy;  // 0..1
+  std::optional<double> valid_loss;
+  std::optional<double> valid_accuracy;  // 0..1
+  double learning_rate = 0;              // at the epoch's last step
+  std::optional<double> gradient_norm;   // mean over the epoch's steps, before clipping
+  double train_seconds = 0;              // from the first batch to the last step, the device synchronised at both edges
+  std::optional<double> valid_seconds;
+  double data_seconds = 0;  // the part of train_seconds spent waiting for batches
+  double samples_per_second = 0;
+  std::optional<int64_t> peak_memory_bytes;
+  bool warmup = false;  // not counted in medians
+  std::optional<double> train_perplexity;
+  std::optional<double> valid_perplexity;
+  std::optional<double> valid_bits_per_character;
+  std::optional<double> train_mae;
+  std::optional<double> valid_mae;
+  std::optional<double> train_rmse;
+  std::optional<double> valid_rmse;
+};
+
+using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool EpochRow::*,
+                                 std::optional<int64_t> EpochRow::*, std::optional<double> EpochRow::*>;
+
+enum class ColumnRole { kMetric, kMeasurement };
+
+struct EpochColumn {
+  std::string_view name;     // in the files
+  std::string_view heading;  // on the console; empty: not shown there
+  std::string_view format;   // fmt's, for the console
+  ColumnRole role;           // metrics go into the summary
+  EpochMember member;
+};
+
+std::span<const EpochColumn> epoch_columns();
+
+// The column's value as a number, or nothing when it is absent. A bool is 0 or 1.
+std::optional<double> number_in(const EpochRow& row, const EpochColumn& column);
+
+}  // namespace rnnlab

@@ -1,0 +1,157 @@
+#include "results/epoch_text.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+std::string to_text(bool value) { return value ? "1" : "0"; }
+std::string to_text(int64_t value) { return fmt::format("{}", value); }
+std::string to_text(double value) { return format_shortest(value); }
+template <class T>
+std::string to_text(const std::optional<T>& value) {
+  return value ? to_text(*value) : "";
+}
+
+std::string field_text(const EpochRow& row, const EpochColumn& column) {
+  return std::visit([&](auto member) { return to_text(row.*member); }, column.member);
+}
+
+std::string to_json(bool value) { return value ? "true" : "false"; }
+std::string to_json(int64_t value) { return fmt::format("{}", value); }
+std::string to_json(double value) {
+  return std::isfinite(value) ? format_shortest(value) : fmt::format("\"{}\"", format_shortest(value));
+}
+template <class T>
+std::string to_json(const std::optional<T>& value) {
+  return value ? to_json(*value) : "null";
+}
+
+std::optional<double> parse_any_double(std::string_view text) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "nan" || text == "-nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "inf") return kInfinity;
+  if (text == "-inf") return -kInfinity;
+  return parse_double(text);
+}
+
+bool from_text(std::string_view text, bool& value) {
+  value = text == "1";
+  return text == "0" || text == "1";
+}
+
+bool from_text(std::string_view text, int64_t& value) {
+  const auto parsed = parse_int64(text);
+  value = parsed.value_or(0);
+  return parsed.has_value();
+}
+
+bool from_text(std::string_view text, double& value) {
+  const auto parsed = parse_any_double(text);
+  value = parsed.value_or(0);
+  return parsed.has_value();
+}
+
+template <class T>
+bool from_text(std::string_view text, std::optional<T>& value) {
+  if (text.empty()) return true;
+  return from_text(text, value.emplace());
+}
+
+const char* wanted(bool) { return "0 or 1"; }
+const char* wanted(int64_t) { return "a whole number"; }
+const char* wanted(double) { return "a number"; }
+template <class T>
+const char* wanted(const std::optional<T>&) {
+  return wanted(T{});
+}
+
+struct Line {
+  std::string_view text;
+  const std::string& source;
+  size_t number;
+};
+
+template <class... Args>
+[[noreturn]] void throw_at(const Line& line, fmt::format_string<Args...> format, Args&&... args) {
+  throw_error(ExitCode::kData, "{}:{}: {}", line.source, line.number, fmt::format(format, std::forward<Args>(args)...));
+}
+
+void check_header(const Line& line) {
+  const std::vector<std::string> names = split(line.text, ',');
+  const auto columns = epoch_columns();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const std::string got = i < names.size() ? rnnlab::quoted(names[i]) : "nothing";
+    if (got != rnnlab::quoted(columns[i].name))
+      throw_at(line, "column {} is {}, expected '{}': not a file that this version of rnnlab wrote", i + 1, got,
+               columns[i].name);
+  }
+  if (names.size() > columns.size())
+    throw_at(line, "column {} is {}, expected the line to end", columns.size() + 1,
+             rnnlab::quoted(names[columns.size()]));
+}
+
+EpochRow parse_row(const Line& line) {
+  const std::vector<std::string> fields = split(line.text, ',');
+  const auto columns = epoch_columns();
+  if (fields.size() != columns.size()) throw_at(line, "{} fields, expected {}", fields.size(), columns.size());
+  EpochRow row;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const auto read = [&](auto member) {
+      if (!from_text(fields[i], row.*member))
+        throw_at(line, "{} is {}, expected {}", columns[i].name, rnnlab::quoted(fields[i]), wanted(row.*member));
+    };
+    std::visit(read, columns[i].member);
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string epoch_csv_header() {
+  std::vector<std::string> names;
+  for (const EpochColumn& column : epoch_columns()) names.emplace_back(column.name);
+  return join(names, ",") + "\n";
+}
+
+std::string epoch_csv_line(const EpochRow& row) {
+  std::vector<std::string> fields;
+  for (const EpochColumn& column : epoch_columns()) fields.push_back(field_text(row, column));
+  return join(fields, ",") + "\n";
+}
+
+std::string epoch_jsonl_line(const EpochRow& row) {
+  std::string line = fmt::format("{{\"schema_version\":{}", kEpochSchemaVersion);
+  for (const EpochColumn& column : epoch_columns()) {
+    const std::string value = std::visit([&](auto member) { return to_json(row.*member); }, column.member);
+    line += fmt::format(",\"{}\":{}", column.name, value);
+  }
+  return line + "}\n";
+}
+
+std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string& source) {
+  if (text.empty()) throw_error(ExitCode::kData, "{}: empty, expected a header line", source);
+  std::vector<EpochRow> rows;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    const Line line{text.substr(0, end), source, number};
+    if (end == std::string_view::npos)
+      throw_at(line, "the last line is cut off (no line end): delete it to use the rows before it");
+    text.remove_prefix(end + 1);
+    if (number == 1) {
+      check_header(line);
+      continue;
+    }
+    rows.push_back(parse_row(line));
+    const bool rising = rows.size() < 2 || rows[rows.size() - 2].epoch < rows.back().epoch;
+    if (!rising) throw_at(line, "epoch {} follows epoch {}", rows.back().epoch, rows[rows.size() - 2].epoch);
+  }
+  return rows;
+}
+
+}  // namespace rnnlab

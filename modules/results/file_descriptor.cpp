@@ -1,0 +1,50 @@
+#include "results/file_descriptor.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace rnnlab {
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(number_, other.number_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (is_open()) ::close(number_);
+}
+
+FileDescriptor open_for_writing(const std::filesystem::path& path, int flags) {
+  constexpr mode_t kReadWriteForAll = 0666;
+  int number = -1;
+  do {
+    number = ::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, kReadWriteForAll);
+  } while (number < 0 && errno == EINTR);
+  if (number < 0) throw_system_error(path, "open for writing", errno);
+  return FileDescriptor(number);
+}
+
+size_t write_some(int number, std::string_view text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t written = ::write(number, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) break;
+    done += static_cast<size_t>(written);
+  }
+  return done;
+}
+
+void throw_system_error(const std::filesystem::path& path, std::string_view verb, int error_number) {
+  const std::string reason = std::generic_category().message(error_number);
+  const bool full = error_number == ENOSPC || error_number == EDQUOT;
+  throw_error(ExitCode::kDevice, "{}: cannot {}: {}{}", path.string(), verb, reason,
+              full ? "; free some space or choose another folder with --out" : "");
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,143 @@
+#include "results/gpu_info.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+
+namespace rnnlab {
+namespace {
+
+// The part of NVML's binary interface that is used here (NVML API reference, sections "Device queries" and "Structs").
+using NvmlDevice = void*;
+constexpr int kNvmlSuccess = 0;
+constexpr unsigned kClockSm = 1;
+constexpr unsigned kClockMemory = 2;
+constexpr unsigned kTemperatureGpu = 0;
+
+struct NvmlMemory {
+  unsigned long long total, free, used;
+};
+
+struct NvmlUtilization {
+  unsigned gpu, memory;
+};
+
+struct NvmlProcess {  // nvmlProcessInfo_t as nvmlDeviceGetComputeRunningProcesses_v3 fills it
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+
+struct LibraryCloser {
+  void operator()(void* handle) const { ::dlclose(handle); }
+};
+
+class Nvml {
+ public:
+  explicit Nvml(const char* library) : handle_(::dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
+    is_ready_ = handle_ != nullptr && call("nvmlInit_v2");
+  }
+  ~Nvml() {
+    if (is_ready_) call("nvmlShutdown");
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  bool is_loaded() const { return handle_ != nullptr; }
+  bool is_ready() const { return is_ready_; }
+
+  // False when the function is missing (an older driver) or fails (a GPU that lacks the sensor).
+  template <class... Args>
+  bool call(const char* name, Args... args) const {
+    auto* function = reinterpret_cast<int (*)(Args...)>(::dlsym(handle_.get(), name));
+    return function != nullptr && function(args...) == kNvmlSuccess;
+  }
+
+  template <class... Args>
+  std::string text(const char* name, Args... args) const {
+    std::array<char, 96> buffer{};
+    return call(name, args..., buffer.data(), static_cast<unsigned>(buffer.size())) ? buffer.data() : "";
+  }
+
+  template <class... Args>
+  int64_t number(const char* name, Args... args) const {
+    unsigned value = 0;
+    return call(name, args..., &value) ? int64_t{value} : 0;
+  }
+
+ private:
+  std::unique_ptr<void, LibraryCloser> handle_;
+  bool is_ready_ = false;
+};
+
+std::vector<int64_t> other_compute_pids(const Nvml& nvml, NvmlDevice device) {
+  std::array<NvmlProcess, 64> processes{};
+  auto count = static_cast<unsigned>(processes.size());
+  std::vector<int64_t> pids;
+  if (!nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, processes.data())) return pids;
+  for (unsigned i = 0; i < count && i < processes.size(); ++i)
+    if (int64_t{processes[i].pid} != ::getpid()) pids.push_back(processes[i].pid);
+  return pids;
+}
+
+GpuInfo inspect(const Nvml& nvml, NvmlDevice device) {
+  NvmlMemory memory{};
+  nvml.call("nvmlDeviceGetMemoryInfo", device, &memory);
+  NvmlUtilization utilization{};
+  nvml.call("nvmlDeviceGetUtilizationRates", device, &utilization);
+  unsigned long long throttle_mask = 0;
+  nvml.call("nvmlDeviceGetCurrentClocksThrottleReasons", device, &throttle_mask);
+  constexpr double kWattsPerMilliwatt = 1e-3;
+  return {.name = nvml.text("nvmlDeviceGetName", device),
+          .uuid = nvml.text("nvmlDeviceGetUUID", device),
+          .memory_total_bytes = static_cast<int64_t>(memory.total),
+          .memory_used_bytes = static_cast<int64_t>(memory.used),
+          .utilization_percent = utilization.gpu,
+          .sm_clock_mhz = nvml.number("nvmlDeviceGetClockInfo", device, kClockSm),
+          .max_sm_clock_mhz = nvml.number("nvmlDeviceGetMaxClockInfo", device, kClockSm),
+          .memory_clock_mhz = nvml.number("nvmlDeviceGetClockInfo", device, kClockMemory),
+          .max_memory_clock_mhz = nvml.number("nvmlDeviceGetMaxClockInfo", device, kClockMemory),
+          .temperature_celsius = nvml.number("nvmlDeviceGetTemperature", device, kTemperatureGpu),
+          .power_watts = static_cast<double>(nvml.number("nvmlDeviceGetPowerUsage", device)) * kWattsPerMilliwatt,
+          .throttle_reasons = throttle_reasons(throttle_mask),
+          .compute_pids = other_compute_pids(nvml, device)};
+}
+
+}  // namespace
+
+std::vector<std::string> throttle_reasons(uint64_t mask) {
+  // NVML API reference, "nvmlClocksThrottleReasons".
+  constexpr std::array<std::pair<uint64_t, const char*>, 5> kReasons = {{
+      {0x04, "power cap"},
+      {0x08, "hardware slowdown"},
+      {0x20, "thermal slowdown (software)"},
+      {0x40, "thermal slowdown (hardware)"},
+      {0x80, "power brake"},
+  }};
+  std::vector<std::string> reasons;
+  for (const auto& [bit, name] : kReasons)
+    if ((mask & bit) != 0) reasons.emplace_back(name);
+  return reasons;
+}
+
+GpuSurvey survey_gpus(const char* library) {
+  GpuSurvey survey;
+  const Nvml nvml(library);
+  if (!nvml.is_ready()) {
+    survey.note = fmt::format("{} {}", library, nvml.is_loaded() ? "does not start: no driver is loaded" : "not found");
+    return survey;
+  }
+  survey.driver_version = nvml.text("nvmlSystemGetDriverVersion");
+  const int64_t count = nvml.number("nvmlDeviceGetCount_v2");
+  for (unsigned i = 0; i < count; ++i) {
+    NvmlDevice device = nullptr;
+    if (nvml.call("nvmlDeviceGetHandleByIndex_v2", i, &device)) survey.gpus.push_back(inspect(nvml, device));
+  }
+  return survey;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,47 @@
+#include "results/json_fields.h"
+
+#include <algorithm>
+
+namespace rnnlab {
+namespace {
+
+std::string place_of_byte(const std::string& text, size_t byte) {
+  const std::string_view before = std::string_view(text).substr(0, byte == 0 ? 0 : byte - 1);
+  const size_t line_begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return fmt::format("{}:{}", std::ranges::count(before, '\n') + 1, before.size() - line_begin + 1);
+}
+
+// The parser itself takes the last of two equal keys in silence.
+class DuplicateKeys {
+ public:
+  explicit DuplicateKeys(const std::string& file) : file_(file) {}
+
+  bool operator()(int, Json::parse_event_t event, const Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open_.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_.pop_back();
+    if (event != Json::parse_event_t::key) return true;
+    const auto key = parsed.get<std::string>();
+    if (!open_.back().insert(key).second)
+      throw_error(ExitCode::kData, "{}: the key {} occurs twice", file_, rnnlab::quoted(key));
+    return true;
+  }
+
+ private:
+  const std::string& file_;
+  std::vector<std::set<std::string>> open_;
+};
+
+}  // namespace
+
+Json parse_json(const std::string& text, const std::string& file) {
+  try {
+    return Json::parse(text, DuplicateKeys(file));
+  } catch (const Json::parse_error& error) {
+    throw_error(ExitCode::kData, "{}:{}: not valid JSON: the file is damaged or was cut off", file,
+                place_of_byte(text, error.byte));
+  } catch (const Json::exception&) {
+    throw_error(ExitCode::kData, "{}: a number in it does not fit into 64 bits", file);
+  }
+}
+
+}  // namespace rnnlab

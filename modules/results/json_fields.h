@@ -1,0 +1,187 @@
+// Structs to JSON and back by one field list a struct: a static `visit(self, field)` that calls field("key",
+// self.member) for each. Reading is strict: a missing, unknown, duplicate or mistyped key is UserError kData naming
+// file and key. Only for .cpp files: it brings in nlohmann's header.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+
+using Json = nlohmann::ordered_json;
+
+struct IgnoreField {
+  template <class T>
+  void operator()(const char*, const T&) const {}
+};
+
+template <class T>
+concept HasFields = requires(T value) {
+  T::visit(value, IgnoreField{});
+};
+
+// ---- writing ----
+
+template <HasFields T>
+Json to_json(const T& value);
+
+inline Json to_json(const std::string& value) { return value; }
+inline Json to_json(bool value) { return value; }
+inline Json to_json(int64_t value) { return value; }
+
+// JSON has no nan and no infinity: they are written as strings.
+inline Json to_json(double value) { return std::isfinite(value) ? Json(value) : Json(format_shortest(value)); }
+
+template <class T>
+Json to_json(const std::optional<T>& value) {
+  return value ? to_json(*value) : Json(nullptr);
+}
+
+template <class T>
+Json to_json(const std::vector<T>& values) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(to_json(value));
+  return array;
+}
+
+template <class T>
+Json to_json(const std::map<std::string, T>& values) {
+  Json object = Json::object();
+  for (const auto& [key, value] : values) object[key] = to_json(value);
+  return object;
+}
+
+template <HasFields T>
+Json to_json(const T& value) {
+  Json object = Json::object();
+  T::visit(value, [&](const char* key, const auto& member) { object[key] = to_json(member); });
+  return object;
+}
+
+// Indented, with a line end; bytes that are not UTF-8 become U+FFFD.
+inline std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// ---- reading ----
+
+// A value with the file and the dotted key that it came from.
+struct JsonPlace {
+  const Json& json;
+  const std::string& file;
+  std::string key;
+
+  [[noreturn]] void throw_unexpected(const char* wanted) const {
+    throw_error(ExitCode::kData, "{}: {} is {}, expected {}", file, key.empty() ? "the whole" : key,
+                rnnlab::quoted(json.dump(-1, ' ', false, Json::error_handler_t::replace)), wanted);
+  }
+  JsonPlace at(const Json& part, const std::string& name) const {
+    return {part, file, key.empty() ? name : key + "." + name};
+  }
+};
+
+template <HasFields T>
+void from_json(const JsonPlace& place, T& value);
+
+inline void from_json(const JsonPlace& place, std::string& value) {
+  if (!place.json.is_string()) place.throw_unexpected("a string");
+  value = place.json.get<std::string>();
+}
+
+inline void from_json(const JsonPlace& place, bool& value) {
+  if (!place.json.is_boolean()) place.throw_unexpected("true or false");
+  value = place.json.get<bool>();
+}
+
+inline void from_json(const JsonPlace& place, int64_t& value) {
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  const bool fits =
+      place.json.is_number_integer() && (!place.json.is_number_unsigned() || place.json.get<uint64_t>() <= kMost);
+  if (!fits) place.throw_unexpected("a whole number");
+  value = place.json.get<int64_t>();
+}
+
+inline void from_json(const JsonPlace& place, double& value) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Json& json = place.json;
+  if (json == "nan" || json == "-nan") {
+    value = std::numeric_limits<double>::quiet_NaN();
+  } else if (json == "inf" || json == "-inf") {
+    value = json == "inf" ? kInfinity : -kInfinity;
+  } else if (json.is_number()) {
+    value = json.get<double>();
+  } else {
+    place.throw_unexpected("a number");
+  }
+}
+
+template <class T>
+void from_json(const JsonPlace& place, std::optional<T>& value) {
+  value.reset();
+  if (!place.json.is_null()) from_json(place, value.emplace());
+}
+
+template <class T>
+void from_json(const JsonPlace& place, std::vector<T>& values) {
+  if (!place.json.is_array()) place.throw_unexpected("a list");
+  values.clear();
+  for (const Json& part : place.json) from_json(place.at(part, std::to_string(values.size())), values.emplace_back());
+}
+
+template <class T>
+void from_json(const JsonPlace& place, std::map<std::string, T>& values) {
+  if (!place.json.is_object()) place.throw_unexpected("an object");
+  values.clear();
+  for (const auto& [key, part] : place.json.items()) from_json(place.at(part, key), values[key]);
+}
+
+template <HasFields T>
+void from_json(const JsonPlace& place, T& value) {
+  if (!place.json.is_object()) place.throw_unexpected("an object");
+  std::vector<std::string> known;
+  T::visit(value, [&](const char* key, auto& member) {
+    known.emplace_back(key);
+    const auto found = place.json.find(key);
+    if (found == place.json.end())
+      throw_error(ExitCode::kData, "{}: {} is missing", place.file, place.at(place.json, key).key);
+    from_json(place.at(*found, key), member);
+  });
+  for (const auto& [key, part] : place.json.items())
+    if (std::ranges::find(known, key) == known.end())
+      throw_error(ExitCode::kData, "{}: unknown key {}{}", place.file, rnnlab::quoted(place.at(part, key).key),
+                  did_you_mean(key, known));
+}
+
+// The JSON in a whole file. UserError kData with `file:line:column`, also for a duplicate key.
+Json parse_json(const std::string& text, const std::string& file);
+
+// A file written by json_text(to_json(T)). Checks "schema_version" before anything else, so that a file of another
+// version is named as such.
+template <HasFields T>
+T parse_record(const std::string& text, const std::string& file, int64_t schema_version) {
+  const Json json = parse_json(text, file);
+  const JsonPlace whole{json, file, ""};
+  if (!json.is_object()) whole.throw_unexpected("an object");
+  if (!json.contains("schema_version")) throw_error(ExitCode::kData, "{}: schema_version is missing", file);
+  if (json["schema_version"] != schema_version)
+    throw_error(ExitCode::kData, "{}: schema_version is {}, expected {}: another version of rnnlab wrote it", file,
+                rnnlab::quoted(json["schema_version"].dump(-1, ' ', false, Json::error_handler_t::replace)),
+                schema_version);
+  T record;
+  from_json(whole, record);
+  return record;
+}
+
+}  // namespace rnnlab

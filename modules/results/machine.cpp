@@ -1,0 +1,135 @@
+#include "results/machine.h"
+
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+std::string slurp(const char* path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// "key : value" or "key=value" lines; the first of a key wins.
+std::string value_of(std::string_view text, std::string_view key, char separator) {
+  for (const std::string& line : split(text, '\n')) {
+    const size_t at = line.find(separator);
+    if (at == std::string::npos || trim(std::string_view(line).substr(0, at)) != key) continue;
+    return std::string(trim(std::string_view(line).substr(at + 1)));
+  }
+  return "";
+}
+
+std::vector<int64_t> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int64_t> cpus;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+std::vector<double> load_average() {
+  std::array<double, 3> loads{};
+  const int got = ::getloadavg(loads.data(), static_cast<int>(loads.size()));
+  return {loads.begin(), loads.begin() + std::max(got, 0)};
+}
+
+struct CpuTime {
+  double busy = 0;
+  double total = 0;
+};
+
+// Lines "cpu3 user nice system idle iowait irq softirq steal ...", in ticks. Steal counts as busy: it is taken from us.
+std::map<std::string, CpuTime> cpu_times(std::string_view stat) {
+  std::map<std::string, CpuTime> times;
+  for (const std::string& line : split(stat, '\n')) {
+    std::istringstream fields(line);
+    std::string name;
+    fields >> name;
+    if (!name.starts_with("cpu")) continue;
+    constexpr int kIdle = 3, kIoWait = 4, kLast = 7;
+    double ticks = 0;
+    for (int i = 0; i <= kLast && fields >> ticks; ++i) {
+      times[name].total += ticks;
+      if (i != kIdle && i != kIoWait) times[name].busy += ticks;
+    }
+  }
+  return times;
+}
+
+}  // namespace
+
+double busy_fraction_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus) {
+  const auto first = cpu_times(before);
+  const auto second = cpu_times(after);
+  CpuTime sum;
+  for (const int64_t cpu : cpus) {
+    const std::string name = "cpu" + std::to_string(cpu);
+    if (!first.contains(name) || !second.contains(name)) continue;
+    sum.busy += second.at(name).busy - first.at(name).busy;
+    sum.total += second.at(name).total - first.at(name).total;
+  }
+  return sum.total > 0 ? std::clamp(sum.busy / sum.total, 0.0, 1.0) : 0;
+}
+
+CpuInfo parse_cpuinfo(std::string_view cpuinfo) {
+  CpuInfo cpu;
+  cpu.model = value_of(cpuinfo, "model name", ':');
+  std::set<std::string> cores;
+  std::string package;
+  for (const std::string& line : split(cpuinfo, '\n')) {
+    if (line.starts_with("processor")) ++cpu.logical_cpus;
+    if (line.starts_with("physical id")) package = value_of(line, "physical id", ':');
+    if (line.starts_with("core id")) cores.insert(package + "/" + value_of(line, "core id", ':'));
+  }
+  cpu.cores = cores.empty() ? cpu.logical_cpus : static_cast<int64_t>(cores.size());
+  for (const std::string& flag : split(value_of(cpuinfo, "flags", ':'), ' '))
+    if (flag.starts_with("avx") || flag.starts_with("amx") || flag == "fma") cpu.vector_flags.push_back(flag);
+  return cpu;
+}
+
+CpuInfo cpu_info() {
+  constexpr auto kSample = std::chrono::milliseconds(100);
+  CpuInfo cpu = parse_cpuinfo(slurp("/proc/cpuinfo"));
+  const std::vector<int64_t> cpus = usable_cpus();
+  cpu.usable_cpus = static_cast<int64_t>(cpus.size());
+  cpu.load_average = load_average();
+  const std::string before = slurp("/proc/stat");
+  std::this_thread::sleep_for(kSample);
+  cpu.busy_fraction = busy_fraction_between(before, slurp("/proc/stat"), cpus);
+  return cpu;
+}
+
+HostInfo host_info() {
+  HostInfo host;
+  utsname names{};
+  if (::uname(&names) == 0) {
+    host.hostname = names.nodename;
+    host.kernel = std::string(names.sysname) + " " + names.release;
+  }
+  const std::string os = value_of(slurp("/etc/os-release"), "PRETTY_NAME", '=');
+  host.os = os.size() >= 2 && os.front() == '"' ? os.substr(1, os.size() - 2) : os;
+  host.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  return host;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,57 @@
+// What the operating system says about the machine: processor, memory, load. Unknown is "" or 0, never an error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rnnlab {
+
+struct CpuInfo {
+  std::string model;
+  int64_t logical_cpus = 0;               // of the machine
+  int64_t usable_cpus = 0;                // that this process may run on
+  int64_t cores = 0;                      // of the machine, without hyper-threads
+  std::vector<std::string> vector_flags;  // "avx2", "avx512f" and the like
+  std::vector<double> load_average;       // over 1, 5 and 15 minutes
+  double busy_fraction = 0;               // of the usable CPUs by any process, over a tenth of a second
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("model", self.model);
+    field("logical_cpus", self.logical_cpus);
+    field("usable_cpus", self.usable_cpus);
+    field("cores", self.cores);
+    field("vector_flags", self.vector_flags);
+    field("load_average", self.load_average);
+    field("busy_fraction", self.busy_fraction);
+  }
+};
+
+struct HostInfo {
+  std::string hostname;
+  std::string os;      // "Debian GNU/Linux 12 (bookworm)"
+  std::string kernel;  // "Linux 6.1.0"
+  int64_t memory_bytes = 0;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("hostname", self.hostname);
+    field("os", self.os);
+    field("kernel", self.kernel);
+    field("memory_bytes", self.memory_bytes);
+  }
+};
+
+// Takes a tenth of a second, for the busy fraction.
+CpuInfo cpu_info();
+HostInfo host_info();
+
+// What /proc/cpuinfo says; load and usable CPUs are left out.
+CpuInfo parse_cpuinfo(std::string_view cpuinfo);
+
+// The busy part of the time between two readings of /proc/stat, over the CPUs in `cpus`.
+double busy_fraction_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus);
+
+}  // namespace rnnlab

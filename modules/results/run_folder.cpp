@@ -1,0 +1,79 @@
+#include "results/run_folder.h"
+
+#include <fmt/chrono.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_is_folder_name(const std::string& part, const char* what) {
+  const bool has_bad_byte =
+      std::ranges::any_of(part, [](unsigned char c) { return c < 0x20 || c == '/' || c == 0x7F; });
+  const bool usable = !part.empty() && part != "." && part != ".." && !has_bad_byte;
+  if (!usable)
+    throw_error(ExitCode::kUsage, "{} {} cannot be part of a folder's name: use letters, digits, '_', '-' or '.'", what,
+                rnnlab::quoted(part));
+}
+
+[[noreturn]] void throw_cannot_create(const fs::path& folder, const std::string& reason) {
+  throw_error(ExitCode::kDevice, "{}: cannot create the run folder: {}; choose another place with --out",
+              folder.string(), reason);
+}
+
+// What stands in the way of a folder.
+std::string describe_obstacle(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_symlink(path, ignored)) return "there is a file of this name";
+  return fmt::format("it is a symbolic link to '{}', which is not a folder", fs::read_symlink(path, ignored).string());
+}
+
+enum class Made { kNew, kThereAlready };
+
+Made make_folder(const fs::path& path) {
+  constexpr mode_t kAllRightsLessUmask = 0777;
+  if (::mkdir(path.c_str(), kAllRightsLessUmask) == 0) return Made::kNew;
+  if (errno == EEXIST) return Made::kThereAlready;
+  throw_cannot_create(path, std::generic_category().message(errno));
+}
+
+void make_parent(const fs::path& path) {
+  std::error_code ignored;
+  if (path.empty() || fs::is_directory(path, ignored)) return;
+  make_parent(path.parent_path());
+  if (make_folder(path) == Made::kThereAlready && !fs::is_directory(path, ignored))
+    throw_cannot_create(path, describe_obstacle(path));
+}
+
+}  // namespace
+
+std::string run_folder_name(const RunLabel& label) {
+  std::string device = label.device;
+  std::erase(device, ':');
+  return fmt::format("{:%Y-%m-%dT%H-%M-%S}Z-{}-{}", fmt::gmtime(label.start), device, label.layer);
+}
+
+fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
+  check_is_folder_name(label.name, "the experiment's name");
+  check_is_folder_name(label.device, "the device");
+  check_is_folder_name(label.layer, "the layer");
+  const fs::path parent = (out / label.name).lexically_normal();
+  make_parent(parent);
+  const std::string name = run_folder_name(label);
+  constexpr int kMostRunsInOneSecond = 10000;
+  for (int count = 1; count <= kMostRunsInOneSecond; ++count) {
+    const fs::path folder = parent / (count == 1 ? name : fmt::format("{}-{}", name, count));
+    if (make_folder(folder) == Made::kNew) return folder;
+  }
+  throw_cannot_create(parent / name, fmt::format("{} folders of this name are there already", kMostRunsInOneSecond));
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,112 @@
+// What remains of a run in one small file, summary.json: how it ended, its final metrics, its epoch time, what really
+// ran, and everything that must be equal for another run's time to be comparable.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/epoch_row.h"
+
+namespace rnnlab {
+
+inline constexpr int64_t kSummarySchemaVersion = 1;
+
+// What two runs must share before their times are compared. Hashes are opaque: equal or not.
+struct Identity {
+  std::string data_fingerprint;
+  int64_t batch_size = 0;
+  std::string model_hash;              // of the model's description, layer implementation left out
+  std::string initial_weights_sha256;  // differs from seed to seed
+  std::string training_hash;           // of the training settings
+  std::string precision;               // "fp32", "tf32", "bf16"
+  std::string build_type;              // build_kind() of build_info.h
+  std::string cpu_model;
+  int64_t num_threads = 0;
+  std::string gpu_model;  // of the machine, whether or not the run used it; "" when it has none
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("data_fingerprint", self.data_fingerprint);
+    field("batch_size", self.batch_size);
+    field("model_hash", self.model_hash);
+    field("initial_weights_sha256", self.initial_weights_sha256);
+    field("training_hash", self.training_hash);
+    field("precision", self.precision);
+    field("build_type", self.build_type);
+    field("cpu_model", self.cpu_model);
+    field("num_threads", self.num_threads);
+    field("gpu_model", self.gpu_model);
+  }
+};
+
+// The training seconds of the epochs after warm-up.
+struct EpochTime {
+  int64_t num_epochs = 0;
+  double median_seconds = 0;
+  double low_seconds = 0;  // 95 % interval of the median; the whole range below six epochs
+  double high_seconds = 0;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("num_epochs", self.num_epochs);
+    field("median_seconds", self.median_seconds);
+    field("low_seconds", self.low_seconds);
+    field("high_seconds", self.high_seconds);
+  }
+};
+
+struct Summary {
+  int64_t schema_version = kSummarySchemaVersion;
+  std::string name;
+  std::string device;  // "cpu", "cuda:0": what was used, never "auto"
+  std::string layer;
+  std::string precision;
+  int64_t seed = 0;
+  int64_t epochs = 0;                           // that were finished
+  std::string stop_reason;                      // "all epochs done", "no better valid_loss for 5 epochs", "SIGINT"
+  std::map<std::string, double> final_metrics;  // by the names of epochs.csv
+  std::optional<EpochTime> epoch_time;          // absent when every epoch was warm-up
+  double total_seconds = 0;                     // of the whole run, loading data included
+  std::string path;                             // what really ran: "oneDNN reference", "cuDNN standard", "native loop"
+  std::vector<std::string> path_notes;          // why a faster one was not used
+  std::vector<std::string> warnings;
+  Identity identity;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("name", self.name);
+    field("device", self.device);
+    field("layer", self.layer);
+    field("precision", self.precision);
+    field("seed", self.seed);
+    field("epochs", self.epochs);
+    field("stop_reason", self.stop_reason);
+    field("final_metrics", self.final_metrics);
+    field("epoch_time", self.epoch_time);
+    field("total_seconds", self.total_seconds);
+    field("path", self.path);
+    field("path_notes", self.path_notes);
+    field("warnings", self.warnings);
+    field("identity", self.identity);
+  }
+};
+
+// The metrics of the last row, by column name; empty without rows.
+std::map<std::string, double> final_metrics(std::span<const EpochRow> rows);
+
+// train_seconds of the rows that are not warm-up.
+std::vector<double> timed_seconds(std::span<const EpochRow> rows);
+
+std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows);
+
+// `run_folder`/summary.json. write: UserError kDevice. read: UserError kData naming the file and the key.
+void write_summary(const std::filesystem::path& run_folder, const Summary& summary);
+Summary read_summary(const std::filesystem::path& run_folder);
+
+}  // namespace rnnlab
