@@ -1,0 +1,44 @@
+// The three ways in which a batch is made of samples. Internal to Batches, which says what to make; these know how.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "data/batches.h"
+#include "data/dataset.h"
+
+namespace rnnlab {
+
+// The batches of one epoch: batch i holds the samples order[i * batch_size ...].
+struct EpochPlan {
+  at::Tensor order;  // (N) int64 on the CPU
+  int64_t batch_size = 1;
+  int64_t num_batches = 0;
+
+  int64_t size(int64_t batch) const;
+  std::span<const int64_t> samples(int64_t batch) const;
+};
+
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  virtual void start(const EpochPlan& plan) = 0;
+  // Batch 0, 1, 2 ... of the plan, each asked for once and in this order.
+  virtual Batch fetch(int64_t batch) = 0;
+};
+
+// Gathers each batch when it is asked for, on the CPU.
+std::unique_ptr<BatchSource> make_direct_source(const Samples& samples);
+
+// Keeps a time-major copy of the samples on the device, uploaded in chunks: a batch is one index_select.
+std::unique_ptr<BatchSource> make_resident_source(const Samples& samples, c10::Device device);
+
+// A thread gathers ahead. For a GPU, into one of two pinned buffers, from where it goes to the device on a stream of
+// its own.
+std::unique_ptr<BatchSource> make_prefetched_source(const Samples& samples, c10::Device device);
+
+}  // namespace rnnlab

@@ -1,0 +1,108 @@
+#include "data/batches.h"
+
+#include <ATen/ops/arange.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "data/batch_sources.h"
+#include "data/permutation.h"
+
+namespace rnnlab {
+namespace {
+
+// Adds the time from its making to its end to `seconds`.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double& seconds_;
+  Clock::time_point start_ = Clock::now();
+};
+
+int64_t count_batches(int64_t num_samples, const BatchOptions& options) {
+  RNNLAB_INVARIANT(options.batch_size > 0, "a batch of no samples");
+  const int64_t full = num_samples / options.batch_size;
+  const int64_t batches = full + (options.tail == TailPolicy::kKeep && num_samples % options.batch_size != 0 ? 1 : 0);
+  if (batches == 0 && num_samples > 0) {
+    throw_error(ExitCode::kUsage,
+                "a batch takes {} samples, but there are only {}, and a batch that is not full is dropped: "
+                "choose a batch size of at most {} or keep the tail",
+                options.batch_size, num_samples, num_samples);
+  }
+  return batches;
+}
+
+int64_t free_bytes(c10::Device device) {
+  const auto index = device.has_index() ? device.index() : c10::DeviceIndex{0};
+  return static_cast<int64_t>(c10::getDeviceAllocator(device.type())->getMemoryInfo(index).first);
+}
+
+std::unique_ptr<BatchSource> make_source(const Samples& samples, Placement placement, c10::Device device) {
+  if (placement == Placement::kHost) return make_prefetched_source(samples, device);
+  if (device.is_cpu()) return make_direct_source(samples);
+  return make_resident_source(samples, device);
+}
+
+}  // namespace
+
+int64_t EpochPlan::size(int64_t batch) const { return std::min(batch_size, order.numel() - batch * batch_size); }
+
+std::span<const int64_t> EpochPlan::samples(int64_t batch) const {
+  return {order.const_data_ptr<int64_t>() + batch * batch_size, static_cast<size_t>(size(batch))};
+}
+
+Placement choose_placement(const Samples& samples, Placement wanted, c10::Device device) {
+  if (wanted == Placement::kHost) return wanted;
+  if (device.is_cpu()) return Placement::kDevice;
+  const int64_t free = free_bytes(device);
+  if (wanted == Placement::kAutomatic) return samples.bytes() <= free / 2 ? Placement::kDevice : Placement::kHost;
+  if (samples.bytes() <= free) return Placement::kDevice;
+  throw_error(ExitCode::kDevice,
+              "data.placement is 'device', but the samples take {} and {} has {} free: use 'auto' or 'host', or fewer "
+              "samples by data.num_train",
+              format_bytes(samples.bytes()), device.str(), format_bytes(free));
+}
+
+Batches::Batches(const Samples& samples, const BatchOptions& options, c10::Device device)
+    : num_samples_(samples.size()),
+      options_(options),
+      num_batches_(count_batches(num_samples_, options)),
+      placement_(choose_placement(samples, options.placement, device)),
+      source_(make_source(samples, placement_, device)) {}
+
+Batches::~Batches() = default;
+Batches::Batches(Batches&&) noexcept = default;
+Batches& Batches::operator=(Batches&&) noexcept = default;
+
+int64_t Batches::samples_per_epoch() const { return std::min(num_samples_, num_batches_ * options_.batch_size); }
+
+void Batches::start_epoch(int64_t epoch) {
+  seconds_waited_ = 0;
+  next_batch_ = 0;
+  const Stopwatch stopwatch(seconds_waited_);
+  EpochPlan plan;
+  plan.order = options_.order == Order::kShuffled ? permutation(num_samples_, options_.seed, epoch)
+                                                  : at::arange(num_samples_, at::kLong);
+  plan.batch_size = options_.batch_size;
+  plan.num_batches = num_batches_;
+  source_->start(plan);
+  started_ = true;
+}
+
+std::optional<Batch> Batches::next() {
+  RNNLAB_INVARIANT(started_, "next() before start_epoch()");
+  if (next_batch_ == num_batches_) return std::nullopt;
+  const Stopwatch stopwatch(seconds_waited_);
+  return source_->fetch(next_batch_++);
+}
+
+}  // namespace rnnlab

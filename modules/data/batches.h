@@ -1,0 +1,78 @@
+// One epoch after another of batches from samples, on the device that trains. Where the samples lie (on the device, or
+// on the host behind a thread that prepares batches ahead) changes the speed and nothing else: the batches of an epoch
+// are the same, bit for bit, for every placement and device. Not for use by several threads at once.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "data/dataset.h"
+
+namespace rnnlab {
+
+class BatchSource;
+
+enum class TailPolicy { kKeep, kDrop };       // what becomes of a last batch that is not full
+enum class Order { kShuffled, kSequential };  // shuffled: permutation(n, seed, epoch)
+enum class Placement { kAutomatic, kDevice, kHost };
+
+struct BatchOptions {
+  int64_t batch_size = 1;
+  TailPolicy tail = TailPolicy::kKeep;
+  Order order = Order::kShuffled;
+  uint64_t seed = 0;
+  // Automatic: on a GPU, on the device where the samples take at most half of its free memory, else on the host; on a
+  // CPU, batches come straight from the samples. Host: pinned memory (for a GPU) and a prefetch thread.
+  Placement placement = Placement::kAutomatic;
+};
+
+struct Batch {
+  at::Tensor inputs;   // (T, B, F) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor targets;  // (B) int64, (B, K) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor lengths;  // (B) int64 on the CPU, or undefined
+  int64_t size = 0;    // B
+};
+
+class Batches {
+ public:
+  // UserError kUsage when no batch would be left, kDevice when placement is kDevice and the samples do not fit.
+  Batches(const Samples& samples, const BatchOptions& options, c10::Device device);
+  ~Batches();
+  Batches(Batches&&) noexcept;
+  Batches& operator=(Batches&&) noexcept;
+
+  // Begins epoch `epoch` (from 0) at its first batch; an epoch that is under way is given up.
+  void start_epoch(int64_t epoch);
+
+  // The next batch, or nothing at the end of the epoch. Never waits for the device. What the prefetch thread threw
+  // is thrown from here.
+  std::optional<Batch> next();
+
+  int64_t batches_per_epoch() const { return num_batches_; }
+  int64_t samples_per_epoch() const;
+
+  // Seconds that the caller spent in start_epoch() and next() since the epoch began.
+  double seconds_waited() const { return seconds_waited_; }
+
+  // Where the samples lie: never kAutomatic.
+  Placement placement() const { return placement_; }
+
+ private:
+  int64_t num_samples_;
+  BatchOptions options_;
+  int64_t num_batches_;
+  Placement placement_;
+  std::unique_ptr<BatchSource> source_;
+  bool started_ = false;
+  int64_t next_batch_ = 0;
+  double seconds_waited_ = 0;
+};
+
+// Device or host for these samples, as BatchOptions::placement says; UserError kDevice as Batches.
+Placement choose_placement(const Samples& samples, Placement wanted, c10::Device device);
+
+}  // namespace rnnlab

@@ -1,0 +1,52 @@
+// What every source of data becomes: two sets of samples in memory, training and validation, and what a model must know
+// of them. Tensors lie on the CPU, contiguous, without NaN or Inf. Nothing here knows files or devices.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rnnlab {
+
+enum class Task { kClassification, kBinary, kRegression, kLanguageModel };
+
+// N sequences of T steps.
+struct Samples {
+  at::Tensor inputs;   // (N, T, F) float32, or (N, T) int64 tokens for a language model
+  at::Tensor targets;  // (N) int64 classes | (N, K) float32 | (N, T) int64 next tokens
+  at::Tensor lengths;  // (N) int64, from 1 to T, or undefined when every sequence is whole
+
+  int64_t size() const { return inputs.defined() ? inputs.size(0) : 0; }
+  int64_t bytes() const;
+  bool has_target_per_step() const;  // (N, T) int64
+};
+
+struct DataShape {
+  Task task = Task::kClassification;
+  int64_t input_size = 0;       // features of a step; the vocabulary of a language model
+  int64_t sequence_length = 0;  // steps; of the longest sequence where lengths vary
+  int64_t num_outputs = 0;      // classes, targets or vocabulary
+  bool has_lengths = false;
+};
+
+// How a real-valued target was scaled for training: scaled = (value - offset) / scale.
+struct TargetScale {
+  std::string name;
+  double offset = 0;
+  double scale = 1;
+};
+
+struct Dataset {
+  Samples train;
+  Samples valid;
+  DataShape shape;
+  std::vector<std::string> vocabulary;     // a token's text by its number, or the names of the classes; may be empty
+  std::vector<TargetScale> target_scales;  // one a target where targets were scaled, else empty
+  std::vector<std::string> notes;          // what was done to the data on the way, a sentence each
+  std::string description;                 // one line
+  std::string fingerprint;                 // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
+};
+
+}  // namespace rnnlab

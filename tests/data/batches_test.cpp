@@ -1,0 +1,251 @@
+#include "data/batches.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <gmock/gmock.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "data/permutation.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::HasSubstr;
+
+// Sample n, step t, feature f holds 100 n + 10 t + f: a batch shows where each of its values came from.
+Samples numbered_samples(int64_t num_samples, int64_t num_steps, int64_t num_features) {
+  const auto axis = [](int64_t size, int64_t unit) { return at::arange(size, at::kFloat) * unit; };
+  Samples samples;
+  samples.inputs = (axis(num_samples, 100).view({-1, 1, 1}) + axis(num_steps, 10).view({1, -1, 1}) +
+                    axis(num_features, 1).view({1, 1, -1}))
+                       .contiguous();
+  samples.targets = at::arange(num_samples, at::kLong);
+  samples.lengths = at::arange(num_samples, at::kLong).remainder(num_steps) + 1;
+  return samples;
+}
+
+Samples numbered_tokens(int64_t num_samples, int64_t num_steps) {
+  Samples samples;
+  samples.inputs = at::arange(num_samples * num_steps, at::kLong).view({num_samples, num_steps});
+  samples.targets = samples.inputs + 1;
+  return samples;
+}
+
+std::vector<Batch> epoch_of(Batches& batches, int64_t epoch) {
+  std::vector<Batch> all;
+  batches.start_epoch(epoch);
+  while (std::optional<Batch> batch = batches.next()) all.push_back(std::move(*batch));
+  return all;
+}
+
+void expect_same(const Batch& actual, const Batch& expected) {
+  EXPECT_EQ(actual.size, expected.size);
+  EXPECT_TRUE(actual.inputs.cpu().equal(expected.inputs));
+  EXPECT_TRUE(actual.targets.cpu().equal(expected.targets));
+  ASSERT_EQ(actual.lengths.defined(), expected.lengths.defined());
+  if (actual.lengths.defined()) {
+    EXPECT_TRUE(actual.lengths.is_cpu());
+    EXPECT_TRUE(actual.lengths.equal(expected.lengths));
+  }
+}
+
+TEST(Batches, AreTimeMajorAndFollowThePermutation) {
+  const Samples samples = numbered_samples(5, 3, 2);
+  Batches batches(samples, {.batch_size = 2, .seed = 9}, at::kCPU);
+  const at::Tensor order = permutation(5, 9, 4);
+  int64_t seen = 0;
+  for (const Batch& batch : epoch_of(batches, 4)) {
+    EXPECT_EQ(batch.inputs.sizes(), at::IntArrayRef({3, batch.size, 2}));
+    EXPECT_TRUE(batch.inputs.is_contiguous());
+    for (int64_t b = 0; b < batch.size; ++b, ++seen) {
+      const auto n = order[seen].item<int64_t>();
+      EXPECT_EQ(batch.targets[b].item<int64_t>(), n);
+      EXPECT_EQ(batch.lengths[b].item<int64_t>(), n % 3 + 1);
+      EXPECT_EQ(batch.inputs[2][b][1].item<float>(), static_cast<float>(100 * n + 21));
+    }
+  }
+  EXPECT_EQ(seen, 5);
+}
+
+TEST(Batches, InSequenceGoThroughTheSamplesAsTheyLie) {
+  Batches batches(numbered_samples(5, 1, 1), {.batch_size = 2, .order = Order::kSequential}, at::kCPU);
+  std::vector<at::Tensor> targets;
+  for (const Batch& batch : epoch_of(batches, 3)) targets.push_back(batch.targets);
+  EXPECT_TRUE(at::cat(targets).equal(at::arange(5, at::kLong)));
+}
+
+TEST(Batches, OfALanguageModelHaveATargetForEveryStep) {
+  Batches batches(numbered_tokens(4, 3), {.batch_size = 4, .order = Order::kSequential}, at::kCPU);
+  const Batch batch = epoch_of(batches, 0).at(0);
+  EXPECT_EQ(batch.inputs.sizes(), at::IntArrayRef({3, 4}));
+  EXPECT_TRUE(batch.targets.equal(batch.inputs + 1));
+  EXPECT_EQ(batch.inputs[2][1].item<int64_t>(), 5);
+}
+
+TEST(Batches, KeepRealValuedTargetsAsRows) {
+  Samples samples = numbered_samples(4, 2, 1);
+  samples.targets = at::arange(8, at::kFloat).view({4, 2});
+  Batches batches(samples, {.batch_size = 3, .order = Order::kSequential}, at::kCPU);
+  const std::vector<Batch> all = epoch_of(batches, 0);
+  EXPECT_TRUE(all.at(0).targets.equal(samples.targets.narrow(0, 0, 3)));
+  EXPECT_TRUE(all.at(1).targets.equal(samples.targets.narrow(0, 3, 1)));
+}
+
+TEST(Batches, KeepOrDropTheTail) {
+  const Samples samples = numbered_samples(7, 2, 1);
+  const Batches keep(samples, {.batch_size = 3}, at::kCPU);
+  EXPECT_EQ(keep.batches_per_epoch(), 3);
+  EXPECT_EQ(keep.samples_per_epoch(), 7);
+  Batches drop(samples, {.batch_size = 3, .tail = TailPolicy::kDrop}, at::kCPU);
+  EXPECT_EQ(drop.batches_per_epoch(), 2);
+  EXPECT_EQ(drop.samples_per_epoch(), 6);
+  for (const Batch& batch : epoch_of(drop, 0)) EXPECT_EQ(batch.size, 3);
+}
+
+TEST(Batches, SayWhenDroppingTheTailLeavesNothing) {
+  try {
+    Batches(numbered_samples(7, 2, 1), {.batch_size = 8, .tail = TailPolicy::kDrop}, at::kCPU);
+    FAIL() << "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "a batch takes 8 samples, but there are only 7, and a batch that is not full is dropped: choose a "
+                 "batch size of at most 7 or keep the tail");
+  }
+}
+
+TEST(Batches, ComeOutTheSameFromThePrefetchThread) {
+  for (const Samples& samples : {numbered_samples(23, 4, 3), numbered_tokens(23, 4)}) {
+    Batches direct(samples, {.batch_size = 4, .seed = 1}, at::kCPU);
+    Batches prefetched(samples, {.batch_size = 4, .seed = 1, .placement = Placement::kHost}, at::kCPU);
+    for (const int64_t epoch : {0, 1, 0}) {
+      const std::vector<Batch> expected = epoch_of(direct, epoch);
+      const std::vector<Batch> actual = epoch_of(prefetched, epoch);
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < actual.size(); ++i) expect_same(actual[i], expected[i]);
+    }
+  }
+}
+
+TEST(Batches, OfADroppedEpochDoNotLeakIntoTheNext) {
+  const Samples samples = numbered_samples(50, 2, 2);
+  Batches direct(samples, {.batch_size = 3, .seed = 1}, at::kCPU);
+  Batches prefetched(samples, {.batch_size = 3, .seed = 1, .placement = Placement::kHost}, at::kCPU);
+  prefetched.start_epoch(0);
+  prefetched.next();
+  const std::vector<Batch> expected = epoch_of(direct, 1);
+  const std::vector<Batch> actual = epoch_of(prefetched, 1);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) expect_same(actual[i], expected[i]);
+}
+
+TEST(Batches, MayBeDestroyedInTheMiddleOfAnEpoch) {
+  for (int taken = 0; taken < 4; ++taken) {
+    Batches batches(numbered_samples(50, 2, 2), {.batch_size = 1, .placement = Placement::kHost}, at::kCPU);
+    batches.start_epoch(0);
+    for (int i = 0; i < taken; ++i) EXPECT_TRUE(batches.next());
+  }
+}
+
+TEST(Batches, MeasureTheWaitAnewForEveryEpoch) {
+  Batches batches(numbered_samples(2000, 20, 20), {.batch_size = 10}, at::kCPU);
+  epoch_of(batches, 0);
+  const double whole_epoch = batches.seconds_waited();
+  EXPECT_GT(whole_epoch, 0);
+  batches.start_epoch(1);
+  const double start = batches.seconds_waited();
+  batches.next();
+  EXPECT_GT(batches.seconds_waited(), start);
+}
+
+TEST(Batches, EndOnceAndStayAtTheEnd) {
+  Batches batches(numbered_samples(2, 1, 1), {.batch_size = 2, .placement = Placement::kHost}, at::kCPU);
+  EXPECT_EQ(epoch_of(batches, 0).size(), 1u);
+  EXPECT_FALSE(batches.next());
+}
+
+class BatchesOnCuda : public testing::TestWithParam<Placement> {
+ protected:
+  void SetUp() override {
+    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  }
+};
+
+TEST_P(BatchesOnCuda, AreThoseOfTheCpu) {
+  for (const Samples& samples : {numbered_samples(1037, 28, 28), numbered_tokens(1037, 28)}) {
+    Batches on_cpu(samples, {.batch_size = 64, .seed = 3}, at::kCPU);
+    Batches on_cuda(samples, {.batch_size = 64, .seed = 3, .placement = GetParam()}, c10::Device(at::kCUDA, 0));
+    EXPECT_EQ(on_cuda.placement(), GetParam());
+    for (const int64_t epoch : {0, 1}) {
+      const std::vector<Batch> expected = epoch_of(on_cpu, epoch);
+      const std::vector<Batch> actual = epoch_of(on_cuda, epoch);
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < actual.size(); ++i) {
+        EXPECT_TRUE(actual[i].inputs.is_cuda() && actual[i].targets.is_cuda());
+        EXPECT_TRUE(actual[i].inputs.is_contiguous());
+        expect_same(actual[i], expected[i]);
+      }
+    }
+  }
+}
+
+// Each batch is given back before the next is asked for, so that its memory and the pinned buffers are used again at
+// once.
+TEST_P(BatchesOnCuda, StayWholeWhileBuffersAreUsedAgain) {
+  const Samples samples = numbered_samples(4096, 64, 32);
+  Batches on_cpu(samples, {.batch_size = 256, .seed = 3}, at::kCPU);
+  Batches on_cuda(samples, {.batch_size = 256, .seed = 3, .placement = GetParam()}, c10::Device(at::kCUDA, 0));
+  for (int64_t epoch = 0; epoch < 5; ++epoch) {
+    on_cpu.start_epoch(epoch);
+    on_cuda.start_epoch(epoch);
+    std::vector<at::Tensor> sums;
+    std::vector<double> expected;
+    while (std::optional<Batch> batch = on_cuda.next()) sums.push_back(batch->inputs.to(at::kDouble).sum());
+    while (std::optional<Batch> batch = on_cpu.next()) {
+      expected.push_back(batch->inputs.to(at::kDouble).sum().item<double>());
+    }
+    ASSERT_EQ(sums.size(), expected.size());
+    for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i].item<double>(), expected[i]);  // whole numbers: exact
+  }
+}
+
+TEST_P(BatchesOnCuda, MayBeDestroyedInTheMiddleOfAnEpoch) {
+  Batches batches(numbered_samples(500, 20, 20), {.batch_size = 7, .placement = GetParam()}, c10::Device(at::kCUDA, 0));
+  batches.start_epoch(0);
+  EXPECT_TRUE(batches.next());
+}
+
+INSTANTIATE_TEST_SUITE_P(, BatchesOnCuda, testing::Values(Placement::kDevice, Placement::kHost),
+                         [](const auto& test) { return test.param == Placement::kDevice ? "Device" : "Host"; });
+
+TEST(Placement, OnCudaIsTheDeviceWhereTheSamplesFit) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  const c10::Device cuda(at::kCUDA, 0);
+  EXPECT_EQ(choose_placement(numbered_samples(10, 2, 2), Placement::kAutomatic, cuda), Placement::kDevice);
+  EXPECT_EQ(choose_placement(numbered_samples(10, 2, 2), Placement::kHost, cuda), Placement::kHost);
+  Samples huge;
+  huge.inputs = at::arange(1, at::kFloat).expand({int64_t{1} << 40, 1, 1});  // 4 TiB by its shape, 4 bytes in memory
+  huge.targets = at::arange(1, at::kLong);
+  EXPECT_EQ(choose_placement(huge, Placement::kAutomatic, cuda), Placement::kHost);
+  try {
+    choose_placement(huge, Placement::kDevice, cuda);
+    FAIL() << "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+    EXPECT_THAT(error.what(), HasSubstr("data.placement is 'device', but the samples take 4.00 TiB and cuda:0 has"));
+  }
+}
+
+TEST(Placement, OnACpuIsTheSamplesThemselves) {
+  EXPECT_EQ(choose_placement(numbered_samples(10, 2, 2), Placement::kAutomatic, at::kCPU), Placement::kDevice);
+  EXPECT_EQ(choose_placement(numbered_samples(10, 2, 2), Placement::kHost, at::kCPU), Placement::kHost);
+}
+
+}  // namespace
+}  // namespace rnnlab
