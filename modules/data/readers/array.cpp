@@ -47,7 +47,11 @@ std::optional<int64_t> checked_num_bytes(std::span<const int64_t> shape, Element
   return product;
 }
 
-std::string format_shape(std::span<const int64_t> shape) { return fmt::format("{}", fmt::join(shape, " x ")); }
+std::string format_shape(std::span<const int64_t> shape) {
+  constexpr size_t kMostShown = 8;
+  if (shape.size() <= kMostShown) return fmt::format("{}", fmt::join(shape, " x "));
+  return fmt::format("{} x ... ({} dimensions)", fmt::join(shape.first(kMostShown), " x "), shape.size());
+}
 
 void swap_bytes(std::span<std::byte> bytes, int64_t element_size) {
   const auto width = static_cast<size_t>(element_size);

@@ -43,7 +43,7 @@ struct Array {
 // The product of all sizes times the element size, or nothing where it passes 2^63 - 1. Sizes are not negative.
 std::optional<int64_t> checked_num_bytes(std::span<const int64_t> shape, ElementType type);
 
-std::string format_shape(std::span<const int64_t> shape);  // "60000 x 28 x 28"
+std::string format_shape(std::span<const int64_t> shape);  // "60000 x 28 x 28", cut after eight
 
 // Turns the byte order of every element around, in place.
 void swap_bytes(std::span<std::byte> bytes, int64_t element_size);

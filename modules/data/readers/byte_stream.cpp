@@ -1,0 +1,60 @@
+#include "data/readers/byte_stream.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "data/readers/file.h"
+#include "data/readers/gzip.h"
+
+namespace rnnlab {
+namespace {
+
+[[noreturn]] void fail_without_gzip(const File& file, std::span<const std::byte> start) {
+  if (start.empty())
+    throw_error(ExitCode::kData, "{}: empty file, expected gzip data: fetch the file again", file.path());
+  throw_error(ExitCode::kData,
+              "{}: byte 0: got {}, expected 1f 8b, the start of gzip data: "
+              "fetch the file again, or drop '.gz' from its name if it is not compressed",
+              file.path(), format_hex(start));
+}
+
+}  // namespace
+
+std::unique_ptr<ByteStream> open_stream(const std::filesystem::path& path) {
+  auto file = std::make_unique<File>(path);
+  std::byte bytes[2];
+  const std::span<const std::byte> start = std::span(bytes).first(file->peek(bytes));
+  if (is_gzip(start)) return std::make_unique<GzipStream>(std::move(file));
+  if (path.extension() == ".gz") fail_without_gzip(*file, start);
+  return file;
+}
+
+std::string read_whole(const std::filesystem::path& path, int64_t limit) {
+  const std::unique_ptr<ByteStream> stream = open_stream(path);
+  constexpr int64_t kFirstPiece = 1 << 20;
+  std::string text;
+  size_t used = 0;
+  // One byte more than the file holds, so that the end shows without growing.
+  auto room = static_cast<size_t>(std::min(stream->most_bytes(), kFirstPiece) + 1);
+  while (true) {
+    text.resize(room);
+    used += stream->read(std::as_writable_bytes(std::span(text)).subspan(used));
+    if (static_cast<int64_t>(used) > limit)
+      throw_error(ExitCode::kData, "{}: holds more than {}, the most that this reader takes: split the file",
+                  path.string(), format_bytes(limit));
+    if (used < room) break;
+    room = static_cast<size_t>(std::min({stream->most_bytes(), limit, static_cast<int64_t>(room) * 2}) + 1);
+  }
+  text.resize(used);
+  return text;
+}
+
+std::string format_hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte value : bytes)
+    text += fmt::format("{}{:02x}", text.empty() ? "" : " ", static_cast<unsigned>(value));
+  return text;
+}
+
+}  // namespace rnnlab

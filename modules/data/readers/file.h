@@ -1,0 +1,31 @@
+// A regular file opened for reading. Never hangs on a FIFO or a device, and notices a file that changes its length
+// meanwhile.
+#pragma once
+
+#include "data/readers/byte_stream.h"
+
+namespace rnnlab {
+
+class File : public ByteStream {
+ public:
+  explicit File(const std::filesystem::path& path);
+  ~File() override;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  size_t read(std::span<std::byte> into) override;
+  int64_t most_bytes() const override { return size_; }
+  const std::string& path() const override { return path_; }
+  std::string position(int64_t offset) const override;
+
+  // The first bytes, without moving on; fewer than asked where the file is shorter.
+  size_t peek(std::span<std::byte> into) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  int64_t size_ = 0;
+  int64_t offset_ = 0;
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,176 @@
+#include "data/readers/npy.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "data/readers/array_stream.h"
+#include "data/readers/npy_header.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr std::array<unsigned char, 6> kMagic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+constexpr int64_t kPreambleBytes = 8;          // magic, major and minor version
+constexpr int64_t kLongestHeader = 64 * 1024;  // NumPy itself stops at 10,000 characters
+constexpr std::string_view kCutOff = "the file is cut off, write it again with numpy.save";
+
+[[noreturn]] void fail_at(const ByteStream& stream, int64_t offset, const std::string& message) {
+  throw_error(ExitCode::kData, "{}: {}: {}", stream.path(), stream.position(offset), message);
+}
+
+// Checks magic and version; returns the major version.
+int read_preamble(ByteStream& stream) {
+  std::array<std::byte, kPreambleBytes> bytes{};
+  const auto got = static_cast<int64_t>(stream.read(bytes));
+  if (got == 0)
+    throw_error(ExitCode::kData, "{}: empty file, expected npy data: write it again with numpy.save", stream.path());
+  const std::span<const std::byte> magic =
+      std::span(bytes).first(std::min<size_t>(static_cast<size_t>(got), kMagic.size()));
+  if (!std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kMagic)).begin()))
+    fail_at(stream, 0,
+            fmt::format("got {}, expected 93 4e 55 4d 50 59, the start of npy data: "
+                        "check the path, or name the format that the file really has",
+                        format_hex(magic)));
+  if (got < kPreambleBytes) fail_at(stream, got, fmt::format("the file ends before its version: {}", kCutOff));
+  const auto major = std::to_integer<int>(bytes[6]);
+  const auto minor = std::to_integer<int>(bytes[7]);
+  if (major < 1 || major > 3 || minor != 0)
+    fail_at(
+        stream, 6,
+        fmt::format("got npy version {}.{}, expected 1.0, 2.0 or 3.0: write it again with numpy.save", major, minor));
+  return major;
+}
+
+// The header's length: two bytes in version 1, four since, least byte first.
+int64_t read_header_length(ByteStream& stream, int64_t num_bytes) {
+  std::array<std::byte, 4> bytes{};
+  const auto got = static_cast<int64_t>(stream.read(std::span(bytes).first(static_cast<size_t>(num_bytes))));
+  if (got < num_bytes)
+    fail_at(stream, kPreambleBytes + got, fmt::format("the file ends before its header: {}", kCutOff));
+  int64_t length = 0;
+  for (size_t i = bytes.size(); i-- > 0;) length = length << 8 | std::to_integer<int64_t>(bytes[i]);
+  if (length > kLongestHeader)
+    fail_at(stream, kPreambleBytes,
+            fmt::format("got a header of {} bytes, expected at most {}: write it again with numpy.save", length,
+                        kLongestHeader));
+  return length;
+}
+
+std::string read_header(ByteStream& stream, int64_t offset, int64_t length) {
+  std::string text(static_cast<size_t>(length), '\0');
+  const size_t got = stream.read(std::as_writable_bytes(std::span(text)));
+  if (got < text.size())
+    fail_at(stream, offset + static_cast<int64_t>(got),
+            fmt::format("the file ends inside its header of {} bytes: {}", length, kCutOff));
+  return text;
+}
+
+struct Encoding {
+  std::string_view code;
+  ElementType type;
+};
+constexpr std::string_view kHalf = "f2";
+constexpr std::array<Encoding, 12> kEncodings = {{
+    {"b1", ElementType::kBool},
+    {"u1", ElementType::kU8},
+    {"i1", ElementType::kI8},
+    {"u2", ElementType::kU16},
+    {"i2", ElementType::kI16},
+    {"u4", ElementType::kU32},
+    {"i4", ElementType::kI32},
+    {"u8", ElementType::kU64},
+    {"i8", ElementType::kI64},
+    {kHalf, ElementType::kU16},  // its bits, until they are widened
+    {"f4", ElementType::kF32},
+    {"f8", ElementType::kF64},
+}};
+
+ElementType encoded_type(const ByteStream& stream, int64_t header_offset, const NpyHeader& header) {
+  const auto* found = std::ranges::find(kEncodings, header.element_code, &Encoding::code);
+  const bool known = found != kEncodings.end() && (header.byte_order != '|' || element_size(found->type) == 1);
+  if (!known)
+    fail_at(stream, header_offset,
+            fmt::format(
+                "got the element type '{}{}', expected b1, i1, i2, i4, i8, u1, u2, u4, u8, f2, f4 or f8 with a byte "
+                "order: convert it with array.astype('float32')",
+                header.byte_order, header.element_code));
+  return found->type;
+}
+
+void require_elements(const ByteStream& stream, int64_t header_offset, const NpyHeader& header) {
+  if (header.shape.empty())
+    fail_at(stream, header_offset,
+            "got a single number without dimensions, expected an array: save it with shape (1,)");
+  if (std::ranges::find(header.shape, 0) != header.shape.end())
+    fail_at(stream, header_offset,
+            fmt::format("got the shape {}: the array holds no data", format_shape(header.shape)));
+}
+
+// IEEE 754 binary16 -> binary32, exact.
+float widen(uint16_t half) {
+  const int exponent = half >> 10 & 0x1F;
+  const int mantissa = half & 0x3FF;
+  const float sign = (half & 0x8000) != 0 ? -1.0F : 1.0F;
+  if (exponent == 0x1F) return mantissa == 0 ? sign * INFINITY : NAN;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
+  return sign * std::ldexp(static_cast<float>(mantissa | 0x400), exponent - 25);
+}
+
+Array widened(const Array& halves) {
+  Array floats{ElementType::kF32, halves.shape, std::vector<std::byte>(halves.bytes.size() * 2)};
+  std::ranges::transform(halves.values<uint16_t>(), floats.values<float>().begin(), widen);
+  return floats;
+}
+
+// Column-major -> row-major. Walks the result in order and keeps the place in the source.
+Array transposed(const Array& source) {
+  Array result{source.type, source.shape, std::vector<std::byte>(source.bytes.size())};
+  const size_t width = static_cast<size_t>(element_size(source.type));
+  const size_t rank = source.shape.size();
+  std::vector<size_t> stride(rank, 1);
+  for (size_t i = 1; i < rank; ++i) stride[i] = stride[i - 1] * static_cast<size_t>(source.shape[i - 1]);
+  std::vector<int64_t> index(rank, 0);
+  size_t from = 0;
+  for (size_t to = 0; to < result.bytes.size(); to += width) {
+    std::memcpy(&result.bytes[to], &source.bytes[from * width], width);
+    for (size_t i = rank; i-- > 0;) {
+      from += stride[i];
+      if (++index[i] < source.shape[i]) break;
+      from -= stride[i] * static_cast<size_t>(source.shape[i]);
+      index[i] = 0;
+    }
+  }
+  return result;
+}
+
+void require_bools(const ByteStream& stream, int64_t data_offset, std::span<const uint8_t> values) {
+  const auto bad = std::ranges::find_if(values, [](uint8_t value) { return value > 1; });
+  if (bad == values.end()) return;
+  fail_at(stream, data_offset + (bad - values.begin()),
+          fmt::format("got {:02x}, expected a bool of 00 or 01: write the file again with numpy.save", *bad));
+}
+
+}  // namespace
+
+Array read_npy(const std::filesystem::path& path) {
+  const std::unique_ptr<ByteStream> stream = open_stream(path);
+  const int64_t length_bytes = read_preamble(*stream) == 1 ? 2 : 4;
+  const int64_t header_offset = kPreambleBytes + length_bytes;
+  const int64_t header_length = read_header_length(*stream, length_bytes);
+  const std::string text = read_header(*stream, header_offset, header_length);
+  const NpyHeader header = parse_npy_header(text, stream->path(), header_offset);
+  const ElementType type = encoded_type(*stream, header_offset, header);
+  require_elements(*stream, header_offset, header);
+
+  Array array = read_array(*stream, header_offset + header_length, type, header.shape);
+  constexpr char kForeignOrder = std::endian::native == std::endian::little ? '>' : '<';
+  if (header.byte_order == kForeignOrder) swap_bytes(array.bytes, element_size(type));
+  if (type == ElementType::kBool) require_bools(*stream, header_offset + header_length, array.values<uint8_t>());
+  if (header.fortran_order) array = transposed(array);
+  return header.element_code == kHalf ? widened(array) : array;
+}
+
+}  // namespace rnnlab
