@@ -15,7 +15,7 @@ void require_utf8(std::string_view text, const std::string& name) {
   if (!bad) return;
   throw_error(ExitCode::kData,
               "{}: byte {}: got {}, expected UTF-8: convert the file (iconv -t UTF-8), or read it as bytes", name, *bad,
-              quoted(text.substr(*bad, 1)));
+              rnnlab::quoted(text.substr(*bad, 1)));
 }
 
 std::string read_checked(const std::filesystem::path& path, TextUnit unit) {
@@ -77,7 +77,7 @@ std::vector<int64_t> encode_valid(std::string_view text, const std::string& name
     if (tokens.back() == kUnknown)
       throw_error(ExitCode::kData,
                   "{}: byte {}: got {}, which the training text never has: remove it, or train on a text that has it",
-                  name, at, quoted(bytes));
+                  name, at, rnnlab::quoted(bytes));
     at += bytes.size();
   }
   return tokens;
@@ -91,7 +91,7 @@ Text read_text(const std::filesystem::path& path, TextUnit unit) {
   result.vocabulary = vocabulary_of(text, unit);
   if (result.vocabulary.size() < 2)
     throw_error(ExitCode::kData, "{}: the only character is {}, expected at least 2 different ones: use another text",
-                path.string(), quoted(result.vocabulary[0]));
+                path.string(), rnnlab::quoted(result.vocabulary[0]));
   result.tokens = encode_valid(text, path.string(), unit, result.vocabulary);
   return result;
 }
