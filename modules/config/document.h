@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config/findings.h"
 #include "config/value.h"
@@ -20,27 +21,36 @@ class Document {
   static Document from_text(std::string_view text, const std::string& source, Findings& findings);
 
   // "training.epochs=3". The key is dotted; the value is YAML: [lists], {maps} and "quoted text" as in a file, anything
-  // else is one plain value as it stands, `#` and `: ` included. It replaces the whole value of the key, also where
-  // that is a list or a map. Later overrides win.
+  // else is one plain value as it stands, `#` and `: ` included, nothing or `null` is null. It replaces the whole value
+  // of the key, also where that is a list or a map. Later overrides win.
   void apply_override(std::string_view assignment, Findings& findings);
 
   const Value& root() const { return root_; }
   const std::string& source() const { return source_; }
 
   // False where the file could not be read as YAML: then root() holds the overrides alone.
-  bool is_whole() const { return is_whole_; }
+  bool is_whole() const { return wholeness_ == Wholeness::kWhole; }
 
-  // Used to build one document from another (config/sweep.h).
+  struct Override {
+    std::string key;
+    int argument;  // 1 for the first
+  };
+  const std::vector<Override>& overrides() const { return overrides_; }
+
+  // The same source and overrides with another tree.
   Document with_root(Value root) const;
 
  private:
-  Document(std::string source, Value root, bool is_whole)
-      : source_(std::move(source)), root_(std::move(root)), is_whole_(is_whole) {}
+  enum class Wholeness { kWhole, kOverridesOnly };
+
+  Document(std::string source, Value root, Wholeness wholeness)
+      : source_(std::move(source)), root_(std::move(root)), wholeness_(wholeness) {}
 
   std::string source_;
   Value root_;
-  bool is_whole_;
-  int num_overrides_ = 0;
+  Wholeness wholeness_;
+  std::vector<Override> overrides_;
+  int num_overrides_ = 0;  // malformed ones count too
 };
 
 // Puts `value` at a dotted key below the map `root`, making maps on the way. A value in the way that is neither a map

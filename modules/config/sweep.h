@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/document.h"
 #include "config/findings.h"
 
 namespace rnnlab::config {
+
+inline constexpr std::string_view kSweepKey = "sweep";
+inline constexpr size_t kMaxSweepCases = 1000;
 
 struct SweepCase {
   std::string label;  // "device=cpu layer=naive": the last part of each key, or the whole key where two end alike

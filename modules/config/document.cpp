@@ -1,0 +1,128 @@
+#include "config/document.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "config/source_text.h"
+#include "config/yaml_reader.h"
+
+namespace rnnlab::config {
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+Value empty_map(const std::string& source) {
+  Value map;
+  map.kind = Value::Kind::kMap;
+  map.place = {.source = source};
+  return map;
+}
+
+std::optional<Value> parse_file(std::string_view text, const std::string& source, Findings& findings) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.size() > kMaxFileBytes) {
+    findings.add({.source = source}, fmt::format("more than {} bytes", kMaxFileBytes));
+    return std::nullopt;
+  }
+  const LineMap lines(text, source);
+  if (!is_clean_text(text, lines, findings)) return std::nullopt;
+  const auto place_of = [&](int line, int column) { return lines.place(line, column); };
+  std::optional<Value> root = parse_yaml(text, place_of, findings);
+  if (!root || root->is_map()) return root;
+  const std::string got = root->is_null() ? "the file is empty" : fmt::format("got {}", shown(*root));
+  findings.add(root->is_null() ? Place{.source = source} : root->place, got + ", expected keys, such as 'name: trial'");
+  return std::nullopt;
+}
+
+bool is_yaml_notation(std::string_view text) {
+  return !text.empty() && std::string_view("[{'\"").find(text[0]) != std::string_view::npos;
+}
+
+std::optional<Value> parse_override_value(std::string_view text, const Place& place, Findings& findings) {
+  if (is_yaml_notation(text))
+    return parse_yaml(
+        text, [&](int, int) { return place; }, findings);
+  Value value;
+  value.place = place;
+  if (text.empty() || text == "~" || text == "null") return value;
+  value.kind = Value::Kind::kScalar;
+  value.text = text;
+  return value;
+}
+
+// What is wrong with the key of an override, or "".
+std::string complaint_about_key(std::string_view key) {
+  if (key.empty()) return "no key before '='";
+  if (const size_t bracket = key.find('['); bracket != std::string_view::npos)
+    return fmt::format("items of a list cannot be set one by one; write {}=[...]", key.substr(0, bracket));
+  for (const std::string& part : split(key, '.'))
+    if (part.empty()) return fmt::format("key {} has an empty part", quoted(key));
+  if (split(key, '.').size() > kMaxDepth) return fmt::format("key {} has more than {} parts", quoted(key), kMaxDepth);
+  return "";
+}
+
+std::string blocked_by(const Value& value, const std::string& path, std::string_view key) {
+  if (value.is_sequence())
+    return fmt::format("{} is a list ({}), whose items cannot be set one by one; write {}=[...]", path,
+                       to_string(value.place), path);
+  return fmt::format("{} cannot be set, for {} is {} ({})", key, path, shown(value), to_string(value.place));
+}
+
+}  // namespace
+
+Document Document::from_file(const std::string& path, Findings& findings) {
+  const std::optional<std::string> text = read_source(path, findings);
+  return text ? from_text(*text, path, findings) : Document(path, empty_map(path), Wholeness::kOverridesOnly);
+}
+
+Document Document::from_text(std::string_view text, const std::string& source, Findings& findings) {
+  std::optional<Value> root = parse_file(text, source, findings);
+  if (!root) return Document(source, empty_map(source), Wholeness::kOverridesOnly);
+  return Document(source, std::move(*root), Wholeness::kWhole);
+}
+
+Document Document::with_root(Value root) const {
+  Document document = *this;
+  document.root_ = std::move(root);
+  return document;
+}
+
+void Document::apply_override(std::string_view assignment, Findings& findings) {
+  constexpr size_t kMaxShown = 200;
+  const int argument = ++num_overrides_;
+  const Place place{.source = "argument " + quoted(assignment, kMaxShown), .argument = argument};
+  const size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos)
+    return findings.add(place, "no '='; expected key=value, such as training.epochs=3");
+  if (!is_valid_utf8(assignment) || assignment.find('\0') != std::string_view::npos)
+    return findings.add(place, "no valid UTF-8 text");
+  const std::string_view key = trim(assignment.substr(0, equals));
+  if (const std::string complaint = complaint_about_key(key); !complaint.empty()) return findings.add(place, complaint);
+  std::optional<Value> value = parse_override_value(trim(assignment.substr(equals + 1)), place, findings);
+  if (!value) return;
+  assign(root_, key, place, std::move(*value), findings);
+  overrides_.push_back({std::string(key), argument});
+}
+
+void assign(Value& root, std::string_view dotted_key, const Place& key_place, Value value, Findings& findings) {
+  Value* target = &root;
+  std::string path;
+  for (const std::string& part : split(dotted_key, '.')) {
+    if (target->is_null()) target->kind = Value::Kind::kMap;
+    if (!target->is_map()) return findings.add(key_place, blocked_by(*target, path, dotted_key));
+    path += path.empty() ? part : "." + part;
+    Member* member = find_member(*target, part);
+    if (!member) {
+      Value nothing;
+      nothing.place = key_place;
+      target->members.push_back({part, key_place, std::move(nothing)});
+      member = &target->members.back();
+    }
+    target = &member->value;
+    if (path == dotted_key) member->key_place = key_place;
+  }
+  *target = std::move(value);
+}
+
+}  // namespace rnnlab::config

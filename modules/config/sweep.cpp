@@ -1,0 +1,150 @@
+#include "config/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.h"
+
+namespace rnnlab::config {
+
+namespace {
+
+// One swept key.
+struct Axis {
+  std::string key;  // dotted
+  Place key_place;
+  std::vector<Value> values;
+};
+
+std::string complaint_about_values(const std::string& key, const Value& value) {
+  if (value.is_sequence() && !value.items.empty()) return "";
+  const std::string got = value.is_sequence() ? "an empty list" : shown(value);
+  return fmt::format("sweep of {}: got {}, expected a list of at least one value", key, got);
+}
+
+void complain_repeated_values(const Axis& axis, Findings& findings) {
+  for (size_t i = 0; i < axis.values.size(); ++i) {
+    const std::string text = to_flow(axis.values[i]);
+    const auto is_same = [&](const Value& value) { return to_flow(value) == text; };
+    const auto end = axis.values.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(axis.values.begin(), end, is_same))
+      findings.add(axis.values[i].place, fmt::format("sweep of {}: {} is listed twice", axis.key, text));
+  }
+}
+
+// Of two lists for one key, the one from the later argument counts; within one source it is a mistake.
+void add_axis(std::vector<Axis>& axes, Axis axis, Findings& findings) {
+  complain_repeated_values(axis, findings);
+  const auto same = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.key == axis.key; });
+  if (same == axes.end()) return axes.push_back(std::move(axis));
+  if (same->key_place.argument == axis.key_place.argument)
+    return findings.add(axis.key_place,
+                        fmt::format("sweep of {} is given twice (first: {})", axis.key, to_string(same->key_place)));
+  if (same->key_place.argument < axis.key_place.argument) *same = std::move(axis);
+}
+
+void collect_axes(const Value& map, const std::string& prefix, std::vector<Axis>& axes, Findings& findings) {
+  for (const Member& member : map.members) {
+    const std::string key = prefix + member.key;
+    if (member.value.is_map()) {
+      collect_axes(member.value, key + ".", axes, findings);
+    } else if (const std::string complaint = complaint_about_values(key, member.value); !complaint.empty()) {
+      findings.add(member.value.place, complaint);
+    } else {
+      add_axis(axes, {key, member.key_place, member.value.items}, findings);
+    }
+  }
+}
+
+bool is_within(std::string_view key, std::string_view group) {
+  return key.size() > group.size() && key.starts_with(group) && key[group.size()] == '.';
+}
+
+// Whether a later argument sets the key, by itself or with the whole group that it is in.
+bool is_overridden(const Axis& axis, const Document& document) {
+  const Member* member = find_path(document.root(), axis.key);
+  return member && member->value.place.argument > axis.key_place.argument;
+}
+
+void complain_overlaps(const std::vector<Axis>& axes, const Document& document, Findings& findings) {
+  for (const Axis& axis : axes) {
+    for (const Axis& other : axes)
+      if (is_within(axis.key, other.key))
+        findings.add(axis.key_place, fmt::format("sweep of {} overlaps the sweep of {} ({})", axis.key, other.key,
+                                                 to_string(other.key_place)));
+    for (const Document::Override& override : document.overrides())
+      if (is_within(override.key, axis.key))
+        findings.add(axis.key_place,
+                     fmt::format("sweep of {} would undo the argument that sets {}", axis.key, override.key));
+  }
+}
+
+// The number of combinations, at most a little over the cap.
+size_t count_cases(const std::vector<Axis>& axes) {
+  size_t count = 1;
+  for (const Axis& axis : axes) {
+    count *= axis.values.size();
+    if (count > kMaxSweepCases) return count;
+  }
+  return count;
+}
+
+std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+// The last part of the key where no other axis ends alike.
+std::string short_name(const Axis& axis, const std::vector<Axis>& axes) {
+  const auto ends_alike = [&](const Axis& other) { return last_part(other.key) == last_part(axis.key); };
+  return std::count_if(axes.begin(), axes.end(), ends_alike) == 1 ? last_part(axis.key) : axis.key;
+}
+
+std::string value_label(const Value& value) { return value.is_scalar() ? value.text : to_flow(value); }
+
+SweepCase make_case(const Document& document, const Value& base, const std::vector<Axis>& axes, size_t number,
+                    Findings& findings) {
+  Value root = base;
+  std::vector<std::string> labels(axes.size());
+  for (size_t i = axes.size(); i-- > 0;) {
+    const Value& value = axes[i].values[number % axes[i].values.size()];
+    number /= axes[i].values.size();
+    assign(root, axes[i].key, axes[i].key_place, value, findings);
+    labels[i] = fmt::format("{}={}", short_name(axes[i], axes), value_label(value));
+  }
+  return {join(labels, " "), document.with_root(std::move(root))};
+}
+
+std::string complaint_about_size(size_t num_cases, size_t num_values) {
+  constexpr size_t kMaxCopiedValues = 1000000;
+  if (num_cases > kMaxSweepCases) return fmt::format("sweep has more than {} combinations", kMaxSweepCases);
+  if (num_cases * num_values > kMaxCopiedValues)
+    return fmt::format("sweep has {} combinations of {} values each, too many", num_cases, num_values);
+  return "";
+}
+
+}  // namespace
+
+std::vector<SweepCase> expand_sweep(const Document& document, Findings& findings) {
+  const Member* sweep = find_member(document.root(), kSweepKey);
+  if (!sweep) return {{"", document}};
+  if (!sweep->value.is_map() && !sweep->value.is_null())
+    findings.add(sweep->value.place,
+                 fmt::format("sweep: got {}, expected a map from keys to lists of values", shown(sweep->value)));
+  std::vector<Axis> axes;
+  collect_axes(sweep->value, "", axes, findings);
+  std::erase_if(axes, [&](const Axis& axis) { return is_overridden(axis, document); });
+  complain_overlaps(axes, document, findings);
+
+  Value base = document.root();
+  std::erase_if(base.members, [](const Member& member) { return member.key == kSweepKey; });
+  const size_t num_cases = count_cases(axes);
+  if (const std::string complaint = complaint_about_size(num_cases, count_values(base)); !complaint.empty()) {
+    findings.add(sweep->key_place, complaint);
+    return {{"", document.with_root(std::move(base))}};
+  }
+  std::vector<SweepCase> cases;
+  for (size_t i = 0; i < num_cases; ++i) cases.push_back(make_case(document, base, axes, i, findings));
+  return cases;
+}
+
+}  // namespace rnnlab::config

@@ -1,0 +1,97 @@
+#include "config/yaml_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/numbers.h"
+
+namespace rnnlab::config {
+
+namespace {
+
+bool is_alphanumeric(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+bool is_harmless(char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '/' || c == '-' || c == '+'; }
+
+// A colon is text only inside a word: "cuda:1".
+bool is_inner_colon(std::string_view text, size_t at) {
+  return text[at] == ':' && at > 0 && at + 1 < text.size() && is_alphanumeric(text[at - 1]) &&
+         is_alphanumeric(text[at + 1]);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+bool means_something_else(std::string_view text) {
+  constexpr std::array<std::string_view, 12> kWords = {"null", "true", "false", "yes",  "no",   "on",
+                                                       "off",  "y",    "n",     ".nan", ".inf", "+.inf"};
+  const std::string lower = lower_case(text);
+  if (std::find(kWords.begin(), kWords.end(), lower) != kWords.end()) return true;
+  return parse_double(text) || lower.starts_with("0x") || lower.starts_with("0o");
+}
+
+// The characters that YAML or a terminal would not show as they are, beyond ASCII: C1 controls, line separators, the
+// BOM.
+size_t unprintable_length(std::string_view rest) {
+  if (rest.starts_with("\xE2\x80\xA8") || rest.starts_with("\xE2\x80\xA9") || rest.starts_with("\xEF\xBB\xBF"))
+    return 3;
+  const bool is_c1 = rest.size() > 1 && rest[0] == '\xC2' && static_cast<unsigned char>(rest[1]) < 0xA0;
+  return is_c1 ? 2 : 0;
+}
+
+std::string escaped_unprintable(std::string_view bytes) {
+  const auto low = static_cast<unsigned char>(bytes.back());
+  if (bytes.size() == 2) return fmt::format("\\x{:02x}", low);
+  return bytes[0] == '\xEF' ? "\\ufeff" : fmt::format("\\u20{:02x}", low - 0x80);
+}
+
+std::string escaped_ascii(char c) {
+  switch (c) {
+    case '"':
+      return "\\\"";
+    case '\\':
+      return "\\\\";
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    default:
+      break;
+  }
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+}
+
+}  // namespace
+
+bool is_plain_safe(std::string_view text) {
+  if (text.empty() || !is_harmless(text[0]) || text[0] == '+') return false;
+  if (text[0] == '-' && (text.size() == 1 || !is_alphanumeric(text[1]))) return false;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (!is_harmless(text[i]) && !is_inner_colon(text, i)) return false;
+  return true;
+}
+
+std::string double_quoted(std::string_view text) {
+  std::string result = "\"";
+  while (!text.empty()) {
+    const size_t unprintable = unprintable_length(text);
+    result += unprintable > 0 ? escaped_unprintable(text.substr(0, unprintable)) : escaped_ascii(text[0]);
+    text.remove_prefix(std::max<size_t>(unprintable, 1));
+  }
+  return result + "\"";
+}
+
+std::string yaml_text(std::string_view text) {
+  return is_plain_safe(text) && !means_something_else(text) ? std::string(text) : double_quoted(text);
+}
+
+}  // namespace rnnlab::config
