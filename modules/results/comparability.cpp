@@ -1,0 +1,147 @@
+#include "results/comparability.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+std::string short_hash(const std::string& hash) {
+  constexpr size_t kDigitsShown = 12;
+  return hash.substr(0, kDigitsShown);
+}
+
+std::string setting_in(const RunRecord& run, const std::string& name) {
+  const auto found = run.config.find(name);
+  return found == run.config.end() ? "absent" : found->second;
+}
+
+// " (training.learning_rate: 0.1 and 0.01)": the settings below `section` that differ, for a hash says only that some
+// do.
+std::string differing_settings(const RunRecord& a, const RunRecord& b, const std::string& section) {
+  std::set<std::string> names;
+  for (const auto* config : {&a.config, &b.config})
+    for (const auto& [name, value] : *config)
+      if (name.starts_with(section + ".") && setting_in(a, name) != setting_in(b, name)) names.insert(name);
+  std::vector<std::string> found;
+  for (const std::string& name : names)
+    found.push_back(fmt::format("{}: {} and {}", name, setting_in(a, name), setting_in(b, name)));
+  return found.empty() ? "" : " (" + join(found, "; ") + ")";
+}
+
+// A condition that all runs of a group share.
+struct Condition {
+  const char* what;
+  std::string (*value)(const Identity&);
+  const char* config_section;  // where its settings stand; "" for none
+};
+
+constexpr Condition kConditions[] = {
+    {"batch size", [](const Identity& identity) { return std::to_string(identity.batch_size); }, ""},
+    {"model", [](const Identity& identity) { return short_hash(identity.model_hash); }, "model"},
+    {"training settings", [](const Identity& identity) { return short_hash(identity.training_hash); }, "training"},
+    {"precision", [](const Identity& identity) { return identity.precision; }, ""},
+    {"hardware (CPU)", [](const Identity& identity) { return identity.cpu_model; }, ""},
+    {"hardware (GPU)", [](const Identity& identity) { return identity.gpu_model; }, ""},
+    {"number of threads", [](const Identity& identity) { return std::to_string(identity.num_threads); }, ""},
+    {"build", [](const Identity& identity) { return identity.build_type; }, ""},
+};
+
+std::vector<std::string> condition_differences(const RunGroup& baseline, const RunGroup& group) {
+  const RunRecord& a = *baseline.runs[0];
+  const RunRecord& b = *group.runs[0];
+  std::vector<std::string> found;
+  for (const Condition& condition : kConditions) {
+    const std::string first = condition.value(a.summary.identity);
+    const std::string second = condition.value(b.summary.identity);
+    // What one of them did not record cannot be held against it; comparability_notes says so.
+    if (first == second || first.empty() || second.empty()) continue;
+    found.push_back(fmt::format("{}: {} in {}, {} in {}{}", condition.what, first, baseline.label, second, group.label,
+                                differing_settings(a, b, condition.config_section)));
+  }
+  return found;
+}
+
+using Hash = std::string Identity::*;
+
+const std::string& hash_of(const RunRecord& run, Hash hash) { return run.summary.identity.*hash; }
+
+std::string describe_mismatch(const std::string& what, const RunRecord& a, const RunRecord& b, Hash hash,
+                              const std::string& detail) {
+  return fmt::format("{}: {} in {}, {} in {}{}", what, short_hash(hash_of(a, hash)), a.folder.string(),
+                     short_hash(hash_of(b, hash)), b.folder.string(), detail);
+}
+
+// The first two runs with equal seeds and unequal hashes.
+std::optional<std::string> seed_difference(const RunGroup& baseline, const RunGroup& group, const char* what,
+                                           Hash hash) {
+  for (const RunRecord* a : baseline.runs)
+    for (const RunRecord* b : group.runs)
+      if (a->summary.seed == b->summary.seed && hash_of(*a, hash) != hash_of(*b, hash))
+        return describe_mismatch(fmt::format("{} of seed {}", what, a->summary.seed), *a, *b, hash, "");
+  return std::nullopt;
+}
+
+bool has_one_value(const RunGroup& group, Hash hash) {
+  return std::ranges::all_of(
+      group.runs, [&](const RunRecord* run) { return hash_of(*run, hash) == hash_of(*group.runs[0], hash); });
+}
+
+// Data may be drawn or split by the seed; where it is not, it must be equal whatever the seeds.
+std::optional<std::string> data_difference(const RunGroup& baseline, const RunGroup& group) {
+  constexpr Hash kData = &Identity::data_fingerprint;
+  const RunRecord& a = *baseline.runs[0];
+  const RunRecord& b = *group.runs[0];
+  const bool depends_on_seed = !has_one_value(baseline, kData) || !has_one_value(group, kData);
+  if (depends_on_seed) return seed_difference(baseline, group, "data", kData);
+  if (hash_of(a, kData) == hash_of(b, kData)) return std::nullopt;
+  return describe_mismatch("data", a, b, kData, differing_settings(a, b, "data"));
+}
+
+std::string seed_list(const RunGroup& group) { return fmt::format("{}", fmt::join(seeds(group), ", ")); }
+
+void note_difference(std::vector<std::string>& notes, const char* what, const RunGroup& baseline, const RunGroup& group,
+                     const std::string& first, const std::string& second) {
+  if (first != second)
+    notes.push_back(fmt::format("{}: {} in {}, {} in {}", what, first, baseline.label, second, group.label));
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<std::string> found = condition_differences(baseline, group);
+  if (const auto data = data_difference(baseline, group)) found.push_back(*data);
+  const auto weights = seed_difference(baseline, group, "initial weights", &Identity::initial_weights_sha256);
+  if (weights) found.push_back(*weights);
+  return found;
+}
+
+std::vector<std::string> comparability_notes(const RunGroup& baseline, const RunGroup& group) {
+  const Environment& a = baseline.runs[0]->environment;
+  const Environment& b = group.runs[0]->environment;
+  std::vector<std::string> notes;
+  if (seeds(baseline) != seeds(group))
+    notes.push_back(
+        fmt::format("the seeds differ, so initial weights were compared only where they agree: {} in {}, {} in {}",
+                    seed_list(baseline), baseline.label, seed_list(group), group.label));
+  const bool first_has_gpu = !baseline.runs[0]->summary.identity.gpu_model.empty();
+  const bool second_has_gpu = !group.runs[0]->summary.identity.gpu_model.empty();
+  if (first_has_gpu != second_has_gpu)
+    notes.push_back(fmt::format("{} recorded no GPU, so whether it is the same machine as that of {} is not known",
+                                first_has_gpu ? group.label : baseline.label,
+                                first_has_gpu ? baseline.label : group.label));
+  note_difference(notes, "LibTorch", baseline, group, a.software.libtorch, b.software.libtorch);
+  note_difference(notes, "CUDA", baseline, group, a.software.cuda, b.software.cuda);
+  note_difference(notes, "cuDNN", baseline, group, a.software.cudnn, b.software.cudnn);
+  note_difference(notes, "NVIDIA driver", baseline, group, a.nvidia.driver_version, b.nvidia.driver_version);
+  note_difference(notes, "git revision of rnnlab", baseline, group, short_hash(a.build.git_revision),
+                  short_hash(b.build.git_revision));
+  return notes;
+}
+
+}  // namespace rnnlab

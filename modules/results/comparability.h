@@ -1,0 +1,20 @@
+// Whether two groups of runs did the same work under the same conditions, so that their times may be compared. A
+// comparison varies the device and the layer; data, batch, model, initial weights, training settings, precision,
+// hardware and build must be equal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/run_record.h"
+
+namespace rnnlab {
+
+// One sentence for each condition that differs from the baseline's, naming both groups and both values; empty when they
+// are comparable. Weights (and data) are compared seed by seed, for they may follow from the seed.
+std::vector<std::string> differences(const RunGroup& baseline, const RunGroup& group);
+
+// What does not forbid the comparison but must be said: other seeds, other versions, hardware that was not recorded.
+std::vector<std::string> comparability_notes(const RunGroup& baseline, const RunGroup& group);
+
+}  // namespace rnnlab

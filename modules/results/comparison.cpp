@@ -1,0 +1,110 @@
+#include "results/comparison.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "results/comparability.h"
+#include "results/doubts.h"
+
+namespace rnnlab {
+namespace {
+
+void add_unique(std::vector<std::string>& list, const std::string& text) {
+  if (!text.empty() && std::ranges::find(list, text) == list.end()) list.push_back(text);
+}
+
+bool is_meant(const RunGroup& group, const std::string& baseline) {
+  const auto normal = [](const std::filesystem::path& path) { return (path / "").lexically_normal(); };
+  if (group.label == baseline) return true;
+  return std::ranges::any_of(group.runs, [&](const RunRecord* run) { return normal(run->folder) == normal(baseline); });
+}
+
+const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::string& baseline) {
+  if (baseline.empty()) return groups[0];
+  const auto found = std::ranges::find_if(groups, [&](const RunGroup& group) { return is_meant(group, baseline); });
+  if (found != groups.end()) return *found;
+  std::vector<std::string> labels;
+  for (const RunGroup& group : groups) labels.push_back("'" + group.label + "'");
+  throw_error(ExitCode::kUsage, "--baseline: {} is none of the runs; choose {} or a run folder",
+              rnnlab::quoted(baseline), one_of(labels));
+}
+
+std::map<std::string, MetricSpread> metric_spreads(const RunGroup& group) {
+  std::map<std::string, std::vector<double>> values;
+  for (const RunRecord* run : group.runs)
+    for (const auto& [name, value] : run->summary.final_metrics) values[name].push_back(value);
+  std::map<std::string, MetricSpread> spreads;
+  for (const auto& [name, samples] : values)
+    spreads[name] = {median(samples), std::ranges::min(samples), std::ranges::max(samples)};
+  return spreads;
+}
+
+GroupResult describe(const RunGroup& group) {
+  GroupResult result;
+  result.label = group.label;
+  result.seeds = seeds(group);
+  result.final_metrics = metric_spreads(group);
+  for (const RunRecord* run : group.runs) {
+    result.folders.push_back(run->folder.string());
+    add_unique(result.paths, run->summary.path);
+    for (const std::string& note : run->summary.path_notes) add_unique(result.path_notes, note);
+  }
+  return result;
+}
+
+void measure_time(GroupResult& result, const std::vector<double>& seconds) {
+  result.num_timed_epochs = static_cast<int64_t>(seconds.size());
+  if (seconds.empty()) return;
+  const MedianInterval interval = median_interval(seconds);
+  result.median_seconds = median(seconds);
+  result.low_seconds = interval.bounds.low;
+  result.high_seconds = interval.bounds.high;
+  result.interval_is_full_range = interval.is_full_range;
+}
+
+void set_against(GroupResult& result, const std::vector<double>& seconds, const std::vector<double>& baseline_seconds) {
+  if (seconds.empty() || baseline_seconds.empty()) return;
+  const MedianRatio ratio = median_ratio(seconds, baseline_seconds);
+  result.ratio = ratio.ratio;
+  result.ratio_low = ratio.bounds.low;
+  result.ratio_high = ratio.bounds.high;
+  result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
+}
+
+void refuse_or_keep(Comparison& comparison, const RunGroup& baseline, const std::vector<RunGroup>& groups,
+                    OnDifference on_difference) {
+  for (const RunGroup& group : groups) {
+    for (const std::string& reason : differences(baseline, group)) add_unique(comparison.forced, reason);
+    // Within a group too: a data file may have changed between two runs of one experiment.
+    for (const std::string& reason : differences(group, group)) add_unique(comparison.forced, reason);
+  }
+  if (comparison.forced.empty() || on_difference == OnDifference::kForce) return;
+  throw_error(ExitCode::kUsage,
+              "these runs did not do the same work under the same conditions:\n  {}\n"
+              "Run them again alike, or compare all the same with --force",
+              join(comparison.forced, "\n  "));
+}
+
+}  // namespace
+
+Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options) {
+  if (runs.empty()) throw_error(ExitCode::kUsage, "no runs to compare: name at least one run folder");
+  const std::vector<RunGroup> groups = group_runs(runs);
+  const RunGroup& baseline = find_baseline(groups, options.baseline);
+  Comparison comparison;
+  comparison.baseline = baseline.label;
+  refuse_or_keep(comparison, baseline, groups, options.on_difference);
+  const std::vector<double> baseline_seconds = timed_seconds(baseline);
+  for (const RunGroup& group : groups) {
+    GroupResult& result = comparison.groups.emplace_back(describe(group));
+    measure_time(result, timed_seconds(group));
+    if (&group != &baseline) set_against(result, timed_seconds(group), baseline_seconds);
+    for (const std::string& warning : doubts(group)) add_unique(comparison.warnings, warning);
+    for (const std::string& note : pooling_notes(group)) add_unique(comparison.notes, note);
+    for (const std::string& note : comparability_notes(baseline, group)) add_unique(comparison.notes, note);
+  }
+  return comparison;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,99 @@
+// The comparison of runs by their epoch times: runs of the same work with several seeds are pooled, every group is set
+// against a baseline, and runs that did not do the same work are refused. What makes the numbers doubtful is kept with
+// them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/run_record.h"
+#include "results/statistics.h"
+
+namespace rnnlab {
+
+inline constexpr int64_t kComparisonSchemaVersion = 1;
+
+// A final metric over the runs of a group.
+struct MetricSpread {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("median", self.median);
+    field("low", self.low);
+    field("high", self.high);
+  }
+};
+
+struct GroupResult {
+  std::string label;
+  std::vector<std::string> folders;
+  std::vector<int64_t> seeds;
+  int64_t num_timed_epochs = 0;  // after warm-up, all runs together
+  // Of train_seconds. Absent when every epoch was warm-up.
+  std::optional<double> median_seconds, low_seconds, high_seconds;  // 95 % interval of the median
+  bool interval_is_full_range = false;                              // fewer than six epochs: minimum and maximum
+  // Against the baseline, absent for the baseline itself. The ratio is this group's median over the baseline's: 0.5 is
+  // twice as fast.
+  std::optional<double> ratio, ratio_low, ratio_high;
+  std::optional<double> mann_whitney_p;
+  std::map<std::string, MetricSpread> final_metrics;
+  std::vector<std::string> paths;       // what really ran
+  std::vector<std::string> path_notes;  // why a faster one was not used
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("label", self.label);
+    field("folders", self.folders);
+    field("seeds", self.seeds);
+    field("num_timed_epochs", self.num_timed_epochs);
+    field("median_seconds", self.median_seconds);
+    field("low_seconds", self.low_seconds);
+    field("high_seconds", self.high_seconds);
+    field("interval_is_full_range", self.interval_is_full_range);
+    field("ratio", self.ratio);
+    field("ratio_low", self.ratio_low);
+    field("ratio_high", self.ratio_high);
+    field("mann_whitney_p", self.mann_whitney_p);
+    field("final_metrics", self.final_metrics);
+    field("paths", self.paths);
+    field("path_notes", self.path_notes);
+  }
+};
+
+struct Comparison {
+  int64_t schema_version = kComparisonSchemaVersion;
+  std::string baseline;  // its label
+  std::vector<GroupResult> groups;
+  std::vector<std::string> forced;    // why it should have been refused; empty for a fair comparison
+  std::vector<std::string> warnings;  // what makes the times doubtful
+  std::vector<std::string> notes;     // what was pooled, what else differs
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("baseline", self.baseline);
+    field("groups", self.groups);
+    field("forced", self.forced);
+    field("warnings", self.warnings);
+    field("notes", self.notes);
+  }
+};
+
+enum class OnDifference { kRefuse, kForce };
+
+struct CompareOptions {
+  std::string baseline;  // a group's label or one of its folders; "": the first run's group
+  OnDifference on_difference = OnDifference::kRefuse;
+};
+
+// UserError kUsage when there are no runs, the baseline is none of them, or they are not comparable (all reasons at
+// once).
+Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options);
+
+}  // namespace rnnlab

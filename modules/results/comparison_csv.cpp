@@ -1,0 +1,70 @@
+#include "results/comparison_csv.h"
+
+#include <fmt/format.h>
+
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string field = "\"";
+  for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
+  return field + "\"";
+}
+
+std::string csv_line(std::vector<std::string> fields) {
+  for (std::string& field : fields) field = csv_field(field);
+  return join(fields, ",") + "\n";
+}
+
+std::string number(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const EpochColumn& column : epoch_columns())
+    if (column.role == ColumnRole::kMetric) names.emplace_back(column.name);
+  return names;
+}
+
+std::string header() {
+  std::vector<std::string> names = {"label",          "baseline",    "seeds",         "num_timed_epochs",
+                                    "median_seconds", "low_seconds", "high_seconds",  "ratio",
+                                    "ratio_low",      "ratio_high",  "mann_whitney_p"};
+  for (const std::string& metric : metric_names()) names.push_back("final_" + metric);
+  for (const char* name : {"paths", "folders", "forced", "warnings", "notes"}) names.emplace_back(name);
+  return csv_line(names);
+}
+
+std::string line(const GroupResult& group, const Comparison& comparison) {
+  std::vector<std::string> fields = {group.label,
+                                     comparison.baseline,
+                                     fmt::format("{}", fmt::join(group.seeds, " ")),
+                                     fmt::format("{}", group.num_timed_epochs),
+                                     number(group.median_seconds),
+                                     number(group.low_seconds),
+                                     number(group.high_seconds),
+                                     number(group.ratio),
+                                     number(group.ratio_low),
+                                     number(group.ratio_high),
+                                     number(group.mann_whitney_p)};
+  for (const std::string& metric : metric_names()) {
+    const auto found = group.final_metrics.find(metric);
+    fields.push_back(found == group.final_metrics.end() ? "" : number(found->second.median));
+  }
+  for (const auto* texts : {&group.paths, &group.folders, &comparison.forced, &comparison.warnings, &comparison.notes})
+    fields.push_back(join(*texts, "; "));
+  return csv_line(fields);
+}
+
+}  // namespace
+
+std::string comparison_csv(const Comparison& comparison) {
+  std::string text = header();
+  for (const GroupResult& group : comparison.groups) text += line(group, comparison);
+  return text;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,109 @@
+#include "results/comparison_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "results/table.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr const char* kNothing = "-";
+
+std::string number(const std::optional<double>& value, int digits) {
+  return value ? fmt::format("{:#.{}g}", *value, digits) : kNothing;
+}
+
+std::string interval(const std::optional<double>& low, const std::optional<double>& high, int digits) {
+  return low && high ? fmt::format("{} .. {}", number(low, digits), number(high, digits)) : kNothing;
+}
+
+std::string p_text(const std::optional<double>& p) {
+  constexpr double kSmallestShown = 0.0001;
+  if (!p) return kNothing;
+  return *p < kSmallestShown ? "< 0.0001" : fmt::format("{:.4f}", *p);
+}
+
+// Losses and what validation says; the training set's other metrics are in the CSV and JSON.
+bool is_shown(const EpochColumn& column) {
+  return column.role == ColumnRole::kMetric && (column.name == "train_loss" || column.name.starts_with("valid_"));
+}
+
+std::vector<EpochColumn> shown_metrics(const Comparison& comparison) {
+  const auto has_any = [&](const EpochColumn& column) {
+    return std::ranges::any_of(comparison.groups, [&](const GroupResult& group) {
+      return group.final_metrics.contains(std::string(column.name));
+    });
+  };
+  std::vector<EpochColumn> shown;
+  for (const EpochColumn& column : epoch_columns())
+    if (is_shown(column) && has_any(column)) shown.push_back(column);
+  return shown;
+}
+
+std::vector<std::string> cells_of(const GroupResult& group, const Comparison& comparison,
+                                  const std::vector<EpochColumn>& metrics) {
+  const bool is_baseline = group.label == comparison.baseline;
+  std::vector<std::string> cells = {
+      group.label,
+      fmt::format("{}", fmt::join(group.seeds, ",")),
+      fmt::format("{}", group.num_timed_epochs),
+      number(group.median_seconds, 4),
+      interval(group.low_seconds, group.high_seconds, 4) + (group.interval_is_full_range ? "*" : ""),
+      is_baseline ? "baseline" : number(group.ratio, 3),
+      interval(group.ratio_low, group.ratio_high, 3),
+      p_text(group.mann_whitney_p),
+  };
+  for (const EpochColumn& metric : metrics) {
+    const auto found = group.final_metrics.find(std::string(metric.name));
+    cells.push_back(
+        found == group.final_metrics.end() ? kNothing : fmt::format(fmt::runtime(metric.format), found->second.median));
+  }
+  return cells;
+}
+
+Table make_table(const Comparison& comparison) {
+  const std::vector<EpochColumn> metrics = shown_metrics(comparison);
+  Table table;
+  table.add_column("run", Align::kLeft);
+  table.add_column("seeds", Align::kLeft);
+  for (const char* heading : {"epochs", "s/epoch", "95 % interval", "ratio", "95 % interval", "p"})
+    table.add_column(heading, Align::kRight);
+  for (const EpochColumn& metric : metrics) table.add_column(std::string(metric.heading), Align::kRight);
+  for (const GroupResult& group : comparison.groups) table.add_row(cells_of(group, comparison, metrics));
+  return table;
+}
+
+std::string lines(const std::string& prefix, const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += prefix + text + "\n";
+  return all;
+}
+
+std::string path_lines(const Comparison& comparison) {
+  std::string all;
+  for (const GroupResult& group : comparison.groups) {
+    if (!group.paths.empty()) all += fmt::format("{} ran {}\n", group.label, join(group.paths, " and "));
+    all += lines("  ", group.path_notes);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison) {
+  std::string text;
+  if (!comparison.forced.empty())
+    text += "FORCED: this is not a fair comparison.\n" + lines("  ", comparison.forced) + "\n";
+  if (!comparison.warnings.empty()) text += lines("WARNING: ", comparison.warnings) + "\n";
+  text += make_table(comparison).text() + "\n";
+  text +=
+      "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n";
+  const bool has_full_range = std::ranges::any_of(comparison.groups, &GroupResult::interval_is_full_range);
+  if (has_full_range) text += "* fewer than six epochs: the whole range, which is less than a 95 % interval.\n";
+  return text + lines("", comparison.notes) + path_lines(comparison);
+}
+
+}  // namespace rnnlab

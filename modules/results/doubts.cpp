@@ -1,0 +1,46 @@
+#include "results/doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "results/statistics.h"
+
+namespace rnnlab {
+
+bool first_epoch_is_outlier(const std::vector<EpochRow>& rows) {
+  constexpr size_t kFewestOthers = 3;
+  if (rows.size() < kFewestOthers + 1 || rows[0].warmup) return false;
+  std::vector<double> others = timed_seconds(std::span(rows).subspan(1));
+  if (others.size() < kFewestOthers) return false;
+  const double upper_quartile = quantile(others, 0.75);
+  const double fence = upper_quartile + 3 * (upper_quartile - quantile(others, 0.25));
+  return rows[0].train_seconds > std::max(fence, 1.1 * median(others));
+}
+
+std::vector<std::string> doubts(const RunGroup& group) {
+  constexpr size_t kFewestEpochs = 5;
+  std::vector<std::string> found;
+  for (const RunRecord* run : group.runs) {
+    // The summary holds the warnings given at the time too; environment.json is the source of those about the machine.
+    for (const std::string& warning : warnings(run->environment)) found.push_back(group.label + ": " + warning);
+    if (first_epoch_is_outlier(run->rows))
+      found.push_back(
+          fmt::format("{}: the first epoch of {} is an outlier ({:.4g} s) but not marked as warm-up: set "
+                      "training.warmup_epochs to leave it out",
+                      group.label, run->folder.string(), run->rows[0].train_seconds));
+  }
+  const size_t num_epochs = timed_seconds(group).size();
+  if (num_epochs < kFewestEpochs)
+    found.push_back(fmt::format("{}: {} timed epoch{} after warm-up: TOO FEW TO CLAIM anything, at least {} are needed",
+                                group.label, num_epochs, num_epochs == 1 ? "" : "s", kFewestEpochs));
+  return found;
+}
+
+std::vector<std::string> pooling_notes(const RunGroup& group) {
+  if (group.runs.size() < 2) return {};
+  return {fmt::format("{}: {} runs of the same work pooled, seeds {}", group.label, group.runs.size(),
+                      fmt::join(seeds(group), ", "))};
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,23 @@
+// What makes the times of one group of runs doubtful, in words; whether it may be compared with another is
+// comparability's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/run_record.h"
+
+namespace rnnlab {
+
+// Debug build, busy or throttled machine, too few epochs to claim anything, a first epoch that should have been
+// warm-up.
+std::vector<std::string> doubts(const RunGroup& group);
+
+// Which runs were put together, and too few seeds.
+std::vector<std::string> pooling_notes(const RunGroup& group);
+
+// Whether the first epoch, not marked as warm-up, is far off the others: above their third quartile by more than three
+// interquartile ranges (Tukey's outer fence) and above their median by a tenth.
+bool first_epoch_is_outlier(const std::vector<EpochRow>& rows);
+
+}  // namespace rnnlab

@@ -1,0 +1,106 @@
+#include "results/run_record.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.h"
+#include "results/config_values.h"
+#include "results/epoch_log.h"
+#include "results/files.h"
+#include "results/run_folder.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_is_finished_run(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) throw_error(ExitCode::kUsage, "{}: no such run folder", folder.string());
+  if (!fs::is_directory(folder, ignored)) throw_error(ExitCode::kUsage, "{}: not a run folder", folder.string());
+  if (fs::exists(folder / kSummaryFile, ignored)) return;
+  const bool is_run = fs::exists(folder / kEpochsCsvFile, ignored);
+  const char* reason = is_run ? "the run has not ended yet, or was killed" : "not a run folder";
+  throw_error(ExitCode::kUsage, "{}: {} ({} is missing)", folder.string(), reason, kSummaryFile);
+}
+
+// What of a run makes it the same work as another, whatever the seed: what it ran on and with, and its settings.
+std::vector<std::string> work_key(const RunRecord& run) {
+  const Identity& identity = run.summary.identity;
+  const BuildInfo& build = run.environment.build;
+  const SoftwareVersions& software = run.environment.software;
+  std::vector<std::string> key = {run.summary.device,
+                                  run.summary.layer,
+                                  identity.precision,
+                                  identity.build_type,
+                                  identity.cpu_model,
+                                  identity.gpu_model,
+                                  identity.model_hash,
+                                  identity.training_hash,
+                                  std::to_string(identity.num_threads),
+                                  std::to_string(identity.batch_size),
+                                  build.git_revision + (build.git_dirty ? " dirty" : ""),
+                                  software.libtorch,
+                                  software.cuda,
+                                  software.cudnn};
+  // The summary holds the device and layer that "auto" came to.
+  constexpr std::array<std::string_view, 3> kNotWork = {"seed", "device", "layer"};
+  for (const auto& [name, value] : run.config)
+    if (std::ranges::find(kNotWork, name) == kNotWork.end()) key.push_back(name + "=" + value);
+  return key;
+}
+
+using Labeller = std::string (*)(const RunRecord&);
+
+bool label_uniquely(std::vector<RunGroup>& groups, Labeller labeller) {
+  std::set<std::string> labels;
+  for (RunGroup& group : groups) labels.insert(group.label = labeller(*group.runs[0]));
+  return labels.size() == groups.size();
+}
+
+std::string label_by_layer(const RunRecord& run) { return run.summary.device + " " + run.summary.layer; }
+std::string label_by_name(const RunRecord& run) { return run.summary.name + " " + label_by_layer(run); }
+std::string label_by_folder(const RunRecord& run) { return run.folder.string(); }
+
+}  // namespace
+
+RunRecord load_run(const fs::path& folder) {
+  constexpr int64_t kMaxConfigBytes = 1 << 20;
+  check_is_finished_run(folder);
+  return {.folder = folder,
+          .config = config_values(read_file(folder / kConfigFile, kMaxConfigBytes)),
+          .environment = read_environment(folder),
+          .summary = read_summary(folder),
+          .rows = read_epochs(folder)};
+}
+
+std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {
+  std::vector<RunGroup> groups;
+  std::map<std::vector<std::string>, size_t> index_of;
+  for (const RunRecord& run : runs) {
+    const auto [found, is_new] = index_of.emplace(work_key(run), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[found->second].runs.push_back(&run);
+  }
+  for (const Labeller labeller : {label_by_layer, label_by_name, label_by_folder})
+    if (label_uniquely(groups, labeller)) break;
+  return groups;
+}
+
+std::vector<double> timed_seconds(const RunGroup& group) {
+  std::vector<double> all;
+  for (const RunRecord* run : group.runs) {
+    const std::vector<double> seconds = timed_seconds(run->rows);
+    all.insert(all.end(), seconds.begin(), seconds.end());
+  }
+  return all;
+}
+
+std::vector<int64_t> seeds(const RunGroup& group) {
+  std::set<int64_t> found;
+  for (const RunRecord* run : group.runs) found.insert(run->summary.seed);
+  return {found.begin(), found.end()};
+}
+
+}  // namespace rnnlab

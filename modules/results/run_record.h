@@ -1,0 +1,41 @@
+// A finished run as it is read back from its folder, and the pooling of runs that are the same work.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "results/environment.h"
+#include "results/epoch_row.h"
+#include "results/summary.h"
+
+namespace rnnlab {
+
+struct RunRecord {
+  std::filesystem::path folder;
+  std::map<std::string, std::string> config;  // by dotted key
+  Environment environment;
+  Summary summary;
+  std::vector<EpochRow> rows;
+};
+
+// UserError kUsage when `folder` is not a finished run's folder, kData when a file in it is damaged.
+RunRecord load_run(const std::filesystem::path& folder);
+
+// Runs that differ in nothing but the seed (and what follows from it), in the order given.
+struct RunGroup {
+  std::string label;  // "cpu naive"; with the experiment's name or the folder where that would not be unique
+  std::vector<const RunRecord*> runs;
+};
+
+// Groups in the order of their first run. `runs` must outlive them.
+std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs);
+
+// The training seconds of all epochs after warm-up.
+std::vector<double> timed_seconds(const RunGroup& group);
+
+// Ascending, each once.
+std::vector<int64_t> seeds(const RunGroup& group);
+
+}  // namespace rnnlab

@@ -1,0 +1,54 @@
+#include "results/table.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace rnnlab {
+
+std::string padded(const std::string& cell, size_t width, Align align) {
+  const size_t taken = display_width(cell);
+  const std::string space(width > taken ? width - taken : 0, ' ');
+  return align == Align::kRight ? space + cell : cell + space;
+}
+
+void Table::add_column(std::string heading, Align align) { columns_.push_back({std::move(heading), align}); }
+
+void Table::add_row(std::vector<std::string> cells) {
+  RNNLAB_INVARIANT(cells.size() == columns_.size(), "a row needs a cell for each column");
+  rows_.push_back(std::move(cells));
+}
+
+std::vector<size_t> Table::widths() const {
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    size_t& width = widths.emplace_back(display_width(columns_[i].heading));
+    for (const auto& row : rows_) width = std::max(width, display_width(row[i]));
+  }
+  return widths;
+}
+
+std::string Table::line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += "  ";
+    line += padded(cells[i], widths[i], columns_[i].align);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string Table::text() const {
+  const std::vector<size_t> all_widths = widths();
+  std::vector<std::string> headings, rules;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    headings.push_back(columns_[i].heading);
+    rules.emplace_back(all_widths[i], '-');
+  }
+  std::string text = line(headings, all_widths) + line(rules, all_widths);
+  for (const auto& row : rows_) text += line(row, all_widths);
+  return text;
+}
+
+}  // namespace rnnlab

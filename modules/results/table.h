@@ -1,0 +1,36 @@
+// Rows of cells as text that lines up: UTF-8 counted by code points, numbers to the right and words to the left.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rnnlab {
+
+enum class Align { kLeft, kRight };
+
+class Table {
+ public:
+  void add_column(std::string heading, Align align);
+
+  // One cell for each column.
+  void add_row(std::vector<std::string> cells);
+
+  // Columns two spaces apart, a rule under the headings, no trailing spaces, a line end after each line.
+  std::string text() const;
+
+ private:
+  struct Column {
+    std::string heading;
+    Align align;
+  };
+  std::string line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
+  std::vector<size_t> widths() const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// `cell` filled up with spaces to `width` columns; as it is when longer.
+std::string padded(const std::string& cell, size_t width, Align align);
+
+}  // namespace rnnlab
