@@ -1,0 +1,29 @@
+// A token-by-token language model: embedding, recurrent layers, dropout, and an output layer over the vocabulary at
+// every step. Tied, input and output share one table (Press and Wolf 2017). Every batch starts from a zero state: no
+// text is carried over.
+#pragma once
+
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+
+#include "models/model.h"
+
+namespace rnnlab {
+
+class LanguageModel : public Model {
+ public:
+  LanguageModel(const ModelSettings& settings, LayerKind layer, const DataShape& shape);
+
+  // Batch inputs (T, B) int64 -> (T, B, vocabulary).
+  at::Tensor forward(const Batch& batch) override;
+
+ private:
+  const at::Tensor& table() const;
+
+  double output_dropout_;
+  torch::nn::Embedding embedding_ =
+      nullptr;  // "embedding"; none where tied, for the output layer's weights serve as the table
+  torch::nn::Linear output_ = nullptr;  // "output"
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,67 @@
+#include "models/model.h"
+
+#include "base/error.h"
+#include "models/language_model.h"
+#include "models/sequence_model.h"
+
+namespace rnnlab {
+namespace {
+
+// The kind that fits a task; a regressor may also be trained on 0/1 targets.
+bool fits(ModelKind kind, Task task) {
+  switch (kind) {
+    case ModelKind::kSequenceClassifier:
+      return task == Task::kClassification || task == Task::kBinary;
+    case ModelKind::kSequenceRegressor:
+      return task == Task::kRegression || task == Task::kBinary;
+    case ModelKind::kLanguageModel:
+      return task == Task::kLanguageModel;
+  }
+  return false;
+}
+
+ModelKind kind_for(Task task) {
+  if (task == Task::kLanguageModel) return ModelKind::kLanguageModel;
+  return task == Task::kRegression ? ModelKind::kSequenceRegressor : ModelKind::kSequenceClassifier;
+}
+
+std::string targets_of(const DataShape& shape) {
+  switch (shape.task) {
+    case Task::kClassification:
+      return fmt::format("{} classes", shape.num_outputs);
+    case Task::kBinary:
+    case Task::kRegression:
+      return fmt::format("{} real-valued targets", shape.num_outputs);
+    case Task::kLanguageModel:
+      return fmt::format("a text of {} different tokens", shape.num_outputs);
+  }
+  return "";
+}
+
+}  // namespace
+
+Model::Model(LayerKind layer, const RecurrentOptions& options)
+    : recurrent_(register_module("recurrent", make_layer(layer, options))) {}
+
+RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
+  return {.cell = settings.cell,
+          .input_size = input_size,
+          .hidden_size = settings.hidden_size,
+          .num_layers = settings.num_layers,
+          .bidirectional = settings.bidirectional,
+          .dropout = settings.dropout,
+          .batch_first = false,
+          .reset_gate = settings.reset_gate,
+          .activation = settings.activation};
+}
+
+std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerKind layer, const DataShape& shape) {
+  if (!fits(settings.kind, shape.task)) {
+    throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}", config::name_of(settings.kind),
+                targets_of(shape), config::name_of(kind_for(shape.task)));
+  }
+  if (settings.kind == ModelKind::kLanguageModel) return std::make_shared<LanguageModel>(settings, layer, shape);
+  return std::make_shared<SequenceModel>(settings, layer, shape);
+}
+
+}  // namespace rnnlab

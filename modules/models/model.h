@@ -1,0 +1,37 @@
+// The one interface of all models: a batch in, unnormalised predictions out. Which loss they meet is training's affair.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <memory>
+
+#include "data/batches.h"
+#include "models/model_settings.h"
+#include "recurrent/recurrent_layer.h"
+
+namespace rnnlab {
+
+class Model : public torch::nn::Module {
+ public:
+  // (B, classes) logits, (B, K) values or logits, or (T, B, vocabulary) logits, on the batch's device.
+  virtual at::Tensor forward(const Batch& batch) = 0;
+
+  const RecurrentLayer& recurrent() const { return *recurrent_; }
+
+ protected:
+  Model(LayerKind layer, const RecurrentOptions& options);
+  RecurrentLayer& recurrent() { return *recurrent_; }
+
+ private:
+  std::shared_ptr<RecurrentLayer> recurrent_;  // registered as "recurrent"
+};
+
+// On the CPU, in float32, with weights that are still to be set by initialize() (initialization.h).
+// UserError kUsage where the model does not fit the data or the layer cannot do what the settings ask.
+std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerKind layer, const DataShape& shape);
+
+// The recurrent layer's part of the settings.
+RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);
+
+}  // namespace rnnlab

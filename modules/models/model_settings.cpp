@@ -1,0 +1,104 @@
+#include "models/model_settings.h"
+
+namespace rnnlab {
+namespace {
+
+using Settings = ModelSettings;
+using config::Checker;
+
+void list_recurrent(config::Schema<Settings>& s) {
+  s.field("kind", &Settings::kind, "what the network is for");
+  s.field("cell", &Settings::cell, "the recurrent cell");
+  s.field("hidden_size", &Settings::hidden_size, "units of a recurrent layer, in each direction")
+      .unit("units")
+      .at_least(1)
+      .at_most(65536);
+  s.field("num_layers", &Settings::num_layers, "recurrent layers on top of each other")
+      .unit("layers")
+      .at_least(1)
+      .at_most(1024);
+  s.field("bidirectional", &Settings::bidirectional, "read each sequence in both directions");
+  s.field("dropout", &Settings::dropout, "probability of a zero, between recurrent layers").at_least(0.0).below(1.0);
+  s.field("reset_gate", &Settings::reset_gate,
+          "gru: reset gate after the recurrent product (cuDNN's form) or before it");
+  s.field("activation", &Settings::activation, "lstm, gru: non-linearity of the cell; only naive has relu");
+}
+
+void list_head(config::Schema<Settings>& s) {
+  s.field("pooling", &Settings::pooling,
+          "a sequence as one vector: outputs after its last step, or their mean over its steps");
+  s.field("output_dropout", &Settings::output_dropout,
+          "probability of a zero, after the recurrent layers and the pooling")
+      .at_least(0.0)
+      .below(1.0);
+  s.field("dense", &Settings::dense, "sizes of the dense layers before the output layer")
+      .unit("units")
+      .at_least(1)
+      .at_most(1048576);
+  s.field("dense_activation", &Settings::dense_activation, "non-linearity after each of the dense layers");
+  s.field("dense_dropout", &Settings::dense_dropout, "probability of a zero, after each of the dense layers")
+      .at_least(0.0)
+      .below(1.0);
+  s.field("embedding_size", &Settings::embedding_size,
+          "language model: length of a token's vector; by default hidden_size")
+      .unit("units")
+      .at_least(1)
+      .at_most(65536);
+  s.field("tied", &Settings::tied, "language model: the output layer's weights are the embedding's");
+  s.field("initialization", &Settings::initialization,
+          "weights at the start: as torch.nn draws them, or Xavier-uniform kernels and zero biases");
+}
+
+void check_recurrent(const Settings& m, Checker& checker) {
+  if (m.reset_gate == ResetGate::kBefore && m.cell != Cell::kGru)
+    checker.complain({"reset_gate", "cell"}, "only gru has a reset gate");
+  const bool plain = m.cell == Cell::kRnnTanh || m.cell == Cell::kRnnRelu;
+  if (plain && m.activation == Activation::kRelu) {
+    checker.complain({"activation", "cell"}, "a plain cell's activation is in its name: use rnn_relu");
+  }
+  if (m.dropout > 0.0 && m.num_layers == 1) {
+    checker.complain({"dropout", "num_layers"},
+                     "dropout stands between recurrent layers and there is one; after it comes output_dropout");
+  }
+}
+
+void check_language_model(const Settings& m, Checker& checker) {
+  if (m.bidirectional)
+    checker.complain({"bidirectional", "kind"},
+                     "a language model that reads backwards sees the tokens that it is to predict");
+  if (m.pooling == Pooling::kMean)
+    checker.complain({"pooling", "kind"}, "a language model predicts at every step and pools nothing");
+  if (!m.dense.empty()) checker.complain({"dense", "kind"}, "a language model has no dense layers");
+  if (m.tied && m.effective_embedding_size() != m.hidden_size) {
+    checker.complain({"tied", "embedding_size", "hidden_size"},
+                     "tied weights need an embedding as long as the hidden state");
+  }
+}
+
+void check_sequence_model(const Settings& m, Checker& checker) {
+  if (m.embedding_size) checker.complain({"embedding_size", "kind"}, "only a language model has an embedding");
+  if (m.tied) checker.complain({"tied", "kind"}, "only a language model has an embedding to tie");
+  if (m.dense_dropout > 0.0 && m.dense.empty()) {
+    checker.complain({"dense_dropout", "dense"}, "there are no dense layers to drop from");
+  }
+}
+
+config::Schema<Settings> make_schema() {
+  config::Schema<Settings> s("The network");
+  list_recurrent(s);
+  list_head(s);
+  s.check(check_recurrent);
+  s.check([](const Settings& m, Checker& checker) {
+    m.kind == ModelKind::kLanguageModel ? check_language_model(m, checker) : check_sequence_model(m, checker);
+  });
+  return s;
+}
+
+}  // namespace
+
+const config::Schema<ModelSettings>& ModelSettings::schema() {
+  static const config::Schema<ModelSettings> schema = make_schema();
+  return schema;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,76 @@
+// What the file says under `model:`: which network stands between the data and the loss. How its recurrent layer is
+// computed
+// (`layer:`) and what the data needs (inputs, outputs) come from elsewhere.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/schema.h"
+#include "recurrent/recurrent_options.h"
+
+namespace rnnlab {
+
+enum class ModelKind { kSequenceClassifier, kSequenceRegressor, kLanguageModel };
+
+// How a sequence's outputs become one vector: those after its last step, or their mean over its steps.
+enum class Pooling { kLast, kMean };
+
+// pytorch: what torch.nn draws. xavier: Glorot and Bengio's uniform kernels and zero biases.
+enum class Initialization { kPyTorch, kXavier };
+
+struct ModelSettings {
+  ModelKind kind = ModelKind::kSequenceClassifier;
+  Cell cell = Cell::kLstm;
+  int64_t hidden_size = 128;
+  int64_t num_layers = 1;
+  bool bidirectional = false;
+  double dropout = 0.0;
+  ResetGate reset_gate = ResetGate::kAfter;
+  Activation activation = Activation::kTanh;
+
+  Pooling pooling = Pooling::kLast;
+  double output_dropout = 0.0;
+  std::vector<int64_t> dense;
+  Activation dense_activation = Activation::kRelu;
+  double dense_dropout = 0.0;
+
+  std::optional<int64_t> embedding_size;
+  bool tied = false;
+
+  Initialization initialization = Initialization::kPyTorch;
+
+  int64_t effective_embedding_size() const { return embedding_size.value_or(hidden_size); }
+
+  static const config::Schema<ModelSettings>& schema();
+};
+
+}  // namespace rnnlab
+
+namespace rnnlab::config {
+
+template <>
+struct EnumNames<ModelKind> {
+  static constexpr std::array<std::pair<ModelKind, std::string_view>, 3> kNames = {
+      {{ModelKind::kSequenceClassifier, "sequence_classifier"},
+       {ModelKind::kSequenceRegressor, "sequence_regressor"},
+       {ModelKind::kLanguageModel, "language_model"}}};
+};
+
+template <>
+struct EnumNames<Pooling> {
+  static constexpr std::array<std::pair<Pooling, std::string_view>, 2> kNames = {
+      {{Pooling::kLast, "last"}, {Pooling::kMean, "mean"}}};
+};
+
+template <>
+struct EnumNames<Initialization> {
+  static constexpr std::array<std::pair<Initialization, std::string_view>, 2> kNames = {
+      {{Initialization::kPyTorch, "pytorch"}, {Initialization::kXavier, "xavier"}}};
+};
+
+}  // namespace rnnlab::config

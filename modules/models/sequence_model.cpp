@@ -1,0 +1,58 @@
+#include "models/sequence_model.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tanh.h>
+
+namespace rnnlab {
+namespace {
+
+at::Tensor activated(const at::Tensor& values, Activation activation) {
+  return activation == Activation::kRelu ? at::relu(values) : at::tanh(values);
+}
+
+// hidden: (L * D, B, H).
+at::Tensor last_layer_state(const at::Tensor& hidden, bool bidirectional) {
+  if (!bidirectional) return hidden[-1];
+  return at::cat({hidden[-2], hidden[-1]}, -1);
+}
+
+}  // namespace
+
+SequenceModel::SequenceModel(const ModelSettings& settings, LayerKind layer, const DataShape& shape)
+    : Model(layer, recurrent_options(settings, shape.input_size)), settings_(settings) {
+  int64_t width = settings.hidden_size * recurrent().options().num_directions();
+  for (const int64_t size : settings.dense) {
+    dense_.push_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
+    width = size;
+  }
+  output_ = register_module("output", torch::nn::Linear(width, shape.num_outputs));
+}
+
+at::Tensor SequenceModel::forward(const Batch& batch) {
+  const auto result = recurrent().forward(batch.inputs, {}, batch.lengths);
+  auto values = dropped(pool(result, batch.lengths), settings_.output_dropout);
+  for (auto& layer : dense_)
+    values = dropped(activated(layer(values), settings_.dense_activation), settings_.dense_dropout);
+  return output_(values);
+}
+
+at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& lengths) const {
+  if (settings_.pooling == Pooling::kMean) return mean_over_steps(result.output, lengths);
+  if (!lengths.defined() && !settings_.bidirectional) return result.output[-1];
+  return last_layer_state(result.state.hidden, settings_.bidirectional);
+}
+
+at::Tensor SequenceModel::dropped(const at::Tensor& values, double probability) const {
+  if (probability == 0.0 || !is_training()) return values;
+  return at::dropout(values, probability, /*train=*/true);
+}
+
+at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths) {
+  if (!lengths.defined()) return outputs.mean(0);
+  const auto counts = lengths.to(outputs.options(), /*non_blocking=*/true).unsqueeze(1);
+  return outputs.sum(0) / counts;  // outputs are zero beyond each length
+}
+
+}  // namespace rnnlab

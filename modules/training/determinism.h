@@ -1,0 +1,27 @@
+// Bit-identical weights from run to run on one machine: deterministic kernels only, no autotuning, a fixed number of
+// threads. It costs speed where a library's fastest kernel adds in no fixed order; layers' own timings should state
+// which mode they ran in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace rnnlab {
+
+enum class Determinism { kOff, kOn };
+
+// cuBLAS reads its workspace setting once, before the first CUDA call: this belongs on main's first line.
+// A value that the user has set stays.
+void set_environment_for_determinism();
+
+// Applies to the whole process, both ways round. An operation that has no deterministic form then throws.
+void set_determinism(Determinism determinism);
+
+// Threads of one operation on the CPU; as many as there are cores where nothing is given. Sums depend on it.
+void set_num_threads(std::optional<int64_t> num_threads);
+
+// Seeds every generator that dropout draws from, on the CPU and on each GPU, by a pure function of the run's seed and
+// the epoch: what an epoch draws does not depend on how the run came to it.
+void seed_dropout(uint64_t seed, int64_t epoch);
+
+}  // namespace rnnlab

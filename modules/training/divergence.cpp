@@ -1,0 +1,103 @@
+#include "training/divergence.h"
+
+#include <ATen/ops/isfinite.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr const char* kAdvice = "try a smaller training.learning_rate or training.clip_norm";
+
+bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor.detach()).all().item<bool>(); }
+
+std::optional<std::string> first_bad_weight(const std::vector<NamedTensor>& parameters) {
+  const auto bad =
+      std::find_if(parameters.begin(), parameters.end(), [](const auto& p) { return !all_finite(p.tensor); });
+  if (bad == parameters.end()) return std::nullopt;
+  return bad->name;
+}
+
+// In chunks, for the mask of a large data set need not fit beside it.
+std::optional<int64_t> first_bad_sample(const at::Tensor& tensor) {
+  constexpr int64_t kChunk = 4096;
+  if (!tensor.defined() || !tensor.is_floating_point()) return std::nullopt;
+  for (int64_t begin = 0; begin < tensor.size(0); begin += kChunk) {
+    const auto chunk = tensor.narrow(0, begin, std::min(kChunk, tensor.size(0) - begin));
+    const auto bad = at::isfinite(chunk).flatten(1).all(1).logical_not();
+    if (bad.any().item<bool>()) return begin + bad.to(at::kByte).argmax().item<int64_t>();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> blame_data(const Samples& samples, const std::string& set) {
+  if (const auto sample = first_bad_sample(samples.inputs))
+    return fmt::format("the inputs of {} sample {} (from 0) are not finite", set, *sample);
+  if (const auto sample = first_bad_sample(samples.targets))
+    return fmt::format("the targets of {} sample {} (from 0) are not finite", set, *sample);
+  return std::nullopt;
+}
+
+std::string blame_gradients(const std::vector<std::string>& names) {
+  RNNLAB_INVARIANT(!names.empty(), "a bad step has a bad loss or a bad gradient");
+  const auto others = names.size() - 1;
+  return fmt::format("gradient of {} is not finite{}", names.front(),
+                     others == 0 ? "" : fmt::format(" (nor are {} others)", others));
+}
+
+std::string losses(const BadStep& bad) {
+  if (bad.previous_loss) return fmt::format("loss {:.6g} at the step before", *bad.previous_loss);
+  return std::isfinite(bad.loss) ? fmt::format("loss {:.6g}", bad.loss) : "the first step";
+}
+
+std::string where(const BadStep& bad) {
+  return fmt::format("training diverged at epoch {}, step {}", bad.epoch, bad.step);
+}
+
+std::string weights_left(int64_t step) {
+  return step == 0 ? "weights are the initial ones" : fmt::format("weights are those of step {}", step);
+}
+
+std::string blame_weight(const std::string& name, int64_t step) {
+  return fmt::format("weight {} is not finite {}", name,
+                     step == 0 ? "from the start" : fmt::format("after the update of step {}", step));
+}
+
+}  // namespace
+
+bool is_finite(const StepRow& row) {
+  return std::isfinite(row.loss) && std::all_of(row.gradient_norms.begin(), row.gradient_norms.end(),
+                                                [](double norm) { return std::isfinite(norm); });
+}
+
+void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& parameters, const Samples& train) {
+  const int64_t last_good = bad.step - 1;
+  if (const auto weight = first_bad_weight(parameters)) {
+    throw_error(ExitCode::kDiverged, "{}: {} ({}); {}", where(bad), blame_weight(*weight, last_good), losses(bad),
+                kAdvice);
+  }
+  if (const auto data = blame_data(train, "training")) {
+    throw_error(ExitCode::kDiverged, "{}: {}; {}; mend or leave out that sample", where(bad), *data,
+                weights_left(last_good));
+  }
+  const auto cause = std::isfinite(bad.loss) ? blame_gradients(bad.gradients) : fmt::format("the loss is {}", bad.loss);
+  throw_error(ExitCode::kDiverged, "{}: {} ({}); {}; {}", where(bad), cause, losses(bad), weights_left(last_good),
+              kAdvice);
+}
+
+void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, const std::vector<NamedTensor>& parameters,
+                                  const Samples& valid) {
+  const auto begin = fmt::format("training diverged at the validation of epoch {}, after step {}", epoch, step);
+  if (const auto weight = first_bad_weight(parameters)) {
+    throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, blame_weight(*weight, step), kAdvice);
+  }
+  if (const auto data = blame_data(valid, "validation")) {
+    throw_error(ExitCode::kDiverged, "{}: {}; mend or leave out that sample", begin, *data);
+  }
+  throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, loss, kAdvice);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,34 @@
+// What to say when training meets NaN or Inf: where it began, in which weights the model was left, and what to try.
+// Looked into only after the fact, so a healthy run pays nothing for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "training/optimizer.h"
+#include "training/step_record.h"
+
+namespace rnnlab {
+
+struct BadStep {
+  int64_t epoch = 0;
+  int64_t step = 0;  // of the whole run, from 1
+  double loss = 0.0;
+  std::optional<double> previous_loss;
+  std::vector<std::string> gradients;  // the parameters whose gradients are not finite
+};
+
+bool is_finite(const StepRow& row);
+
+// Always UserError kDiverged. Blames, in this order, the weights that the step began with, the data, the loss, the
+// gradients.
+[[noreturn]] void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& parameters, const Samples& train);
+
+// The same for a validation loss after `step` updates.
+[[noreturn]] void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss,
+                                               const std::vector<NamedTensor>& parameters, const Samples& valid);
+
+}  // namespace rnnlab

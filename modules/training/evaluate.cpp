@@ -1,0 +1,44 @@
+#include "training/evaluate.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include "training/step_record.h"
+
+namespace rnnlab {
+namespace {
+
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Model& model) : model_(model), was_training_(model.is_training()) { model_.eval(); }
+  ~EvaluationMode() { model_.train(was_training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  Model& model_;
+  bool was_training_;
+};
+
+void add(std::vector<StepRow> rows, Totals& totals) {
+  for (const auto& row : rows) totals.add(row.loss, row.metric_sum, row.count);
+}
+
+}  // namespace
+
+Totals evaluate(Model& model, Batches& batches, const Objective& objective, Precision precision, c10::Device device) {
+  const EvaluationMode evaluation_mode(model);
+  const at::NoGradGuard no_grad;
+  const AutocastGuard autocast(precision, device);
+  Totals totals;
+  StepRecord record(/*num_gradient_norms=*/0, device);
+  batches.start_epoch(0);
+  while (const auto batch = batches.next()) {
+    if (record.full()) add(record.take(), totals);
+    const auto evaluation = objective.evaluate(model.forward(*batch), batch->targets);
+    record.append(evaluation.loss, evaluation.metric_sum, {}, evaluation.count);
+  }
+  add(record.take(), totals);
+  return totals;
+}
+
+}  // namespace rnnlab

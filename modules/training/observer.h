@@ -1,0 +1,41 @@
+// Whoever watches a run: console, log, files, checkpoints. Calls come in the order of the functions below, on the
+// training thread; an observer that is slow makes the run slow, but only on_step falls into the timed part of an epoch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "results/epoch_row.h"
+#include "training/training_state.h"
+
+namespace rnnlab {
+
+struct RunPlan {
+  int64_t num_train = 0;  // samples of an epoch
+  int64_t num_valid = 0;
+  int64_t steps_per_epoch = 0;  // optimiser updates
+  int64_t total_steps = 0;      // 0 where only time bounds the run
+  int64_t epochs = 0;           // 0 where epochs do not bound it
+};
+
+struct StepProgress {
+  int64_t epoch = 0;          // from 1
+  int64_t step_in_epoch = 0;  // from 1
+  int64_t steps_per_epoch = 0;
+  int64_t step = 0;      // of the whole run, from 1
+  double seconds = 0.0;  // since the epoch began
+  // The loss of this step. Waits for the device: ask about once a second, not at every step.
+  std::function<double()> read_loss;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_run_begin(const RunPlan&) {}
+  virtual void on_epoch_begin(const TrainingState&) {}
+  virtual void on_step(const StepProgress&) {}
+  virtual void on_epoch_end(const TrainingState&, const EpochRow&) {}
+  virtual void on_run_end(const TrainingState&) {}
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,58 @@
+// SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) on LibTorch's fused operators:
+// one kernel for all parameters on a GPU, one vectorised pass on a CPU, the step count beside the weights.
+// torch::optim's versions loop over the parameters and count on the host.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training/training_settings.h"
+
+namespace rnnlab {
+
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // One update from the parameters' gradients, which must all be there. `found_inf` (() float32 on the same device, or
+  // undefined): where it holds 1, neither weights nor state change; no host synchronisation finds that out.
+  void step(double learning_rate, const at::Tensor& found_inf);
+
+  // Frees the gradients; the next backward pass writes new ones.
+  void zero_grad();
+
+  std::vector<at::Tensor> gradients() const;
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+
+  // What a checkpoint must keep beside the weights, by name: "exp_avg.output.weight", "step". The tensors are the live
+  // ones.
+  virtual std::vector<NamedTensor> state() const = 0;
+
+ protected:
+  explicit Optimizer(std::vector<NamedTensor> parameters);
+  std::vector<at::Tensor> zeros_like_parameters() const;
+  std::vector<NamedTensor> named_after_parameters(const std::string& prefix,
+                                                  const std::vector<at::Tensor>& tensors) const;
+
+ private:
+  virtual void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
+                      const std::optional<at::Tensor>& found_inf) = 0;
+
+  std::vector<NamedTensor> parameters_;
+  std::vector<at::Tensor> weights_;
+};
+
+// Weight decay adds weight_decay * w to the gradient for sgd and adam, and for adamw takes learning_rate * weight_decay
+// * w off the weight. SGD's velocity is v = momentum * v + g, w -= learning_rate * v, as in PyTorch (Keras puts the
+// rate inside the velocity).
+std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters);
+
+}  // namespace rnnlab

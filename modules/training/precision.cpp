@@ -1,0 +1,41 @@
+#include "training/precision.h"
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+
+namespace rnnlab {
+
+void set_precision(Precision precision) {
+  // LibTorch keeps an older and a newer set of switches and refuses to run when they disagree. The older setters write
+  // both.
+  const bool allow_tf32 = precision == Precision::kTf32;
+  auto& context = at::globalContext();
+  context.setAllowTF32CuDNN(allow_tf32);
+  context.setAllowTF32CuBLAS(allow_tf32);
+  context.setFloat32Precision(at::Float32Backend::MKLDNN, at::Float32Op::ALL, at::Float32Precision::IEEE);
+}
+
+std::string effective_precision(Precision precision, c10::Device device) {
+  if (precision == Precision::kBf16) return "bf16";
+  if (precision == Precision::kFp32) return "fp32";
+  return device.is_cpu() ? "fp32 (the CPU has no tf32)" : "tf32";
+}
+
+AutocastGuard::AutocastGuard(Precision precision, c10::Device device)
+    : active_(precision == Precision::kBf16), device_type_(device.type()) {
+  if (!active_) return;
+  previously_enabled_ = at::autocast::is_autocast_enabled(device_type_);
+  previous_type_ = at::autocast::get_autocast_dtype(device_type_);
+  at::autocast::set_autocast_enabled(device_type_, true);
+  at::autocast::set_autocast_dtype(device_type_, at::kBFloat16);
+  at::autocast::increment_nesting();
+}
+
+AutocastGuard::~AutocastGuard() {
+  if (!active_) return;
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  at::autocast::set_autocast_dtype(device_type_, previous_type_);
+  at::autocast::set_autocast_enabled(device_type_, previously_enabled_);
+}
+
+}  // namespace rnnlab

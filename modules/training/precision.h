@@ -1,0 +1,46 @@
+// One word for the arithmetic of a whole run, so that no side of a comparison runs in another precision unseen:
+// LibTorch starts with TF32 on in cuDNN and off in cuBLAS. fp32 and tf32 set both libraries alike; bf16 is autocast
+// with float32 weights, and whatever autocast leaves in float32 stays true float32. No gradient scaling: bf16 needs
+// none.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <string>
+
+#include "config/schema.h"
+
+namespace rnnlab {
+
+enum class Precision { kFp32, kTf32, kBf16 };
+
+// Sets cuDNN, cuBLAS and oneDNN of this process alike.
+void set_precision(Precision precision);
+
+// What products really run in: "fp32", "tf32", "bf16", or "fp32 (the CPU has no tf32)".
+std::string effective_precision(Precision precision, c10::Device device);
+
+// Autocast to bf16 while it lives where precision is bf16, and nothing otherwise. Leaving it drops the cached bf16
+// weights, so that the next step casts the updated ones. Backward passes belong outside.
+class AutocastGuard {
+ public:
+  AutocastGuard(Precision precision, c10::Device device);
+  ~AutocastGuard();
+  AutocastGuard(const AutocastGuard&) = delete;
+  AutocastGuard& operator=(const AutocastGuard&) = delete;
+
+ private:
+  bool active_;
+  c10::DeviceType device_type_;
+  bool previously_enabled_ = false;
+  c10::ScalarType previous_type_ = c10::ScalarType::Float;
+};
+
+}  // namespace rnnlab
+
+template <>
+struct rnnlab::config::EnumNames<rnnlab::Precision> {
+  static constexpr std::array<std::pair<Precision, std::string_view>, 3> kNames = {
+      {{Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}}};
+};

@@ -1,0 +1,36 @@
+#include "training/stop_signal.h"
+
+#include <atomic>
+
+namespace rnnlab {
+namespace {
+
+std::atomic<int> stop_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+
+extern "C" void remember_stop_signal(int signal_number) {
+  stop_signal.store(signal_number, std::memory_order_relaxed);
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+}  // namespace
+
+int pending_stop_signal() { return stop_signal.load(std::memory_order_relaxed); }
+
+StopSignalGuard::StopSignalGuard() {
+  stop_signal.store(0, std::memory_order_relaxed);
+  struct sigaction action = {};
+  action.sa_handler = remember_stop_signal;
+  action.sa_flags = SA_RESTART;  // a write of results that is under way goes on
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &previous_interrupt_);
+  sigaction(SIGTERM, &action, &previous_terminate_);
+}
+
+StopSignalGuard::~StopSignalGuard() {
+  sigaction(SIGINT, &previous_interrupt_, nullptr);
+  sigaction(SIGTERM, &previous_terminate_, nullptr);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,254 @@
+#include "training/trainer.h"
+
+#include <torch/cuda.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <numeric>
+
+#include "training/determinism.h"
+#include "training/divergence.h"
+#include "training/evaluate.h"
+#include "training/peak_memory.h"
+#include "training/stop_signal.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr std::chrono::seconds kLongestBlindness{10};
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void wait_for(c10::Device device) {
+  if (device.is_cuda()) torch::cuda::synchronize(device.index());
+}
+
+BatchOptions train_batch_options(const TrainerOptions& options) {
+  const auto& settings = options.settings;
+  return {.batch_size = settings.batch_size,
+          .tail = settings.drop_last ? TailPolicy::kDrop : TailPolicy::kKeep,
+          .order = settings.shuffle ? Order::kShuffled : Order::kSequential,
+          .seed = options.seed,
+          .placement = options.placement};
+}
+
+std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOptions& options) {
+  if (valid.size() == 0) return std::nullopt;
+  const BatchOptions batch_options{.batch_size = std::min(options.settings.valid_batch_size, valid.size()),
+                                   .tail = TailPolicy::kKeep,
+                                   .order = Order::kSequential,
+                                   .seed = 0,
+                                   .placement = options.placement};
+  return Batches(valid, batch_options, options.device);
+}
+
+int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
+  const int64_t by_epochs = settings.epochs * steps_per_epoch;
+  if (!settings.max_steps) return by_epochs;
+  return by_epochs == 0 ? *settings.max_steps : std::min(by_epochs, *settings.max_steps);
+}
+
+RunPlan make_plan(const TrainingSettings& settings, const Batches& train, const std::optional<Batches>& valid) {
+  const int64_t steps_per_epoch = (train.batches_per_epoch() + settings.accumulate - 1) / settings.accumulate;
+  return {.num_train = train.samples_per_epoch(),
+          .num_valid = valid ? valid->samples_per_epoch() : 0,
+          .steps_per_epoch = steps_per_epoch,
+          .total_steps = total_steps(settings, steps_per_epoch),
+          .epochs = settings.epochs};
+}
+
+double norm_of(const std::vector<double>& norms) {
+  return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
+}
+
+Model& moved_to(c10::Device device, Model& model) {
+  model.to(device);
+  return model;
+}
+
+void put_training_metrics(const Metrics& metrics, EpochRow& row) {
+  row.train_loss = metrics.loss;
+  row.train_accuracy = metrics.accuracy;
+  row.train_perplexity = metrics.perplexity;
+  row.train_mae = metrics.mean_absolute_error;
+  row.train_rmse = metrics.root_mean_squared_error;
+}
+
+void put_validation_metrics(const Metrics& metrics, EpochRow& row) {
+  row.valid_loss = metrics.loss;
+  row.valid_accuracy = metrics.accuracy;
+  row.valid_perplexity = metrics.perplexity;
+  row.valid_bits_per_character = metrics.bits_per_token;
+  row.valid_mae = metrics.mean_absolute_error;
+  row.valid_rmse = metrics.root_mean_squared_error;
+}
+
+}  // namespace
+
+Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& options)
+    : model_(moved_to(options.device, model)),
+      dataset_(dataset),
+      options_(options),
+      objective_(options.settings.loss, dataset.shape),
+      train_batches_(dataset.train, train_batch_options(options), options.device),
+      valid_batches_(make_valid_batches(dataset.valid, options)),
+      plan_(make_plan(options.settings, train_batches_, valid_batches_)),
+      schedule_(make_schedule(options.settings, plan_.total_steps)),
+      early_stopping_(options.settings),
+      step_(model, objective_, options.settings, options.precision, options.device) {}
+
+const TrainingState& Trainer::run() {
+  RNNLAB_INVARIANT(state_.epoch == 0, "a trainer runs once");
+  run_began_ = Clock::now();
+  for (auto* observer : observers_) observer->on_run_begin(plan_);
+  while (!state_.stopped()) {
+    begin_epoch();
+    train_epoch();
+    end_epoch();
+  }
+  for (auto* observer : observers_) observer->on_run_end(state_);
+  return state_;
+}
+
+void Trainer::begin_epoch() {
+  ++state_.epoch;
+  tally_ = {};
+  seed_dropout(options_.seed, state_.epoch);
+  reset_peak_memory(options_.device);
+  for (auto* observer : observers_) observer->on_epoch_begin(state_);
+}
+
+void Trainer::train_epoch() {
+  model_.train();
+  wait_for(options_.device);
+  epoch_began_ = record_read_ = Clock::now();
+  train_batches_.start_epoch(state_.epoch - 1);
+  train_steps();
+  wait_for(options_.device);
+  tally_.seconds = seconds_since(epoch_began_);
+  read_record();
+}
+
+void Trainer::train_steps() {
+  while (!state_.stopped() && train_one_step()) {
+    report_step();
+    read_record_if_due();
+    stop_at_bounds();
+  }
+}
+
+bool Trainer::train_one_step() {
+  const auto batches = next_batches();
+  if (batches.empty()) return false;
+  tally_.learning_rate = learning_rate_at(schedule_, state_.step);
+  step_.run(batches, tally_.learning_rate);
+  ++state_.step;
+  ++tally_.steps;
+  for (const auto& batch : batches) tally_.samples += batch.size;
+  return true;
+}
+
+// All batches of one update, for the weight of each depends on the size of all.
+std::vector<Batch> Trainer::next_batches() {
+  std::vector<Batch> batches;
+  while (std::ssize(batches) < options_.settings.accumulate) {
+    auto batch = train_batches_.next();
+    if (!batch) break;
+    batches.push_back(std::move(*batch));
+  }
+  return batches;
+}
+
+void Trainer::report_step() {
+  const StepProgress progress{.epoch = state_.epoch,
+                              .step_in_epoch = tally_.steps,
+                              .steps_per_epoch = plan_.steps_per_epoch,
+                              .step = state_.step,
+                              .seconds = seconds_since(epoch_began_),
+                              .read_loss = [this] { return step_.record().latest_loss(); }};
+  for (auto* observer : observers_) observer->on_step(progress);
+}
+
+void Trainer::read_record_if_due() {
+  if (step_.record().full() || Clock::now() - record_read_ > kLongestBlindness) read_record();
+}
+
+void Trainer::read_record() {
+  const auto rows = step_.record().take();
+  int64_t step = state_.step - std::ssize(rows);
+  for (const auto& row : rows) {
+    ++step;
+    if (!is_finite(row)) fail_at(row, step);
+    tally_.totals.add(row.loss, row.metric_sum, row.count);
+    tally_.gradient_norm_sum += norm_of(row.gradient_norms);
+    last_loss_ = row.loss;
+  }
+  record_read_ = Clock::now();
+}
+
+void Trainer::fail_at(const StepRow& row, int64_t step) const {
+  const auto& parameters = optimizer().parameters();
+  BadStep bad{.epoch = state_.epoch, .step = step, .loss = row.loss, .previous_loss = last_loss_, .gradients = {}};
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!std::isfinite(row.gradient_norms[i])) bad.gradients.push_back(parameters[i].name);
+  }
+  throw_diverged(bad, parameters, dataset_.train);
+}
+
+void Trainer::stop_at_bounds() {
+  const auto& settings = options_.settings;
+  const int signal_number = pending_stop_signal();
+  if (signal_number == SIGINT) state_.stop(StopReason::kInterrupted, "interrupted (SIGINT)");
+  if (signal_number == SIGTERM) state_.stop(StopReason::kTerminated, "terminated (SIGTERM)");
+  if (settings.max_steps && state_.step >= *settings.max_steps) {
+    state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
+  }
+  if (settings.max_seconds && seconds_since(run_began_) >= *settings.max_seconds) {
+    state_.stop(StopReason::kSeconds, fmt::format("training.max_seconds ({:g}) are over", *settings.max_seconds));
+  }
+}
+
+void Trainer::end_epoch() {
+  auto row = training_row();
+  if (should_validate()) validate(row);
+  row.peak_memory_bytes = peak_memory_bytes(options_.device);
+  stop_at_bounds();  // validation took time too, and a signal may have come
+  early_stopping_.update(row, state_);
+  if (state_.epoch == options_.settings.epochs) {
+    state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", state_.epoch));
+  }
+  for (auto* observer : observers_) observer->on_epoch_end(state_, row);
+}
+
+EpochRow Trainer::training_row() const {
+  EpochRow row;
+  row.epoch = state_.epoch;
+  put_training_metrics(objective_.metrics(tally_.totals), row);
+  row.learning_rate = tally_.learning_rate;
+  row.gradient_norm = tally_.gradient_norm_sum / static_cast<double>(tally_.steps);
+  row.train_seconds = tally_.seconds;
+  row.data_seconds = train_batches_.seconds_waited();
+  row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
+  const bool cut_short = tally_.steps < plan_.steps_per_epoch;
+  row.warmup = cut_short || state_.epoch <= options_.settings.warmup_epochs;
+  return row;
+}
+
+bool Trainer::should_validate() const {
+  if (!valid_batches_) return false;
+  return !state_.stopped() || exit_code_after(*state_.stop_reason) == ExitCode::kDone;
+}
+
+void Trainer::validate(EpochRow& row) {
+  const auto began = Clock::now();
+  const auto totals = evaluate(model_, *valid_batches_, objective_, options_.precision, options_.device);
+  row.valid_seconds = seconds_since(began);
+  put_validation_metrics(objective_.metrics(totals), row);
+  if (std::isfinite(*row.valid_loss)) return;
+  throw_diverged_in_validation(state_.epoch, state_.step, *row.valid_loss, optimizer().parameters(), dataset_.valid);
+}
+
+}  // namespace rnnlab

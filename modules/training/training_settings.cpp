@@ -1,0 +1,132 @@
+#include "training/training_settings.h"
+
+namespace rnnlab {
+namespace {
+
+using Settings = TrainingSettings;
+using config::Checker;
+
+void list_bounds(config::Schema<Settings>& s) {
+  s.field("epochs", &Settings::epochs, "passes over the training data; 0: no bound by epochs").at_least(0);
+  s.field("max_steps", &Settings::max_steps, "optimiser updates after which the run ends").unit("steps").at_least(1);
+  s.field("max_seconds", &Settings::max_seconds, "wall time after which the run ends, with the step that is under way")
+      .unit("s")
+      .above(0.0);
+}
+
+void list_batches(config::Schema<Settings>& s) {
+  s.field("batch_size", &Settings::batch_size, "sequences in a batch").unit("samples").at_least(1);
+  s.field("valid_batch_size", &Settings::valid_batch_size, "sequences in a batch of validation; changes no result")
+      .unit("samples")
+      .at_least(1);
+  s.field("accumulate", &Settings::accumulate, "batches whose gradients make one update, each weighted by its size")
+      .unit("batches")
+      .at_least(1);
+  s.field("shuffle", &Settings::shuffle, "a new order each epoch, from the seed and the epoch alone");
+  s.field("drop_last", &Settings::drop_last, "leave out a last batch that is not full");
+}
+
+void list_optimizer(config::Schema<Settings>& s) {
+  s.field("loss", &Settings::loss, "what is minimised; auto: what the data's task asks for");
+  s.field("optimizer", &Settings::optimizer, "how gradients become updates");
+  s.field("learning_rate", &Settings::learning_rate, "at the start of the schedule").above(0.0);
+  s.field("momentum", &Settings::momentum, "sgd: share of the last update's direction that is kept")
+      .at_least(0.0)
+      .below(1.0);
+  s.field("beta1", &Settings::beta1, "adam, adamw: decay of the mean gradient").at_least(0.0).below(1.0);
+  s.field("beta2", &Settings::beta2, "adam, adamw: decay of the mean squared gradient").at_least(0.0).below(1.0);
+  s.field("epsilon", &Settings::epsilon, "adam, adamw: added to the root in the denominator").above(0.0);
+  s.field("weight_decay", &Settings::weight_decay,
+          "sgd, adam: L2 term in the gradient; adamw: decoupled decay of the weights")
+      .at_least(0.0);
+  s.field("clip_norm", &Settings::clip_norm, "largest Euclidean norm of all gradients together").above(0.0);
+  s.field("clip_value", &Settings::clip_value, "largest magnitude of a single gradient element").above(0.0);
+}
+
+void list_schedule(config::Schema<Settings>& s) {
+  s.field("schedule", &Settings::schedule, "how the learning rate changes with the step");
+  s.field("warmup_steps", &Settings::warmup_steps, "steps of linear growth from 0 before the schedule")
+      .unit("steps")
+      .at_least(0);
+  s.field("decay_rate", &Settings::decay_rate,
+          "step, exponential: factor per decay_steps; inverse_time: lr / (1 + decay_rate * t / decay_steps)")
+      .above(0.0);
+  s.field("decay_steps", &Settings::decay_steps,
+          "steps of one decay; cosine: steps to the minimum, by default all; inverse_time: by default 1")
+      .unit("steps")
+      .at_least(1);
+  s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "the schedule never goes below it").at_least(0.0);
+}
+
+void list_stopping_and_timing(config::Schema<Settings>& s) {
+  s.field("early_stopping", &Settings::early_stopping, "the column that must go on improving");
+  s.field("patience", &Settings::patience, "early stopping: epochs without improvement after which the run ends")
+      .unit("epochs")
+      .at_least(1);
+  s.field("min_delta", &Settings::min_delta, "early stopping: what counts as an improvement").at_least(0.0);
+  s.field("warmup_epochs", &Settings::warmup_epochs, "first epochs whose times are not counted")
+      .unit("epochs")
+      .at_least(0);
+  s.field("num_threads", &Settings::num_threads, "threads of one operation on the CPU; by default one a core")
+      .unit("threads")
+      .at_least(1)
+      .at_most(4096);
+}
+
+bool decays_by_rate(ScheduleKind kind) { return kind != ScheduleKind::kConstant && kind != ScheduleKind::kCosine; }
+bool needs_decay_steps(ScheduleKind kind) { return kind == ScheduleKind::kStep || kind == ScheduleKind::kExponential; }
+
+void check_bounds(const Settings& t, Checker& checker) {
+  if (t.epochs > 0 || t.max_steps) return;
+  if (!t.max_seconds)
+    checker.complain({"epochs", "max_steps", "max_seconds"}, "nothing ends the run: give at least one of them");
+  if (t.schedule == ScheduleKind::kCosine && !t.decay_steps) {
+    checker.complain({"schedule", "decay_steps"},
+                     "cosine needs decay_steps where neither epochs nor max_steps says how long the run is");
+  }
+}
+
+void check_optimizer(const Settings& t, Checker& checker) {
+  if (t.momentum != 0.0 && t.optimizer != OptimizerKind::kSgd) {
+    checker.complain({"momentum", "optimizer"}, "only sgd has a momentum; adam and adamw have beta1");
+  }
+  if (t.clip_norm && t.clip_value)
+    checker.complain({"clip_norm", "clip_value"}, "gradients are clipped by one or the other");
+  if (t.minimum_learning_rate > t.learning_rate) {
+    checker.complain({"minimum_learning_rate", "learning_rate"}, "the minimum is above the learning rate");
+  }
+}
+
+void check_schedule(const Settings& t, Checker& checker) {
+  const std::string name(config::name_of(t.schedule));
+  if (decays_by_rate(t.schedule) && !t.decay_rate)
+    checker.complain({"schedule", "decay_rate"}, name + " needs a decay_rate");
+  if (needs_decay_steps(t.schedule) && !t.decay_steps)
+    checker.complain({"schedule", "decay_steps"}, name + " needs decay_steps");
+  if (!decays_by_rate(t.schedule) && t.decay_rate)
+    checker.complain({"schedule", "decay_rate"}, name + " has no decay_rate");
+  if (t.schedule == ScheduleKind::kConstant && t.decay_steps)
+    checker.complain({"schedule", "decay_steps"}, name + " has no decay_steps");
+}
+
+config::Schema<Settings> make_schema() {
+  config::Schema<Settings> s("How the weights are fitted");
+  list_bounds(s);
+  list_batches(s);
+  list_optimizer(s);
+  list_schedule(s);
+  list_stopping_and_timing(s);
+  s.check(check_bounds);
+  s.check(check_optimizer);
+  s.check(check_schedule);
+  return s;
+}
+
+}  // namespace
+
+const config::Schema<TrainingSettings>& TrainingSettings::schema() {
+  static const config::Schema<TrainingSettings> schema = make_schema();
+  return schema;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,34 @@
+// How far a run has come and, once it has ended, why. One value that the loop owns and observers read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+
+namespace rnnlab {
+
+enum class StopReason { kEpochs, kSteps, kSeconds, kEarlyStopping, kInterrupted, kTerminated };
+
+struct TrainingState {
+  int64_t epoch = 0;  // epochs begun
+  int64_t step = 0;   // optimiser updates done
+  int64_t best_epoch = 0;
+  std::optional<double>
+      best_value;  // of the metric that early stopping watches, else of the validation (or training) loss
+  std::optional<StopReason> stop_reason;
+  std::string stop_text;  // the reason as a sentence: "3 epochs are done"
+
+  bool stopped() const { return stop_reason.has_value(); }
+  // The first reason stays.
+  void stop(StopReason reason, std::string text);
+};
+
+// "epochs", "steps", "seconds", "early_stopping", "interrupted", "terminated": for summary.json.
+std::string stop_reason_name(StopReason reason);
+
+// 130 and 143 after a signal, else kDone.
+ExitCode exit_code_after(StopReason reason);
+
+}  // namespace rnnlab
