@@ -23,7 +23,7 @@ num_jobs() {
   echo $((memory < 1 ? 1 : memory < processors ? memory : processors))
 }
 
-has_gpu() { nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
+has_gpu() { [[ "$(nvidia-smi -L 2>/dev/null)" == GPU* ]]; }
 
 # configure PRESET: CMake's own talk, LibTorch's warnings among it, goes to a log that is shown when it fails.
 configure() {

@@ -1,0 +1,227 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "scripts/script_box.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// A machine on which everything is as it should be, but nothing is set up. Its pip keeps a list of what it was asked
+// for.
+class Bootstrap : public testing::Test {
+ protected:
+  Bootstrap() {
+    box.file("requirements.txt", "# a comment\ncmake==1\nninja==1\ntorch==2.11.0\n");
+    box.command("uname", "[[ $1 == -s ]] && echo Linux || echo x86_64");
+    box.command("id", "echo 0");
+    box.command("df", "printf 'head\\nfs 0 0 99000000 0 /\\n'");
+    box.command("g++", "[[ $1 == -dumpversion ]] && echo 12 || cat >/dev/null");
+    box.command("apt-get", "echo \"$*\" >>\"$HOME/apt.log\"");
+    box.command("python3", kPython);
+  }
+
+  ScriptResult run(const std::string& settings = "") {
+    return box.run("RNNLAB_ALLOW_NO_AVX2=1 " + settings + " scripts/bootstrap");
+  }
+
+  void expect_refusal(const ScriptResult& result, const std::string& message) {
+    EXPECT_EQ(result.exit_code, 4);
+    EXPECT_EQ(result.output, message);
+    EXPECT_FALSE(box.exists(".venv/ready"));
+  }
+
+  static constexpr const char* kPython = R"(
+case "$*" in
+  "-c import ensurepip, venv") exit 0 ;;
+  "-c import sys"*) echo "${PYTHON_VERSION:-3.11}" ;;
+  "-m venv "*)
+    site="$3/lib/python3.11/site-packages"
+    mkdir -p "$3/bin" "$site/cmake/data/bin" "$site/torch/lib" "$site/nvidia/cu13/lib" "$site/nvidia/cu13/bin"
+    cat "${BASH_SOURCE[0]}" >"$3/bin/python"
+    for tool in "$3/bin/python" "$3/bin/ninja" "$site/cmake/data/bin/cmake" "$site/nvidia/cu13/bin/nvcc"; do
+      touch "$tool"
+      chmod +x "$tool"
+    done
+    touch "$site/nvidia/cu13/lib/libcudart.so.13" "$site/nvidia/cu13/lib/libnvrtc-builtins.so.13.0" ;;
+  "-m pip "*)
+    echo "${*: -1}" >>"$HOME/pip.log"
+    [[ ${*: -1} != "${PIP_FAILS_AT:-}" ]] || { echo "pip is lost"; exit 1; } ;;
+  *) exit 1 ;;
+esac)";
+
+  ScriptBox box;
+};
+
+TEST_F(Bootstrap, RefusesAnotherProcessor) {
+  box.command("uname", "[[ $1 == -s ]] && echo Linux || echo aarch64");
+  expect_refusal(run(),
+                 "error: this machine is Linux aarch64; LibTorch 2.11.0 with CUDA 13.0 wants Linux x86_64\n"
+                 "  use a 64-bit Intel or AMD machine with Linux\n");
+}
+
+TEST_F(Bootstrap, RefusesAProcessorWithoutAvx2) {
+  box.remove("bin/grep");
+  box.command("grep", "exit 1");
+  expect_refusal(box.run("scripts/bootstrap"),
+                 "error: this processor has no AVX2 (see the flags in /proc/cpuinfo); parts of LibTorch 2.11.0 refuse "
+                 "to run without it\n"
+                 "  use a processor made since about 2015; in a virtual machine, pass the host's processor through\n"
+                 "  to try all the same, untested: RNNLAB_ALLOW_NO_AVX2=1\n");
+}
+
+TEST_F(Bootstrap, NamesThePackagesWhereThereIsNoApt) {
+  box.remove("bin/apt-get");
+  box.remove("bin/g++");
+  expect_refusal(run(),
+                 "error: these packages are missing, and there is no apt-get here to install them: g++ libyaml-cpp-dev "
+                 "libspdlog-dev "
+                 "libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libssl-dev libgtest-dev libgmock-dev\n"
+                 "  install what your system calls them (these are Debian's names), then run the same command again\n");
+}
+
+TEST_F(Bootstrap, NamesTheOneHeaderThatIsMissing) {
+  box.remove("bin/apt-get");
+  box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
+  EXPECT_THAT(run().output, HasSubstr("there is no apt-get here to install them: zlib1g-dev\n"));
+}
+
+TEST_F(Bootstrap, AsksForAnAdministratorWithoutRootAndSudo) {
+  box.command("id", "echo 1000");
+  box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
+  expect_refusal(run(),
+                 "error: these packages are missing, and only root may install them: zlib1g-dev\n"
+                 "  have an administrator run 'apt-get install zlib1g-dev', then run the same command again\n");
+}
+
+TEST_F(Bootstrap, NeverWaitsForAPasswordThatNobodyCanType) {
+  box.command("id", "echo 1000");
+  box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
+  box.command("sudo", "echo \"$*\" >>\"$HOME/sudo.log\"; echo 'sudo: a password is required'; exit 1");
+  const ScriptResult result = run();
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.output,
+              HasSubstr("sudo: a password is required\nerror: apt-get could not install these packages"));
+  EXPECT_THAT(box.text("sudo.log"), StartsWith("-n apt-get -q update\n"));
+}
+
+TEST_F(Bootstrap, ShowsTheLastWordsOfAFailingApt) {
+  box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
+  box.command("apt-get", "echo 'E: Unable to fetch some archives'; exit 100");
+  const ScriptResult result = run();
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(
+      result.output,
+      AllOf(HasSubstr("Installing system packages: zlib1g-dev\n"),
+            HasSubstr("E: Unable to fetch some archives\nerror: apt-get could not"),
+            HasSubstr(
+                "\n  without a network: connect it; refused: have an administrator run 'apt-get install zlib1g-dev'")));
+}
+
+TEST_F(Bootstrap, SaysWhenAptHelpedNothing) {
+  box.command("g++", "cat >/dev/null; echo 'needs zlib1g-dev'");
+  expect_refusal(run(),
+                 "Installing system packages: zlib1g-dev\n"
+                 "error: apt-get has installed everything, and still this is not found by g++ and python3: zlib1g-dev\n"
+                 "  leave CXX and RNNLAB_PYTHON unset, or have them name a complete g++ and Python; then run the same "
+                 "command again\n");
+}
+
+TEST_F(Bootstrap, LeavesAptAloneWhenNothingIsMissing) {
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_FALSE(box.exists("apt.log"));
+}
+
+TEST_F(Bootstrap, RefusesAnOldCompiler) {
+  box.command("g++", "[[ $1 == -dumpversion ]] && echo 11.4.0 || cat >/dev/null");
+  expect_refusal(
+      run(),
+      "error: the C++ compiler g++ is version 11.4.0; C++20 as rnnlab uses it wants g++ 12 or newer\n"
+      "  install a newer one and name it: CXX=g++-12 scripts/bootstrap (the same CXX for the scripts that build)\n");
+}
+
+TEST_F(Bootstrap, RefusesAnOldPython) {
+  expect_refusal(run("PYTHON_VERSION=3.9"),
+                 "error: python3 is Python 3.9; LibTorch 2.11.0 comes for Python 3.10 to 3.14\n"
+                 "  install one of these and name it: RNNLAB_PYTHON=python3.12 scripts/bootstrap\n");
+}
+
+TEST_F(Bootstrap, RefusesAFullDisk) {
+  box.command("df", "printf 'head\\nfs 0 0 7900000 0 /\\n'");
+  expect_refusal(run(),
+                 "Making BOX/.venv\n"
+                 "error: too little room in BOX for LibTorch and the builds: 7 GB free, about 8 GB wanted\n"
+                 "  make room on that disk (df -h BOX), then run the same command again\n");
+}
+
+TEST_F(Bootstrap, InstallsEveryLineAndLinksWhatThePresetsName) {
+  const ScriptResult result = run();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.output,
+            "Making BOX/.venv\n"
+            "Downloading LibTorch and CUDA, about 2.5 GB, once\n"
+            "  1 of 3: cmake==1\n  2 of 3: ninja==1\n  3 of 3: torch==2.11.0\n"
+            "Ready: LibTorch in BOX/.venv/lib/python3.11/site-packages/torch, "
+            "CUDA in BOX/.venv/lib/python3.11/site-packages/nvidia/cu13\n");
+  for (const char* path : {".venv/torch/lib", ".venv/cuda/bin/nvcc", ".venv/cuda/lib64/libcudart.so",
+                           ".venv/cuda/lib/libnvrtc-builtins.so", ".venv/bin/cmake", ".venv/ready"}) {
+    EXPECT_TRUE(box.exists(path)) << path;
+  }
+}
+
+TEST_F(Bootstrap, SaysNothingAndDoesNothingTheSecondTime) {
+  run();
+  box.remove("pip.log");
+  const ScriptResult second = run();
+  EXPECT_EQ(second.exit_code, 0);
+  EXPECT_EQ(second.output, "");
+  EXPECT_FALSE(box.exists("pip.log"));
+}
+
+TEST_F(Bootstrap, GoesOnWhereAFailureStoppedIt) {
+  const ScriptResult broken = run("PIP_FAILS_AT=ninja==1");
+  EXPECT_EQ(broken.exit_code, 4);
+  EXPECT_THAT(broken.output,
+              HasSubstr("pip is lost\n"
+                        "error: pip could not install ninja==1 (its words stand above)\n"
+                        "  without a network: connect it; a proxy: set HTTPS_PROXY; a mirror: set PIP_INDEX_URL; "
+                        "a full disk: make room\n"
+                        "  then run the same command again: it goes on from here\n"));
+  EXPECT_FALSE(box.exists(".venv/ready"));
+
+  const ScriptResult repaired = run();
+  EXPECT_EQ(repaired.exit_code, 0);
+  EXPECT_THAT(repaired.output,
+              AllOf(HasSubstr("  2 of 3: ninja==1\n"), Not(HasSubstr("cmake==1")), Not(HasSubstr("Making"))));
+  EXPECT_TRUE(box.exists(".venv/ready"));
+}
+
+TEST_F(Bootstrap, StartsAfreshAVenvThatWasLeftHalfMade) {
+  box.file(".venv/leftover", "");
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_FALSE(box.exists(".venv/leftover"));
+}
+
+TEST_F(Bootstrap, StartsAfreshWhenTheRequirementsChange) {
+  run();
+  box.file("requirements.txt", "cmake==2\nninja==2\ntorch==2.11.0\n");
+  EXPECT_THAT(run().output, HasSubstr("  1 of 3: cmake==2\n"));
+}
+
+TEST_F(Bootstrap, UsesTheCudaCompilerOnPath) {
+  box.file("toolkit/include/cuda_runtime.h", "");
+  box.file("toolkit/lib64/libcudart.so", "");
+  box.file("toolkit/bin/nvcc", "");
+  box.command("nvcc", "echo 'Cuda compilation tools, release 13.0, V13.0.88'");
+  box.command("realpath", "echo \"$HOME/toolkit/bin/nvcc\"");
+  EXPECT_THAT(run().output, HasSubstr("site-packages/torch, CUDA in BOX/toolkit\n"));
+}
+
+}  // namespace
+}  // namespace rnnlab
