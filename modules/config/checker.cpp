@@ -11,10 +11,6 @@ namespace rnnlab::config {
 
 namespace {
 
-bool is_below(std::string_view key, std::string_view group) {
-  return key.size() > group.size() && key.starts_with(group) && key[group.size()] == '.';
-}
-
 // "a", "a and b", "a, b and c".
 std::string enumerate(const std::vector<std::string>& names) {
   std::string text = names.front();
@@ -26,7 +22,7 @@ std::string enumerate(const std::vector<std::string>& names) {
 
 bool ReadContext::is_wrong(const std::string& key) const {
   return std::any_of(wrong_keys_.begin(), wrong_keys_.end(), [&](const std::string& wrong) {
-    return key == wrong || is_below(key, wrong) || is_below(wrong, key);
+    return key == wrong || is_key_below(key, wrong) || is_key_below(wrong, key);
   });
 }
 

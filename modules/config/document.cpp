@@ -39,10 +39,18 @@ bool is_yaml_notation(std::string_view text) {
   return !text.empty() && std::string_view("[{'\"").find(text[0]) != std::string_view::npos;
 }
 
+// Parsed as the value of a key, so that what follows the value is a mistake and an open bracket is named as one.
+std::optional<Value> parse_yaml_value(std::string_view text, const Place& place, Findings& findings) {
+  std::optional<Value> map = parse_yaml(
+      fmt::format("value: {}", text), [&](int, int) { return place; }, findings);
+  if (!map) return std::nullopt;
+  if (map->members.size() == 1) return std::move(map->members[0].value);
+  findings.add(place, "there is more after the value");
+  return std::nullopt;
+}
+
 std::optional<Value> parse_override_value(std::string_view text, const Place& place, Findings& findings) {
-  if (is_yaml_notation(text))
-    return parse_yaml(
-        text, [&](int, int) { return place; }, findings);
+  if (is_yaml_notation(text)) return parse_yaml_value(text, place, findings);
   Value value;
   value.place = place;
   if (text.empty() || text == "~" || text == "null") return value;
@@ -96,7 +104,7 @@ void Document::apply_override(std::string_view assignment, Findings& findings) {
   if (equals == std::string_view::npos)
     return findings.add(place, "no '='; expected key=value, such as training.epochs=3");
   if (!is_valid_utf8(assignment) || assignment.find('\0') != std::string_view::npos)
-    return findings.add(place, "no valid UTF-8 text");
+    return findings.add(place, "not valid UTF-8 text");
   const std::string_view key = trim(assignment.substr(0, equals));
   if (const std::string complaint = complaint_about_key(key); !complaint.empty()) return findings.add(place, complaint);
   std::optional<Value> value = parse_override_value(trim(assignment.substr(equals + 1)), place, findings);

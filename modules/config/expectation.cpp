@@ -128,14 +128,19 @@ std::string choice_hint(const FieldSpec& field, const std::string& text) {
 
 }  // namespace
 
-std::string expected_item(const FieldSpec& field) {
-  std::vector<std::string> conditions;
-  for (const Condition& condition : field.conditions) conditions.push_back(condition.expected);
+std::string constraints(const FieldSpec& field) {
   std::vector<std::string> parts;
-  if (field.kind != ScalarKind::kText || conditions.empty()) parts.push_back(noun(field));
+  if (field.kind == ScalarKind::kChoice) parts.push_back(noun(field));
   if (const std::string bounds = bounds_in_words(field); !bounds.empty()) parts.push_back(bounds);
-  parts.insert(parts.end(), conditions.begin(), conditions.end());
+  for (const Condition& condition : field.conditions) parts.push_back(condition.expected);
   return join(parts, ", ");
+}
+
+std::string expected_item(const FieldSpec& field) {
+  const std::string text = constraints(field);
+  const bool says_all = field.kind == ScalarKind::kChoice || (field.kind == ScalarKind::kText && !text.empty());
+  if (says_all) return text;
+  return text.empty() ? noun(field) : noun(field) + ", " + text;
 }
 
 std::string expectation(const FieldSpec& field) {

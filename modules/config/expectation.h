@@ -13,6 +13,9 @@ namespace rnnlab::config {
 // "an integer, at least 1", "true or false", "lstm or gru", "text".
 std::string expected_item(const FieldSpec& field);
 
+// What expected_item leaves to the type: "at least 1", "lstm or gru", "".
+std::string constraints(const FieldSpec& field);
+
 // expected_item for the field as a whole: "a list of at least one item, each an integer, at least 1".
 std::string expectation(const FieldSpec& field);
 

@@ -30,7 +30,8 @@ std::string meaning(const Entry& entry) {
 
 std::string limits_text(const FieldSpec& field, const void* defaults) {
   const std::string value = value_text(field, defaults);
-  return one_line(fmt::format("default {}; {}", value == "null" ? "none" : value, expectation(field)));
+  const std::string takes = field.arity == Arity::kOne ? constraints(field) : expectation(field);
+  return one_line(fmt::format("default {}{}{}", value == "null" ? "none" : value, takes.empty() ? "" : "; ", takes));
 }
 
 }  // namespace rnnlab::config

@@ -31,7 +31,15 @@ std::vector<std::string> Findings::lines() const {
 }
 
 void Findings::throw_if_any() const {
-  if (!empty()) throw UserError(ExitCode::kUsage, join(lines(), "\n"));
+  if (empty()) return;
+  constexpr size_t kMaxShown = 100;
+  std::vector<std::string> shown = lines();
+  if (shown.size() > kMaxShown) {
+    const size_t num_left_out = shown.size() - kMaxShown;
+    shown.resize(kMaxShown);
+    shown.push_back(fmt::format("and {} more", num_left_out));
+  }
+  throw UserError(ExitCode::kUsage, join(shown, "\n"));
 }
 
 }  // namespace rnnlab::config

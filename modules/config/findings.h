@@ -18,7 +18,7 @@ class Findings {
   // "mnist.yaml:7:15: training.epochs: got 'ten', expected an integer, at least 1"
   std::vector<std::string> lines() const;
 
-  // UserError with ExitCode::kUsage, one line a finding.
+  // UserError with ExitCode::kUsage, one line a finding, of a very large number only the first.
   void throw_if_any() const;
 
  private:

@@ -4,6 +4,7 @@
 #include "config/expectation.h"
 #include "config/read_context.h"
 #include "config/schema.h"
+#include "config/sweep.h"
 #include "config/unknown_key.h"
 
 namespace rnnlab::config {
@@ -59,7 +60,8 @@ Scalars read_field(ReadContext& context, const FieldSpec& field, const std::stri
 void complain_unknown_keys(ReadContext& context, const StructSpec& spec, const Value& value,
                            const std::string& prefix) {
   for (const Member& member : value.members) {
-    if (spec.find(member.key)) continue;
+    const bool is_sweep = prefix.empty() && member.key == kSweepKey;
+    if (spec.find(member.key) || is_sweep) continue;
     const UnknownKey unknown = explain_unknown_key(context.root(), spec, prefix, member.key);
     context.findings().add(member.key_place, unknown.message);
     if (!unknown.meant.empty()) context.mark_wrong(unknown.meant);

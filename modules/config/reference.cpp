@@ -60,7 +60,7 @@ void append_section(std::string& page, const StructSpec& spec, const std::string
   for (const Entry& entry : spec.entries) {
     const GroupSpec* group = entry.group();
     if (!group) continue;
-    page += fmt::format("\n## `{}{}`\n{}.\n", prefix, entry.key, one_line(entry.help));
+    page += fmt::format("\n## `{}{}`: {}\n", prefix, entry.key, one_line(entry.help));
     append_section(page, *group->spec, prefix + entry.key + ".", group->const_member(defaults));
   }
 }

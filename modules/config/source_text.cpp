@@ -19,10 +19,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// " (did you mean 'experiments/mnist.yaml'?)" or "".
+std::string similar_file(const fs::path& path) {
+  constexpr size_t kMaxNames = 1000;
+  std::error_code error;
+  std::vector<std::string> names;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && names.size() < kMaxNames;
+       entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  const std::string meant = nearest(path.filename().string(), names);
+  return meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", (path.parent_path() / meant).string());
+}
+
 std::string complaint_about_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) return "no such file";
+  if (status.type() == fs::file_type::not_found) return "no such file" + similar_file(path);
   if (error) return error.message();
   if (fs::is_directory(status)) return "a folder, expected a YAML file";
   if (!fs::is_regular_file(status)) return "a pipe or device, expected a regular YAML file";
@@ -105,10 +118,10 @@ bool is_clean_text(std::string_view text, const LineMap& lines, Findings& findin
     return false;
   }
   if (invalid)
-    findings.add(lines.place_at(*invalid), fmt::format("byte 0x{:02x} at offset {} is no valid UTF-8",
+    findings.add(lines.place_at(*invalid), fmt::format("byte 0x{:02x} at offset {} is not valid UTF-8",
                                                        static_cast<unsigned char>(text[*invalid]), *invalid));
   if (control)
-    findings.add(lines.place_at(*control), fmt::format("control character 0x{:02x} at offset {}; this is no plain text",
+    findings.add(lines.place_at(*control), fmt::format("control character 0x{:02x} at offset {}; expected plain text",
                                                        static_cast<unsigned char>(text[*control]), *control));
   return false;
 }

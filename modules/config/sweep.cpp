@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "config/yaml_text.h"
 
 namespace rnnlab::config {
 
@@ -20,8 +21,7 @@ struct Axis {
 
 std::string complaint_about_values(const std::string& key, const Value& value) {
   if (value.is_sequence() && !value.items.empty()) return "";
-  const std::string got = value.is_sequence() ? "an empty list" : shown(value);
-  return fmt::format("sweep of {}: got {}, expected a list of at least one value", key, got);
+  return fmt::format("sweep of {}: got {}, expected a list of at least one value", key, shown(value));
 }
 
 void complain_repeated_values(const Axis& axis, Findings& findings) {
@@ -48,7 +48,9 @@ void add_axis(std::vector<Axis>& axes, Axis axis, Findings& findings) {
 void collect_axes(const Value& map, const std::string& prefix, std::vector<Axis>& axes, Findings& findings) {
   for (const Member& member : map.members) {
     const std::string key = prefix + member.key;
-    if (member.value.is_map()) {
+    if (key == kSweepKey) {
+      findings.add(member.key_place, "a sweep cannot be swept");
+    } else if (member.value.is_map()) {
       collect_axes(member.value, key + ".", axes, findings);
     } else if (const std::string complaint = complaint_about_values(key, member.value); !complaint.empty()) {
       findings.add(member.value.place, complaint);
@@ -58,24 +60,26 @@ void collect_axes(const Value& map, const std::string& prefix, std::vector<Axis>
   }
 }
 
-bool is_within(std::string_view key, std::string_view group) {
-  return key.size() > group.size() && key.starts_with(group) && key[group.size()] == '.';
-}
-
 // Whether a later argument sets the key, by itself or with the whole group that it is in.
 bool is_overridden(const Axis& axis, const Document& document) {
   const Member* member = find_path(document.root(), axis.key);
-  return member && member->value.place.argument > axis.key_place.argument;
+  const auto overrides_axis = [&](const Document::Override& override) {
+    if (override.argument <= axis.key_place.argument) return false;
+    const bool sets_group =
+        is_key_below(axis.key, override.key) && member && member->value.place.argument == override.argument;
+    return override.key == axis.key || sets_group;
+  };
+  return std::any_of(document.overrides().begin(), document.overrides().end(), overrides_axis);
 }
 
 void complain_overlaps(const std::vector<Axis>& axes, const Document& document, Findings& findings) {
   for (const Axis& axis : axes) {
     for (const Axis& other : axes)
-      if (is_within(axis.key, other.key))
+      if (is_key_below(axis.key, other.key))
         findings.add(axis.key_place, fmt::format("sweep of {} overlaps the sweep of {} ({})", axis.key, other.key,
                                                  to_string(other.key_place)));
     for (const Document::Override& override : document.overrides())
-      if (is_within(override.key, axis.key))
+      if (is_key_below(override.key, axis.key))
         findings.add(axis.key_place,
                      fmt::format("sweep of {} would undo the argument that sets {}", axis.key, override.key));
   }
@@ -122,19 +126,22 @@ std::string complaint_about_size(size_t num_cases, size_t num_values) {
   return "";
 }
 
+std::vector<Axis> axes_of(const Value& sweep, const Document& document, Findings& findings) {
+  if (!sweep.is_map() && !sweep.is_null())
+    findings.add(sweep.place, fmt::format("sweep: got {}, expected a map from keys to lists of values", shown(sweep)));
+  std::vector<Axis> axes;
+  collect_axes(sweep, "", axes, findings);
+  std::erase_if(axes, [&](const Axis& axis) { return is_overridden(axis, document); });
+  complain_overlaps(axes, document, findings);
+  return axes;
+}
+
 }  // namespace
 
 std::vector<SweepCase> expand_sweep(const Document& document, Findings& findings) {
   const Member* sweep = find_member(document.root(), kSweepKey);
   if (!sweep) return {{"", document}};
-  if (!sweep->value.is_map() && !sweep->value.is_null())
-    findings.add(sweep->value.place,
-                 fmt::format("sweep: got {}, expected a map from keys to lists of values", shown(sweep->value)));
-  std::vector<Axis> axes;
-  collect_axes(sweep->value, "", axes, findings);
-  std::erase_if(axes, [&](const Axis& axis) { return is_overridden(axis, document); });
-  complain_overlaps(axes, document, findings);
-
+  const std::vector<Axis> axes = axes_of(sweep->value, document, findings);
   Value base = document.root();
   std::erase_if(base.members, [](const Member& member) { return member.key == kSweepKey; });
   const size_t num_cases = count_cases(axes);
@@ -145,6 +152,16 @@ std::vector<SweepCase> expand_sweep(const Document& document, Findings& findings
   std::vector<SweepCase> cases;
   for (size_t i = 0; i < num_cases; ++i) cases.push_back(make_case(document, base, axes, i, findings));
   return cases;
+}
+
+std::string print_sweep(const Document& document) {
+  const Member* sweep = find_member(document.root(), kSweepKey);
+  if (!sweep) return "";
+  Findings reported_by_expand_sweep;
+  std::string text;
+  for (const Axis& axis : axes_of(sweep->value, document, reported_by_expand_sweep))
+    text += fmt::format("  {}: [{}]\n", yaml_text(axis.key), flow_items(axis.values));
+  return text.empty() ? "" : fmt::format("{}:\n{}", kSweepKey, text);
 }
 
 }  // namespace rnnlab::config

@@ -23,4 +23,7 @@ struct SweepCase {
 // A document without a sweep is one case without a label. Whether the keys exist is found when the cases are read.
 std::vector<SweepCase> expand_sweep(const Document& document, Findings& findings);
 
+// The sweep that expand_sweep runs, as YAML to put below a printed configuration; "" where there is none.
+std::string print_sweep(const Document& document);
+
 }  // namespace rnnlab::config

@@ -29,12 +29,16 @@ const Member* find_path(const Value& root, std::string_view dotted_key) {
   return member;
 }
 
+bool is_key_below(std::string_view key, std::string_view group) {
+  return key.size() > group.size() && key.starts_with(group) && key[group.size()] == '.';
+}
+
 std::string shown(const Value& value) {
   switch (value.kind) {
     case Value::Kind::kNull:
       return "nothing";
     case Value::Kind::kSequence:
-      return "a list";
+      return value.items.empty() ? "an empty list" : "a list";
     case Value::Kind::kMap:
       return "a map";
     case Value::Kind::kScalar:
@@ -45,12 +49,6 @@ std::string shown(const Value& value) {
 
 namespace {
 
-std::string join_items(const std::vector<Value>& items) {
-  std::vector<std::string> parts;
-  for (const Value& item : items) parts.push_back(to_flow(item));
-  return join(parts, ", ");
-}
-
 std::string join_members(const std::vector<Member>& members) {
   std::vector<std::string> parts;
   for (const Member& member : members) parts.push_back(yaml_text(member.key) + ": " + to_flow(member.value));
@@ -59,12 +57,18 @@ std::string join_members(const std::vector<Member>& members) {
 
 }  // namespace
 
+std::string flow_items(const std::vector<Value>& items) {
+  std::vector<std::string> parts;
+  for (const Value& item : items) parts.push_back(to_flow(item));
+  return join(parts, ", ");
+}
+
 std::string to_flow(const Value& value) {
   switch (value.kind) {
     case Value::Kind::kNull:
       return "null";
     case Value::Kind::kSequence:
-      return "[" + join_items(value.items) + "]";
+      return "[" + flow_items(value.items) + "]";
     case Value::Kind::kMap:
       return "{" + join_members(value.members) + "}";
     case Value::Kind::kScalar:

@@ -42,11 +42,17 @@ Member* find_member(Value& value, std::string_view key);
 // The member at a dotted key such as "training.epochs", or nullptr.
 const Member* find_path(const Value& root, std::string_view dotted_key);
 
+// Whether a dotted key lies inside a group: "training.epochs" in "training".
+bool is_key_below(std::string_view key, std::string_view group);
+
 // "'ten'", "the text '10'" (quoted in the file), "a list", "a map" or "nothing": as messages show what they got.
 std::string shown(const Value& value);
 
 // The value in one line of YAML: "[64, 32]", "{source: digits}".
 std::string to_flow(const Value& value);
+
+// The same for the inside of a list: "64, 32".
+std::string flow_items(const std::vector<Value>& items);
 
 // Scalars, lists and maps in the tree, itself included.
 size_t count_values(const Value& value);

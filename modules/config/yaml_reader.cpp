@@ -7,6 +7,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -22,9 +23,42 @@ struct Refusal {
   std::string message;
 };
 
+constexpr const char* kNoAliases =
+    "aliases (*name) are not supported; write the value out, or put quotes around the text";
+
+// "!!int" for "tag:yaml.org,2002:int".
+std::string shown_tag(std::string_view tag) {
+  constexpr std::string_view kStandard = "tag:yaml.org,2002:";
+  return tag.starts_with(kStandard) ? quoted("!!" + std::string(tag.substr(kStandard.size()))) : quoted(tag);
+}
+
+// Whether `text` begins with a quote that is never closed. A pair of single quotes inside single quotes stands for one.
+bool has_open_quote(std::string_view text) {
+  if (text.empty() || (text[0] != '"' && text[0] != '\'')) return false;
+  const char quote = text[0];
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      const bool is_pair = quote == '\'' && i + 1 < text.size() && text[i + 1] == quote;
+      if (!is_pair) return false;
+      ++i;
+    }
+  }
+  return true;
+}
+
+// What stands on the line of `mark` before it.
+std::string_view text_before(std::string_view text, const YAML::Mark& mark) {
+  for (int line = mark.line; line > 0 && text.find('\n') != std::string_view::npos; --line)
+    text.remove_prefix(text.find('\n') + 1);
+  return text.substr(0, static_cast<size_t>(std::max(mark.column, 0)));
+}
+
 class TreeBuilder : public YAML::EventHandler {
  public:
-  TreeBuilder(const PlaceOf& place_of, Findings& findings) : place_of_(place_of), findings_(findings) {}
+  TreeBuilder(std::string_view text, const PlaceOf& place_of, Findings& findings)
+      : text_(text), place_of_(place_of), findings_(findings) {}
 
   Value take_root() { return std::move(root_); }
 
@@ -45,17 +79,19 @@ class TreeBuilder : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add(make_value(Value::Kind::kNull, mark)); }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    findings_.add(place(mark), "aliases (*name) are not supported; write the value out");
+    findings_.add(place(mark), kNoAliases);
     add(make_value(Value::Kind::kNull, mark));
   }
 
   void OnAnchor(const YAML::Mark& mark, const std::string& name) override {
-    findings_.add(place(mark),
-                  fmt::format("anchors (&{}) are not supported; write the value out where it is used", name));
+    findings_.add(
+        place(mark),
+        fmt::format("anchors (&{}) are not supported; write the value out, or put quotes around the text", name));
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& text) override {
     refuse_tag(mark, tag);
+    refuse_open_quote(mark);
     Value value = make_value(Value::Kind::kScalar, mark);
     value.style = tag == "?" ? Value::Style::kPlain : Value::Style::kQuoted;
     value.text = text;
@@ -100,11 +136,19 @@ class TreeBuilder : public YAML::EventHandler {
 
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag == "?" || tag == "!" || tag.empty()) return;
-    findings_.add(place(mark), fmt::format("tags ({}) are not supported; leave it out", quoted(tag)));
+    findings_.add(place(mark), fmt::format("tags ({}) are not supported; leave it out", shown_tag(tag)));
+  }
+
+  // yaml-cpp takes a text whose quote is open at the end of the file, if a line end comes before that.
+  void refuse_open_quote(const YAML::Mark& mark) {
+    const std::string_view rest = text_.substr(std::min(static_cast<size_t>(mark.pos), text_.size()));
+    if (has_open_quote(rest)) throw Refusal{place(mark), "this quoted text has no closing quote"};
   }
 
   void open(Value value) {
-    if (wants_key()) throw Refusal{value.place, fmt::format("{} cannot be a key", shown(value))};
+    if (wants_key())
+      throw Refusal{value.place, value.is_map() ? "a map cannot be a key; or is its '}' missing?"
+                                                : "a list cannot be a key; or is its ']' missing?"};
     if (frames_.size() >= kMaxDepth)
       throw Refusal{value.place, fmt::format("lists and maps are nested more than {} deep", kMaxDepth)};
     frames_.push_back({std::move(value), Next::kKey, "", {}});
@@ -142,7 +186,10 @@ class TreeBuilder : public YAML::EventHandler {
     if (key.text == "<<" && key.style == Value::Style::kPlain)
       return "merge keys (<<) are not supported; write the keys out";
     const Member* first = find_member(map, key.text);
-    return first ? fmt::format("key {} is given twice (first: {})", quoted(key.text), to_string(first->key_place)) : "";
+    if (!first) return "";
+    const bool tells_more = first->key_place != key.place;  // an argument has no lines and columns
+    return fmt::format("key {} is given twice{}", quoted(key.text),
+                       tells_more ? fmt::format(" (first: {})", to_string(first->key_place)) : "");
   }
 
   // Nothing written after a key is found at the next line, which would mislead: its place is the key's.
@@ -153,6 +200,7 @@ class TreeBuilder : public YAML::EventHandler {
     frame.next = Next::kKey;
   }
 
+  std::string_view text_;
   const PlaceOf& place_of_;
   Findings& findings_;
   Value root_;
@@ -161,25 +209,36 @@ class TreeBuilder : public YAML::EventHandler {
   int num_documents_ = 0;
 };
 
+constexpr const char* kTabInIndentation = "a tab in the indentation; use spaces";
+
 // yaml-cpp's messages are terse; these are the ones that people meet.
 std::string explain(const std::string& message) {
   static const std::vector<std::pair<std::string, std::string>> kExplanations = {
-      {"illegal map value",
-       "':' cannot stand here; check the indentation (spaces, no tabs), or put quotes around the text"},
+      {"illegal map value", "':' cannot stand here; check the indentation, or put quotes around the text"},
       {"illegal block entry", "a list of '- ' items must begin on a line of its own"},
       {"end of map not found", "the indentation of this line fits none above it"},
       {"end of sequence not found", "the indentation of this line fits none above it"},
       {"end of map flow not found", "this '{' has no matching '}', or lacks a ',' between its members"},
       {"end of sequence flow not found", "this '[' has no matching ']', or lacks a ',' between its items"},
       {"illegal flow end", "this closing bracket was never opened"},
-      {"illegal EOF in scalar", "a quoted text has no closing quote"},
-      {"illegal tab when looking for indentation", "a tab in the indentation; use spaces"},
+      {"illegal tab when looking for indentation", kTabInIndentation},
       {"unknown token", "a value cannot begin with this character; put quotes around it"},
-      {"the referenced anchor is not defined", "aliases (*name) are not supported; write the value out"},
+      {"the referenced anchor is not defined", kNoAliases},
   };
   for (const auto& [terse, explanation] : kExplanations)
     if (message.starts_with(terse)) return explanation;
-  return "no valid YAML: " + message;
+  return "not valid YAML: " + message;
+}
+
+std::string message_of_error(const YAML::Exception& error, std::string_view text) {
+  const std::string_view before = text_before(text, error.mark);
+  const std::string_view indentation = before.substr(0, before.find_first_not_of(" \t"));
+  const auto is_about = [&](std::string_view message) { return error.msg.starts_with(message); };
+  if ((is_about("illegal map value") || is_about("illegal block entry")) &&
+      indentation.find('\t') != std::string_view::npos)
+    return kTabInIndentation;
+  if (is_about("end of map not found") && indentation != before) return "there is more after the value";
+  return explain(error.msg);
 }
 
 Place place_of_error(const YAML::Exception& error, const TreeBuilder& builder) {
@@ -192,16 +251,16 @@ Place place_of_error(const YAML::Exception& error, const TreeBuilder& builder) {
 }  // namespace
 
 std::optional<Value> parse_yaml(std::string_view text, const PlaceOf& place_of, Findings& findings) {
-  TreeBuilder builder(place_of, findings);
+  TreeBuilder builder(text, place_of, findings);
   try {
-    std::istringstream stream{std::string(text)};
+    std::istringstream stream{std::string(text) + '\n'};  // without it, an open '[' at the end is taken for a key
     YAML::Parser parser(stream);
     if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
     return builder.take_root();
   } catch (const Refusal& refusal) {
     findings.add(refusal.place, refusal.message);
   } catch (const YAML::Exception& error) {
-    findings.add(place_of_error(error, builder), explain(error.msg));
+    findings.add(place_of_error(error, builder), message_of_error(error, text));
   }
   return std::nullopt;
 }
