@@ -17,24 +17,24 @@ inline constexpr int64_t kEpochSchemaVersion = 1;
 struct EpochRow {
   int64_t epoch = 0;  // from 1
   double train_loss = 0;
-  std::optional<double> train_accuracy;  // 0..1
-  std::optional<double> valid_loss;
-  std::optional<double> valid_accuracy;  // 0..1
-  double learning_rate = 0;              // at the epoch's last step
-  std::optional<double> gradient_norm;   // mean over the epoch's steps, before clipping
-  double train_seconds = 0;              // from the first batch to the last step, the device synchronised at both edges
-  std::optional<double> valid_seconds;
+  std::optional<double> train_accuracy = std::nullopt;  // 0..1
+  std::optional<double> valid_loss = std::nullopt;
+  std::optional<double> valid_accuracy = std::nullopt;  // 0..1
+  double learning_rate = 0;                             // at the epoch's last step
+  std::optional<double> gradient_norm = std::nullopt;   // mean over the epoch's steps, before clipping
+  double train_seconds = 0;  // from the first batch to the last step, the device synchronised at both edges
+  std::optional<double> valid_seconds = std::nullopt;
   double data_seconds = 0;  // the part of train_seconds spent waiting for batches
   double samples_per_second = 0;
-  std::optional<int64_t> peak_memory_bytes;
+  std::optional<int64_t> peak_memory_bytes = std::nullopt;
   bool warmup = false;  // not counted in medians
-  std::optional<double> train_perplexity;
-  std::optional<double> valid_perplexity;
-  std::optional<double> valid_bits_per_character;
-  std::optional<double> train_mae;
-  std::optional<double> valid_mae;
-  std::optional<double> train_rmse;
-  std::optional<double> valid_rmse;
+  std::optional<double> train_perplexity = std::nullopt;
+  std::optional<double> valid_perplexity = std::nullopt;
+  std::optional<double> valid_bits_per_character = std::nullopt;
+  std::optional<double> train_mae = std::nullopt;
+  std::optional<double> valid_mae = std::nullopt;
+  std::optional<double> train_rmse = std::nullopt;
+  std::optional<double> valid_rmse = std::nullopt;
 };
 
 using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool EpochRow::*,

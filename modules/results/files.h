@@ -9,8 +9,8 @@
 
 namespace rnnlab {
 
-// Temporary file in the same folder, fsync, rename, fsync of the folder. UserError kDevice when any of them fails;
-// what stood at `path` is then untouched and the temporary file removed.
+// Temporary file in the same folder, fsync, rename, fsync of the folder. UserError kDevice when any of them fails: the
+// old text is then still there (or the new, when only the last step failed) and the temporary file is gone.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
 // The whole of a regular file. UserError kData when it is missing, unreadable, not a regular file or larger than

@@ -9,11 +9,11 @@ namespace rnnlab {
 
 std::map<std::string, double> final_metrics(std::span<const EpochRow> rows) {
   std::map<std::string, double> metrics;
-  if (rows.empty()) return metrics;
-  for (const EpochColumn& column : epoch_columns()) {
-    const auto value = number_in(rows.back(), column);
-    if (column.role == ColumnRole::kMetric && value) metrics[std::string(column.name)] = *value;
-  }
+  for (const EpochRow& row : rows)
+    for (const EpochColumn& column : epoch_columns()) {
+      const auto value = number_in(row, column);
+      if (column.role == ColumnRole::kMetric && value) metrics[std::string(column.name)] = *value;
+    }
   return metrics;
 }
 

@@ -97,7 +97,7 @@ struct Summary {
   }
 };
 
-// The metrics of the last row, by column name; empty without rows.
+// The last value of each metric, by column name: an epoch without validation leaves the one before it standing.
 std::map<std::string, double> final_metrics(std::span<const EpochRow> rows);
 
 // train_seconds of the rows that are not warm-up.

@@ -1,0 +1,91 @@
+#include "results/epoch_text.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "results/expect_error.h"
+#include "results/sample_rows.h"
+
+namespace rnnlab::testing {
+namespace {
+
+constexpr const char* kHeader =
+    "epoch,train_loss,train_accuracy,valid_loss,valid_accuracy,learning_rate,gradient_norm,train_seconds,valid_seconds,"
+    "data_seconds,samples_per_second,peak_memory_bytes,warmup,train_perplexity,valid_perplexity,valid_bits_per_"
+    "character,"
+    "train_mae,valid_mae,train_rmse,valid_rmse\n";
+constexpr const char* kLine = "1,0.5,0.75,0.25,0.875,0.001,1.5,2,0.125,0.0625,60000,1610612736,0,,,,,,,\n";
+
+TEST(EpochCsv, HasTheseColumnsInThisOrder) { EXPECT_EQ(epoch_csv_header(), kHeader); }
+
+TEST(EpochCsv, LeavesAbsentFieldsEmpty) { EXPECT_EQ(epoch_csv_line(sample_row(1, 2)), kLine); }
+
+TEST(EpochJsonl, WritesAbsentAsNullAndItsSchemaVersion) {
+  EXPECT_EQ(epoch_jsonl_line(sample_row(1, 2)),
+            "{\"schema_version\":1,\"epoch\":1,\"train_loss\":0.5,\"train_accuracy\":0.75,\"valid_loss\":0.25,"
+            "\"valid_accuracy\":0.875,\"learning_rate\":0.001,\"gradient_norm\":1.5,\"train_seconds\":2,"
+            "\"valid_seconds\":0.125,\"data_seconds\":0.0625,\"samples_per_second\":60000,"
+            "\"peak_memory_bytes\":1610612736,\"warmup\":false,\"train_perplexity\":null,\"valid_perplexity\":null,"
+            "\"valid_bits_per_character\":null,\"train_mae\":null,\"valid_mae\":null,\"train_rmse\":null,"
+            "\"valid_rmse\":null}\n");
+}
+
+TEST(EpochJsonl, StaysJsonWhenTheLossIsNot) {
+  EpochRow row = sample_row(1, 2);
+  row.train_loss = std::numeric_limits<double>::quiet_NaN();
+  row.valid_loss = -std::numeric_limits<double>::infinity();
+  const auto json = nlohmann::json::parse(epoch_jsonl_line(row));
+  EXPECT_EQ(json["train_loss"], "nan");
+  EXPECT_EQ(json["valid_loss"], "-inf");
+}
+
+TEST(ParseEpochsCsv, ReadsBackEveryColumn) {
+  EpochRow row = {.epoch = 7,
+                  .train_loss = 0.1,
+                  .train_accuracy = 1.0 / 3,
+                  .valid_loss = std::numeric_limits<double>::infinity(),
+                  .learning_rate = 1e-300,
+                  .train_seconds = 12345.678,
+                  .warmup = true,
+                  .valid_perplexity = 3.25,
+                  .valid_rmse = 5e-324};
+  const std::string text = epoch_csv_header() + epoch_csv_line(row);
+  const std::vector<EpochRow> rows = parse_epochs_csv(text, "epochs.csv");
+  ASSERT_EQ(rows.size(), 1u);
+  for (const EpochColumn& column : epoch_columns())
+    EXPECT_EQ(number_in(rows[0], column), number_in(row, column)) << column.name;
+}
+
+TEST(ParseEpochsCsv, TakesAHeaderWithoutRows) { EXPECT_TRUE(parse_epochs_csv(kHeader, "epochs.csv").empty()); }
+
+TEST(ParseEpochsCsv, NamesTheLineThatIsWrong) {
+  const std::string header = kHeader;
+  const std::string line = kLine;
+  const auto expect = [](const std::string& text, const std::string& message) {
+    expect_error(ExitCode::kData, message, [&] { parse_epochs_csv(text, "epochs.csv"); });
+  };
+  expect("", "epochs.csv: empty, expected a header line");
+  expect(header + line + "2,0.5,0.7",
+         "epochs.csv:3: the last line is cut off (no line end): delete it to use the rows before it");
+  expect("epoch,loss\n",
+         "epochs.csv:1: column 2 is 'loss', expected 'train_loss': not a file that this version of rnnlab wrote");
+  expect("epoch\n",
+         "epochs.csv:1: column 2 is nothing, expected 'train_loss': not a file that this version of rnnlab wrote");
+  expect(header.substr(0, header.size() - 1) + ",more\n",
+         "epochs.csv:1: column 21 is 'more', expected the line to end");
+  expect(header + "1,2,3\n", "epochs.csv:2: 3 fields, expected 20");
+  expect(header + "one" + line.substr(1), "epochs.csv:2: epoch is 'one', expected a whole number");
+  expect(header + "1,low" + line.substr(5), "epochs.csv:2: train_loss is 'low', expected a number");
+  expect(header + "1," + line.substr(5), "epochs.csv:2: train_loss is '', expected a number");
+  expect(header + line + line, "epochs.csv:3: epoch 1 follows epoch 1");
+  std::string bad_flag = line;
+  bad_flag.replace(bad_flag.find(",0,,"), 4, ",yes,,");
+  expect(header + bad_flag, "epochs.csv:2: warmup is 'yes', expected 0 or 1");
+  expect(header + std::string("\0\x1b[31m\n", 7), "epochs.csv:2: 1 fields, expected 20");
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

@@ -1,0 +1,23 @@
+// Asserts that something ends in a UserError with this exit code and exactly this message.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+
+namespace rnnlab::testing {
+
+inline void expect_error(ExitCode exit_code, const std::string& message, const std::function<void()>& action) {
+  try {
+    action();
+    ADD_FAILURE() << "no error, expected: " << message;
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.what(), message);
+    EXPECT_EQ(error.exit_code(), exit_code);
+  }
+}
+
+}  // namespace rnnlab::testing

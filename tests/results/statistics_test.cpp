@@ -1,0 +1,131 @@
+#include "results/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+namespace rnnlab {
+namespace {
+
+using Samples = std::vector<double>;
+
+// The golden values come from NumPy 2 and SciPy 1 (numpy.quantile, scipy.stats.binom, mannwhitneyu, bootstrap).
+
+TEST(Quantile, InterpolatesAsNumPyDoes) {
+  const Samples samples = {3.1, 0.2, 5.5, 4.0, 2.7, 9.9};
+  EXPECT_DOUBLE_EQ(quantile(samples, 0), 0.2);
+  EXPECT_DOUBLE_EQ(quantile(samples, 0.1), 1.45);
+  EXPECT_DOUBLE_EQ(quantile(samples, 0.25), 2.8);
+  EXPECT_DOUBLE_EQ(quantile(samples, 0.9), 7.7);
+  EXPECT_DOUBLE_EQ(quantile(samples, 1), 9.9);
+}
+
+TEST(Median, IsTheMiddleOrTheMeanOfTheTwo) {
+  EXPECT_DOUBLE_EQ(median({3.1, 0.2, 5.5, 4.0, 2.7, 9.9}), 3.55);
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({7}), 7);
+}
+
+struct OrderStatistics {
+  size_t n;
+  double low, high;  // ranks from 1
+  double coverage;
+};
+
+class MedianIntervalRanks : public ::testing::TestWithParam<OrderStatistics> {};
+
+TEST_P(MedianIntervalRanks, AreThoseOfTheBinomial) {
+  const OrderStatistics expected = GetParam();
+  Samples ranks(expected.n);
+  std::iota(ranks.begin(), ranks.end(), 1);
+  std::ranges::reverse(ranks);
+  const MedianInterval interval = median_interval(ranks);
+  EXPECT_EQ(interval.bounds.low, expected.low);
+  EXPECT_EQ(interval.bounds.high, expected.high);
+  EXPECT_NEAR(interval.coverage, expected.coverage, 1e-12);
+  EXPECT_EQ(interval.is_full_range, expected.n < 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Scipy, MedianIntervalRanks,
+    ::testing::Values(OrderStatistics{1, 1, 1, 0}, OrderStatistics{2, 1, 2, 0.5}, OrderStatistics{3, 1, 3, 0.75},
+                      OrderStatistics{5, 1, 5, 0.9375}, OrderStatistics{6, 1, 6, 0.96875},
+                      OrderStatistics{7, 1, 7, 0.984375}, OrderStatistics{10, 2, 9, 0.978515625},
+                      OrderStatistics{15, 4, 12, 0.96484375}, OrderStatistics{20, 6, 15, 0.9586105346679688},
+                      OrderStatistics{50, 18, 33, 0.9671608624357315}, OrderStatistics{150, 63, 88, 0.959131506133506},
+                      OrderStatistics{1000, 469, 532, 0.9537088026395019}));
+
+TEST(MannWhitney, IsExactForFewSamplesWithoutTies) {
+  const MannWhitney apart = mann_whitney(Samples{1.1, 2.2, 3.3}, Samples{4.4, 5.5, 6.6});
+  EXPECT_TRUE(apart.is_exact);
+  EXPECT_EQ(apart.u, 0);
+  EXPECT_DOUBLE_EQ(apart.p_value, 0.1);
+  const MannWhitney mixed = mann_whitney(Samples{1.2, 3.4, 2.2, 5.1, 0.4}, Samples{2.5, 6.7, 4.4, 8.8, 7.1, 3.0});
+  EXPECT_EQ(mixed.u, 5);
+  EXPECT_NEAR(mixed.p_value, 0.08225108225108226, 1e-15);
+}
+
+TEST(MannWhitney, CorrectsForTies) {
+  const MannWhitney tied = mann_whitney(Samples{1, 2, 2, 3, 5}, Samples{2, 4, 4, 6, 7});
+  EXPECT_FALSE(tied.is_exact);
+  EXPECT_EQ(tied.u, 5);
+  EXPECT_NEAR(tied.p_value, 0.13756389390990328, 1e-12);
+  EXPECT_EQ(mann_whitney(Samples{3, 3, 3}, Samples{3, 3, 3}).p_value, 1);
+}
+
+TEST(MannWhitney, ApproximatesForManySamples) {
+  Samples first, second;
+  for (int i = 0; i < 30; ++i) first.push_back(1 + 0.013 * ((7 * i) % 31));
+  for (int i = 0; i < 25; ++i) second.push_back(1.05 + 0.011 * ((11 * i) % 37));
+  const MannWhitney result = mann_whitney(first, second);
+  EXPECT_EQ(result.u, 276.5);
+  EXPECT_NEAR(result.p_value, 0.09761408586730427, 1e-12);
+}
+
+TEST(MannWhitney, DoesNotDependOnTheSide) {
+  const Samples first = {1, 5, 9, 13}, second = {2, 3, 4, 20, 21};
+  EXPECT_DOUBLE_EQ(mann_whitney(first, second).p_value, mann_whitney(second, first).p_value);
+}
+
+const Samples kSlow = {2.01, 2.05, 1.98, 2.11, 2.02, 2.07, 1.99, 2.03, 2.10, 2.00};
+const Samples kFast = {1.01, 1.03, 0.99, 1.02, 1.05, 1.00, 0.98, 1.04, 1.06, 1.01};
+
+TEST(MedianRatio, AgreesWithScipysBootstrap) {
+  const MedianRatio ratio = median_ratio(kSlow, kFast);
+  EXPECT_DOUBLE_EQ(ratio.ratio, 1.9950738916256154);
+  EXPECT_NEAR(ratio.bounds.low, 1.9375, 0.003);
+  EXPECT_NEAR(ratio.bounds.high, 2.0508, 0.003);
+}
+
+TEST(MedianRatio, IsTheSameEveryTime) {
+  const MedianRatio first = median_ratio(kSlow, kFast), second = median_ratio(kSlow, kFast);
+  EXPECT_EQ(first.bounds.low, second.bounds.low);
+  EXPECT_EQ(first.bounds.high, second.bounds.high);
+}
+
+TEST(MedianRatio, OfSingleSamplesHasNoWidth) {
+  const MedianRatio ratio = median_ratio({3}, {2});
+  EXPECT_EQ(ratio.ratio, 1.5);
+  EXPECT_EQ(ratio.bounds.low, 1.5);
+  EXPECT_EQ(ratio.bounds.high, 1.5);
+}
+
+TEST(MedianInterval, CoversTheTrueMedianAsOftenAsItClaims) {
+  std::mt19937_64 random(7);
+  std::exponential_distribution<double> times(1);
+  constexpr int kTrials = 4000;
+  int covered = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    Samples samples(15);
+    for (double& sample : samples) sample = times(random);
+    const Interval bounds = median_interval(samples).bounds;
+    covered += bounds.low <= std::log(2.0) && std::log(2.0) <= bounds.high ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(covered) / kTrials, 0.96484375, 0.01);
+}
+
+}  // namespace
+}  // namespace rnnlab
