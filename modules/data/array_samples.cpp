@@ -1,0 +1,114 @@
+#include "data/array_samples.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "data/checks.h"
+
+namespace rnnlab {
+namespace {
+
+at::Tensor to_float(const Array& array, at::IntArrayRef shape) {
+  at::Tensor tensor = at::empty(shape, at::kFloat);
+  float* const out = tensor.mutable_data_ptr<float>();
+  visit_values(array, [&](auto values) {
+    std::ranges::transform(values, out, [](auto value) { return static_cast<float>(value); });
+  });
+  return tensor;
+}
+
+// Whether int64_t holds the value exactly.
+template <class T>
+bool is_whole(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::trunc(value) == value && std::abs(value) < static_cast<T>(int64_t{1} << 62);
+  } else {
+    return std::in_range<int64_t>(value);
+  }
+}
+
+at::Tensor to_whole_numbers(const Array& array, const std::string& origin, std::string_view what) {
+  const bool one_column = array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);
+  if (!one_column) {
+    throw_error(ExitCode::kData, "{}: {} are one number a sample, but the file holds {} {}", origin, what,
+                format_shape(array.shape), element_name(array.type));
+  }
+  at::Tensor tensor = at::empty({array.shape[0]}, at::kLong);
+  int64_t* const out = tensor.mutable_data_ptr<int64_t>();
+  visit_values(array, [&](auto values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!is_whole(values[i])) {
+        throw_error(ExitCode::kData, "{}: sample {} (counted from 0) is {}, but {} are whole numbers", origin, i,
+                    values[i], what);
+      }
+      out[i] = static_cast<int64_t>(values[i]);
+    }
+  });
+  return tensor;
+}
+
+bool is_integer(ElementType type) { return type != ElementType::kF32 && type != ElementType::kF64; }
+
+void require_shares(const at::Tensor& values, const std::string& origin) {
+  const auto* data = values.const_data_ptr<float>();
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    if (data[i] >= 0 && data[i] <= 1) continue;
+    throw_error(ExitCode::kData,
+                "{}: sample {}, target {} (counted from 0) is {}, but a binary target is from 0 to 1: use task: "
+                "classification or regression",
+                origin, i / values.size(1), i % values.size(1), data[i]);
+  }
+}
+
+}  // namespace
+
+at::Tensor inputs_from(const Array& array, const std::string& origin) {
+  if (array.shape.size() < 2) {
+    throw_error(ExitCode::kData,
+                "{}: inputs are (samples, steps) or (samples, steps, features), but the file holds {} {}", origin,
+                format_shape(array.shape), element_name(array.type));
+  }
+  const int64_t num_features = array.num_elements() / (array.shape[0] * array.shape[1]);
+  at::Tensor inputs = to_float(array, {array.shape[0], array.shape[1], num_features});
+  require_finite_inputs(inputs, origin);
+  return inputs;
+}
+
+Task task_for(const Array& targets, TaskChoice choice) {
+  switch (choice) {
+    case TaskChoice::kClassification:
+      return Task::kClassification;
+    case TaskChoice::kBinary:
+      return Task::kBinary;
+    case TaskChoice::kRegression:
+      return Task::kRegression;
+    case TaskChoice::kAutomatic:
+      break;
+  }
+  return targets.shape.size() == 1 && is_integer(targets.type) ? Task::kClassification : Task::kRegression;
+}
+
+at::Tensor classes_from(const Array& array, const std::string& origin) {
+  return to_whole_numbers(array, origin, "classes");
+}
+
+at::Tensor values_from(const Array& array, Task task, const std::string& origin) {
+  if (array.shape.size() > 2) {
+    throw_error(ExitCode::kData, "{}: targets are (samples) or (samples, targets), but the file holds {} {}", origin,
+                format_shape(array.shape), element_name(array.type));
+  }
+  at::Tensor values = to_float(array, {array.shape[0], array.shape.size() == 2 ? array.shape[1] : 1});
+  require_finite_targets(values, origin);
+  if (task == Task::kBinary) require_shares(values, origin);
+  return values;
+}
+
+at::Tensor lengths_from(const Array& array, const std::string& origin) {
+  return to_whole_numbers(array, origin, "lengths");
+}
+
+}  // namespace rnnlab

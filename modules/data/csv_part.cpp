@@ -1,0 +1,156 @@
+#include "data/csv_part.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+bool is_listed(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Where none are named: all columns but the target, which a series of numbers may look back on too.
+std::vector<std::string> feature_names(const Table& table, const DataSettings& settings) {
+  if (!settings.features.empty()) return settings.features;
+  if (settings.window > 0 && csv_task(settings) != Task::kClassification) return table.column_names();
+  std::vector<std::string> names;
+  for (const std::string& name : table.column_names()) {
+    if (!is_listed(settings.target, name)) names.push_back(name);
+  }
+  if (names.empty()) {
+    throw_error(ExitCode::kData, "{}: no column is left for the features, for data.target names all of them",
+                table.path());
+  }
+  return names;
+}
+
+void require_within(const Table& table, const NumericColumn& column, double least, double most,
+                    std::string_view expected) {
+  for (size_t row = 0; row < column.values.size(); ++row) {
+    const double value = column.values[row];
+    if (std::isnan(value) || (value >= least && value <= most)) continue;
+    const int64_t index = table.column_index(column.name);
+    throw_error(ExitCode::kData, "{}:{}: column {} holds {}, expected {}", table.path(),
+                table.line(static_cast<int64_t>(row), index), rnnlab::quoted(column.name), value, expected);
+  }
+}
+
+// The mean is of the training part, which is known only after the split: until then such values stay missing.
+MissingPolicy reading_policy(MissingPolicy policy) {
+  return policy == MissingPolicy::kMean ? MissingPolicy::kDrop : policy;
+}
+
+std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::string>& names, MissingPolicy policy) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  std::vector<NumericColumn> columns;
+  for (const std::string& name : names) {
+    columns.push_back(numeric_column(table, name, reading_policy(policy)));
+    require_within(table, columns.back(), -kMost, kMost, "a number that float32 holds, at most 3.4e38");
+  }
+  return columns;
+}
+
+void read_targets(CsvPart& part, const DataSettings& settings, const CsvPart* like) {
+  const Task task = csv_task(settings);
+  if (task == Task::kClassification) {
+    const std::string& name = settings.target.at(0);
+    if (like != nullptr) {
+      part.labels = like->labels;
+      part.classes = class_column_as(part.table, name, part.labels);
+      return;
+    }
+    ClassColumn column = class_column(part.table, name);
+    part.classes = std::move(column.classes);
+    part.labels = std::move(column.labels);
+    return;
+  }
+  part.targets = numbers(part.table, settings.target, settings.missing);
+  if (task != Task::kBinary) return;
+  for (const NumericColumn& column : part.targets) {
+    require_within(part.table, column, 0, 1, "a binary target from 0 to 1 (else use task: classification)");
+  }
+}
+
+std::vector<std::string> names_of(const std::vector<NumericColumn>& columns) {
+  std::vector<std::string> names;
+  for (const NumericColumn& column : columns) names.push_back(column.name);
+  return names;
+}
+
+double mean_over(const NumericColumn& column, const std::vector<int64_t>& rows, const std::string& path) {
+  double sum = 0;
+  int64_t count = 0;
+  for (const int64_t row : rows) {
+    const double value = column.values[static_cast<size_t>(row)];
+    if (std::isnan(value)) continue;
+    sum += value;
+    ++count;
+  }
+  if (count == 0) {
+    throw_error(ExitCode::kData, "{}: column {} has no value in the training part, so missing: mean cannot fill it",
+                path, rnnlab::quoted(column.name));
+  }
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+std::vector<int64_t> CsvPart::complete_rows() const {
+  std::vector<NumericColumn> all = features;
+  all.insert(all.end(), targets.begin(), targets.end());
+  return rnnlab::complete_rows(all);
+}
+
+int64_t CsvPart::num_missing() const {
+  int64_t count = 0;
+  for (const std::vector<NumericColumn>* columns : {&features, &targets}) {
+    for (const NumericColumn& column : *columns) count += column.num_missing;
+  }
+  return count;
+}
+
+Task csv_task(const DataSettings& settings) {
+  switch (settings.task) {
+    case TaskChoice::kClassification:
+      return Task::kClassification;
+    case TaskChoice::kBinary:
+      return Task::kBinary;
+    case TaskChoice::kRegression:
+      return Task::kRegression;
+    case TaskChoice::kAutomatic:
+      break;
+  }
+  return settings.window > 0 ? Task::kRegression : Task::kClassification;
+}
+
+CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvPart* like) {
+  CsvPart part;
+  part.table = std::move(table);
+  for (const std::string& name : settings.target) part.table.column_index(name);
+  const std::vector<std::string> names =
+      like != nullptr ? names_of(like->features) : feature_names(part.table, settings);
+  part.features = numbers(part.table, names, settings.missing);
+  read_targets(part, settings, like);
+  return part;
+}
+
+void fill_with_means(CsvPart& part, const CsvPart& train, const std::vector<int64_t>& rows) {
+  const auto fill = [&](std::vector<NumericColumn>& columns, const std::vector<NumericColumn>& train_columns) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].num_missing == 0) continue;
+      const double mean = mean_over(train_columns[i], rows, train.table.path());
+      std::ranges::replace_if(
+          columns[i].values, [](double value) { return std::isnan(value); }, mean);
+    }
+  };
+  fill(part.features, train.features);
+  fill(part.targets, train.targets);
+}
+
+}  // namespace rnnlab

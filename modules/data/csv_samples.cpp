@@ -1,0 +1,62 @@
+#include "data/csv_samples.h"
+
+#include <ATen/ops/empty.h>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+double value(const std::vector<double>& column, int64_t row) { return column[static_cast<size_t>(row)]; }
+
+}  // namespace
+
+Windows windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part) {
+  if (window == 0) return {0, rows, rows};
+  const auto num_rows = static_cast<int64_t>(rows.size());
+  const int64_t reach = window - 1 + horizon;  // rows from the first of the window to the target
+  if (reach >= num_rows) {
+    throw_error(ExitCode::kData, "{} has {} rows, but a data.window of {} with a data.horizon of {} needs at least {}",
+                part, num_rows, window, horizon, reach + 1);
+  }
+  Windows windows{window, {}, {}};
+  for (int64_t i = 0; i + reach < num_rows; ++i) {
+    windows.first.push_back(rows[static_cast<size_t>(i)]);
+    windows.target.push_back(rows[static_cast<size_t>(i)] + reach);
+  }
+  return windows;
+}
+
+at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
+  const auto num_samples = static_cast<int64_t>(windows.first.size());
+  const auto num_columns = static_cast<int64_t>(columns.size());
+  const int64_t num_rows = windows.window == 0 ? 1 : windows.window;
+  at::Tensor inputs = windows.window == 0 ? at::empty({num_samples, num_columns, 1}, at::kFloat)
+                                          : at::empty({num_samples, num_rows, num_columns}, at::kFloat);
+  float* out = inputs.mutable_data_ptr<float>();
+  for (const int64_t first : windows.first) {
+    for (int64_t row = first; row < first + num_rows; ++row) {
+      for (const std::vector<double>& column : columns) *out++ = static_cast<float>(value(column, row));
+    }
+  }
+  return inputs;
+}
+
+at::Tensor gather_values(const Columns& columns, const Windows& windows) {
+  at::Tensor values =
+      at::empty({static_cast<int64_t>(windows.target.size()), static_cast<int64_t>(columns.size())}, at::kFloat);
+  float* out = values.mutable_data_ptr<float>();
+  for (const int64_t row : windows.target) {
+    for (const std::vector<double>& column : columns) *out++ = static_cast<float>(value(column, row));
+  }
+  return values;
+}
+
+at::Tensor gather_classes(const std::vector<int64_t>& classes, const Windows& windows) {
+  at::Tensor values = at::empty({static_cast<int64_t>(windows.target.size())}, at::kLong);
+  int64_t* out = values.mutable_data_ptr<int64_t>();
+  for (const int64_t row : windows.target) *out++ = classes[static_cast<size_t>(row)];
+  return values;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,141 @@
+// The `data:` part of an experiment: where the samples come from and how they are split and scaled. Which keys belong
+// to which source stands in the .cpp; a key that the chosen source does not use is a finding, not ignored.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/schema.h"
+#include "data/batches.h"
+#include "data/readers/csv_columns.h"
+#include "data/readers/text_file.h"
+
+namespace rnnlab {
+
+enum class Source { kDigits, kMnist, kIdx, kCsv, kText, kNpy, kSynthetic };
+enum class Normalization { kAutomatic, kNone, kUnit, kStandard, kMinMax, kColumnMinMax };
+enum class Split { kAutomatic, kRandom, kOrdered };
+enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
+enum class Labels { kClasses, kBinary, kGaussian };
+
+struct DataSettings {
+  Source source = Source::kDigits;
+  std::string path;
+  std::optional<int64_t> num_train;
+  std::optional<int64_t> num_valid;
+  double valid_fraction = 0.1;
+  Split split = Split::kAutomatic;
+  int64_t seed = 1;
+  Normalization normalize = Normalization::kAutomatic;
+  Placement placement = Placement::kAutomatic;
+  TaskChoice task = TaskChoice::kAutomatic;
+
+  // idx, npy
+  std::string train_inputs;
+  std::string train_targets;
+  std::string train_lengths;
+  std::string valid_inputs;
+  std::string valid_targets;
+  std::string valid_lengths;
+
+  // csv, text
+  std::string train_file;
+  std::string valid_file;
+
+  // csv
+  std::string delimiter = ",";
+  bool header = true;
+  std::vector<std::string> features;
+  std::vector<std::string> target;
+  MissingPolicy missing = MissingPolicy::kError;
+  int64_t window = 0;
+  int64_t horizon = 1;
+
+  // text
+  TextUnit tokens = TextUnit::kCodePoint;
+
+  // text, synthetic
+  int64_t sequence_length = 50;
+
+  // synthetic
+  int64_t num_features = 32;
+  Labels labels = Labels::kClasses;
+
+  // idx, npy, synthetic
+  std::optional<int64_t> num_classes;
+
+  static const config::Schema<DataSettings>& schema();
+};
+
+}  // namespace rnnlab
+
+namespace rnnlab::config {
+
+template <>
+struct EnumNames<Source> {
+  static constexpr std::array<std::pair<Source, std::string_view>, 7> kNames = {{{Source::kDigits, "digits"},
+                                                                                 {Source::kMnist, "mnist"},
+                                                                                 {Source::kIdx, "idx"},
+                                                                                 {Source::kCsv, "csv"},
+                                                                                 {Source::kText, "text"},
+                                                                                 {Source::kNpy, "npy"},
+                                                                                 {Source::kSynthetic, "synthetic"}}};
+};
+
+template <>
+struct EnumNames<Normalization> {
+  static constexpr std::array<std::pair<Normalization, std::string_view>, 6> kNames = {
+      {{Normalization::kAutomatic, "auto"},
+       {Normalization::kNone, "none"},
+       {Normalization::kUnit, "unit"},
+       {Normalization::kStandard, "standard"},
+       {Normalization::kMinMax, "minmax"},
+       {Normalization::kColumnMinMax, "column_minmax"}}};
+};
+
+template <>
+struct EnumNames<Split> {
+  static constexpr std::array<std::pair<Split, std::string_view>, 3> kNames = {
+      {{Split::kAutomatic, "auto"}, {Split::kRandom, "random"}, {Split::kOrdered, "ordered"}}};
+};
+
+template <>
+struct EnumNames<Placement> {
+  static constexpr std::array<std::pair<Placement, std::string_view>, 3> kNames = {
+      {{Placement::kAutomatic, "auto"}, {Placement::kDevice, "device"}, {Placement::kHost, "host"}}};
+};
+
+template <>
+struct EnumNames<TaskChoice> {
+  static constexpr std::array<std::pair<TaskChoice, std::string_view>, 4> kNames = {
+      {{TaskChoice::kAutomatic, "auto"},
+       {TaskChoice::kClassification, "classification"},
+       {TaskChoice::kBinary, "binary"},
+       {TaskChoice::kRegression, "regression"}}};
+};
+
+template <>
+struct EnumNames<Labels> {
+  static constexpr std::array<std::pair<Labels, std::string_view>, 3> kNames = {
+      {{Labels::kClasses, "classes"}, {Labels::kBinary, "binary"}, {Labels::kGaussian, "gaussian"}}};
+};
+
+template <>
+struct EnumNames<MissingPolicy> {
+  static constexpr std::array<std::pair<MissingPolicy, std::string_view>, 5> kNames = {
+      {{MissingPolicy::kError, "error"},
+       {MissingPolicy::kDrop, "drop"},
+       {MissingPolicy::kPrevious, "previous"},
+       {MissingPolicy::kMean, "mean"},
+       {MissingPolicy::kZero, "zero"}}};
+};
+
+template <>
+struct EnumNames<TextUnit> {
+  static constexpr std::array<std::pair<TextUnit, std::string_view>, 2> kNames = {
+      {{TextUnit::kByte, "bytes"}, {TextUnit::kCodePoint, "characters"}}};
+};
+
+}  // namespace rnnlab::config

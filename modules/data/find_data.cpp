@@ -1,0 +1,61 @@
+#include "data/find_data.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+using Path = std::filesystem::path;
+
+// $RNNLAB_DATA, where it is set, and data/.
+std::vector<Path> roots() {
+  std::vector<Path> list;
+  if (const char* root = std::getenv("RNNLAB_DATA"); root != nullptr && *root != '\0') list.emplace_back(root);
+  list.emplace_back("data");
+  return list;
+}
+
+void add_once(std::vector<Path>& list, const Path& path) {
+  if (std::ranges::find(list, path) == list.end()) list.push_back(path);
+}
+
+std::vector<Path> places(const DataQuery& query) {
+  std::vector<Path> list;
+  if (Path(query.name).is_absolute()) return {query.name};
+  const auto add = [&](const Path& folder) { add_once(list, query.name.empty() ? folder : folder / query.name); };
+  if (!query.path.empty()) add(query.path);
+  if (query.path.empty() && query.folder.empty()) add_once(list, query.name);
+  for (const Path& root : roots()) {
+    if (!query.path.empty()) add(root / query.path);
+    if (query.name.empty()) continue;
+    add(root);
+    if (!query.folder.empty()) add(root / query.folder);
+  }
+  return list;
+}
+
+bool is_there(const Path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored);
+}
+
+}  // namespace
+
+std::filesystem::path find_data(const DataQuery& query) {
+  const std::vector<Path> candidates = places(query);
+  std::string looked_at;
+  for (const Path& candidate : candidates) {
+    Path packed = candidate;
+    packed += ".gz";
+    if (is_there(candidate)) return candidate;
+    if (is_there(packed)) return packed;
+    looked_at += "\n  " + candidate.string();
+  }
+  throw_error(ExitCode::kData, "no such data file, with .gz or without; looked at:{}\n{}", looked_at, query.advice);
+}
+
+}  // namespace rnnlab

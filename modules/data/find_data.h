@@ -1,0 +1,19 @@
+// Where a data file lies: in data.path, then in $RNNLAB_DATA, then in data/, under its name or with .gz behind it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace rnnlab {
+
+struct DataQuery {
+  std::string path;    // data.path: a folder, or the file itself where `name` is empty; may be empty
+  std::string name;    // the file, without .gz; an absolute name is the place itself
+  std::string folder;  // the set's own folder below $RNNLAB_DATA and data/, such as "mnist"; may be empty
+  std::string advice;  // how to bring it here: the last line of the message
+};
+
+// The first place that has the file. UserError kData lists every place looked at.
+std::filesystem::path find_data(const DataQuery& query);
+
+}  // namespace rnnlab

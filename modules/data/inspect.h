@@ -1,0 +1,23 @@
+// What rnnlab understood of data, for `rnnlab data inspect`: shapes, types, classes, ranges, missing values, first
+// rows, and a picture of an image. As JSON for programs, and as text made of that JSON for people. Changes nothing.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "data/data_settings.h"
+
+namespace rnnlab {
+
+// The data set that an experiment would train on, split and scaled as it would be. UserError as load_dataset.
+nlohmann::ordered_json inspect(const DataSettings& settings);
+
+// One file, its format guessed by its content (idx, npy, csv or text; gzip is unpacked), with the lines of YAML that
+// train on it. UserError as the reader of that format.
+nlohmann::ordered_json inspect_file(const std::filesystem::path& path);
+
+// What the two above return, for people.
+std::string inspection_text(const nlohmann::ordered_json& inspection);
+
+}  // namespace rnnlab

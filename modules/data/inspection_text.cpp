@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include "base/numbers.h"
+#include "data/inspect.h"
+
+namespace rnnlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string plain(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+std::string shape_text(const Json& shape) {
+  std::string text;
+  for (const Json& size : shape) text += (text.empty() ? "" : " x ") + size.dump();
+  return text;
+}
+
+std::string range_text(const Json& json) {
+  std::string text;
+  if (json.contains("minimum")) {
+    text = fmt::format(", from {:.6g} to {:.6g}, mean {:.4g}, standard deviation {:.4g}", json["minimum"].get<double>(),
+                       json["maximum"].get<double>(), json["mean"].get<double>(),
+                       json["standard_deviation"].get<double>());
+  }
+  if (json.contains("not_finite")) text += fmt::format(", {} NaN or Inf", json["not_finite"].get<int64_t>());
+  return text;
+}
+
+std::string tensor_text(const Json& json) {
+  return fmt::format("{} {}{}", shape_text(json["shape"]), plain(json["type"]), range_text(json));
+}
+
+std::string classes_text(const Json& classes) {
+  std::string text;
+  for (const Json& entry : classes) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", plain(entry["class"]),
+                        format_count(entry["samples"].get<int64_t>()));
+  }
+  return text;
+}
+
+std::string part_text(const std::string& name, const Json& part) {
+  std::string text = fmt::format("\n{}\n", name);
+  for (const char* key : {"inputs", "targets", "lengths"}) {
+    if (part.contains(key)) text += fmt::format("  {:<8} {}\n", key, tensor_text(part[key]));
+  }
+  if (part.contains("classes")) text += fmt::format("  {:<8} {}\n", "classes", classes_text(part["classes"]));
+  return text;
+}
+
+std::string step_text(const Json& step) {
+  std::string text;
+  for (const Json& value : step) text += fmt::format("{}{:.4g}", text.empty() ? "" : " ", value.get<double>());
+  return text;
+}
+
+std::string sample_text(const Json& sample) {
+  if (sample.contains("text")) return fmt::format("  {}\n", plain(sample["text"]));
+  std::string text = fmt::format("  {}\n", plain(sample["target"]));
+  for (const Json& step : sample["first_steps"]) text += fmt::format("    {} ...\n", step_text(step));
+  return text;
+}
+
+std::string vocabulary_text(const Json& json) {
+  std::string text = fmt::format("\nvocabulary of {}\n ", json["vocabulary_size"].get<int64_t>());
+  for (const Json& token : json["vocabulary"]) text += " " + plain(token);
+  return text + "\n";
+}
+
+std::string dataset_text(const Json& json) {
+  std::string text = plain(json["description"]) + "\n";
+  for (const Json& note : json["notes"]) text += fmt::format("  {}\n", plain(note));
+  text += fmt::format("  fingerprint {}\n", plain(json["fingerprint"]));
+  text += part_text("training", json["training"]) + part_text("validation", json["validation"]);
+  if (json.contains("target_scales")) {
+    text += "\ntargets are scaled: value = scaled x scale + offset\n";
+    for (const Json& scale : json["target_scales"]) {
+      text += fmt::format("  {}: scale {:.6g}, offset {:.6g}\n", plain(scale["name"]), scale["scale"].get<double>(),
+                          scale["offset"].get<double>());
+    }
+  }
+  if (json.contains("vocabulary")) text += vocabulary_text(json);
+  text += "\nfirst samples, with their first steps\n";
+  for (const Json& sample : json["first_samples"]) text += sample_text(sample);
+  if (json.contains("picture")) text += "\nthe first training sample\n" + plain(json["picture"]);
+  return text;
+}
+
+std::string column_text(const Json& column) {
+  std::string text = fmt::format("  {}: ", plain(column["name"]));
+  const auto count = [&](const char* key) { return column[key].get<int64_t>(); };
+  text += fmt::format("{} numbers{}", format_count(count("numbers")), range_text(column));
+  if (count("empty") > 0) text += fmt::format("; {} empty", format_count(count("empty")));
+  if (count("other") > 0) text += fmt::format("; {} texts", format_count(count("other")));
+  if (column.contains("texts")) {
+    std::string texts;
+    for (const Json& value : column["texts"]) texts += (texts.empty() ? "" : ", ") + plain(value);
+    text += ": " + texts;
+  }
+  return text + "\n";
+}
+
+std::string table_text(const Json& json) {
+  std::string text = fmt::format("{} rows, {} columns, {} header, delimiter '{}'\n",
+                                 format_count(json["rows"].get<int64_t>()), json["columns"].size(),
+                                 json["header"].get<bool>() ? "with a" : "without a", plain(json["delimiter"]));
+  for (const Json& column : json["columns"]) text += column_text(column);
+  text += "\nfirst rows\n";
+  for (const Json& row : json["first_rows"]) {
+    text += " ";
+    for (const Json& cell : row) text += " " + plain(cell);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string file_text(const Json& json) {
+  std::string text = fmt::format("{}: {}, ", plain(json["file"]), plain(json["format"]));
+  if (json.contains("rows")) text += table_text(json);
+  if (json.contains("shape")) text += tensor_text(json) + "\n";
+  if (json.contains("classes")) text += "classes " + classes_text(json["classes"]) + "\n";
+  if (json.contains("begins")) {
+    text += fmt::format("{} {}\n  {}\n{}", format_count(json["length"].get<int64_t>()), plain(json["tokens"]),
+                        plain(json["begins"]), vocabulary_text(json));
+  }
+  if (json.contains("picture")) text += "\nthe first image\n" + plain(json["picture"]);
+  text += "\nto train on it:\n";
+  for (const Json& line : json["yaml"]) text += "  " + plain(line) + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string inspection_text(const Json& inspection) {
+  return inspection.contains("format") ? file_text(inspection) : dataset_text(inspection);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,179 @@
+// csv: rows that each stand alone, or a series that a window slides over. Scaled column by column, by what the rows of
+// the training part hold.
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "data/csv_part.h"
+#include "data/find_data.h"
+#include "data/normalize.h"
+#include "data/sources.h"
+#include "data/split.h"
+
+namespace rnnlab {
+namespace {
+
+std::filesystem::path find_csv(const DataSettings& settings, const std::string& name) {
+  return find_data(
+      {settings.path, name, "", "Name the file by data.path, or by data.train_file in the folder data.path."});
+}
+
+Table read_table(const DataSettings& settings, const std::string& name) {
+  return read_csv(find_csv(settings, name),
+                  {settings.delimiter[0], settings.header ? CsvHeader::kPresent : CsvHeader::kAbsent});
+}
+
+std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settings) {
+  if (settings.missing == MissingPolicy::kDrop) return part.complete_rows();
+  std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()));
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
+  return rows;
+}
+
+// Rows that so many samples need.
+std::optional<int64_t> rows_for(std::optional<int64_t> num_samples, const DataSettings& settings) {
+  if (!num_samples || settings.window == 0) return num_samples;
+  return *num_samples + settings.window - 1 + settings.horizon;
+}
+
+// Rows that data.num_train leaves out must not have a say in the scaling.
+void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
+  if (count && *count < static_cast<int64_t>(rows.size())) rows.resize(static_cast<size_t>(*count));
+}
+
+RowSplit split_table(const std::vector<int64_t>& usable, const DataSettings& settings, const std::string& path) {
+  const Split automatic = settings.window > 0 ? Split::kOrdered : Split::kRandom;
+  const SplitRequest request{settings.split == Split::kAutomatic ? automatic : settings.split,
+                             rows_for(settings.num_valid, settings), settings.valid_fraction, settings.seed};
+  RowSplit split = split_rows(static_cast<int64_t>(usable.size()), request, path);
+  for (std::vector<int64_t>* part : {&split.train, &split.valid}) {
+    for (int64_t& row : *part) row = usable[static_cast<size_t>(row)];
+  }
+  return split;
+}
+
+// Both parts, which may be rows of one file.
+struct Parts {
+  CsvPart train;
+  std::optional<CsvPart> valid_file;
+  RowSplit rows;
+
+  CsvPart& valid() { return valid_file ? *valid_file : train; }
+};
+
+Parts read_parts(const DataSettings& settings) {
+  Parts parts;
+  parts.train = read_csv_part(read_table(settings, settings.train_file), settings, nullptr);
+  const std::vector<int64_t> usable = usable_rows(parts.train, settings);
+  if (settings.valid_file.empty()) {
+    parts.rows = split_table(usable, settings, parts.train.table.path());
+  } else {
+    parts.valid_file = read_csv_part(read_table(settings, settings.valid_file), settings, &parts.train);
+    parts.rows = {usable, usable_rows(*parts.valid_file, settings)};
+  }
+  keep_first(parts.rows.train, rows_for(settings.num_train, settings));
+  return parts;
+}
+
+void fill_missing(Parts& parts, const DataSettings& settings) {
+  if (settings.missing != MissingPolicy::kMean) return;
+  if (parts.valid_file) fill_with_means(*parts.valid_file, parts.train, parts.rows.train);
+  fill_with_means(parts.train, parts.train, parts.rows.train);
+}
+
+Scaling fit(const NumericColumn& column, const std::vector<int64_t>& rows, Normalization how) {
+  std::vector<double> values;
+  values.reserve(rows.size());
+  for (const int64_t row : rows) values.push_back(column.values[static_cast<size_t>(row)]);
+  return how == Normalization::kStandard ? fit_standard(values) : fit_minmax(values);
+}
+
+Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scaling>& scalings) {
+  Columns result;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    result.push_back(columns[i].values);
+    for (double& value : result.back()) value = (value - scalings[i].offset) / scalings[i].scale;
+  }
+  return result;
+}
+
+std::vector<Scaling> fit_all(const std::vector<NumericColumn>& columns, const std::vector<int64_t>& rows,
+                             Normalization how) {
+  std::vector<Scaling> scalings;
+  for (const NumericColumn& column : columns) scalings.push_back(fit(column, rows, how));
+  return scalings;
+}
+
+struct CsvScalings {
+  std::vector<Scaling> features;
+  std::vector<Scaling> targets;
+};
+
+CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
+  CsvScalings scalings{std::vector<Scaling>(parts.train.features.size()),
+                       std::vector<Scaling>(parts.train.targets.size())};
+  if (how != Normalization::kStandard && how != Normalization::kMinMax) return scalings;
+  scalings.features = fit_all(parts.train.features, parts.rows.train, how);
+  if (task == Task::kRegression) scalings.targets = fit_all(parts.train.targets, parts.rows.train, how);
+  return scalings;
+}
+
+Samples samples_of(const CsvPart& part, const std::vector<int64_t>& rows, const CsvScalings& scalings,
+                   const DataSettings& settings, const std::string& name) {
+  const Windows windows = windows_in(rows, settings.window, settings.horizon, name);
+  Samples samples;
+  samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
+  samples.targets = part.targets.empty() ? gather_classes(part.classes, windows)
+                                         : gather_values(scaled(part.targets, scalings.targets), windows);
+  return samples;
+}
+
+void add_notes(Dataset& dataset, Parts& parts, const DataSettings& settings, Normalization how) {
+  int64_t num_missing = parts.train.num_missing();
+  if (parts.valid_file) num_missing += parts.valid_file->num_missing();
+  if (num_missing > 0) {
+    dataset.notes.push_back(fmt::format("{} missing values, treated by missing: {}", format_count(num_missing),
+                                        config::name_of(settings.missing)));
+  }
+  if (how != Normalization::kStandard && how != Normalization::kMinMax) return;
+  const std::string_view range = how == Normalization::kStandard ? "mean 0 and standard deviation 1" : "0 to 1";
+  dataset.notes.push_back(fmt::format("columns scaled to {}, fitted on the {} rows of the training part", range,
+                                      format_count(static_cast<int64_t>(parts.rows.train.size()))));
+}
+
+void add_target_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scalings, Normalization how) {
+  if (how != Normalization::kStandard && how != Normalization::kMinMax) return;
+  if (dataset.shape.task != Task::kRegression) return;
+  for (size_t i = 0; i < train.targets.size(); ++i) {
+    dataset.target_scales.push_back({train.targets[i].name, scalings.targets[i].offset, scalings.targets[i].scale});
+  }
+}
+
+}  // namespace
+
+Loaded load_csv(const DataSettings& settings) {
+  const Normalization how =
+      settings.normalize == Normalization::kAutomatic ? Normalization::kStandard : settings.normalize;
+  Parts parts = read_parts(settings);
+  fill_missing(parts, settings);
+  const Task task = csv_task(settings);
+  const CsvScalings scalings = fit_scalings(parts, task, how);
+  Loaded loaded;
+  loaded.origin = "csv from " + parts.train.table.path();
+  loaded.normalize = how == Normalization::kColumnMinMax ? how : Normalization::kNone;
+  Dataset& dataset = loaded.dataset;
+  dataset.train =
+      samples_of(parts.train, parts.rows.train, scalings, settings, parts.train.table.path() + ": the training part");
+  dataset.valid = samples_of(parts.valid(), parts.rows.valid, scalings, settings,
+                             parts.valid().table.path() + ": the validation part");
+  dataset.vocabulary = parts.train.labels;
+  const auto num_outputs =
+      static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : parts.train.targets.size());
+  dataset.shape = {task, dataset.train.inputs.size(2), dataset.train.inputs.size(1), num_outputs, false};
+  add_notes(dataset, parts, settings, how);
+  add_target_scales(dataset, parts.train, scalings, how);
+  return loaded;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,70 @@
+#include "data/load_dataset.h"
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "data/fingerprint.h"
+#include "data/normalize.h"
+#include "data/sources.h"
+#include "data/split.h"
+
+namespace rnnlab {
+namespace {
+
+Loaded load_source(const DataSettings& settings) {
+  switch (settings.source) {
+    case Source::kDigits:
+      return load_digits(settings);
+    case Source::kMnist:
+      return load_mnist(settings);
+    case Source::kIdx:
+    case Source::kNpy:
+      return load_arrays(settings);
+    case Source::kCsv:
+      return load_csv(settings);
+    case Source::kText:
+      return load_text(settings);
+    case Source::kSynthetic:
+      break;
+  }
+  return load_synthetic(settings);
+}
+
+std::string outputs_text(const DataShape& shape) {
+  switch (shape.task) {
+    case Task::kClassification:
+      return fmt::format("{} classes", shape.num_outputs);
+    case Task::kBinary:
+      return fmt::format("{} binary target{}", shape.num_outputs, shape.num_outputs == 1 ? "" : "s");
+    case Task::kRegression:
+      return fmt::format("{} target{}", shape.num_outputs, shape.num_outputs == 1 ? "" : "s");
+    case Task::kLanguageModel:
+      break;
+  }
+  return fmt::format("vocabulary {}", shape.num_outputs);
+}
+
+std::string describe(const std::string& origin, const Dataset& dataset) {
+  const DataShape& shape = dataset.shape;
+  const std::string steps = shape.task == Task::kLanguageModel
+                                ? fmt::format("{} tokens", shape.sequence_length)
+                                : fmt::format("{} steps x {} features", shape.sequence_length, shape.input_size);
+  return fmt::format("{}: {} training and {} validation samples of {}, {}{}", origin,
+                     format_count(dataset.train.size()), format_count(dataset.valid.size()), steps, outputs_text(shape),
+                     shape.has_lengths ? ", variable lengths" : "");
+}
+
+}  // namespace
+
+Dataset load_dataset(const DataSettings& settings) {
+  Loaded loaded = load_source(settings);
+  Dataset& dataset = loaded.dataset;
+  dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin);
+  dataset.valid = take_first(dataset.valid, settings.num_valid, "num_valid", loaded.origin);
+  const std::string scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
+  if (!scaling.empty()) dataset.notes.push_back(scaling);
+  dataset.description = describe(loaded.origin, dataset);
+  dataset.fingerprint = fingerprint(dataset.train, dataset.valid);
+  return std::move(dataset);
+}
+
+}  // namespace rnnlab

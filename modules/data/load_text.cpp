@@ -1,0 +1,70 @@
+// text: windows that do not overlap, each step's target the token after it.
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "data/find_data.h"
+#include "data/sources.h"
+#include "data/split.h"
+
+namespace rnnlab {
+namespace {
+
+// (N, T) with N = (tokens - 1) / T: every window needs one token behind it, and what is left over is not used.
+Samples windows_of(const std::vector<int64_t>& tokens, int64_t num_steps, const std::string& origin) {
+  const int64_t num_windows = (static_cast<int64_t>(tokens.size()) - 1) / num_steps;
+  if (num_windows == 0) {
+    throw_error(ExitCode::kData, "{}: {} tokens are too few for a data.sequence_length of {}, which needs {}", origin,
+                tokens.size(), num_steps, num_steps + 1);
+  }
+  Samples samples;
+  samples.inputs = at::empty({num_windows, num_steps}, at::kLong);
+  samples.targets = at::empty({num_windows, num_steps}, at::kLong);
+  const auto num_used = static_cast<size_t>(num_windows * num_steps);
+  std::copy_n(tokens.begin(), num_used, samples.inputs.mutable_data_ptr<int64_t>());
+  std::copy_n(tokens.begin() + 1, num_used, samples.targets.mutable_data_ptr<int64_t>());
+  return samples;
+}
+
+std::filesystem::path find_text(const DataSettings& settings, const std::string& name) {
+  const bool tiny_shakespeare = settings.path.empty() && settings.train_file.empty();
+  if (tiny_shakespeare) {
+    return find_data({"", "input.txt", "tinyshakespeare",
+                      "`data/fetch tinyshakespeare` brings this one; name your own text by data.path."});
+  }
+  return find_data(
+      {settings.path, name, "", "Name the text by data.path, or by data.train_file in the folder data.path."});
+}
+
+}  // namespace
+
+Loaded load_text(const DataSettings& settings) {
+  const std::filesystem::path path = find_text(settings, settings.train_file);
+  const Text text = read_text(path, settings.tokens);
+  Loaded loaded;
+  loaded.origin = "text from " + path.string();
+  Dataset& dataset = loaded.dataset;
+  dataset.vocabulary = text.vocabulary;
+  const auto num_tokens = static_cast<int64_t>(text.vocabulary.size());
+  dataset.shape = {Task::kLanguageModel, num_tokens, settings.sequence_length, num_tokens, false};
+  const Samples all = windows_of(text.tokens, settings.sequence_length, path);
+  dataset.notes.push_back(fmt::format("{} tokens in {} windows; the last {} tokens are not used",
+                                      format_count(static_cast<int64_t>(text.tokens.size())), format_count(all.size()),
+                                      static_cast<int64_t>(text.tokens.size()) - all.inputs.numel() - 1));
+  if (!settings.valid_file.empty()) {
+    const std::filesystem::path valid_path = find_text(settings, settings.valid_file);
+    dataset.train = all;
+    dataset.valid =
+        windows_of(read_text_as(valid_path, settings.tokens, text.vocabulary), settings.sequence_length, valid_path);
+    return loaded;
+  }
+  const Split how = settings.split == Split::kAutomatic ? Split::kOrdered : settings.split;
+  const RowSplit rows = split_rows(all.size(), {how, settings.num_valid, settings.valid_fraction, settings.seed}, path);
+  dataset.train = take(all, rows.train);
+  dataset.valid = take(all, rows.valid);
+  return loaded;
+}
+
+}  // namespace rnnlab

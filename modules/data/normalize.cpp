@@ -1,0 +1,132 @@
+#include "data/normalize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+// Running extremes, mean and sum of squared deviations of one feature (Welford 1962).
+class Moments {
+ public:
+  void add(double value) {
+    ++count_;
+    const double deviation = value - mean_;
+    mean_ += deviation / static_cast<double>(count_);
+    squares_ += deviation * (value - mean_);
+    least_ = std::min(least_, value);
+    greatest_ = std::max(greatest_, value);
+  }
+
+  Scaling standard() const {
+    return {mean_, nonzero(std::sqrt(squares_ / static_cast<double>(std::max<int64_t>(count_, 1))))};
+  }
+  Scaling minmax() const { return count_ == 0 ? Scaling{} : Scaling{least_, nonzero(greatest_ - least_)}; }
+
+ private:
+  // A constant's deviation is not always exactly 0 in floating point, but far below its magnitude.
+  double nonzero(double scale) const {
+    const double magnitude = std::max(std::abs(least_), std::abs(greatest_));
+    return scale > magnitude * 1e-12 ? scale : 1;
+  }
+
+  int64_t count_ = 0;
+  double mean_ = 0;
+  double squares_ = 0;
+  double least_ = std::numeric_limits<double>::infinity();
+  double greatest_ = -std::numeric_limits<double>::infinity();
+};
+
+Moments moments_of(std::span<const double> values) {
+  Moments moments;
+  for (const double value : values) moments.add(value);
+  return moments;
+}
+
+// Calls visit(float* step, features) for the steps of sample n that count.
+template <class Visit>
+void visit_steps(const Samples& samples, int64_t n, const Visit& visit) {
+  const int64_t num_steps = samples.inputs.size(1);
+  const int64_t num_features = samples.inputs.size(2);
+  const int64_t length = samples.lengths.defined() ? samples.lengths.const_data_ptr<int64_t>()[n] : num_steps;
+  float* const sample = samples.inputs.mutable_data_ptr<float>() + n * num_steps * num_features;
+  for (int64_t t = 0; t < length; ++t) visit(std::span(sample + t * num_features, static_cast<size_t>(num_features)));
+}
+
+void add_sample(std::vector<Moments>& moments, const Samples& samples, int64_t n) {
+  visit_steps(samples, n, [&](std::span<float> step) {
+    for (size_t f = 0; f < step.size(); ++f) moments[f].add(static_cast<double>(step[f]));
+  });
+}
+
+void scale_sample(const Samples& samples, int64_t n, const std::vector<Scaling>& scalings) {
+  visit_steps(samples, n, [&](std::span<float> step) {
+    for (size_t f = 0; f < step.size(); ++f) {
+      step[f] = static_cast<float>((static_cast<double>(step[f]) - scalings[f].offset) / scalings[f].scale);
+    }
+  });
+}
+
+std::vector<Scaling> scalings_of(const std::vector<Moments>& moments, Normalization how) {
+  std::vector<Scaling> scalings;
+  for (const Moments& feature : moments) {
+    scalings.push_back(how == Normalization::kStandard ? feature.standard() : feature.minmax());
+  }
+  return scalings;
+}
+
+void scale_all(const Samples& samples, const std::vector<Scaling>& scalings) {
+  for (int64_t n = 0; n < samples.size(); ++n) scale_sample(samples, n, scalings);
+}
+
+void scale_by_features(const Samples& train, const Samples& valid, Normalization how) {
+  std::vector<Moments> moments(static_cast<size_t>(train.inputs.size(2)));
+  for (int64_t n = 0; n < train.size(); ++n) add_sample(moments, train, n);
+  const std::vector<Scaling> scalings = scalings_of(moments, how);
+  scale_all(train, scalings);
+  scale_all(valid, scalings);
+}
+
+void scale_by_columns(const Samples& samples) {
+  for (int64_t n = 0; n < samples.size(); ++n) {
+    std::vector<Moments> moments(static_cast<size_t>(samples.inputs.size(2)));
+    add_sample(moments, samples, n);
+    scale_sample(samples, n, scalings_of(moments, Normalization::kMinMax));
+  }
+}
+
+}  // namespace
+
+Scaling fit_standard(std::span<const double> values) { return moments_of(values).standard(); }
+Scaling fit_minmax(std::span<const double> values) { return moments_of(values).minmax(); }
+
+std::string normalize(Samples& train, Samples& valid, Normalization how) {
+  switch (how) {
+    case Normalization::kNone:
+      return "";
+    case Normalization::kUnit:
+      for (Samples* part : {&train, &valid}) {
+        scale_all(*part, std::vector<Scaling>(static_cast<size_t>(part->inputs.size(2)), Scaling{0, 255}));
+      }
+      return "inputs divided by 255";
+    case Normalization::kStandard:
+      scale_by_features(train, valid, how);
+      return "inputs scaled to mean 0 and standard deviation 1 for each feature, fitted on the training part";
+    case Normalization::kMinMax:
+      scale_by_features(train, valid, how);
+      return "inputs scaled to 0 to 1 for each feature, fitted on the training part";
+    case Normalization::kColumnMinMax:
+      scale_by_columns(train);
+      scale_by_columns(valid);
+      return "inputs scaled to 0 to 1 for each feature of each sample over its steps";
+    case Normalization::kAutomatic:
+      break;
+  }
+  RNNLAB_INVARIANT(false, "the loader of a source resolves 'auto'");
+  return "";
+}
+
+}  // namespace rnnlab
