@@ -137,7 +137,10 @@ template <class T>
 void from_json(const JsonPlace& place, std::vector<T>& values) {
   if (!place.json.is_array()) place.throw_unexpected("a list");
   values.clear();
-  for (const Json& part : place.json) from_json(place.at(part, std::to_string(values.size())), values.emplace_back());
+  for (const Json& part : place.json) {
+    const JsonPlace place_of_part = place.at(part, std::to_string(values.size()));
+    from_json(place_of_part, values.emplace_back());
+  }
 }
 
 template <class T>

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "results/comparison_csv.h"
+#include "results/comparison_json.h"
+#include "results/comparison_text.h"
+
+namespace rnnlab::testing {
+namespace {
+
+Comparison sample_comparison() {
+  GroupResult naive;
+  naive.label = "cpu naive";
+  naive.folders = {"runs/rows/a, b"};
+  naive.seeds = {1, 2};
+  naive.num_timed_epochs = 12;
+  naive.median_seconds = 2.25;
+  naive.low_seconds = 2;
+  naive.high_seconds = 2.5;
+  naive.final_metrics = {
+      {"train_loss", {0.5, 0.4, 0.6}}, {"train_accuracy", {0.75, 0.7, 0.8}}, {"valid_loss", {0.25, 0.2, 0.3}}};
+  naive.paths = {"native loop"};
+  GroupResult fused = naive;
+  fused.label = "cpu fused";
+  fused.seeds = {1};
+  fused.num_timed_epochs = 3;
+  fused.median_seconds = 1.25;
+  fused.low_seconds = 1;
+  fused.high_seconds = 1.5;
+  fused.interval_is_full_range = true;
+  fused.ratio = 0.5555;
+  fused.ratio_low = 0.5;
+  fused.ratio_high = 0.625;
+  fused.mann_whitney_p = 0.00216;
+  fused.final_metrics = {{"train_loss", {0.5, 0.5, 0.5}}};
+  fused.paths = {"oneDNN reference"};
+  fused.path_notes = {"brgemm is for inference only"};
+  Comparison comparison;
+  comparison.baseline = "cpu naive";
+  comparison.groups = {naive, fused};
+  return comparison;
+}
+
+TEST(ComparisonText, IsATableWithItsSmallPrint) {
+  EXPECT_EQ(
+      comparison_text(sample_comparison()),
+      "run        seeds  epochs  s/epoch    95 % interval     ratio   95 % interval       p  train loss  valid loss\n"
+      "---------  -----  ------  -------  ---------------  --------  --------------  ------  ----------  ----------\n"
+      "cpu naive  1,2        12    2.250   2.000 .. 2.500  baseline               -       -      0.5000      0.2500\n"
+      "cpu fused  1           3    1.250  1.000 .. 1.500*     0.556  0.500 .. 0.625  0.0022      0.5000           -\n"
+      "\n"
+      "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n"
+      "* fewer than six epochs: the whole range, which is less than a 95 % interval.\n"
+      "cpu naive ran native loop\n"
+      "cpu fused ran oneDNN reference\n"
+      "  brgemm is for inference only\n");
+}
+
+TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
+  Comparison comparison = sample_comparison();
+  comparison.groups.clear();
+  comparison.forced = {"precision: fp32 in cpu naive, tf32 in cpu fused"};
+  comparison.warnings = {"cpu naive: THE CPU IS BUSY"};
+  EXPECT_TRUE(comparison_text(comparison)
+                  .starts_with("FORCED: this is not a fair comparison.\n"
+                               "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
+                               "\n"
+                               "WARNING: cpu naive: THE CPU IS BUSY\n"
+                               "\n"));
+}
+
+TEST(ComparisonCsv, HasALineForEachGroup) {
+  Comparison comparison = sample_comparison();
+  comparison.forced = {"one \"odd\" reason", "another"};
+  EXPECT_EQ(comparison_csv(comparison),
+            "label,baseline,seeds,num_timed_epochs,median_seconds,low_seconds,high_seconds,ratio,ratio_low,ratio_high,"
+            "mann_whitney_p,final_train_loss,final_train_accuracy,final_valid_loss,final_valid_accuracy,"
+            "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
+            "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes\n"
+            "cpu naive,cpu naive,1 2,12,2.25,2,2.5,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
+            "\"one \"\"odd\"\" reason; another\",,\n"
+            "cpu fused,cpu naive,1,3,1.25,1,1.5,0.5555,0.5,0.625,0.00216,0.5,,,,,,,,,,,oneDNN reference,"
+            "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,\n");
+}
+
+TEST(ComparisonJson, HoldsEverything) {
+  Comparison comparison = sample_comparison();
+  comparison.forced = {"precision differs"};
+  const auto json = nlohmann::json::parse(comparison_json(comparison));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["baseline"], "cpu naive");
+  EXPECT_EQ(json["forced"][0], "precision differs");
+  EXPECT_TRUE(json["groups"][0]["ratio"].is_null());
+  EXPECT_EQ(json["groups"][1]["ratio"], 0.5555);
+  EXPECT_EQ(json["groups"][1]["interval_is_full_range"], true);
+  EXPECT_EQ(json["groups"][0]["final_metrics"]["train_loss"]["high"], 0.6);
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

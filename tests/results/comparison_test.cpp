@@ -1,0 +1,238 @@
+#include "results/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "results/doubts.h"
+#include "results/expect_error.h"
+#include "results/sample_rows.h"
+#include "results/sample_runs.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const std::vector<double> kSlow = {9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5};
+const std::vector<double> kFast = {9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5};
+
+class CompareTest : public ::testing::Test {
+ protected:
+  void add(const std::string& name, const SampleRun& run) {
+    run.write(folder_.path() / name);
+    runs_.push_back(load_run(folder_.path() / name));
+  }
+  // A second run of the same work but for what `change` does.
+  void add_pair(const std::function<void(SampleRun&)>& change) {
+    add("a", sample_run("cpu", "naive", 1, kSlow));
+    SampleRun other = sample_run("cpu", "fused", 1, kFast);
+    change(other);
+    add("b", other);
+  }
+  void expect_refused(const std::string& reasons) {
+    expect_error(ExitCode::kUsage,
+                 "these runs did not do the same work under the same conditions:\n  " + reasons +
+                     "\nRun them again alike, or compare all the same with --force",
+                 [&] { compare(runs_, {}); });
+  }
+
+  TemporaryFolder folder_;
+  std::vector<RunRecord> runs_;
+};
+
+TEST_F(CompareTest, SetsEveryGroupAgainstTheFirst) {
+  add_pair([](SampleRun&) {});
+  const Comparison comparison = compare(runs_, {});
+  EXPECT_EQ(comparison.baseline, "cpu naive");
+  ASSERT_EQ(comparison.groups.size(), 2u);
+  const GroupResult& naive = comparison.groups[0];
+  EXPECT_EQ(naive.num_timed_epochs, 6);
+  EXPECT_DOUBLE_EQ(*naive.median_seconds, 2.25);
+  EXPECT_EQ(naive.low_seconds, 2.0);
+  EXPECT_EQ(naive.high_seconds, 2.5);
+  EXPECT_FALSE(naive.ratio.has_value());
+  const GroupResult& fused = comparison.groups[1];
+  EXPECT_EQ(fused.label, "cpu fused");
+  EXPECT_NEAR(*fused.ratio, 1.25 / 2.25, 1e-12);
+  EXPECT_LT(*fused.ratio_low, *fused.ratio);
+  EXPECT_GT(*fused.ratio_high, *fused.ratio);
+  EXPECT_DOUBLE_EQ(*fused.mann_whitney_p, 2.0 / 924);
+  EXPECT_EQ(fused.final_metrics.at("valid_accuracy").median, 0.875);
+  EXPECT_THAT(fused.paths, ElementsAre("oneDNN reference"));
+  EXPECT_THAT(comparison.forced, IsEmpty());
+  EXPECT_THAT(comparison.warnings, IsEmpty());
+  EXPECT_THAT(comparison.notes, IsEmpty());
+}
+
+TEST_F(CompareTest, TakesTheBaselineByLabelOrFolder) {
+  add_pair([](SampleRun&) {});
+  EXPECT_EQ(compare(runs_, {.baseline = "cpu fused"}).baseline, "cpu fused");
+  EXPECT_EQ(compare(runs_, {.baseline = folder_.name("b") + "/"}).baseline, "cpu fused");
+  expect_error(ExitCode::kUsage,
+               "--baseline: 'gpu' is none of the runs; choose 'cpu naive', 'cpu fused' or a run folder",
+               [&] { compare(runs_, {.baseline = "gpu"}); });
+}
+
+TEST_F(CompareTest, PoolsSeedsAndSaysSo) {
+  for (const int64_t seed : {1, 2, 3}) {
+    add("n" + std::to_string(seed), sample_run("cpu", "naive", seed, kSlow));
+    add("f" + std::to_string(seed), sample_run("cuda:0", "fused", seed, kFast));
+  }
+  const Comparison comparison = compare(runs_, {});
+  ASSERT_EQ(comparison.groups.size(), 2u);
+  EXPECT_EQ(comparison.groups[1].num_timed_epochs, 18);
+  EXPECT_THAT(comparison.groups[1].seeds, ElementsAre(1, 2, 3));
+  EXPECT_THAT(comparison.notes, ElementsAre("cpu naive: 3 runs of the same work pooled, seeds 1, 2, 3",
+                                            "cuda:0 fused: 3 runs of the same work pooled, seeds 1, 2, 3"));
+}
+
+TEST_F(CompareTest, SaysThatTheSeedsDiffer) {
+  add("a", sample_run("cpu", "naive", 1, kSlow));
+  add("b", sample_run("cpu", "fused", 2, kFast));
+  EXPECT_THAT(compare(runs_, {}).notes,
+              ElementsAre("the seeds differ, so initial weights were compared only where they agree: 1 in cpu naive, 2 "
+                          "in cpu fused"));
+}
+
+TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
+  add_pair([](SampleRun& run) {
+    Identity& identity = run.summary.identity;
+    identity.batch_size = 64;
+    identity.model_hash = "m2";
+    identity.training_hash = "t2";
+    identity.precision = "tf32";
+    identity.cpu_model = "Other CPU";
+    identity.gpu_model = "Other GPU";
+    identity.num_threads = 8;
+    identity.build_type = "Debug, not optimised";
+    identity.data_fingerprint = "d2";
+    identity.initial_weights_sha256 = "w2";
+    run.config += "  learning_rate: 0.1\n";
+    run.config.replace(run.config.find("hidden_size: 128"), 16, "hidden_size: 256");
+  });
+  expect_refused(
+      "batch size: 128 in cpu naive, 64 in cpu fused\n"
+      "  model: m1 in cpu naive, m2 in cpu fused (model.hidden_size: 128 and 256)\n"
+      "  training settings: t1 in cpu naive, t2 in cpu fused (training.learning_rate: absent and 0.1)\n"
+      "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
+      "  hardware (CPU): Some CPU in cpu naive, Other CPU in cpu fused\n"
+      "  hardware (GPU): Some GPU in cpu naive, Other GPU in cpu fused\n"
+      "  number of threads: 2 in cpu naive, 8 in cpu fused\n"
+      "  build: Release in cpu naive, Debug, not optimised in cpu fused\n"
+      "  data: d1 in " +
+      folder_.name("a") + ", d2 in " + folder_.name("b") + "\n  initial weights of seed 1: w1 in " + folder_.name("a") +
+      ", w2 in " + folder_.name("b"));
+}
+
+TEST_F(CompareTest, GoesOnByForceAndKeepsTheReason) {
+  add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
+  const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce});
+  EXPECT_THAT(comparison.forced, ElementsAre("precision: fp32 in cpu naive, tf32 in cpu fused"));
+  EXPECT_TRUE(comparison.groups[1].ratio.has_value());
+}
+
+TEST_F(CompareTest, RefusesOneSeedWithTwoSetsOfWeights) {
+  add("a", sample_run("cpu", "naive", 1, kSlow));
+  SampleRun other = sample_run("cpu", "naive", 1, kSlow);
+  other.summary.identity.initial_weights_sha256 = "w2";
+  add("b", other);
+  expect_refused("initial weights of seed 1: w1 in " + folder_.name("a") + ", w2 in " + folder_.name("b"));
+}
+
+TEST_F(CompareTest, LetsDataFollowTheSeed) {
+  for (const int64_t seed : {1, 2})
+    for (const std::string layer : {"naive", "fused"}) {
+      SampleRun run = sample_run("cpu", layer, seed, kSlow);
+      run.summary.identity.data_fingerprint = "d" + std::to_string(seed);
+      add(layer + std::to_string(seed), run);
+    }
+  EXPECT_THAT(compare(runs_, {}).forced, IsEmpty());
+}
+
+TEST_F(CompareTest, ComparesCpuAndGpuOfOneMachine) {
+  add("a", sample_run("cpu", "naive", 1, kSlow));
+  add("b", sample_run("cuda:0", "naive", 1, kFast));
+  EXPECT_THAT(compare(runs_, {}).forced, IsEmpty());
+}
+
+TEST_F(CompareTest, NotesAGpuThatOnlyOneRecordedAndOtherVersions) {
+  add_pair([](SampleRun& run) {
+    run.summary.identity.gpu_model = "";
+    run.environment.software.cudnn = "9.20";
+    run.environment.build.git_revision = std::string(40, 'b');
+  });
+  EXPECT_THAT(
+      compare(runs_, {}).notes,
+      ElementsAre("cpu fused recorded no GPU, so whether it is the same machine as that of cpu naive is not known",
+                  "cuDNN: 9.19 in cpu naive, 9.20 in cpu fused",
+                  "git revision of rnnlab: aaaaaaaaaaaa in cpu naive, bbbbbbbbbbbb in cpu fused"));
+}
+
+TEST_F(CompareTest, KeepsTwoVersionsOfTheProgramApart) {
+  add("a", sample_run("cpu", "naive", 1, kSlow));
+  SampleRun newer = sample_run("cpu", "naive", 1, kFast);
+  newer.environment.build.git_revision = std::string(40, 'b');
+  add("b", newer);
+  const Comparison comparison = compare(runs_, {});
+  ASSERT_EQ(comparison.groups.size(), 2u);
+  EXPECT_EQ(comparison.groups[0].label, folder_.name("a"));
+}
+
+TEST_F(CompareTest, ShoutsWhatMakesTimesDoubtful) {
+  add_pair([](SampleRun& run) {
+    run.train_seconds = {1, 1, 1};
+    run.environment.nvidia.gpus.resize(1);
+    run.environment.nvidia.gpus[0].name = "Some GPU";
+    run.environment.nvidia.gpus[0].compute_pids = {42};
+  });
+  EXPECT_THAT(
+      compare(runs_, {}).warnings,
+      ElementsAre("cpu fused: GPU 0 (Some GPU) IS SHARED: 1 other process on it at the start (pid 42): its times "
+                  "are not yours",
+                  "cpu fused: 2 timed epochs after warm-up: TOO FEW TO CLAIM anything, at least 5 are needed"));
+}
+
+TEST_F(CompareTest, ShoutsAboutAnUnmarkedWarmUp) {
+  add_pair([](SampleRun& run) { run.first_is_warmup = false; });
+  EXPECT_THAT(
+      compare(runs_, {}).warnings,
+      ElementsAre("cpu fused: the first epoch of " + folder_.name("b") +
+                  " is an outlier (9 s) but not marked as warm-up: set training.warmup_epochs to leave it out"));
+}
+
+TEST_F(CompareTest, HasNoTimeWhenAllWasWarmUp) {
+  add_pair([](SampleRun& run) { run.train_seconds = {1}; });
+  const Comparison comparison = compare(runs_, {});
+  EXPECT_FALSE(comparison.groups[1].median_seconds.has_value());
+  EXPECT_FALSE(comparison.groups[1].ratio.has_value());
+}
+
+TEST(Compare, NeedsRuns) {
+  expect_error(ExitCode::kUsage, "no runs to compare: name at least one run folder", [] { compare({}, {}); });
+}
+
+TEST(FirstEpochIsOutlier, NeedsADistanceThatNoiseDoesNotReach) {
+  EXPECT_TRUE(first_epoch_is_outlier(sample_rows({2, 1, 1.01, 1.02})));
+  EXPECT_FALSE(first_epoch_is_outlier(sample_rows({1.05, 1, 1, 1})));  // less than a tenth
+  EXPECT_FALSE(first_epoch_is_outlier(sample_rows({2, 1, 1.5, 1.9})));
+  EXPECT_FALSE(first_epoch_is_outlier(sample_rows({2, 1, 1})));  // too few to tell
+}
+
+TEST(LoadRun, SaysWhatIsNoFinishedRun) {
+  const TemporaryFolder folder;
+  expect_error(ExitCode::kUsage, folder.name("none") + ": no such run folder",
+               [&] { load_run(folder.path() / "none"); });
+  write_text(folder.path() / "file", "");
+  expect_error(ExitCode::kUsage, folder.name("file") + ": not a run folder", [&] { load_run(folder.path() / "file"); });
+  expect_error(ExitCode::kUsage, folder.path().string() + ": not a run folder (summary.json is missing)",
+               [&] { load_run(folder.path()); });
+  write_text(folder.path() / "run" / "epochs.csv", "");
+  expect_error(ExitCode::kUsage,
+               folder.name("run") + ": the run has not ended yet, or was killed (summary.json is missing)",
+               [&] { load_run(folder.path() / "run"); });
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

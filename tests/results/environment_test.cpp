@@ -1,0 +1,115 @@
+#include "results/environment.h"
+
+#include <gtest/gtest.h>
+
+#include "results/expect_error.h"
+#include "results/sample_runs.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+Environment quiet_environment() { return sample_run("cpu", "naive", 1, {}).environment; }
+
+GpuInfo sample_gpu() {
+  GpuInfo gpu;
+  gpu.name = "NVIDIA H200";
+  gpu.sm_clock_mhz = 1200;
+  gpu.max_sm_clock_mhz = 1980;
+  return gpu;
+}
+
+TEST(CollectEnvironment, FindsThisMachine) {
+  const Environment environment =
+      collect_environment({"rnnlab", "info"}, 2, {.rnnlab = "0.1.0", .libtorch = "2.11.0", .cuda = "", .cudnn = ""});
+  EXPECT_EQ(environment.command_line, (std::vector<std::string>{"rnnlab", "info"}));
+  EXPECT_GE(environment.cpu.usable_cpus, 1);
+  EXPECT_GE(environment.cpu.logical_cpus, environment.cpu.usable_cpus);
+  EXPECT_EQ(environment.cpu.load_average.size(), 3u);
+  EXPECT_GT(environment.host.memory_bytes, int64_t{1} << 28);
+  EXPECT_FALSE(environment.host.os.empty());
+  EXPECT_TRUE(environment.host.kernel.starts_with("Linux "));
+  EXPECT_EQ(environment.start_time.size(), std::string("2026-11-21T02:59:51Z").size());
+  EXPECT_EQ(environment.software.libtorch, "2.11.0");
+}
+
+TEST(EnvironmentFile, ReadsBack) {
+  const TemporaryFolder folder;
+  Environment environment = collect_environment({"rnnlab"}, 2, {});
+  environment.nvidia.gpus = {sample_gpu()};
+  environment.nvidia.gpus[0].compute_pids = {12, 34};
+  write_environment(folder.path(), environment);
+  const Environment read = read_environment(folder.path());
+  EXPECT_EQ(read.cpu.vector_flags, environment.cpu.vector_flags);
+  EXPECT_EQ(read.nvidia.gpus.at(0).compute_pids, (std::vector<int64_t>{12, 34}));
+  EXPECT_EQ(read.build.git_revision, environment.build.git_revision);
+  write_environment(folder.path(), read);
+  EXPECT_EQ(read_environment(folder.path()).start_time, environment.start_time);
+}
+
+TEST(EnvironmentFile, NamesTheKeyThatIsWrong) {
+  const TemporaryFolder folder;
+  write_environment(folder.path(), quiet_environment());
+  std::string text = read_text(folder.path() / "environment.json");
+  const std::string number = "\"usable_cpus\": 2";
+  write_text(folder.path() / "environment.json", text.replace(text.find(number), number.size(), "\"usable_cpus\": []"));
+  expect_error(ExitCode::kData, folder.name("environment.json") + ": cpu.usable_cpus is '[]', expected a whole number",
+               [&] { read_environment(folder.path()); });
+}
+
+TEST(Warnings, AreNoneOnAQuietMachine) {
+  Environment environment = quiet_environment();
+  environment.nvidia.gpus = {sample_gpu()};
+  EXPECT_TRUE(warnings(environment).empty());
+}
+
+TEST(Warnings, NameEverythingThatSpoilsTimes) {
+  Environment environment = quiet_environment();
+  environment.build.type = "Debug";
+  environment.build.optimized = false;
+  environment.build.assertions = true;
+  environment.build.sanitizer = "AddressSanitizer";
+  environment.cpu.busy_fraction = 0.6;
+  environment.nvidia.gpus = {sample_gpu(), sample_gpu(), sample_gpu()};
+  environment.nvidia.gpus[0].compute_pids = {41, 42};
+  environment.nvidia.gpus[1].utilization_percent = 97;
+  environment.nvidia.gpus[2].throttle_reasons = {"power cap"};
+  EXPECT_EQ(warnings(environment),
+            (std::vector<std::string>{
+                "THIS BUILD IS NOT FOR TIMING (Debug, not optimised, assertions on, AddressSanitizer): build with the "
+                "preset 'release' before you trust any number",
+                "THE CPU IS BUSY: other work took 60 % of the 2 usable CPUs at the start",
+                "GPU 0 (NVIDIA H200) IS SHARED: 2 other processes on it at the start (pid 41, 42): its times are not "
+                "yours",
+                "GPU 1 (NVIDIA H200) IS BUSY: 97 % in use at the start by a process that is not visible from here",
+                "GPU 2 (NVIDIA H200) IS THROTTLED: power cap (SM clock 1200 of 1980 MHz)"}));
+}
+
+TEST(BuildInfo, KnowsThisBuild) {
+  const BuildInfo build = build_info();
+#ifdef __OPTIMIZE__
+  EXPECT_TRUE(build.optimized);
+#else
+  EXPECT_FALSE(build.optimized);
+#endif
+  EXPECT_FALSE(build.type.empty());
+  EXPECT_TRUE(build.compiler.starts_with("gcc ") || build.compiler.starts_with("clang ")) << build.compiler;
+  EXPECT_TRUE(build.git_revision.size() == 40 || build.git_revision == "unknown") << build.git_revision;
+}
+
+TEST(BuildKind, IsThePlainTypeForAReleaseBuild) {
+  EXPECT_EQ(build_kind(quiet_environment().build), "Release");
+  EXPECT_FALSE(build_warning(quiet_environment().build).has_value());
+}
+
+TEST(GpuModel, CountsEqualOnes) {
+  GpuSurvey survey;
+  EXPECT_EQ(gpu_model(survey), "");
+  survey.gpus = {sample_gpu()};
+  EXPECT_EQ(gpu_model(survey), "NVIDIA H200");
+  survey.gpus.push_back(sample_gpu());
+  EXPECT_EQ(gpu_model(survey), "2 x NVIDIA H200");
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

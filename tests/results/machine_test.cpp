@@ -1,0 +1,36 @@
+#include "results/machine.h"
+
+#include <gtest/gtest.h>
+
+namespace rnnlab {
+namespace {
+
+TEST(ParseCpuinfo, CountsCoresAndHyperThreads) {
+  std::string text;
+  for (int cpu = 0; cpu < 4; ++cpu)
+    text += "processor\t: " + std::to_string(cpu) +
+            "\nmodel name\t: Some CPU: fast\nphysical id\t: 0\ncore id\t\t: " + std::to_string(cpu / 2) +
+            "\nflags\t\t: fpu sse2 avx2 avx512f fma amx_bf16\n\n";
+  const CpuInfo cpu = parse_cpuinfo(text);
+  EXPECT_EQ(cpu.model, "Some CPU: fast");
+  EXPECT_EQ(cpu.logical_cpus, 4);
+  EXPECT_EQ(cpu.cores, 2);
+  EXPECT_EQ(cpu.vector_flags, (std::vector<std::string>{"avx2", "avx512f", "fma", "amx_bf16"}));
+}
+
+TEST(ParseCpuinfo, TakesWhatItFinds) {
+  EXPECT_EQ(parse_cpuinfo("").model, "");
+  EXPECT_EQ(parse_cpuinfo("processor : 0\nprocessor : 1\n").cores, 2);
+}
+
+TEST(BusyFraction, LooksOnlyAtTheCpusGiven) {
+  const char* before = "cpu 9 9 9 9\ncpu0 100 0 0 100 0 0 0 0\ncpu1 0 0 0 200 0 0 0 0\n";
+  const char* after = "cpu 9 9 9 9\ncpu0 103 0 2 105 0 0 0 0\ncpu1 0 0 0 208 2 0 0 0\nintr 1\n";
+  EXPECT_DOUBLE_EQ(busy_fraction_between(before, after, {0}), 0.5);
+  EXPECT_DOUBLE_EQ(busy_fraction_between(before, after, {0, 1}), 0.25);
+  EXPECT_DOUBLE_EQ(busy_fraction_between(before, after, {1}), 0);
+  EXPECT_DOUBLE_EQ(busy_fraction_between("", after, {0}), 0);
+}
+
+}  // namespace
+}  // namespace rnnlab

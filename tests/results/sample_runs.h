@@ -1,0 +1,27 @@
+// Run folders as a training run leaves them, for tests of what reads them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "results/environment.h"
+#include "results/summary.h"
+
+namespace rnnlab::testing {
+
+// A run on a quiet machine with a release build. Change what a test is about, then write.
+struct SampleRun {
+  std::string config;
+  Environment environment;
+  Summary summary;
+  std::vector<double> train_seconds;
+  bool first_is_warmup = true;
+
+  void write(const std::filesystem::path& folder) const;
+};
+
+SampleRun sample_run(const std::string& device, const std::string& layer, int64_t seed,
+                     const std::vector<double>& train_seconds);
+
+}  // namespace rnnlab::testing

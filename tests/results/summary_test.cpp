@@ -1,0 +1,137 @@
+#include "results/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "results/expect_error.h"
+#include "results/sample_rows.h"
+#include "results/sample_runs.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+constexpr const char* kText = R"({
+  "schema_version": 1,
+  "name": "rows",
+  "device": "cpu",
+  "layer": "fused",
+  "precision": "fp32",
+  "seed": 3,
+  "epochs": 3,
+  "stop_reason": "all epochs done",
+  "final_metrics": {
+    "train_accuracy": 0.75,
+    "train_loss": 0.5,
+    "valid_accuracy": 0.875,
+    "valid_loss": 0.25
+  },
+  "epoch_time": {
+    "num_epochs": 2,
+    "median_seconds": 2.5,
+    "low_seconds": 2.0,
+    "high_seconds": 3.0
+  },
+  "total_seconds": 0.0,
+  "path": "oneDNN reference",
+  "path_notes": [],
+  "warnings": [],
+  "identity": {
+    "data_fingerprint": "d1",
+    "batch_size": 128,
+    "model_hash": "m1",
+    "initial_weights_sha256": "w3",
+    "training_hash": "t1",
+    "precision": "fp32",
+    "build_type": "Release",
+    "cpu_model": "Some CPU",
+    "num_threads": 2,
+    "gpu_model": "Some GPU"
+  }
+}
+)";
+
+void expect_refused(const std::string& from, const std::string& to, const std::string& message) {
+  const TemporaryFolder folder;
+  std::string text = kText;
+  ASSERT_NE(text.find(from), std::string::npos) << from;
+  write_text(folder.path() / "summary.json", text.replace(text.find(from), from.size(), to));
+  expect_error(ExitCode::kData, folder.name("summary.json") + message, [&] { read_summary(folder.path()); });
+}
+
+TEST(Summary, IsWrittenLikeThis) {
+  const TemporaryFolder folder;
+  sample_run("cpu", "fused", 3, {9, 2, 3}).write(folder.path());
+  EXPECT_EQ(read_text(folder.path() / "summary.json"), kText);
+}
+
+TEST(Summary, ReadsBack) {
+  const TemporaryFolder folder;
+  Summary summary = sample_run("cuda:0", "naive", 1, {}).summary;
+  summary.final_metrics = {{"train_loss", std::numeric_limits<double>::infinity()}, {"valid_loss", 1.0 / 3}};
+  summary.path_notes = {"cuDNN: \"hidden size\" is odd\n"};
+  summary.warnings = {"bytes that are no UTF-8: \xff"};
+  summary.total_seconds = std::nan("");
+  write_summary(folder.path(), summary);
+  const Summary read = read_summary(folder.path());
+  EXPECT_EQ(read.final_metrics, summary.final_metrics);
+  EXPECT_EQ(read.path_notes, summary.path_notes);
+  EXPECT_EQ(read.warnings, std::vector<std::string>{"bytes that are no UTF-8: \uFFFD"});
+  EXPECT_TRUE(std::isnan(read.total_seconds));
+  EXPECT_FALSE(read.epoch_time.has_value());
+  EXPECT_EQ(read.identity.initial_weights_sha256, "w1");
+}
+
+TEST(Summary, IsReadStrictly) {
+  expect_refused("\"schema_version\": 1", "\"schema_version\": 2",
+                 ": schema_version is '2', expected 1: another version of rnnlab wrote it");
+  expect_refused("\"schema_version\": 1,", "", ": schema_version is missing");
+  expect_refused("  \"layer\": \"fused\",\n", "", ": layer is missing");
+  expect_refused("\"layer\": \"fused\"", "\"layer\": 7", ": layer is '7', expected a string");
+  expect_refused("\"seed\": 3", "\"seed\": 3.5", ": seed is '3.5', expected a whole number");
+  expect_refused("\"seed\": 3", "\"seed\": 18446744073709551615",
+                 ": seed is '18446744073709551615', expected a whole number");
+  expect_refused("\"seed\": 3", "\"seed\": 3, \"layers\": 1", ": unknown key 'layers' (did you mean 'layer'?)");
+  expect_refused("\"seed\": 3", "\"seed\": 3, \"seed\": 4", ": the key 'seed' occurs twice");
+  expect_refused("\"batch_size\": 128", "\"batch_size\": null",
+                 ": identity.batch_size is 'null', expected a whole number");
+  expect_refused("\"train_loss\": 0.5", "\"train_loss\": \"low\"",
+                 ": final_metrics.train_loss is '\"low\"', expected a number");
+  expect_refused("\"path_notes\": []", "\"path_notes\": [\"a\", 1]", ": path_notes.1 is '1', expected a string");
+  expect_refused("\"path_notes\": []", "\"path_notes\": {}", ": path_notes is '{}', expected a list");
+  expect_refused("\"seed\": 3", "\"seed\": 1e999", ": a number in it does not fit into 64 bits");
+  expect_refused("\"seed\": 3,", "\"seed\": 3;", ":7:12: not valid JSON: the file is damaged or was cut off");
+  expect_refused("    \"gpu_model\": \"Some GPU\"\n  }\n}\n", "",
+                 ":37:1: not valid JSON: the file is damaged or was cut off");
+}
+
+TEST(Summary, SurvivesADeepFile) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "summary.json", std::string(1'000'000, '['));
+  expect_error(ExitCode::kData,
+               folder.name("summary.json") + ":1:1000001: not valid JSON: the file is damaged or was cut off",
+               [&] { read_summary(folder.path()); });
+}
+
+TEST(FinalMetrics, KeepTheLastValidation) {
+  std::vector<EpochRow> rows = sample_rows({1, 1});
+  rows[1].train_loss = 0.1;
+  rows[1].valid_loss = rows[1].valid_accuracy = std::nullopt;
+  EXPECT_EQ(final_metrics(rows),
+            (std::map<std::string, double>{
+                {"train_accuracy", 0.75}, {"train_loss", 0.1}, {"valid_accuracy", 0.875}, {"valid_loss", 0.25}}));
+  EXPECT_TRUE(final_metrics({}).empty());
+}
+
+TEST(EpochTime, LeavesWarmUpOut) {
+  std::vector<EpochRow> rows = sample_rows({100, 3, 1, 2});
+  rows[0].warmup = true;
+  EXPECT_EQ(epoch_time(rows)->median_seconds, 2);
+  EXPECT_EQ(epoch_time(rows)->num_epochs, 3);
+  EXPECT_FALSE(epoch_time(std::span(rows).first(1)).has_value());
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

@@ -1,0 +1,29 @@
+#include "results/table.h"
+
+#include <gtest/gtest.h>
+
+namespace rnnlab {
+namespace {
+
+TEST(Table, AlignsWordsLeftAndNumbersRight) {
+  Table table;
+  table.add_column("run", Align::kLeft);
+  table.add_column("s", Align::kRight);
+  table.add_column("note", Align::kLeft);
+  table.add_row({"cpu naive", "12.5", ""});
+  table.add_row({"\u00e9t\u00e9", "3", "\u00b1 1"});
+  EXPECT_EQ(table.text(),
+            "run           s  note\n"
+            "---------  ----  ----\n"
+            "cpu naive  12.5\n"
+            "\u00e9t\u00e9           3  \u00b1 1\n");
+}
+
+TEST(Table, OfNoRowsIsItsHeadings) {
+  Table table;
+  table.add_column("run", Align::kLeft);
+  EXPECT_EQ(table.text(), "run\n---\n");
+}
+
+}  // namespace
+}  // namespace rnnlab
