@@ -80,6 +80,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     findings_.add(place(mark), kNoAliases);
+    drop_next_value();
     add(make_value(Value::Kind::kNull, mark));
   }
 
@@ -134,9 +135,15 @@ class TreeBuilder : public YAML::EventHandler {
     return value;
   }
 
+  // What is refused already needs no second complaint about its type.
+  void drop_next_value() {
+    if (!frames_.empty() && frames_.back().next == Next::kValue) frames_.back().next = Next::kValueToDrop;
+  }
+
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag == "?" || tag == "!" || tag.empty()) return;
     findings_.add(place(mark), fmt::format("tags ({}) are not supported; leave it out", shown_tag(tag)));
+    drop_next_value();
   }
 
   // yaml-cpp takes a text whose quote is open at the end of the file, if a line end comes before that.

@@ -1,0 +1,193 @@
+// A configuration as printed: what it looks like, and that it means the same when read again.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "config/settings.h"
+#include "config/yaml_text.h"
+
+namespace rnnlab::config::testing {
+namespace {
+
+TEST(Print, CommentsEveryKey) {
+  EXPECT_EQ(print(Experiment{}, Experiment::schema()),
+            R"(# An experiment
+name: experiment  # names the run folder (default experiment)
+device: auto      # where it runs (default auto; auto, cpu or cuda:N)
+seed: 1           # start of every random number (default 1; at least -2147483648 and at most 2147483647)
+features: [x]     # columns to learn from (default [x]; a list of at least one item, each text)
+weights: []       # weight of each class (default []; a list, each a number, at least 0 and below 1)
+cells: []         # cells to compare (default []; a list, each lstm, gru or rnn_tanh)
+limit: 5          # samples to use (default 5; an integer, at least 1)
+model:            # the network
+  cell: lstm            # the recurrent cell (default lstm; lstm, gru or rnn_tanh)
+  hidden_size: 64       # units a layer (default 64; at least 1)
+  bidirectional: false  # read the sequence from both ends (default false)
+  kind: classifier      # what it predicts (default classifier)
+training:         # how the weights are fitted
+  epochs: 10            # passes over the training data (default 10; at least 1)
+  warmup_epochs: 1      # epochs left out of the timing [epochs] (default 1; at least 0)
+  batch_size: 128       # samples a step [samples] (default 128; at least 1 and at most 4096)
+  learning_rate: 0.001  # the optimiser's step (default 0.001; above 0)
+  # clip_norm:          # largest norm of the gradient (default none; a number, above 0)
+  deterministic: false  # bit-identical from run to run (default false)
+  decay_at: []          # epochs at which the rate drops (default []; a list, each an integer, at least 1)
+)");
+}
+
+Experiment printed_and_read(const Experiment& experiment) { return accepted(print(experiment, Experiment::schema())); }
+
+TEST(Print, OfTheDefaultsReadsBack) { EXPECT_EQ(printed_and_read(Experiment{}), Experiment{}); }
+
+TEST(Print, TellsAnAbsentOptionalFromItsDefault) {
+  Experiment experiment;
+  experiment.limit.reset();
+  EXPECT_THAT(print(experiment, Experiment::schema()), ::testing::HasSubstr("limit: null"));
+  EXPECT_EQ(printed_and_read(experiment), experiment);
+}
+
+TEST(Print, QuotesWhatAReaderCouldTakeForSomethingElse) {
+  for (const char* text : {"rows", "cuda:1", "data/a-b_c.csv", "../x", "v1.2", "a+b", "..."})
+    EXPECT_EQ(yaml_text(text), text);
+  for (const char* text :
+       {"",  " ",   "a b", "3",  "1e3", "0x10", "yes", "No",  "null", "NULL", "~", ".nan", "a: b", "a:",     ":a", "#x",
+        "-", "- a", "*x",  "&x", "!x",  "[a]",  "{a}", "a,b", "%x",   "@x",   "|", ">",    "?",    "\u00e9", "<<"})
+    EXPECT_EQ(yaml_text(text), "\"" + std::string(text) + "\"");
+  EXPECT_EQ(yaml_text("a\"\\\n\r\t\x01\x7f"), R"("a\"\\\n\r\t\x01\x7f")");
+  EXPECT_EQ(yaml_text("\u0085\u00a0\u2028\u2029\ufeff\u20ac"), "\"\\x85\u00a0\\u2028\\u2029\\ufeff\u20ac\"");
+}
+
+const std::vector<std::string> kAwkward = {
+    "",       " ",        "null", "~",      "yes",    "010",     "1e3",        ".inf",      "- a",    "a: b",
+    "a #b",   "#",        "'",    "\"",     "\\",     "\\n",     "two\nlines", "tab\there", "trail ", "\r\n",
+    "{a: 1}", "[1]",      "a, b", "&a",     "*a",     "!!str",   "%x",         "@x",        "`",      "|",
+    ">-",     "?",        "<<",   "\u00e9", "\u2028", "\ufeffa", "\x01\x7f",   "cuda:1",    "a:",     "---",
+    "...",    "a\u0085b", "-1",   "-",      "--x",    "+x",      "x:y:z",      "C:\\data",  "=",      "\U0001F600"};
+
+TEST(Print, OfAwkwardTextsReadsBack) {
+  for (const std::string& text : kAwkward) {
+    Experiment experiment;
+    experiment.name = text;
+    experiment.features = {text, "x", text};
+    EXPECT_EQ(printed_and_read(experiment), experiment) << ::testing::PrintToString(text);
+  }
+}
+
+TEST(Print, OfExtremeNumbersReadsBack) {
+  using Doubles = std::numeric_limits<double>;
+  for (const double value :
+       {0.1, 1.0 / 3.0, 1e-300, 1e300, Doubles::max(), Doubles::min(), Doubles::denorm_min(), 3.0, 123456789.0}) {
+    Experiment experiment;
+    experiment.training.learning_rate = value;
+    experiment.training.clip_norm = value;
+    EXPECT_EQ(printed_and_read(experiment), experiment) << value;
+  }
+  Experiment experiment;
+  experiment.training.epochs = std::numeric_limits<int64_t>::max();
+  experiment.seed = std::numeric_limits<int>::min();
+  experiment.weights = {0.0, 0.1, std::nextafter(1.0, 0.0)};
+  EXPECT_EQ(printed_and_read(experiment), experiment);
+}
+
+std::string random_text(std::mt19937& random) {
+  const std::vector<std::string> pieces = {
+      "a", "Z", "0", "9", ".", "-", "_", ":", " ", "#", ",", "'", "\"", "\\", "\n",     "\t",     "[",
+      "]", "{", "}", "&", "*", "!", "%", "@", "|", ">", "?", "~", "=",  "\r", "\u00e9", "\u20ac", "\u2028"};
+  std::string text;
+  for (size_t i = random() % 6; i > 0; --i) text += pieces[random() % pieces.size()];
+  return text;
+}
+
+Experiment random_experiment(std::mt19937& random) {
+  std::uniform_real_distribution<double> fraction(0.0, 1.0);
+  Experiment e;
+  e.name = random_text(random);
+  e.features = {random_text(random), random_text(random)};
+  for (size_t i = random() % 3; i > 0; --i) e.weights.push_back(fraction(random));
+  for (size_t i = random() % 3; i > 0; --i) e.cells.push_back(static_cast<Cell>(random() % 3));
+  if (random() % 2)
+    e.limit = static_cast<int64_t>(random() % 1000) + 1;
+  else
+    e.limit.reset();
+  e.seed = static_cast<int>(random());
+  e.model.kind = "k" + random_text(random);
+  e.training.epochs = static_cast<int64_t>(random()) + 2;
+  e.training.learning_rate = std::pow(10.0, 600.0 * fraction(random) - 300.0);
+  if (random() % 2) e.training.clip_norm = 1.0 + fraction(random);
+  e.training.deterministic = random() % 2 == 0;
+  for (size_t i = random() % 4; i > 0; --i) e.training.decay_at.push_back(static_cast<int64_t>(random()) + 1);
+  return e;
+}
+
+TEST(Print, OfAnyExperimentReadsBack) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 500; ++i) {
+    const Experiment experiment = random_experiment(random);
+    const std::string printed = print(experiment, Experiment::schema());
+    EXPECT_EQ(accepted(printed), experiment) << printed;
+    EXPECT_EQ(print(accepted(printed), Experiment::schema()), printed);
+  }
+}
+
+TEST(Print, OfAGroupWhoseKeysAreAllAbsentReadsBack) {
+  struct Inner {
+    std::optional<int64_t> limit;
+  };
+  struct Outer {
+    Inner inner;
+  };
+  Schema<Inner> inner("Inner");
+  inner.field("limit", &Inner::limit, "none by default,\nin two lines");
+  Schema<Outer> outer("Outer");
+  outer.group("inner", &Outer::inner, "a group", inner);
+  const std::string printed = print(Outer{}, outer);
+  EXPECT_EQ(printed,
+            "# Outer\n"
+            "inner:  # a group\n"
+            "  # limit:  # none by default, in two lines (default none; an integer)\n");
+  Findings findings;
+  read(Document::from_text(printed, "exp.yaml", findings), outer, findings);
+  EXPECT_THAT(findings.lines(), ::testing::IsEmpty());
+}
+
+TEST(Describe, ListsEveryKey) {
+  EXPECT_EQ(describe(Training::schema()),
+            R"(How the weights are fitted
+
+epochs         passes over the training data
+               an integer, at least 1 (default 10)
+warmup_epochs  epochs left out of the timing [epochs]
+               an integer, at least 0 (default 1)
+batch_size     samples a step [samples]
+               an integer, at least 1 and at most 4096 (default 128)
+learning_rate  the optimiser's step
+               a number, above 0 (default 0.001)
+clip_norm      largest norm of the gradient
+               a number, above 0 (default none)
+deterministic  bit-identical from run to run
+               true or false (default false)
+decay_at       epochs at which the rate drops
+               a list, each an integer, at least 1 (default [])
+)");
+  EXPECT_THAT(describe(Experiment::schema()), ::testing::HasSubstr("\nmodel.hidden_size       units a layer\n"));
+}
+
+TEST(Markdown, HasATableForEveryGroup) {
+  const std::string page = markdown(Experiment::schema());
+  EXPECT_THAT(page, ::testing::StartsWith("# An experiment\n\n| key | meaning | default | takes |\n|---|---|---|---|\n"
+                                          "| `name` | names the run folder | `experiment` | text |\n"));
+  EXPECT_THAT(
+      page, ::testing::HasSubstr("\n## `model`: the network\n\n| key | meaning | default | takes |\n|---|---|---|---|\n"
+                                 "| `cell` | the recurrent cell | `lstm` | lstm, gru or rnn_tanh |\n"));
+}
+
+TEST(Markdown, EscapesWhatWouldEndACell) {
+  Schema<Model> schema("Piped");
+  schema.field("kind", &Model::kind, "a | b");
+  EXPECT_THAT(markdown(schema), ::testing::HasSubstr("| `kind` | a \\| b | `classifier` | text |\n"));
+}
+
+}  // namespace
+}  // namespace rnnlab::config::testing

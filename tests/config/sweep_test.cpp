@@ -1,0 +1,164 @@
+// A sweep's combinations, and sweeps that make no sense.
+#include "config/sweep.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "config/settings.h"
+
+namespace rnnlab::config::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Strings = std::vector<std::string>;
+
+struct Expansion {
+  Strings labels;
+  std::vector<Experiment> experiments;
+  Strings complaints;
+  std::string printed;
+};
+
+Expansion expand(const std::string& text, const Strings& overrides = {}) {
+  Findings findings;
+  Document document = Document::from_text(text, "exp.yaml", findings);
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  Expansion expansion;
+  for (const SweepCase& sweep_case : expand_sweep(document, findings)) {
+    expansion.labels.push_back(sweep_case.label);
+    expansion.experiments.push_back(read(sweep_case.document, Experiment::schema(), findings));
+  }
+  expansion.complaints = findings.lines();
+  expansion.printed = print_sweep(document);
+  return expansion;
+}
+
+TEST(Sweep, RunsEveryCombinationTheLastKeyFastest) {
+  const Expansion expansion = expand("seed: 7\nsweep: {device: [cpu, cuda:1], training.epochs: [2, 3]}\n");
+  EXPECT_THAT(expansion.complaints, IsEmpty());
+  EXPECT_THAT(expansion.labels, ElementsAre("device=cpu epochs=2", "device=cpu epochs=3", "device=cuda:1 epochs=2",
+                                            "device=cuda:1 epochs=3"));
+  Experiment expected;
+  expected.seed = 7;
+  expected.device = "cuda:1";
+  expected.training.epochs = 2;
+  EXPECT_EQ(expansion.experiments[2], expected);
+}
+
+TEST(Sweep, TakesNestedMapsAsWell) {
+  const Expansion expansion =
+      expand("model: {hidden_size: 9}\nsweep:\n  model: {cell: [lstm, gru]}\n  training:\n    epochs: [2]\n");
+  EXPECT_THAT(expansion.labels, ElementsAre("cell=lstm epochs=2", "cell=gru epochs=2"));
+  EXPECT_EQ(expansion.experiments[1].model.cell, Cell::kGru);
+  EXPECT_EQ(expansion.experiments[1].model.hidden_size, 9);
+}
+
+TEST(Sweep, MayBeOverListsAndWholeGroups) {
+  const Expansion expansion =
+      expand("sweep: {features: [[a], [a, b]], training: [{epochs: 2}, {epochs: 3, batch_size: 1}]}\n");
+  EXPECT_THAT(expansion.complaints, IsEmpty());
+  EXPECT_EQ(expansion.labels.back(), "features=[a, b] training={epochs: 3, batch_size: 1}");
+  EXPECT_EQ(expansion.experiments.back().features, (Strings{"a", "b"}));
+  EXPECT_EQ(expansion.experiments.back().training.batch_size, 1);
+}
+
+TEST(Sweep, LabelsWithTheWholeKeyWhereTwoEndAlike) {
+  const Expansion expansion = expand("sweep: {model.kind: [a], data.kind: [b], seed: [1]}\n");
+  EXPECT_THAT(expansion.labels, ElementsAre("model.kind=a data.kind=b seed=1"));
+}
+
+TEST(Sweep, IsOneCaseWithoutALabelWhereThereIsNone) {
+  for (const char* text : {"seed: 1\n", "sweep:\n", "sweep: {}\n"}) {
+    EXPECT_THAT(expand(text).labels, ElementsAre("")) << text;
+    EXPECT_THAT(expand(text).complaints, IsEmpty()) << text;
+    EXPECT_EQ(expand(text).printed, "") << text;
+  }
+}
+
+TEST(Sweep, ReportsABadItemOnceAtItsPlace) {
+  EXPECT_THAT(expand("sweep:\n  device: [cpu, tpu]\n  training.epochs: [2, x]\n  training.epoch: [3]\n").complaints,
+              ElementsAre("exp.yaml:2:17: device: got 'tpu', expected auto, cpu or cuda:N",
+                          "exp.yaml:3:24: training.epochs: got 'x', expected an integer, at least 1",
+                          "exp.yaml:4:3: unknown key 'epoch' in training (did you mean 'epochs'?)"));
+}
+
+TEST(Sweep, CombinationsAreCheckedOneByOne) {
+  EXPECT_THAT(
+      expand("training: {epochs: 3}\nsweep: {training.warmup_epochs: [1, 3]}\n").complaints,
+      ElementsAre(
+          "exp.yaml:2:37: training.warmup_epochs and training.epochs (exp.yaml:1:20): no epoch is left to measure"));
+}
+
+TEST(Sweep, ThatIsMalformedIsReported) {
+  EXPECT_THAT(expand("sweep: [1]").complaints,
+              ElementsAre("exp.yaml:1:8: sweep: got a list, expected a map from keys to lists of values"));
+  EXPECT_THAT(expand("sweep: {device: cpu, seed: [], name: , weights: {}}").complaints,
+              ElementsAre("exp.yaml:1:17: sweep of device: got 'cpu', expected a list of at least one value",
+                          "exp.yaml:1:28: sweep of seed: got an empty list, expected a list of at least one value",
+                          "exp.yaml:1:32: sweep of name: got nothing, expected a list of at least one value"));
+  EXPECT_THAT(expand("sweep: {seed: [1, 2, 1]}").complaints,
+              ElementsAre("exp.yaml:1:22: sweep of seed: 1 is listed twice"));
+  EXPECT_THAT(expand("sweep: {model.kind: [a], model: {kind: [b]}}").complaints,
+              ElementsAre("exp.yaml:1:34: sweep of model.kind is given twice (first: exp.yaml:1:9)"));
+  EXPECT_THAT(expand("sweep: {training: [{epochs: 2}], training.epochs: [3]}").complaints,
+              ElementsAre("exp.yaml:1:34: sweep of training.epochs overlaps the sweep of training (exp.yaml:1:9)"));
+  EXPECT_THAT(expand("sweep: {sweep: [1]}").complaints, ElementsAre("exp.yaml:1:9: a sweep cannot be swept"));
+  EXPECT_THAT(expand("name: a\nsweep: {name.x: [1]}").complaints,
+              ElementsAre("exp.yaml:2:9: name.x cannot be set, for name is 'a' (exp.yaml:1:7)"));
+}
+
+std::string list_of(int count) {
+  std::string list = "[1";
+  for (int i = 2; i <= count; ++i) list += fmt::format(", {}", i);
+  return list + "]";
+}
+
+TEST(Sweep, IsBounded) {
+  EXPECT_EQ(expand(fmt::format("sweep: {{training.epochs: {}, seed: {}}}", list_of(25), list_of(40))).labels.size(),
+            1000u);
+  EXPECT_THAT(expand(fmt::format("sweep: {{training.batch_size: {}, seed: {}}}", list_of(7), list_of(143))).complaints,
+              ElementsAre("exp.yaml:1:1: sweep has more than 1000 combinations"));
+  EXPECT_THAT(expand(fmt::format("features: {}\nsweep: {{seed: {}}}", list_of(5000), list_of(500))).complaints,
+              ElementsAre("exp.yaml:2:1: sweep has 500 combinations of 5002 values each, too many"));
+}
+
+TEST(Sweep, LeavesAKeyToTheCommandLine) {
+  const std::string text = "sweep: {device: [cpu, cuda:1], training.epochs: [2, 3]}\n";
+  EXPECT_THAT(expand(text, {"device=cuda:2"}).labels, ElementsAre("epochs=2", "epochs=3"));
+  EXPECT_EQ(expand(text, {"device=cuda:2"}).experiments[0].device, "cuda:2");
+  EXPECT_THAT(expand(text, {"device=cpu", "training={epochs: 5}"}).labels, ElementsAre(""));
+  EXPECT_EQ(expand(text, {"device=cpu", "training={epochs: 5}"}).experiments[0].training.epochs, 5);
+  EXPECT_THAT(expand(text, {"device=cpu", "training={batch_size: 5}"}).labels, ElementsAre("epochs=2", "epochs=3"));
+}
+
+TEST(Sweep, MayItselfBeOverridden) {
+  const std::string text = "sweep: {device: [cpu, cuda:1], training.epochs: [2, 3]}\n";
+  EXPECT_THAT(expand(text, {"sweep.device=[cuda:5]"}).labels,
+              ElementsAre("device=cuda:5 epochs=2", "device=cuda:5 epochs=3"));
+  EXPECT_THAT(expand(text, {"sweep.training.epochs=[7]"}).labels,
+              ElementsAre("device=cpu epochs=7", "device=cuda:1 epochs=7"));
+  EXPECT_THAT(expand(text, {"sweep={seed: [1, 2]}"}).labels, ElementsAre("seed=1", "seed=2"));
+  EXPECT_THAT(expand(text, {"sweep="}).labels, ElementsAre(""));
+  EXPECT_THAT(expand(text, {"device=cpu", "sweep={device: [auto]}"}).labels, ElementsAre("device=auto"));
+}
+
+TEST(Sweep, OfAGroupDoesNotUndoAnArgument) {
+  EXPECT_THAT(expand("sweep: {training: [{epochs: 2}]}\n", {"training.epochs=4"}).complaints,
+              ElementsAre("exp.yaml:1:9: sweep of training would undo the argument that sets training.epochs"));
+}
+
+TEST(Sweep, PrintsAsItWillRun) {
+  const std::string text =
+      "sweep: {device: [cpu, 'auto'], name: ['a b', \"3\"], training: {epochs: [2, 3]}, seed: [1]}\n";
+  const std::string printed =
+      "sweep:\n"
+      "  device: [cpu, \"auto\"]\n"
+      "  name: [\"a b\", \"3\"]\n"
+      "  training.epochs: [2, 3]\n";
+  EXPECT_EQ(expand(text, {"seed=5"}).printed, printed);
+  EXPECT_EQ(expand(printed).printed, printed);
+}
+
+}  // namespace
+}  // namespace rnnlab::config::testing

@@ -1,0 +1,162 @@
+// YAML that other readers take, or take wrongly, and what this one says.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "config/settings.h"
+#include "config/yaml_reader.h"
+
+namespace rnnlab::config::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct Refused {
+  std::string text;
+  std::string complaint;
+};
+
+void PrintTo(const Refused& refused, std::ostream* stream) { *stream << ::testing::PrintToString(refused.text); }
+
+class Yaml : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(Yaml, IsRefusedAtItsPlace) { EXPECT_THAT(complaints(GetParam().text), ElementsAre(GetParam().complaint)); }
+
+const std::string kNoAliases = "aliases (*name) are not supported; write the value out, or put quotes around the text";
+const std::string kIndentation = "the indentation of this line fits none above it";
+const std::string kTab = "a tab in the indentation; use spaces";
+
+INSTANTIATE_TEST_SUITE_P(
+    BeyondPlainSettings, Yaml,
+    ::testing::Values(
+        Refused{"name: a\nname: b\n", "exp.yaml:2:1: key 'name' is given twice (first: exp.yaml:1:1)"},
+        Refused{"training: {epochs: 2, \"epochs\": 3}",
+                "exp.yaml:1:23: key 'epochs' is given twice (first: exp.yaml:1:12)"},
+        Refused{"name: &x a\n",
+                "exp.yaml:1:7: anchors (&x) are not supported; write the value out, or put quotes around the text"},
+        Refused{"name: *x\n", "exp.yaml:1:7: " + kNoAliases}, Refused{"name: *.csv\n", "exp.yaml:1:7: " + kNoAliases},
+        Refused{"<<: {name: a}\n", "exp.yaml:1:1: merge keys (<<) are not supported; write the keys out"},
+        Refused{"name: !!str 3\n", "exp.yaml:1:7: tags ('!!str') are not supported; leave it out"},
+        Refused{"name: !local 3\n", "exp.yaml:1:7: tags ('!local') are not supported; leave it out"},
+        Refused{"name: a\n---\nname: b\n", "exp.yaml:2:1: a second document begins here; only one is allowed"},
+        Refused{"name: a\n...\nname: b\n", "exp.yaml:3:1: a second document begins here; only one is allowed"},
+        Refused{"{name: a}\nseed: 2\n", "exp.yaml:2:1: a second document begins here; only one is allowed"},
+        Refused{"? {a: 1}\n: 2\n", "exp.yaml:1:3: a map cannot be a key; or is its '}' missing?"},
+        Refused{"[a]: 1\n", "exp.yaml:1:1: a list cannot be a key; or is its ']' missing?"},
+        Refused{": 3\n", "exp.yaml:1:1: a key is missing before ':'"},
+        Refused{"~: 3\n", "exp.yaml:1:1: a key is missing before ':'"},
+        Refused{"name: \"a\\0b\"\n", "exp.yaml:1:7: the text holds a NUL character"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Malformed, Yaml,
+    ::testing::Values(
+        Refused{"training:\n\tepochs: 3\n", "exp.yaml:2:8: " + kTab},
+        Refused{"training:\n  seed: 3\n\tx: 3\n", "exp.yaml:3:1: " + kTab},
+        Refused{"features:\n\t- a\n", "exp.yaml:2:2: " + kTab},
+        Refused{"training:\n   epochs: 3\n  batch_size: 2\n", "exp.yaml:3:3: " + kIndentation},
+        Refused{"features:\n  - a\n - b\n", "exp.yaml:3:2: " + kIndentation},
+        Refused{"name: a\n seed: 2\n",
+                "exp.yaml:2:6: ':' cannot stand here; check the indentation, or put quotes around the text"},
+        Refused{"name: a: b\n",
+                "exp.yaml:1:8: ':' cannot stand here; check the indentation, or put quotes around the text"},
+        Refused{"name: - a\n", "exp.yaml:1:7: a list of '- ' items must begin on a line of its own"},
+        Refused{"features: [a, b\n", "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
+        Refused{"features: [a, b", "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
+        Refused{"training: {epochs: 3\nname: x\n",
+                "exp.yaml:1:11: this '{' has no matching '}', or lacks a ',' between its members"},
+        Refused{"features: [a]\n]\n", "exp.yaml:2:1: this closing bracket was never opened"},
+        Refused{"name: 'a\n", "exp.yaml:1:7: this quoted text has no closing quote"},
+        Refused{"name: \"a\\\"", "exp.yaml:1:7: this quoted text has no closing quote"},
+        Refused{"name: 'it''s", "exp.yaml:1:7: this quoted text has no closing quote"},
+        Refused{"name: \"a\" b\n", "exp.yaml:1:11: there is more after the value"},
+        Refused{"name: @home\n", "exp.yaml:1:7: a value cannot begin with this character; put quotes around it"},
+        Refused{"name: \"\\q\"\n", "exp.yaml:1:10: not valid YAML: unknown escape character: q"},
+        Refused{"name: \"\\ud800\"\n", "exp.yaml:1:14: not valid YAML: invalid unicode: 55296"},
+        Refused{"%YAML 3.0\n---\nname: a\n", "exp.yaml:1:1: not valid YAML: YAML major version too large"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    NoSettings, Yaml,
+    ::testing::Values(Refused{"", "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
+                      Refused{"# nothing yet\n", "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
+                      Refused{"~\n", "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
+                      Refused{"trial\n", "exp.yaml:1:1: got 'trial', expected keys, such as 'name: trial'"},
+                      Refused{"- a\n", "exp.yaml:1:1: got a list, expected keys, such as 'name: trial'"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    NoText, Yaml,
+    ::testing::Values(
+        Refused{"name: \xff\n", "exp.yaml:1:7: byte 0xff at offset 6 is not valid UTF-8"},
+        Refused{"name: \xc3\xa9\xc0\n", "exp.yaml:1:8: byte 0xc0 at offset 8 is not valid UTF-8"},
+        Refused{std::string("name: a\0\n", 9), "exp.yaml:1:8: control character 0x00 at offset 7; expected plain text"},
+        Refused{"name: a\nseed: \x1b[2J\n", "exp.yaml:2:7: control character 0x1b at offset 14; expected plain text"},
+        Refused{"name: a\rseed: 2\r", "exp.yaml:1:8: control character 0x0d at offset 7; expected plain text"},
+        Refused{std::string("\xff\xfen\0a\0", 6), "exp.yaml: this looks like UTF-16; save it as UTF-8"},
+        Refused{std::string("\0n\0a", 4), "exp.yaml: this looks like UTF-16; save it as UTF-8"}));
+
+TEST(Yaml, CountsColumnsInCharacters) {
+  EXPECT_THAT(complaints("training: {\u00e9\u00e9: 1, ephocs: 2}\n"),
+              ElementsAre(::testing::StartsWith("exp.yaml:1:12: unknown key '\u00e9\u00e9'"),
+                          "exp.yaml:1:19: unknown key 'ephocs' in training (did you mean 'epochs'?)"));
+}
+
+TEST(Yaml, GoesOnAfterWhatCanBeSteppedOver) {
+  EXPECT_THAT(
+      complaints("name: &x a\ndevice: *x\n<<: {a: 1}\nseed: !!int 3\nname: b\ntraining: {epochs: 0}\n"),
+      ElementsAre("exp.yaml:1:7: anchors (&x) are not supported; write the value out, or put quotes around the text",
+                  "exp.yaml:2:9: " + kNoAliases, "exp.yaml:3:1: merge keys (<<) are not supported; write the keys out",
+                  "exp.yaml:4:7: tags ('!!int') are not supported; leave it out",
+                  "exp.yaml:5:1: key 'name' is given twice (first: exp.yaml:1:1)",
+                  "exp.yaml:6:20: training.epochs: got '0', expected an integer, at least 1"));
+}
+
+TEST(Yaml, MayBeWrittenInManyWays) {
+  Experiment expected;
+  expected.name = "a";
+  expected.features = {"x", "y"};
+  for (const char* text :
+       {"name: a\r\nfeatures: [x, y]\r\n", "\xEF\xBB\xBFname: a\nfeatures: [x, y]\n",
+        "%YAML 1.2\n---\nname: a\nfeatures:\n- x\n- y\n...\n", "{\"name\": \"a\", \"features\": [\"x\", \"y\"]}",
+        "'name' : 'a' # comment\nfeatures:\n    - x\n    - y", "features: [x,\n  y,]\n? name\n: a\n"})
+    EXPECT_EQ(accepted(text), expected) << text;
+  EXPECT_EQ(accepted("name: |\n  two\n  lines\n").name, "two\nlines\n");
+  EXPECT_EQ(accepted("name: two\n  lines\n").name, "two lines");
+  EXPECT_EQ(accepted("name: a#b").name, "a#b");
+}
+
+std::string repeated(const std::string& piece, size_t times) {
+  std::string text;
+  for (size_t i = 0; i < times; ++i) text += piece;
+  return text;
+}
+
+TEST(Yaml, IsBoundedInDepthAndNumber) {
+  EXPECT_THAT(complaints("name: " + repeated("[", 40) + repeated("]", 40)),
+              ElementsAre("exp.yaml:1:38: lists and maps are nested more than 32 deep"));
+  EXPECT_THAT(complaints("name:\n " + repeated("- ", 40)),
+              ElementsAre("exp.yaml:2:64: lists and maps are nested more than 32 deep"));
+  EXPECT_THAT(complaints("features:\n" + repeated("- a\n", 10000)),
+              ElementsAre("exp.yaml:9999:3: more than 10000 values"));
+}
+
+// Each alias of the last level would stand for 10^9 texts.
+TEST(Yaml, ExpandsNothing) {
+  std::string bomb = "a0: &a0 x\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string alias = "*a" + std::to_string(i - 1) + ", ";
+    bomb += fmt::format("a{}: &a{} [{}]\n", i, i, repeated(alias, 10));
+  }
+  EXPECT_THAT(complaints(bomb), ::testing::Contains("exp.yaml:10:55: " + kNoAliases));
+}
+
+// Inputs of 1 MiB that send careless scanners into quadratic time or endless documents.
+TEST(Yaml, SurvivesLongRepetitions) {
+  for (const char* piece : {"[",    "{",    "- ", "? ",   "a: ",  "&a ",   "*a ",   "!a ", "'",   "\"",  "a: 1\n",
+                            "{a: ", "[a, ", "\n", "a\n",  "%A\n", "---\n", "...\n", "| ",  "|\n", "? [", "[?",
+                            "[:",   "{:",   ": ", "a:\n", "!<",   "[\n",   "[,",    "}",   "\t",  "# "}) {
+    const std::string text = repeated(piece, kMaxFileBytes / std::string(piece).size());
+    EXPECT_THAT(complaints(text), ::testing::Not(IsEmpty())) << piece;
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab::config::testing
