@@ -26,8 +26,9 @@ const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::st
   if (found != groups.end()) return *found;
   std::vector<std::string> labels;
   for (const RunGroup& group : groups) labels.push_back("'" + group.label + "'");
-  throw_error(ExitCode::kUsage, "--baseline: {} is none of the runs; choose {} or a run folder",
-              rnnlab::quoted(baseline), one_of(labels));
+  labels.emplace_back("a run folder");
+  throw_error(ExitCode::kUsage, "--baseline: {} is none of the runs; choose {}", rnnlab::quoted(baseline),
+              one_of(labels));
 }
 
 std::map<std::string, MetricSpread> metric_spreads(const RunGroup& group) {

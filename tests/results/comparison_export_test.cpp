@@ -29,7 +29,7 @@ Comparison sample_comparison() {
   fused.low_seconds = 1;
   fused.high_seconds = 1.5;
   fused.interval_is_full_range = true;
-  fused.ratio = 0.5555;
+  fused.ratio = 0.5625;
   fused.ratio_low = 0.5;
   fused.ratio_high = 0.625;
   fused.mann_whitney_p = 0.00216;
@@ -48,7 +48,7 @@ TEST(ComparisonText, IsATableWithItsSmallPrint) {
       "run        seeds  epochs  s/epoch    95 % interval     ratio   95 % interval       p  train loss  valid loss\n"
       "---------  -----  ------  -------  ---------------  --------  --------------  ------  ----------  ----------\n"
       "cpu naive  1,2        12    2.250   2.000 .. 2.500  baseline               -       -      0.5000      0.2500\n"
-      "cpu fused  1           3    1.250  1.000 .. 1.500*     0.556  0.500 .. 0.625  0.0022      0.5000           -\n"
+      "cpu fused  1           3    1.250  1.000 .. 1.500*     0.562  0.500 .. 0.625  0.0022      0.5000           -\n"
       "\n"
       "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n"
       "* fewer than six epochs: the whole range, which is less than a 95 % interval.\n"
@@ -80,7 +80,7 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
             "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes\n"
             "cpu naive,cpu naive,1 2,12,2.25,2,2.5,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
             "\"one \"\"odd\"\" reason; another\",,\n"
-            "cpu fused,cpu naive,1,3,1.25,1,1.5,0.5555,0.5,0.625,0.00216,0.5,,,,,,,,,,,oneDNN reference,"
+            "cpu fused,cpu naive,1,3,1.25,1,1.5,0.5625,0.5,0.625,0.00216,0.5,,,,,,,,,,,oneDNN reference,"
             "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,\n");
 }
 
@@ -92,7 +92,7 @@ TEST(ComparisonJson, HoldsEverything) {
   EXPECT_EQ(json["baseline"], "cpu naive");
   EXPECT_EQ(json["forced"][0], "precision differs");
   EXPECT_TRUE(json["groups"][0]["ratio"].is_null());
-  EXPECT_EQ(json["groups"][1]["ratio"], 0.5555);
+  EXPECT_EQ(json["groups"][1]["ratio"], 0.5625);
   EXPECT_EQ(json["groups"][1]["interval_is_full_range"], true);
   EXPECT_EQ(json["groups"][0]["final_metrics"]["train_loss"]["high"], 0.6);
 }
