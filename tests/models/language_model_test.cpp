@@ -1,0 +1,66 @@
+#include "models/language_model.h"
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+
+#include "models/small_models.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+ModelSettings small_settings() {
+  ModelSettings settings;
+  settings.kind = ModelKind::kLanguageModel;
+  settings.hidden_size = 6;
+  return settings;
+}
+
+at::Tensor tokens() { return at::tensor({0, 1, 2, 3, 4, 0, 1, 2}, at::kLong).view({4, 2}); }
+
+TEST(LanguageModel, PredictsTheVocabularyAtEveryStep) {
+  auto settings = small_settings();
+  settings.embedding_size = 3;
+  const auto model = initialized_model(settings, text_shape(5));
+  EXPECT_THAT(model->forward(batch_of(tokens())).sizes(), ElementsAre(4, 2, 5));
+  EXPECT_THAT(model->named_parameters()["embedding.weight"].sizes(), ElementsAre(5, 3));
+}
+
+TEST(LanguageModel, IsEmbeddingThenRecurrenceThenOutputLayer) {
+  const auto model = initialized_model(small_settings(), text_shape(5));
+  const auto parameters = model->named_parameters();
+  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
+  const auto hidden = recurrent->forward(at::embedding(parameters["embedding.weight"], tokens())).output;
+  const auto expected = at::linear(hidden, parameters["output.weight"], parameters["output.bias"]);
+  EXPECT_TRUE(at::allclose(model->forward(batch_of(tokens())), expected, 1e-6, 1e-6));
+}
+
+TEST(LanguageModel, TiedHasOneTableThatLearnsFromBothEnds) {
+  auto settings = small_settings();
+  settings.tied = true;
+  const auto model = initialized_model(settings, text_shape(5));
+  EXPECT_THAT(model->named_parameters().keys(), Not(Contains("embedding.weight")));
+  model->forward(batch_of(at::tensor({3}, at::kLong).view({1, 1}))).select(-1, 1).sum().backward();
+  const auto moved = model->named_parameters()["output.weight"].grad().abs().sum(1).gt(0);
+  EXPECT_TRUE(at::equal(moved, at::tensor({false, true, false, true, false}, at::kBool)));  // predicted 1, read 3
+}
+
+TEST(LanguageModel, DoesNotSeeTheFuture) {
+  const auto model = initialized_model(small_settings(), text_shape(5));
+  const auto before = model->forward(batch_of(tokens()));
+  auto changed = tokens();
+  changed[3].fill_(4);
+  const auto after = model->forward(batch_of(changed));
+  EXPECT_TRUE(at::equal(before.narrow(0, 0, 3), after.narrow(0, 0, 3)));
+  EXPECT_FALSE(at::equal(before[3], after[3]));
+}
+
+}  // namespace
+}  // namespace rnnlab

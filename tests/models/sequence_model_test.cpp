@@ -1,0 +1,165 @@
+#include "models/sequence_model.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "models/small_models.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+
+ModelSettings small_settings() {
+  ModelSettings settings;
+  settings.hidden_size = 5;
+  return settings;
+}
+
+std::vector<std::string> parameter_names(const Model& model) { return model.named_parameters().keys(); }
+
+TEST(SequenceModel, MnistRowsHasTheParametersOfItsPyTorchTwin) {
+  ModelSettings settings;
+  settings.num_layers = 2;
+  settings.dropout = 0.2;
+  settings.output_dropout = 0.1;
+  settings.dense = {32};
+  settings.dense_dropout = 0.2;
+  const auto model = initialized_model(settings, sequence_shape(Task::kClassification, 28, 10));
+  EXPECT_THAT(
+      parameter_names(*model),
+      ElementsAre("recurrent.weight_ih_l0", "recurrent.weight_hh_l0", "recurrent.bias_ih_l0", "recurrent.bias_hh_l0",
+                  "recurrent.weight_ih_l1", "recurrent.weight_hh_l1", "recurrent.bias_ih_l1", "recurrent.bias_hh_l1",
+                  "dense0.weight", "dense0.bias", "output.weight", "output.bias"));
+  EXPECT_THAT(model->forward(batch_of(seeded_randn({28, 4, 28}))).sizes(), ElementsAre(4, 10));
+}
+
+TEST(SequenceModel, DropsInTrainingOnly) {
+  auto settings = small_settings();
+  settings.output_dropout = 0.5;
+  settings.dense = {64};
+  settings.dense_dropout = 0.5;
+  const auto model = initialized_model(settings, sequence_shape(Task::kClassification, 3, 2));
+  const auto batch = batch_of(seeded_randn({4, 8, 3}));
+  EXPECT_FALSE(at::equal(model->forward(batch), model->forward(batch)));
+  model->eval();
+  EXPECT_TRUE(at::equal(model->forward(batch), model->forward(batch)));
+}
+
+TEST(SequenceModel, LastIsTheOutputAfterTheLastStepThroughTheHead) {
+  auto settings = small_settings();
+  settings.dense = {4};
+  const auto model = initialized_model(settings, sequence_shape(Task::kClassification, 3, 2));
+  const auto batch = batch_of(seeded_randn({6, 4, 3}));
+  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
+  const auto parameters = model->named_parameters();
+  const auto last = recurrent->forward(batch.inputs).output[5];
+  const auto hidden = at::relu(at::linear(last, parameters["dense0.weight"], parameters["dense0.bias"]));
+  const auto expected = at::linear(hidden, parameters["output.weight"], parameters["output.bias"]);
+  EXPECT_TRUE(at::allclose(model->forward(batch), expected, 1e-6, 1e-6));
+}
+
+// Each sequence alone, without padding, must give what it gives in a padded batch.
+void expect_padding_has_no_influence(const ModelSettings& settings, LayerKind layer) {
+  const at::NoGradGuard no_grad;
+  const auto model = initialized_model(settings, sequence_shape(Task::kClassification, 3, 2), layer);
+  const auto inputs = seeded_randn({6, 3, 3});
+  const auto lengths = at::tensor({2, 6, 4}, at::kLong);
+  const auto together = model->forward(batch_of(inputs, lengths));
+  for (int64_t i = 0; i < 3; ++i) {
+    const auto alone = inputs.narrow(1, i, 1).narrow(0, 0, lengths[i].item<int64_t>()).contiguous();
+    EXPECT_TRUE(at::allclose(together[i], model->forward(batch_of(alone))[0], 1e-5, 1e-6)) << "sequence " << i;
+  }
+}
+
+TEST(SequenceModel, PaddingHasNoInfluence) {
+  for (const auto layer : {LayerKind::kNaive, LayerKind::kFused}) {
+    for (const auto pooling : {Pooling::kLast, Pooling::kMean}) {
+      for (const bool bidirectional : {false, true}) {
+        auto settings = small_settings();
+        settings.pooling = pooling;
+        settings.bidirectional = bidirectional;
+        settings.num_layers = 2;
+        expect_padding_has_no_influence(settings, layer);
+      }
+    }
+  }
+}
+
+TEST(SequenceModel, BidirectionalLastJoinsTheFinalStatesOfBothDirections) {
+  auto settings = small_settings();
+  settings.bidirectional = true;
+  const auto model = initialized_model(settings, sequence_shape(Task::kClassification, 3, 2));
+  const auto batch = batch_of(seeded_randn({6, 4, 3}));
+  const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
+  const auto output = recurrent->forward(batch.inputs).output;
+  const auto joined = at::cat({output[5].narrow(1, 0, 5), output[0].narrow(1, 5, 5)}, 1);
+  const auto parameters = model->named_parameters();
+  const auto expected = at::linear(joined, parameters["output.weight"], parameters["output.bias"]);
+  EXPECT_TRUE(at::allclose(model->forward(batch), expected, 1e-6, 1e-6));
+}
+
+TEST(MeanOverSteps, CountsEachSequencesOwnSteps) {
+  const auto outputs =
+      at::tensor({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 0.0F}).view({3, 2, 1});  // the second ends after two steps
+  EXPECT_TRUE(
+      at::allclose(mean_over_steps(outputs, at::tensor({3, 2}, at::kLong)).flatten(), at::tensor({3.0F, 3.0F})));
+  EXPECT_TRUE(at::allclose(mean_over_steps(outputs, {}).flatten(), at::tensor({3.0F, 2.0F})));
+}
+
+TEST(SequenceModel, ARegressorIsTheSameNetwork) {
+  auto settings = small_settings();
+  const auto classifier = initialized_model(settings, sequence_shape(Task::kClassification, 3, 2));
+  settings.kind = ModelKind::kSequenceRegressor;
+  const auto regressor = initialized_model(settings, sequence_shape(Task::kRegression, 3, 2));
+  const auto batch = batch_of(seeded_randn({6, 4, 3}));
+  EXPECT_TRUE(at::equal(classifier->forward(batch), regressor->forward(batch)));
+}
+
+TEST(SequenceModel, NaiveAndFusedAgreeFromTheSameSeed) {
+  const auto shape = sequence_shape(Task::kClassification, 3, 2);
+  const auto batch = batch_of(seeded_randn({6, 4, 3}));
+  const auto naive = initialized_model(small_settings(), shape, LayerKind::kNaive)->forward(batch);
+  const auto fused = initialized_model(small_settings(), shape, LayerKind::kFused)->forward(batch);
+  EXPECT_TRUE(at::allclose(naive, fused, 1e-5, 1e-6));
+}
+
+std::string error_of_making(const ModelSettings& settings, const DataShape& shape,
+                            LayerKind layer = LayerKind::kNaive) {
+  try {
+    make_model(settings, layer, shape);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(MakeModel, SaysWhichKindFitsTheData) {
+  auto settings = small_settings();
+  EXPECT_EQ(error_of_making(settings, text_shape(65)),
+            "model.kind: sequence_classifier does not fit data with a text of 65 different tokens; use language_model");
+  EXPECT_EQ(error_of_making(settings, sequence_shape(Task::kRegression, 3, 2)),
+            "model.kind: sequence_classifier does not fit data with 2 real-valued targets; use sequence_regressor");
+  settings.kind = ModelKind::kLanguageModel;
+  EXPECT_EQ(error_of_making(settings, sequence_shape(Task::kClassification, 3, 10)),
+            "model.kind: language_model does not fit data with 10 classes; use sequence_classifier");
+}
+
+TEST(MakeModel, RefusesWhatTheLayerCannotDo) {
+  auto settings = small_settings();
+  settings.activation = Activation::kRelu;
+  EXPECT_NE(error_of_making(settings, sequence_shape(Task::kClassification, 3, 2), LayerKind::kFused), "no error");
+  EXPECT_EQ(error_of_making(settings, sequence_shape(Task::kClassification, 3, 2), LayerKind::kNaive), "no error");
+}
+
+}  // namespace
+}  // namespace rnnlab
