@@ -1,0 +1,126 @@
+#include "training/divergence.h"
+
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "models/model_parameters.h"
+#include "training/toy.h"
+
+namespace rnnlab {
+namespace {
+
+struct Accident {
+  std::string message;
+  std::string weights;  // SHA-256 of what was left
+};
+
+// Three steps an epoch, in the order of the samples.
+TrainerOptions plain_options() {
+  auto options = toy_options();
+  options.settings.shuffle = false;
+  return options;
+}
+
+Accident accident_of(Model& model, const Dataset& dataset, Recorder& recorder) {
+  Trainer trainer(model, dataset, plain_options());
+  trainer.add_observer(recorder);
+  Accident accident;
+  try {
+    trainer.run();
+    accident.message = "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDiverged);
+    accident.message = error.what();
+  }
+  accident.weights = weights_sha256(model);
+  return accident;
+}
+
+Accident accident_with(const Dataset& dataset) {
+  Recorder recorder;
+  return accident_of(*toy_model(dataset), dataset, recorder);
+}
+
+std::string weights_after(int64_t steps) {
+  auto options = plain_options();
+  options.settings.max_steps = steps;
+  return run_toy(toy_dataset(), options).weights;
+}
+
+TEST(Divergence, BlamesABadInputAndItsSample) {
+  auto dataset = toy_dataset();
+  dataset.train.inputs[40][2][1] = NAN;
+  const auto accident = accident_with(dataset);
+  EXPECT_EQ(
+      accident.message,
+      "training diverged at epoch 1, step 2: the inputs of training sample 40 (from 0) are not finite; weights are "
+      "those of step 1; mend or leave out that sample");
+  EXPECT_EQ(accident.weights, weights_after(1));
+}
+
+TEST(Divergence, BlamesABadTarget) {
+  auto dataset = toy_dataset(96, 32, Task::kRegression);
+  dataset.train.targets[3][0] = INFINITY;
+  EXPECT_EQ(
+      accident_with(dataset).message,
+      "training diverged at epoch 1, step 1: the targets of training sample 3 (from 0) are not finite; weights are the "
+      "initial ones; mend or leave out that sample");
+}
+
+TEST(Divergence, NamesALossThatOverflows) {
+  auto dataset = toy_dataset(96, 32, Task::kRegression);
+  dataset.train.targets[40][0] = 1e30;  // its square is more than float32 holds
+  EXPECT_TRUE(
+      accident_with(dataset).message.starts_with("training diverged at epoch 1, step 2: the loss is inf (loss 0."));
+}
+
+TEST(Divergence, NamesTheGradientAndTheLossBeforeAndKeepsTheLastGoodWeights) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  int backward_passes = 0;
+  model->named_parameters()["recurrent.weight_hh_l0"].register_hook(
+      [&](const at::Tensor& gradient) { return ++backward_passes == 5 ? gradient * NAN : gradient; });
+  Recorder recorder;
+  const auto accident = accident_of(*model, dataset, recorder);
+  EXPECT_EQ(
+      accident.message,
+      fmt::format(
+          "training diverged at epoch 2, step 5: gradient of recurrent.weight_hh_l0 is not finite (loss {:.6g} at "
+          "the step before); weights are those of step 4; try a smaller training.learning_rate or "
+          "training.clip_norm",
+          recorder.losses[3]));
+  EXPECT_EQ(accident.weights, weights_after(4));
+}
+
+TEST(Divergence, NamesAWeightThatTheLastUpdateSpoiled) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  Recorder recorder;
+  recorder.at_step = [&](const StepProgress& progress) {
+    const at::NoGradGuard no_grad;
+    if (progress.step == 2) model->named_parameters()["output.bias"].fill_(INFINITY);
+  };
+  const auto accident = accident_of(*model, dataset, recorder);
+  EXPECT_EQ(
+      accident.message,
+      fmt::format("training diverged at epoch 1, step 3: weight output.bias is not finite after the update of step 2 "
+                  "(loss {:.6g} at the step before); try a smaller training.learning_rate or training.clip_norm",
+                  recorder.losses[1]));
+}
+
+TEST(Divergence, BlamesTheValidationData) {
+  auto dataset = toy_dataset();
+  dataset.valid.inputs[5][0][0] = INFINITY;
+  dataset.valid.inputs[5][0][1] = -INFINITY;
+  dataset.valid.inputs[5][0][2] = NAN;
+  EXPECT_EQ(accident_with(dataset).message,
+            "training diverged at the validation of epoch 1, after step 3: the inputs of validation sample 5 (from 0) "
+            "are not "
+            "finite; mend or leave out that sample");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,58 @@
+#include "training/gradients.h"
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include "training/step_record.h"
+
+namespace rnnlab {
+namespace {
+
+std::vector<at::Tensor> three_four_and_twelve() { return {at::tensor({3.0F, -4.0F}), at::tensor({12.0F})}; }
+
+TEST(GradientNorms, AreEuclidean) {
+  const auto norms = gradient_norms(three_four_and_twelve());
+  EXPECT_EQ(norms[0].item<double>(), 5.0);
+  EXPECT_EQ(norms[1].item<double>(), 12.0);
+}
+
+TEST(ClipByNorm, ScalesAllGradientsToTheSameTotal) {
+  const auto gradients = three_four_and_twelve();  // 13 in all
+  clip_by_norm(gradients, gradient_norms(gradients), 6.5);
+  EXPECT_TRUE(at::allclose(gradients[0], at::tensor({1.5F, -2.0F})));
+  EXPECT_TRUE(at::allclose(gradients[1], at::tensor({6.0F})));
+}
+
+TEST(ClipByNorm, LeavesSmallGradientsAlone) {
+  const auto gradients = three_four_and_twelve();
+  clip_by_norm(gradients, gradient_norms(gradients), 13.1);
+  EXPECT_TRUE(at::allclose(gradients[0], at::tensor({3.0F, -4.0F}), 0, 0));
+}
+
+TEST(ClipByValue, ClampsEachElement) {
+  const auto gradients = three_four_and_twelve();
+  clip_by_value(gradients, 3.5);
+  EXPECT_TRUE(at::allclose(gradients[0], at::tensor({3.0F, -3.5F}), 0, 0));
+  EXPECT_TRUE(at::allclose(gradients[1], at::tensor({3.5F}), 0, 0));
+}
+
+TEST(StepRecord, GivesBackItsRowsInOrderAndIsEmptyAgain) {
+  StepRecord record(/*num_gradient_norms=*/2, at::Device(at::kCPU), /*capacity=*/2);
+  const auto gradients = three_four_and_twelve();
+  record.append(at::tensor(0.5F), at::tensor(7.0F), gradient_norms(gradients), 10);
+  record.append(at::tensor(0.25F), at::tensor(8.0F), gradient_norms(gradients), 4);
+  EXPECT_TRUE(record.full());
+  EXPECT_EQ(record.latest_loss(), 0.25);
+  const auto rows = record.take();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].loss, 0.5);
+  EXPECT_EQ(rows[0].metric_sum, 7.0);
+  EXPECT_EQ(rows[0].count, 10);
+  EXPECT_EQ(rows[1].count, 4);
+  EXPECT_EQ(rows[1].gradient_norms, (std::vector<double>{5.0, 12.0}));
+  EXPECT_EQ(record.size(), 0);
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,122 @@
+#include "training/objective.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+Objective objective_for(Task task, LossKind loss = LossKind::kAuto) {
+  DataShape shape;
+  shape.task = task;
+  return {loss, shape};
+}
+
+TEST(Objective, AutoTakesWhatTheTaskAsksFor) {
+  EXPECT_EQ(objective_for(Task::kClassification).loss(), LossKind::kCrossEntropy);
+  EXPECT_EQ(objective_for(Task::kLanguageModel).loss(), LossKind::kCrossEntropy);
+  EXPECT_EQ(objective_for(Task::kBinary).loss(), LossKind::kBinaryCrossEntropy);
+  EXPECT_EQ(objective_for(Task::kRegression).loss(), LossKind::kMse);
+}
+
+std::string error_of(Task task, LossKind loss) {
+  try {
+    objective_for(task, loss);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Objective, RefusesALossThatTheTargetsCannotHave) {
+  EXPECT_EQ(error_of(Task::kClassification, LossKind::kMse),
+            "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
+  EXPECT_EQ(error_of(Task::kRegression, LossKind::kCrossEntropy),
+            "training.loss: cross_entropy needs classes, but the data's targets are numbers; use mse, "
+            "binary_cross_entropy or auto");
+  EXPECT_EQ(error_of(Task::kRegression, LossKind::kBinaryCrossEntropy), "no error");
+}
+
+TEST(CrossEntropy, IsTheMeanNegativeLogOfTheRightClass) {
+  // Softmax of (0, ln 3) is (1/4, 3/4).
+  const auto logits = at::tensor({0.0F, std::log(3.0F), 0.0F, std::log(3.0F)}).view({2, 2});
+  const auto evaluation = objective_for(Task::kClassification).evaluate(logits, at::tensor({1, 0}, at::kLong));
+  EXPECT_NEAR(evaluation.loss.item<double>(), (-std::log(0.75) - std::log(0.25)) / 2, 1e-6);
+  EXPECT_EQ(evaluation.metric_sum.item<double>(), 1.0);
+  EXPECT_EQ(evaluation.count, 2);
+}
+
+TEST(CrossEntropy, CountsTokensForALanguageModel) {
+  const auto objective = objective_for(Task::kLanguageModel);
+  const auto evaluation = objective.evaluate(at::zeros({3, 2, 4}), at::zeros({3, 2}, at::kLong));
+  EXPECT_EQ(evaluation.count, 6);
+  EXPECT_NEAR(evaluation.loss.item<double>(), std::log(4.0), 1e-6);
+}
+
+TEST(BinaryCrossEntropy, MatchesItsDefinitionOnZeroOneLabels) {
+  const auto logits = at::tensor({0.0F, 2.0F, -1.0F}).view({3, 1});
+  const auto targets = at::tensor({1.0F, 1.0F, 1.0F}).view({3, 1});
+  const auto evaluation = objective_for(Task::kBinary).evaluate(logits, targets);
+  const double expected = (std::log(2.0) + std::log1p(std::exp(-2.0)) + std::log1p(std::exp(1.0))) / 3;
+  EXPECT_NEAR(evaluation.loss.item<double>(), expected, 1e-6);
+  EXPECT_EQ(evaluation.metric_sum.item<double>(), 1.0);  // a logit of exactly 0 says 0
+}
+
+TEST(BinaryCrossEntropy, TakesRealLabelsAndGoesBelowZero) {
+  const auto evaluation = objective_for(Task::kRegression, LossKind::kBinaryCrossEntropy)
+                              .evaluate(at::full({1, 1}, 10.0F), at::full({1, 1}, 2.5F));
+  EXPECT_NEAR(evaluation.loss.item<double>(), std::log1p(std::exp(10.0)) - 2.5 * 10.0, 1e-4);
+}
+
+TEST(MeanSquaredError, MeansOverSamplesAndOutputs) {
+  const auto output = at::tensor({1.0F, 2.0F, 3.0F, 4.0F}).view({2, 2});
+  const auto targets = at::tensor({1.0F, 0.0F, 3.0F, 7.0F}).view({2, 2});
+  const auto objective = objective_for(Task::kRegression);
+  const auto evaluation = objective.evaluate(output, targets);
+  EXPECT_NEAR(evaluation.loss.item<double>(), (4.0 + 9.0) / 4, 1e-6);
+  EXPECT_NEAR(evaluation.metric_sum.item<double>(), 5.0, 1e-6);
+  EXPECT_EQ(evaluation.count, 4);
+}
+
+TEST(Objective, IsComputedInFloat32WhateverTheOutputIs) {
+  const auto evaluation =
+      objective_for(Task::kRegression).evaluate(at::full({2, 1}, 1.0F, at::kBFloat16), at::zeros({2, 1}));
+  EXPECT_EQ(evaluation.loss.scalar_type(), at::kFloat);
+}
+
+TEST(Metrics, AShortBatchWeighsWhatItHolds) {
+  Totals totals;
+  totals.add(/*mean_loss=*/1.0, /*metric=*/3.0, /*num_targets=*/3);
+  totals.add(/*mean_loss=*/5.0, /*metric=*/0.0, /*num_targets=*/1);
+  const auto metrics = objective_for(Task::kClassification).metrics(totals);
+  EXPECT_DOUBLE_EQ(metrics.loss, 2.0);
+  EXPECT_DOUBLE_EQ(*metrics.accuracy, 0.75);
+  EXPECT_FALSE(metrics.perplexity.has_value());
+}
+
+TEST(Metrics, PerplexityAndBitsBelongToLanguageModels) {
+  Totals totals;
+  totals.add(std::log(8.0), 0.0, 10);
+  const auto metrics = objective_for(Task::kLanguageModel).metrics(totals);
+  EXPECT_NEAR(*metrics.perplexity, 8.0, 1e-12);
+  EXPECT_NEAR(*metrics.bits_per_token, 3.0, 1e-12);
+}
+
+TEST(Metrics, RegressionHasMeanAbsoluteAndRootMeanSquaredError) {
+  Totals totals;
+  totals.add(/*mean_loss=*/9.0, /*metric=*/8.0, /*num_targets=*/4);
+  const auto metrics = objective_for(Task::kRegression).metrics(totals);
+  EXPECT_DOUBLE_EQ(*metrics.mean_absolute_error, 2.0);
+  EXPECT_DOUBLE_EQ(*metrics.root_mean_squared_error, 3.0);
+  EXPECT_FALSE(metrics.accuracy.has_value());
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,196 @@
+#include "training/optimizer.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <torch/cuda.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <cmath>
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+
+TrainingSettings settings_for(OptimizerKind kind) {
+  TrainingSettings settings;
+  settings.optimizer = kind;
+  settings.weight_decay = 0.1;
+  if (kind == OptimizerKind::kSgd) settings.momentum = 0.9;
+  return settings;
+}
+
+constexpr double kRate = 0.05;
+const std::vector<double> kGradients = {0.5, -1.0, 2.0, 0.25};
+
+// One float64 weight that starts at 1 and meets kGradients.
+std::vector<double> weights_under(const TrainingSettings& settings) {
+  auto weight = at::ones({1}, at::kDouble).requires_grad_();
+  const auto optimizer = make_optimizer(settings, {{"w", weight}});
+  std::vector<double> weights;
+  for (const double gradient : kGradients) {
+    weight.mutable_grad() = at::full({1}, gradient, at::kDouble);
+    optimizer->step(kRate, {});
+    weights.push_back(weight.item<double>());
+  }
+  return weights;
+}
+
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected) {
+  EXPECT_THAT(actual, ::testing::Pointwise(::testing::DoubleNear(1e-12), expected));
+}
+
+TEST(Sgd, FollowsItsFormula) {
+  double weight = 1.0;
+  double velocity = 0.0;
+  std::vector<double> expected;
+  for (const double gradient : kGradients) {
+    velocity = 0.9 * velocity + (gradient + 0.1 * weight);
+    weight -= kRate * velocity;
+    expected.push_back(weight);
+  }
+  expect_near(weights_under(settings_for(OptimizerKind::kSgd)), expected);
+}
+
+TEST(Sgd, WithoutMomentumKeepsNoState) {
+  auto settings = settings_for(OptimizerKind::kSgd);
+  settings.momentum = settings.weight_decay = 0.0;
+  expect_near(weights_under(settings), {0.975, 1.025, 0.925, 0.9125});
+  EXPECT_TRUE(make_optimizer(settings, {{"w", at::ones({1})}})->state().empty());
+}
+
+double adam_update(double gradient, int step, double& mean, double& square) {
+  mean = 0.9 * mean + 0.1 * gradient;
+  square = 0.999 * square + 0.001 * gradient * gradient;
+  return (mean / (1 - std::pow(0.9, step))) / (std::sqrt(square / (1 - std::pow(0.999, step))) + 1e-8);
+}
+
+TEST(Adam, FollowsItsFormulaWithDecayInTheGradient) {
+  double weight = 1.0;
+  double mean = 0.0;
+  double square = 0.0;
+  std::vector<double> expected;
+  for (const double gradient : kGradients) {
+    const int step = static_cast<int>(expected.size()) + 1;
+    weight -= kRate * adam_update(gradient + 0.1 * weight, step, mean, square);
+    expected.push_back(weight);
+  }
+  expect_near(weights_under(settings_for(OptimizerKind::kAdam)), expected);
+}
+
+TEST(AdamW, FollowsItsFormulaWithDecayOfTheWeight) {
+  double weight = 1.0;
+  double mean = 0.0;
+  double square = 0.0;
+  std::vector<double> expected;
+  for (const double gradient : kGradients) {
+    const int step = static_cast<int>(expected.size()) + 1;
+    weight -= kRate * 0.1 * weight;
+    weight -= kRate * adam_update(gradient, step, mean, square);
+    expected.push_back(weight);
+  }
+  expect_near(weights_under(settings_for(OptimizerKind::kAdamW)), expected);
+}
+
+// Two float32 parameters, of a shape that no vector unit divides.
+std::vector<at::Tensor> two_parameters(at::Device device) {
+  const auto generator = at::detail::createCPUGenerator(3);
+  return {at::randn({7, 5}, generator).to(device).requires_grad_(),
+          at::randn({3}, generator).to(device).requires_grad_()};
+}
+
+std::vector<NamedTensor> named(const std::vector<at::Tensor>& parameters) {
+  return {{"a", parameters[0]}, {"b", parameters[1]}};
+}
+
+void set_gradients(const std::vector<at::Tensor>& parameters, uint64_t seed) {
+  const auto generator = at::detail::createCPUGenerator(seed);
+  for (const auto& parameter : parameters)
+    parameter.mutable_grad() = at::randn(parameter.sizes(), generator).to(parameter.device());
+}
+
+template <class TorchOptimizer, class Options>
+void expect_same_as(const TrainingSettings& settings, const Options& options, at::Device device) {
+  const auto ours = two_parameters(device);
+  const auto theirs = two_parameters(device);
+  const auto optimizer = make_optimizer(settings, named(ours));
+  TorchOptimizer reference(theirs, options);
+  for (uint64_t step = 0; step < 5; ++step) {
+    set_gradients(ours, step);
+    set_gradients(theirs, step);
+    optimizer->step(kRate, {});
+    reference.step();
+  }
+  for (size_t i = 0; i < ours.size(); ++i) EXPECT_TRUE(at::allclose(ours[i], theirs[i], 1e-5, 1e-6)) << i;
+}
+
+void expect_same_as_torch_optim(at::Device device) {
+  expect_same_as<torch::optim::SGD>(settings_for(OptimizerKind::kSgd),
+                                    torch::optim::SGDOptions(kRate).momentum(0.9).weight_decay(0.1), device);
+  expect_same_as<torch::optim::Adam>(settings_for(OptimizerKind::kAdam),
+                                     torch::optim::AdamOptions(kRate).weight_decay(0.1), device);
+  expect_same_as<torch::optim::AdamW>(settings_for(OptimizerKind::kAdamW),
+                                      torch::optim::AdamWOptions(kRate).weight_decay(0.1), device);
+}
+
+TEST(Optimizer, AgreesWithTorchOptimOnTheCpu) { expect_same_as_torch_optim(at::Device(at::kCPU)); }
+
+TEST(Optimizer, AgreesWithTorchOptimOnAGpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  expect_same_as_torch_optim(at::Device(at::kCUDA, 0));
+}
+
+void expect_nothing_changes_when_flagged(OptimizerKind kind, at::Device device) {
+  const auto parameters = two_parameters(device);
+  const auto optimizer = make_optimizer(settings_for(kind), named(parameters));
+  auto found_inf = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
+  set_gradients(parameters, 1);
+  optimizer->step(kRate, found_inf);
+  std::vector<at::Tensor> before = {parameters[0].detach().clone(), parameters[1].detach().clone()};
+  for (const auto& state : optimizer->state()) before.push_back(state.tensor.clone());
+  found_inf.fill_(1);
+  set_gradients(parameters, 2);
+  parameters[1].mutable_grad().fill_(NAN);
+  optimizer->step(kRate, found_inf);
+  std::vector<at::Tensor> after = parameters;
+  for (const auto& state : optimizer->state()) after.push_back(state.tensor);
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(at::allclose(before[i], after[i], 0, 0)) << "tensor " << i;
+}
+
+TEST(Optimizer, AppliesNothingWhereInfWasFound) {
+  for (const auto kind : {OptimizerKind::kSgd, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    expect_nothing_changes_when_flagged(kind, at::Device(at::kCPU));
+    if (torch::cuda::is_available()) expect_nothing_changes_when_flagged(kind, at::Device(at::kCUDA, 0));
+  }
+}
+
+TEST(Optimizer, NamesItsStateAfterTheParameters) {
+  const auto parameters = two_parameters(at::Device(at::kCPU));
+  const auto optimizer = make_optimizer(settings_for(OptimizerKind::kAdam), named(parameters));
+  set_gradients(parameters, 1);
+  optimizer->step(kRate, {});
+  std::vector<std::string> names;
+  for (const auto& state : optimizer->state()) names.push_back(state.name);
+  EXPECT_THAT(names, ElementsAre("exp_avg.a", "exp_avg.b", "exp_avg_sq.a", "exp_avg_sq.b", "step"));
+  EXPECT_EQ(optimizer->state().back().tensor.item<double>(), 1.0);
+}
+
+TEST(Optimizer, ZeroGradFreesTheGradients) {
+  const auto parameters = two_parameters(at::Device(at::kCPU));
+  const auto optimizer = make_optimizer(settings_for(OptimizerKind::kAdam), named(parameters));
+  set_gradients(parameters, 1);
+  optimizer->zero_grad();
+  EXPECT_FALSE(parameters[0].grad().defined());
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,132 @@
+#include "training/precision.h"
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include <cstdlib>
+
+#include "training/determinism.h"
+#include "training/toy.h"
+
+namespace rnnlab {
+namespace {
+
+const at::Device kCpu(at::kCPU);
+
+TEST(Precision, SetsCudnnAndCublasAlike) {
+  const auto& context = at::globalContext();
+  set_precision(Precision::kTf32);
+  EXPECT_TRUE(context.allowTF32CuDNN() && context.allowTF32CuBLAS());
+  for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
+    set_precision(precision);
+    EXPECT_FALSE(context.allowTF32CuDNN() || context.allowTF32CuBLAS());
+  }
+}
+
+TEST(Precision, LeavesNoMixOfOldAndNewSwitchesBehind) {
+  set_precision(Precision::kTf32);
+  const auto& context = at::globalContext();
+  EXPECT_EQ(context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::RNN), at::Float32Precision::TF32);
+  EXPECT_EQ(context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL), at::Float32Precision::TF32);
+  EXPECT_EQ(context.float32MatmulPrecision(), at::Float32MatmulPrecision::HIGH);
+  set_precision(Precision::kFp32);
+  EXPECT_NE(context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::RNN), at::Float32Precision::TF32);
+  EXPECT_EQ(context.float32MatmulPrecision(), at::Float32MatmulPrecision::HIGHEST);
+}
+
+TEST(Precision, TellsWhatReallyRuns) {
+  EXPECT_EQ(effective_precision(Precision::kTf32, kCpu), "fp32 (the CPU has no tf32)");
+  EXPECT_EQ(effective_precision(Precision::kTf32, at::Device(at::kCUDA, 0)), "tf32");
+  EXPECT_EQ(effective_precision(Precision::kBf16, kCpu), "bf16");
+  EXPECT_EQ(effective_precision(Precision::kFp32, kCpu), "fp32");
+}
+
+TEST(AutocastGuard, CastsProductsWhileItLives) {
+  const auto square = at::ones({2, 2});
+  {
+    const AutocastGuard guard(Precision::kBf16, kCpu);
+    EXPECT_EQ(at::matmul(square, square).scalar_type(), at::kBFloat16);
+  }
+  EXPECT_EQ(at::matmul(square, square).scalar_type(), at::kFloat);
+  const AutocastGuard guard(Precision::kTf32, kCpu);
+  EXPECT_EQ(at::matmul(square, square).scalar_type(), at::kFloat);
+}
+
+TEST(AutocastGuard, ForgetsTheCastWeightsWhenItEnds) {
+  auto weight = at::ones({2, 2}).requires_grad_();
+  const auto product = [&] {
+    const AutocastGuard guard(Precision::kBf16, kCpu);
+    return at::matmul(weight, at::ones({2, 2})).sum().item<double>();
+  };
+  EXPECT_EQ(product(), 8.0);
+  weight.mutable_data().fill_(2.0);
+  EXPECT_EQ(product(), 16.0);
+}
+
+TEST(Precision, Bf16TrainsFloat32Weights) {
+  auto options = toy_options();
+  options.settings.epochs = 8;
+  options.precision = Precision::kBf16;
+  const auto run = run_toy(toy_dataset(256), options);
+  EXPECT_LT(run.seen.rows.back().train_loss, run.seen.rows.front().train_loss - 0.1);
+}
+
+ToyRun deterministic_run(at::Device device, uint64_t seed) {
+  set_determinism(Determinism::kOn);
+  auto options = toy_options();
+  options.device = device;
+  options.seed = seed;
+  auto run = run_toy(toy_dataset(), options, /*output_dropout=*/0.3);
+  set_determinism(Determinism::kOff);
+  return run;
+}
+
+void expect_bit_identical_runs(at::Device device) {
+  const auto first = deterministic_run(device, 1);
+  EXPECT_EQ(deterministic_run(device, 1).weights, first.weights);
+  EXPECT_NE(deterministic_run(device, 2).weights, first.weights);
+}
+
+TEST(Determinism, GivesBitIdenticalWeightsOnTheCpu) { expect_bit_identical_runs(kCpu); }
+
+TEST(Determinism, GivesBitIdenticalWeightsOnAGpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  set_environment_for_determinism();
+  expect_bit_identical_runs(at::Device(at::kCUDA, 0));
+}
+
+TEST(Determinism, SwitchesBothWays) {
+  const auto& context = at::globalContext();
+  set_determinism(Determinism::kOn);
+  EXPECT_TRUE(context.deterministicAlgorithms() && context.deterministicCuDNN() && context.deterministicMkldnn());
+  set_determinism(Determinism::kOff);
+  EXPECT_FALSE(context.deterministicAlgorithms() || context.deterministicCuDNN() || context.benchmarkCuDNN());
+}
+
+TEST(Determinism, KeepsACublasSettingThatTheUserMade) {
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8", 1);
+  set_environment_for_determinism();
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":16:8");
+  unsetenv("CUBLAS_WORKSPACE_CONFIG");
+  set_environment_for_determinism();
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":4096:8");
+}
+
+TEST(Trainer, LearnsOnAGpuAsOnTheCpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  set_precision(Precision::kFp32);
+  auto options = toy_options();
+  const auto on_cpu = run_toy(toy_dataset(), options);
+  options.device = at::Device(at::kCUDA, 0);
+  const auto on_gpu = run_toy(toy_dataset(), options);
+  for (size_t i = 0; i < on_cpu.seen.rows.size(); ++i) {
+    EXPECT_NEAR(on_cpu.seen.rows[i].train_loss, on_gpu.seen.rows[i].train_loss, 1e-4);
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab

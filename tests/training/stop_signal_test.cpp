@@ -1,0 +1,50 @@
+#include "training/stop_signal.h"
+
+#include <gtest/gtest.h>
+
+namespace rnnlab {
+namespace {
+
+TEST(StopSignalGuard, RemembersTheSignal) {
+  const StopSignalGuard guard;
+  EXPECT_EQ(pending_stop_signal(), 0);
+  std::raise(SIGTERM);
+  EXPECT_EQ(pending_stop_signal(), SIGTERM);
+}
+
+TEST(StopSignalGuard, StartsAfresh) {
+  {
+    const StopSignalGuard guard;
+    std::raise(SIGINT);
+  }
+  const StopSignalGuard guard;
+  EXPECT_EQ(pending_stop_signal(), 0);
+}
+
+TEST(StopSignalGuard, PutsTheOldHandlersBack) {
+  static volatile std::sig_atomic_t calls = 0;
+  const auto previous = std::signal(SIGINT, [](int) { calls = calls + 1; });
+  {
+    const StopSignalGuard guard;
+    std::raise(SIGINT);
+    EXPECT_EQ(calls, 0);
+  }
+  std::raise(SIGINT);
+  EXPECT_EQ(calls, 1);
+  std::signal(SIGINT, previous);
+}
+
+void raise_twice(int first, int second) {
+  const StopSignalGuard guard;
+  std::raise(first);
+  std::raise(second);
+}
+
+TEST(StopSignalGuardDeathTest, ASecondSignalKills) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(raise_twice(SIGINT, SIGINT), ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(raise_twice(SIGINT, SIGTERM), ::testing::KilledBySignal(SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace rnnlab
