@@ -24,9 +24,8 @@ Samples digits(int64_t count, const DataSettings& settings, DigitSplit split) {
   return {inputs_from(images.images, "digits"), classes_from(images.labels, "digits"), {}};
 }
 
-template <class T>
-std::span<T> values_of(const at::Tensor& tensor) {
-  return {tensor.mutable_data_ptr<T>(), static_cast<size_t>(tensor.numel())};
+std::span<float> floats_of(const at::Tensor& tensor) {
+  return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
 at::Tensor class_tensor(const std::vector<int64_t>& classes) {
@@ -42,11 +41,11 @@ int64_t num_classes(const DataSettings& settings) { return settings.num_classes.
 at::Tensor synthetic_targets(const at::Tensor& inputs, const DataSettings& settings, uint64_t stream) {
   if (settings.labels == Labels::kGaussian) {
     const at::Tensor targets = at::empty({inputs.size(0), 1}, at::kFloat);
-    fill_normal(values_of<float>(targets), stream, inputs.numel());
+    fill_normal(floats_of(targets), stream, inputs.numel());
     return targets;
   }
-  const std::vector<float> scores = learnable_scores(values_of<const float>(inputs), inputs.size(1), inputs.size(2),
-                                                     static_cast<uint64_t>(settings.seed));
+  const std::vector<float> scores =
+      learnable_scores(floats_of(inputs), inputs.size(1), inputs.size(2), static_cast<uint64_t>(settings.seed));
   if (settings.labels == Labels::kBinary)
     return class_tensor(classes_of_scores(scores, 2)).to(at::kFloat).view({-1, 1});
   return class_tensor(classes_of_scores(scores, num_classes(settings)));
@@ -62,7 +61,7 @@ Samples synthetic(int64_t count, const DataSettings& settings, uint64_t stream) 
   }
   Samples samples;
   samples.inputs = at::empty(shape, at::kFloat);
-  fill_normal(values_of<float>(samples.inputs), stream);
+  fill_normal(floats_of(samples.inputs), stream);
   samples.targets = synthetic_targets(samples.inputs, settings, stream);
   return samples;
 }

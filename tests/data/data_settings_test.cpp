@@ -1,0 +1,117 @@
+#include "data/data_settings.h"
+
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+std::string complaint(const std::string& yaml) {
+  try {
+    parse_settings(yaml);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    return error.what();
+  }
+  return "no complaint";
+}
+
+TEST(DataSettings, AreDigitsUnlessSaidOtherwise) {
+  const DataSettings settings = parse_settings("{}");
+  EXPECT_EQ(settings.source, Source::kDigits);
+  EXPECT_EQ(settings.seed, 1);
+  EXPECT_FALSE(settings.num_train);
+}
+
+TEST(DataSettings, TakeASeriesFromACsvFile) {
+  const DataSettings settings = parse_settings(
+      "source: csv\npath: weather.csv\nfeatures: [temperature, pressure]\ntarget: [temperature]\nwindow: 24\nhorizon: "
+      "3\n"
+      "missing: previous\ndelimiter: ';'\nnormalize: minmax\n");
+  EXPECT_EQ(settings.source, Source::kCsv);
+  EXPECT_THAT(settings.features, testing::ElementsAre("temperature", "pressure"));
+  EXPECT_EQ(settings.window, 24);
+  EXPECT_EQ(settings.horizon, 3);
+  EXPECT_EQ(settings.missing, MissingPolicy::kPrevious);
+  EXPECT_EQ(settings.normalize, Normalization::kMinMax);
+}
+
+TEST(DataSettings, PrintedReadBackTheSame) {
+  for (const std::string yaml :
+       {"{}", "source: csv\npath: a.csv\ntarget: [y]\nwindow: 5", "source: text\npath: a.txt\ntokens: bytes",
+        "source: synthetic\nnum_train: 612235\nlabels: gaussian",
+        "source: idx\ntrain_inputs: a\ntrain_targets: b\nnum_classes: 3\nplacement: host"}) {
+    const auto& schema = DataSettings::schema();
+    const std::string printed = config::print(parse_settings(yaml), schema);
+    EXPECT_EQ(config::print(parse_settings(printed), schema), printed);
+  }
+}
+
+TEST(DataSettings, RefuseAKeyThatTheSourceDoesNotUse) {
+  EXPECT_EQ(
+      complaint("source: digits\nwindow: 3"),
+      "test.yaml:2:9: window and source (test.yaml:1:9): window is for source csv; digits does not use it: remove it");
+  EXPECT_EQ(
+      complaint("source: csv\npath: a.csv\ntarget: [y]\nnum_classes: 3"),
+      "test.yaml:4:14: num_classes and source (test.yaml:1:9): num_classes is for source idx, npy or synthetic; csv "
+      "does not use it: remove it");
+  EXPECT_EQ(
+      complaint("path: x"),
+      "test.yaml:1:7: path and source (default): path is for source mnist, idx, csv, text or npy; digits does not use "
+      "it: remove it");
+}
+
+TEST(DataSettings, SayWhatACsvFileNeeds) {
+  EXPECT_EQ(complaint("source: csv"),
+            "test.yaml:1:9: source, path (default) and train_file (default): source csv needs a file: path, or "
+            "train_file\n"
+            "test.yaml:1:9: source and target (default): source csv needs target, the column to predict");
+  EXPECT_EQ(
+      complaint("source: csv\npath: a.csv\ntarget: [y]\nhorizon: 2"),
+      "test.yaml:4:10: horizon and window (default): a horizon is counted from the end of a window: set window too");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nsplit: random"),
+            "test.yaml:5:8: split and window (test.yaml:4:9): windows overlap, so a random split would show the "
+            "training part "
+            "what validation asks: use ordered");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nmissing: drop"),
+            "test.yaml:5:10: missing and window (test.yaml:4:9): dropping rows leaves gaps in the series: use error, "
+            "previous, mean or zero");
+  EXPECT_EQ(
+      complaint("source: csv\npath: a.csv\ntarget: [y, z]"),
+      "test.yaml:3:9: target, task (default) and window (default): a classification has one target column; for several "
+      "numbers use task: regression");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nfeatures: [x, y]"),
+            "test.yaml:4:11: features and target (test.yaml:3:9): 'y' is both: the model would be told the answer");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\ndelimiter: ab"),
+            "test.yaml:4:12: delimiter: got 'ab', expected one ASCII character, not a quote or line break");
+}
+
+TEST(DataSettings, SayWhichFilesOfArraysAreMissing) {
+  EXPECT_EQ(
+      complaint("source: idx\ntrain_inputs: a"),
+      "test.yaml:1:9: source, train_inputs (test.yaml:2:15) and train_targets (default): source idx reads its samples "
+      "from train_inputs and train_targets: name both files");
+  EXPECT_EQ(
+      complaint("source: npy\ntrain_inputs: a\ntrain_targets: b\nvalid_inputs: c"),
+      "test.yaml:4:15: valid_inputs and valid_targets (default): one is set and the other is not: name both files, or "
+      "none to split the training files");
+  EXPECT_EQ(
+      complaint("source: npy\ntrain_inputs: a\ntrain_targets: b\nvalid_inputs: c\nvalid_targets: d\ntrain_lengths: e"),
+      "test.yaml:6:16: train_lengths and valid_lengths (default): both parts have lengths or none: name both files or "
+      "none");
+}
+
+TEST(DataSettings, RefuseToDivideNumbersThatAreNoBytes) {
+  EXPECT_EQ(
+      complaint("source: synthetic\nnormalize: unit"),
+      "test.yaml:2:12: normalize and source (test.yaml:1:9): unit divides bytes (0 to 255) by 255; here use standard, "
+      "minmax or none");
+}
+
+TEST(DataSettings, RefuseClassesOfLabelsThatHaveNone) {
+  EXPECT_EQ(complaint("source: synthetic\nlabels: gaussian\nnum_classes: 3"),
+            "test.yaml:3:14: num_classes and labels (test.yaml:2:9): only labels: classes have classes: remove one of "
+            "the two");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,107 @@
+// What the tests of data share: a folder of their own, files made by hand, settings from YAML, and the message of an
+// error.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "config/schema.h"
+#include "data/data_settings.h"
+
+namespace rnnlab {
+
+// Settings as `data:` of an experiment would give them.
+inline DataSettings parse_settings(const std::string& yaml) {
+  config::Findings findings;
+  const config::Document document = config::Document::from_text(yaml, "test.yaml", findings);
+  DataSettings settings = config::read(document, DataSettings::schema(), findings);
+  findings.throw_if_any();
+  return settings;
+}
+
+template <class T>
+std::vector<T> values_of(const at::Tensor& tensor) {
+  const at::Tensor contiguous = tensor.contiguous();
+  const T* data = contiguous.const_data_ptr<T>();
+  return {data, data + contiguous.numel()};
+}
+
+// A fresh folder, removed with the test. $RNNLAB_DATA is unset meanwhile.
+class DataTest : public testing::Test {
+ protected:
+  DataTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "rnnlab-data-XXXXXX").string();
+    RNNLAB_INVARIANT(mkdtemp(name.data()) != nullptr, "no temporary folder");
+    folder_ = name;
+    if (const char* root = std::getenv("RNNLAB_DATA")) real_data_ = root;
+    unsetenv("RNNLAB_DATA");
+  }
+  ~DataTest() override {
+    std::filesystem::remove_all(folder_);
+    if (!real_data_.empty()) setenv("RNNLAB_DATA", real_data_.c_str(), 1);
+  }
+
+  const std::filesystem::path& folder() const { return folder_; }
+  const std::string& real_data() const { return real_data_; }
+  std::string path(std::string_view name) const { return (folder_ / name).string(); }
+
+  void write(std::string_view name, std::string_view bytes) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
+
+  // Unsigned bytes, the sizes big-endian.
+  void write_idx(std::string_view name, const std::vector<int64_t>& shape, const std::string& content) const {
+    std::string bytes{'\0', '\0', '\x08', static_cast<char>(shape.size())};
+    for (const int64_t size : shape) {
+      for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(size >> shift & 0xff);
+    }
+    write(name, bytes + content);
+  }
+
+  // Version 1.0; type is NumPy's, such as "<f4".
+  template <class T>
+  void write_npy(std::string_view name, const std::string& type, const std::string& shape,
+                 const std::vector<T>& values) const {
+    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+    header.resize((header.size() + 10) / 64 * 64 + 64 - 11, ' ');
+    header += '\n';
+    std::string bytes("\x93NUMPY\x01\x00", 8);
+    bytes += static_cast<char>(header.size() & 0xff);
+    bytes += static_cast<char>(header.size() >> 8);
+    bytes += header;
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    write(name, bytes);
+  }
+
+  // The message of the error that `action` must end with, the folder in it as {}.
+  template <class Action>
+  std::string error_of(ExitCode exit_code, Action&& action) const {
+    try {
+      action();
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.exit_code(), exit_code);
+      std::string message = error.what();
+      const std::string prefix = folder_.string();
+      for (size_t at = message.find(prefix); at != std::string::npos; at = message.find(prefix)) {
+        message.replace(at, prefix.size(), "{}");
+      }
+      return message;
+    }
+    return "no error";
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::string real_data_;
+};
+
+}  // namespace rnnlab

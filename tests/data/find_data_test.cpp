@@ -1,0 +1,74 @@
+#include "data/find_data.h"
+
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+class FindData : public DataTest {
+ protected:
+  FindData() : before_(std::filesystem::current_path()) { std::filesystem::current_path(folder()); }
+  ~FindData() override {
+    std::filesystem::current_path(before_);
+    unsetenv("RNNLAB_DATA");
+  }
+
+ private:
+  std::filesystem::path before_;
+};
+
+TEST_F(FindData, LooksInThePathFirst) {
+  write("mine/a", "");
+  write("data/a", "");
+  EXPECT_EQ(find_data({"mine", "a", "mnist", ""}), "mine/a");
+  EXPECT_EQ(find_data({"elsewhere", "a", "mnist", ""}), "data/a");
+}
+
+TEST_F(FindData, LooksInTheEnvironmentsFolderBeforeData) {
+  write("central/mnist/a", "");
+  write("data/a", "");
+  EXPECT_EQ(find_data({"", "a", "mnist", ""}), "data/a");
+  setenv("RNNLAB_DATA", path("central").c_str(), 1);
+  EXPECT_EQ(find_data({"", "a", "mnist", ""}), path("central/mnist/a"));
+}
+
+TEST_F(FindData, TakesAPackedFile) {
+  write("data/mnist/a.gz", "");
+  EXPECT_EQ(find_data({"", "a", "mnist", ""}), "data/mnist/a.gz");
+  write("data/mnist/a", "");
+  EXPECT_EQ(find_data({"", "a", "mnist", ""}), "data/mnist/a");
+}
+
+TEST_F(FindData, TakesAPathThatIsTheFile) {
+  write("series.csv", "");
+  write("data/other.csv", "");
+  EXPECT_EQ(find_data({"series.csv", "", "", ""}), "series.csv");
+  EXPECT_EQ(find_data({"other.csv", "", "", ""}), "data/other.csv");
+}
+
+TEST_F(FindData, TakesAnAbsoluteNameAsItStands) {
+  write("a", "");
+  EXPECT_EQ(find_data({"mine", path("a"), "", ""}), path("a"));
+}
+
+TEST_F(FindData, IsNotContentWithAFolder) {
+  std::filesystem::create_directory("series.csv");
+  EXPECT_EQ(error_of(ExitCode::kData,
+                     [] {
+                       find_data({"series.csv", "", "", "advice"});
+                     }),
+            "no such data file, with .gz or without; looked at:\n  series.csv\n  data/series.csv\nadvice");
+}
+
+TEST_F(FindData, ListsEveryPlaceItLookedAt) {
+  setenv("RNNLAB_DATA", path("central").c_str(), 1);
+  EXPECT_EQ(error_of(ExitCode::kData,
+                     [] {
+                       find_data({"mine", "a", "mnist", "advice"});
+                     }),
+            "no such data file, with .gz or without; looked at:\n  mine/a\n  {}/central/mine/a\n  {}/central/a\n"
+            "  {}/central/mnist/a\n  data/mine/a\n  data/a\n  data/mnist/a\nadvice");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,139 @@
+#include "data/inspect.h"
+
+#include <fmt/format.h>
+
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::HasSubstr;
+
+class Inspect : public DataTest {
+ protected:
+  std::string text_of(const std::string& name) const { return inspection_text(inspect_file(path(name))); }
+};
+
+TEST_F(Inspect, ShowsTheDataOfAnExperiment) {
+  write("a.csv", "length,kind\n1,rose\n2,lily\n3,rose\n4,lily\n5,rose\n");
+  const auto json = inspect(parse_settings(fmt::format(
+      "source: csv\npath: {}\ntarget: [kind]\nsplit: ordered\nnum_valid: 2\nnormalize: minmax", path("a.csv"))));
+  EXPECT_EQ(json["training"]["samples"], 3);
+  EXPECT_EQ(json["training"]["classes"][1]["class"], "rose");
+  EXPECT_EQ(json["training"]["classes"][1]["samples"], 2);
+  EXPECT_EQ(json["validation"]["inputs"]["maximum"], 2);
+  const std::string fingerprint = json["fingerprint"];
+  EXPECT_EQ(inspection_text(json),
+            fmt::format("csv from {}: 3 training and 2 validation samples of 1 steps x 1 features, 2 classes\n"
+                        "  columns scaled to 0 to 1, fitted on the 3 rows of the training part\n"
+                        "  fingerprint {}\n\n"
+                        "training\n"
+                        "  inputs   3 x 1 x 1 float32, from 0 to 1, mean 0.5, standard deviation 0.4082\n"
+                        "  targets  3 int64, from 0 to 1, mean 0.6667, standard deviation 0.4714\n"
+                        "  classes  lily: 1, rose: 2\n\n"
+                        "validation\n"
+                        "  inputs   2 x 1 x 1 float32, from 1.5 to 2, mean 1.75, standard deviation 0.25\n"
+                        "  targets  2 int64, from 0 to 1, mean 0.5, standard deviation 0.5\n"
+                        "  classes  lily: 1, rose: 1\n\n"
+                        "first samples, with their first steps\n"
+                        "  class rose\n    0 ...\n  class lily\n    0.5 ...\n  class rose\n    1 ...\n",
+                        path("a.csv"), fingerprint));
+}
+
+TEST_F(Inspect, DrawsAnImage) {
+  const auto json = inspect(parse_settings("num_train: 10\nnum_valid: 10"));
+  const std::string picture = json["picture"];
+  EXPECT_EQ(std::ranges::count(picture, '\n'), 28);
+  EXPECT_THAT(inspection_text(json), HasSubstr("\nthe first training sample\n" + picture));
+}
+
+TEST_F(Inspect, ShowsAVocabularyAndTheFirstWindows) {
+  write("a.txt", "to be\nor not to be");
+  const std::string text = inspection_text(
+      inspect(parse_settings(fmt::format("source: text\npath: {}\nsequence_length: 5", path("a.txt")))));
+  EXPECT_THAT(text, HasSubstr("vocabulary of 8\n  '\\n' ' ' 'b' 'e' 'n' 'o' 'r' 't'\n"));
+  EXPECT_THAT(text, HasSubstr("  'to be'\n  '\\nor n'\n"));
+}
+
+TEST_F(Inspect, SaysHowTargetsWereScaled) {
+  write("a.csv", "x\n1\n3\n2\n4\n5\n");
+  const std::string text = inspection_text(inspect(parse_settings(
+      fmt::format("source: csv\npath: {}\ntarget: [x]\nwindow: 1\nnum_valid: 1\nnormalize: minmax", path("a.csv")))));
+  EXPECT_THAT(text, HasSubstr("\ntargets are scaled: value = scaled x scale + offset\n  x: scale 2, offset 1\n"));
+}
+
+TEST_F(Inspect, KnowsIdxByItsContent) {
+  write_idx("images", {2, 8, 8}, std::string(64, '\0') + std::string(64, '\xff'));
+  EXPECT_THAT(text_of("images"),
+              testing::StartsWith(fmt::format(
+                  "{}: idx, 2 x 8 x 8 u8, from 0 to 255, mean 127.5, standard deviation 127.5\n", path("images"))));
+  EXPECT_THAT(text_of("images"), HasSubstr("\nthe first image\n"));
+  EXPECT_THAT(text_of("images"),
+              HasSubstr(fmt::format("\nto train on it:\n  data:\n    source: idx\n    path: \"{}\"\n    train_inputs: "
+                                    "\"images\"\n    train_targets: ...\n",
+                                    folder().string())));
+}
+
+TEST_F(Inspect, CountsTheClassesOfALabelFile) {
+  write_idx("labels", {5}, std::string("\0\1\1\1\2", 5));
+  EXPECT_THAT(text_of("labels"), HasSubstr("\nclasses 0: 1, 1: 3, 2: 1\n"));
+}
+
+TEST_F(Inspect, KnowsNpyAndCountsWhatIsNotFinite) {
+  write_npy<float>("a", "<f4", "2, 2", {1, 2, 3, NAN});
+  EXPECT_THAT(text_of("a"),
+              HasSubstr("npy, 2 x 2 f32, from 1 to 3, mean 2, standard deviation 0.8165, 1 NaN or Inf\n"));
+}
+
+TEST_F(Inspect, KnowsCsvWhateverItsDelimiter) {
+  write("a", "when;value;state\nmon;1;on\ntue;;off\nwed;3;on\n");
+  EXPECT_EQ(text_of("a"), fmt::format("{0}: csv, 3 rows, 3 columns, with a header, delimiter ';'\n"
+                                      "  when: 0 numbers; 3 texts: 'mon', 'tue', 'wed'\n"
+                                      "  value: 2 numbers, from 1 to 3, mean 2, standard deviation 1; 1 empty\n"
+                                      "  state: 0 numbers; 3 texts: 'off', 'on'\n\n"
+                                      "first rows\n  'mon' '1' 'on'\n  'tue' '' 'off'\n  'wed' '3' 'on'\n\n"
+                                      "to train on it:\n  data:\n    source: csv\n    path: \"{0}\"\n"
+                                      "    delimiter: \";\"\n    target: [\"state\"]\n    task: classification\n",
+                                      path("a")));
+}
+
+TEST_F(Inspect, SeesThatThereIsNoHeader) {
+  write("a.csv", "1,2\n3,4\n");
+  const auto json = inspect_file(path("a.csv"));
+  EXPECT_EQ(json["rows"], 2);
+  EXPECT_EQ(json["header"], false);
+  EXPECT_THAT(inspection_text(json), HasSubstr("    header: false\n    target: [\"column2\"]\n    task: regression"));
+}
+
+TEST_F(Inspect, SaysWhatIsWrongWithAFileThatIsCalledCsv) {
+  write("a.csv", "x,y\n1,2\n3\n");
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { inspect_file(path("a.csv")); }), testing::StartsWith("{}/a.csv:3: "));
+}
+
+TEST_F(Inspect, TakesTheRestForText) {
+  write("a.txt", "It was a dark,\nstormy night\n");
+  EXPECT_THAT(text_of("a.txt"), testing::StartsWith(fmt::format("{}: text, 28 characters\n  'It was a dark,\\nstormy "
+                                                                "night\\n'\n\nvocabulary of ",
+                                                                path("a.txt"))));
+  EXPECT_EQ(inspect_file(path("a.txt"))["yaml"][1], "  source: text");
+}
+
+TEST_F(Inspect, NamesAFileThatIsNotThere) {
+  EXPECT_THAT(error_of(ExitCode::kData, [&] { inspect_file(path("none")); }), HasSubstr("{}/none"));
+}
+
+// What is proposed must be what the program reads.
+TEST_F(Inspect, ProposesYamlThatLoads) {
+  write("a.csv", "x,y\n1,2\n3,4\n5,6\n");
+  write("a.txt", std::string(400, 'a') + std::string(400, 'b'));
+  for (const std::string name : {"a.csv", "a.txt"}) {
+    std::string yaml;
+    for (const std::string line : inspect_file(path(name))["yaml"]) {
+      if (line.starts_with("  ")) yaml += line.substr(2) + "\n";
+    }
+    EXPECT_NO_THROW(inspect(parse_settings(yaml))) << yaml;
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "data/load_dataset.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+
+class LoadArrays : public DataTest {
+ protected:
+  DataSettings settings(const std::string& source, const std::string& more = "") const {
+    return parse_settings(
+        fmt::format("source: {}\npath: {}\ntrain_inputs: x\ntrain_targets: y\n{}", source, folder().string(), more));
+  }
+
+  std::string load_error(const DataSettings& wanted, ExitCode exit_code = ExitCode::kData) const {
+    return error_of(exit_code, [&] { load_dataset(wanted); });
+  }
+
+  // Four training images of 2 x 3 and two to validate on.
+  void write_images() const {
+    write_idx("x", {4, 2, 3}, std::string(12, '\0') + std::string(12, '\xff'));
+    write_idx("y", {4}, std::string("\0\1\2\1", 4));
+    write_idx("vx", {2, 2, 3}, std::string(12, '\x33'));
+    write_idx("vy", {2}, std::string("\2\0", 2));
+  }
+
+  static constexpr const char* kValid = "valid_inputs: vx\nvalid_targets: vy\n";
+};
+
+TEST_F(LoadArrays, ReadsImagesAsRowsOfBytes) {
+  write_images();
+  const Dataset data = load_dataset(settings("idx", kValid));
+  EXPECT_EQ(data.shape.task, Task::kClassification);
+  EXPECT_EQ(data.shape.sequence_length, 2);
+  EXPECT_EQ(data.shape.input_size, 3);
+  EXPECT_EQ(data.shape.num_outputs, 3);
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 1, 2, 1));
+  EXPECT_EQ(data.train.inputs[3][1][2].item<float>(), 1);
+  EXPECT_EQ(data.valid.inputs[0][0][0].item<float>(), 0x33 / 255.f);
+  EXPECT_EQ(data.description, fmt::format("idx from {}: 4 training and 2 validation samples of 2 steps x 3 features, 3 "
+                                          "classes",
+                                          path("x")));
+  EXPECT_THAT(data.notes, ElementsAre("inputs divided by 255"));
+}
+
+TEST_F(LoadArrays, CutsBothPartsToTheFirstSamples) {
+  write_images();
+  const Dataset data = load_dataset(settings("idx", std::string(kValid) + "num_train: 3\nnum_valid: 1\n"));
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 1, 2));
+  EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(2));
+  EXPECT_EQ(load_error(settings("idx", std::string(kValid) + "num_train: 5")),
+            "idx from {}/x: data.num_train is 5, but there are 4 samples");
+}
+
+TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
+  write_idx("x", {10, 1}, "0123456789");
+  write_idx("y", {10}, std::string("\0\1\2\3\4\5\6\7\10\11", 10));
+  const Dataset ordered = load_dataset(settings("idx", "split: ordered\nvalid_fraction: 0.3\n"));
+  EXPECT_THAT(values_of<int64_t>(ordered.valid.targets), ElementsAre(7, 8, 9));
+  const Dataset random = load_dataset(settings("idx", "num_valid: 4\n"));
+  EXPECT_EQ(random.train.size(), 6);
+  EXPECT_THAT(values_of<int64_t>(random.train.targets), ElementsAre(0, 8, 1, 4, 2, 3));  // permutation(10, 1, 0)
+  const Dataset other_seed = load_dataset(settings("idx", "num_valid: 4\nseed: 2\n"));
+  EXPECT_FALSE(other_seed.train.targets.equal(random.train.targets));
+  EXPECT_EQ(load_error(settings("idx", "num_valid: 10")),
+            "idx from {}/x: validation wants 10 of 10 samples, which leaves none to train on: lower data.num_valid");
+}
+
+TEST_F(LoadArrays, ReadsRealNumbersWithSeveralTargets) {
+  write_npy<float>("x", "<f4", "3, 2, 1", {1, 2, 3, 4, 5, 6});
+  write_npy<double>("y", "<f8", "3, 2", {.5, 1, 1.5, 2, 2.5, 3});
+  const Dataset data = load_dataset(settings("npy", "split: ordered\nnum_valid: 1"));
+  EXPECT_EQ(data.shape.task, Task::kRegression);
+  EXPECT_EQ(data.shape.num_outputs, 2);
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(2.5, 3));
+  EXPECT_TRUE(data.notes.empty());
+}
+
+TEST_F(LoadArrays, ReadsBinaryTargetsFromZeroToOne) {
+  write_npy<float>("x", "<f4", "3, 2", {1, 2, 3, 4, 5, 6});
+  write_npy<uint8_t>("y", "|b1", "3,", {0, 1, 1});
+  const Dataset data = load_dataset(settings("npy", "split: ordered\nnum_valid: 1\ntask: binary"));
+  EXPECT_EQ(data.shape.task, Task::kBinary);
+  EXPECT_EQ(data.train.targets.sizes(), at::IntArrayRef({2, 1}));
+  write_npy<int32_t>("y", "<i4", "3,", {0, 1, 2});
+  EXPECT_EQ(
+      load_error(settings("npy", "task: binary")),
+      "{}/y: sample 2, target 0 (counted from 0) is 2, but a binary target is from 0 to 1: use task: classification "
+      "or regression");
+}
+
+TEST_F(LoadArrays, ReadsLengths) {
+  write_npy<float>("x", "<f4", "3, 2, 1", {1, 2, 3, 4, 5, 6});
+  write_npy<int64_t>("y", "<i8", "3,", {0, 1, 1});
+  write_npy<int32_t>("n", "<i4", "3,", {1, 2, 2});
+  const Dataset data = load_dataset(settings("npy", "train_lengths: n\nsplit: ordered\nnum_valid: 1"));
+  EXPECT_TRUE(data.shape.has_lengths);
+  EXPECT_THAT(values_of<int64_t>(data.train.lengths), ElementsAre(1, 2));
+  write_npy<int32_t>("n", "<i4", "3,", {1, 3, 0});
+  EXPECT_EQ(load_error(settings("npy", "train_lengths: n")),
+            "{}/n: sample 1 (counted from 0) has length 3, expected 1 to 2, the steps of the inputs");
+  write_npy<int32_t>("n", "<i4", "2,", {1, 2});
+  EXPECT_EQ(load_error(settings("npy", "train_lengths: n")),
+            "{}/x holds 3 samples, but {}/n holds 2: one of the two is not the file that belongs here");
+}
+
+TEST_F(LoadArrays, RefusesImagesAndLabelsOfDifferentCounts) {
+  write_images();
+  write_idx("y", {3}, std::string("\0\1\2", 3));
+  EXPECT_EQ(load_error(settings("idx", kValid)),
+            "{}/x holds 4 samples, but {}/y holds 3: one of the two is not the file that belongs here");
+}
+
+TEST_F(LoadArrays, RefusesALabelBeyondTheClasses) {
+  write_images();
+  EXPECT_EQ(load_error(settings("idx", std::string(kValid) + "num_classes: 2")),
+            "{}/y: sample 2 (counted from 0) has class 2, but there are 2 classes, 0 to 1");
+  write_idx("vy", {2}, std::string("\0\7", 2));
+  EXPECT_EQ(load_error(settings("idx", kValid)),
+            "{}/vy: sample 1 (counted from 0) has class 7, but there are 3 classes, 0 to 2");
+}
+
+TEST_F(LoadArrays, RefusesLabelsThatAreNoClasses) {
+  write_npy<float>("x", "<f4", "2, 1", {1, 2});
+  write_npy<int64_t>("y", "<i8", "2,", {0, -1});
+  EXPECT_EQ(load_error(settings("npy")),
+            "{}/y: sample 1 (counted from 0) has class -1, but there are 2 classes, 0 to 1");
+  write_npy<float>("y", "<f4", "2,", {0, 0.5});
+  EXPECT_EQ(load_error(settings("npy", "task: classification")),
+            "{}/y: sample 1 (counted from 0) is 0.5, but classes are whole numbers");
+  write_npy<int64_t>("y", "<i8", "2, 3", {0, 1, 0, 1, 0, 1});
+  EXPECT_EQ(load_error(settings("npy", "task: classification")),
+            "{}/y: classes are one number a sample, but the file holds 2 x 3 i64");
+}
+
+TEST_F(LoadArrays, NamesTheFirstNumberThatIsNotFinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  write_npy<float>("x", "<f4", "2, 3, 2", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, nan});
+  write_npy<int64_t>("y", "<i8", "2,", {0, 1});
+  EXPECT_EQ(
+      load_error(settings("npy"), ExitCode::kDiverged),
+      "{}/x: sample 1, step 2, feature 1 (counted from 0) is nan: rnnlab trains on finite float32 numbers only: mend "
+      "the file");
+  write_npy<double>("x", "<f8", "2, 1", {0, 1e300});
+  EXPECT_EQ(
+      load_error(settings("npy"), ExitCode::kDiverged),
+      "{}/x: sample 1, step 0, feature 0 (counted from 0) is inf: rnnlab trains on finite float32 numbers only: mend "
+      "the file");
+  write_npy<float>("x", "<f4", "2, 1", {0, 1});
+  write_npy<float>("y", "<f4", "2, 2", {0, 1, -INFINITY, 0});
+  EXPECT_EQ(load_error(settings("npy"), ExitCode::kDiverged),
+            "{}/y: sample 1, target 0 (counted from 0) is -inf: rnnlab trains on finite float32 numbers only: mend the "
+            "file");
+}
+
+TEST_F(LoadArrays, RefusesPartsThatAreNotAlike) {
+  write_images();
+  write_idx("vx", {2, 3, 2}, std::string(12, '\0'));
+  EXPECT_EQ(load_error(settings("idx", kValid)),
+            "{}/x has 2 steps x 3 features, but {}/vx has 3 x 2: both parts must be alike");
+}
+
+TEST_F(LoadArrays, RefusesInputsWithoutSteps) {
+  write_npy<float>("x", "<f4", "2,", {0, 1});
+  write_npy<int64_t>("y", "<i8", "2,", {0, 1});
+  EXPECT_EQ(load_error(settings("npy")),
+            "{}/x: inputs are (samples, steps) or (samples, steps, features), but the file holds 2 f32");
+}
+
+TEST_F(LoadArrays, RefusesToDivideRealNumbersBy255) {
+  write_npy<float>("x", "<f4", "2, 1", {0, 1});
+  write_npy<int64_t>("y", "<i8", "2,", {0, 1});
+  EXPECT_EQ(
+      load_error(settings("npy", "normalize: unit")),
+      "{}/x: data.normalize is 'unit', which divides bytes by 255, but the file holds f32: use standard, minmax or "
+      "none");
+}
+
+TEST_F(LoadArrays, MissesAFileOfMnistBesideTheOthers) {
+  write_idx("train-images-idx3-ubyte", {1, 1, 1}, "0");
+  EXPECT_EQ(load_error(parse_settings("source: mnist\npath: " + folder().string())),
+            "{}/train-images-idx3-ubyte is here, but train-labels-idx1-ubyte (with .gz or without) is not beside it: "
+            "`data/fetch mnist` brings all four");
+}
+
+TEST_F(LoadArrays, SaysHowToFetchMnist) {
+  const std::string message = load_error(parse_settings("source: mnist\npath: " + path("nowhere")));
+  EXPECT_THAT(message, testing::StartsWith("no such data file, with .gz or without; looked at:\n"
+                                           "  {}/nowhere/train-images-idx3-ubyte\n"));
+  EXPECT_THAT(message,
+              testing::EndsWith("\n`data/fetch mnist` brings it; or say where it is by data.path or $RNNLAB_DATA."));
+}
+
+TEST_F(LoadArrays, FingerprintsTellDataApart) {
+  write_images();
+  const Dataset data = load_dataset(settings("idx", kValid));
+  EXPECT_EQ(data.fingerprint.size(), 64u);
+  EXPECT_EQ(load_dataset(settings("idx", kValid)).fingerprint, data.fingerprint);
+  EXPECT_NE(load_dataset(settings("idx", std::string(kValid) + "normalize: none")).fingerprint, data.fingerprint);
+  write_idx("vy", {2}, std::string("\2\1", 2));
+  EXPECT_NE(load_dataset(settings("idx", kValid)).fingerprint, data.fingerprint);
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+
+#include "data/load_dataset.h"
+#include "data_test.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+
+class LoadCsv : public DataTest {
+ protected:
+  DataSettings settings(const std::string& more) const {
+    return parse_settings(fmt::format("source: csv\npath: {}\n{}", path("a.csv"), more));
+  }
+
+  Dataset load(const std::string& more) const { return load_dataset(settings(more)); }
+
+  std::string load_error(const std::string& more) const {
+    return error_of(ExitCode::kData, [&] { load(more); });
+  }
+
+  void write_flowers() const {
+    write("a.csv", "length,width,kind\n1,10,rose\n2,10,lily\n3,10,rose\n4,20,lily\n5,20,rose\n");
+  }
+
+  // value 0 .. 9 and a second column ten times as large.
+  void write_series() const {
+    std::string text = "value,tens\n";
+    for (int i = 0; i < 10; ++i) text += fmt::format("{},{}\n", i, 10 * i);
+    write("a.csv", text);
+  }
+};
+
+TEST_F(LoadCsv, MakesASequenceOfEveryRowsFeatures) {
+  write_flowers();
+  const Dataset data = load("target: [kind]\nsplit: ordered\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_EQ(data.shape.task, Task::kClassification);
+  EXPECT_EQ(data.shape.sequence_length, 2);
+  EXPECT_EQ(data.shape.input_size, 1);
+  EXPECT_THAT(data.vocabulary, ElementsAre("lily", "rose"));
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 0, 1, 0));
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 10, 2, 10, 3, 10, 4, 20));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(5, 20));
+  EXPECT_TRUE(data.notes.empty());
+}
+
+TEST_F(LoadCsv, ScalesColumnsByTheTrainingPartOnly) {
+  write_flowers();
+  const Dataset data = load("target: [kind]\nsplit: ordered\nnum_valid: 2\nnormalize: minmax\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(0, 0, .5, 0, 1, 0));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(1.5, 10, 2, 10));  // width was constant: shifted only
+  EXPECT_THAT(data.notes, ElementsAre("columns scaled to 0 to 1, fitted on the 3 rows of the training part"));
+}
+
+TEST_F(LoadCsv, ScalesByWhatIsTrainedOnOnly) {
+  write_flowers();
+  const Dataset data = load("target: [kind]\nsplit: ordered\nnum_valid: 1\nnum_train: 2\nnormalize: minmax\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(0, 0, 1, 0));
+}
+
+TEST_F(LoadCsv, ChoosesColumnsByName) {
+  write_flowers();
+  const Dataset data = load("features: [width]\ntarget: [length]\ntask: regression\nsplit: ordered\nnormalize: none\n");
+  EXPECT_EQ(data.shape.task, Task::kRegression);
+  EXPECT_EQ(data.shape.num_outputs, 1);
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(10, 10, 10, 20));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(LoadCsv, SlidesAWindowOverASeries) {
+  write_series();
+  const Dataset data = load("target: [value]\nwindow: 3\nhorizon: 2\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_EQ(data.shape.task, Task::kRegression);
+  EXPECT_EQ(data.shape.sequence_length, 3);
+  EXPECT_EQ(data.shape.input_size, 2);  // the target's past too
+  ASSERT_EQ(data.train.size(), 1);      // rows 0 to 4; validation has rows 5 to 9
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(0, 0, 1, 10, 2, 20));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(4));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(5, 50, 6, 60, 7, 70));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(9));
+}
+
+TEST_F(LoadCsv, SplitsASeriesByTheOrderOfItsRows) {
+  write_series();
+  const Dataset data = load("target: [value]\nfeatures: [tens]\nwindow: 1\nvalid_fraction: 0.3\nnormalize: none\n");
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(8, 9));
+}
+
+TEST_F(LoadCsv, CutsASeriesToItsFirstWindows) {
+  write_series();
+  const Dataset data = load("target: [value]\nwindow: 2\nnum_train: 3\nvalid_fraction: 0.3\nnormalize: minmax\n");
+  EXPECT_EQ(data.train.size(), 3);
+  EXPECT_EQ(data.target_scales.at(0).scale, 4);  // rows 0 to 4 make three windows with their targets
+}
+
+TEST_F(LoadCsv, ScalesTheTargetOfARegressionAndSaysHow) {
+  write_series();
+  const Dataset data = load("target: [tens]\nwindow: 1\nnum_valid: 1\nnormalize: minmax\n");
+  ASSERT_EQ(data.target_scales.size(), 1u);
+  EXPECT_EQ(data.target_scales[0].name, "tens");
+  EXPECT_EQ(data.target_scales[0].offset, 0);
+  EXPECT_EQ(data.target_scales[0].scale, 70);
+  EXPECT_FLOAT_EQ(data.valid.targets.item<float>(), 90.f / 70);
+}
+
+TEST_F(LoadCsv, ClassifiesWindows) {
+  write("a.csv", "x,up\n1,no\n2,yes\n3,yes\n1,no\n5,yes\n2,no\n");
+  const Dataset data = load("target: [up]\nwindow: 2\ntask: classification\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_THAT(data.vocabulary, ElementsAre("no", "yes"));
+  EXPECT_EQ(data.shape.input_size, 1);
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1));
+  EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(0));
+}
+
+TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
+  write_series();
+  EXPECT_EQ(
+      load_error("target: [value]\nwindow: 9\n"),
+      "{}/a.csv: the training part has 9 rows, but a data.window of 9 with a data.horizon of 1 needs at least 10");
+  EXPECT_EQ(
+      load_error("target: [value]\nwindow: 5\n"),
+      "{}/a.csv: the validation part has 1 rows, but a data.window of 5 with a data.horizon of 1 needs at least 6");
+}
+
+TEST_F(LoadCsv, TakesAFileOfItsOwnForValidation) {
+  write("train.csv", "x,kind\n1,b\n3,a\n");
+  write("valid.csv", "kind,x\na,5\n");
+  const auto load_both = [&] {
+    return load_dataset(parse_settings(
+        fmt::format("source: csv\npath: {}\ntrain_file: train.csv\nvalid_file: valid.csv\ntarget: [kind]\n"
+                    "normalize: minmax\n",
+                    folder().string())));
+  };
+  const Dataset data = load_both();
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(2));
+  EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(0));
+  write("valid.csv", "kind,x\na,5\nc,5\n");
+  EXPECT_THAT(error_of(ExitCode::kData, load_both), testing::StartsWith("{}/valid.csv:3: "));
+}
+
+TEST_F(LoadCsv, TreatsMissingValuesByPolicy) {
+  write("a.csv", "x,y\n1,1\n,2\n3,NA\n5,4\n9,5\n");
+  const std::string common = "target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nnormalize: none\nmissing: ";
+  EXPECT_THAT(load_error(common + "error"), testing::StartsWith("{}/a.csv:3: "));
+  EXPECT_THAT(values_of<float>(load(common + "drop").train.inputs), ElementsAre(1, 5));
+  EXPECT_THAT(values_of<float>(load(common + "previous").train.inputs), ElementsAre(1, 1, 3, 5));
+  EXPECT_THAT(values_of<float>(load(common + "zero").train.targets), ElementsAre(1, 2, 0, 4));
+  const Dataset by_mean = load(common + "mean");
+  EXPECT_THAT(values_of<float>(by_mean.train.inputs), ElementsAre(1, 3, 3, 5));  // (1 + 3 + 5) / 3, without the 9
+  EXPECT_THAT(by_mean.notes, ElementsAre("2 missing values, treated by missing: mean"));
+}
+
+TEST_F(LoadCsv, FillsAValidationFileByTheTrainingFilesMean) {
+  write("a.csv", "x,y\n1,1\n3,2\n");
+  write("b.csv", "x,y\n,1\n100,2\n");
+  const Dataset data = load_dataset(parse_settings(
+      fmt::format("source: csv\npath: {}\ntrain_file: a.csv\nvalid_file: b.csv\ntarget: [y]\ntask: regression\n"
+                  "normalize: none\nmissing: mean\n",
+                  folder().string())));
+  EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(2, 100));
+}
+
+TEST_F(LoadCsv, RefusesAMeanOfNothing) {
+  write("a.csv", "x,y\n,1\n,2\n3,3\n");
+  EXPECT_EQ(load_error("target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nmissing: mean"),
+            "{}/a.csv: column 'x' has no value in the training part, so missing: mean cannot fill it");
+}
+
+TEST_F(LoadCsv, NamesTheLineOfWhatItCannotUse) {
+  write("a.csv", "x,y\n1,0\n1e300,1\n");
+  EXPECT_EQ(load_error("target: [y]"),
+            "{}/a.csv:3: column 'x' holds 1e+300, expected a number that float32 holds, at most 3.4e38");
+  write("a.csv", "x,y\n1,0\n2,3\n");
+  EXPECT_EQ(load_error("target: [y]\ntask: binary"),
+            "{}/a.csv:3: column 'y' holds 3, expected a binary target from 0 to 1 (else use task: classification)");
+  write("a.csv", "x,y\n1,0\ninf,1\n");
+  EXPECT_THAT(load_error("target: [y]"), testing::StartsWith("{}/a.csv:3: "));
+}
+
+TEST_F(LoadCsv, NamesAColumnThatIsNotThere) {
+  write_flowers();
+  EXPECT_THAT(load_error("target: [kinds]"), testing::HasSubstr("(did you mean 'kind'?)"));
+  EXPECT_THAT(load_error("target: [kind]\nfeatures: [height]"), testing::HasSubstr("'height'"));
+}
+
+TEST_F(LoadCsv, NeedsAFeature) {
+  write("a.csv", "y\n1\n2\n");
+  EXPECT_EQ(load_error("target: [y]"),
+            "{}/a.csv: no column is left for the features, for data.target names all of them");
+}
+
+TEST_F(LoadCsv, CallsColumnsByNumberWhereThereIsNoHeader) {
+  write("a.csv", "1;5;0\n2;6;1\n3;7;0\n");
+  const Dataset data =
+      load("target: [column3]\nheader: false\ndelimiter: ';'\nsplit: ordered\nnum_valid: 1\nnormalize: none\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 5, 2, 6));
+}
+
+}  // namespace
+}  // namespace rnnlab
