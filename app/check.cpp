@@ -1,0 +1,85 @@
+// rnnlab check: validates experiment files without running them and prints what they come to.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "config/sweep.h"
+#include "experiment/experiment.h"
+#include "experiment_arguments.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kFooter = R"(
+Prints the effective configuration, every key with its meaning; what it prints is itself an experiment file.
+
+Examples:
+  rnnlab check experiments/mnist_rows.yaml training.epochs=5
+  rnnlab check --schema)";
+
+struct CheckOptions {
+  std::vector<std::string> arguments;
+  bool schema = false;
+  bool markdown = false;
+};
+
+// The sweep as the file gives it, in one line, or nothing.
+std::string sweep_line(const config::Document& document) {
+  const config::Member* sweep = config::find_member(document.root(), "sweep");
+  if (sweep == nullptr) return "";
+  return fmt::format("\n# One run for each combination\nsweep: {}\n", config::to_flow(sweep->value));
+}
+
+// The first combination of a sweep stands for all: what the others change, the sweep says.
+std::string effective_config(const std::string& file, const std::vector<std::string>& overrides,
+                             config::Findings& findings) {
+  const config::Document document = read_document(file, overrides, findings);
+  std::string printed;
+  for (const config::SweepCase& one : config::expand_sweep(document, findings)) {
+    const auto experiment = config::read(one.document, Experiment::schema(), findings);
+    if (printed.empty()) printed = config::print(experiment, Experiment::schema());
+  }
+  return printed + sweep_line(document);
+}
+
+ExitCode check_files(const std::vector<std::string>& arguments) {
+  const auto [files, overrides] = tell_apart(arguments);
+  if (files.empty())
+    throw UserError(ExitCode::kUsage, "check: no experiment file given\n  `rnnlab check --help` shows how it is used");
+  config::Findings findings;
+  std::string printed;
+  for (const std::string& file : files) {
+    if (files.size() > 1) printed += fmt::format("# {}\n", file);
+    printed += effective_config(file, overrides, findings);
+  }
+  findings.throw_if_any();
+  fmt::print("{}", printed);
+  return ExitCode::kDone;
+}
+
+ExitCode check(const CheckOptions& options) {
+  if (options.markdown) {
+    fmt::print("{}", config::markdown(Experiment::schema()));
+    return ExitCode::kDone;
+  }
+  if (!options.schema) return check_files(options.arguments);
+  fmt::print("{}", config::describe(Experiment::schema()));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("check", "Validate experiment files and print what they come to");
+  auto options = std::make_shared<CheckOptions>();
+  command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
+      ->type_name("FILE... [key=value ...]");
+  command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
+  command->add_flag("--markdown", options->markdown, "print the reference of all keys as a Markdown page");
+  command->footer(kFooter);
+  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return check(*options); }; });
+}
+
+}  // namespace rnnlab::app

@@ -1,0 +1,61 @@
+// rnnlab compare: sets the epoch times of finished runs against each other, and refuses where that would mislead.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "results/comparison_csv.h"
+#include "results/comparison_json.h"
+#include "results/comparison_text.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kFooter = R"(
+Runs that differ in their seed alone are pooled. docs/timing.md says what the numbers mean.
+
+Examples:
+  rnnlab compare runs/mnist_rows/*
+  rnnlab compare --baseline 'cpu naive' --csv runs/mnist_rows/* > times.csv)";
+
+struct CompareVerbOptions {
+  std::vector<std::string> folders;
+  std::string baseline;
+  bool force = false;
+  bool json = false;
+  bool csv = false;
+};
+
+std::string formatted(const Comparison& comparison, const CompareVerbOptions& options) {
+  if (options.json) return comparison_json(comparison);
+  return options.csv ? comparison_csv(comparison) : comparison_text(comparison);
+}
+
+ExitCode compare_runs(const CompareVerbOptions& options) {
+  std::vector<RunRecord> runs;
+  for (const std::string& folder : options.folders) runs.push_back(load_run(folder));
+  const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
+  const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
+  fmt::print("{}", formatted(comparison, options));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("compare", "Compare the epoch times of finished runs");
+  auto options = std::make_shared<CompareVerbOptions>();
+  command->add_option("folders", options->folders, "run folders")->required()->type_name("RUN...");
+  command
+      ->add_option("--baseline", options->baseline,
+                   "what the others are measured against: a label of the table or a folder")
+      ->type_name("LABEL|RUN");
+  command->add_flag("--force", options->force, "compare what should not be compared, and say so in the output");
+  auto* json = command->add_flag("--json", options->json, "print JSON");
+  command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
+  command->footer(kFooter);
+  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return compare_runs(*options); }; });
+}
+
+}  // namespace rnnlab::app

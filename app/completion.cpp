@@ -1,0 +1,87 @@
+// rnnlab completion: a completion script for bash or zsh, made from the parser and the field lists themselves.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <algorithm>
+
+#include "base/text.h"
+#include "command_line.h"
+#include "experiment/experiment.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  source <(rnnlab completion bash)
+  rnnlab completion zsh > ~/.zfunc/_rnnlab)";
+
+// Verbs complete to their options, experiment keys (with a trailing '=') and files.
+constexpr const char* kBashScript = R"(_rnnlab() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
+  case "${{COMP_WORDS[1]}}" in
+{cases}    *) words="{verbs} --help --version" ;;
+  esac
+  [ "$COMP_CWORD" -eq 1 ] && words="{verbs} --help --version"
+  compopt +o nospace 2> /dev/null
+  COMPREPLY=($(compgen -W "$words" -- "$word") $(compgen -f -- "$word"))
+  [[ "${{COMPREPLY[0]:-}}" == *= ]] && compopt -o nospace 2> /dev/null
+  return 0
+}}
+complete -o filenames -F _rnnlab rnnlab
+)";
+
+void append_keys(const config::StructSpec& spec, const std::string& prefix, std::vector<std::string>& keys) {
+  for (const config::Entry& entry : spec.entries) {
+    if (entry.group() != nullptr)
+      append_keys(*entry.group()->spec, prefix + entry.key + ".", keys);
+    else
+      keys.push_back(prefix + entry.key + "=");
+  }
+}
+
+bool takes_overrides(const CLI::App& verb) {
+  const auto name = verb.get_name();
+  return name == "train" || name == "check" || name == "data";
+}
+
+std::string words_after(const CLI::App& verb) {
+  std::vector<std::string> words;
+  for (const CLI::App* nested : verb.get_subcommands({})) words.push_back(nested->get_name());
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+  if (takes_overrides(verb)) append_keys(Experiment::schema().spec(), "", words);
+  return join(words, " ");
+}
+
+std::string bash_script() {
+  Action ignored;
+  const auto program = make_parser(ignored);
+  std::vector<std::string> verbs;
+  std::string cases;
+  for (const CLI::App* verb : program->get_subcommands({})) {
+    verbs.push_back(verb->get_name());
+    cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), words_after(*verb));
+  }
+  return fmt::format(kBashScript, fmt::arg("cases", cases), fmt::arg("verbs", join(verbs, " ")));
+}
+
+// zsh runs bash's completions as they are.
+std::string zsh_script() { return "#compdef rnnlab\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script(); }
+
+}  // namespace
+
+void add_completion(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("completion", "Print a completion script for a shell");
+  auto shell = std::make_shared<std::string>();
+  command->add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}))->type_name("");
+  command->footer(kFooter);
+  command->callback([&chosen, shell] {
+    chosen = [shell](const CommandLine&) {
+      fmt::print("{}", *shell == "bash" ? bash_script() : zsh_script());
+      return ExitCode::kDone;
+    };
+  });
+}
+
+}  // namespace rnnlab::app

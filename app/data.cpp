@@ -1,0 +1,66 @@
+// rnnlab data inspect: what rnnlab understands of a data file, or of the data of an experiment.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "base/text.h"
+#include "data/inspect.h"
+#include "experiment/run_all.h"
+#include "experiment_arguments.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kFooter = R"(
+FILE is a data file (IDX, npy, CSV, text; .gz too) or an experiment's .yaml, whose data is then loaded as `train` would.
+
+Examples:
+  rnnlab data inspect data/mnist/train-images-idx3-ubyte.gz
+  rnnlab data inspect experiments/mnist_rows.yaml data.num_train=1000)";
+
+struct InspectOptions {
+  std::vector<std::string> arguments;
+  bool json = false;
+};
+
+bool is_experiment(const std::string& file) { return file.ends_with(".yaml") || file.ends_with(".yml"); }
+
+nlohmann::ordered_json inspect_experiment(const std::string& file, const std::vector<std::string>& overrides) {
+  config::Findings findings;
+  const auto cases = read_cases(read_document(file, overrides, findings), findings);
+  findings.throw_if_any();
+  return inspect(cases.front().experiment.data);
+}
+
+ExitCode inspect_one(const InspectOptions& options) {
+  const auto [files, overrides] = tell_apart(options.arguments);
+  if (files.size() != 1)
+    throw_error(ExitCode::kUsage,
+                "data inspect: got {} files, expected one\n  `rnnlab data inspect --help` shows how it is used",
+                files.size());
+  const std::string& file = files.front();
+  if (!is_experiment(file) && !overrides.empty())
+    throw_error(ExitCode::kUsage, "data inspect: {} sets a key of an experiment, but {} is a data file",
+                quoted(overrides.front()), quoted(file));
+  const auto inspection = is_experiment(file) ? inspect_experiment(file, overrides) : inspect_file(file);
+  fmt::print("{}", options.json ? inspection.dump(2) + "\n" : inspection_text(inspection));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_data(CLI::App& program, Action& chosen) {
+  CLI::App* data = program.add_subcommand("data", "Look at data");
+  data->require_subcommand(1);
+  CLI::App* command = data->add_subcommand("inspect", "Show what is understood of a data file or an experiment's data");
+  auto options = std::make_shared<InspectOptions>();
+  command->add_option("arguments", options->arguments, "a data file, or an experiment file with overrides")
+      ->type_name("FILE [key=value ...]");
+  command->add_flag("--json", options->json, "print JSON");
+  command->footer(kFooter);
+  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return inspect_one(*options); }; });
+}
+
+}  // namespace rnnlab::app

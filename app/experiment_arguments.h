@@ -1,0 +1,23 @@
+// The arguments FILE... [key=value ...] that several verbs share, told apart.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/document.h"
+
+namespace rnnlab::app {
+
+struct ExperimentArguments {
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;  // "training.epochs=3"
+};
+
+// An argument is an override when a dotted key and '=' stand at its start: `a/b=c.yaml` is a file.
+ExperimentArguments tell_apart(const std::vector<std::string>& arguments);
+
+// The file with the overrides laid over it. What is wrong goes to `findings`.
+config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,
+                               config::Findings& findings);
+
+}  // namespace rnnlab::app

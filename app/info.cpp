@@ -1,0 +1,34 @@
+// rnnlab info: what this machine and this build can do.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "experiment/machine_report.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  rnnlab info
+  rnnlab info --json)";
+
+}  // namespace
+
+void add_info(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("info", "Show what this machine and build can do");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "print JSON");
+  command->footer(kFooter);
+  command->callback([&chosen, json] {
+    chosen = [json](const CommandLine& command_line) {
+      const MachineReport report = make_machine_report(command_line);
+      fmt::print("{}", *json ? machine_report_json(report) : machine_report_text(report));
+      return ExitCode::kDone;
+    };
+  });
+}
+
+}  // namespace rnnlab::app

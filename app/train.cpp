@@ -1,0 +1,108 @@
+// rnnlab train: runs experiment files, each combination of a sweep in a folder of its own, and ends with the
+// comparison.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "base/numbers.h"
+#include "experiment/run_all.h"
+#include "experiment_arguments.h"
+#include "results/comparison_json.h"
+#include "results/comparison_text.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kFooter = R"(
+The log goes to stderr, the result to stdout, everything to runs/<name>/<start time>-<device>-<layer>/.
+
+Examples:
+  rnnlab train experiments/quickstart.yaml
+  rnnlab train experiments/mnist_rows.yaml device=cpu layer=naive data.num_train=6000)";
+
+struct TrainOptions {
+  std::vector<std::string> arguments;
+  std::string out = "runs";
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+};
+
+Verbosity verbosity(const TrainOptions& options) {
+  if (options.quiet) return Verbosity::kQuiet;
+  return options.verbose ? Verbosity::kVerbose : Verbosity::kNormal;
+}
+
+// Everything wrong with any of the files is reported before anything runs.
+std::vector<ExperimentCase> read_all_cases(const std::vector<std::string>& arguments) {
+  const auto [files, overrides] = tell_apart(arguments);
+  if (files.empty())
+    throw UserError(ExitCode::kUsage, "train: no experiment file given\n  `rnnlab train --help` shows how it is used");
+  config::Findings findings;
+  std::vector<ExperimentCase> cases;
+  for (const std::string& file : files)
+    for (ExperimentCase& one : read_cases(read_document(file, overrides, findings), findings))
+      cases.push_back(std::move(one));
+  findings.throw_if_any();
+  return cases;
+}
+
+std::string summary_line(const RunOutcome& run) {
+  const Summary& summary = run.summary;
+  std::string line = fmt::format("{}: {} on {}", summary.name, summary.layer, summary.device);
+  if (summary.epoch_time) line += fmt::format(", {} an epoch", format_seconds(summary.epoch_time->median_seconds));
+  for (const char* metric : {"valid_loss", "valid_accuracy", "valid_rmse"})
+    if (const auto found = summary.final_metrics.find(metric); found != summary.final_metrics.end())
+      line += fmt::format(", {} {:.4g}", metric, found->second);
+  return fmt::format("{}; {}\n{}\n", line, summary.stop_reason, run.folder.string());
+}
+
+// The user asked for these runs side by side, so what forbids a fair comparison is said, not refused.
+Comparison compare_all(const std::vector<RunOutcome>& runs) {
+  std::vector<RunRecord> records;
+  for (const RunOutcome& run : runs) records.push_back(load_run(run.folder));
+  return compare(records, {.baseline = "", .on_difference = OnDifference::kForce});
+}
+
+void print_results(const std::vector<RunOutcome>& runs, bool json) {
+  if (runs.empty()) return;
+  if (json) {
+    fmt::print("{}", comparison_json(compare_all(runs)));
+  } else if (runs.size() == 1) {
+    fmt::print("{}", summary_line(runs.front()));
+  } else {
+    fmt::print("{}", comparison_text(compare_all(runs)));
+  }
+}
+
+ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
+  const auto cases = read_all_cases(options.arguments);
+  const Terminal console = inspect_terminal(2);
+  Logger logger(verbosity(options), console);
+  const RunRequest request{
+      .out = options.out, .command_line = command_line, .console = options.quiet ? Terminal{} : console};
+  const RunAllOutcome all = run_all(cases, request, logger);
+  print_results(all.finished, options.json);
+  return all.exit_code;
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("train", "Train what experiment files describe");
+  auto options = std::make_shared<TrainOptions>();
+  command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
+      ->type_name("FILE... [key=value ...]");
+  command->add_option("--out", options->out, "where run folders go")->type_name("DIR")->capture_default_str();
+  auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");
+  command->add_flag("-v,--verbose", options->verbose, "more details")->excludes(quiet);
+  command->add_flag("--json", options->json, "print the result as JSON");
+  command->footer(kFooter);
+  command->callback([&chosen, options] {
+    chosen = [options](const CommandLine& command_line) { return train(*options, command_line); };
+  });
+}
+
+}  // namespace rnnlab::app

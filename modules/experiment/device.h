@@ -1,0 +1,21 @@
+// The `device:` key: what it may say, and the LibTorch device that it means on this machine.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+#include <string_view>
+
+namespace rnnlab {
+
+// Whether `text` is `auto`, `cpu`, `cuda` or `cuda:N`.
+bool is_device_name(std::string_view text);
+
+// `auto` is the first GPU, or the CPU where there is none; `cuda` is `cuda:0`.
+// UserError kDevice when this machine has no such GPU, saying what it has. Requires is_device_name(name).
+c10::Device resolve_device(const std::string& name);
+
+// "cpu" or "cuda"; "cuda1" for a second GPU: fit for a folder's name.
+std::string device_label(c10::Device device);
+
+}  // namespace rnnlab

@@ -1,0 +1,96 @@
+#include "experiment/experiment.h"
+
+#include <algorithm>
+
+#include "experiment/device.h"
+#include "models/model.h"
+
+namespace rnnlab {
+namespace {
+
+using config::Checker;
+
+// A run folder's part, so no slash and nothing that a shell would trip over.
+bool is_plain_name(const std::string& name) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
+  return !name.empty() && name.size() <= 100 && name[0] != '.' && std::ranges::all_of(name, is_plain);
+}
+
+void check_layer(const Experiment& e, Checker& checker) {
+  const auto reason = refusal(e.layer, recurrent_options(e.model, 1));
+  if (!reason) return;
+  const bool by_reset_gate = e.model.reset_gate == ResetGate::kBefore;
+  checker.complain({"layer", by_reset_gate ? "model.reset_gate" : "model.activation"}, *reason);
+}
+
+bool watches_accuracy(const Experiment& e) {
+  return e.training.early_stopping == StoppingMetric::kTrainAccuracy ||
+         e.training.early_stopping == StoppingMetric::kValidAccuracy;
+}
+
+bool watches_validation(const Experiment& e) {
+  return e.training.early_stopping == StoppingMetric::kValidLoss ||
+         e.training.early_stopping == StoppingMetric::kValidAccuracy;
+}
+
+void check_kind(const Experiment& e, Checker& checker) {
+  const bool is_language_model = e.model.kind == ModelKind::kLanguageModel;
+  const bool is_text = e.data.source == Source::kText;
+  if (is_language_model && !is_text)
+    checker.complain({"model.kind", "data.source"}, "a language model reads text; use data.source: text");
+  if (is_text && !is_language_model)
+    checker.complain({"model.kind", "data.source"}, "text is for a language model; use model.kind: language_model");
+}
+
+void check_loss(const Experiment& e, Checker& checker) {
+  const bool is_regressor = e.model.kind == ModelKind::kSequenceRegressor;
+  if (is_regressor && e.training.loss == LossKind::kCrossEntropy)
+    checker.complain({"training.loss", "model.kind"},
+                     "cross_entropy needs classes; a sequence_regressor takes mse or binary_cross_entropy");
+  if (!is_regressor && e.training.loss == LossKind::kMse)
+    checker.complain({"training.loss", "model.kind"}, "mse is for a sequence_regressor");
+  if (e.model.kind == ModelKind::kLanguageModel && e.training.loss == LossKind::kBinaryCrossEntropy)
+    checker.complain({"training.loss", "model.kind"}, "a language model's loss is cross_entropy");
+  if (watches_accuracy(e) && e.training.loss == LossKind::kMse)
+    checker.complain({"training.early_stopping", "training.loss"}, "mse has no accuracy to watch");
+}
+
+void check_validation(const Experiment& e, Checker& checker) {
+  if (watches_validation(e) && e.data.num_valid == 0)
+    checker.complain({"training.early_stopping", "data.num_valid"}, "there is no validation data to watch");
+}
+
+void list_fields(config::Schema<Experiment>& s) {
+  s.field("name", &Experiment::name, "names the folder of the runs")
+      .where("letters, digits, '_', '-' and '.', at most 100, not starting with '.'", is_plain_name);
+  s.field("device", &Experiment::device, "where to train; auto: the first GPU, or the CPU where there is none")
+      .where("auto, cpu, cuda or cuda:N", is_device_name);
+  s.field("layer", &Experiment::layer,
+          "the implementation of the recurrent layer: naive loops over steps, fused is torch::nn's (cuDNN, oneDNN)");
+  s.field("precision", &Experiment::precision, "arithmetic of products, everywhere alike: cuDNN, cuBLAS and autocast");
+  s.field("seed", &Experiment::seed, "of the initial weights, the order of the batches and dropout").at_least(0);
+  s.field("deterministic", &Experiment::deterministic,
+          "bit-identical weights from run to run on one machine; may be slower");
+  s.group("data", &Experiment::data, "what to learn from", DataSettings::schema());
+  s.group("model", &Experiment::model, "the network", ModelSettings::schema());
+  s.group("training", &Experiment::training, "how the weights are fitted", TrainingSettings::schema());
+}
+
+config::Schema<Experiment> make_schema() {
+  config::Schema<Experiment> s("An experiment");
+  list_fields(s);
+  s.check(check_layer);
+  s.check(check_kind);
+  s.check(check_loss);
+  s.check(check_validation);
+  return s;
+}
+
+}  // namespace
+
+const config::Schema<Experiment>& Experiment::schema() {
+  static const config::Schema<Experiment> schema = make_schema();
+  return schema;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,32 @@
+// One experiment file as one value: what a comparison varies at the top, what it holds equal below. Once read without
+// findings it is valid as a whole, and nobody re-checks; what depends on the machine or on the data is found later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/schema.h"
+#include "data/data_settings.h"
+#include "models/model_settings.h"
+#include "recurrent/recurrent_options.h"
+#include "training/precision.h"
+#include "training/training_settings.h"
+
+namespace rnnlab {
+
+struct Experiment {
+  std::string name = "experiment";
+  std::string device = "auto";
+  LayerKind layer = LayerKind::kFused;
+  Precision precision = Precision::kFp32;
+  int64_t seed = 1;
+  bool deterministic = false;
+
+  DataSettings data;
+  ModelSettings model;
+  TrainingSettings training;
+
+  static const config::Schema<Experiment>& schema();
+};
+
+}  // namespace rnnlab

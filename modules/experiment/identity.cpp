@@ -1,0 +1,42 @@
+#include "experiment/identity.h"
+
+#include "base/sha256.h"
+#include "models/model_parameters.h"
+
+namespace rnnlab {
+namespace {
+
+std::string digest(const std::string& text) { return Sha256().update(text).hex(); }
+
+// How long a run lasts, and what is compared apart, is no part of the work of an epoch.
+std::string training_description(TrainingSettings settings) {
+  const TrainingSettings defaults;
+  settings.epochs = defaults.epochs;
+  settings.max_steps = defaults.max_steps;
+  settings.max_seconds = defaults.max_seconds;
+  settings.early_stopping = defaults.early_stopping;
+  settings.patience = defaults.patience;
+  settings.min_delta = defaults.min_delta;
+  settings.warmup_epochs = defaults.warmup_epochs;
+  settings.num_threads = defaults.num_threads;
+  settings.batch_size = defaults.batch_size;
+  return config::print(settings, TrainingSettings::schema());
+}
+
+}  // namespace
+
+Identity make_identity(const Experiment& experiment, const Dataset& dataset, const Model& model,
+                       const Environment& environment) {
+  return {.data_fingerprint = dataset.fingerprint,
+          .batch_size = experiment.training.batch_size,
+          .model_hash = digest(config::print(experiment.model, ModelSettings::schema())),
+          .initial_weights_sha256 = weights_sha256(model),
+          .training_hash = digest(training_description(experiment.training)),
+          .precision = std::string(config::name_of(experiment.precision)),
+          .build_type = build_kind(environment.build),
+          .cpu_model = environment.cpu.model,
+          .num_threads = environment.num_threads,
+          .gpu_model = gpu_model(environment.nvidia)};
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,107 @@
+#include "experiment/machine_report.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/cuda.h>
+
+#include <algorithm>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "experiment/versions.h"
+#include "recurrent/recurrent_options.h"
+#include "results/json_fields.h"
+#include "training/precision.h"
+
+namespace rnnlab {
+namespace {
+
+std::string how_it_computes(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kNaive:
+      return "a plain loop over steps, one product a gate";
+    case LayerKind::kFused:
+      return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
+  }
+  return "";
+}
+
+std::vector<std::string> refusals_of(LayerKind kind) {
+  const std::vector<RecurrentOptions> unusual = {{.cell = Cell::kLstm, .activation = Activation::kRelu},
+                                                 {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}};
+  std::vector<std::string> reasons;
+  for (const RecurrentOptions& options : unusual)
+    if (const auto reason = refusal(kind, options)) reasons.push_back(*reason);
+  return reasons;
+}
+
+std::vector<LayerReport> layer_reports() {
+  std::vector<LayerReport> layers;
+  for (const LayerKind kind : layer_kinds())
+    layers.push_back({std::string(config::name_of(kind)), how_it_computes(kind), refusals_of(kind)});
+  return layers;
+}
+
+std::vector<std::string> device_names() {
+  std::vector<std::string> names = {"cpu"};
+  const auto count = static_cast<int>(torch::cuda::device_count());
+  for (int i = 0; i < count; ++i) names.push_back(fmt::format("cuda:{}", i));
+  return names;
+}
+
+std::string gpu_line(const GpuInfo& gpu) {
+  return fmt::format("{}, {} ({} in use), SM clock {} of {} MHz", gpu.name, format_bytes(gpu.memory_total_bytes),
+                     format_bytes(gpu.memory_used_bytes), gpu.sm_clock_mhz, gpu.max_sm_clock_mhz);
+}
+
+std::string gpu_lines(const GpuSurvey& survey) {
+  if (survey.gpus.empty()) return fmt::format("gpu         none ({})\n", survey.note);
+  std::string lines;
+  for (const GpuInfo& gpu : survey.gpus) lines += fmt::format("gpu         {}\n", gpu_line(gpu));
+  return lines + fmt::format("driver      {}\n", survey.driver_version);
+}
+
+std::string software_line(const SoftwareVersions& software) {
+  return fmt::format("LibTorch {}, CUDA {}, cuDNN {}", software.libtorch, software.cuda,
+                     software.cudnn.empty() ? "not loaded" : software.cudnn);
+}
+
+std::string machine_lines(const MachineReport& report) {
+  const Environment& e = report.environment;
+  return fmt::format("rnnlab      {} ({}, {}, {}{})\n", e.software.rnnlab, build_kind(e.build), e.build.compiler,
+                     e.build.git_revision.substr(0, 12), e.build.git_dirty ? " with changes" : "") +
+         fmt::format("libraries   {}\n", software_line(e.software)) +
+         fmt::format("cpu         {}, {} of {} logical CPUs usable, {} threads, {} kernels\n", e.cpu.model,
+                     e.cpu.usable_cpus, e.cpu.logical_cpus, e.num_threads, report.cpu_kernels) +
+         fmt::format("memory      {}\n", format_bytes(e.host.memory_bytes)) + gpu_lines(e.nvidia) +
+         fmt::format("system      {}, {}\n", e.host.os, e.host.kernel);
+}
+
+}  // namespace
+
+MachineReport make_machine_report(const std::vector<std::string>& command_line) {
+  MachineReport report{.environment = collect_environment(command_line, at::get_num_threads(), software_versions()),
+                       .devices = device_names(),
+                       .cpu_kernels = at::get_cpu_capability(),
+                       .precisions = config::names_of<Precision>(),
+                       .layers = layer_reports(),
+                       .warnings = {}};
+  report.warnings = warnings(report.environment);
+  return report;
+}
+
+std::string machine_report_text(const MachineReport& report) {
+  std::string text = machine_lines(report);
+  text += fmt::format("\ndevice:     {}\nprecision:  {}\nlayer:\n", join(report.devices, ", "),
+                      join(report.precisions, ", "));
+  for (const LayerReport& layer : report.layers) {
+    text += fmt::format("  {:<8}  {}\n", layer.name, layer.computes);
+    for (const std::string& reason : layer.refusals) text += fmt::format("            {}\n", reason);
+  }
+  for (const std::string& warning : report.warnings) text += fmt::format("\nwarning: {}\n", warning);
+  return text;
+}
+
+std::string machine_report_json(const MachineReport& report) { return json_text(to_json(report)); }
+
+}  // namespace rnnlab

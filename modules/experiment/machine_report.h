@@ -1,0 +1,49 @@
+// What this machine and this build can do, for `rnnlab info`: hardware, libraries, devices, and for each layer what it
+// cannot do. Nothing is timed and no GPU is woken beyond counting.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/environment.h"
+
+namespace rnnlab {
+
+struct LayerReport {
+  std::string name;
+  std::string computes;               // how, on each device
+  std::vector<std::string> refusals;  // the options that it cannot do
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("name", self.name);
+    field("computes", self.computes);
+    field("refusals", self.refusals);
+  }
+};
+
+struct MachineReport {
+  Environment environment;
+  std::vector<std::string> devices;  // "cpu", "cuda:0": what `device:` may be here
+  std::string cpu_kernels;           // the vector instructions that LibTorch's own kernels use
+  std::vector<std::string> precisions;
+  std::vector<LayerReport> layers;
+  std::vector<std::string> warnings;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("environment", self.environment);
+    field("devices", self.devices);
+    field("cpu_kernels", self.cpu_kernels);
+    field("precisions", self.precisions);
+    field("layers", self.layers);
+    field("warnings", self.warnings);
+  }
+};
+
+MachineReport make_machine_report(const std::vector<std::string>& command_line);
+
+std::string machine_report_text(const MachineReport& report);
+std::string machine_report_json(const MachineReport& report);
+
+}  // namespace rnnlab

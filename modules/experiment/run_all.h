@@ -1,0 +1,28 @@
+// Several experiments one after another: the combinations of a sweep, or the files of one command. One that fails is
+// reported and the rest go on; a signal ends them all.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/document.h"
+#include "experiment/run_experiment.h"
+
+namespace rnnlab {
+
+struct ExperimentCase {
+  std::string label;  // "device=cpu layer=naive"; "" where there is nothing to tell apart
+  Experiment experiment;
+};
+
+// Every combination that the document's sweep asks for, or the one experiment that it is.
+std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings);
+
+struct RunAllOutcome {
+  std::vector<RunOutcome> finished;      // in order, those that a signal cut short included
+  ExitCode exit_code = ExitCode::kDone;  // of the first that failed, or the signal's
+};
+
+RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
+
+}  // namespace rnnlab

@@ -1,0 +1,34 @@
+// One experiment from its settings to its run folder: data, model, training, files. It owns the order of things and
+// nothing else; every step is a module's.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "experiment/experiment.h"
+#include "results/logger.h"
+#include "results/summary.h"
+#include "results/terminal.h"
+
+namespace rnnlab {
+
+struct RunRequest {
+  std::filesystem::path out = "runs";
+  std::vector<std::string> command_line;  // for environment.json
+  Terminal console;                       // where the progress bar is drawn; Terminal{} for none
+};
+
+struct RunOutcome {
+  std::filesystem::path folder;
+  Summary summary;
+  ExitCode exit_code = ExitCode::kDone;  // 130 or 143 after a signal, with the results written
+};
+
+// UserError kDevice, kData or kUsage before a folder is made where this machine or the data cannot do what the
+// experiment asks; kDiverged with the folder complete up to that epoch. SIGINT and SIGTERM end it after the step that
+// is under way.
+RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger);
+
+}  // namespace rnnlab

@@ -1,0 +1,13 @@
+// Which code really runs when a model trains on a device: LibTorch chooses behind one name.
+#pragma once
+
+#include "recurrent/execution_path.h"
+#include "training/trainer.h"
+
+namespace rnnlab {
+
+// Watches one forward and backward pass over the first batch. `model` must be on the device; its weights are left as
+// they are, and dropout is seeded anew at every epoch, so training does not notice.
+ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const TrainerOptions& options);
+
+}  // namespace rnnlab

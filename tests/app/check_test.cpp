@@ -1,0 +1,67 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using testing::Program;
+
+TEST(Check, PrintsAFileThatIsItselfValidAndComesToTheSame) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto first = program.run({"check", "tiny.yaml", "seed=7"});
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_THAT(first.output, HasSubstr("seed: 7"));
+  program.write("printed.yaml", first.output);
+  const auto second = program.run({"check", "printed.yaml"});
+  EXPECT_EQ(second.exit_code, 0) << second.errors;
+  EXPECT_EQ(second.output, first.output);
+}
+
+TEST(Check, KeepsTheSweep) {
+  const Program program;
+  program.write("sweep.yaml",
+                std::string(kTinyYaml) + "sweep: {layer: [naive, fused], training.batch_size: [10, 20]}\n");
+  const auto first = program.run({"check", "sweep.yaml"});
+  EXPECT_THAT(first.output, HasSubstr("sweep: {layer: [naive, fused], training.batch_size: [10, 20]}"));
+  program.write("printed.yaml", first.output);
+  EXPECT_EQ(program.run({"check", "printed.yaml"}).output, first.output);
+}
+
+TEST(Check, ReportsEveryMistakeWithItsPlace) {
+  const Program program;
+  program.write("bad.yaml", "name: tiny\ntraining:\n  epoch: 3\n  batch_size: many\n");
+  const auto result = program.run({"check", "bad.yaml", "seed=-1"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, HasSubstr("bad.yaml:3:3: unknown key 'epoch' in training (did you mean 'epochs'?)"));
+  EXPECT_THAT(result.errors, HasSubstr("bad.yaml:4:15: training.batch_size: got 'many', expected an integer"));
+  EXPECT_THAT(result.errors, HasSubstr("argument 'seed=-1'"));
+}
+
+TEST(Check, NeedsAFile) {
+  const auto result = Program().run({"check"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: check: no experiment file given\n  `rnnlab check --help` shows how it is used\n");
+}
+
+TEST(Check, SchemaListsEveryKey) {
+  const auto result = Program().run({"check", "--schema"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* key : {"device", "layer", "data.source", "model.hidden_size", "training.learning_rate"})
+    EXPECT_THAT(result.output, HasSubstr(key));
+}
+
+TEST(Check, TheReferencePageInDocsIsUpToDate) {
+  const std::string page = std::string(RNNLAB_SOURCE_DIR) + "/docs/experiment-reference.md";
+  EXPECT_EQ(testing::read_text(page), Program().run({"check", "--markdown"}).output)
+      << "run: build/release/rnnlab check --markdown > docs/experiment-reference.md";
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,61 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using testing::Program;
+
+// Two runs of the tiny experiment that differ in `override`.
+class Compare : public ::testing::Test {
+ protected:
+  std::vector<std::string> two_runs(const std::string& override) {
+    program_.write("tiny.yaml", kTinyYaml);
+    EXPECT_EQ(program_.run({"train", "tiny.yaml"}).exit_code, 0);
+    EXPECT_EQ(program_.run({"train", "tiny.yaml", override}).exit_code, 0);
+    return program_.run_folders("tiny");
+  }
+  testing::ProgramResult compare(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "compare");
+    return program_.run(arguments);
+  }
+  Program program_;
+};
+
+TEST_F(Compare, SetsLayersAgainstEachOther) {
+  const auto folders = two_runs("layer=naive");
+  const auto result = compare({folders[0], folders[1]});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("cpu fused"));
+  EXPECT_THAT(result.output, HasSubstr("cpu naive"));
+}
+
+TEST_F(Compare, RefusesAnotherBatchSizeUnlessForced) {
+  const auto folders = two_runs("training.batch_size=40");
+  const auto refused = compare({folders[0], folders[1]});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("batch"));
+  const auto forced = compare({folders[0], folders[1], "--force", "--json"});
+  EXPECT_EQ(forced.exit_code, 0);
+  EXPECT_THAT(forced.output, HasSubstr("\"forced\": [\n"));
+}
+
+TEST_F(Compare, GivesCsvForPrograms) {
+  const auto folders = two_runs("layer=naive");
+  const auto result = compare({folders[0], folders[1], "--csv"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(result.output.starts_with("label,")) << result.output;
+}
+
+TEST_F(Compare, NamesAFolderThatIsNoRun) {
+  const auto result = compare({"nowhere"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors, "rnnlab: error: nowhere: no such run folder\n");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,44 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Program;
+
+// What bash offers after the words of `line`.
+std::string offered(const std::string& line) {
+  const Program program;
+  program.write("complete.sh", program.run({"completion", "bash"}).output + R"(
+COMP_WORDS=($1)
+[[ $1 == *" " ]] && COMP_WORDS+=("")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_rnnlab
+printf '%s\n' "${COMPREPLY[@]}" > offered.txt
+)");
+  const std::string folder = program.folder().string();
+  EXPECT_EQ(std::system(("cd '" + folder + "' && bash complete.sh '" + line + "'").c_str()), 0);
+  return testing::read_text(folder + "/offered.txt");
+}
+
+TEST(Completion, OffersVerbs) { EXPECT_EQ(offered("rnnlab tr"), "train\n"); }
+
+TEST(Completion, OffersKeysOfTheExperiment) {
+  EXPECT_THAT(offered("rnnlab train training.batch"), HasSubstr("training.batch_size="));
+}
+
+TEST(Completion, OffersOptions) { EXPECT_EQ(offered("rnnlab compare --js"), "--json\n"); }
+
+TEST(Completion, ZshUsesTheSameScript) {
+  EXPECT_TRUE(Program().run({"completion", "zsh"}).output.starts_with("#compdef rnnlab\n"));
+}
+
+TEST(Completion, KnowsTwoShells) { EXPECT_EQ(Program().run({"completion", "fish"}).exit_code, 2); }
+
+}  // namespace
+}  // namespace rnnlab

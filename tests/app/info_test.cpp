@@ -1,0 +1,26 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Program;
+
+TEST(Info, ShowsMachineLibrariesDevicesAndLayers) {
+  const auto result = Program().run({"info"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* part : {"LibTorch 2.11.0", "cpu", "device:", "naive", "fused", "activation: relu"})
+    EXPECT_THAT(result.output, HasSubstr(part));
+}
+
+TEST(Info, GivesTheSameAsJson) {
+  const auto result = Program().run({"info", "--json"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr("\"devices\": ["));
+}
+
+}  // namespace
+}  // namespace rnnlab

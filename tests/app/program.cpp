@@ -1,0 +1,68 @@
+#include "app/program.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+void redirect(const fs::path& file, int descriptor) {
+  const int opened = ::open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  ::dup2(opened, descriptor);
+}
+
+[[noreturn]] void become_program(const fs::path& folder, const std::vector<std::string>& arguments) {
+  if (::chdir(folder.c_str()) != 0) ::_exit(126);
+  redirect(folder / "stdout.txt", 1);
+  redirect(folder / "stderr.txt", 2);
+  std::vector<char*> argv = {const_cast<char*>(RNNLAB_PROGRAM)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  ::execv(RNNLAB_PROGRAM, argv.data());
+  ::_exit(127);
+}
+
+}  // namespace
+
+int Program::start(const std::vector<std::string>& arguments) const {
+  const int process = ::fork();
+  if (process == 0) become_program(folder(), arguments);
+  return process;
+}
+
+ProgramResult Program::finish(int process) const {
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  const int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return {exit_code, read_text(folder() / "stdout.txt"), read_text(folder() / "stderr.txt")};
+}
+
+ProgramResult Program::run(const std::vector<std::string>& arguments) const { return finish(start(arguments)); }
+
+ProgramResult Program::run_and_signal(const std::vector<std::string>& arguments, int signal,
+                                      const std::function<bool()>& ready) const {
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  constexpr int kMostPauses = 12000;
+  const int process = start(arguments);
+  for (int i = 0; i < kMostPauses && !ready(); ++i) std::this_thread::sleep_for(kPause);
+  ::kill(process, signal);
+  return finish(process);
+}
+
+std::vector<std::string> Program::run_folders(const std::string& experiment) const {
+  std::vector<std::string> folders;
+  const fs::path parent = folder() / "runs" / experiment;
+  if (!fs::exists(parent)) return folders;
+  for (const auto& entry : fs::directory_iterator(parent)) folders.push_back(entry.path().string());
+  std::ranges::sort(folders);
+  return folders;
+}
+
+}  // namespace rnnlab::testing

@@ -1,0 +1,50 @@
+// Runs the built program as a user would, and gives back what it printed and how it ended.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+
+struct ProgramResult {
+  int exit_code = 0;
+  std::string output;  // stdout
+  std::string errors;  // stderr
+};
+
+// In a fresh working folder of its own for each instance.
+class Program {
+ public:
+  ProgramResult run(const std::vector<std::string>& arguments) const;
+
+  // Sends `signal` once `ready` says so; asked every few milliseconds, for at most a minute.
+  ProgramResult run_and_signal(const std::vector<std::string>& arguments, int signal,
+                               const std::function<bool()>& ready) const;
+
+  void write(const std::string& file, const std::string& text) const { write_text(folder_.path() / file, text); }
+  const std::filesystem::path& folder() const { return folder_.path(); }
+
+  // The run folders of an experiment, by name.
+  std::vector<std::string> run_folders(const std::string& experiment) const;
+
+ private:
+  int start(const std::vector<std::string>& arguments) const;
+  ProgramResult finish(int process) const;
+
+  TemporaryFolder folder_;
+};
+
+// Trains in a moment.
+inline constexpr const char* kTinyYaml = R"(name: tiny
+device: cpu
+layer: fused
+data: {source: digits, num_train: 200, num_valid: 50}
+model: {hidden_size: 8}
+training: {epochs: 3, batch_size: 50}
+)";
+
+}  // namespace rnnlab::testing

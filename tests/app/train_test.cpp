@@ -1,0 +1,93 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using ::testing::Not;
+using testing::Program;
+using testing::read_text;
+
+TEST(Train, LogsToStderrAndEndsWithOneLineAndTheFolder) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_TRUE(result.output.starts_with("tiny: fused on cpu, ")) << result.output;
+  ASSERT_EQ(program.run_folders("tiny").size(), 1u);
+  EXPECT_THAT(result.errors, HasSubstr("epoch"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("\r"))) << "no progress bar where there is no terminal";
+}
+
+TEST(Train, QuietSaysNothingButTheResult) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "--quiet", "--out", "elsewhere"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.errors, Not(HasSubstr("epoch")));
+  EXPECT_TRUE(std::filesystem::exists(program.folder() / "elsewhere" / "tiny"));
+}
+
+TEST(Train, ASweepEndsWithTheComparisonAndAFailingCombinationIsTold) {
+  const Program program;
+  program.write("sweep.yaml", std::string(kTinyYaml) + "sweep: {device: [cuda:99, cpu], layer: [naive, fused]}\n");
+  const auto result = program.run({"train", "sweep.yaml"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("device: got cuda:99, but "));
+  EXPECT_THAT(result.output, HasSubstr("cpu naive"));
+  EXPECT_THAT(result.output, HasSubstr("cpu fused"));
+  EXPECT_EQ(program.run_folders("tiny").size(), 2u);
+}
+
+TEST(Train, NothingRunsWhileAnyFileIsWrong) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  program.write("bad.yaml", "layr: naive\n");
+  const auto result = program.run({"train", "tiny.yaml", "bad.yaml"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("bad.yaml:1:1: unknown key 'layr'"));
+  EXPECT_TRUE(program.run_folders("tiny").empty());
+}
+
+TEST(Train, DivergenceEndsWithItsExitCodeAndSaysWhereItBegan) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "training.learning_rate=1e30"});
+  EXPECT_EQ(result.exit_code, 5);
+  EXPECT_THAT(result.errors, HasSubstr("epoch 1, step "));
+}
+
+TEST(Train, MissingDataIsExitCode3) {
+  const Program program;
+  const auto result = program.run({"train", "nowhere.yaml"});
+  EXPECT_EQ(result.exit_code, 2);
+  program.write("csv.yaml", "data: {source: csv, path: nowhere.csv, target: [y]}\n");
+  EXPECT_EQ(program.run({"train", "csv.yaml"}).exit_code, 3);
+}
+
+class TrainSignals : public ::testing::TestWithParam<std::pair<int, int>> {};
+
+TEST_P(TrainSignals, EndTheRunAfterItsStepWithTheResultsWritten) {
+  const auto [signal, exit_code] = GetParam();
+  const Program program;
+  program.write("long.yaml", kTinyYaml);
+  const auto has_an_epoch = [&] {
+    const auto folders = program.run_folders("tiny");
+    return !folders.empty() && read_text(folders[0] + "/epochs.csv").find("\n1,") != std::string::npos;
+  };
+  const auto result = program.run_and_signal({"train", "long.yaml", "training.epochs=1000000"}, signal, has_an_epoch);
+  EXPECT_EQ(result.exit_code, exit_code) << result.errors;
+  const auto folders = program.run_folders("tiny");
+  ASSERT_EQ(folders.size(), 1u);
+  EXPECT_THAT(read_text(folders[0] + "/summary.json"), HasSubstr(signal == SIGINT ? "SIGINT" : "SIGTERM"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, TrainSignals, ::testing::Values(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}));
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,81 @@
+#include "experiment/experiment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "experiment/run_all.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> findings_in(const std::string& yaml) {
+  config::Findings findings;
+  read_cases(config::Document::from_text(yaml, "a.yaml", findings), findings);
+  return findings.lines();
+}
+
+TEST(Experiment, DefaultsAreAValidExperiment) { EXPECT_THAT(findings_in("name: simple\n"), IsEmpty()); }
+
+TEST(Experiment, PrintsAFileThatReadsBackEqual) {
+  config::Findings findings;
+  const auto document = config::Document::from_text("seed: 7\nlayer: naive\nmodel: {hidden_size: 3}\n", "a", findings);
+  const auto experiment = config::read(document, Experiment::schema(), findings);
+  const std::string printed = config::print(experiment, Experiment::schema());
+  const auto again = config::read(config::Document::from_text(printed, "b", findings), Experiment::schema(), findings);
+  EXPECT_THAT(findings.lines(), IsEmpty());
+  EXPECT_EQ(again.model.hidden_size, 3);
+  EXPECT_EQ(config::print(again, Experiment::schema()), printed);
+}
+
+TEST(Experiment, RefusesWhatTheLayerCannotDo) {
+  EXPECT_THAT(findings_in("layer: fused\nmodel: {activation: relu}\n"),
+              ElementsAre(HasSubstr("layer: fused cannot do activation: relu")));
+  EXPECT_THAT(findings_in("layer: naive\nmodel: {activation: relu}\n"), IsEmpty());
+}
+
+TEST(Experiment, RefusesABidirectionalLanguageModelNamingBothKeys) {
+  const auto lines =
+      findings_in("data: {source: text, path: a.txt}\nmodel: {kind: language_model, bidirectional: true}\n");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("model.bidirectional"));
+  EXPECT_THAT(lines[0], HasSubstr("model.kind"));
+}
+
+TEST(Experiment, RefusesAModelThatDoesNotFitTheData) {
+  EXPECT_THAT(findings_in("data: {source: digits}\nmodel: {kind: language_model}\n"),
+              ElementsAre(HasSubstr("a language model reads text")));
+  EXPECT_THAT(findings_in("data: {source: text, path: a.txt}\n"),
+              ElementsAre(HasSubstr("text is for a language model")));
+}
+
+TEST(Experiment, RefusesALossThatDoesNotFitTheModel) {
+  EXPECT_THAT(findings_in("training: {loss: mse}\n"), ElementsAre(HasSubstr("mse is for a sequence_regressor")));
+}
+
+TEST(Experiment, ReportsEverythingInOneGo) {
+  EXPECT_THAT(findings_in("nmae: x\ndevice: gpu\nseed: -1\nmodel: {hiden_size: 3}\n"),
+              ElementsAre(HasSubstr("did you mean 'name'?"), HasSubstr("cuda:N"), HasSubstr("seed"),
+                          HasSubstr("did you mean 'hidden_size'?")));
+}
+
+TEST(Experiment, EveryFileInExperimentsIsValid) {
+  const std::filesystem::path folder = std::filesystem::path(RNNLAB_SOURCE_DIR) / "experiments";
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".yaml") continue;
+    config::Findings findings;
+    read_cases(config::Document::from_file(entry.path(), findings), findings);
+    EXPECT_THAT(findings.lines(), IsEmpty()) << entry.path();
+    ++count;
+  }
+  EXPECT_GE(count, 4);
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,48 @@
+#include "experiment/failure.h"
+
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+
+#include <new>
+
+namespace rnnlab {
+namespace {
+
+template <class Exception>
+Failure failure_of(const Exception& exception) {
+  return describe_failure(std::make_exception_ptr(exception));
+}
+
+TEST(DescribeFailure, KeepsAUsersMistakeAsItIs) {
+  const Failure failure = failure_of(UserError(ExitCode::kData, "a.csv:3: no number"));
+  EXPECT_EQ(failure.exit_code, ExitCode::kData);
+  EXPECT_EQ(failure.message, "a.csv:3: no number");
+}
+
+TEST(DescribeFailure, ShowsNoStackOfLibTorch) {
+  try {
+    TORCH_CHECK(false, "shapes differ\nsecond line");
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    EXPECT_EQ(failure.exit_code, ExitCode::kInternal);
+    EXPECT_EQ(failure.message, "LibTorch: shapes differ\n  this is a defect of rnnlab; please report it");
+  }
+}
+
+TEST(DescribeFailure, CallsAnErrorOfCudaTheDevices) {
+  try {
+    TORCH_CHECK(false, "CUDA error: an illegal memory access was encountered");
+  } catch (...) {
+    EXPECT_EQ(describe_failure(std::current_exception()).exit_code, ExitCode::kDevice);
+  }
+}
+
+TEST(DescribeFailure, SaysWhatToDoWhenMemoryIsShort) {
+  EXPECT_EQ(failure_of(std::bad_alloc()).exit_code, ExitCode::kDevice);
+  EXPECT_EQ(failure_of(std::bad_alloc()).message, "out of memory; try a smaller training.batch_size or data.num_train");
+}
+
+TEST(DescribeFailure, OwnsItsDefects) { EXPECT_EQ(failure_of(InvariantError("x")).exit_code, ExitCode::kInternal); }
+
+}  // namespace
+}  // namespace rnnlab

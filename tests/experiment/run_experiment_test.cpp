@@ -1,0 +1,102 @@
+#include "experiment/run_experiment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiment/tiny_experiment.h"
+#include "results/epoch_log.h"
+#include "results/expect_error.h"
+#include "results/run_folder.h"
+#include "results/run_record.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+using testing::tiny_experiment;
+
+class RunExperiment : public ::testing::Test {
+ protected:
+  RunOutcome run(const Experiment& experiment) {
+    Logger logger(Verbosity::kQuiet, Terminal{});
+    return run_experiment(experiment, {.out = out_.path(), .command_line = {"rnnlab", "train"}, .console = {}}, logger);
+  }
+  TemporaryFolder out_;
+};
+
+TEST_F(RunExperiment, LeavesTheWholeRunFolderBehind) {
+  const RunOutcome outcome = run(tiny_experiment());
+  EXPECT_EQ(outcome.exit_code, ExitCode::kDone);
+  EXPECT_EQ(outcome.folder.parent_path(), out_.path() / "tiny");
+  EXPECT_THAT(outcome.folder.filename().string(), HasSubstr("-cpu-fused"));
+  for (const char* file : {kConfigFile, kEnvironmentFile, kLogFile, kEpochsCsvFile, kEpochsJsonlFile, kSummaryFile})
+    EXPECT_TRUE(std::filesystem::is_regular_file(outcome.folder / file)) << file;
+}
+
+TEST_F(RunExperiment, LogsOneRowAnEpochAndMarksTheWarmup) {
+  const auto rows = read_epochs(run(tiny_experiment()).folder);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_TRUE(rows[0].warmup);
+  EXPECT_FALSE(rows[1].warmup);
+  for (const EpochRow& row : rows) {
+    EXPECT_GT(row.train_seconds, 0);
+    EXPECT_TRUE(row.valid_accuracy);
+  }
+}
+
+TEST_F(RunExperiment, SummaryTellsWhatReallyRan) {
+  const RunRecord record = load_run(run(tiny_experiment()).folder);
+  EXPECT_EQ(record.summary.device, "cpu");
+  EXPECT_EQ(record.summary.layer, "fused");
+  EXPECT_EQ(record.summary.epochs, 3);
+  EXPECT_EQ(record.summary.epoch_time.value().num_epochs, 2);
+  EXPECT_EQ(record.summary.stop_reason, "training.epochs (3) are done");
+  EXPECT_THAT(record.summary.path, HasSubstr("oneDNN"));
+  EXPECT_THAT(record.environment.command_line, ElementsAre("rnnlab", "train"));
+}
+
+TEST_F(RunExperiment, ItsConfigRunsAgainToTheSameLosses) {
+  const RunOutcome first = run(tiny_experiment({"deterministic=true", "training.num_threads=1"}));
+  config::Findings findings;
+  const auto document = config::Document::from_file(first.folder / kConfigFile, findings);
+  const auto experiment = config::read(document, Experiment::schema(), findings);
+  ASSERT_TRUE(findings.empty());
+  const RunOutcome second = run(experiment);
+  EXPECT_EQ(first.summary.final_metrics, second.summary.final_metrics);
+  EXPECT_EQ(first.summary.identity.initial_weights_sha256, second.summary.identity.initial_weights_sha256);
+}
+
+TEST_F(RunExperiment, LayersStartFromTheSameWeightsAndLearnTheSame) {
+  const Summary fused = run(tiny_experiment({"layer=fused"})).summary;
+  const Summary naive = run(tiny_experiment({"layer=naive"})).summary;
+  EXPECT_EQ(fused.identity.initial_weights_sha256, naive.identity.initial_weights_sha256);
+  EXPECT_NEAR(fused.final_metrics.at("train_loss"), naive.final_metrics.at("train_loss"), 1e-4);
+}
+
+TEST_F(RunExperiment, SeedsChangeTheWeightsAndNotTheData) {
+  const Identity one = run(tiny_experiment({"seed=1"})).summary.identity;
+  const Identity two = run(tiny_experiment({"seed=2"})).summary.identity;
+  EXPECT_NE(one.initial_weights_sha256, two.initial_weights_sha256);
+  EXPECT_EQ(one.data_fingerprint, two.data_fingerprint);
+}
+
+TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
+  const Experiment wild = tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e30"});
+  EXPECT_THROW(run(wild), UserError);
+  const auto folder = *std::filesystem::directory_iterator(out_.path() / "tiny");
+  const RunRecord record = load_run(folder);
+  EXPECT_THAT(record.summary.stop_reason, HasSubstr("diverged"));
+}
+
+TEST_F(RunExperiment, NoFolderIsMadeForDataThatIsNotThere) {
+  const Experiment missing =
+      testing::cases_of("data: {source: csv, path: nowhere.csv, target: [y]}").front().experiment;
+  EXPECT_THROW(run(missing), UserError);
+  EXPECT_TRUE(std::filesystem::is_empty(out_.path()));
+}
+
+}  // namespace
+}  // namespace rnnlab

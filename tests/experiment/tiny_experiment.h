@@ -1,0 +1,31 @@
+// An experiment that trains in a moment, for tests that look at what happens around it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "experiment/run_all.h"
+
+namespace rnnlab::testing {
+
+inline constexpr const char* kTinyYaml = R"(name: tiny
+device: cpu
+layer: fused
+data: {source: digits, num_train: 200, num_valid: 50}
+model: {hidden_size: 8}
+training: {epochs: 3, batch_size: 50}
+)";
+
+inline std::vector<ExperimentCase> cases_of(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+  config::Findings findings;
+  auto document = config::Document::from_text(yaml, "tiny.yaml", findings);
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  auto cases = read_cases(document, findings);
+  EXPECT_EQ(findings.lines(), std::vector<std::string>{});
+  return cases;
+}
+
+inline Experiment tiny_experiment(const std::vector<std::string>& overrides = {}) {
+  return cases_of(kTinyYaml, overrides).front().experiment;
+}
+
+}  // namespace rnnlab::testing
