@@ -128,10 +128,11 @@ class CsvParser {
       first_line_ = row_line_;
     }
     if (num_cells == num_columns_) return;
-    fail(row_line_,
-         fmt::format("got {} cells, expected {} as on line {}: mend the row, or put quotes around a cell that holds {}",
-                     num_cells, num_columns_, first_line_,
-                     rnnlab::quoted(std::string_view(&table_.options_.delimiter, 1))));
+    fail(
+        row_line_,
+        fmt::format("got {} cell{}, expected {} as on line {}: mend the row, or put quotes around a cell that holds {}",
+                    num_cells, num_cells == 1 ? "" : "s", num_columns_, first_line_,
+                    rnnlab::quoted(std::string_view(&table_.options_.delimiter, 1))));
   }
 
   void parse_cell() {

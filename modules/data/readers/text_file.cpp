@@ -8,7 +8,6 @@ namespace rnnlab {
 namespace {
 
 constexpr int64_t kLargestText = int64_t{2} << 30;
-constexpr size_t kNumCodePoints = 0x110000;
 
 void require_utf8(std::string_view text, const std::string& name) {
   const std::optional<size_t> bad = first_invalid_utf8(text);
@@ -39,29 +38,33 @@ size_t unit_value(std::string_view bytes) {
   return value;
 }
 
-size_t num_values(TextUnit unit) { return unit == TextUnit::kByte ? 256 : kNumCodePoints; }
-
+// In order of value. Remembers for each value where it first stands, in a table no longer than the largest value.
 std::vector<std::string> vocabulary_of(std::string_view text, TextUnit unit) {
-  std::vector<std::string> by_value(num_values(unit));
-  while (!text.empty()) {
-    const std::string_view bytes = first_unit(text, unit);
-    std::string& known = by_value[unit_value(bytes)];
-    if (known.empty()) known = bytes;
-    text.remove_prefix(bytes.size());
+  constexpr size_t kNowhere = std::string_view::npos;
+  std::vector<size_t> first_at;
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view bytes = first_unit(text.substr(at), unit);
+    const size_t value = unit_value(bytes);
+    if (value >= first_at.size()) first_at.resize(value + 1, kNowhere);
+    if (first_at[value] == kNowhere) first_at[value] = at;
+    at += bytes.size();
   }
-  std::erase(by_value, std::string());
-  by_value.shrink_to_fit();
-  return by_value;
+  std::vector<std::string> vocabulary;
+  for (const size_t at : first_at)
+    if (at != kNowhere) vocabulary.emplace_back(first_unit(text.substr(at), unit));
+  return vocabulary;
 }
 
 constexpr int64_t kUnknown = -1;
 
 std::vector<int64_t> tokens_by_value(const std::vector<std::string>& vocabulary, TextUnit unit) {
-  std::vector<int64_t> tokens(num_values(unit), kUnknown);
+  std::vector<int64_t> tokens;
   for (size_t i = 0; i < vocabulary.size(); ++i) {
     RNNLAB_INVARIANT(!vocabulary[i].empty() && first_unit(vocabulary[i], unit).size() == vocabulary[i].size(),
                      "a vocabulary of other units");
-    tokens[unit_value(vocabulary[i])] = static_cast<int64_t>(i);
+    const size_t value = unit_value(vocabulary[i]);
+    if (value >= tokens.size()) tokens.resize(value + 1, kUnknown);
+    tokens[value] = static_cast<int64_t>(i);
   }
   return tokens;
 }
@@ -73,7 +76,8 @@ std::vector<int64_t> encode_valid(std::string_view text, const std::string& name
   tokens.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     const std::string_view bytes = first_unit(text.substr(at), unit);
-    tokens.push_back(by_value[unit_value(bytes)]);
+    const size_t value = unit_value(bytes);
+    tokens.push_back(value < by_value.size() ? by_value[value] : kUnknown);
     if (tokens.back() == kUnknown)
       throw_error(ExitCode::kData,
                   "{}: byte {}: got {}, which the training text never has: remove it, or train on a text that has it",

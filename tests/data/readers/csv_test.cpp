@@ -1,0 +1,169 @@
+#include "data/readers/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/readers/reader_files.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+
+class CsvTest : public ReaderFiles {
+ protected:
+  std::string error_in(const std::string& text, const CsvOptions& options = {}) const {
+    return error_of([&] { parse_csv(text, "x.csv", options); });
+  }
+};
+
+constexpr CsvOptions kNoHeader{',', CsvHeader::kAbsent};
+
+using Rows = std::vector<std::vector<std::string>>;
+
+Rows rows_of(const Table& table) {
+  Rows rows;
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    rows.emplace_back();
+    for (int64_t column = 0; column < table.num_columns(); ++column) rows.back().emplace_back(table.cell(row, column));
+  }
+  return rows;
+}
+
+Rows parse(const std::string& text, const CsvOptions& options = {}) {
+  return rows_of(parse_csv(text, "x.csv", options));
+}
+
+TEST_F(CsvTest, ReadsAFile) {
+  const Table table = read_csv(write("x.csv", "a,b\n1,2\n3,4\n"));
+  EXPECT_THAT(table.column_names(), ElementsAre("a", "b"));
+  EXPECT_EQ(rows_of(table), (Rows{{"1", "2"}, {"3", "4"}}));
+  EXPECT_EQ(table.column_index("b"), 1);
+}
+
+TEST_F(CsvTest, TakesEveryLineEnd) {
+  const Rows wanted = {{"1", "2"}, {"3", "4"}};
+  for (const char* text :
+       {"a,b\n1,2\n3,4", "a,b\r\n1,2\r\n3,4\r\n", "a,b\r1,2\r3,4\r", "\n\na,b\n\n1,2\r\n\r\n3,4\n\n"})
+    EXPECT_EQ(parse(text), wanted) << text;
+}
+
+TEST_F(CsvTest, CountsTheBlankLinesItPassesOver) {
+  EXPECT_EQ(parse_csv("a\n\n1\n\r\n2\n", "x.csv").num_blank_lines(), 2);
+}
+
+TEST_F(CsvTest, TakesQuotes) {
+  EXPECT_EQ(parse("a,b\n\"x,y\",\"say \"\"hi\"\"\"\n\"two\r\nlines\",\"\"\n"),
+            (Rows{{"x,y", "say \"hi\""}, {"two\r\nlines", ""}}));
+}
+
+TEST_F(CsvTest, KeepsEmptyCellsAndSpaces) {
+  EXPECT_EQ(parse("a,b,c\n,,\n 1 ,,3"), (Rows{{"", "", ""}, {" 1 ", "", "3"}}));
+}
+
+TEST_F(CsvTest, SkipsAByteOrderMark) {
+  EXPECT_THAT(parse_csv("\xEF\xBB\xBFid\n1\n", "x.csv").column_names(), ElementsAre("id"));
+  EXPECT_THAT(parse_csv("\xEF\xBB\xBF\"id\"\n1\n", "x.csv").column_names(), ElementsAre("id"));
+}
+
+TEST_F(CsvTest, TakesAnotherDelimiter) {
+  EXPECT_EQ(parse("a;b\n1,5;2\n", {';', CsvHeader::kPresent}), (Rows{{"1,5", "2"}}));
+  EXPECT_EQ(parse("a\tb\n1\t\n", {'\t', CsvHeader::kPresent}), (Rows{{"1", ""}}));
+}
+
+TEST_F(CsvTest, NumbersTheColumnsWithoutAHeader) {
+  const Table table = parse_csv("1,2\n3,4\n", "x.csv", kNoHeader);
+  EXPECT_THAT(table.column_names(), ElementsAre("column1", "column2"));
+  EXPECT_EQ(table.num_rows(), 2);
+}
+
+TEST_F(CsvTest, TrimsAndCompletesNames) {
+  EXPECT_THAT(parse_csv(", b ,\"c\"\n1,2,3\n", "x.csv").column_names(), ElementsAre("column1", "b", "c"));
+}
+
+TEST_F(CsvTest, KnowsTheLineOfEveryCell) {
+  const Table table = parse_csv("a,b,c\n\"1\n\n\",\"2\r\n\",3\n\n4,5,6\n", "x.csv");
+  EXPECT_EQ(table.line(0, 0), 2);
+  EXPECT_EQ(table.line(0, 1), 4);
+  EXPECT_EQ(table.line(0, 2), 5);
+  EXPECT_EQ(table.line(1, 2), 7);
+}
+
+TEST_F(CsvTest, ReadsGzip) { EXPECT_EQ(read_csv(write("x.csv.gz", gzip("a\n1\n"))).num_rows(), 1); }
+
+TEST_F(CsvTest, RefusesAFileWithoutData) {
+  write("x.csv", "");
+  EXPECT_EQ(error_of([&] { read_csv(path("x.csv")); }), "x.csv: empty file, expected CSV: check the path");
+  EXPECT_EQ(error_in("a,b\n"), "x.csv: the file holds only a header, expected at least one row of data");
+  EXPECT_EQ(error_in("\n\n"), "x.csv: the file holds no rows, expected at least one row of data");
+  EXPECT_EQ(error_in("", kNoHeader), "x.csv: the file holds no rows, expected at least one row of data");
+}
+
+TEST_F(CsvTest, NamesTheLineOfARaggedRow) {
+  EXPECT_EQ(error_in("a,b\n1,\"\n\"\n1,2,3\n"),
+            "x.csv:4: got 3 cells, expected 2 as on line 1: mend the row, or put quotes around a cell that holds ','");
+  EXPECT_EQ(error_in("\n1,2\n3\n", kNoHeader),
+            "x.csv:3: got 1 cell, expected 2 as on line 2: mend the row, or put quotes around a cell that holds ','");
+}
+
+TEST_F(CsvTest, NamesTheLineWhereAQuoteOpens) {
+  EXPECT_EQ(error_in("a,b\n1,2\n3,\"4\n5,6\n"), "x.csv:3: a quote is opened here and never closed");
+  EXPECT_EQ(error_in("a\n\""), "x.csv:2: a quote is opened here and never closed");
+}
+
+TEST_F(CsvTest, RefusesTextBehindAClosingQuote) {
+  EXPECT_EQ(error_in("a,b\n\"1\"x,2\n"), "x.csv:2: got 'x' after a closing quote, expected ',' or the end of the line");
+  EXPECT_EQ(error_in("a\n\"\n\"\u00e9"),
+            "x.csv:3: got '\u00e9' after a closing quote, expected ',' or the end of the line");
+}
+
+TEST_F(CsvTest, RefusesAQuoteInsideABareCell) {
+  EXPECT_EQ(error_in("size\n5\" wide\n"),
+            "x.csv:2: a quote inside a cell without quotes: put the whole cell in quotes and double this one");
+}
+
+TEST_F(CsvTest, RefusesNulBytes) {
+  EXPECT_EQ(error_in(bytes("a\n1\0\n")),
+            "x.csv:2: byte 3 is NUL, expected text: save the file as UTF-8 (it may be UTF-16)");
+}
+
+TEST_F(CsvTest, RefusesInvalidUtf8) {
+  EXPECT_EQ(error_in("name\n\nJos\xe9\n"),
+            "x.csv:3: byte 9: got '\\xe9', expected UTF-8: convert the file (iconv -t UTF-8)");
+}
+
+TEST_F(CsvTest, RefusesTwoColumnsOfOneName) {
+  EXPECT_EQ(error_in("\na,b, a\n1,2,3\n"), "x.csv:2: the columns 1 and 3 are both called 'a': give each its own name");
+  EXPECT_EQ(error_in("column2,\n1,2\n"),
+            "x.csv:1: the columns 1 and 2 are both called 'column2': give each its own name");
+}
+
+TEST_F(CsvTest, RefusesAnAbsurdNumberOfColumns) {
+  EXPECT_EQ(error_in(std::string(100'000, ',') + "\n"),
+            "x.csv:1: got 100001 columns, expected at most 100000: is the delimiter right?");
+}
+
+TEST_F(CsvTest, NamesTheColumnsWhenOneIsMissing) {
+  const Table table = parse_csv("price,volume\n1,2\n", "x.csv");
+  EXPECT_EQ(error_of([&] { table.column_index("pirce"); }),
+            "x.csv: no column is called 'pirce' (did you mean 'price'?); the columns are 'price', 'volume'");
+  std::string header = "c0";
+  std::string row = "0";
+  for (int i = 1; i < 12; ++i) {
+    header += fmt::format(",c{}", i);
+    row += ",0";
+  }
+  EXPECT_EQ(error_of([&] { parse_csv(header + "\n" + row, "x.csv").column_index("target"); }),
+            "x.csv: no column is called 'target'; the columns are "
+            "'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9' and 2 more");
+}
+
+TEST_F(CsvTest, GuessesAtAnotherDelimiter) {
+  EXPECT_EQ(error_of([&] { parse_csv("price;volume\n1;2\n", "x.csv").column_index("price"); }),
+            "x.csv: no column is called 'price'; the columns are 'price;volume'; is the delimiter ';'?");
+  EXPECT_EQ(error_of([&] { parse_csv("a\tb\n1\t2\n", "x.csv").column_index("a"); }),
+            "x.csv: no column is called 'a'; the columns are 'a\\x09b'; is the delimiter a tab?");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,205 @@
+#include "data/readers/npy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "data/readers/reader_files.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+
+std::string little_endian(size_t value, int num_bytes) {
+  std::string text;
+  for (int i = 0; i < num_bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  return text;
+}
+
+// Version 1.0 by default, with the header padded as NumPy does it.
+std::string npy(std::string header, std::string_view data, int version = 1) {
+  const int length_bytes = version == 1 ? 2 : 4;
+  while ((8 + static_cast<size_t>(length_bytes) + header.size() + 1) % 64 != 0) header += ' ';
+  header += '\n';
+  return "\x93NUMPY" + little_endian(static_cast<size_t>(version), 2) + little_endian(header.size(), length_bytes) +
+         header + std::string(data);
+}
+
+std::string npy_of(std::string_view type, std::string_view shape, std::string_view data) {
+  return npy(fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type, shape), data);
+}
+
+class NpyTest : public ReaderFiles {
+ protected:
+  Array read(std::string_view content) const { return read_npy(write("x.npy", content)); }
+  std::string error_in(std::string_view content) const {
+    return error_of([&] { read(content); });
+  }
+  std::string header_error(const std::string& header) const { return error_in(npy(header, "")); }
+};
+
+TEST_F(NpyTest, ReadsFloats) {
+  const Array array = read(npy_of("<f4", "(2, 1)", bytes("\0\0\x80\x3f\0\0\x20\xc0")));
+  EXPECT_EQ(array.type, ElementType::kF32);
+  EXPECT_THAT(array.shape, ElementsAre(2, 1));
+  EXPECT_THAT(array.values<float>(), ElementsAre(1.0F, -2.5F));
+}
+
+TEST_F(NpyTest, ReadsEveryTypeInEitherByteOrder) {
+  EXPECT_THAT(read(npy_of("|b1", "(2,)", bytes("\0\1"))).values<uint8_t>(), ElementsAre(0, 1));
+  EXPECT_EQ(read(npy_of("|b1", "(2,)", bytes("\0\1"))).type, ElementType::kBool);
+  EXPECT_THAT(read(npy_of("|u1", "(1,)", "\xff")).values<uint8_t>(), ElementsAre(255));
+  EXPECT_THAT(read(npy_of("|i1", "(1,)", "\xff")).values<int8_t>(), ElementsAre(-1));
+  EXPECT_THAT(read(npy_of("<u2", "(1,)", "\1\2")).values<uint16_t>(), ElementsAre(513));
+  EXPECT_THAT(read(npy_of(">u2", "(1,)", "\1\2")).values<uint16_t>(), ElementsAre(258));
+  EXPECT_THAT(read(npy_of(">i2", "(1,)", "\xff\xfe")).values<int16_t>(), ElementsAre(-2));
+  EXPECT_THAT(read(npy_of("<u4", "(1,)", bytes("\1\0\0\x80"))).values<uint32_t>(), ElementsAre(2147483649U));
+  EXPECT_THAT(read(npy_of(">i4", "(1,)", "\xff\xff\xff\xfd")).values<int32_t>(), ElementsAre(-3));
+  EXPECT_THAT(read(npy_of("<u8", "(1,)", std::string(8, '\xff'))).values<uint64_t>(), ElementsAre(UINT64_MAX));
+  EXPECT_THAT(read(npy_of("<i8", "(1,)", std::string(8, '\xff'))).values<int64_t>(), ElementsAre(-1));
+  EXPECT_THAT(read(npy_of(">f4", "(1,)", bytes("\xc0\x20\0\0"))).values<float>(), ElementsAre(-2.5F));
+  EXPECT_THAT(read(npy_of(">f8", "(1,)", bytes("\x40\x09\x21\xfb\x54\x44\x2d\x18"))).values<double>(),
+              ElementsAre(3.141592653589793));
+}
+
+TEST_F(NpyTest, WidensHalfPrecisionExactly) {
+  const Array array = read(npy_of("<f2", "(8,)", bytes("\0\x3c\0\xc0\xff\x7b\1\0\0\x04\0\x7c\0\x80\1\x7e")));
+  EXPECT_EQ(array.type, ElementType::kF32);
+  const auto values = array.values<float>();
+  EXPECT_THAT(values.first(6), ElementsAre(1.0F, -2.0F, 65504.0F, 0x1p-24F, 0x1p-14F, INFINITY));
+  EXPECT_TRUE(values[6] == 0 && std::signbit(values[6]));
+  EXPECT_TRUE(std::isnan(values[7]));
+}
+
+TEST_F(NpyTest, TurnsFortranOrderIntoRowMajor) {
+  const std::string header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 2)}";
+  // Element (i, j, k) is the letter number i + 2 j + 6 k.
+  EXPECT_THAT(read(npy(header, "abcdefghijkl")).values<uint8_t>(),
+              ElementsAre('a', 'g', 'c', 'i', 'e', 'k', 'b', 'h', 'd', 'j', 'f', 'l'));
+}
+
+TEST_F(NpyTest, ReadsVersions1To3) {
+  const std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}";
+  for (const int version : {1, 2, 3}) EXPECT_THAT(read(npy(header, "abc", version)).shape, ElementsAre(3));
+}
+
+TEST_F(NpyTest, TakesTheHeaderInAnyOrderAndQuotes) {
+  EXPECT_THAT(read(npy("{\"shape\":(3,1),\"descr\":\"|u1\",\"fortran_order\":False}", "abc")).shape, ElementsAre(3, 1));
+}
+
+TEST_F(NpyTest, ReadsGzip) { EXPECT_EQ(read_npy(write("x.npy.gz", gzip(npy_of("|u1", "(3,)", "abc")))).shape[0], 3); }
+
+TEST_F(NpyTest, RefusesOtherFiles) {
+  EXPECT_EQ(error_in(""), "x.npy: empty file, expected npy data: write it again with numpy.save");
+  EXPECT_EQ(error_in("PK\3\4zip"),
+            "x.npy: byte 0: got 50 4b 03 04 7a 69, expected 93 4e 55 4d 50 59, the start of npy data: "
+            "check the path, or name the format that the file really has");
+  EXPECT_EQ(error_in("\x93NUMPY\1"),
+            "x.npy: byte 7: the file ends before its version: the file is cut off, write it again with numpy.save");
+  EXPECT_EQ(error_in(bytes("\x93NUMPY\4\0\1\0")),
+            "x.npy: byte 6: got npy version 4.0, expected 1.0, 2.0 or 3.0: write it again with numpy.save");
+}
+
+TEST_F(NpyTest, RefusesHeadersOfHostileLength) {
+  EXPECT_EQ(error_in(bytes("\x93NUMPY\2\0\xff\xff\xff\xff{}")),
+            "x.npy: byte 8: got a header of 4294967295 bytes, expected at most 65536: write it again with numpy.save");
+  EXPECT_EQ(error_in(bytes("\x93NUMPY\1\0\xff\xff{}")),
+            "x.npy: byte 12: the file ends inside its header of 65535 bytes: "
+            "the file is cut off, write it again with numpy.save");
+  EXPECT_EQ(error_in(bytes("\x93NUMPY\1\0\x01")),
+            "x.npy: byte 9: the file ends before its header: the file is cut off, write it again with numpy.save");
+}
+
+TEST_F(NpyTest, RefusesTypesThatAreNoNumbersByName) {
+  const auto error_of_type = [&](std::string_view type) { return error_in(npy_of(type, "(1,)", "")); };
+  const std::string wanted = ", expected bool, integers or floats: ";
+  EXPECT_EQ(error_of_type("|O"),
+            "x.npy: byte 20: got an array of Python objects" + wanted + "save numbers, e.g. array.astype('float32')");
+  EXPECT_EQ(error_of_type("<U5"),
+            "x.npy: byte 20: got an array of text" + wanted + "save class numbers instead, or use a CSV file");
+  EXPECT_EQ(error_of_type("|S5"), error_of_type("<U5"));
+  EXPECT_EQ(error_of_type("|V8"), "x.npy: byte 20: got an array of raw bytes or structures" + wanted +
+                                      "save each field as an array of its own");
+  EXPECT_EQ(error_of_type("<M8[ns]"),
+            "x.npy: byte 20: got an array of dates or times" + wanted + "save numbers, e.g. array.astype('float64')");
+  EXPECT_EQ(error_of_type("<c8"), "x.npy: byte 20: got an array of complex numbers" + wanted +
+                                      "save the real and imaginary parts as two columns");
+  EXPECT_EQ(header_error("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,)}"),
+            "x.npy: byte 20: got a structured array" + wanted + "save each field as an array of its own");
+}
+
+TEST_F(NpyTest, RefusesNumbersOfOtherWidths) {
+  const std::string wanted =
+      ", expected b1, i1, i2, i4, i8, u1, u2, u4, u8, f2, f4 or f8 with a byte order: "
+      "convert it with array.astype('float32')";
+  EXPECT_EQ(error_in(npy_of("<f16", "(1,)", "")), "x.npy: byte 10: got the element type '<f16'" + wanted);
+  EXPECT_EQ(error_in(npy_of("|f4", "(1,)", "")), "x.npy: byte 10: got the element type '|f4'" + wanted);
+}
+
+TEST_F(NpyTest, RefusesEmptyArraysAndSingleNumbers) {
+  EXPECT_EQ(error_in(npy_of("<f4", "(3, 0)", "")), "x.npy: byte 10: got the shape 3 x 0: the array holds no data");
+  EXPECT_EQ(error_in(npy_of("<f4", "()", "abcd")),
+            "x.npy: byte 10: got a single number without dimensions, expected an array: save it with shape (1,)");
+}
+
+TEST_F(NpyTest, RefusesBoolsThatAreNeither) {
+  EXPECT_EQ(error_in(npy_of("|b1", "(3,)", bytes("\0\1\2"))),
+            "x.npy: byte 130: got 02, expected a bool of 00 or 01: write the file again with numpy.save");
+}
+
+TEST_F(NpyTest, HoldsTheDataAgainstTheShape) {
+  EXPECT_EQ(error_in(npy_of("<f4", "(2,)", "1234567")),
+            "x.npy: byte 128: room for 7 bytes up to the end, expected 8 bytes (2 of f32): "
+            "the file is damaged, fetch or write it again");
+  EXPECT_EQ(error_in(npy_of("<f4", "(2,)", "123456789")),
+            "x.npy: byte 136: data follows the last element, expected 8 bytes (2 of f32): "
+            "the file is damaged, fetch or write it again");
+  EXPECT_EQ(error_in(npy_of("<f8", "(4611686018427387904, 4)", "")),
+            "x.npy: 4611686018427387904 x 4 of f64 are more bytes than a file can hold: "
+            "the file is damaged, fetch or write it again");
+}
+
+struct BadHeader {
+  const char* header;
+  const char* message;
+};
+
+class NpyHeaderTest : public NpyTest, public testing::WithParamInterface<BadHeader> {};
+
+TEST_P(NpyHeaderTest, IsRefusedWithItsByte) {
+  EXPECT_EQ(header_error(GetParam().header),
+            std::string("x.npy: ") + GetParam().message + ": write the file again with numpy.save");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Bad, NpyHeaderTest,
+    testing::Values(
+        BadHeader{"", "byte 64: got the end of the header, expected '{'"},
+        BadHeader{"[]", "byte 10: got '[', expected '{'"}, BadHeader{"{}", "byte 10: the header lacks the key 'descr'"},
+        BadHeader{"{'descr': '<f4', 'shape': (1,)}", "byte 10: the header lacks the key 'fortran_order'"},
+        BadHeader{"{'descr': '<f4', 'fortran_order': False}", "byte 10: the header lacks the key 'shape'"},
+        BadHeader{"{'descr': '<f4', 'descr': '<f4'}", "byte 27: the key 'descr' stands twice"},
+        BadHeader{"{'kind': 1}", "byte 11: got the key 'kind', expected 'descr', 'fortran_order' or 'shape'"},
+        BadHeader{"{'descr' '<f4'}", "byte 19: got ''', expected ':'"},
+        BadHeader{"{'descr': '<f4' 'shape': (1,)}", "byte 26: got ''', expected ','"},
+        BadHeader{"{descr: '<f4'}", "byte 11: got 'd', expected a key in quotes"},
+        BadHeader{"{'descr': 4}", "byte 20: got '4', expected an element type in quotes"},
+        BadHeader{"{'descr': '<f4", "byte 20: a quote is opened here and never closed"},
+        BadHeader{"{'descr': 'f4'}",
+                  "byte 20: got the element type 'f4', expected a byte order and a type as in '<f4'"},
+        BadHeader{"{'descr': '<'}", "byte 20: got the element type '<', expected a byte order and a type as in '<f4'"},
+        BadHeader{"{'fortran_order': 1}", "byte 28: got '1', expected True or False"},
+        BadHeader{"{'shape': 3}", "byte 20: got '3', expected '('"},
+        BadHeader{"{'shape': (3, -1)}", "byte 24: got the size -1, expected 0 to 2^63 - 1"},
+        BadHeader{"{'shape': (9223372036854775808,)}",
+                  "byte 21: got the size 9223372036854775808, expected 0 to 2^63 - 1"},
+        BadHeader{"{'shape': (3.5,)}", "byte 22: got '.', expected ','"},
+        BadHeader{"{'shape': (x,)}", "byte 21: got 'x', expected a size"},
+        BadHeader{"{'shape': (3,", "byte 64: got the end of the header, expected a size"},
+        BadHeader{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x",
+                  "byte 66: got 'x', expected the end of the header"}));
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,84 @@
+#include "data/readers/text_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/readers/reader_files.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+
+class TextFileTest : public ReaderFiles {
+ protected:
+  Text read(std::string_view content, TextUnit unit) const { return read_text(write("x.txt", content), unit); }
+  std::string error_in(std::string_view content, TextUnit unit) const {
+    return error_of([&] { read(content, unit); });
+  }
+};
+
+TEST_F(TextFileTest, SortsCodePointsByValue) {
+  const Text text = read("b\u20aca\u00e9\U0001F600a", TextUnit::kCodePoint);
+  EXPECT_THAT(text.vocabulary, ElementsAre("a", "b", "\u00e9", "\u20ac", "\U0001F600"));
+  EXPECT_THAT(text.tokens, ElementsAre(1, 3, 0, 2, 4, 0));
+}
+
+TEST_F(TextFileTest, ReadsBytesThatAreNoText) {
+  const Text text = read(bytes("\xff\0\xff"), TextUnit::kByte);
+  EXPECT_THAT(text.vocabulary, ElementsAre(bytes("\0"), "\xff"));
+  EXPECT_THAT(text.tokens, ElementsAre(1, 0, 1));
+}
+
+TEST_F(TextFileTest, KeepsLineEndsAndByteOrderMarks) {
+  EXPECT_THAT(read("\xEF\xBB\xBF\r\n", TextUnit::kCodePoint).vocabulary, ElementsAre("\n", "\r", "\uFEFF"));
+}
+
+TEST_F(TextFileTest, NamesTheByteThatIsNoUtf8) {
+  EXPECT_EQ(error_in("caf\xe9 au lait", TextUnit::kCodePoint),
+            "x.txt: byte 3: got '\\xe9', expected UTF-8: convert the file (iconv -t UTF-8), or read it as bytes");
+  EXPECT_EQ(error_in("ab\xed\xa0\x80", TextUnit::kCodePoint),
+            "x.txt: byte 2: got '\\xed', expected UTF-8: convert the file (iconv -t UTF-8), or read it as bytes");
+  EXPECT_EQ(error_in("ab\xe2\x82", TextUnit::kCodePoint),
+            "x.txt: byte 2: got '\\xe2', expected UTF-8: convert the file (iconv -t UTF-8), or read it as bytes");
+}
+
+TEST_F(TextFileTest, RefusesAnEmptyFile) {
+  for (const TextUnit unit : {TextUnit::kByte, TextUnit::kCodePoint})
+    EXPECT_EQ(error_in("", unit), "x.txt: empty file, expected text: check the path");
+}
+
+TEST_F(TextFileTest, RefusesAVocabularyOfOne) {
+  EXPECT_EQ(error_in("aaaa", TextUnit::kByte),
+            "x.txt: the only character is 'a', expected at least 2 different ones: use another text");
+  EXPECT_EQ(error_in("\u00e9\u00e9", TextUnit::kCodePoint),
+            "x.txt: the only character is '\u00e9', expected at least 2 different ones: use another text");
+}
+
+TEST_F(TextFileTest, EncodesAnotherTextInAKnownVocabulary) {
+  const std::vector<std::string> vocabulary = {"a", "\u00e9"};
+  EXPECT_THAT(read_text_as(write("y.txt", "\u00e9a\u00e9"), TextUnit::kCodePoint, vocabulary), ElementsAre(1, 0, 1));
+  EXPECT_THAT(encode_text("", "prompt", TextUnit::kCodePoint, vocabulary), ElementsAre());
+}
+
+TEST_F(TextFileTest, NamesTheCharacterThatTrainingNeverSaw) {
+  const std::vector<std::string> vocabulary = {"a", "\u00e9"};
+  write("y.txt", "a\u00e9\u20ac");
+  EXPECT_EQ(
+      error_of([&] { read_text_as(path("y.txt"), TextUnit::kCodePoint, vocabulary); }),
+      "y.txt: byte 3: got '\u20ac', which the training text never has: remove it, or train on a text that has it");
+  EXPECT_EQ(
+      error_of([&] {
+        encode_text("a\x07", "prompt", TextUnit::kByte, {"a", "b"});
+      }),
+      "prompt: byte 1: got '\\x07', which the training text never has: remove it, or train on a text that has it");
+  EXPECT_EQ(error_of([&] { encode_text("a\xff", "prompt", TextUnit::kCodePoint, vocabulary); }),
+            "prompt: byte 1: got '\\xff', expected UTF-8: convert the file (iconv -t UTF-8), or read it as bytes");
+}
+
+TEST_F(TextFileTest, RefusesAVocabularyOfOtherUnits) {
+  EXPECT_THROW(encode_text("ab", "prompt", TextUnit::kByte, {"ab"}), InvariantError);
+}
+
+}  // namespace
+}  // namespace rnnlab
