@@ -1,0 +1,26 @@
+// Autocast to bfloat16 on one kind of device while it lives, as training with `precision: bf16` runs.
+#pragma once
+
+#include <ATen/autocast_mode.h>
+
+namespace rnnlab {
+
+class Autocast {
+ public:
+  explicit Autocast(at::DeviceType device) : device_(device) {
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+    at::autocast::increment_nesting();
+  }
+  ~Autocast() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(device_, false);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  at::DeviceType device_;
+};
+
+}  // namespace rnnlab

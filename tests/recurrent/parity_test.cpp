@@ -1,0 +1,208 @@
+// Every layer kind, cell and option against the float64 reference, and naive against fused: outputs, final states and
+// the gradients of inputs, initial states and every weight.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "recurrent/autocast.h"
+#include "recurrent/layer_under_test.h"
+#include "recurrent/tolerances.h"
+
+namespace rnnlab {
+namespace {
+
+using config::name_of;
+using reference::Lengths;
+using reference::Problem;
+using reference::Shape;
+using reference::Start;
+
+// A cell with everything that changes its equations.
+struct CellForm {
+  Cell cell;
+  ResetGate reset_gate = ResetGate::kAfter;
+  Activation activation = Activation::kTanh;
+};
+
+constexpr CellForm kForms[] = {
+    {Cell::kLstm},
+    {Cell::kGru},
+    {Cell::kRnnTanh},
+    {Cell::kRnnRelu},
+    {Cell::kLstm, ResetGate::kAfter, Activation::kRelu},
+    {Cell::kGru, ResetGate::kAfter, Activation::kRelu},
+    {Cell::kGru, ResetGate::kBefore, Activation::kTanh},
+    {Cell::kGru, ResetGate::kBefore, Activation::kRelu},
+};
+
+RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_t hidden_size = 4) {
+  return {.cell = form.cell,
+          .input_size = input_size,
+          .hidden_size = hidden_size,
+          .reset_gate = form.reset_gate,
+          .activation = form.activation};
+}
+
+struct Case {
+  LayerKind kind;
+  CellForm form;
+  at::ScalarType type;
+  at::DeviceType device;
+};
+
+// What each case runs through: layers and directions by initial state, lengths and batch first.
+struct Variation {
+  RecurrentOptions options;
+  Shape shape;
+};
+
+std::vector<Variation> variations_of(const CellForm& form) {
+  std::vector<Variation> variations;
+  for (RecurrentOptions options : reference::stacks_of(options_of(form)))
+    for (const Start start : {Start::kZeros, Start::kGiven})
+      for (const Lengths lengths : {Lengths::kWhole, Lengths::kVaried})
+        for (const bool batch_first : {false, true}) {
+          options.batch_first = batch_first;
+          variations.push_back({options, {.start = start, .lengths = lengths}});
+        }
+  return variations;
+}
+
+// None on CUDA where there is no GPU; one test below says so.
+std::vector<Case> cases_on(at::DeviceType device) {
+  std::vector<Case> cases;
+  if (device == at::kCUDA && !at::hasCUDA()) return cases;
+  for (const LayerKind kind : layer_kinds())
+    for (const CellForm& form : kForms)
+      for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16})
+        if (!refusal(kind, options_of(form))) cases.push_back({kind, form, type, device});
+  return cases;
+}
+
+std::vector<Case> those(std::vector<Case> cases, bool (*condition)(const Case&)) {
+  std::erase_if(cases, [&](const Case& c) { return !condition(c); });
+  return cases;
+}
+
+bool is_not_naive(const Case& c) { return c.kind != LayerKind::kNaive; }
+bool is_float32(const Case& c) { return c.type == at::kFloat; }
+
+std::string name_of_form(const CellForm& form) {
+  std::string name(name_of(form.cell));
+  if (form.reset_gate == ResetGate::kBefore) name += "_before";
+  if (form.activation == Activation::kRelu) name += "_relu";
+  return name;
+}
+
+std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  return fmt::format("{}_{}_{}_{}", name_of(c.kind), name_of_form(c.form), c10::toString(c.type),
+                     c.device == at::kCUDA ? "cuda" : "cpu");
+}
+
+std::string describe(const Variation& variation) {
+  return fmt::format("layers {}, {}, initial state {}, lengths {}, {}", variation.options.num_layers,
+                     variation.options.bidirectional ? "bidirectional" : "one direction",
+                     variation.shape.start == Start::kGiven ? "given" : "zeros",
+                     variation.shape.lengths == Lengths::kVaried ? "varied" : "whole",
+                     variation.options.batch_first ? "batch first" : "steps first");
+}
+
+class Parity : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    at::set_num_threads(1);  // the tensors are tiny
+    at::globalContext().setAllowTF32CuBLAS(false);
+    at::globalContext().setAllowTF32CuDNN(false);
+  }
+
+  Place place() const { return {GetParam().type, at::Device(GetParam().device)}; }
+  double tolerance() const { return tolerance_of(place().type, place().device); }
+
+  Problem problem(const RecurrentOptions& options, const Shape& shape) const {
+    return rounded(reference::random_problem(options, shape, distance_to_kink_of(place().type)), place().type);
+  }
+
+  void expect_the_reference(const RecurrentOptions& options, const Shape& shape) const {
+    const Problem given = problem(options, shape);
+    const auto upstream = rounded(reference::random_upstream(given), place().type);
+    const auto layer = make_layer_for(GetParam().kind, given, place());
+    expect_near(run(*layer, given, upstream, place()), run_reference(given, upstream), tolerance());
+  }
+};
+
+TEST_P(Parity, EveryOptionMatchesTheReference) {
+  for (const Variation& variation : variations_of(GetParam().form)) {
+    SCOPED_TRACE(describe(variation));
+    expect_the_reference(variation.options, variation.shape);
+  }
+}
+
+TEST_P(Parity, OddShapesMatchTheReference) {
+  struct Odd {
+    int64_t num_steps, batch_size, input_size, hidden_size;
+  };
+  for (const Odd& odd : {Odd{1, 1, 1, 1}, Odd{1, 4, 3, 5}, Odd{6, 1, 2, 7}, Odd{3, 2, 9, 1}, Odd{2, 2, 1, 33}}) {
+    SCOPED_TRACE(fmt::format("T {}, B {}, I {}, H {}", odd.num_steps, odd.batch_size, odd.input_size, odd.hidden_size));
+    for (const auto& options : reference::stacks_of(options_of(GetParam().form, odd.input_size, odd.hidden_size)))
+      expect_the_reference(options, {.num_steps = odd.num_steps, .batch_size = odd.batch_size});
+  }
+}
+
+class ParityWithNaive : public Parity {};
+
+TEST_P(ParityWithNaive, SameWeightsGiveTheSameResults) {
+  for (const Variation& variation : variations_of(GetParam().form)) {
+    SCOPED_TRACE(describe(variation));
+    const Problem given = problem(variation.options, variation.shape);
+    const auto upstream = rounded(reference::random_upstream(given), place().type);
+    const auto naive = make_layer_for(LayerKind::kNaive, given, place());
+    const auto layer = make_layer(GetParam().kind, variation.options);
+    layer->to(place().device, place().type);
+    copy_weights(*naive, *layer);
+    expect_near(run(*layer, given, upstream, place()), run(*naive, given, upstream, place()), 2 * tolerance());
+  }
+}
+
+class ParityUnderAutocast : public Parity {};
+
+TEST_P(ParityUnderAutocast, Bfloat16MatchesTheReference) {
+  for (const Variation& variation : variations_of(GetParam().form)) {
+    SCOPED_TRACE(describe(variation));
+    const Problem given =
+        rounded(reference::random_problem(variation.options, variation.shape, distance_to_kink_of(at::kBFloat16)),
+                at::kBFloat16);
+    const auto upstream = rounded(reference::random_upstream(given), at::kBFloat16);
+    const auto layer = make_layer_for(GetParam().kind, given, place());
+    const Autocast autocast(GetParam().device);
+    expect_near(run(*layer, given, upstream, place()), run_reference(given, upstream), kBfloat16);
+    for (const auto& weight : layer->parameters()) EXPECT_EQ(weight.grad().scalar_type(), at::kFloat);
+  }
+}
+
+// A fixture's cases on either device. The CUDA half may be empty.
+#define RNNLAB_INSTANTIATE(fixture, condition)                                                                   \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(fixture);                                                        \
+  INSTANTIATE_TEST_SUITE_P(Cpu, fixture, testing::ValuesIn(those(cases_on(at::kCPU), condition)), name_of_case); \
+  INSTANTIATE_TEST_SUITE_P(Cuda, fixture, testing::ValuesIn(those(cases_on(at::kCUDA), condition)), name_of_case)
+
+RNNLAB_INSTANTIATE(Parity, [](const Case&) { return true; });
+RNNLAB_INSTANTIATE(ParityWithNaive, is_not_naive);
+RNNLAB_INSTANTIATE(ParityUnderAutocast, is_float32);
+
+size_t num_combinations(at::DeviceType device) {
+  size_t count = 0;
+  for (const Case& c : cases_on(device)) count += variations_of(c.form).size();
+  return count;
+}
+
+TEST(ParityCombinations, AreAtLeast192OnTheCpu) { EXPECT_GE(num_combinations(at::kCPU), 192U); }
+
+TEST(ParityCombinations, AreAsManyOnCuda) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU: parity on CUDA did not run";
+  EXPECT_EQ(num_combinations(at::kCUDA), num_combinations(at::kCPU));
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,107 @@
+#include "recurrent/problems.h"
+
+#include <cmath>
+#include <random>
+
+namespace rnnlab::reference {
+namespace {
+
+using Random = std::mt19937_64;
+
+Vector normal(Random& random, int64_t count) {
+  std::normal_distribution<double> distribution;
+  Vector values(static_cast<size_t>(count));
+  for (double& value : values) value = distribution(random);
+  return values;
+}
+
+Matrix uniform_matrix(Random& random, int64_t rows, int64_t columns) {
+  const double bound = 0.9 / std::sqrt(static_cast<double>(columns));
+  std::uniform_real_distribution<double> distribution(-bound, bound);
+  Matrix matrix{rows, columns, Vector(static_cast<size_t>(rows * columns))};
+  for (double& value : matrix.values) value = distribution(random);
+  return matrix;
+}
+
+Vector biases(Random& random, int64_t count) {
+  std::uniform_real_distribution<double> distribution(0.4, 0.7);
+  Vector values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = (i % 2 == 0 ? 1 : -1) * distribution(random);
+  return values;
+}
+
+std::vector<int64_t> make_lengths(const Shape& shape) {
+  std::vector<int64_t> lengths(static_cast<size_t>(shape.batch_size), shape.num_steps);
+  if (shape.lengths == Lengths::kWhole) return lengths;
+  for (size_t b = 0; b < lengths.size(); ++b) lengths[b] = 1 + static_cast<int64_t>(3 * b + 1) % shape.num_steps;
+  return lengths;
+}
+
+Problem draw_problem(const RecurrentOptions& options, const Shape& shape, Random& random) {
+  Problem problem;
+  problem.options = options;
+  problem.num_steps = shape.num_steps;
+  problem.lengths = make_lengths(shape);
+  problem.input = normal(random, shape.num_steps * shape.batch_size * options.input_size);
+
+  const int64_t rows = num_gates(options.cell) * options.hidden_size;
+  const int64_t num_states = options.num_layers * options.num_directions();
+  for (int64_t index = 0; index < num_states; ++index) {
+    const bool first = index < options.num_directions();
+    const int64_t columns = first ? options.input_size : options.num_directions() * options.hidden_size;
+    Weights weights;
+    weights.weight_ih = uniform_matrix(random, rows, columns);
+    weights.weight_hh = uniform_matrix(random, rows, options.hidden_size);
+    weights.bias_ih = biases(random, rows);
+    weights.bias_hh = biases(random, rows);
+    problem.weights.push_back(weights);
+  }
+  const int64_t count = num_states * shape.batch_size * options.hidden_size;
+  const auto initial = [&] {
+    return shape.start == Start::kGiven ? normal(random, count) : Vector(static_cast<size_t>(count));
+  };
+  problem.hidden = initial();
+  if (options.cell == Cell::kLstm) problem.cell = initial();
+  return problem;
+}
+
+}  // namespace
+
+Problem random_problem(const RecurrentOptions& options, const Shape& shape, double distance_to_kink) {
+  Random random(1);
+  for (;;) {
+    const Problem problem = draw_problem(options, shape, random);
+    if (forward(problem).distance_to_kink >= distance_to_kink) return problem;
+  }
+}
+
+Result random_upstream(const Problem& problem) {
+  Random random(2);
+  const RecurrentOptions& options = problem.options;
+  Result upstream;
+  upstream.output =
+      normal(random, problem.num_steps * problem.batch_size() * options.num_directions() * options.hidden_size);
+  upstream.hidden = normal(random, static_cast<int64_t>(problem.hidden.size()));
+  upstream.cell = normal(random, static_cast<int64_t>(problem.cell.size()));
+  return upstream;
+}
+
+std::vector<RecurrentOptions> stacks_of(RecurrentOptions options) {
+  std::vector<RecurrentOptions> stacks;
+  for (const int64_t num_layers : {1, 2})
+    for (const bool bidirectional : {false, true}) {
+      options.num_layers = num_layers;
+      options.bidirectional = bidirectional;
+      stacks.push_back(options);
+    }
+  return stacks;
+}
+
+std::vector<Vector*> vectors_of(std::vector<Weights>& weights) {
+  std::vector<Vector*> vectors;
+  for (Weights& w : weights)
+    for (Vector* vector : {&w.weight_ih.values, &w.weight_hh.values, &w.bias_ih, &w.bias_hh}) vectors.push_back(vector);
+  return vectors;
+}
+
+}  // namespace rnnlab::reference

@@ -1,0 +1,30 @@
+// How far a layer may be from the float64 reference, as the largest error of a vector relative to its largest value (at
+// least 1). Named here once, each with its reason.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace rnnlab {
+
+// The same sums in another order: rounding is 1e-16, over a few hundred terms.
+constexpr double kFloat64 = 1e-13;
+
+// Rounding is 6e-8; sums over five steps and two layers, and oneDNN's own tanh and sigmoid.
+constexpr double kFloat32Cpu = 3e-6;
+
+// As on the CPU, with CUDA's and cuDNN's exp and tanh; TF32 is off.
+constexpr double kFloat32Cuda = 1e-5;
+
+// Every stored state and gradient is rounded to 8 bits (4e-3), over five steps, two layers and back.
+constexpr double kBfloat16 = 6e-2;
+
+inline double tolerance_of(at::ScalarType type, at::Device device) {
+  if (type == at::kDouble) return kFloat64;
+  if (type == at::kBFloat16) return kBfloat16;
+  return device.is_cuda() ? kFloat32Cuda : kFloat32Cpu;
+}
+
+// How far a relu's argument must stay from its kink, for rounding in this type not to cross it.
+inline double distance_to_kink_of(at::ScalarType type) { return type == at::kBFloat16 ? 0.02 : 1e-3; }
+
+}  // namespace rnnlab
