@@ -74,7 +74,8 @@ std::string blocked_by(const Value& value, const std::string& path, std::string_
   if (value.is_sequence())
     return fmt::format("{} is a list ({}), whose items cannot be set one by one; write {}=[...]", path,
                        to_string(value.place), path);
-  return fmt::format("{} cannot be set, for {} is {} ({})", key, path, shown(value), to_string(value.place));
+  return fmt::format("{} cannot be set, for {} is {} ({})", quoted(key), quoted(path), shown(value),
+                     to_string(value.place));
 }
 
 }  // namespace

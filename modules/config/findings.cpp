@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <tuple>
 
 #include "base/error.h"
@@ -15,18 +14,18 @@ std::string to_string(const Place& place) {
   return fmt::format("{}:{}:{}", place.source, place.line, place.column);
 }
 
-void Findings::add(const Place& place, const std::string& message) {
-  Finding finding{place, message};
-  if (std::find(findings_.begin(), findings_.end(), finding) == findings_.end())
-    findings_.push_back(std::move(finding));
+bool Findings::Finding::operator<(const Finding& other) const {
+  const auto rank = [](const Finding& f) {
+    return std::tie(f.place.argument, f.place.line, f.place.column, f.place.source, f.message);
+  };
+  return rank(*this) < rank(other);
 }
 
+void Findings::add(const Place& place, const std::string& message) { findings_.insert({place, message}); }
+
 std::vector<std::string> Findings::lines() const {
-  std::vector<Finding> sorted = findings_;
-  const auto rank = [](const Finding& f) { return std::tie(f.place.argument, f.place.line, f.place.column); };
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const Finding& a, const Finding& b) { return rank(a) < rank(b); });
   std::vector<std::string> lines;
-  for (const Finding& finding : sorted) lines.push_back(to_string(finding.place) + ": " + finding.message);
+  for (const Finding& finding : findings_) lines.push_back(to_string(finding.place) + ": " + finding.message);
   return lines;
 }
 

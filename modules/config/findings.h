@@ -3,6 +3,7 @@
 // the arguments.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,9 @@ class Findings {
   struct Finding {
     Place place;
     std::string message;
-    bool operator==(const Finding&) const = default;
+    bool operator<(const Finding& other) const;
   };
-  std::vector<Finding> findings_;
+  std::set<Finding> findings_;
 };
 
 }  // namespace rnnlab::config

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <set>
 
 #include "base/text.h"
 #include "config/yaml_text.h"
@@ -21,17 +21,14 @@ struct Axis {
 
 std::string complaint_about_values(const std::string& key, const Value& value) {
   if (value.is_sequence() && !value.items.empty()) return "";
-  return fmt::format("sweep of {}: got {}, expected a list of at least one value", key, shown(value));
+  return fmt::format("sweep of {}: got {}, expected a list of at least one value", quoted(key), shown(value));
 }
 
 void complain_repeated_values(const Axis& axis, Findings& findings) {
-  for (size_t i = 0; i < axis.values.size(); ++i) {
-    const std::string text = to_flow(axis.values[i]);
-    const auto is_same = [&](const Value& value) { return to_flow(value) == text; };
-    const auto end = axis.values.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::any_of(axis.values.begin(), end, is_same))
-      findings.add(axis.values[i].place, fmt::format("sweep of {}: {} is listed twice", axis.key, text));
-  }
+  std::set<std::string> seen;
+  for (const Value& value : axis.values)
+    if (const std::string text = to_flow(value); !seen.insert(text).second)
+      findings.add(value.place, fmt::format("sweep of {}: {} is listed twice", quoted(axis.key), text));
 }
 
 // Of two lists for one key, the one from the later argument counts; within one source it is a mistake.
@@ -40,8 +37,8 @@ void add_axis(std::vector<Axis>& axes, Axis axis, Findings& findings) {
   const auto same = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.key == axis.key; });
   if (same == axes.end()) return axes.push_back(std::move(axis));
   if (same->key_place.argument == axis.key_place.argument)
-    return findings.add(axis.key_place,
-                        fmt::format("sweep of {} is given twice (first: {})", axis.key, to_string(same->key_place)));
+    return findings.add(axis.key_place, fmt::format("sweep of {} is given twice (first: {})", quoted(axis.key),
+                                                    to_string(same->key_place)));
   if (same->key_place.argument < axis.key_place.argument) *same = std::move(axis);
 }
 
@@ -76,12 +73,12 @@ void complain_overlaps(const std::vector<Axis>& axes, const Document& document, 
   for (const Axis& axis : axes) {
     for (const Axis& other : axes)
       if (is_key_below(axis.key, other.key))
-        findings.add(axis.key_place, fmt::format("sweep of {} overlaps the sweep of {} ({})", axis.key, other.key,
-                                                 to_string(other.key_place)));
+        findings.add(axis.key_place, fmt::format("sweep of {} overlaps the sweep of {} ({})", quoted(axis.key),
+                                                 quoted(other.key), to_string(other.key_place)));
     for (const Document::Override& override : document.overrides())
       if (is_key_below(override.key, axis.key))
-        findings.add(axis.key_place,
-                     fmt::format("sweep of {} would undo the argument that sets {}", axis.key, override.key));
+        findings.add(axis.key_place, fmt::format("sweep of {} would undo the argument that sets {}", quoted(axis.key),
+                                                 quoted(override.key)));
   }
 }
 
@@ -118,7 +115,8 @@ SweepCase make_case(const Document& document, const Value& base, const std::vect
   return {join(labels, " "), document.with_root(std::move(root))};
 }
 
-std::string complaint_about_size(size_t num_cases, size_t num_values) {
+std::string complaint_about_size(size_t num_axes, size_t num_cases, size_t num_values) {
+  if (num_axes > kMaxSweepKeys) return fmt::format("sweep has more than {} keys", kMaxSweepKeys);
   constexpr size_t kMaxCopiedValues = 1000000;
   if (num_cases > kMaxSweepCases) return fmt::format("sweep has more than {} combinations", kMaxSweepCases);
   if (num_cases * num_values > kMaxCopiedValues)
@@ -145,7 +143,8 @@ std::vector<SweepCase> expand_sweep(const Document& document, Findings& findings
   Value base = document.root();
   std::erase_if(base.members, [](const Member& member) { return member.key == kSweepKey; });
   const size_t num_cases = count_cases(axes);
-  if (const std::string complaint = complaint_about_size(num_cases, count_values(base)); !complaint.empty()) {
+  if (const std::string complaint = complaint_about_size(axes.size(), num_cases, count_values(base));
+      !complaint.empty()) {
     findings.add(sweep->key_place, complaint);
     return {{"", document.with_root(std::move(base))}};
   }

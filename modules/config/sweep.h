@@ -12,6 +12,7 @@ namespace rnnlab::config {
 
 inline constexpr std::string_view kSweepKey = "sweep";
 inline constexpr size_t kMaxSweepCases = 1000;
+inline constexpr size_t kMaxSweepKeys = 32;
 
 struct SweepCase {
   std::string label;  // "device=cpu layer=naive": the last part of each key, or the whole key where two end alike

@@ -89,8 +89,8 @@ TEST(Mutation, OfTheOverrideIsReadOrRefused) {
   int num_refused = 0;
   for (const char* assignment : {"training.epochs=5", "training={epochs: 5, decay_at: [1, 2]}", "features=[a, 'b']",
                                  "name=\"a\\n\"", "sweep.model={cell: [lstm, gru]}"})
-    for (int i = 0; i < 800; ++i) num_refused += read_everything(kValid, damaged(assignment, random)).empty() ? 0 : 1;
-  EXPECT_GT(num_refused, 1000);
+    for (int i = 0; i < 300; ++i) num_refused += read_everything(kValid, damaged(assignment, random)).empty() ? 0 : 1;
+  EXPECT_GT(num_refused, 500);
 }
 
 // What is accepted prints to a file that means the same.

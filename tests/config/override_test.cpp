@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Refused{"=3", "no key before '='"},
                       Refused{"training..epochs=3", "key 'training..epochs' has an empty part"},
                       Refused{"training.=3", "key 'training.' has an empty part"},
-                      Refused{"name.x=3", "name.x cannot be set, for name is 'a' (exp.yaml:1:7)"},
+                      Refused{"name.x=3", "'name.x' cannot be set, for 'name' is 'a' (exp.yaml:1:7)"},
                       Refused{"features.0=b",
                               "features is a list (exp.yaml:2:11), whose items cannot be set one by one; "
                               "write features=[...]"},

@@ -9,6 +9,7 @@
 namespace rnnlab::config::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Strings = std::vector<std::string>;
@@ -94,18 +95,18 @@ TEST(Sweep, ThatIsMalformedIsReported) {
   EXPECT_THAT(expand("sweep: [1]").complaints,
               ElementsAre("exp.yaml:1:8: sweep: got a list, expected a map from keys to lists of values"));
   EXPECT_THAT(expand("sweep: {device: cpu, seed: [], name: , weights: {}}").complaints,
-              ElementsAre("exp.yaml:1:17: sweep of device: got 'cpu', expected a list of at least one value",
-                          "exp.yaml:1:28: sweep of seed: got an empty list, expected a list of at least one value",
-                          "exp.yaml:1:32: sweep of name: got nothing, expected a list of at least one value"));
+              ElementsAre("exp.yaml:1:17: sweep of 'device': got 'cpu', expected a list of at least one value",
+                          "exp.yaml:1:28: sweep of 'seed': got an empty list, expected a list of at least one value",
+                          "exp.yaml:1:32: sweep of 'name': got nothing, expected a list of at least one value"));
   EXPECT_THAT(expand("sweep: {seed: [1, 2, 1]}").complaints,
-              ElementsAre("exp.yaml:1:22: sweep of seed: 1 is listed twice"));
+              ElementsAre("exp.yaml:1:22: sweep of 'seed': 1 is listed twice"));
   EXPECT_THAT(expand("sweep: {model.kind: [a], model: {kind: [b]}}").complaints,
-              ElementsAre("exp.yaml:1:34: sweep of model.kind is given twice (first: exp.yaml:1:9)"));
+              ElementsAre("exp.yaml:1:34: sweep of 'model.kind' is given twice (first: exp.yaml:1:9)"));
   EXPECT_THAT(expand("sweep: {training: [{epochs: 2}], training.epochs: [3]}").complaints,
-              ElementsAre("exp.yaml:1:34: sweep of training.epochs overlaps the sweep of training (exp.yaml:1:9)"));
+              ElementsAre("exp.yaml:1:34: sweep of 'training.epochs' overlaps the sweep of 'training' (exp.yaml:1:9)"));
   EXPECT_THAT(expand("sweep: {sweep: [1]}").complaints, ElementsAre("exp.yaml:1:9: a sweep cannot be swept"));
   EXPECT_THAT(expand("name: a\nsweep: {name.x: [1]}").complaints,
-              ElementsAre("exp.yaml:2:9: name.x cannot be set, for name is 'a' (exp.yaml:1:7)"));
+              ElementsAre("exp.yaml:2:9: 'name.x' cannot be set, for 'name' is 'a' (exp.yaml:1:7)"));
 }
 
 std::string list_of(int count) {
@@ -121,6 +122,9 @@ TEST(Sweep, IsBounded) {
               ElementsAre("exp.yaml:1:1: sweep has more than 1000 combinations"));
   EXPECT_THAT(expand(fmt::format("features: {}\nsweep: {{seed: {}}}", list_of(5000), list_of(500))).complaints,
               ElementsAre("exp.yaml:2:1: sweep has 500 combinations of 5002 values each, too many"));
+  std::string many_keys;
+  for (int i = 0; i <= 32; ++i) many_keys += fmt::format("k{}: [1], ", i);
+  EXPECT_THAT(expand("sweep: {" + many_keys + "}").complaints, Contains("exp.yaml:1:1: sweep has more than 32 keys"));
 }
 
 TEST(Sweep, LeavesAKeyToTheCommandLine) {
@@ -145,7 +149,7 @@ TEST(Sweep, MayItselfBeOverridden) {
 
 TEST(Sweep, OfAGroupDoesNotUndoAnArgument) {
   EXPECT_THAT(expand("sweep: {training: [{epochs: 2}]}\n", {"training.epochs=4"}).complaints,
-              ElementsAre("exp.yaml:1:9: sweep of training would undo the argument that sets training.epochs"));
+              ElementsAre("exp.yaml:1:9: sweep of 'training' would undo the argument that sets 'training.epochs'"));
 }
 
 TEST(Sweep, PrintsAsItWillRun) {
