@@ -1,6 +1,8 @@
 #include "results/comparison.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -31,13 +33,20 @@ const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::st
               one_of(labels));
 }
 
+// A run that diverged has no number to rank the others by.
+MetricSpread spread_of(const std::vector<double>& samples) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const bool has_nan = std::ranges::any_of(samples, [](double sample) { return std::isnan(sample); });
+  if (has_nan) return {kNan, kNan, kNan};
+  return {median(samples), std::ranges::min(samples), std::ranges::max(samples)};
+}
+
 std::map<std::string, MetricSpread> metric_spreads(const RunGroup& group) {
   std::map<std::string, std::vector<double>> values;
   for (const RunRecord* run : group.runs)
     for (const auto& [name, value] : run->summary.final_metrics) values[name].push_back(value);
   std::map<std::string, MetricSpread> spreads;
-  for (const auto& [name, samples] : values)
-    spreads[name] = {median(samples), std::ranges::min(samples), std::ranges::max(samples)};
+  for (const auto& [name, samples] : values) spreads[name] = spread_of(samples);
   return spreads;
 }
 
@@ -105,6 +114,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     for (const std::string& note : pooling_notes(group)) add_unique(comparison.notes, note);
     for (const std::string& note : comparability_notes(baseline, group)) add_unique(comparison.notes, note);
   }
+  add_unique(comparison.notes, few_seeds_note(groups));
   return comparison;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "results/statistics.h"
 
 namespace rnnlab {
@@ -41,6 +42,15 @@ std::vector<std::string> pooling_notes(const RunGroup& group) {
   if (group.runs.size() < 2) return {};
   return {fmt::format("{}: {} runs of the same work pooled, seeds {}", group.label, group.runs.size(),
                       fmt::join(seeds(group), ", "))};
+}
+
+std::string few_seeds_note(const std::vector<RunGroup>& groups) {
+  constexpr size_t kFewestSeeds = 3;
+  std::vector<std::string> labels;
+  for (const RunGroup& group : groups)
+    if (seeds(group).size() < kFewestSeeds) labels.push_back(group.label);
+  if (labels.empty()) return "";
+  return fmt::format("fewer than {} seeds ({}): too few for a claim", kFewestSeeds, join(labels, ", "));
 }
 
 }  // namespace rnnlab

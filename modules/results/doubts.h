@@ -1,5 +1,5 @@
-// What makes the times of one group of runs doubtful, in words; whether it may be compared with another is
-// comparability's.
+// What makes the times of one group of runs doubtful, in words. Whether it may be compared with another is the business
+// of comparability.h.
 #pragma once
 
 #include <string>
@@ -13,8 +13,11 @@ namespace rnnlab {
 // warm-up.
 std::vector<std::string> doubts(const RunGroup& group);
 
-// Which runs were put together, and too few seeds.
+// Which runs were put together.
 std::vector<std::string> pooling_notes(const RunGroup& group);
+
+// Names the groups with fewer than three seeds; "" when there are none.
+std::string few_seeds_note(const std::vector<RunGroup>& groups);
 
 // Whether the first epoch, not marked as warm-up, is far off the others: above their third quartile by more than three
 // interquartile ranges (Tukey's outer fence) and above their median by a tenth.

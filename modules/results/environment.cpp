@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <map>
 
 #include "results/files.h"
@@ -28,6 +29,18 @@ std::vector<std::string> gpu_warnings(const GpuInfo& gpu, size_t index) {
   return found;
 }
 
+// After the first CUDA call this process is among those that keep the GPU busy, and in a container it cannot tell its
+// own process from others: so who else is there is what the first survey of the process saw.
+GpuSurvey survey_gpus_with_first_occupancy() {
+  GpuSurvey survey = survey_gpus();
+  static const GpuSurvey first = survey;
+  for (size_t i = 0; i < std::min(survey.gpus.size(), first.gpus.size()); ++i) {
+    survey.gpus[i].compute_pids = first.gpus[i].compute_pids;
+    survey.gpus[i].utilization_percent = first.gpus[i].utilization_percent;
+  }
+  return survey;
+}
+
 }  // namespace
 
 std::string format_utc(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(time)); }
@@ -46,7 +59,7 @@ Environment collect_environment(std::vector<std::string> command_line, int64_t n
           .num_threads = num_threads,
           .host = host_info(),
           .cpu = cpu_info(),
-          .nvidia = survey_gpus(),
+          .nvidia = survey_gpus_with_first_occupancy(),
           .build = build_info(),
           .software = std::move(software)};
 }

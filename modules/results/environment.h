@@ -1,6 +1,7 @@
 // Everything about a run that is not in its settings but bears on its times: machine, build, libraries, and who else
-// was using the machine when it started. Kept as environment.json. Collect it once, before the first CUDA call:
-// afterwards the run itself is among the users of the GPU.
+// was using the machine when it started. Kept as environment.json. Collect it before the first CUDA call: afterwards
+// the program itself is among the users of the GPU. Later ones in one process (a sweep's) keep what the first saw of
+// others.
 #pragma once
 
 #include <cstdint>

@@ -96,6 +96,13 @@ void check_header(const Line& line) {
              rnnlab::quoted(names[columns.size()]));
 }
 
+// What is computed from times needs them to be numbers.
+void check_times(const Line& line, const EpochRow& row) {
+  const bool is_time = std::isfinite(row.train_seconds) && row.train_seconds >= 0;
+  const bool is_possible = is_time && (row.warmup || row.train_seconds > 0);
+  if (!is_possible) throw_at(line, "train_seconds is {}, expected a time above zero", row.train_seconds);
+}
+
 EpochRow parse_row(const Line& line) {
   const std::vector<std::string> fields = split(line.text, ',');
   const auto columns = epoch_columns();
@@ -108,6 +115,7 @@ EpochRow parse_row(const Line& line) {
     };
     std::visit(read, columns[i].member);
   }
+  check_times(line, row);
   return row;
 }
 

@@ -3,9 +3,9 @@
 // file and key. Only for .cpp files: it brings in nlohmann's header.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -22,6 +22,14 @@ TEST(AppendFile, GoesOnAtTheEnd) {
   EXPECT_EQ(read_text(folder.path() / "a"), "one\ntwo\n");
 }
 
+TEST(AppendFile, WritesAPieceInOneCall) {
+  const TemporaryFolder folder;
+  AppendFile file(folder.path() / "a");
+  arm_fault(2, EIO);
+  file.append(std::string(100'000, 'x') + "\n");
+  EXPECT_FALSE(disarm_fault());
+}
+
 TEST(AppendFile, TakesBackAPieceThatDoesNotFit) {
   const TemporaryFolder folder;
   AppendFile file(folder.path() / "a");

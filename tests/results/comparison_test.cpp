@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "results/doubts.h"
 #include "results/expect_error.h"
 #include "results/sample_rows.h"
@@ -16,6 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 const std::vector<double> kSlow = {9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5};
+constexpr const char* kFewSeeds = "fewer than 3 seeds (cpu naive, cpu fused): too few for a claim";
 const std::vector<double> kFast = {9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5};
 
 class CompareTest : public ::testing::Test {
@@ -63,7 +66,7 @@ TEST_F(CompareTest, SetsEveryGroupAgainstTheFirst) {
   EXPECT_THAT(fused.paths, ElementsAre("oneDNN reference"));
   EXPECT_THAT(comparison.forced, IsEmpty());
   EXPECT_THAT(comparison.warnings, IsEmpty());
-  EXPECT_THAT(comparison.notes, IsEmpty());
+  EXPECT_THAT(comparison.notes, ElementsAre(kFewSeeds));
 }
 
 TEST_F(CompareTest, TakesTheBaselineByLabelOrFolder) {
@@ -93,7 +96,8 @@ TEST_F(CompareTest, SaysThatTheSeedsDiffer) {
   add("b", sample_run("cpu", "fused", 2, kFast));
   EXPECT_THAT(compare(runs_, {}).notes,
               ElementsAre("the seeds differ, so initial weights were compared only where they agree: 1 in cpu naive, 2 "
-                          "in cpu fused"));
+                          "in cpu fused",
+                          kFewSeeds));
 }
 
 TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
@@ -167,7 +171,7 @@ TEST_F(CompareTest, NotesAGpuThatOnlyOneRecordedAndOtherVersions) {
       compare(runs_, {}).notes,
       ElementsAre("cpu fused recorded no GPU, so whether it is the same machine as that of cpu naive is not known",
                   "cuDNN: 9.19 in cpu naive, 9.20 in cpu fused",
-                  "git revision of rnnlab: aaaaaaaaaaaa in cpu naive, bbbbbbbbbbbb in cpu fused"));
+                  "git revision of rnnlab: aaaaaaaaaaaa in cpu naive, bbbbbbbbbbbb in cpu fused", kFewSeeds));
 }
 
 TEST_F(CompareTest, KeepsTwoVersionsOfTheProgramApart) {
@@ -207,6 +211,14 @@ TEST_F(CompareTest, HasNoTimeWhenAllWasWarmUp) {
   const Comparison comparison = compare(runs_, {});
   EXPECT_FALSE(comparison.groups[1].median_seconds.has_value());
   EXPECT_FALSE(comparison.groups[1].ratio.has_value());
+}
+
+TEST_F(CompareTest, KeepsAMetricThatIsNotANumber) {
+  for (const int64_t seed : {1, 2}) {
+    add("n" + std::to_string(seed), sample_run("cpu", "naive", seed, kSlow));
+    runs_.back().summary.final_metrics["train_loss"] = seed == 1 ? std::nan("") : 0.5;
+  }
+  EXPECT_TRUE(std::isnan(compare(runs_, {}).groups[0].final_metrics.at("train_loss").median));
 }
 
 TEST(Compare, NeedsRuns) {

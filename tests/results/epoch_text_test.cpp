@@ -80,6 +80,9 @@ TEST(ParseEpochsCsv, NamesTheLineThatIsWrong) {
   expect(header + "one" + line.substr(1), "epochs.csv:2: epoch is 'one', expected a whole number");
   expect(header + "1,low" + line.substr(5), "epochs.csv:2: train_loss is 'low', expected a number");
   expect(header + "1," + line.substr(5), "epochs.csv:2: train_loss is '', expected a number");
+  expect(header + "1,0.5,,,,0.001,,nan,,0,0,,0,,,,,,,\n",
+         "epochs.csv:2: train_seconds is nan, expected a time above zero");
+  expect(header + "1,0.5,,,,0.001,,0,,0,0,,0,,,,,,,\n", "epochs.csv:2: train_seconds is 0, expected a time above zero");
   expect(header + line + line, "epochs.csv:3: epoch 1 follows epoch 1");
   std::string bad_flag = line;
   bad_flag.replace(bad_flag.find(",0,,"), 4, ",yes,,");

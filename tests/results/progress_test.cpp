@@ -52,7 +52,7 @@ class ProgressBarTest : public ::testing::Test {
   }
   std::string take() { return std::exchange(written_, ""); }
 
-  const Terminal terminal_{.is_terminal = true, .has_color = false, .width = 42};
+  const Terminal terminal_{.is_terminal = true, .has_color = false, .width = 43};
   const std::function<std::string()> no_detail_ = [] { return std::string(); };
   double now_ = 100;
   std::string written_;
