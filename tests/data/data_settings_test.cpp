@@ -61,9 +61,10 @@ TEST(DataSettings, RefuseAKeyThatTheSourceDoesNotUse) {
 }
 
 TEST(DataSettings, SayWhatACsvFileNeeds) {
-  EXPECT_EQ(complaint("source: csv"),
-            "test.yaml:1:9: source, path (default) and train_file (default): source csv needs a file: path, or "
-            "train_file\n"
+  EXPECT_EQ(
+      complaint("source: csv\ntarget: [y]"),
+      "test.yaml:1:9: source, path (default) and train_file (default): source csv needs a file: path, or train_file");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv"),
             "test.yaml:1:9: source and target (default): source csv needs target, the column to predict");
   EXPECT_EQ(
       complaint("source: csv\npath: a.csv\ntarget: [y]\nhorizon: 2"),
