@@ -19,6 +19,11 @@ namespace {
               file.path(), format_hex(start));
 }
 
+[[noreturn]] void fail_too_large(const std::filesystem::path& path, int64_t limit) {
+  throw_error(ExitCode::kData, "{}: holds more than {}, the most that this reader takes: split the file", path.string(),
+              format_bytes(limit));
+}
+
 }  // namespace
 
 std::unique_ptr<ByteStream> open_stream(const std::filesystem::path& path) {
@@ -30,21 +35,26 @@ std::unique_ptr<ByteStream> open_stream(const std::filesystem::path& path) {
   return file;
 }
 
+std::string ByteStream::position(int64_t offset) const {
+  return fmt::format("{}byte {}", is_packed() ? "unpacked " : "", offset);
+}
+
+// A plain file is read in one piece; packed data in pieces that double, for nobody knows how much there is.
 std::string read_whole(const std::filesystem::path& path, int64_t limit) {
   const std::unique_ptr<ByteStream> stream = open_stream(path);
+  const int64_t most_bytes = stream->most_bytes();
+  if (!stream->is_packed() && most_bytes > limit) fail_too_large(path, limit);
   constexpr int64_t kFirstPiece = 1 << 20;
+  // One byte more than there can be, so that the end shows without another turn.
+  auto room = static_cast<size_t>((stream->is_packed() ? std::min(most_bytes, kFirstPiece) : most_bytes) + 1);
   std::string text;
   size_t used = 0;
-  // One byte more than the file holds, so that the end shows without growing.
-  auto room = static_cast<size_t>(std::min(stream->most_bytes(), kFirstPiece) + 1);
   while (true) {
     text.resize(room);
     used += stream->read(std::as_writable_bytes(std::span(text)).subspan(used));
-    if (static_cast<int64_t>(used) > limit)
-      throw_error(ExitCode::kData, "{}: holds more than {}, the most that this reader takes: split the file",
-                  path.string(), format_bytes(limit));
+    if (static_cast<int64_t>(used) > limit) fail_too_large(path, limit);
     if (used < room) break;
-    room = static_cast<size_t>(std::min({stream->most_bytes(), limit, static_cast<int64_t>(room) * 2}) + 1);
+    room = static_cast<size_t>(std::min({most_bytes, limit, static_cast<int64_t>(room) * 2}) + 1);
   }
   text.resize(used);
   return text;

@@ -23,8 +23,11 @@ class ByteStream {
 
   virtual const std::string& path() const = 0;
 
-  // "byte 16", or "unpacked byte 16" where the file's own offsets are others.
-  virtual std::string position(int64_t offset) const = 0;
+  // Whether these bytes are unpacked from others: their number is then unknown and their offsets are not the file's.
+  virtual bool is_packed() const = 0;
+
+  // "byte 16" or "unpacked byte 16", for messages.
+  std::string position(int64_t offset) const;
 };
 
 // Opens a regular file, unpacking it where its content (not its name) says gzip.

@@ -226,6 +226,8 @@ class CsvParser {
 
 Table parse_csv(std::string text, const std::string& name, const CsvOptions& options) {
   RNNLAB_INVARIANT(static_cast<int64_t>(text.size()) <= kLargestFile, "a CSV text of 4 GiB");
+  RNNLAB_INVARIANT(std::string_view("\"\r\n").find(options.delimiter) == std::string_view::npos,
+                   "a delimiter of CSV's own");
   return CsvParser(std::move(text), name, options).parse();
 }
 

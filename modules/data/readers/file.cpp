@@ -95,8 +95,6 @@ File::File(const fs::path& path) : path_(path.string()), descriptor_(open_descri
 
 File::~File() { ::close(descriptor_); }
 
-std::string File::position(int64_t offset) const { return fmt::format("byte {}", offset); }
-
 size_t File::read(std::span<std::byte> into) {
   size_t filled = 0;
   while (filled < into.size()) {

@@ -16,7 +16,7 @@ class File : public ByteStream {
   size_t read(std::span<std::byte> into) override;
   int64_t most_bytes() const override { return size_; }
   const std::string& path() const override { return path_; }
-  std::string position(int64_t offset) const override;
+  bool is_packed() const override { return false; }
 
   // The first bytes, without moving on; fewer than asked where the file is shorter.
   size_t peek(std::span<std::byte> into) const;

@@ -33,8 +33,6 @@ int64_t GzipStream::most_bytes() const {
   return std::min(file_->most_bytes(), kMost) * kMostExpansion;
 }
 
-std::string GzipStream::position(int64_t offset) const { return fmt::format("unpacked byte {}", offset); }
-
 int64_t GzipStream::packed_offset() const { return num_packed_read_ - static_cast<int64_t>(inflater_.avail_in); }
 
 void GzipStream::refill() {

@@ -23,7 +23,7 @@ class GzipStream : public ByteStream {
   size_t read(std::span<std::byte> into) override;
   int64_t most_bytes() const override;
   const std::string& path() const override { return file_->path(); }
-  std::string position(int64_t offset) const override;
+  bool is_packed() const override { return true; }
 
  private:
   void refill();

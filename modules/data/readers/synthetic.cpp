@@ -12,7 +12,7 @@ namespace rnnlab {
 namespace {
 
 // The first part of a stream's key: what its numbers are for.
-enum Purpose : uint64_t { kInputs = 1, kClasses = 2, kDirection = 3 };
+enum Purpose : uint64_t { kInputs = 1, kClasses = 2, kDirection = 3, kTargets = 4 };
 
 void fill_part(std::span<float> values, const RandomStream& stream, int64_t first_index) {
   size_t at = 0;
@@ -22,6 +22,13 @@ void fill_part(std::span<float> values, const RandomStream& stream, int64_t firs
     if (index % 2 == 0) values[at++] = static_cast<float>(even);
     if (at < values.size()) values[at++] = static_cast<float>(odd);
   }
+}
+
+void fill_from(const RandomStream& stream, std::span<float> values, int64_t first_index) {
+  parallel_for(static_cast<int64_t>(values.size()), [&](int64_t begin, int64_t end) {
+    const auto part = values.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    fill_part(part, stream, first_index + begin);
+  });
 }
 
 // A direction of length 1 / sqrt(num_steps), so that the score's variance is 1.
@@ -47,11 +54,13 @@ double score_of(std::span<const float> sequence, const std::vector<double>& dire
 }  // namespace
 
 void fill_normal(std::span<float> values, uint64_t seed, int64_t first_index) {
-  const RandomStream stream{kInputs, seed};
-  parallel_for(static_cast<int64_t>(values.size()), [&](int64_t begin, int64_t end) {
-    const auto part = values.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-    fill_part(part, stream, first_index + begin);
-  });
+  fill_from(RandomStream{kInputs, seed}, values, first_index);
+}
+
+std::vector<float> random_targets(int64_t count, uint64_t seed) {
+  std::vector<float> targets(static_cast<size_t>(count));
+  fill_from(RandomStream{kTargets, seed}, targets, 0);
+  return targets;
 }
 
 std::vector<int64_t> random_classes(int64_t count, int64_t num_classes, uint64_t seed) {

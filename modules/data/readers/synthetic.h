@@ -15,6 +15,9 @@ void fill_normal(std::span<float> values, uint64_t seed, int64_t first_index = 0
 // Noise: classes 0 ... num_classes - 1, equally likely; 2 classes for binary labels.
 std::vector<int64_t> random_classes(int64_t count, int64_t num_classes, uint64_t seed);
 
+// Noise: N(0, 1) targets, independent of the inputs of the same seed.
+std::vector<float> random_targets(int64_t count, uint64_t seed);
+
 // A score a sequence of N(0, 1) inputs (count, num_steps, num_features), itself N(0, 1): the sum over all steps along
 // one direction, which `seed` chooses. The same seed must serve training and validation. What a network has to learn is
 // the direction, and to add up.

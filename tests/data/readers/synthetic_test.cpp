@@ -28,6 +28,13 @@ TEST(FillNormal, GivesEveryIndexItsValueHoweverTheRangeIsCut) {
 
 TEST(FillNormal, TakesAnEmptyRange) { fill_normal({}, 1); }
 
+TEST(RandomTargets, AreNotTheInputsOfTheSameSeed) {
+  const std::vector<float> targets = random_targets(1000, 7);
+  EXPECT_EQ(random_targets(1000, 7), targets);
+  EXPECT_NE(targets, normals(1000, 7));
+  EXPECT_NEAR(std::inner_product(targets.begin(), targets.end(), targets.begin(), 0.) / 1000, 1, 0.25);
+}
+
 TEST(RandomClasses, AreEquallyLikely) {
   const std::vector<int64_t> classes = random_classes(50'000, 5, 1);
   for (int64_t c = 0; c < 5; ++c) EXPECT_NEAR(static_cast<double>(std::ranges::count(classes, c)), 10'000, 500);
