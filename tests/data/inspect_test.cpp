@@ -51,8 +51,8 @@ TEST_F(Inspect, ShowsAVocabularyAndTheFirstWindows) {
   write("a.txt", "to be\nor not to be");
   const std::string text = inspection_text(
       inspect(parse_settings(fmt::format("source: text\npath: {}\nsequence_length: 5", path("a.txt")))));
-  EXPECT_THAT(text, HasSubstr("vocabulary of 8\n  '\\n' ' ' 'b' 'e' 'n' 'o' 'r' 't'\n"));
-  EXPECT_THAT(text, HasSubstr("  'to be'\n  '\\nor n'\n"));
+  EXPECT_THAT(text, HasSubstr("vocabulary of 8\n  '\\x0a' ' ' 'b' 'e' 'n' 'o' 'r' 't'\n"));
+  EXPECT_THAT(text, HasSubstr("  'to be'\n  '\\x0aor n'\n"));
 }
 
 TEST_F(Inspect, SaysHowTargetsWereScaled) {
@@ -112,8 +112,8 @@ TEST_F(Inspect, SaysWhatIsWrongWithAFileThatIsCalledCsv) {
 
 TEST_F(Inspect, TakesTheRestForText) {
   write("a.txt", "It was a dark,\nstormy night\n");
-  EXPECT_THAT(text_of("a.txt"), testing::StartsWith(fmt::format("{}: text, 28 characters\n  'It was a dark,\\nstormy "
-                                                                "night\\n'\n\nvocabulary of ",
+  EXPECT_THAT(text_of("a.txt"), testing::StartsWith(fmt::format("{}: text, 28 characters\n  'It was a dark,\\x0astormy "
+                                                                "night\\x0a'\n\nvocabulary of ",
                                                                 path("a.txt"))));
   EXPECT_EQ(inspect_file(path("a.txt"))["yaml"][1], "  source: text");
 }
@@ -128,7 +128,8 @@ TEST_F(Inspect, ProposesYamlThatLoads) {
   write("a.txt", std::string(400, 'a') + std::string(400, 'b'));
   for (const std::string name : {"a.csv", "a.txt"}) {
     std::string yaml;
-    for (const std::string line : inspect_file(path(name))["yaml"]) {
+    const auto json = inspect_file(path(name));
+    for (const std::string line : json["yaml"]) {
       if (line.starts_with("  ")) yaml += line.substr(2) + "\n";
     }
     EXPECT_NO_THROW(inspect(parse_settings(yaml))) << yaml;
