@@ -1,0 +1,86 @@
+#include "recurrent/execution_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "recurrent/onednn_log.h"
+#include "recurrent/operator_log.h"
+
+namespace rnnlab {
+namespace {
+
+void add_once(std::vector<std::string>& list, const std::string& item) {
+  if (!item.empty() && std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+}
+
+std::string name_of_type(at::ScalarType type) {
+  if (type == at::kDouble) return "float64";
+  if (type == at::kBFloat16) return "bfloat16";
+  return type == at::kHalf ? "float16" : "float32";
+}
+
+std::string gemms_a_step(const LayerCall& call) {
+  const double gemms = static_cast<double>(call.num_gemms) / static_cast<double>(call.cell_steps);
+  return fmt::format("{:.3g} GEMMs a step", gemms);
+}
+
+ExecutionPath describe_cudnn(const LayerCall& call) {
+  const auto forward = name_of(cudnn_algorithm(call.cudnn, CudnnPass::kForward));
+  const auto backward = name_of(cudnn_algorithm(call.cudnn, CudnnPass::kBackward));
+  const std::string algorithm = forward == backward
+                                    ? fmt::format("{} algorithm", forward)
+                                    : fmt::format("{} algorithm forward, {} backward", forward, backward);
+  ExecutionPath path = {fmt::format("cuDNN {} ({})", algorithm, name_of_type(call.cudnn.type)), {}};
+  add_once(path.notes, why_standard(call.cudnn));
+  if (call.dropout > 0)
+    path.notes.push_back("cuDNN draws its dropout from a random state that LibTorch seeds once a process");
+  return path;
+}
+
+ExecutionPath describe_onednn(const std::vector<OnednnCall>& calls) {
+  if (calls.empty()) return {"oneDNN rnn", {"oneDNN's implementation is not known: its log could not be caught"}};
+  std::vector<std::string> implementations;
+  for (const OnednnCall& call : calls) add_once(implementations, call.implementation);
+  const bool is_training = calls.front().propagation != "forward_inference";
+  const auto is_reference = [](const std::string& name) { return name.starts_with("ref"); };
+  ExecutionPath path = {
+      fmt::format("oneDNN rnn {} ({})", join(implementations, " and "), is_training ? "training" : "inference"), {}};
+  if (is_training && std::any_of(implementations.begin(), implementations.end(), is_reference))
+    path.notes.push_back("oneDNN's faster brgemm kernels run in inference only, or in bfloat16 on a CPU that has it");
+  return path;
+}
+
+std::string why_no_library(const LayerCall& call) {
+  if (call.is_cuda) return "LibTorch did not choose cuDNN for this layer";
+  if (call.recurrent_operator != "aten::lstm") return "LibTorch has oneDNN run LSTM only";
+  if (call.type == at::kDouble) return "oneDNN has no float64";
+  if (call.is_packed) return "LibTorch does not give oneDNN sequences with lengths of their own";
+  return fmt::format("LibTorch did not choose oneDNN for {} on this CPU", name_of_type(call.type));
+}
+
+ExecutionPath describe(const LayerCall& call, const std::vector<OnednnCall>& onednn_calls) {
+  if (call.recurrent_kernel == "aten::_cudnn_rnn") return describe_cudnn(call);
+  if (call.recurrent_kernel == "aten::mkldnn_rnn_layer") return describe_onednn(onednn_calls);
+  if (call.recurrent_operator.empty()) return {fmt::format("native loop, {}", gemms_a_step(call)), {}};
+  const std::string fused = call.recurrent_kernel.empty() ? "" : ", fused point-wise kernels";
+  return {fmt::format("LibTorch's loop, {}{}", gemms_a_step(call), fused), {why_no_library(call)}};
+}
+
+}  // namespace
+
+ExecutionPath observe_execution_path(const std::function<void()>& training_step) {
+  std::vector<LayerCall> calls;
+  const auto onednn_calls = onednn_calls_during([&] { calls = layer_calls_during(training_step); });
+  std::vector<std::string> paths, notes;
+  for (const LayerCall& call : calls) {
+    const ExecutionPath one = describe(call, onednn_calls);
+    add_once(paths, one.path);
+    for (const std::string& note : one.notes) add_once(notes, note);
+  }
+  if (paths.empty()) return {"no recurrent layer ran", {}};
+  return {join(paths, "; "), notes};
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,116 @@
+#include "recurrent/operator_log.h"
+
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "recurrent/recurrent_layer.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr std::array<std::string_view, 4> kGemms = {"aten::addmm", "aten::mm", "aten::bmm", "aten::baddbmm"};
+constexpr std::array<std::string_view, 4> kRecurrentOperators = {"aten::lstm", "aten::gru", "aten::rnn_tanh",
+                                                                 "aten::rnn_relu"};
+constexpr std::array<std::string_view, 4> kRecurrentKernels = {
+    "aten::_cudnn_rnn", "aten::mkldnn_rnn_layer", "aten::_thnn_fused_lstm_cell", "aten::_thnn_fused_gru_cell"};
+
+template <size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+struct Recorder {
+  std::vector<LayerCall> calls;
+  bool is_inside = false;
+};
+thread_local Recorder* recorder = nullptr;
+
+// Marks the end of the range, for the end callback.
+struct RangeContext : at::ObserverContext {};
+
+// cuDNN's numbers for its cells, which LibTorch passes as `mode`.
+Cell cell_of_cudnn_mode(int64_t mode) {
+  constexpr std::array<Cell, 4> kModes = {Cell::kRnnRelu, Cell::kRnnTanh, Cell::kLstm, Cell::kGru};
+  return kModes.at(static_cast<size_t>(mode));
+}
+
+// Positions in the arguments of at::_cudnn_rnn, LibTorch 2.11.
+void read_cudnn_arguments(c10::ArrayRef<const c10::IValue> arguments, LayerCall& call) {
+  constexpr size_t kInput = 0, kHidden = 4, kMode = 6, kHiddenSize = 7, kNumLayers = 9, kDropout = 11, kTrain = 12;
+  constexpr size_t kBidirectional = 13, kBatchSizes = 14;
+  const at::Tensor& input = arguments[kInput].toTensor();
+  call.cudnn.cell = cell_of_cudnn_mode(arguments[kMode].toInt());
+  call.cudnn.input_size = input.size(-1);
+  call.cudnn.hidden_size = arguments[kHiddenSize].toInt();
+  call.cudnn.batch_size = arguments[kHidden].toTensor().size(1);
+  call.cudnn.num_layers = arguments[kNumLayers].toInt();
+  call.cudnn.num_directions = arguments[kBidirectional].toBool() ? 2 : 1;
+  call.cudnn.type = input.scalar_type();
+  const bool is_packed = arguments[kBatchSizes].toListRef().size() > 0;
+  call.cudnn.sequences = is_packed ? CudnnSequences::kPacked : CudnnSequences::kWhole;
+  call.dropout = arguments[kTrain].toBool() ? arguments[kDropout].toDouble() : 0.0;
+}
+
+void record_inside(const at::RecordFunction& function, std::string_view name, LayerCall& call) {
+  if (contains(kGemms, name)) ++call.num_gemms;
+  if (name == "aten::_pack_padded_sequence") call.is_packed = true;
+  if (contains(kRecurrentOperators, name)) {
+    call.recurrent_operator = name;
+    const at::Tensor& input = function.inputs()[0].toTensor();
+    call.is_cuda = input.is_cuda();
+    call.type = input.scalar_type();
+  }
+  if (contains(kRecurrentKernels, name)) call.recurrent_kernel = name;
+  // Under autocast it is seen twice; the second call has the converted tensors.
+  if (name == "aten::_cudnn_rnn") read_cudnn_arguments(function.inputs(), call);
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  if (recorder == nullptr) return nullptr;
+  const std::string_view name = function.name();
+  if (recorder->is_inside) {
+    record_inside(function, name, recorder->calls.back());
+    return nullptr;
+  }
+  if (name != kForwardRange) return nullptr;
+  recorder->is_inside = true;
+  recorder->calls.emplace_back().cell_steps = function.inputs()[0].toInt();
+  return std::make_unique<RangeContext>();
+}
+
+void on_end(const at::RecordFunction&, at::ObserverContext* context) {
+  if (recorder != nullptr && context != nullptr) recorder->is_inside = false;
+}
+
+class Recording {
+ public:
+  explicit Recording(Recorder& target) {
+    recorder = &target;
+    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&on_start, &on_end)
+                                             .needsInputs(true)
+                                             .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+  }
+  ~Recording() {
+    at::removeCallback(handle_);
+    recorder = nullptr;
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+}  // namespace
+
+std::vector<LayerCall> layer_calls_during(const std::function<void()>& work) {
+  Recorder target;
+  const Recording recording(target);
+  work();
+  return target.calls;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,29 @@
+// The operators that recurrent layers call in their forward passes, seen through LibTorch's profiling callbacks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "recurrent/cudnn_algorithm.h"
+
+namespace rnnlab {
+
+// One forward pass of one layer.
+struct LayerCall {
+  int64_t cell_steps = 0;          // T * L * D
+  int64_t num_gemms = 0;           // matrix products
+  std::string recurrent_operator;  // "aten::lstm"; "" where the layer's own loop ran
+  std::string recurrent_kernel;    // "aten::_cudnn_rnn", "aten::mkldnn_rnn_layer", "aten::_thnn_fused_lstm_cell", or ""
+  bool is_packed = false;          // lengths
+  bool is_cuda = false;
+  at::ScalarType type = at::kFloat;  // of the input, before autocast
+  CudnnCall cudnn;                   // when the kernel is cuDNN's, as cuDNN was called
+  double dropout = 0;                // inside cuDNN
+};
+
+// Runs `work` and gives the calls of RecurrentLayer::forward on this thread, in order.
+std::vector<LayerCall> layer_calls_during(const std::function<void()>& work);
+
+}  // namespace rnnlab
