@@ -2,6 +2,7 @@
 
 #include <ATen/ops/arange.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -41,9 +42,14 @@ int64_t count_batches(int64_t num_samples, const BatchOptions& options) {
   return batches;
 }
 
+// "cuda" is the current GPU.
+c10::Device with_index(c10::Device device) {
+  if (device.is_cpu() || device.has_index()) return device;
+  return c10::impl::VirtualGuardImpl(device.type()).getDevice();
+}
+
 int64_t free_bytes(c10::Device device) {
-  const auto index = device.has_index() ? device.index() : c10::DeviceIndex{0};
-  return static_cast<int64_t>(c10::getDeviceAllocator(device.type())->getMemoryInfo(index).first);
+  return static_cast<int64_t>(c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
 }
 
 std::unique_ptr<BatchSource> make_source(const Samples& samples, Placement placement, c10::Device device) {
@@ -63,7 +69,7 @@ std::span<const int64_t> EpochPlan::samples(int64_t batch) const {
 Placement choose_placement(const Samples& samples, Placement wanted, c10::Device device) {
   if (wanted == Placement::kHost) return wanted;
   if (device.is_cpu()) return Placement::kDevice;
-  const int64_t free = free_bytes(device);
+  const int64_t free = free_bytes(with_index(device));
   if (wanted == Placement::kAutomatic) return samples.bytes() <= free / 2 ? Placement::kDevice : Placement::kHost;
   if (samples.bytes() <= free) return Placement::kDevice;
   throw_error(ExitCode::kDevice,
@@ -77,7 +83,7 @@ Batches::Batches(const Samples& samples, const BatchOptions& options, c10::Devic
       options_(options),
       num_batches_(count_batches(num_samples_, options)),
       placement_(choose_placement(samples, options.placement, device)),
-      source_(make_source(samples, placement_, device)) {}
+      source_(make_source(samples, placement_, with_index(device))) {}
 
 Batches::~Batches() = default;
 Batches::Batches(Batches&&) noexcept = default;

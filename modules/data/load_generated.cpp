@@ -34,16 +34,18 @@ at::Tensor class_tensor(const std::vector<int64_t>& classes) {
   return tensor;
 }
 
+at::Tensor column_of(const std::vector<float>& values) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size()), 1}, at::kFloat);
+  std::ranges::copy(values, tensor.mutable_data_ptr<float>());
+  return tensor;
+}
+
 int64_t num_classes(const DataSettings& settings) { return settings.num_classes.value_or(kSyntheticClasses); }
 
 // Classes and binary labels follow from the inputs, by a direction that the seed of the data chooses for both parts;
 // Gaussian ones are noise of their own.
 at::Tensor synthetic_targets(const at::Tensor& inputs, const DataSettings& settings, uint64_t stream) {
-  if (settings.labels == Labels::kGaussian) {
-    const at::Tensor targets = at::empty({inputs.size(0), 1}, at::kFloat);
-    fill_normal(floats_of(targets), stream, inputs.numel());
-    return targets;
-  }
+  if (settings.labels == Labels::kGaussian) return column_of(random_targets(inputs.size(0), stream));
   const std::vector<float> scores =
       learnable_scores(floats_of(inputs), inputs.size(1), inputs.size(2), static_cast<uint64_t>(settings.seed));
   if (settings.labels == Labels::kBinary)
