@@ -21,7 +21,8 @@ void set_determinism(Determinism determinism) {
 }
 
 void set_num_threads(std::optional<int64_t> num_threads) {
-  if (num_threads) at::set_num_threads(static_cast<int>(*num_threads));
+  static const int default_threads = at::get_num_threads();
+  at::set_num_threads(num_threads ? static_cast<int>(*num_threads) : default_threads);
 }
 
 void seed_dropout(uint64_t seed, int64_t epoch) {

@@ -17,7 +17,7 @@ void set_environment_for_determinism();
 // Applies to the whole process, both ways round. An operation that has no deterministic form then throws.
 void set_determinism(Determinism determinism);
 
-// Threads of one operation on the CPU; as many as there are cores where nothing is given. Sums depend on it.
+// Threads of one operation on the CPU; LibTorch's own choice, one a core, where nothing is given. Sums depend on it.
 void set_num_threads(std::optional<int64_t> num_threads);
 
 // Seeds every generator that dropout draws from, on the CPU and on each GPU, by a pure function of the run's seed and

@@ -49,7 +49,7 @@ TEST(LanguageModel, TiedHasOneTableThatLearnsFromBothEnds) {
   EXPECT_THAT(model->named_parameters().keys(), Not(Contains("embedding.weight")));
   model->forward(batch_of(at::tensor({3}, at::kLong).view({1, 1}))).select(-1, 1).sum().backward();
   const auto moved = model->named_parameters()["output.weight"].grad().abs().sum(1).gt(0);
-  EXPECT_TRUE(at::equal(moved, at::tensor({false, true, false, true, false}, at::kBool)));  // predicted 1, read 3
+  EXPECT_TRUE(at::equal(moved, at::tensor({0, 1, 0, 1, 0}, at::kLong).to(at::kBool)));  // predicted 1, read 3
 }
 
 TEST(LanguageModel, DoesNotSeeTheFuture) {

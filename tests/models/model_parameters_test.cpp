@@ -26,7 +26,7 @@ TEST(ParameterTable, ListsEveryParameterAndTheTotal) {
             "recurrent.bias_hh_l0    (60)                60\n"
             "output.weight           (10, 20)           200\n"
             "output.bias             (10)                10\n"
-            "total                                    3,210  (12.5 KiB)\n");
+            "total                                    3,210  (12.54 KiB)\n");
 }
 
 TEST(WeightsSha256, IsTheSameForEqualWeightsAndDiffersByOneBit) {

@@ -1,6 +1,7 @@
 #include "training/gradients.h"
 
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
@@ -40,8 +41,8 @@ TEST(ClipByValue, ClampsEachElement) {
 TEST(StepRecord, GivesBackItsRowsInOrderAndIsEmptyAgain) {
   StepRecord record(/*num_gradient_norms=*/2, at::Device(at::kCPU), /*capacity=*/2);
   const auto gradients = three_four_and_twelve();
-  record.append(at::tensor(0.5F), at::tensor(7.0F), gradient_norms(gradients), 10);
-  record.append(at::tensor(0.25F), at::tensor(8.0F), gradient_norms(gradients), 4);
+  record.append(at::scalar_tensor(0.5), at::scalar_tensor(7.0), gradient_norms(gradients), 10);
+  record.append(at::scalar_tensor(0.25), at::scalar_tensor(8.0), gradient_norms(gradients), 4);
   EXPECT_TRUE(record.full());
   EXPECT_EQ(record.latest_loss(), 0.25);
   const auto rows = record.take();

@@ -1,6 +1,7 @@
 #include "training/precision.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
@@ -63,15 +64,16 @@ TEST(AutocastGuard, ForgetsTheCastWeightsWhenItEnds) {
     return at::matmul(weight, at::ones({2, 2})).sum().item<double>();
   };
   EXPECT_EQ(product(), 8.0);
-  weight.mutable_data().fill_(2.0);
+  weight.detach().fill_(2.0);
   EXPECT_EQ(product(), 16.0);
 }
 
 TEST(Precision, Bf16TrainsFloat32Weights) {
   auto options = toy_options();
-  options.settings.epochs = 8;
+  options.settings.epochs = 6;
+  options.settings.learning_rate = 0.03;
   options.precision = Precision::kBf16;
-  const auto run = run_toy(toy_dataset(256), options);
+  const auto run = run_toy(toy_dataset(), options);
   EXPECT_LT(run.seen.rows.back().train_loss, run.seen.rows.front().train_loss - 0.1);
 }
 
@@ -105,6 +107,16 @@ TEST(Determinism, SwitchesBothWays) {
   EXPECT_TRUE(context.deterministicAlgorithms() && context.deterministicCuDNN() && context.deterministicMkldnn());
   set_determinism(Determinism::kOff);
   EXPECT_FALSE(context.deterministicAlgorithms() || context.deterministicCuDNN() || context.benchmarkCuDNN());
+}
+
+TEST(NumThreads, GoBackToTheDefaultWhereNothingIsGiven) {
+  set_num_threads(std::nullopt);
+  const int before = at::get_num_threads();
+  set_num_threads(before + 1);
+  EXPECT_EQ(at::get_num_threads(), before + 1);
+  set_num_threads(std::nullopt);
+  EXPECT_EQ(at::get_num_threads(), before);
+  set_num_threads(1);
 }
 
 TEST(Determinism, KeepsACublasSettingThatTheUserMade) {

@@ -5,9 +5,16 @@
 
 #include "models/initialization.h"
 #include "models/model_parameters.h"
+#include "training/determinism.h"
 
 namespace rnnlab {
 namespace {
+
+// Operations of a few hundred elements: threads would only wait for each other.
+[[maybe_unused]] const bool kOneThread = [] {
+  set_num_threads(1);
+  return true;
+}();
 
 Samples toy_samples(int64_t num_samples, Task task, const at::Generator& generator) {
   Samples samples;

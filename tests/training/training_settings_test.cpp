@@ -51,21 +51,35 @@ std::string complaint(const std::string& yaml) {
 }
 
 TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
-  EXPECT_EQ(complaint("epochs: 0"), "");
-  EXPECT_EQ(complaint("{epochs: 0, max_seconds: 9, schedule: cosine}"), "");
-  EXPECT_EQ(complaint("{optimizer: adam, momentum: 0.9}"), "");
-  EXPECT_EQ(complaint("{clip_norm: 1, clip_value: 1}"), "");
-  EXPECT_EQ(complaint("{learning_rate: 1e-3, minimum_learning_rate: 0.1}"), "");
-  EXPECT_EQ(complaint("{schedule: step, decay_rate: 0.1}"), "");
-  EXPECT_EQ(complaint("{schedule: inverse_time}"), "");
-  EXPECT_EQ(complaint("{schedule: cosine, decay_rate: 0.5}"), "");
-  EXPECT_EQ(complaint("{decay_steps: 10}"), "");
+  EXPECT_EQ(complaint("epochs: 0"),
+            "training.yaml:1:9: epochs, max_steps (default) and max_seconds (default): nothing ends the run: give at "
+            "least one of them");
+  EXPECT_EQ(complaint("{epochs: 0, max_seconds: 9, schedule: cosine}"),
+            "training.yaml:1:39: schedule and decay_steps (default): cosine needs decay_steps where neither epochs nor "
+            "max_steps says how long the run is");
+  EXPECT_EQ(complaint("{optimizer: adam, momentum: 0.9}"),
+            "training.yaml:1:29: momentum and optimizer (training.yaml:1:13): only sgd has a momentum; adam and adamw "
+            "have beta1");
+  EXPECT_EQ(
+      complaint("{clip_norm: 1, clip_value: 1}"),
+      "training.yaml:1:13: clip_norm and clip_value (training.yaml:1:28): gradients are clipped by one or the other");
+  EXPECT_EQ(complaint("{learning_rate: 1e-3, minimum_learning_rate: 0.1}"),
+            "training.yaml:1:46: minimum_learning_rate and learning_rate (training.yaml:1:17): the minimum is above "
+            "the learning rate");
+  EXPECT_EQ(complaint("{schedule: step, decay_rate: 0.1}"),
+            "training.yaml:1:12: schedule and decay_steps (default): step needs decay_steps");
+  EXPECT_EQ(complaint("{schedule: inverse_time}"),
+            "training.yaml:1:12: schedule and decay_rate (default): inverse_time needs a decay_rate");
+  EXPECT_EQ(complaint("{schedule: cosine, decay_rate: 0.5}"),
+            "training.yaml:1:12: schedule and decay_rate (training.yaml:1:32): cosine has no decay_rate");
+  EXPECT_EQ(complaint("{decay_steps: 10}"),
+            "training.yaml:1:15: schedule (default) and decay_steps: constant has no decay_steps");
 }
 
 TEST(TrainingSettings, NumbersHaveBounds) {
-  EXPECT_EQ(complaint("batch_size: 0"), "");
-  EXPECT_EQ(complaint("learning_rate: 0"), "");
-  EXPECT_EQ(complaint("beta2: 1"), "");
+  EXPECT_EQ(complaint("batch_size: 0"), "training.yaml:1:13: batch_size: got '0', expected an integer, at least 1");
+  EXPECT_EQ(complaint("learning_rate: 0"), "training.yaml:1:16: learning_rate: got '0', expected a number, above 0");
+  EXPECT_EQ(complaint("beta2: 1"), "training.yaml:1:8: beta2: got '1', expected a number, at least 0 and below 1");
 }
 
 }  // namespace
