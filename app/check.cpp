@@ -25,13 +25,6 @@ struct CheckOptions {
   bool markdown = false;
 };
 
-// The sweep as the file gives it, in one line, or nothing.
-std::string sweep_line(const config::Document& document) {
-  const config::Member* sweep = config::find_member(document.root(), "sweep");
-  if (sweep == nullptr) return "";
-  return fmt::format("\n# One run for each combination\nsweep: {}\n", config::to_flow(sweep->value));
-}
-
 // The first combination of a sweep stands for all: what the others change, the sweep says.
 std::string effective_config(const std::string& file, const std::vector<std::string>& overrides,
                              config::Findings& findings) {
@@ -41,7 +34,7 @@ std::string effective_config(const std::string& file, const std::vector<std::str
     const auto experiment = config::read(one.document, Experiment::schema(), findings);
     if (printed.empty()) printed = config::print(experiment, Experiment::schema());
   }
-  return printed + sweep_line(document);
+  return printed + config::print_sweep(document);
 }
 
 ExitCode check_files(const std::vector<std::string>& arguments) {

@@ -30,8 +30,7 @@ ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const 
   const Batch batch = first_batch(dataset.train, options);
   const Objective objective(options.settings.loss, dataset.shape);
   model.train();
-  ExecutionPath path =
-      observe(model.recurrent().options(), options.device, [&] { one_step(model, batch, objective, options); });
+  ExecutionPath path = observe_execution_path([&] { one_step(model, batch, objective, options); });
   model.zero_grad();
   return path;
 }

@@ -20,7 +20,7 @@ std::string cudnn_version(long packed) {
 SoftwareVersions software_versions() {
   const auto& hooks = at::detail::getCUDAHooks();
   SoftwareVersions versions{.rnnlab = RNNLAB_VERSION, .libtorch = TORCH_VERSION, .cuda = "", .cudnn = ""};
-  if (!hooks.hasCUDA()) return versions;
+  if (!hooks.hasCUDART()) return versions;
   versions.cuda = cuda_version(hooks.versionCUDART());
   if (hooks.hasCuDNN()) versions.cudnn = cudnn_version(hooks.versionRuntimeCuDNN());
   return versions;
