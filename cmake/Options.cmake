@@ -2,6 +2,7 @@
 
 option(RNNLAB_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(RNNLAB_PORTABLE "Link everything but LibTorch and CUDA statically, so that the binary runs on another machine" OFF)
+option(RNNLAB_UNITY "Compile several sources that include LibTorch as one: a third of the time" ON)
 option(RNNLAB_STRICT "Treat warnings in rnnlab's own code as errors" ON)
 
 if(NOT CMAKE_BUILD_TYPE)

@@ -158,9 +158,10 @@ void add_common_fields(Schema& schema) {
       .at_least(1);
   schema
       .field("num_valid", &DataSettings::num_valid,
-             "validation samples, as num_train (digits 10000, synthetic 256); instead of valid_fraction in a split")
+             "validation samples, as num_train (digits 10000, synthetic 256); instead of valid_fraction in a split; 0: "
+             "no validation")
       .unit("samples")
-      .at_least(1);
+      .at_least(0);
   schema
       .field("valid_fraction", &DataSettings::valid_fraction,
              "share of the samples kept for validation where no files are named for it")

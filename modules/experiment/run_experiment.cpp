@@ -133,6 +133,7 @@ void log_path(const ExecutionPath& path, Logger& logger) {
 RunOutcome train(const Prepared& run, const std::filesystem::path& folder, const RunRequest& request, Logger& logger) {
   const StopSignalGuard signals;
   Trainer trainer(*run.model, run.dataset, trainer_options(run));
+  seed_dropout(static_cast<uint64_t>(run.experiment.seed), 0);  // cuDNN seeds its dropout once, at its first use
   const ExecutionPath path = observe_training_path(*run.model, run.dataset, trainer_options(run));
   log_path(path, logger);
 

@@ -42,7 +42,7 @@ Evaluation cross_entropy(const at::Tensor& output, const at::Tensor& targets) {
   return {loss, logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
 }
 
-Evaluation binary_cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+Evaluation binary_cross_entropy_of_logits(const at::Tensor& logits, const at::Tensor& targets) {
   auto loss = at::binary_cross_entropy_with_logits(logits, targets);
   const at::NoGradGuard no_grad;
   return {loss, logits.gt(0).eq(targets.ge(0.5)).sum(at::kFloat), targets.numel()};
@@ -68,7 +68,8 @@ Evaluation Objective::evaluate(const at::Tensor& output, const at::Tensor& targe
   const auto values = output.to(at::kFloat);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
   RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "output and targets differ in shape");
-  return loss_ == LossKind::kMse ? mean_squared_error(values, targets) : binary_cross_entropy(values, targets);
+  return loss_ == LossKind::kMse ? mean_squared_error(values, targets)
+                                 : binary_cross_entropy_of_logits(values, targets);
 }
 
 Metrics Objective::metrics(const Totals& totals) const {

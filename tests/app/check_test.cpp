@@ -27,7 +27,7 @@ TEST(Check, KeepsTheSweep) {
   program.write("sweep.yaml",
                 std::string(kTinyYaml) + "sweep: {layer: [naive, fused], training.batch_size: [10, 20]}\n");
   const auto first = program.run({"check", "sweep.yaml"});
-  EXPECT_THAT(first.output, HasSubstr("sweep: {layer: [naive, fused], training.batch_size: [10, 20]}"));
+  EXPECT_THAT(first.output, HasSubstr("sweep:\n  layer: [naive, fused]\n  training.batch_size: [10, 20]\n"));
   program.write("printed.yaml", first.output);
   EXPECT_EQ(program.run({"check", "printed.yaml"}).output, first.output);
 }

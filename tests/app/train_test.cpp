@@ -57,7 +57,7 @@ TEST(Train, NothingRunsWhileAnyFileIsWrong) {
 TEST(Train, DivergenceEndsWithItsExitCodeAndSaysWhereItBegan) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
-  const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "training.learning_rate=1e30"});
+  const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "training.learning_rate=1e39"});
   EXPECT_EQ(result.exit_code, 5);
   EXPECT_THAT(result.errors, HasSubstr("epoch 1, step "));
 }

@@ -84,7 +84,7 @@ TEST_F(RunExperiment, SeedsChangeTheWeightsAndNotTheData) {
 }
 
 TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
-  const Experiment wild = tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e30"});
+  const Experiment wild = tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e39"});
   EXPECT_THROW(run(wild), UserError);
   const auto folder = *std::filesystem::directory_iterator(out_.path() / "tiny");
   const RunRecord record = load_run(folder);

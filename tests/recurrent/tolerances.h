@@ -12,8 +12,9 @@ constexpr double kFloat64 = 1e-13;
 // Rounding is 6e-8; sums over five steps and two layers, and oneDNN's own tanh and sigmoid.
 constexpr double kFloat32Cpu = 3e-6;
 
-// As on the CPU, with CUDA's and cuDNN's exp and tanh; TF32 is off.
-constexpr double kFloat32Cuda = 1e-5;
+// cuDNN's fp32 kernels approximate tanh and sigmoid: 3.1e-5 was the largest error of a gradient on an H200; TF32, with
+// 1e-3, would not pass.
+constexpr double kFloat32Cuda = 6e-5;
 
 // Every stored state and gradient is rounded to 8 bits (4e-3), over five steps, two layers and back.
 constexpr double kBfloat16 = 6e-2;

@@ -1,8 +1,11 @@
 #include "recurrent/fused/fused_layer.h"
 
+#include <ATen/autocast_mode.h>
 #include <torch/nn/utils/rnn.h>
 
 #include <type_traits>
+
+#include "recurrent/fused/converted_stack.h"
 
 namespace rnnlab {
 namespace {
@@ -63,11 +66,20 @@ FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options
 }
 
 RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
+  if (input.is_cuda() && at::autocast::is_autocast_enabled(at::kCUDA)) return run_autocast(input, initial, lengths);
   return std::visit(
       [&](auto& stack) {
         return lengths.defined() ? run_packed(stack, input, initial, lengths) : run_whole(stack, input, initial);
       },
       stack_);
+}
+
+RecurrentResult FusedLayer::run_autocast(const at::Tensor& input, const RecurrentState& initial,
+                                         const at::Tensor& lengths) {
+  const at::ScalarType type = at::autocast::get_autocast_dtype(at::kCUDA);
+  const c10::impl::ExcludeDispatchKeyGuard without_autocast(at::DispatchKey::AutocastCUDA);
+  const Mode mode = is_training() ? Mode::kTraining : Mode::kEvaluation;
+  return run_converted(options(), weights(), mode, type, input, initial, lengths);
 }
 
 void FusedLayer::flatten() {

@@ -29,6 +29,7 @@ class FusedLayer : public RecurrentLayer {
 
   static Stack make_stack(const RecurrentOptions& options);
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
+  RecurrentResult run_autocast(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths);
   void flatten();
 
   // Not a submodule: its parameters are registered here, without a prefix, as the very same tensors.
