@@ -16,7 +16,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
 
-ModelSettings small_settings() {
+ModelSettings small_language_model() {
   ModelSettings settings;
   settings.kind = ModelKind::kLanguageModel;
   settings.hidden_size = 6;
@@ -26,7 +26,7 @@ ModelSettings small_settings() {
 at::Tensor tokens() { return at::tensor({0, 1, 2, 3, 4, 0, 1, 2}, at::kLong).view({4, 2}); }
 
 TEST(LanguageModel, PredictsTheVocabularyAtEveryStep) {
-  auto settings = small_settings();
+  auto settings = small_language_model();
   settings.embedding_size = 3;
   const auto model = initialized_model(settings, text_shape(5));
   EXPECT_THAT(model->forward(batch_of(tokens())).sizes(), ElementsAre(4, 2, 5));
@@ -34,7 +34,7 @@ TEST(LanguageModel, PredictsTheVocabularyAtEveryStep) {
 }
 
 TEST(LanguageModel, IsEmbeddingThenRecurrenceThenOutputLayer) {
-  const auto model = initialized_model(small_settings(), text_shape(5));
+  const auto model = initialized_model(small_language_model(), text_shape(5));
   const auto parameters = model->named_parameters();
   const auto recurrent = std::dynamic_pointer_cast<RecurrentLayer>(model->named_children()["recurrent"]);
   const auto hidden = recurrent->forward(at::embedding(parameters["embedding.weight"], tokens())).output;
@@ -43,7 +43,7 @@ TEST(LanguageModel, IsEmbeddingThenRecurrenceThenOutputLayer) {
 }
 
 TEST(LanguageModel, TiedHasOneTableThatLearnsFromBothEnds) {
-  auto settings = small_settings();
+  auto settings = small_language_model();
   settings.tied = true;
   const auto model = initialized_model(settings, text_shape(5));
   EXPECT_THAT(model->named_parameters().keys(), Not(Contains("embedding.weight")));
@@ -53,7 +53,7 @@ TEST(LanguageModel, TiedHasOneTableThatLearnsFromBothEnds) {
 }
 
 TEST(LanguageModel, DoesNotSeeTheFuture) {
-  const auto model = initialized_model(small_settings(), text_shape(5));
+  const auto model = initialized_model(small_language_model(), text_shape(5));
   const auto before = model->forward(batch_of(tokens()));
   auto changed = tokens();
   changed[3].fill_(4);

@@ -5,14 +5,19 @@
 namespace rnnlab {
 namespace {
 
-TEST(StopSignalGuard, RemembersTheSignal) {
+class StopSignals : public testing::Test {
+ protected:
+  ~StopSignals() override { const StopSignalGuard forgets_the_signal; }
+};
+
+TEST_F(StopSignals, AreRemembered) {
   const StopSignalGuard guard;
   EXPECT_EQ(pending_stop_signal(), 0);
   std::raise(SIGTERM);
   EXPECT_EQ(pending_stop_signal(), SIGTERM);
 }
 
-TEST(StopSignalGuard, StartsAfresh) {
+TEST_F(StopSignals, OfAnEarlierRunAreForgotten) {
   {
     const StopSignalGuard guard;
     std::raise(SIGINT);
@@ -21,7 +26,7 @@ TEST(StopSignalGuard, StartsAfresh) {
   EXPECT_EQ(pending_stop_signal(), 0);
 }
 
-TEST(StopSignalGuard, PutsTheOldHandlersBack) {
+TEST_F(StopSignals, FindTheirOldHandlersAgain) {
   static volatile std::sig_atomic_t calls = 0;
   const auto previous = std::signal(SIGINT, [](int) { calls = calls + 1; });
   {
@@ -40,7 +45,7 @@ void raise_twice(int first, int second) {
   std::raise(second);
 }
 
-TEST(StopSignalGuardDeathTest, ASecondSignalKills) {
+TEST(StopSignalsDeathTest, ASecondSignalKills) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(raise_twice(SIGINT, SIGINT), ::testing::KilledBySignal(SIGINT), "");
   EXPECT_EXIT(raise_twice(SIGINT, SIGTERM), ::testing::KilledBySignal(SIGTERM), "");
