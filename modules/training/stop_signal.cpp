@@ -31,6 +31,7 @@ StopSignalGuard::StopSignalGuard() {
 StopSignalGuard::~StopSignalGuard() {
   sigaction(SIGINT, &previous_interrupt_, nullptr);
   sigaction(SIGTERM, &previous_terminate_, nullptr);
+  stop_signal.store(0, std::memory_order_relaxed);  // nobody's business any more
 }
 
 }  // namespace rnnlab

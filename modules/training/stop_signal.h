@@ -6,7 +6,7 @@
 
 namespace rnnlab {
 
-// The signal that came since the guard was made: SIGINT, SIGTERM or 0.
+// The signal that came since the guard was made: SIGINT, SIGTERM or 0. Always 0 without a guard.
 int pending_stop_signal();
 
 class StopSignalGuard {

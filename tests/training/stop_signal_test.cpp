@@ -5,28 +5,22 @@
 namespace rnnlab {
 namespace {
 
-class StopSignals : public testing::Test {
- protected:
-  ~StopSignals() override { const StopSignalGuard forgets_the_signal; }
-};
-
-TEST_F(StopSignals, AreRemembered) {
+TEST(StopSignals, AreRemembered) {
   const StopSignalGuard guard;
   EXPECT_EQ(pending_stop_signal(), 0);
   std::raise(SIGTERM);
   EXPECT_EQ(pending_stop_signal(), SIGTERM);
 }
 
-TEST_F(StopSignals, OfAnEarlierRunAreForgotten) {
+TEST(StopSignals, AreForgottenWithTheirGuard) {
   {
     const StopSignalGuard guard;
     std::raise(SIGINT);
   }
-  const StopSignalGuard guard;
   EXPECT_EQ(pending_stop_signal(), 0);
 }
 
-TEST_F(StopSignals, FindTheirOldHandlersAgain) {
+TEST(StopSignals, FindTheirOldHandlersAgain) {
   static volatile std::sig_atomic_t calls = 0;
   const auto previous = std::signal(SIGINT, [](int) { calls = calls + 1; });
   {
