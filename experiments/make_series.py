@@ -1,0 +1,17 @@
+#!/usr/bin/env python3
+"""Writes a made-up hourly weather series as CSV: python3 experiments/make_series.py > data/series.csv"""
+import math
+import random
+
+HOURS = 24 * 365
+random.seed(1)
+print("hour,temperature,pressure")
+weather = 0.0
+for hour in range(HOURS):
+    weather = 0.98 * weather + random.gauss(0, 0.4)
+    day = math.sin(2 * math.pi * hour / 24)
+    year = math.sin(2 * math.pi * hour / HOURS)
+    temperature = 12 + 9 * year + 4 * day + weather
+    pressure = 1013 - 1.5 * weather + random.gauss(0, 0.5)
+    missing = random.random() < 0.002
+    print(f"{hour},{'' if missing else round(temperature, 2)},{round(pressure, 2)}")
