@@ -52,7 +52,8 @@ std::string explain_extra(const CLI::App& command, const std::string& extra) {
     return fmt::format("unknown option {}{}", rnnlab::quoted(extra), did_you_mean(extra, option_names(command)));
   const auto verbs = verb_names(command);
   if (!verbs.empty())
-    return fmt::format("unknown verb {}{}; known are {}", rnnlab::quoted(extra), did_you_mean(extra, verbs), one_of(verbs));
+    return fmt::format("unknown verb {}{}; known are {}", rnnlab::quoted(extra), did_you_mean(extra, verbs),
+                       one_of(verbs));
   return fmt::format("unexpected argument {}", rnnlab::quoted(extra));
 }
 

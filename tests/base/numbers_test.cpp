@@ -13,7 +13,8 @@ TEST(ParseInt64, ReadsDecimalIntegersOnly) {
   EXPECT_EQ(parse_int64("+3"), 3);
   EXPECT_EQ(parse_int64("0"), 0);
   EXPECT_EQ(parse_int64("9223372036854775807"), std::numeric_limits<int64_t>::max());
-  for (const char* text : {"", "+", "-", "+-1", "010", "0x10", "1e3", "1.0", " 1", "1 ", "1_000", "9223372036854775808"})
+  for (const char* text :
+       {"", "+", "-", "+-1", "010", "0x10", "1e3", "1.0", " 1", "1 ", "1_000", "9223372036854775808"})
     EXPECT_FALSE(parse_int64(text)) << text;
 }
 

@@ -35,8 +35,8 @@ class Call {
   RecurrentResult whole(const at::Tensor& input, const RecurrentState& state) const {
     constexpr bool kBatchFirst = false;
     if (options_.cell == Cell::kLstm)
-      return result(at::lstm(input, {state.hidden, state.cell}, weights_, kHasBiases, options_.num_layers,
-                             dropout(), is_training_, options_.bidirectional, kBatchFirst));
+      return result(at::lstm(input, {state.hidden, state.cell}, weights_, kHasBiases, options_.num_layers, dropout(),
+                             is_training_, options_.bidirectional, kBatchFirst));
     const auto run = options_.cell == Cell::kGru       ? static_cast<WholeFunction>(at::gru)
                      : options_.cell == Cell::kRnnTanh ? static_cast<WholeFunction>(at::rnn_tanh)
                                                        : static_cast<WholeFunction>(at::rnn_relu);
@@ -58,9 +58,8 @@ class Call {
  private:
   using WholeFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&, at::TensorList,
                                                                bool, int64_t, double, bool, bool, bool);
-  using PackedFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&,
-                                                                const at::Tensor&, at::TensorList, bool, int64_t,
-                                                                double, bool, bool);
+  using PackedFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                                                at::TensorList, bool, int64_t, double, bool, bool);
 
   static RecurrentResult result(const std::tuple<at::Tensor, at::Tensor, at::Tensor>& lstm) {
     return {std::get<0>(lstm), {std::get<1>(lstm), std::get<2>(lstm)}};
