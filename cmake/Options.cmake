@@ -18,5 +18,6 @@ endif()
 
 if(RNNLAB_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_compile_options(-Wno-maybe-uninitialized)  # GCC sees uses that are not there once the sanitizers are in
   add_link_options(-fsanitize=address,undefined)
 endif()
