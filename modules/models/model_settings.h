@@ -1,6 +1,5 @@
 // What the file says under `model:`: which network stands between the data and the loss. How its recurrent layer is
-// computed
-// (`layer:`) and what the data needs (inputs, outputs) come from elsewhere.
+// computed (`layer:`) and what the data needs (inputs, outputs) come from elsewhere.
 #pragma once
 
 #include <array>

@@ -24,9 +24,9 @@ Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps);
 // With t = step - warmup_steps, r = decay_rate, n = decay_steps:
 //   constant      lr
 //   step          lr * r^floor(t / n)
-//   cosine        min + (lr - min) * (1 + cos(pi * t / n)) / 2, and min from t = n on   (Loshchilov and Hutter 2016,
-//   one cycle) inverse_time  lr / (1 + r * t / n)                                                  (Keras's `decay`
-//   with n = 1) exponential   lr * r^(t / n)
+//   cosine        min + (lr - min) * (1 + cos(pi * t / n)) / 2, and min from t = n on (Loshchilov and Hutter 2016)
+//   inverse_time  lr / (1 + r * t / n), Keras's `decay` with n = 1
+//   exponential   lr * r^(t / n)
 // Never below `minimum`. During warm-up: lr * (step + 1) / warmup_steps, which does not heed the minimum.
 double learning_rate_at(const Schedule& schedule, int64_t step);
 
