@@ -1,6 +1,7 @@
 #include "experiment/experiment.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "experiment/device.h"
 #include "models/model.h"
@@ -19,8 +20,8 @@ bool is_plain_name(const std::string& name) {
 void check_layer(const Experiment& e, Checker& checker) {
   const auto reason = refusal(e.layer, recurrent_options(e.model, 1));
   if (!reason) return;
-  const bool by_reset_gate = e.model.reset_gate == ResetGate::kBefore;
-  checker.complain({"layer", by_reset_gate ? "model.reset_gate" : "model.activation"}, *reason);
+  const bool by_activation = e.model.activation != Activation::kTanh;
+  checker.complain({"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell"}, *reason);
 }
 
 bool watches_accuracy(const Experiment& e) {
@@ -51,8 +52,9 @@ void check_loss(const Experiment& e, Checker& checker) {
     checker.complain({"training.loss", "model.kind"}, "mse is for a sequence_regressor");
   if (e.model.kind == ModelKind::kLanguageModel && e.training.loss == LossKind::kBinaryCrossEntropy)
     checker.complain({"training.loss", "model.kind"}, "a language model's loss is cross_entropy");
-  if (watches_accuracy(e) && e.training.loss == LossKind::kMse)
-    checker.complain({"training.early_stopping", "training.loss"}, "mse has no accuracy to watch");
+  const bool is_mse = e.training.loss == LossKind::kMse || (is_regressor && e.training.loss == LossKind::kAuto);
+  if (watches_accuracy(e) && is_mse)
+    checker.complain({"training.early_stopping", "training.loss", "model.kind"}, "mse has no accuracy to watch");
 }
 
 void check_validation(const Experiment& e, Checker& checker) {

@@ -7,6 +7,7 @@
 namespace rnnlab {
 namespace {
 
+constexpr const char* kOutOfMemory = "out of memory; try a smaller training.batch_size or data.num_train";
 constexpr const char* kDefect = "\n  this is a defect of rnnlab; please report it";
 
 // The first line says what happened; the others are advice to users of Python, or a stack.
@@ -18,6 +19,8 @@ bool speaks_of_a_device(const std::string& message) {
 }
 
 Failure libtorch_failure(const c10::Error& error) {
+  const bool cpu_allocator = std::string(error.what()).find("DefaultCPUAllocator") != std::string::npos;
+  if (cpu_allocator) return {ExitCode::kDevice, kOutOfMemory};
   const std::string message = first_line(error.what_without_backtrace());
   if (speaks_of_a_device(message))
     return {ExitCode::kDevice, message + "\n  `rnnlab info` shows what this machine can do"};
@@ -37,7 +40,7 @@ Failure describe_failure(const std::exception_ptr& exception) {
   } catch (const c10::Error& error) {
     return libtorch_failure(error);
   } catch (const std::bad_alloc&) {
-    return {ExitCode::kDevice, "out of memory; try a smaller training.batch_size or data.num_train"};
+    return {ExitCode::kDevice, kOutOfMemory};
   } catch (const std::exception& error) {
     return {ExitCode::kInternal, std::string(error.what()) + kDefect};
   }

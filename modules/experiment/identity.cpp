@@ -1,5 +1,7 @@
 #include "experiment/identity.h"
 
+#include <fmt/format.h>
+
 #include "base/sha256.h"
 #include "models/model_parameters.h"
 
@@ -9,8 +11,9 @@ namespace {
 std::string digest(const std::string& text) { return Sha256().update(text).hex(); }
 
 // How long a run lasts, and what is compared apart, is no part of the work of an epoch.
-std::string training_description(TrainingSettings settings) {
+std::string training_description(const Experiment& experiment) {
   const TrainingSettings defaults;
+  TrainingSettings settings = experiment.training;
   settings.epochs = defaults.epochs;
   settings.max_steps = defaults.max_steps;
   settings.max_seconds = defaults.max_seconds;
@@ -20,19 +23,20 @@ std::string training_description(TrainingSettings settings) {
   settings.warmup_epochs = defaults.warmup_epochs;
   settings.num_threads = defaults.num_threads;
   settings.batch_size = defaults.batch_size;
-  return config::print(settings, TrainingSettings::schema());
+  return fmt::format("deterministic: {}\nplacement: {}\n{}", experiment.deterministic,
+                     config::name_of(experiment.data.placement), config::print(settings, TrainingSettings::schema()));
 }
 
 }  // namespace
 
-Identity make_identity(const Experiment& experiment, const Dataset& dataset, const Model& model,
+Identity make_identity(const Experiment& experiment, c10::Device device, const Dataset& dataset, const Model& model,
                        const Environment& environment) {
   return {.data_fingerprint = dataset.fingerprint,
           .batch_size = experiment.training.batch_size,
           .model_hash = digest(config::print(experiment.model, ModelSettings::schema())),
           .initial_weights_sha256 = weights_sha256(model),
-          .training_hash = digest(training_description(experiment.training)),
-          .precision = std::string(config::name_of(experiment.precision)),
+          .training_hash = digest(training_description(experiment)),
+          .precision = effective_precision(experiment.precision, device),
           .build_type = build_kind(environment.build),
           .cpu_model = environment.cpu.model,
           .num_threads = environment.num_threads,

@@ -10,7 +10,7 @@
 namespace rnnlab {
 
 // Call before the first update: it takes the digest of the model's initial weights.
-Identity make_identity(const Experiment& experiment, const Dataset& dataset, const Model& model,
+Identity make_identity(const Experiment& experiment, c10::Device device, const Dataset& dataset, const Model& model,
                        const Environment& environment);
 
 }  // namespace rnnlab

@@ -19,7 +19,7 @@ namespace {
 std::string how_it_computes(LayerKind kind) {
   switch (kind) {
     case LayerKind::kNaive:
-      return "a plain loop over steps, one product a gate";
+      return "a plain loop over steps, two products a gate";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
   }

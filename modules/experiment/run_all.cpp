@@ -8,8 +8,8 @@ namespace {
 
 bool is_signal(ExitCode exit_code) { return exit_code == ExitCode::kInterrupted || exit_code == ExitCode::kTerminated; }
 
-void keep_first_failure(RunAllOutcome& all, ExitCode exit_code) {
-  if (all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
+void keep_first_failure_or_signal(RunAllOutcome& all, ExitCode exit_code) {
+  if (is_signal(exit_code) || all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
 }
 
 std::string heading(const ExperimentCase& one, size_t number, size_t count) {
@@ -20,11 +20,11 @@ std::string heading(const ExperimentCase& one, size_t number, size_t count) {
 void run_one(const ExperimentCase& one, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
     all.finished.push_back(run_experiment(one.experiment, request, logger));
-    keep_first_failure(all, all.finished.back().exit_code);
+    keep_first_failure_or_signal(all, all.finished.back().exit_code);
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
     logger.error(failure.message);
-    keep_first_failure(all, failure.exit_code);
+    keep_first_failure_or_signal(all, failure.exit_code);
   }
 }
 

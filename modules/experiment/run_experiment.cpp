@@ -52,7 +52,7 @@ Prepared prepare(const Experiment& experiment, const RunRequest& request) {
   Dataset dataset = load_dataset(experiment.data);
   auto model = make_model(experiment.model, experiment.layer, dataset.shape);
   initialize(*model, experiment.model.initialization, static_cast<uint64_t>(experiment.seed));
-  Identity identity = make_identity(experiment, dataset, *model, environment);
+  Identity identity = make_identity(experiment, device, dataset, *model, environment);
   Prepared prepared{experiment, device, std::move(environment), std::move(dataset), model, std::move(identity), began};
   prepared.experiment.device = device.str();
   return prepared;
@@ -164,9 +164,14 @@ RunOutcome run_experiment(const Experiment& experiment, const RunRequest& reques
   const auto folder = make_folder(run, request);
   logger.open_file(folder / kLogFile);
   log_opening(run, folder, logger);
-  RunOutcome outcome = train(run, folder, request, logger);
-  logger.close_file();
-  return outcome;
+  try {
+    RunOutcome outcome = train(run, folder, request, logger);
+    logger.close_file();
+    return outcome;
+  } catch (...) {
+    logger.close_file();  // or the next run's lines would go there too
+    throw;
+  }
 }
 
 }  // namespace rnnlab

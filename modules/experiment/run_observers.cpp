@@ -13,12 +13,24 @@ ConsoleObserver::~ConsoleObserver() { logger_.set_before_line({}); }
 void ConsoleObserver::on_run_begin(const RunPlan& plan) { plan_ = plan; }
 
 void ConsoleObserver::on_epoch_begin(const TrainingState& state) {
+  loss_text_.clear();
+  seconds_of_loss_ = 0;
   const std::string of_all = plan_.epochs > 0 ? fmt::format("/{}", plan_.epochs) : "";
   bar_.start(fmt::format("epoch {}{}", state.epoch, of_all), plan_.steps_per_epoch);
 }
 
 void ConsoleObserver::on_step(const StepProgress& progress) {
-  bar_.update(progress.step_in_epoch, [&] { return fmt::format("loss {:.4f}", progress.read_loss()); });
+  bar_.update(progress.step_in_epoch, [&] { return loss_text(progress); });
+}
+
+// Reading the loss waits for the device, in the timed part of the epoch: so the bar shows one that is up to a second
+// old.
+const std::string& ConsoleObserver::loss_text(const StepProgress& progress) {
+  constexpr double kSecondsBetweenReadings = 1.0;
+  if (progress.seconds - seconds_of_loss_ < kSecondsBetweenReadings) return loss_text_;
+  loss_text_ = fmt::format("loss {:.4f}", progress.read_loss());
+  seconds_of_loss_ = progress.seconds;
+  return loss_text_;
 }
 
 void ConsoleObserver::on_epoch_end(const TrainingState&, const EpochRow& row) {

@@ -26,10 +26,14 @@ class ConsoleObserver : public Observer {
   void on_run_end(const TrainingState& state) override;
 
  private:
+  const std::string& loss_text(const StepProgress& progress);
+
   Logger& logger_;
   ProgressBar bar_;
   RunPlan plan_;
   std::optional<EpochTable> table_;
+  std::string loss_text_;       // of the last reading
+  double seconds_of_loss_ = 0;  // since the epoch began
 };
 
 class FileObserver : public Observer {

@@ -51,8 +51,11 @@ at::Tensor SequenceModel::dropped(const at::Tensor& values, double probability) 
 
 at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths) {
   if (!lengths.defined()) return outputs.mean(0);
-  const auto counts = lengths.to(outputs.options(), /*non_blocking=*/true).unsqueeze(1);
-  return outputs.sum(0) / counts;  // outputs are zero beyond each length
+  // In float32: bfloat16 has no 257.
+  const auto counts = lengths.to(outputs.device(), at::kFloat, /*non_blocking=*/true).unsqueeze(1);
+  const bool narrow = outputs.scalar_type() == at::kBFloat16;
+  const auto sums = narrow ? outputs.sum(0, /*keepdim=*/false, at::kFloat) : outputs.sum(0);  // zero beyond each length
+  return (sums / counts).to(outputs.scalar_type());
 }
 
 }  // namespace rnnlab

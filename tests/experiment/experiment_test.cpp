@@ -58,6 +58,19 @@ TEST(Experiment, RefusesALossThatDoesNotFitTheModel) {
   EXPECT_THAT(findings_in("training: {loss: mse}\n"), ElementsAre(HasSubstr("mse is for a sequence_regressor")));
 }
 
+TEST(Experiment, AccuracyIsNotWatchedWhereThereIsNone) {
+  EXPECT_THAT(
+      findings_in("data: {source: csv, path: a.csv, target: [y], window: 3}\nmodel: {kind: sequence_regressor}\n"
+                  "training: {early_stopping: valid_accuracy}\n"),
+      ElementsAre(HasSubstr("mse has no accuracy to watch")));
+}
+
+TEST(Experiment, OnlySyntheticDataGoesWithoutValidation) {
+  EXPECT_THAT(findings_in("data: {source: synthetic, num_valid: 0}\n"), IsEmpty());
+  EXPECT_THAT(findings_in("data: {source: digits, num_valid: 0}\n"),
+              ElementsAre(HasSubstr("only synthetic data goes without validation")));
+}
+
 TEST(Experiment, ReportsEverythingInOneGo) {
   EXPECT_THAT(findings_in("nmae: x\ndevice: gpu\nseed: -1\nmodel: {hiden_size: 3}\n"),
               ElementsAre(HasSubstr("did you mean 'name'?"), HasSubstr("cuda:N"), HasSubstr("seed"),

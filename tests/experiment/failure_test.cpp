@@ -42,6 +42,14 @@ TEST(DescribeFailure, SaysWhatToDoWhenMemoryIsShort) {
   EXPECT_EQ(failure_of(std::bad_alloc()).message, "out of memory; try a smaller training.batch_size or data.num_train");
 }
 
+TEST(DescribeFailure, KnowsTheCpuAllocator) {
+  try {
+    TORCH_CHECK(false, "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory");
+  } catch (...) {
+    EXPECT_EQ(describe_failure(std::current_exception()).exit_code, ExitCode::kDevice);
+  }
+}
+
 TEST(DescribeFailure, OwnsItsDefects) { EXPECT_EQ(failure_of(InvariantError("x")).exit_code, ExitCode::kInternal); }
 
 }  // namespace

@@ -83,6 +83,14 @@ TEST_F(RunExperiment, SeedsChangeTheWeightsAndNotTheData) {
   EXPECT_EQ(one.data_fingerprint, two.data_fingerprint);
 }
 
+TEST_F(RunExperiment, WhatBearsOnTimesIsPartOfTheIdentity) {
+  const Identity plain = run(tiny_experiment()).summary.identity;
+  EXPECT_NE(run(tiny_experiment({"deterministic=true"})).summary.identity.training_hash, plain.training_hash);
+  EXPECT_NE(run(tiny_experiment({"data.placement=host"})).summary.identity.training_hash, plain.training_hash);
+  EXPECT_EQ(run(tiny_experiment({"training.epochs=4"})).summary.identity.training_hash, plain.training_hash);
+  EXPECT_EQ(run(tiny_experiment({"precision=tf32"})).summary.identity.precision, "fp32 (the CPU has no tf32)");
+}
+
 TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
   const Experiment wild = tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e39"});
   EXPECT_THROW(run(wild), UserError);
