@@ -26,6 +26,7 @@ void run_one(const ExperimentCase& one, const RunRequest& request, Logger& logge
     logger.error(failure.message);
     keep_first_failure_or_signal(all, failure.exit_code);
   }
+  logger.close_file();
 }
 
 }  // namespace
@@ -39,15 +40,10 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
 
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger) {
   RunAllOutcome all;
-  if (cases.size() == 1) {  // its failure is the whole command's, and reported there
-    all.finished.push_back(run_experiment(cases[0].experiment, request, logger));
-    all.exit_code = all.finished[0].exit_code;
-    return all;
-  }
   for (size_t i = 0; i < cases.size() && !is_signal(all.exit_code); ++i) {
-    logger.info(heading(cases[i], i + 1, cases.size()));
+    if (cases.size() > 1) logger.info(heading(cases[i], i + 1, cases.size()));
     run_one(cases[i], request, logger, all);
-    logger.info("");
+    if (cases.size() > 1) logger.info("");
   }
   return all;
 }

@@ -1,5 +1,5 @@
 // Several experiments one after another: the combinations of a sweep, or the files of one command. One that fails is
-// reported and the rest go on; a signal ends them all.
+// reported through the logger and the rest go on; a signal ends them all.
 #pragma once
 
 #include <string>

@@ -130,9 +130,9 @@ void log_path(const ExecutionPath& path, Logger& logger) {
 }
 
 // Trains, and leaves the summary behind whether the run ends well or diverges.
-RunOutcome train(const Prepared& run, const std::filesystem::path& folder, const RunRequest& request, Logger& logger) {
+RunOutcome train(const Prepared& run, Trainer& trainer, const std::filesystem::path& folder, const RunRequest& request,
+                 Logger& logger) {
   const StopSignalGuard signals;
-  Trainer trainer(*run.model, run.dataset, trainer_options(run));
   seed_dropout(static_cast<uint64_t>(run.experiment.seed), 0);  // cuDNN seeds its dropout once, at its first use
   const ExecutionPath path = observe_training_path(*run.model, run.dataset, trainer_options(run));
   log_path(path, logger);
@@ -148,7 +148,6 @@ RunOutcome train(const Prepared& run, const std::filesystem::path& folder, const
     outcome.exit_code = exit_code_after(end.stop_reason.value());
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
-    logger.error(error.what());
     finish_summary(outcome.summary, run, files.rows(), error.what());
     write_summary(folder, outcome.summary);
     throw;
@@ -161,17 +160,11 @@ RunOutcome train(const Prepared& run, const std::filesystem::path& folder, const
 
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
   const Prepared run = prepare(experiment, request);
+  Trainer trainer(*run.model, run.dataset, trainer_options(run));  // before the folder: it may refuse what is asked
   const auto folder = make_folder(run, request);
   logger.open_file(folder / kLogFile);
   log_opening(run, folder, logger);
-  try {
-    RunOutcome outcome = train(run, folder, request, logger);
-    logger.close_file();
-    return outcome;
-  } catch (...) {
-    logger.close_file();  // or the next run's lines would go there too
-    throw;
-  }
+  return train(run, trainer, folder, request, logger);
 }
 
 }  // namespace rnnlab

@@ -26,6 +26,7 @@ struct RunOutcome {
   ExitCode exit_code = ExitCode::kDone;  // 130 or 143 after a signal, with the results written
 };
 
+// The logger's file is left open, so that what is thrown can be logged there; close it before the next run.
 // UserError kDevice, kData or kUsage before a folder is made where this machine or the data cannot do what the
 // experiment asks; kDiverged with the folder complete up to that epoch. SIGINT and SIGTERM end it after the step that
 // is under way.

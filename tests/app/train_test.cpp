@@ -59,7 +59,10 @@ TEST(Train, DivergenceEndsWithItsExitCodeAndSaysWhereItBegan) {
   program.write("tiny.yaml", kTinyYaml);
   const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "training.learning_rate=1e39"});
   EXPECT_EQ(result.exit_code, 5);
-  EXPECT_THAT(result.errors, HasSubstr("epoch 1, step "));
+  const std::string where = "epoch 1, step ";
+  EXPECT_THAT(result.errors, HasSubstr(where));
+  EXPECT_EQ(result.errors.find(where), result.errors.rfind(where)) << "said once";
+  EXPECT_THAT(read_text(program.run_folders("tiny").at(0) + "/train.log"), HasSubstr(where));
 }
 
 TEST(Train, MissingDataIsExitCode3) {

@@ -99,6 +99,11 @@ TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
   EXPECT_THAT(record.summary.stop_reason, HasSubstr("diverged"));
 }
 
+TEST_F(RunExperiment, NoFolderIsMadeForWhatTheTrainerRefuses) {
+  EXPECT_THROW(run(tiny_experiment({"training.batch_size=201", "training.drop_last=true"})), UserError);
+  EXPECT_TRUE(std::filesystem::is_empty(out_.path()));
+}
+
 TEST_F(RunExperiment, NoFolderIsMadeForDataThatIsNotThere) {
   const Experiment missing =
       testing::cases_of("data: {source: csv, path: nowhere.csv, target: [y]}").front().experiment;
