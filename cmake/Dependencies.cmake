@@ -19,8 +19,10 @@ file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/system_fmt")
 file(CREATE_LINK /usr/include/fmt "${CMAKE_BINARY_DIR}/system_fmt/fmt" SYMBOLIC)
 include_directories(BEFORE SYSTEM "${CMAKE_BINARY_DIR}/system_fmt")
 
+# libtorch.so exports an old std::filesystem of its own, in which remove_all, for one, jumps to address 0: the C++ library
+# must come before it.
 add_library(rnnlab_torch INTERFACE)
-target_link_libraries(rnnlab_torch INTERFACE ${TORCH_LIBRARIES})
+target_link_libraries(rnnlab_torch INTERFACE stdc++ ${TORCH_LIBRARIES})
 add_library(rnnlab::torch ALIAS rnnlab_torch)
 
 if(RNNLAB_PORTABLE)
