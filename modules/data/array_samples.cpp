@@ -79,16 +79,7 @@ at::Tensor inputs_from(const Array& array, const std::string& origin) {
 }
 
 Task task_for(const Array& targets, TaskChoice choice) {
-  switch (choice) {
-    case TaskChoice::kClassification:
-      return Task::kClassification;
-    case TaskChoice::kBinary:
-      return Task::kBinary;
-    case TaskChoice::kRegression:
-      return Task::kRegression;
-    case TaskChoice::kAutomatic:
-      break;
-  }
+  if (const auto named = named_task(choice)) return *named;
   return targets.shape.size() == 1 && is_integer(targets.type) ? Task::kClassification : Task::kRegression;
 }
 

@@ -116,16 +116,7 @@ int64_t CsvPart::num_missing() const {
 }
 
 Task csv_task(const DataSettings& settings) {
-  switch (settings.task) {
-    case TaskChoice::kClassification:
-      return Task::kClassification;
-    case TaskChoice::kBinary:
-      return Task::kBinary;
-    case TaskChoice::kRegression:
-      return Task::kRegression;
-    case TaskChoice::kAutomatic:
-      break;
-  }
+  if (const auto named = named_task(settings.task)) return *named;
   return settings.window > 0 ? Task::kRegression : Task::kClassification;
 }
 

@@ -261,4 +261,18 @@ const config::Schema<DataSettings>& DataSettings::schema() {
   return schema;
 }
 
+std::optional<Task> named_task(TaskChoice choice) {
+  switch (choice) {
+    case TaskChoice::kClassification:
+      return Task::kClassification;
+    case TaskChoice::kBinary:
+      return Task::kBinary;
+    case TaskChoice::kRegression:
+      return Task::kRegression;
+    case TaskChoice::kAutomatic:
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace rnnlab

@@ -69,6 +69,9 @@ struct DataSettings {
   static const config::Schema<DataSettings>& schema();
 };
 
+// The task that the file names, or nothing where it leaves that to the data.
+std::optional<Task> named_task(TaskChoice choice);
+
 }  // namespace rnnlab
 
 namespace rnnlab::config {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/tiny_yaml.h"
 #include "results/temporary_folder.h"
 
 namespace rnnlab::testing {
@@ -37,14 +38,5 @@ class Program {
 
   TemporaryFolder folder_;
 };
-
-// Trains in a moment.
-inline constexpr const char* kTinyYaml = R"(name: tiny
-device: cpu
-layer: fused
-data: {source: digits, num_train: 200, num_valid: 50}
-model: {hidden_size: 8}
-training: {epochs: 3, batch_size: 50}
-)";
 
 }  // namespace rnnlab::testing

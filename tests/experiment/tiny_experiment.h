@@ -4,16 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "experiment/run_all.h"
+#include "experiment/tiny_yaml.h"
 
 namespace rnnlab::testing {
-
-inline constexpr const char* kTinyYaml = R"(name: tiny
-device: cpu
-layer: fused
-data: {source: digits, num_train: 200, num_valid: 50}
-model: {hidden_size: 8}
-training: {epochs: 3, batch_size: 50}
-)";
 
 inline std::vector<ExperimentCase> cases_of(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
   config::Findings findings;
