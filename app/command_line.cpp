@@ -49,12 +49,11 @@ std::string full_name(const CLI::App& command) {
 // CLI11 2.1 calls what it does not know "not expected" and has no suggestions.
 std::string explain_extra(const CLI::App& command, const std::string& extra) {
   if (extra.starts_with("-"))
-    return fmt::format("unknown option {}{}", rnnlab::quoted(extra), did_you_mean(extra, option_names(command)));
+    return fmt::format("unknown option {}{}", in_quotes(extra), did_you_mean(extra, option_names(command)));
   const auto verbs = verb_names(command);
   if (!verbs.empty())
-    return fmt::format("unknown verb {}{}; known are {}", rnnlab::quoted(extra), did_you_mean(extra, verbs),
-                       one_of(verbs));
-  return fmt::format("unexpected argument {}", rnnlab::quoted(extra));
+    return fmt::format("unknown verb {}{}; known are {}", in_quotes(extra), did_you_mean(extra, verbs), one_of(verbs));
+  return fmt::format("unexpected argument {}", in_quotes(extra));
 }
 
 std::string explain(const CLI::App& program, const CLI::ParseError& error) {

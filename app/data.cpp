@@ -43,7 +43,7 @@ ExitCode inspect_one(const InspectOptions& options) {
   const std::string& file = files.front();
   if (!is_experiment(file) && !overrides.empty())
     throw_error(ExitCode::kUsage, "data inspect: {} sets a key of an experiment, but {} is a data file",
-                rnnlab::quoted(overrides.front()), rnnlab::quoted(file));
+                in_quotes(overrides.front()), in_quotes(file));
   const auto inspection = is_experiment(file) ? inspect_experiment(file, overrides) : inspect_file(file);
   fmt::print("{}", options.json ? inspection.dump(2) + "\n" : inspection_text(inspection));
   return ExitCode::kDone;

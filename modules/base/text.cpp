@@ -61,7 +61,7 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
 
 bool is_valid_utf8(std::string_view text) { return !first_invalid_utf8(text); }
 
-std::string quoted(std::string_view text, size_t max_bytes) {
+std::string in_quotes(std::string_view text, size_t max_bytes) {
   std::string shown = "'";
   while (!text.empty()) {
     if (shown.size() > max_bytes) return shown + "...'";

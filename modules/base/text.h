@@ -22,7 +22,7 @@ std::optional<size_t> first_invalid_utf8(std::string_view text);
 
 // `text` in single quotes, control bytes and invalid UTF-8 as \xNN, cut to `max_bytes` with "...": safe to show
 // whatever a file holds.
-std::string quoted(std::string_view text, size_t max_bytes = 60);
+std::string in_quotes(std::string_view text, size_t max_bytes = 60);
 
 // "a", "a or b", "a, b or c".
 std::string one_of(std::span<const std::string> choices);

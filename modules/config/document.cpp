@@ -65,8 +65,9 @@ std::string complaint_about_key(std::string_view key) {
   if (const size_t bracket = key.find('['); bracket != std::string_view::npos)
     return fmt::format("items of a list cannot be set one by one; write {}=[...]", key.substr(0, bracket));
   for (const std::string& part : split(key, '.'))
-    if (part.empty()) return fmt::format("key {} has an empty part", quoted(key));
-  if (split(key, '.').size() > kMaxDepth) return fmt::format("key {} has more than {} parts", quoted(key), kMaxDepth);
+    if (part.empty()) return fmt::format("key {} has an empty part", in_quotes(key));
+  if (split(key, '.').size() > kMaxDepth)
+    return fmt::format("key {} has more than {} parts", in_quotes(key), kMaxDepth);
   return "";
 }
 
@@ -74,7 +75,7 @@ std::string blocked_by(const Value& value, const std::string& path, std::string_
   if (value.is_sequence())
     return fmt::format("{} is a list ({}), whose items cannot be set one by one; write {}=[...]", path,
                        to_string(value.place), path);
-  return fmt::format("{} cannot be set, for {} is {} ({})", quoted(key), quoted(path), shown(value),
+  return fmt::format("{} cannot be set, for {} is {} ({})", in_quotes(key), in_quotes(path), shown(value),
                      to_string(value.place));
 }
 
@@ -100,7 +101,7 @@ Document Document::with_root(Value root) const {
 void Document::apply_override(std::string_view assignment, Findings& findings) {
   constexpr size_t kMaxShown = 200;
   const int argument = ++num_overrides_;
-  const Place place{.source = "argument " + quoted(assignment, kMaxShown), .argument = argument};
+  const Place place{.source = "argument " + in_quotes(assignment, kMaxShown), .argument = argument};
   const size_t equals = assignment.find('=');
   if (equals == std::string_view::npos)
     return findings.add(place, "no '='; expected key=value, such as training.epochs=3");

@@ -12,7 +12,7 @@ namespace rnnlab::config {
 namespace {
 
 std::string list_hint(const Value& value) {
-  const std::string shown_text = quoted(value.text);
+  const std::string shown_text = in_quotes(value.text);
   return fmt::format(" (write [{}])", std::string_view(shown_text).substr(1, shown_text.size() - 2));
 }
 

@@ -21,14 +21,14 @@ struct Axis {
 
 std::string complaint_about_values(const std::string& key, const Value& value) {
   if (value.is_sequence() && !value.items.empty()) return "";
-  return fmt::format("sweep of {}: got {}, expected a list of at least one value", quoted(key), shown(value));
+  return fmt::format("sweep of {}: got {}, expected a list of at least one value", in_quotes(key), shown(value));
 }
 
 void complain_repeated_values(const Axis& axis, Findings& findings) {
   std::set<std::string> seen;
   for (const Value& value : axis.values)
     if (const std::string text = to_flow(value); !seen.insert(text).second)
-      findings.add(value.place, fmt::format("sweep of {}: {} is listed twice", quoted(axis.key), text));
+      findings.add(value.place, fmt::format("sweep of {}: {} is listed twice", in_quotes(axis.key), text));
 }
 
 // Of two lists for one key, the one from the later argument counts; within one source it is a mistake.
@@ -37,7 +37,7 @@ void add_axis(std::vector<Axis>& axes, Axis axis, Findings& findings) {
   const auto same = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.key == axis.key; });
   if (same == axes.end()) return axes.push_back(std::move(axis));
   if (same->key_place.argument == axis.key_place.argument)
-    return findings.add(axis.key_place, fmt::format("sweep of {} is given twice (first: {})", quoted(axis.key),
+    return findings.add(axis.key_place, fmt::format("sweep of {} is given twice (first: {})", in_quotes(axis.key),
                                                     to_string(same->key_place)));
   if (same->key_place.argument < axis.key_place.argument) *same = std::move(axis);
 }
@@ -73,12 +73,12 @@ void complain_overlaps(const std::vector<Axis>& axes, const Document& document, 
   for (const Axis& axis : axes) {
     for (const Axis& other : axes)
       if (is_key_below(axis.key, other.key))
-        findings.add(axis.key_place, fmt::format("sweep of {} overlaps the sweep of {} ({})", quoted(axis.key),
-                                                 quoted(other.key), to_string(other.key_place)));
+        findings.add(axis.key_place, fmt::format("sweep of {} overlaps the sweep of {} ({})", in_quotes(axis.key),
+                                                 in_quotes(other.key), to_string(other.key_place)));
     for (const Document::Override& override : document.overrides())
       if (is_key_below(override.key, axis.key))
-        findings.add(axis.key_place, fmt::format("sweep of {} would undo the argument that sets {}", quoted(axis.key),
-                                                 quoted(override.key)));
+        findings.add(axis.key_place, fmt::format("sweep of {} would undo the argument that sets {}",
+                                                 in_quotes(axis.key), in_quotes(override.key)));
   }
 }
 

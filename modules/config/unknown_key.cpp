@@ -43,7 +43,7 @@ std::vector<std::string> keys_of_group(const StructSpec& group, const std::strin
 UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, const std::string& prefix,
                                const std::string& key) {
   const std::string where = prefix.empty() ? "" : " in " + prefix.substr(0, prefix.size() - 1);
-  const std::string complaint = fmt::format("unknown key {}{}", quoted(key), where);
+  const std::string complaint = fmt::format("unknown key {}{}", in_quotes(key), where);
   if (key.find('.') != std::string::npos && group.find_path(key))
     return {fmt::format("{} (write it nested: {})", complaint, nested_form(key)), prefix + key};
   const std::vector<std::string> keys = keys_of_group(group, prefix);

@@ -44,7 +44,7 @@ std::string shown(const Value& value) {
     case Value::Kind::kScalar:
       break;
   }
-  return (value.style == Value::Style::kQuoted ? "the text " : "") + quoted(value.text);
+  return (value.style == Value::Style::kQuoted ? "the text " : "") + in_quotes(value.text);
 }
 
 namespace {

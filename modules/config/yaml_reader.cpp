@@ -29,7 +29,7 @@ constexpr const char* kNoAliases =
 // "!!int" for "tag:yaml.org,2002:int".
 std::string shown_tag(std::string_view tag) {
   constexpr std::string_view kStandard = "tag:yaml.org,2002:";
-  return tag.starts_with(kStandard) ? quoted("!!" + std::string(tag.substr(kStandard.size()))) : quoted(tag);
+  return tag.starts_with(kStandard) ? in_quotes("!!" + std::string(tag.substr(kStandard.size()))) : in_quotes(tag);
 }
 
 // Whether `text` begins with a quote that is never closed. A pair of single quotes inside single quotes stands for one.
@@ -195,7 +195,7 @@ class TreeBuilder : public YAML::EventHandler {
     const Member* first = find_member(map, key.text);
     if (!first) return "";
     const bool tells_more = first->key_place != key.place;  // an argument has no lines and columns
-    return fmt::format("key {} is given twice{}", quoted(key.text),
+    return fmt::format("key {} is given twice{}", in_quotes(key.text),
                        tells_more ? fmt::format(" (first: {})", to_string(first->key_place)) : "");
   }
 

@@ -37,7 +37,7 @@ void require_within(const Table& table, const NumericColumn& column, double leas
     if (std::isnan(value) || (value >= least && value <= most)) continue;
     const int64_t index = table.column_index(column.name);
     throw_error(ExitCode::kData, "{}:{}: column {} holds {}, expected {}", table.path(),
-                table.line(static_cast<int64_t>(row), index), rnnlab::quoted(column.name), value, expected);
+                table.line(static_cast<int64_t>(row), index), in_quotes(column.name), value, expected);
   }
 }
 
@@ -94,7 +94,7 @@ double mean_over(const NumericColumn& column, const std::vector<int64_t>& rows, 
   }
   if (count == 0) {
     throw_error(ExitCode::kData, "{}: column {} has no value in the training part, so missing: mean cannot fill it",
-                path, rnnlab::quoted(column.name));
+                path, in_quotes(column.name));
   }
   return sum / static_cast<double>(count);
 }

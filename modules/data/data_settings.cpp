@@ -130,7 +130,7 @@ void check_csv(const DataSettings& settings, Checker& checker) {
     for (const std::string& name : settings.target) {
       if (std::ranges::count(settings.features, name) == 0) continue;
       checker.complain({"features", "target"},
-                       fmt::format("{} is both: the model would be told the answer", rnnlab::quoted(name)));
+                       fmt::format("{} is both: the model would be told the answer", in_quotes(name)));
     }
   }
 }

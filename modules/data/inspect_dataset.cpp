@@ -76,7 +76,7 @@ std::string tokens_text(const Dataset& dataset, int64_t sample) {
   for (const int64_t token : values_of<int64_t>(dataset.train.inputs[sample])) {
     text += dataset.vocabulary[static_cast<size_t>(token)];
   }
-  return rnnlab::quoted(text, 100);
+  return in_quotes(text, 100);
 }
 
 Json first_steps(const at::Tensor& sample) {
@@ -123,7 +123,7 @@ Json inspect(const DataSettings& settings) {
   if (dataset.shape.task == Task::kLanguageModel) {
     json["vocabulary_size"] = dataset.vocabulary.size();
     for (size_t i = 0; i < std::min(kVocabularyShown, dataset.vocabulary.size()); ++i) {
-      json["vocabulary"].push_back(rnnlab::quoted(dataset.vocabulary[i]));
+      json["vocabulary"].push_back(in_quotes(dataset.vocabulary[i]));
     }
   }
   json["first_samples"] = first_samples(dataset);

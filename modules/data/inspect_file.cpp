@@ -133,7 +133,7 @@ Json describe_column(const Table& table, int64_t column) {
   json["other"] = table.num_rows() - num_numbers - num_empty;
   if (num_numbers > 0) summary.write(json);
   for (const std::string_view text : others) {
-    if (others.size() <= kMostClasses) json["texts"].push_back(rnnlab::quoted(text));
+    if (others.size() <= kMostClasses) json["texts"].push_back(in_quotes(text));
   }
   return json;
 }
@@ -161,7 +161,7 @@ Json describe_table(const Path& path, const Table& table) {
   for (int64_t row = 0; row < std::min(kFirstRows, table.num_rows()); ++row) {
     Json cells = Json::array();
     for (int64_t column = 0; column < table.num_columns(); ++column) {
-      cells.push_back(rnnlab::quoted(table.cell(row, column)));
+      cells.push_back(in_quotes(table.cell(row, column)));
     }
     json["first_rows"].push_back(cells);
   }
@@ -205,9 +205,9 @@ Json describe_text(const Path& path, const std::string& head) {
   json["length"] = text.tokens.size();
   json["vocabulary_size"] = text.vocabulary.size();
   for (size_t i = 0; i < std::min<size_t>(text.vocabulary.size(), 256); ++i) {
-    json["vocabulary"].push_back(rnnlab::quoted(text.vocabulary[i]));
+    json["vocabulary"].push_back(in_quotes(text.vocabulary[i]));
   }
-  json["begins"] = rnnlab::quoted(head, kTextShown);
+  json["begins"] = in_quotes(head, kTextShown);
   json["yaml"] = {"data:", "  source: text", "  path: " + yaml_text(path.string()),
                   fmt::format("  tokens: {}", config::name_of(unit)), "  sequence_length: 50"};
   return json;

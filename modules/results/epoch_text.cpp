@@ -86,14 +86,13 @@ void check_header(const Line& line) {
   const std::vector<std::string> names = split(line.text, ',');
   const auto columns = epoch_columns();
   for (size_t i = 0; i < columns.size(); ++i) {
-    const std::string got = i < names.size() ? rnnlab::quoted(names[i]) : "nothing";
-    if (got != rnnlab::quoted(columns[i].name))
+    const std::string got = i < names.size() ? in_quotes(names[i]) : "nothing";
+    if (got != in_quotes(columns[i].name))
       throw_at(line, "column {} is {}, expected '{}': not a file that this version of rnnlab wrote", i + 1, got,
                columns[i].name);
   }
   if (names.size() > columns.size())
-    throw_at(line, "column {} is {}, expected the line to end", columns.size() + 1,
-             rnnlab::quoted(names[columns.size()]));
+    throw_at(line, "column {} is {}, expected the line to end", columns.size() + 1, in_quotes(names[columns.size()]));
 }
 
 // What is computed from times needs them to be numbers.
@@ -111,7 +110,7 @@ EpochRow parse_row(const Line& line) {
   for (size_t i = 0; i < columns.size(); ++i) {
     const auto read = [&](auto member) {
       if (!from_text(fields[i], row.*member))
-        throw_at(line, "{} is {}, expected {}", columns[i].name, rnnlab::quoted(fields[i]), wanted(row.*member));
+        throw_at(line, "{} is {}, expected {}", columns[i].name, in_quotes(fields[i]), wanted(row.*member));
     };
     std::visit(read, columns[i].member);
   }

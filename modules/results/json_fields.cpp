@@ -22,7 +22,7 @@ class DuplicateKeys {
     if (event != Json::parse_event_t::key) return true;
     const auto key = parsed.get<std::string>();
     if (!open_.back().insert(key).second)
-      throw_error(ExitCode::kData, "{}: the key {} occurs twice", file_, rnnlab::quoted(key));
+      throw_error(ExitCode::kData, "{}: the key {} occurs twice", file_, in_quotes(key));
     return true;
   }
 

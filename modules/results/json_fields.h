@@ -85,7 +85,7 @@ struct JsonPlace {
 
   [[noreturn]] void throw_unexpected(const char* wanted) const {
     throw_error(ExitCode::kData, "{}: {} is {}, expected {}", file, key.empty() ? "the whole" : key,
-                rnnlab::quoted(json.dump(-1, ' ', false, Json::error_handler_t::replace)), wanted);
+                in_quotes(json.dump(-1, ' ', false, Json::error_handler_t::replace)), wanted);
   }
   JsonPlace at(const Json& part, const std::string& name) const {
     return {part, file, key.empty() ? name : key + "." + name};
@@ -163,7 +163,7 @@ void from_json(const JsonPlace& place, T& value) {
   });
   for (const auto& [key, part] : place.json.items())
     if (std::ranges::find(known, key) == known.end())
-      throw_error(ExitCode::kData, "{}: unknown key {}{}", place.file, rnnlab::quoted(place.at(part, key).key),
+      throw_error(ExitCode::kData, "{}: unknown key {}{}", place.file, in_quotes(place.at(part, key).key),
                   did_you_mean(key, known));
 }
 
@@ -180,8 +180,7 @@ T parse_record(const std::string& text, const std::string& file, int64_t schema_
   if (!json.contains("schema_version")) throw_error(ExitCode::kData, "{}: schema_version is missing", file);
   if (json["schema_version"] != schema_version)
     throw_error(ExitCode::kData, "{}: schema_version is {}, expected {}: another version of rnnlab wrote it", file,
-                rnnlab::quoted(json["schema_version"].dump(-1, ' ', false, Json::error_handler_t::replace)),
-                schema_version);
+                in_quotes(json["schema_version"].dump(-1, ' ', false, Json::error_handler_t::replace)), schema_version);
   T record;
   from_json(whole, record);
   return record;

@@ -21,7 +21,7 @@ void check_is_folder_name(const std::string& part, const char* what) {
   const bool usable = !part.empty() && part != "." && part != ".." && !has_bad_byte;
   if (!usable)
     throw_error(ExitCode::kUsage, "{} {} cannot be part of a folder's name: use letters, digits, '_', '-' or '.'", what,
-                rnnlab::quoted(part));
+                in_quotes(part));
 }
 
 [[noreturn]] void throw_cannot_create(const fs::path& folder, const std::string& reason) {

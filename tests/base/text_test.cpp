@@ -34,9 +34,9 @@ TEST(FirstInvalidUtf8, NamesTheOffset) {
 }
 
 TEST(Quoted, ShowsHostileBytesSafely) {
-  EXPECT_EQ(quoted("plain"), "'plain'");
-  EXPECT_EQ(quoted("a\nb\x1b[31m\xff"), "'a\\x0ab\\x1b[31m\\xff'");
-  EXPECT_EQ(quoted("abcdefgh", 4), "'abcd...'");
+  EXPECT_EQ(in_quotes("plain"), "'plain'");
+  EXPECT_EQ(in_quotes("a\nb\x1b[31m\xff"), "'a\\x0ab\\x1b[31m\\xff'");
+  EXPECT_EQ(in_quotes("abcdefgh", 4), "'abcd...'");
 }
 
 TEST(OneOf, ReadsAsProse) {

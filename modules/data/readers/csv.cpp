@@ -22,7 +22,7 @@ void require_text(std::string_view text, const std::string& name) {
                 name, line_of(nul), nul);
   if (const auto bad = first_invalid_utf8(text))
     throw_error(ExitCode::kData, "{}:{}: byte {}: got {}, expected UTF-8: convert the file (iconv -t UTF-8)", name,
-                line_of(*bad), *bad, rnnlab::quoted(text.substr(*bad, 1)));
+                line_of(*bad), *bad, in_quotes(text.substr(*bad, 1)));
 }
 
 int64_t count_line_breaks(std::string_view text) {
@@ -36,7 +36,7 @@ int64_t count_line_breaks(std::string_view text) {
 std::string list_names(std::span<const std::string> names) {
   constexpr size_t kMostShown = 10;
   std::vector<std::string> shown;
-  for (const std::string& name : names.first(std::min(names.size(), kMostShown))) shown.push_back(rnnlab::quoted(name));
+  for (const std::string& name : names.first(std::min(names.size(), kMostShown))) shown.push_back(in_quotes(name));
   const std::string more = names.size() > kMostShown ? fmt::format(" and {} more", names.size() - kMostShown) : "";
   return join(shown, ", ") + more;
 }
@@ -46,8 +46,7 @@ std::string delimiter_hint(const std::vector<std::string>& names, char delimiter
   if (names.size() != 1) return "";
   for (const char other : std::string_view(",;\t|"))
     if (other != delimiter && names[0].find(other) != std::string::npos)
-      return fmt::format("; is the delimiter {}?",
-                         other == '\t' ? "a tab" : rnnlab::quoted(std::string_view(&other, 1)));
+      return fmt::format("; is the delimiter {}?", other == '\t' ? "a tab" : in_quotes(std::string_view(&other, 1)));
   return "";
 }
 
@@ -132,7 +131,7 @@ class CsvParser {
         row_line_,
         fmt::format("got {} cell{}, expected {} as on line {}: mend the row, or put quotes around a cell that holds {}",
                     num_cells, num_cells == 1 ? "" : "s", num_columns_, first_line_,
-                    rnnlab::quoted(std::string_view(&table_.options_.delimiter, 1))));
+                    in_quotes(std::string_view(&table_.options_.delimiter, 1))));
   }
 
   void parse_cell() {
@@ -171,8 +170,8 @@ class CsvParser {
     }
     if (at_end() || at_line_break() || peek() == table_.options_.delimiter) return;
     fail(line_, fmt::format("got {} after a closing quote, expected {} or the end of the line",
-                            rnnlab::quoted(text().substr(read_, utf8_sequence_length(text().substr(read_)))),
-                            rnnlab::quoted(std::string_view(&table_.options_.delimiter, 1))));
+                            in_quotes(text().substr(read_, utf8_sequence_length(text().substr(read_)))),
+                            in_quotes(std::string_view(&table_.options_.delimiter, 1))));
   }
 
   bool skip_second_quote() {
@@ -202,7 +201,7 @@ class CsvParser {
       const auto [first, is_new] = places.emplace(name, i + 1);
       if (!is_new)
         fail(first_line_, fmt::format("the columns {} and {} are both called {}: give each its own name", first->second,
-                                      i + 1, rnnlab::quoted(name)));
+                                      i + 1, in_quotes(name)));
       table_.column_names_.push_back(std::move(name));
     }
   }
@@ -240,7 +239,7 @@ Table read_csv(const std::filesystem::path& path, const CsvOptions& options) {
 int64_t Table::column_index(std::string_view name) const {
   const auto found = std::ranges::find(column_names_, name);
   if (found != column_names_.end()) return found - column_names_.begin();
-  throw_error(ExitCode::kData, "{}: no column is called {}{}; the columns are {}{}", path_, rnnlab::quoted(name),
+  throw_error(ExitCode::kData, "{}: no column is called {}{}; the columns are {}{}", path_, in_quotes(name),
               did_you_mean(name, column_names_), list_names(column_names_),
               delimiter_hint(column_names_, options_.delimiter));
 }

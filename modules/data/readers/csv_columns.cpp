@@ -29,14 +29,14 @@ bool is_missing(std::string_view cell) {
 
 [[noreturn]] void fail_at_cell(const Table& table, int64_t row, int64_t column, const std::string& message) {
   throw_error(ExitCode::kData, "{}:{}: column {}: {}", table.path(), table.line(row, column),
-              rnnlab::quoted(table.column_names()[static_cast<size_t>(column)]), message);
+              in_quotes(table.column_names()[static_cast<size_t>(column)]), message);
 }
 
 [[noreturn]] void fail_missing(const Table& table, int64_t row, int64_t column, std::string_view wanted) {
   const std::string_view cell = trim(table.cell(row, column));
   fail_at_cell(table, row, column,
                cell.empty() ? fmt::format("the cell is empty, expected {}", wanted)
-                            : fmt::format("the value is missing ({}), expected {}", rnnlab::quoted(cell), wanted));
+                            : fmt::format("the value is missing ({}), expected {}", in_quotes(cell), wanted));
 }
 
 bool is_infinite(std::string_view cell) {
@@ -49,7 +49,7 @@ double number_at(const Table& table, int64_t row, int64_t column) {
   if (const auto number = parse_double(cell)) return *number;
   if (is_missing(cell)) return kMissing;
   fail_at_cell(table, row, column,
-               fmt::format("got {}, expected a {}number", rnnlab::quoted(cell), is_infinite(cell) ? "finite " : ""));
+               fmt::format("got {}, expected a {}number", in_quotes(cell), is_infinite(cell) ? "finite " : ""));
 }
 
 void fill_with(double value, std::vector<double>& values) {
@@ -135,7 +135,7 @@ std::vector<int64_t> encode(const Table& table, int64_t column, const std::vecto
     classes.push_back(find_class(class_of, cell));
     if (classes.back() < 0)
       fail_at_cell(table, row, column,
-                   fmt::format("got the class {}, which the training data does not have{}", rnnlab::quoted(cell),
+                   fmt::format("got the class {}, which the training data does not have{}", in_quotes(cell),
                                did_you_mean(cell, labels)));
   }
   return classes;

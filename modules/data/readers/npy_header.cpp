@@ -36,9 +36,7 @@ class HeaderParser {
     throw_error(ExitCode::kData, "{}: byte {}: {}: {}", path_, offset_ + static_cast<int64_t>(at), message, kRemedy);
   }
 
-  std::string shown() const {
-    return at_ < text_.size() ? rnnlab::quoted(text_.substr(at_, 1)) : "the end of the header";
-  }
+  std::string shown() const { return at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : "the end of the header"; }
 
   void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
 
@@ -56,12 +54,12 @@ class HeaderParser {
   void parse_entry() {
     const size_t key_at = (skip_space(), at_);
     const std::string key = parse_string("a key in quotes");
-    if (!keys_.insert(key).second) fail(key_at, fmt::format("the key {} stands twice", rnnlab::quoted(key)));
+    if (!keys_.insert(key).second) fail(key_at, fmt::format("the key {} stands twice", in_quotes(key)));
     expect(':');
     if (key == "descr") return parse_descr();
     if (key == "fortran_order") return parse_order();
     if (key == "shape") return parse_shape();
-    fail(key_at, fmt::format("got the key {}, expected 'descr', 'fortran_order' or 'shape'", rnnlab::quoted(key)));
+    fail(key_at, fmt::format("got the key {}, expected 'descr', 'fortran_order' or 'shape'", in_quotes(key)));
   }
 
   std::string parse_string(std::string_view wanted) {
@@ -81,7 +79,7 @@ class HeaderParser {
     const bool ordered = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
     if (!ordered || descr.size() < 2)
       fail(descr_at,
-           fmt::format("got the element type {}, expected a byte order and a type as in '<f4'", rnnlab::quoted(descr)));
+           fmt::format("got the element type {}, expected a byte order and a type as in '<f4'", in_quotes(descr)));
     header_.byte_order = descr[0];
     header_.element_code = descr.substr(1);
     at_ = descr_at;

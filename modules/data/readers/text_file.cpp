@@ -14,7 +14,7 @@ void require_utf8(std::string_view text, const std::string& name) {
   if (!bad) return;
   throw_error(ExitCode::kData,
               "{}: byte {}: got {}, expected UTF-8: convert the file (iconv -t UTF-8), or read it as bytes", name, *bad,
-              rnnlab::quoted(text.substr(*bad, 1)));
+              in_quotes(text.substr(*bad, 1)));
 }
 
 std::string read_checked(const std::filesystem::path& path, TextUnit unit) {
@@ -81,7 +81,7 @@ std::vector<int64_t> encode_valid(std::string_view text, const std::string& name
     if (tokens.back() == kUnknown)
       throw_error(ExitCode::kData,
                   "{}: byte {}: got {}, which the training text never has: remove it, or train on a text that has it",
-                  name, at, rnnlab::quoted(bytes));
+                  name, at, in_quotes(bytes));
     at += bytes.size();
   }
   return tokens;
@@ -95,7 +95,7 @@ Text read_text(const std::filesystem::path& path, TextUnit unit) {
   result.vocabulary = vocabulary_of(text, unit);
   if (result.vocabulary.size() < 2)
     throw_error(ExitCode::kData, "{}: the only character is {}, expected at least 2 different ones: use another text",
-                path.string(), rnnlab::quoted(result.vocabulary[0]));
+                path.string(), in_quotes(result.vocabulary[0]));
   result.tokens = encode_valid(text, path.string(), unit, result.vocabulary);
   return result;
 }
