@@ -45,6 +45,7 @@ constexpr Condition kConditions[] = {
     {"batch size", [](const Identity& identity) { return std::to_string(identity.batch_size); }, ""},
     {"model", [](const Identity& identity) { return short_hash(identity.model_hash); }, "model"},
     {"training settings", [](const Identity& identity) { return short_hash(identity.training_hash); }, "training"},
+    {"placement of the data", [](const Identity& identity) { return identity.placement; }, ""},
     {"precision", [](const Identity& identity) { return identity.precision; }, ""},
     {"hardware (CPU)", [](const Identity& identity) { return identity.cpu_model; }, ""},
     {"hardware (GPU)", [](const Identity& identity) { return identity.gpu_model; }, ""},

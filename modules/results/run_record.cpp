@@ -38,6 +38,7 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   identity.gpu_model,
                                   identity.model_hash,
                                   identity.training_hash,
+                                  identity.placement,
                                   std::to_string(identity.num_threads),
                                   std::to_string(identity.batch_size),
                                   build.git_revision + (build.git_dirty ? " dirty" : ""),

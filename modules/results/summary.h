@@ -23,6 +23,7 @@ struct Identity {
   std::string model_hash;              // of the model's description, layer implementation left out
   std::string initial_weights_sha256;  // differs from seed to seed
   std::string training_hash;           // of the training settings
+  std::string placement;               // of the training samples: "device" or "host", never "auto"
   std::string precision;               // "fp32", "tf32", "bf16"
   std::string build_type;              // build_kind() of build_info.h
   std::string cpu_model;
@@ -36,6 +37,7 @@ struct Identity {
     field("model_hash", self.model_hash);
     field("initial_weights_sha256", self.initial_weights_sha256);
     field("training_hash", self.training_hash);
+    field("placement", self.placement);
     field("precision", self.precision);
     field("build_type", self.build_type);
     field("cpu_model", self.cpu_model);

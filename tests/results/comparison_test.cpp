@@ -106,6 +106,7 @@ TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
     identity.batch_size = 64;
     identity.model_hash = "m2";
     identity.training_hash = "t2";
+    identity.placement = "host";
     identity.precision = "tf32";
     identity.cpu_model = "Other CPU";
     identity.gpu_model = "Other GPU";
@@ -120,6 +121,7 @@ TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
       "batch size: 128 in cpu naive, 64 in cpu fused\n"
       "  model: m1 in cpu naive, m2 in cpu fused (model.hidden_size: 128 and 256)\n"
       "  training settings: t1 in cpu naive, t2 in cpu fused (training.learning_rate: absent and 0.1)\n"
+      "  placement of the data: device in cpu naive, host in cpu fused\n"
       "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
       "  hardware (CPU): Some CPU in cpu naive, Other CPU in cpu fused\n"
       "  hardware (GPU): Some GPU in cpu naive, Other GPU in cpu fused\n"

@@ -34,6 +34,7 @@ Identity sample_identity(int64_t seed) {
           .model_hash = "m1",
           .initial_weights_sha256 = fmt::format("w{}", seed),
           .training_hash = "t1",
+          .placement = "device",
           .precision = "fp32",
           .build_type = "Release",
           .cpu_model = "Some CPU",

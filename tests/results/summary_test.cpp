@@ -44,6 +44,7 @@ constexpr const char* kText = R"({
     "model_hash": "m1",
     "initial_weights_sha256": "w3",
     "training_hash": "t1",
+    "placement": "device",
     "precision": "fp32",
     "build_type": "Release",
     "cpu_model": "Some CPU",
