@@ -42,16 +42,19 @@ std::string format_shortest(double value) { return fmt::format("{}", value); }
 
 std::string format_bytes(int64_t bytes) {
   constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  constexpr double kRoundsUp = 1023.995;  // to the next unit, at two decimals
   if (bytes < 1024) return fmt::format("{} B", bytes);
-  double scaled = static_cast<double>(bytes);
+  auto scaled = static_cast<double>(bytes);
   size_t unit = 0;
-  for (; scaled >= 1024 && unit + 1 < kUnits.size(); ++unit) scaled /= 1024;
+  for (; scaled >= kRoundsUp && unit + 1 < kUnits.size(); ++unit) scaled /= 1024;
   return fmt::format("{:.2f} {}", scaled, kUnits[unit]);
 }
 
 std::string format_seconds(double seconds) {
-  if (seconds >= 1 || seconds == 0) return fmt::format("{:.3g} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  constexpr double kRoundsUp = 0.9995;  // to one of the unit, at three digits
+  if (seconds >= 1000 * kRoundsUp) return fmt::format("{:.0f} s", seconds);
+  if (seconds >= kRoundsUp || seconds == 0) return fmt::format("{:.3g} s", seconds);
+  if (seconds >= kRoundsUp * 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
   return fmt::format("{:.3g} us", seconds * 1e6);
 }
 
@@ -61,6 +64,16 @@ std::string format_count(int64_t count) {
   for (auto at = static_cast<int64_t>(digits.size()) - 3; at > first; at -= 3)
     digits.insert(static_cast<size_t>(at), ",");
   return digits;
+}
+
+std::string counted(int64_t count, std::string_view noun) {
+  const std::string_view ending = count == 1 ? "" : noun.ends_with('s') ? "es" : "s";
+  return fmt::format("{} {}{}", format_count(count), noun, ending);
+}
+
+std::string format_within(size_t width, std::string_view format, double value) {
+  std::string text = fmt::format(fmt::runtime(format), value);
+  return text.size() <= width ? text : fmt::format("{:.3e}", value);
 }
 
 std::optional<int64_t> checked_multiply(int64_t a, int64_t b) {

@@ -21,11 +21,18 @@ std::string format_shortest(double value);
 // "1.50 GiB", "312 B".
 std::string format_bytes(int64_t bytes);
 
-// About three significant digits with the unit that fits: "1.23 s", "45.6 ms", "7.89 us".
+// Three significant digits with the unit that fits: "1.23 s", "45.6 ms", "7.89 us"; all digits of whole seconds,
+// "1234 s".
 std::string format_seconds(double seconds);
 
 // "1,234,567".
 std::string format_count(int64_t count);
+
+// "1 token", "1,234 tokens", "2 classes": the noun in the singular, whose plural is regular.
+std::string counted(int64_t count, std::string_view noun);
+
+// By fmt's `format` ("{:.4f}") where that takes at most `width` columns, else "1.234e+30".
+std::string format_within(size_t width, std::string_view format, double value);
 
 // a * b, or nothing where it does not fit.
 std::optional<int64_t> checked_multiply(int64_t a, int64_t b);

@@ -33,6 +33,13 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return lower;
+}
+
 // Unicode 15, table 3-7.
 size_t utf8_sequence_length(std::string_view text) {
   if (text.empty()) return 0;
@@ -74,13 +81,12 @@ std::string in_quotes(std::string_view text, size_t max_bytes) {
   return shown + "'";
 }
 
-std::string one_of(std::span<const std::string> choices) {
-  if (choices.empty()) return "";
-  if (choices.size() == 1) return choices[0];
-  return join(choices.first(choices.size() - 1), ", ") + " or " + choices.back();
-}
-
 namespace {
+
+std::string listed(std::span<const std::string> parts, std::string_view before_last) {
+  if (parts.size() < 2) return join(parts, "");
+  return fmt::format("{}{}{}", join(parts.first(parts.size() - 1), ", "), before_last, parts.back());
+}
 
 // Optimal string alignment: Levenshtein's distance with swaps of neighbours.
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -99,6 +105,10 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string one_of(std::span<const std::string> choices) { return listed(choices, " or "); }
+
+std::string each_of(std::span<const std::string> parts) { return listed(parts, " and "); }
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   constexpr size_t kLongestWord = 64;

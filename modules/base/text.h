@@ -1,17 +1,22 @@
 // Small text helpers shared by messages, tables and readers. Bytes are taken as they are; nothing here knows locales.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace rnnlab {
 
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // that some editors put before UTF-8
+
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::string_view trim(std::string_view text);
+std::string lower_case(std::string_view text);  // of ASCII letters
 bool is_valid_utf8(std::string_view text);
 
 // The length of the well-formed UTF-8 sequence that `text` begins with, or 0 where it begins with none or is empty.
@@ -26,6 +31,15 @@ std::string in_quotes(std::string_view text, size_t max_bytes = 60);
 
 // "a", "a or b", "a, b or c".
 std::string one_of(std::span<const std::string> choices);
+
+// "a", "a and b", "a, b and c".
+std::string each_of(std::span<const std::string> parts);
+
+// Puts `item` (a text, a path) at the end of `list`, unless it is empty or stands there already.
+template <class T>
+void add_once(std::vector<T>& list, const std::type_identity_t<T>& item) {
+  if (!item.empty() && std::ranges::find(list, item) == list.end()) list.push_back(item);
+}
 
 // The candidate nearest to `word` in edits (insert, delete, replace, swap of neighbours), or "" when none is near
 // enough to be what was meant: at most one edit for each three letters, at least one.

@@ -9,17 +9,6 @@
 
 namespace rnnlab::config {
 
-namespace {
-
-// "a", "a and b", "a, b and c".
-std::string enumerate(const std::vector<std::string>& names) {
-  std::string text = names.front();
-  for (size_t i = 1; i < names.size(); ++i) text += (i + 1 == names.size() ? " and " : ", ") + names[i];
-  return text;
-}
-
-}  // namespace
-
 bool ReadContext::is_wrong(const std::string& key) const {
   return std::any_of(wrong_keys_.begin(), wrong_keys_.end(), [&](const std::string& wrong) {
     return key == wrong || is_key_below(key, wrong) || is_key_below(wrong, key);
@@ -49,7 +38,7 @@ void Checker::complain(const std::vector<std::string>& keys, const std::string& 
     if (member && !head) head = member->value.place;
   }
   context_.findings().add(head.value_or(Place{.source = document.source()}),
-                          fmt::format("{}: {}", enumerate(names), message));
+                          fmt::format("{}: {}", each_of(names), message));
 }
 
 }  // namespace rnnlab::config

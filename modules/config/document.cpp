@@ -10,8 +10,6 @@ namespace rnnlab::config {
 
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 Value empty_map(const std::string& source) {
   Value map;
   map.kind = Value::Kind::kMap;
@@ -83,13 +81,14 @@ std::string blocked_by(const Value& value, const std::string& path, std::string_
 
 Document Document::from_file(const std::string& path, Findings& findings) {
   const std::optional<std::string> text = read_source(path, findings);
-  return text ? from_text(*text, path, findings) : Document(path, empty_map(path), Wholeness::kOverridesOnly);
+  if (text) return from_text(*text, path, findings);
+  return {path, empty_map(path), Wholeness::kOverridesOnly};
 }
 
 Document Document::from_text(std::string_view text, const std::string& source, Findings& findings) {
   std::optional<Value> root = parse_file(text, source, findings);
-  if (!root) return Document(source, empty_map(source), Wholeness::kOverridesOnly);
-  return Document(source, std::move(*root), Wholeness::kWhole);
+  if (!root) return {source, empty_map(source), Wholeness::kOverridesOnly};
+  return {source, std::move(*root), Wholeness::kWhole};
 }
 
 Document Document::with_root(Value root) const {

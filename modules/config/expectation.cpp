@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -77,11 +76,6 @@ std::optional<Scalar> parse(const FieldSpec& field, const Value& value) {
   return field.kind == ScalarKind::kInteger ? as_scalar(parse_int64(value.text)) : as_scalar(parse_double(value.text));
 }
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 std::string bool_hint(const std::string& text) {
   const std::string lower = lower_case(text);
   for (const char* word : {"yes", "on", "1", "y", "true", "t"})
@@ -137,7 +131,7 @@ std::string constraints(const FieldSpec& field) {
 }
 
 std::string expected_item(const FieldSpec& field) {
-  const std::string text = constraints(field);
+  std::string text = constraints(field);
   const bool says_all = field.kind == ScalarKind::kChoice || (field.kind == ScalarKind::kText && !text.empty());
   if (says_all) return text;
   return text.empty() ? noun(field) : noun(field) + ", " + text;

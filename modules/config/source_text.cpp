@@ -9,6 +9,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "config/yaml_reader.h"
@@ -21,14 +22,7 @@ namespace fs = std::filesystem;
 
 // " (did you mean 'experiments/mnist.yaml'?)" or "".
 std::string similar_file(const fs::path& path) {
-  constexpr size_t kMaxNames = 1000;
-  std::error_code error;
-  std::vector<std::string> names;
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && names.size() < kMaxNames;
-       entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  const std::string meant = nearest(path.filename().string(), names);
+  const std::string meant = nearest(path.filename().string(), names_beside(path));
   return meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", (path.parent_path() / meant).string());
 }
 
@@ -42,8 +36,8 @@ std::string complaint_about_file(const std::string& path) {
   const uintmax_t size = fs::file_size(path, error);
   if (error) return error.message();
   if (size > kMaxFileBytes)
-    return fmt::format("{} bytes, expected at most {}; is this a configuration file?",
-                       format_count(static_cast<int64_t>(size)), format_count(kMaxFileBytes));
+    return fmt::format("{}, expected at most {}; is this a configuration file?",
+                       counted(static_cast<int64_t>(size), "byte"), format_count(kMaxFileBytes));
   return "";
 }
 

@@ -8,6 +8,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <ranges>
 #include <sstream>
 #include <utility>
 
@@ -66,8 +67,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   // Where the innermost open list or map began.
   std::optional<Place> innermost(Value::Kind kind) const {
-    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame)
-      if (frame->value.kind == kind) return frame->value.place;
+    for (const Frame& frame : std::views::reverse(frames_))
+      if (frame.value.kind == kind) return frame.value.place;
     return std::nullopt;
   }
 
@@ -220,7 +221,7 @@ constexpr const char* kTabInIndentation = "a tab in the indentation; use spaces"
 
 // yaml-cpp's messages are terse; these are the ones that people meet.
 std::string explain(const std::string& message) {
-  static const std::vector<std::pair<std::string, std::string>> kExplanations = {
+  constexpr std::pair<std::string_view, const char*> kExplanations[] = {
       {"illegal map value", "':' cannot stand here; check the indentation, or put quotes around the text"},
       {"illegal block entry", "a list of '- ' items must begin on a line of its own"},
       {"end of map not found", "the indentation of this line fits none above it"},

@@ -6,7 +6,7 @@
 #include <array>
 #include <cctype>
 
-#include "base/numbers.h"
+#include "base/text.h"
 
 namespace rnnlab::config {
 
@@ -22,24 +22,22 @@ bool is_inner_colon(std::string_view text, size_t at) {
          is_alphanumeric(text[at + 1]);
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
+// Readers of YAML 1.1 know numbers such as 1_000 and 12:30, and dates: whatever begins like a number may be one.
+bool begins_like_a_number(std::string_view text) {
+  if (text[0] == '-' || text[0] == '.') text.remove_prefix(1);
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0;
 }
 
 bool means_something_else(std::string_view text) {
-  constexpr std::array<std::string_view, 12> kWords = {"null", "true", "false", "yes",  "no",   "on",
-                                                       "off",  "y",    "n",     ".nan", ".inf", "+.inf"};
-  const std::string lower = lower_case(text);
-  if (std::find(kWords.begin(), kWords.end(), lower) != kWords.end()) return true;
-  return parse_double(text) || lower.starts_with("0x") || lower.starts_with("0o");
+  constexpr std::array<std::string_view, 11> kWords = {"null", "true", "false", "yes",  "no",  "on",
+                                                       "off",  "y",    "n",     ".nan", ".inf"};
+  return begins_like_a_number(text) || std::ranges::find(kWords, lower_case(text)) != kWords.end();
 }
 
 // The characters that YAML or a terminal would not show as they are, beyond ASCII: C1 controls, line separators, the
 // BOM.
 size_t unprintable_length(std::string_view rest) {
-  if (rest.starts_with("\xE2\x80\xA8") || rest.starts_with("\xE2\x80\xA9") || rest.starts_with("\xEF\xBB\xBF"))
+  if (rest.starts_with("\xE2\x80\xA8") || rest.starts_with("\xE2\x80\xA9") || rest.starts_with(kByteOrderMark))
     return 3;
   const bool is_c1 = rest.size() > 1 && rest[0] == '\xC2' && static_cast<unsigned char>(rest[1]) < 0xA0;
   return is_c1 ? 2 : 0;

@@ -1,10 +1,10 @@
 #include "data/find_data.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -17,10 +17,6 @@ std::vector<Path> roots() {
   if (const char* root = std::getenv("RNNLAB_DATA"); root != nullptr && *root != '\0') list.emplace_back(root);
   list.emplace_back("data");
   return list;
-}
-
-void add_once(std::vector<Path>& list, const Path& path) {
-  if (std::ranges::find(list, path) == list.end()) list.push_back(path);
 }
 
 std::vector<Path> places(const DataQuery& query) {

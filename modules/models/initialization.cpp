@@ -9,19 +9,16 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/split_mix64.h"
 
 namespace rnnlab {
 namespace {
 
-// FNV-1a over the name, then one round of SplitMix64 over name and seed (Steele et al. 2014): neighbouring seeds share
-// nothing.
+// FNV-1a over the name, then draw `seed` of the stream that the name begins: neighbouring seeds share nothing.
 uint64_t seed_of(uint64_t seed, std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  uint64_t mixed = hash + (seed + 1) * 0x9e3779b97f4a7c15ULL;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-  return mixed ^ (mixed >> 31);
+  return SplitMix64(hash + seed * SplitMix64::kStep).next();
 }
 
 bool is_bias(std::string_view name) { return name.find("bias") != std::string_view::npos; }

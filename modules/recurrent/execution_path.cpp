@@ -11,10 +11,6 @@
 namespace rnnlab {
 namespace {
 
-void add_once(std::vector<std::string>& list, const std::string& item) {
-  if (!item.empty() && std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
-}
-
 std::string name_of_type(at::ScalarType type) {
   if (type == at::kDouble) return "float64";
   if (type == at::kBFloat16) return "bfloat16";

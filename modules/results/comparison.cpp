@@ -12,10 +12,6 @@
 namespace rnnlab {
 namespace {
 
-void add_unique(std::vector<std::string>& list, const std::string& text) {
-  if (!text.empty() && std::ranges::find(list, text) == list.end()) list.push_back(text);
-}
-
 bool is_meant(const RunGroup& group, const std::string& baseline) {
   const auto normal = [](const std::filesystem::path& path) { return (path / "").lexically_normal(); };
   if (group.label == baseline) return true;
@@ -56,8 +52,8 @@ GroupResult describe(const RunGroup& group) {
   result.final_metrics = metric_spreads(group);
   for (const RunRecord* run : group.runs) {
     result.folders.push_back(run->folder.string());
-    add_unique(result.paths, run->summary.path);
-    for (const std::string& note : run->summary.path_notes) add_unique(result.path_notes, note);
+    add_once(result.paths, run->summary.path);
+    for (const std::string& note : run->summary.path_notes) add_once(result.path_notes, note);
   }
   return result;
 }
@@ -84,9 +80,9 @@ void set_against(GroupResult& result, const std::vector<double>& seconds, const 
 void refuse_or_keep(Comparison& comparison, const RunGroup& baseline, const std::vector<RunGroup>& groups,
                     OnDifference on_difference) {
   for (const RunGroup& group : groups) {
-    for (const std::string& reason : differences(baseline, group)) add_unique(comparison.forced, reason);
+    for (const std::string& reason : differences(baseline, group)) add_once(comparison.forced, reason);
     // Within a group too: a data file may have changed between two runs of one experiment.
-    for (const std::string& reason : differences(group, group)) add_unique(comparison.forced, reason);
+    for (const std::string& reason : differences(group, group)) add_once(comparison.forced, reason);
   }
   if (comparison.forced.empty() || on_difference == OnDifference::kForce) return;
   throw_error(ExitCode::kUsage,
@@ -109,11 +105,11 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     GroupResult& result = comparison.groups.emplace_back(describe(group));
     measure_time(result, timed_seconds(group));
     if (&group != &baseline) set_against(result, timed_seconds(group), baseline_seconds);
-    for (const std::string& warning : doubts(group)) add_unique(comparison.warnings, warning);
-    for (const std::string& note : pooling_notes(group)) add_unique(comparison.notes, note);
-    for (const std::string& note : comparability_notes(baseline, group)) add_unique(comparison.notes, note);
+    for (const std::string& warning : doubts(group)) add_once(comparison.warnings, warning);
+    for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
+    for (const std::string& note : comparability_notes(baseline, group)) add_once(comparison.notes, note);
   }
-  add_unique(comparison.notes, few_seeds_note(groups));
+  add_once(comparison.notes, few_seeds_note(groups));
   return comparison;
 }
 

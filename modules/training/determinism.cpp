@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "base/split_mix64.h"
+
 namespace rnnlab {
 
 void set_environment_for_determinism() { setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0); }
@@ -26,8 +28,8 @@ void set_num_threads(std::optional<int64_t> num_threads) {
 }
 
 void seed_dropout(uint64_t seed, int64_t epoch) {
-  constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15ULL;  // spreads neighbouring epochs over all bits
-  at::manual_seed(seed ^ (static_cast<uint64_t>(epoch) * kGoldenRatio));
+  // The step spreads neighbouring epochs over all bits.
+  at::manual_seed(seed ^ (static_cast<uint64_t>(epoch) * SplitMix64::kStep));
 }
 
 }  // namespace rnnlab

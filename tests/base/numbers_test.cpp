@@ -33,15 +33,43 @@ TEST(FormatShortest, ReadsBackToTheSameValue) {
     EXPECT_EQ(parse_double(format_shortest(value)), value);
 }
 
-TEST(Format, ScalesToTheUnitThatFits) {
+TEST(FormatBytes, ScalesToTheUnitThatFits) {
   EXPECT_EQ(format_bytes(312), "312 B");
   EXPECT_EQ(format_bytes(1610612736), "1.50 GiB");
+  EXPECT_EQ(format_bytes(1048575), "1.00 MiB") << "not 1024.00 KiB";
+}
+
+TEST(FormatSeconds, ScalesToTheUnitThatFits) {
+  EXPECT_EQ(format_seconds(0), "0 s");
   EXPECT_EQ(format_seconds(1.234), "1.23 s");
   EXPECT_EQ(format_seconds(0.0456), "45.6 ms");
   EXPECT_EQ(format_seconds(7.89e-6), "7.89 us");
+  EXPECT_EQ(format_seconds(0.99996), "1 s") << "not 1e+03 ms";
+  EXPECT_EQ(format_seconds(0.00099996), "1 ms");
+  EXPECT_EQ(format_seconds(999.9), "1000 s");
+  EXPECT_EQ(format_seconds(12345.6), "12346 s");
+}
+
+TEST(FormatCount, PutsCommasBetweenThousands) {
   EXPECT_EQ(format_count(1234567), "1,234,567");
   EXPECT_EQ(format_count(-1234), "-1,234");
   EXPECT_EQ(format_count(123), "123");
+}
+
+TEST(Counted, PutsTheNounInThePlural) {
+  EXPECT_EQ(counted(1, "token"), "1 token");
+  EXPECT_EQ(counted(0, "token"), "0 tokens");
+  EXPECT_EQ(counted(1234, "token"), "1,234 tokens");
+  EXPECT_EQ(counted(1, "class"), "1 class");
+  EXPECT_EQ(counted(2, "class"), "2 classes");
+}
+
+TEST(FormatWithin, TurnsToPowersOfTenWhereTheNumberIsTooLong) {
+  EXPECT_EQ(format_within(10, "{:.4f}", 0.5), "0.5000");
+  EXPECT_EQ(format_within(10, "{:.4f}", 99999.9999), "99999.9999");
+  EXPECT_EQ(format_within(10, "{:.4f}", 100000), "1.000e+05");
+  EXPECT_EQ(format_within(10, "{:.4f}", -1.234e30), "-1.234e+30");
+  EXPECT_EQ(format_within(10, "{:.4f}", std::numeric_limits<double>::infinity()), "inf");
 }
 
 TEST(CheckedMultiply, NoticesOverflow) {

@@ -33,7 +33,7 @@ TEST(FirstInvalidUtf8, NamesTheOffset) {
   EXPECT_EQ(first_invalid_utf8("ab\u20ac\xe2\x82"), 5u);
 }
 
-TEST(Quoted, ShowsHostileBytesSafely) {
+TEST(InQuotes, ShowsHostileBytesSafely) {
   EXPECT_EQ(in_quotes("plain"), "'plain'");
   EXPECT_EQ(in_quotes("a\nb\x1b[31m\xff"), "'a\\x0ab\\x1b[31m\\xff'");
   EXPECT_EQ(in_quotes("abcdefgh", 4), "'abcd...'");
@@ -42,6 +42,26 @@ TEST(Quoted, ShowsHostileBytesSafely) {
 TEST(OneOf, ReadsAsProse) {
   EXPECT_EQ(one_of(Words{"a"}), "a");
   EXPECT_EQ(one_of(Words{"a", "b", "c"}), "a, b or c");
+  EXPECT_EQ(one_of(Words{}), "");
+}
+
+TEST(EachOf, ReadsAsProse) {
+  EXPECT_EQ(each_of(Words{"a"}), "a");
+  EXPECT_EQ(each_of(Words{"a", "b"}), "a and b");
+  EXPECT_EQ(each_of(Words{"a", "b", "c"}), "a, b and c");
+}
+
+TEST(AddOnce, LeavesOutWhatIsThereAndWhatIsEmpty) {
+  Words list = {"a"};
+  for (const char* text : {"b", "", "a", "b"}) add_once(list, text);
+  EXPECT_EQ(list, (Words{"a", "b"}));
+}
+
+TEST(LowerCase, ChangesAsciiLettersAlone) { EXPECT_EQ(lower_case("LSTM-2 \u00c4"), "lstm-2 \u00c4"); }
+
+TEST(Trim, TakesSpaceAndLineEndsOffBothEnds) {
+  EXPECT_EQ(trim(" \ta b\r\n"), "a b");
+  EXPECT_EQ(trim(" \n"), "");
 }
 
 TEST(DisplayWidth, CountsCodePoints) { EXPECT_EQ(display_width("\u00b1 1.5"), 5u); }

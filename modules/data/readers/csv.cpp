@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "data/readers/byte_stream.h"
 
@@ -12,8 +13,7 @@ namespace rnnlab {
 namespace {
 
 constexpr int64_t kLargestFile = std::numeric_limits<uint32_t>::max();
-constexpr size_t kMostColumns = 100'000;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr int64_t kMostColumns = 100'000;
 
 void require_text(std::string_view text, const std::string& name) {
   const auto line_of = [&](size_t at) { return 1 + std::ranges::count(text.substr(0, at), '\n'); };
@@ -120,18 +120,17 @@ class CsvParser {
 
   void check_length(size_t num_cells) {
     if (num_columns_ == 0) {
-      if (num_cells > kMostColumns)
-        fail(row_line_,
-             fmt::format("got {} columns, expected at most {}: is the delimiter right?", num_cells, kMostColumns));
+      if (std::cmp_greater(num_cells, kMostColumns))
+        fail(row_line_, fmt::format("got {}, expected at most {}: is the delimiter right?",
+                                    counted(static_cast<int64_t>(num_cells), "column"), format_count(kMostColumns)));
       num_columns_ = num_cells;
       first_line_ = row_line_;
     }
     if (num_cells == num_columns_) return;
-    fail(
-        row_line_,
-        fmt::format("got {} cell{}, expected {} as on line {}: mend the row, or put quotes around a cell that holds {}",
-                    num_cells, num_cells == 1 ? "" : "s", num_columns_, first_line_,
-                    in_quotes(std::string_view(&table_.options_.delimiter, 1))));
+    fail(row_line_,
+         fmt::format("got {}, expected {} as on line {}: mend the row, or put quotes around a cell that holds {}",
+                     counted(static_cast<int64_t>(num_cells), "cell"), num_columns_, first_line_,
+                     in_quotes(std::string_view(&table_.options_.delimiter, 1))));
   }
 
   void parse_cell() {

@@ -4,17 +4,12 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/split_mix64.h"
+
 namespace rnnlab {
 namespace {
 
-constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
 constexpr double kTwoToMinus53 = 0x1p-53;
-
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
 
 double uniform(uint64_t bits) { return static_cast<double>(bits >> 11) * kTwoToMinus53; }
 
@@ -54,10 +49,10 @@ CosSin cos_sin(double turns) {
 }
 
 RandomStream::RandomStream(std::initializer_list<uint64_t> key) : key_(0) {
-  for (const uint64_t part : key) key_ = mix(key_ + kGoldenRatio + mix(part + kGoldenRatio));
+  for (const uint64_t part : key) key_ = SplitMix64(key_ + SplitMix64(part).next()).next();
 }
 
-uint64_t RandomStream::bits(uint64_t index) const { return mix(key_ + (index + 1) * kGoldenRatio); }
+uint64_t RandomStream::bits(uint64_t index) const { return SplitMix64(key_ + index * SplitMix64::kStep).next(); }
 
 std::pair<double, double> RandomStream::normal_pair(uint64_t pair) const {
   const double above_zero = uniform(bits(2 * pair)) + kTwoToMinus53;

@@ -1,6 +1,6 @@
 // Random numbers by counting: number i of a stream is a pure function of the stream's key and i, so threads need not
 // agree on an order. Plain IEEE arithmetic without the C library's functions: the same bits on every machine. Not for
-// secrets. Source: SplitMix64 (Steele, Lea and Flood, 2014); Box and Muller, 1958.
+// secrets. Source: base/split_mix64.h; Box and Muller, 1958.
 #pragma once
 
 #include <cstdint>

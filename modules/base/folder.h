@@ -1,0 +1,13 @@
+// What stands beside a file, to suggest what was meant by a name that is not there.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace rnnlab {
+
+// The names in the folder of `path`, at most 2,000, for a folder may hold millions; none where it cannot be read.
+std::vector<std::string> names_beside(const std::filesystem::path& path);
+
+}  // namespace rnnlab

@@ -1,0 +1,26 @@
+#include "base/folder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(NamesBeside, AreThoseInTheFolderOfThePath) {
+  std::string pattern = (fs::temp_directory_path() / "rnnlab_folder_test_XXXXXX").string();
+  const fs::path folder = ::mkdtemp(pattern.data());
+  for (const char* name : {"a.csv", "b.csv"}) std::ofstream(folder / name) << "x";
+  std::vector<std::string> names = names_beside(folder / "c.csv");
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"a.csv", "b.csv"}));
+  fs::remove_all(folder);
+}
+
+TEST(NamesBeside, AreNoneWhereThereIsNoFolder) { EXPECT_TRUE(names_beside("/no/such/folder/a.csv").empty()); }
+
+}  // namespace
+}  // namespace rnnlab
