@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "data/readers/file.h"
 #include "data/readers/gzip.h"
 
@@ -39,6 +40,10 @@ std::string ByteStream::position(int64_t offset) const {
   return fmt::format("{}byte {}", is_packed() ? "unpacked " : "", offset);
 }
 
+void fail_at(const ByteStream& stream, int64_t offset, const std::string& message) {
+  throw_error(ExitCode::kData, "{}: {}: {}", stream.path(), stream.position(offset), message);
+}
+
 // A plain file is read in one piece; packed data in pieces that double, for nobody knows how much there is.
 std::string read_whole(const std::filesystem::path& path, int64_t limit) {
   const std::unique_ptr<ByteStream> stream = open_stream(path);
@@ -61,10 +66,9 @@ std::string read_whole(const std::filesystem::path& path, int64_t limit) {
 }
 
 std::string format_hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte value : bytes)
-    text += fmt::format("{}{:02x}", text.empty() ? "" : " ", static_cast<unsigned>(value));
-  return text;
+  std::vector<std::string> digits;
+  for (const std::byte value : bytes) digits.push_back(fmt::format("{:02x}", std::to_integer<int>(value)));
+  return join(digits, " ");
 }
 
 }  // namespace rnnlab

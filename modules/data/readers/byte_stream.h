@@ -34,6 +34,9 @@ class ByteStream {
 // A name that ends in .gz over other content is an error: the file is not what somebody thinks it is.
 std::unique_ptr<ByteStream> open_stream(const std::filesystem::path& path);
 
+// UserError kData: "<path>: byte 16: <message>".
+[[noreturn]] void fail_at(const ByteStream& stream, int64_t offset, const std::string& message);
+
 // Everything that the file holds, unpacked; an error where that is more than `limit` bytes.
 std::string read_whole(const std::filesystem::path& path, int64_t limit);
 

@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <system_error>
-#include <vector>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 
@@ -19,27 +19,13 @@ namespace fs = std::filesystem;
 
 std::string describe_errno(int code) { return std::generic_category().message(code); }
 
-// The names beside a missing file, for "did you mean". A folder may hold millions: the first few must do.
-std::vector<std::string> neighbours(const fs::path& path) {
-  constexpr size_t kMostNames = 2000;
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    names.push_back(entry->path().filename().string());
-    if (names.size() == kMostNames) break;
-  }
-  return names;
-}
-
 [[noreturn]] void fail_missing(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path() && !fs::exists(path.parent_path(), error))
     throw_error(ExitCode::kData, "{}: no such file, for there is no folder '{}': check the path", path.string(),
                 path.parent_path().string());
   throw_error(ExitCode::kData, "{}: no such file{}: check the path", path.string(),
-              did_you_mean(path.filename().string(), neighbours(path)));
+              did_you_mean(path.filename().string(), names_beside(path)));
 }
 
 [[noreturn]] void fail_to_open(const fs::path& path, int code) {
@@ -100,24 +86,21 @@ size_t File::read(std::span<std::byte> into) {
   while (filled < into.size()) {
     const ssize_t got = ::read(descriptor_, into.data() + filled, into.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      throw_error(ExitCode::kData, "{}: byte {}: reading failed ({}): check the disk", path_, offset_,
-                  describe_errno(errno));
+    if (got < 0) fail_at(*this, offset_, fmt::format("reading failed ({}): check the disk", describe_errno(errno)));
     if (got == 0) break;
     filled += static_cast<size_t>(got);
     offset_ += got;
   }
   const bool at_end = filled < into.size();
   if (offset_ > size_ || (at_end && offset_ < size_))
-    throw_error(ExitCode::kData, "{}: {} while it was read, from {} bytes: wait until nothing writes to it", path_,
-                offset_ > size_ ? "grew" : fmt::format("shrank to {} bytes", offset_), size_);
+    throw_error(ExitCode::kData, "{}: {} while it was read, from {}: wait until nothing writes to it", path_,
+                offset_ > size_ ? "grew" : "shrank to " + counted(offset_, "byte"), counted(size_, "byte"));
   return filled;
 }
 
 size_t File::peek(std::span<std::byte> into) const {
   const ssize_t got = ::pread(descriptor_, into.data(), into.size(), 0);
-  if (got < 0)
-    throw_error(ExitCode::kData, "{}: byte 0: reading failed ({}): check the disk", path_, describe_errno(errno));
+  if (got < 0) fail_at(*this, 0, fmt::format("reading failed ({}): check the disk", describe_errno(errno)));
   return static_cast<size_t>(got);
 }
 

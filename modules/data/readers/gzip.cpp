@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace rnnlab {
 namespace {
@@ -46,8 +47,9 @@ void GzipStream::refill() {
 void GzipStream::start_next_member() {
   constexpr std::byte kFirstByte{0x1f};
   if (static_cast<std::byte>(*inflater_.next_in) != kFirstByte)
-    throw_error(ExitCode::kData, "{}: byte {}: {} bytes follow the gzip data, expected the end: fetch the file again",
-                path(), packed_offset(), file_->most_bytes() - packed_offset());
+    fail_at(*file_, packed_offset(),
+            fmt::format("got {} after the gzip data, expected the end: fetch the file again",
+                        counted(file_->most_bytes() - packed_offset(), "byte")));
   RNNLAB_INVARIANT(inflateReset(&inflater_) == Z_OK, "zlib's inflateReset failed");
   between_members_ = false;
 }
@@ -67,8 +69,8 @@ size_t GzipStream::read(std::span<std::byte> into) {
     const int result = inflate(&inflater_, Z_NO_FLUSH);
     filled += room - inflater_.avail_out;
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-      throw_error(ExitCode::kData, "{}: byte {}: damaged gzip data ({}): fetch the file again", path(), packed_offset(),
-                  complaint(inflater_));
+      fail_at(*file_, packed_offset(),
+              fmt::format("damaged gzip data ({}): fetch the file again", complaint(inflater_)));
     between_members_ = result == Z_STREAM_END;
   }
   return filled;

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 
+#include "base/numbers.h"
 #include "data/readers/array_stream.h"
 
 namespace rnnlab {
@@ -10,10 +11,6 @@ namespace {
 
 constexpr int64_t kFixedBytes = 4;  // two zeros, the type, the number of dimensions
 constexpr std::string_view kNotIdx = "check the path, or name the format that the file really has";
-
-[[noreturn]] void fail_at(const ByteStream& stream, int64_t offset, const std::string& message) {
-  throw_error(ExitCode::kData, "{}: {}: {}", stream.path(), stream.position(offset), message);
-}
 
 ElementType element_type(const ByteStream& stream, std::byte code) {
   switch (std::to_integer<int>(code)) {
@@ -69,7 +66,8 @@ std::vector<int64_t> read_sizes(ByteStream& stream, int64_t num_dimensions) {
     const size_t got = stream.read(bytes);
     if (got < bytes.size())
       fail_at(stream, offset + static_cast<int64_t>(got),
-              fmt::format("the file ends inside the sizes of its {} dimensions: fetch it again", num_dimensions));
+              fmt::format("the file ends inside the sizes of its {}: fetch it again",
+                          counted(num_dimensions, "dimension")));
     shape.push_back(big_endian(bytes));
     if (shape.back() == 0)
       fail_at(stream, offset,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/numbers.h"
 #include "data/readers/array_stream.h"
 #include "data/readers/npy_header.h"
 
@@ -16,10 +17,6 @@ constexpr std::array<unsigned char, 6> kMagic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 constexpr int64_t kPreambleBytes = 8;          // magic, major and minor version
 constexpr int64_t kLongestHeader = 64 * 1024;  // NumPy itself stops at 10,000 characters
 constexpr std::string_view kCutOff = "the file is cut off, write it again with numpy.save";
-
-[[noreturn]] void fail_at(const ByteStream& stream, int64_t offset, const std::string& message) {
-  throw_error(ExitCode::kData, "{}: {}: {}", stream.path(), stream.position(offset), message);
-}
 
 // Checks magic and version; returns the major version.
 int read_preamble(ByteStream& stream) {
@@ -54,8 +51,8 @@ int64_t read_header_length(ByteStream& stream, int64_t num_bytes) {
   for (size_t i = bytes.size(); i-- > 0;) length = length << 8 | std::to_integer<int64_t>(bytes[i]);
   if (length > kLongestHeader)
     fail_at(stream, kPreambleBytes,
-            fmt::format("got a header of {} bytes, expected at most {}: write it again with numpy.save", length,
-                        kLongestHeader));
+            fmt::format("got a header of {}, expected at most {}: write it again with numpy.save",
+                        counted(length, "byte"), format_count(kLongestHeader)));
   return length;
 }
 
@@ -64,7 +61,7 @@ std::string read_header(ByteStream& stream, int64_t offset, int64_t length) {
   const size_t got = stream.read(std::as_writable_bytes(std::span(text)));
   if (got < text.size())
     fail_at(stream, offset + static_cast<int64_t>(got),
-            fmt::format("the file ends inside its header of {} bytes: {}", length, kCutOff));
+            fmt::format("the file ends inside its header of {}: {}", counted(length, "byte"), kCutOff));
   return text;
 }
 
@@ -161,7 +158,7 @@ Array read_npy(const std::filesystem::path& path) {
   const int64_t header_offset = kPreambleBytes + length_bytes;
   const int64_t header_length = read_header_length(*stream, length_bytes);
   const std::string text = read_header(*stream, header_offset, header_length);
-  const NpyHeader header = parse_npy_header(text, stream->path(), header_offset);
+  const NpyHeader header = parse_npy_header(text, *stream, header_offset);
   const ElementType type = encoded_type(*stream, header_offset, header);
   require_elements(*stream, header_offset, header);
 

@@ -14,8 +14,8 @@ constexpr std::string_view kRemedy = "write the file again with numpy.save";
 
 class HeaderParser {
  public:
-  HeaderParser(std::string_view text, const std::string& path, int64_t offset)
-      : text_(text), path_(path), offset_(offset) {}
+  HeaderParser(std::string_view text, const ByteStream& stream, int64_t offset)
+      : text_(text), stream_(stream), offset_(offset) {}
 
   NpyHeader parse() {
     expect('{');
@@ -32,8 +32,8 @@ class HeaderParser {
   }
 
  private:
-  [[noreturn]] void fail(size_t at, const std::string& message) const {
-    throw_error(ExitCode::kData, "{}: byte {}: {}: {}", path_, offset_ + static_cast<int64_t>(at), message, kRemedy);
+  [[noreturn]] void fail(size_t at, const std::string& message, std::string_view remedy = kRemedy) const {
+    fail_at(stream_, offset_ + static_cast<int64_t>(at), fmt::format("{}: {}", message, remedy));
   }
 
   std::string shown() const { return at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : "the end of the header"; }
@@ -108,8 +108,7 @@ class HeaderParser {
   }
 
   [[noreturn]] void refuse(std::string_view what, std::string_view remedy) const {
-    throw_error(ExitCode::kData, "{}: byte {}: got {}, expected bool, integers or floats: {}", path_,
-                offset_ + static_cast<int64_t>(at_), what, remedy);
+    fail(at_, fmt::format("got {}, expected bool, integers or floats", what), remedy);
   }
 
   void parse_order() {
@@ -144,7 +143,7 @@ class HeaderParser {
   }
 
   std::string_view text_;
-  const std::string& path_;
+  const ByteStream& stream_;
   int64_t offset_;
   size_t at_ = 0;
   std::set<std::string> keys_;
@@ -153,8 +152,8 @@ class HeaderParser {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::string_view text, const std::string& path, int64_t offset) {
-  return HeaderParser(text, path, offset).parse();
+NpyHeader parse_npy_header(std::string_view text, const ByteStream& stream, int64_t offset) {
+  return HeaderParser(text, stream, offset).parse();
 }
 
 }  // namespace rnnlab

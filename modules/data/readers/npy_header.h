@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/readers/byte_stream.h"
+
 namespace rnnlab {
 
 struct NpyHeader {
@@ -15,7 +17,7 @@ struct NpyHeader {
   std::vector<int64_t> shape;
 };
 
-// `path` and `offset`, the place of `text` in its file, are for messages. UserError kData.
-NpyHeader parse_npy_header(std::string_view text, const std::string& path, int64_t offset);
+// `text` was read from `stream`, where it begins at `offset`: messages name both. UserError kData.
+NpyHeader parse_npy_header(std::string_view text, const ByteStream& stream, int64_t offset);
 
 }  // namespace rnnlab

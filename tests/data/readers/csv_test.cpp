@@ -140,7 +140,7 @@ TEST_F(CsvTest, RefusesTwoColumnsOfOneName) {
 
 TEST_F(CsvTest, RefusesAnAbsurdNumberOfColumns) {
   EXPECT_EQ(error_in(std::string(100'000, ',') + "\n"),
-            "x.csv:1: got 100001 columns, expected at most 100000: is the delimiter right?");
+            "x.csv:1: got 100,001 columns, expected at most 100,000: is the delimiter right?");
 }
 
 TEST_F(CsvTest, NamesTheColumnsWhenOneIsMissing) {

@@ -73,7 +73,7 @@ TEST_F(GzipTest, RefusesAnUnknownMethod) {
 TEST_F(GzipTest, RefusesWhatFollowsTheLastMember) {
   const std::string packed = gzip("text");
   EXPECT_EQ(error_in(packed + "garbage"),
-            fmt::format("a.gz: byte {}: 7 bytes follow the gzip data, expected the end: fetch the file again",
+            fmt::format("a.gz: byte {}: got 7 bytes after the gzip data, expected the end: fetch the file again",
                         packed.size()));
   EXPECT_EQ(error_in(packed + "\x1f"),
             fmt::format("a.gz: the gzip data is cut off at byte {}: fetch the file again", packed.size() + 1));

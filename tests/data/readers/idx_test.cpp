@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/numbers.h"
 #include "data/readers/reader_files.h"
 
 namespace rnnlab {
@@ -105,7 +106,7 @@ TEST_F(IdxTest, RefusesASizeOfZero) {
 
 TEST_F(IdxTest, RefusesTheGreatestSizeBeforeItTakesMemory) {
   EXPECT_EQ(error_in(header(0x0e, {0xFFFFFFFF}) + "x"),
-            "x.idx: byte 8: room for 1 byte up to the end, expected 34359738360 bytes (4294967295 of f64): "
+            "x.idx: byte 8: room for 1 byte up to the end, expected 34,359,738,360 bytes (4294967295 of f64): "
             "the file is damaged, fetch or write it again");
 }
 
@@ -145,9 +146,9 @@ TEST_F(IdxTest, StopsABombBehindASmallHeader) {
 TEST_F(IdxTest, RefusesAHeaderThatItsGzipDataCannotFill) {
   const std::string packed = gzip(header(0x08, {0xFFFFFFFF}));
   EXPECT_EQ(error_in(packed),
-            fmt::format("x.idx: unpacked byte 8: room for {} bytes up to the end, expected 4294967295 bytes "
+            fmt::format("x.idx: unpacked byte 8: room for {} up to the end, expected 4,294,967,295 bytes "
                         "(4294967295 of u8): the file is damaged, fetch or write it again",
-                        1032 * packed.size() - 8));
+                        counted(1032 * static_cast<int64_t>(packed.size()) - 8, "byte")));
 }
 
 TEST_F(IdxTest, ChecksTheChecksumBehindTheLastElement) {

@@ -91,6 +91,13 @@ TEST_F(NpyTest, TakesTheHeaderInAnyOrderAndQuotes) {
 
 TEST_F(NpyTest, ReadsGzip) { EXPECT_EQ(read_npy(write("x.npy.gz", gzip(npy_of("|u1", "(3,)", "abc")))).shape[0], 3); }
 
+TEST_F(NpyTest, NamesTheByteOfTheUnpackedHeader) {
+  const auto path = write("x.npy.gz", gzip(npy("{'descr': 7}", "")));
+  EXPECT_EQ(error_of([&] { read_npy(path); }),
+            "x.npy.gz: unpacked byte 20: got '7', expected an element type in quotes: write the file again with "
+            "numpy.save");
+}
+
 TEST_F(NpyTest, RefusesOtherFiles) {
   EXPECT_EQ(error_in(""), "x.npy: empty file, expected npy data: write it again with numpy.save");
   EXPECT_EQ(error_in("PK\3\4zip"),
@@ -103,10 +110,11 @@ TEST_F(NpyTest, RefusesOtherFiles) {
 }
 
 TEST_F(NpyTest, RefusesHeadersOfHostileLength) {
-  EXPECT_EQ(error_in(bytes("\x93NUMPY\2\0\xff\xff\xff\xff{}")),
-            "x.npy: byte 8: got a header of 4294967295 bytes, expected at most 65536: write it again with numpy.save");
+  EXPECT_EQ(
+      error_in(bytes("\x93NUMPY\2\0\xff\xff\xff\xff{}")),
+      "x.npy: byte 8: got a header of 4,294,967,295 bytes, expected at most 65,536: write it again with numpy.save");
   EXPECT_EQ(error_in(bytes("\x93NUMPY\1\0\xff\xff{}")),
-            "x.npy: byte 12: the file ends inside its header of 65535 bytes: "
+            "x.npy: byte 12: the file ends inside its header of 65,535 bytes: "
             "the file is cut off, write it again with numpy.save");
   EXPECT_EQ(error_in(bytes("\x93NUMPY\1\0\x01")),
             "x.npy: byte 9: the file ends before its header: the file is cut off, write it again with numpy.save");
