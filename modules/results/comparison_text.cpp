@@ -58,8 +58,7 @@ std::vector<std::string> cells_of(const GroupResult& group, const Comparison& co
   };
   for (const EpochColumn& metric : metrics) {
     const auto found = group.final_metrics.find(std::string(metric.name));
-    cells.push_back(
-        found == group.final_metrics.end() ? kNothing : fmt::format(fmt::runtime(metric.format), found->second.median));
+    cells.push_back(found == group.final_metrics.end() ? kNothing : console_text(metric, found->second.median));
   }
   return cells;
 }

@@ -1,15 +1,14 @@
-// The settings of an effective config.yaml as dotted keys with their text, to say in which settings two runs differ.
-// Only for files that rnnlab printed (block mappings, one key a line, values on one line); what else is there is kept
-// as it stands. Checking a configuration is the config module's business.
+// The settings of a run folder's config.yaml as dotted keys with their text, to say in which settings two runs differ.
+// Which keys there are is not checked: another version of rnnlab may have written the file.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
-#include <string_view>
 
 namespace rnnlab {
 
-// {"training.epochs": "3", ...}; comments are left out.
-std::map<std::string, std::string> config_values(std::string_view yaml);
+// {"training.epochs": "3", ...}; what is absent is left out. UserError kData where the file is missing or no YAML.
+std::map<std::string, std::string> config_values(const std::filesystem::path& file);
 
 }  // namespace rnnlab

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/numbers.h"
 #include "base/text.h"
 #include "results/statistics.h"
 
@@ -20,7 +21,7 @@ bool first_epoch_is_outlier(const std::vector<EpochRow>& rows) {
 }
 
 std::vector<std::string> doubts(const RunGroup& group) {
-  constexpr size_t kFewestEpochs = 5;
+  constexpr int64_t kFewestEpochs = 5;
   std::vector<std::string> found;
   for (const RunRecord* run : group.runs) {
     // The summary holds the warnings given at the time too; environment.json is the source of those about the machine.
@@ -31,10 +32,10 @@ std::vector<std::string> doubts(const RunGroup& group) {
                       "training.warmup_epochs to leave it out",
                       group.label, run->folder.string(), run->rows[0].train_seconds));
   }
-  const size_t num_epochs = timed_seconds(group).size();
+  const int64_t num_epochs = std::ssize(timed_seconds(group));
   if (num_epochs < kFewestEpochs)
-    found.push_back(fmt::format("{}: {} timed epoch{} after warm-up: TOO FEW TO CLAIM anything, at least {} are needed",
-                                group.label, num_epochs, num_epochs == 1 ? "" : "s", kFewestEpochs));
+    found.push_back(fmt::format("{}: {} after warm-up: TOO FEW TO CLAIM anything, at least {} are needed", group.label,
+                                counted(num_epochs, "timed epoch"), kFewestEpochs));
   return found;
 }
 

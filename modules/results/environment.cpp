@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "results/files.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "results/json_fields.h"
 #include "results/run_folder.h"
 
@@ -17,8 +18,8 @@ std::vector<std::string> gpu_warnings(const GpuInfo& gpu, size_t index) {
   std::vector<std::string> found;
   const std::string name = fmt::format("GPU {} ({})", index, gpu.name);
   if (!gpu.compute_pids.empty())
-    found.push_back(fmt::format("{} IS SHARED: {} other process{} on it at the start (pid {}): its times are not yours",
-                                name, gpu.compute_pids.size(), gpu.compute_pids.size() == 1 ? "" : "es",
+    found.push_back(fmt::format("{} IS SHARED: {} on it at the start (pid {}): its times are not yours", name,
+                                counted(std::ssize(gpu.compute_pids), "other process"),
                                 fmt::join(gpu.compute_pids, ", ")));
   else if (gpu.utilization_percent >= kBusyPercent)
     found.push_back(fmt::format("{} IS BUSY: {} % in use at the start by a process that is not visible from here", name,
@@ -53,6 +54,12 @@ std::string gpu_model(const GpuSurvey& survey) {
   return join(models, ", ");
 }
 
+std::string model_of_one_gpu(const GpuSurvey& survey) {
+  std::vector<std::string> models;
+  for (const GpuInfo& gpu : survey.gpus) add_once(models, gpu.name);
+  return one_of(models);
+}
+
 Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, SoftwareVersions software) {
   return {.start_time = format_utc(std::time(nullptr)),
           .command_line = std::move(command_line),
@@ -69,21 +76,20 @@ std::vector<std::string> warnings(const Environment& environment) {
   std::vector<std::string> found;
   if (const auto build = build_warning(environment.build)) found.push_back(*build);
   if (environment.cpu.busy_fraction >= kBusyFraction)
-    found.push_back(fmt::format("THE CPU IS BUSY: other work took {:.0f} % of the {} usable CPUs at the start",
-                                100 * environment.cpu.busy_fraction, environment.cpu.usable_cpus));
+    found.push_back(fmt::format("THE CPU IS BUSY: other work took {:.0f} % of {} at the start",
+                                100 * environment.cpu.busy_fraction,
+                                counted(environment.cpu.usable_cpus, "usable CPU")));
   for (size_t i = 0; i < environment.nvidia.gpus.size(); ++i)
     for (std::string& warning : gpu_warnings(environment.nvidia.gpus[i], i)) found.push_back(std::move(warning));
   return found;
 }
 
 void write_environment(const std::filesystem::path& run_folder, const Environment& environment) {
-  write_file_atomically(run_folder / kEnvironmentFile, json_text(to_json(environment)));
+  write_record(run_folder / kEnvironmentFile, environment);
 }
 
 Environment read_environment(const std::filesystem::path& run_folder) {
-  constexpr int64_t kMaxBytes = 1 << 22;
-  const std::filesystem::path path = run_folder / kEnvironmentFile;
-  return parse_record<Environment>(read_file(path, kMaxBytes), path.string(), kEnvironmentSchemaVersion);
+  return read_record<Environment>(run_folder / kEnvironmentFile, kEnvironmentSchemaVersion);
 }
 
 }  // namespace rnnlab

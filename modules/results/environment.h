@@ -68,6 +68,10 @@ std::string format_utc(std::time_t time);
 // The GPU models of the machine, for Identity: "NVIDIA H200", "2 x NVIDIA H200", "".
 std::string gpu_model(const GpuSurvey& survey);
 
+// The model of any one of them: "NVIDIA H200". Where they differ it names all, "NVIDIA H200 or NVIDIA T4", for CUDA
+// does not number GPUs as NVML does.
+std::string model_of_one_gpu(const GpuSurvey& survey);
+
 // What makes times of a run started in this environment doubtful, to be said loudly: a debug build, others on the GPU
 // or the CPU, clocks held down.
 std::vector<std::string> warnings(const Environment& environment);

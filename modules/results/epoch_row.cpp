@@ -1,6 +1,9 @@
 #include "results/epoch_row.h"
 
+#include <algorithm>
 #include <array>
+
+#include "base/numbers.h"
 
 namespace rnnlab {
 
@@ -48,6 +51,16 @@ std::optional<double> to_number(const std::optional<T>& value) {
 
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column) {
   return std::visit([&](auto member) { return to_number(row.*member); }, column.member);
+}
+
+size_t console_width(const EpochColumn& column) {
+  constexpr size_t kUsualNumber = 7;
+  return column.name == "epoch" ? column.heading.size() : std::max(column.heading.size(), kUsualNumber);
+}
+
+std::string console_text(const EpochColumn& column, double value) {
+  if (column.format.empty()) return format_bytes(static_cast<int64_t>(value));
+  return format_within(console_width(column), column.format, value);
 }
 
 }  // namespace rnnlab

@@ -2,6 +2,7 @@
 // and reading back. The columns and their order are a contract with whoever reads the files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -45,7 +46,7 @@ enum class ColumnRole { kMetric, kMeasurement };
 struct EpochColumn {
   std::string_view name;     // in the files
   std::string_view heading;  // on the console; empty: not shown there
-  std::string_view format;   // fmt's, for the console
+  std::string_view format;   // fmt's, for the console; empty: bytes
   ColumnRole role;           // metrics go into the summary
   EpochMember member;
 };
@@ -54,5 +55,11 @@ std::span<const EpochColumn> epoch_columns();
 
 // The column's value as a number, or nothing when it is absent. A bool is 0 or 1.
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column);
+
+// How wide the column is on the console: its heading, and room for a usual number.
+size_t console_width(const EpochColumn& column);
+
+// The value as the console shows it: "0.1234", "1.50 GiB", and "1.234e+30" where all its digits would not fit.
+std::string console_text(const EpochColumn& column, double value);
 
 }  // namespace rnnlab

@@ -1,25 +1,19 @@
 #include "results/epoch_table.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "base/numbers.h"
 #include "results/table.h"
 
 namespace rnnlab {
 namespace {
 
-std::string cell_text(const EpochRow& row, const EpochColumn& column) {
-  const auto value = number_in(row, column);
-  if (!value) return "-";
-  if (column.name == "peak_memory_bytes") return format_bytes(static_cast<int64_t>(*value));
-  return fmt::format(fmt::runtime(column.format), *value);
-}
-
-size_t width_of(const EpochColumn& column) {
-  constexpr size_t kWidestUsualNumber = 7;
-  return column.name == "epoch" ? column.heading.size() : std::max(column.heading.size(), kWidestUsualNumber);
+// The cells of a line, each by `cell_of`, to the right of their columns.
+template <class CellOf>
+std::string line_of(const std::vector<EpochColumn>& columns, const CellOf& cell_of) {
+  std::string line;
+  for (const EpochColumn& column : columns) {
+    if (!line.empty()) line += "  ";
+    line += padded(cell_of(column), console_width(column), Align::kRight);
+  }
+  return line;
 }
 
 }  // namespace
@@ -30,20 +24,14 @@ EpochTable::EpochTable(const EpochRow& first) {
 }
 
 std::string EpochTable::header() const {
-  std::string header;
-  for (const EpochColumn& column : columns_) {
-    if (!header.empty()) header += "  ";
-    header += padded(std::string(column.heading), width_of(column), Align::kRight);
-  }
-  return header;
+  return line_of(columns_, [](const EpochColumn& column) { return std::string(column.heading); });
 }
 
 std::string EpochTable::line(const EpochRow& row) const {
-  std::string line;
-  for (const EpochColumn& column : columns_) {
-    if (!line.empty()) line += "  ";
-    line += padded(cell_text(row, column), width_of(column), Align::kRight);
-  }
+  const std::string line = line_of(columns_, [&](const EpochColumn& column) {
+    const auto value = number_in(row, column);
+    return value ? console_text(column, *value) : "-";
+  });
   return row.warmup ? line + "  (warm-up)" : line;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "results/json_fields.h"
 
 namespace rnnlab {
 namespace {
@@ -20,16 +21,6 @@ std::string to_text(const std::optional<T>& value) {
 
 std::string field_text(const EpochRow& row, const EpochColumn& column) {
   return std::visit([&](auto member) { return to_text(row.*member); }, column.member);
-}
-
-std::string to_json(bool value) { return value ? "true" : "false"; }
-std::string to_json(int64_t value) { return fmt::format("{}", value); }
-std::string to_json(double value) {
-  return std::isfinite(value) ? format_shortest(value) : fmt::format("\"{}\"", format_shortest(value));
-}
-template <class T>
-std::string to_json(const std::optional<T>& value) {
-  return value ? to_json(*value) : "null";
 }
 
 std::optional<double> parse_any_double(std::string_view text) {
@@ -105,7 +96,8 @@ void check_times(const Line& line, const EpochRow& row) {
 EpochRow parse_row(const Line& line) {
   const std::vector<std::string> fields = split(line.text, ',');
   const auto columns = epoch_columns();
-  if (fields.size() != columns.size()) throw_at(line, "{} fields, expected {}", fields.size(), columns.size());
+  if (fields.size() != columns.size())
+    throw_at(line, "{}, expected {}", counted(std::ssize(fields), "field"), columns.size());
   EpochRow row;
   for (size_t i = 0; i < columns.size(); ++i) {
     const auto read = [&](auto member) {
@@ -133,12 +125,10 @@ std::string epoch_csv_line(const EpochRow& row) {
 }
 
 std::string epoch_jsonl_line(const EpochRow& row) {
-  std::string line = fmt::format("{{\"schema_version\":{}", kEpochSchemaVersion);
-  for (const EpochColumn& column : epoch_columns()) {
-    const std::string value = std::visit([&](auto member) { return to_json(row.*member); }, column.member);
-    line += fmt::format(",\"{}\":{}", column.name, value);
-  }
-  return line + "}\n";
+  Json line = {{"schema_version", kEpochSchemaVersion}};
+  for (const EpochColumn& column : epoch_columns())
+    line[std::string(column.name)] = std::visit([&](auto member) { return to_json(row.*member); }, column.member);
+  return line.dump() + "\n";
 }
 
 std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string& source) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "results/files.h"
 
 namespace rnnlab {
 
@@ -77,6 +79,10 @@ inline std::string json_text(const Json& json) {
 
 // ---- reading ----
 
+inline std::string shown(const Json& json) {
+  return in_quotes(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
 // A value with the file and the dotted key that it came from.
 struct JsonPlace {
   const Json& json;
@@ -84,8 +90,8 @@ struct JsonPlace {
   std::string key;
 
   [[noreturn]] void throw_unexpected(const char* wanted) const {
-    throw_error(ExitCode::kData, "{}: {} is {}, expected {}", file, key.empty() ? "the whole" : key,
-                in_quotes(json.dump(-1, ' ', false, Json::error_handler_t::replace)), wanted);
+    throw_error(ExitCode::kData, "{}: {} is {}, expected {}", file, key.empty() ? "the whole" : key, shown(json),
+                wanted);
   }
   JsonPlace at(const Json& part, const std::string& name) const {
     return {part, file, key.empty() ? name : key + "." + name};
@@ -170,17 +176,27 @@ void from_json(const JsonPlace& place, T& value) {
 // The JSON in a whole file. UserError kData with `file:line:column`, also for a duplicate key.
 Json parse_json(const std::string& text, const std::string& file);
 
-// A file written by json_text(to_json(T)). Checks "schema_version" before anything else, so that a file of another
-// version is named as such.
+// ---- files ----
+
+// Atomically. UserError kDevice.
 template <HasFields T>
-T parse_record(const std::string& text, const std::string& file, int64_t schema_version) {
-  const Json json = parse_json(text, file);
+void write_record(const std::filesystem::path& path, const T& record) {
+  write_file_atomically(path, json_text(to_json(record)));
+}
+
+// A file that write_record made. Checks "schema_version" before anything else, so that a file of another version is
+// named as such. UserError kData.
+template <HasFields T>
+T read_record(const std::filesystem::path& path, int64_t schema_version) {
+  constexpr int64_t kMaxBytes = 1 << 22;
+  const std::string file = path.string();
+  const Json json = parse_json(read_file(path, kMaxBytes), file);
   const JsonPlace whole{json, file, ""};
   if (!json.is_object()) whole.throw_unexpected("an object");
   if (!json.contains("schema_version")) throw_error(ExitCode::kData, "{}: schema_version is missing", file);
   if (json["schema_version"] != schema_version)
     throw_error(ExitCode::kData, "{}: schema_version is {}, expected {}: another version of rnnlab wrote it", file,
-                in_quotes(json["schema_version"].dump(-1, ' ', false, Json::error_handler_t::replace)), schema_version);
+                shown(json["schema_version"]), schema_version);
   T record;
   from_json(whole, record);
   return record;

@@ -70,7 +70,7 @@ fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
   const std::string name = run_folder_name(label);
   constexpr int kMostRunsInOneSecond = 10000;
   for (int count = 1; count <= kMostRunsInOneSecond; ++count) {
-    const fs::path folder = parent / (count == 1 ? name : fmt::format("{}-{}", name, count));
+    fs::path folder = parent / (count == 1 ? name : fmt::format("{}-{}", name, count));
     if (make_folder(folder) == Made::kNew) return folder;
   }
   throw_cannot_create(parent / name, fmt::format("{} folders of this name are there already", kMostRunsInOneSecond));

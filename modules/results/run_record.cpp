@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "results/config_values.h"
 #include "results/epoch_log.h"
-#include "results/files.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {
@@ -16,13 +15,15 @@ namespace {
 namespace fs = std::filesystem;
 
 void check_is_finished_run(const fs::path& folder) {
+  constexpr const char* kWanted = "expected a folder that `rnnlab train` made, such as runs/NAME/START-DEVICE-LAYER";
   std::error_code ignored;
-  if (!fs::exists(folder, ignored)) throw_error(ExitCode::kUsage, "{}: no such run folder", folder.string());
-  if (!fs::is_directory(folder, ignored)) throw_error(ExitCode::kUsage, "{}: not a run folder", folder.string());
+  if (!fs::exists(folder, ignored)) throw_error(ExitCode::kUsage, "{}: no such folder, {}", folder.string(), kWanted);
   if (fs::exists(folder / kSummaryFile, ignored)) return;
-  const bool is_run = fs::exists(folder / kEpochsCsvFile, ignored);
-  const char* reason = is_run ? "the run has not ended yet, or was killed" : "not a run folder";
-  throw_error(ExitCode::kUsage, "{}: {} ({} is missing)", folder.string(), reason, kSummaryFile);
+  if (fs::exists(folder / kEpochsCsvFile, ignored))
+    throw_error(ExitCode::kUsage, "{}: the run has not ended yet, or was killed ({} is missing): wait, or train again",
+                folder.string(), kSummaryFile);
+  throw_error(ExitCode::kUsage, "{}: not the folder of a run ({} is missing), {}", folder.string(), kSummaryFile,
+              kWanted);
 }
 
 // What of a run makes it the same work as another, whatever the seed: what it ran on and with, and its settings.
@@ -67,10 +68,9 @@ std::string label_by_folder(const RunRecord& run) { return run.folder.string(); 
 }  // namespace
 
 RunRecord load_run(const fs::path& folder) {
-  constexpr int64_t kMaxConfigBytes = 1 << 20;
   check_is_finished_run(folder);
   return {.folder = folder,
-          .config = config_values(read_file(folder / kConfigFile, kMaxConfigBytes)),
+          .config = config_values(folder / kConfigFile),
           .environment = read_environment(folder),
           .summary = read_summary(folder),
           .rows = read_epochs(folder)};

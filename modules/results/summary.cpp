@@ -1,6 +1,5 @@
 #include "results/summary.h"
 
-#include "results/files.h"
 #include "results/json_fields.h"
 #include "results/run_folder.h"
 #include "results/statistics.h"
@@ -35,13 +34,11 @@ std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows) {
 }
 
 void write_summary(const std::filesystem::path& run_folder, const Summary& summary) {
-  write_file_atomically(run_folder / kSummaryFile, json_text(to_json(summary)));
+  write_record(run_folder / kSummaryFile, summary);
 }
 
 Summary read_summary(const std::filesystem::path& run_folder) {
-  constexpr int64_t kMaxBytes = 1 << 20;
-  const std::filesystem::path path = run_folder / kSummaryFile;
-  return parse_record<Summary>(read_file(path, kMaxBytes), path.string(), kSummarySchemaVersion);
+  return read_record<Summary>(run_folder / kSummaryFile, kSummarySchemaVersion);
 }
 
 }  // namespace rnnlab

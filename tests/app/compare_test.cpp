@@ -54,7 +54,9 @@ TEST_F(Compare, GivesCsvForPrograms) {
 TEST_F(Compare, NamesAFolderThatIsNoRun) {
   const auto result = compare({"nowhere"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors, "rnnlab: error: nowhere: no such run folder\n");
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: nowhere: no such folder, expected a folder that `rnnlab train` made, such as "
+            "runs/NAME/START-DEVICE-LAYER\n");
 }
 
 }  // namespace

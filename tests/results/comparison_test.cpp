@@ -236,16 +236,17 @@ TEST(FirstEpochIsOutlier, NeedsADistanceThatNoiseDoesNotReach) {
 
 TEST(LoadRun, SaysWhatIsNoFinishedRun) {
   const TemporaryFolder folder;
-  expect_error(ExitCode::kUsage, folder.name("none") + ": no such run folder",
-               [&] { load_run(folder.path() / "none"); });
+  const std::string wanted = ", expected a folder that `rnnlab train` made, such as runs/NAME/START-DEVICE-LAYER";
+  const auto expect = [&](const std::string& name, const std::string& message) {
+    expect_error(ExitCode::kUsage, folder.name(name) + message, [&] { load_run(folder.path() / name); });
+  };
+  expect("none", ": no such folder" + wanted);
   write_text(folder.path() / "file", "");
-  expect_error(ExitCode::kUsage, folder.name("file") + ": not a run folder", [&] { load_run(folder.path() / "file"); });
-  expect_error(ExitCode::kUsage, folder.path().string() + ": not a run folder (summary.json is missing)",
-               [&] { load_run(folder.path()); });
+  expect("file", ": not the folder of a run (summary.json is missing)" + wanted);
+  write_text(folder.path() / "other" / "file", "");
+  expect("other", ": not the folder of a run (summary.json is missing)" + wanted);
   write_text(folder.path() / "run" / "epochs.csv", "");
-  expect_error(ExitCode::kUsage,
-               folder.name("run") + ": the run has not ended yet, or was killed (summary.json is missing)",
-               [&] { load_run(folder.path() / "run"); });
+  expect("run", ": the run has not ended yet, or was killed (summary.json is missing): wait, or train again");
 }
 
 }  // namespace

@@ -2,20 +2,31 @@
 
 #include <gtest/gtest.h>
 
-namespace rnnlab {
+#include "results/expect_error.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
 namespace {
 
+std::map<std::string, std::string> values_of(const std::string& yaml) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "config.yaml", yaml);
+  return config_values(folder.path() / "config.yaml");
+}
+
 TEST(ConfigValues, AreDottedKeysWithTheirText) {
-  const auto values = config_values(
+  const auto values = values_of(
       "# an experiment\n"
       "name: rows  # a comment\n"
       "model:  # what is trained\n"
       "  hidden_size: 128\n"
       "  head:\n"
       "    sizes: [64, 32]\n"
+      "  # activation:  # none by default\n"
       "  dropout: 0\n"
       "data:\n"
       "  path: \"a # b: c\"\n"
+      "  limit: null\n"
       "seed: 1\n");
   EXPECT_EQ(values, (std::map<std::string, std::string>{{"name", "rows"},
                                                         {"model.hidden_size", "128"},
@@ -25,7 +36,15 @@ TEST(ConfigValues, AreDottedKeysWithTheirText) {
                                                         {"seed", "1"}}));
 }
 
-TEST(ConfigValues, OfNothingAreNone) { EXPECT_TRUE(config_values("\n# only a comment\n").empty()); }
+TEST(ConfigValues, OfADamagedFileAreAnError) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "config.yaml", "name: rows\nmodel: {cell: lst");
+  expect_error(ExitCode::kData,
+               folder.name("config.yaml") + ":2:8: this '{' has no matching '}', or lacks a ',' between its members",
+               [&] { config_values(folder.path() / "config.yaml"); });
+  expect_error(ExitCode::kData, folder.name("none.yaml") + ": no such file",
+               [&] { config_values(folder.path() / "none.yaml"); });
+}
 
 }  // namespace
-}  // namespace rnnlab
+}  // namespace rnnlab::testing

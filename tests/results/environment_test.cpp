@@ -78,7 +78,7 @@ TEST(Warnings, NameEverythingThatSpoilsTimes) {
             (std::vector<std::string>{
                 "THIS BUILD IS NOT FOR TIMING (Debug, not optimised, assertions on, AddressSanitizer): build with the "
                 "preset 'release' before you trust any number",
-                "THE CPU IS BUSY: other work took 60 % of the 2 usable CPUs at the start",
+                "THE CPU IS BUSY: other work took 60 % of 2 usable CPUs at the start",
                 "GPU 0 (NVIDIA H200) IS SHARED: 2 other processes on it at the start (pid 41, 42): its times are not "
                 "yours",
                 "GPU 1 (NVIDIA H200) IS BUSY: 97 % in use at the start by a process that is not visible from here",
@@ -109,6 +109,14 @@ TEST(GpuModel, CountsEqualOnes) {
   EXPECT_EQ(gpu_model(survey), "NVIDIA H200");
   survey.gpus.push_back(sample_gpu());
   EXPECT_EQ(gpu_model(survey), "2 x NVIDIA H200");
+}
+
+TEST(ModelOfOneGpu, IsCertainWhereAllAreAlike) {
+  GpuSurvey survey;
+  survey.gpus = {sample_gpu(), sample_gpu()};
+  EXPECT_EQ(model_of_one_gpu(survey), "NVIDIA H200");
+  survey.gpus[1].name = "NVIDIA T4";
+  EXPECT_EQ(model_of_one_gpu(survey), "NVIDIA H200 or NVIDIA T4");
 }
 
 }  // namespace

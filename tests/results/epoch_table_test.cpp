@@ -22,6 +22,13 @@ TEST(EpochTable, LinesUpAndMarksWarmUp) {
             "    60000     1.50 GiB");
 }
 
+TEST(EpochTable, KeepsItsColumnsWhateverTheNumbers) {
+  const EpochTable table({.epoch = 1, .valid_rmse = 1});
+  EXPECT_EQ(table.header(), "epoch  train loss  learn rate  train s   data s  samples/s  valid RMSE");
+  EXPECT_EQ(table.line({.epoch = 1, .train_loss = 1.234e30, .samples_per_second = 1e12, .valid_rmse = 123456}),
+            "    1   1.234e+30           0        0        0  1.000e+12   1.235e+05");
+}
+
 TEST(EpochTable, LeavesOutWhatTheRunDoesNotHave) {
   const EpochTable table({.epoch = 1, .train_loss = 2, .valid_perplexity = 7.5});
   EXPECT_EQ(table.header(), "epoch  train loss  learn rate  train s   data s  samples/s  valid ppl");

@@ -26,8 +26,8 @@ TEST(EpochCsv, LeavesAbsentFieldsEmpty) { EXPECT_EQ(epoch_csv_line(sample_row(1,
 TEST(EpochJsonl, WritesAbsentAsNullAndItsSchemaVersion) {
   EXPECT_EQ(epoch_jsonl_line(sample_row(1, 2)),
             "{\"schema_version\":1,\"epoch\":1,\"train_loss\":0.5,\"train_accuracy\":0.75,\"valid_loss\":0.25,"
-            "\"valid_accuracy\":0.875,\"learning_rate\":0.001,\"gradient_norm\":1.5,\"train_seconds\":2,"
-            "\"valid_seconds\":0.125,\"data_seconds\":0.0625,\"samples_per_second\":60000,"
+            "\"valid_accuracy\":0.875,\"learning_rate\":0.001,\"gradient_norm\":1.5,\"train_seconds\":2.0,"
+            "\"valid_seconds\":0.125,\"data_seconds\":0.0625,\"samples_per_second\":60000.0,"
             "\"peak_memory_bytes\":1610612736,\"warmup\":false,\"train_perplexity\":null,\"valid_perplexity\":null,"
             "\"valid_bits_per_character\":null,\"train_mae\":null,\"valid_mae\":null,\"train_rmse\":null,"
             "\"valid_rmse\":null}\n");
@@ -87,7 +87,7 @@ TEST(ParseEpochsCsv, NamesTheLineThatIsWrong) {
   std::string bad_flag = line;
   bad_flag.replace(bad_flag.find(",0,,"), 4, ",yes,,");
   expect(header + bad_flag, "epochs.csv:2: warmup is 'yes', expected 0 or 1");
-  expect(header + std::string("\0\x1b[31m\n", 7), "epochs.csv:2: 1 fields, expected 20");
+  expect(header + std::string("\0\x1b[31m\n", 7), "epochs.csv:2: 1 field, expected 20");
 }
 
 }  // namespace

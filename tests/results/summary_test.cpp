@@ -105,7 +105,7 @@ TEST(Summary, IsReadStrictly) {
   expect_refused("\"seed\": 3", "\"seed\": 1e999", ": a number in it does not fit into 64 bits");
   expect_refused("\"seed\": 3,", "\"seed\": 3;", ":7:12: not valid JSON: the file is damaged or was cut off");
   expect_refused("    \"gpu_model\": \"Some GPU\"\n  }\n}\n", "",
-                 ":36:1: not valid JSON: the file is damaged or was cut off");
+                 ":37:1: not valid JSON: the file is damaged or was cut off");
 }
 
 TEST(Summary, SurvivesADeepFile) {
