@@ -32,11 +32,11 @@ Loaded load_source(const DataSettings& settings) {
 std::string outputs_text(const DataShape& shape) {
   switch (shape.task) {
     case Task::kClassification:
-      return fmt::format("{} classes", shape.num_outputs);
+      return counted(shape.num_outputs, "class");
     case Task::kBinary:
-      return fmt::format("{} binary target{}", shape.num_outputs, shape.num_outputs == 1 ? "" : "s");
+      return counted(shape.num_outputs, "binary target");
     case Task::kRegression:
-      return fmt::format("{} target{}", shape.num_outputs, shape.num_outputs == 1 ? "" : "s");
+      return counted(shape.num_outputs, "target");
     case Task::kLanguageModel:
       break;
   }
@@ -46,8 +46,8 @@ std::string outputs_text(const DataShape& shape) {
 std::string describe(const std::string& origin, const Dataset& dataset) {
   const DataShape& shape = dataset.shape;
   const std::string steps = shape.task == Task::kLanguageModel
-                                ? fmt::format("{} tokens", shape.sequence_length)
-                                : fmt::format("{} steps x {} features", shape.sequence_length, shape.input_size);
+                                ? counted(shape.sequence_length, "token")
+                                : counted(shape.sequence_length, "step") + " x " + counted(shape.input_size, "feature");
   return fmt::format("{}: {} training and {} validation samples of {}, {}{}", origin,
                      format_count(dataset.train.size()), format_count(dataset.valid.size()), steps, outputs_text(shape),
                      shape.has_lengths ? ", variable lengths" : "");

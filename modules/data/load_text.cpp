@@ -28,6 +28,12 @@ Samples windows_of(const std::vector<int64_t>& tokens, int64_t num_steps, const 
   return samples;
 }
 
+std::string windows_text(int64_t num_tokens, const Samples& windows) {
+  const int64_t num_left = num_tokens - windows.inputs.numel() - 1;
+  return fmt::format("{} in {}; {} left over at the end", counted(num_tokens, "token"),
+                     counted(windows.size(), "window"), num_left == 0 ? "none" : counted(num_left, "token"));
+}
+
 std::filesystem::path find_text(const DataSettings& settings, const std::string& name) {
   const bool tiny_shakespeare = settings.path.empty() && settings.train_file.empty();
   if (tiny_shakespeare) {
@@ -50,9 +56,7 @@ Loaded load_text(const DataSettings& settings) {
   const auto num_tokens = static_cast<int64_t>(text.vocabulary.size());
   dataset.shape = {Task::kLanguageModel, num_tokens, settings.sequence_length, num_tokens, false};
   const Samples all = windows_of(text.tokens, settings.sequence_length, path);
-  dataset.notes.push_back(fmt::format("{} tokens in {} windows; the last {} tokens are not used",
-                                      format_count(static_cast<int64_t>(text.tokens.size())), format_count(all.size()),
-                                      static_cast<int64_t>(text.tokens.size()) - all.inputs.numel() - 1));
+  dataset.notes.push_back(windows_text(std::ssize(text.tokens), all));
   if (!settings.valid_file.empty()) {
     const std::filesystem::path valid_path = find_text(settings, settings.valid_file);
     dataset.train = all;

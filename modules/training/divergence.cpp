@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace rnnlab {
 namespace {
@@ -43,9 +44,10 @@ std::optional<std::string> blame_data(const Samples& samples, const std::string&
 
 std::string blame_gradients(const std::vector<std::string>& names) {
   RNNLAB_INVARIANT(!names.empty(), "a bad step has a bad loss or a bad gradient");
-  const auto others = names.size() - 1;
-  return fmt::format("gradient of {} is not finite{}", names.front(),
-                     others == 0 ? "" : fmt::format(" (nor are {} others)", others));
+  const auto others = std::ssize(names) - 1;
+  return fmt::format(
+      "gradient of {} is not finite{}", names.front(),
+      others == 0 ? "" : fmt::format(" (nor {} {})", others == 1 ? "is" : "are", counted(others, "other")));
 }
 
 std::string losses(const BadStep& bad) {

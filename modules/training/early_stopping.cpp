@@ -1,5 +1,7 @@
 #include "training/early_stopping.h"
 
+#include "base/numbers.h"
+
 namespace rnnlab {
 namespace {
 
@@ -40,9 +42,10 @@ void EarlyStopping::update(const EpochRow& row, TrainingState& state) const {
     return;
   }
   if (!metric_ || row.epoch - state.best_epoch < patience_) return;
-  state.stop(StopReason::kEarlyStopping,
-             fmt::format("{} has not improved by more than {} for {} epochs (best {:.6g} at epoch {})",
-                         config::name_of(*metric_), min_delta_, patience_, *state.best_value, state.best_epoch));
+  state.stop(
+      StopReason::kEarlyStopping,
+      fmt::format("{} has not improved by more than {} for {} (best {:.6g} at epoch {})", config::name_of(*metric_),
+                  min_delta_, counted(patience_, "epoch"), *state.best_value, state.best_epoch));
 }
 
 }  // namespace rnnlab

@@ -25,9 +25,6 @@ struct TrainingState {
   void stop(StopReason reason, std::string text);
 };
 
-// "epochs", "steps", "seconds", "early_stopping", "interrupted", "terminated": for summary.json.
-std::string stop_reason_name(StopReason reason);
-
 // 130 and 143 after a signal, else kDone.
 ExitCode exit_code_after(StopReason reason);
 

@@ -24,7 +24,7 @@ TEST_F(Inspect, ShowsTheDataOfAnExperiment) {
   EXPECT_EQ(json["validation"]["inputs"]["maximum"], 2);
   const std::string fingerprint = json["fingerprint"];
   EXPECT_EQ(inspection_text(json),
-            fmt::format("csv from {}: 3 training and 2 validation samples of 1 steps x 1 features, 2 classes\n"
+            fmt::format("csv from {}: 3 training and 2 validation samples of 1 step x 1 feature, 2 classes\n"
                         "  columns scaled to 0 to 1, fitted on the 3 rows of the training part\n"
                         "  fingerprint {}\n\n"
                         "training\n"
@@ -38,6 +38,12 @@ TEST_F(Inspect, ShowsTheDataOfAnExperiment) {
                         "first samples, with their first steps\n"
                         "  class rose\n    0 ...\n  class lily\n    0.5 ...\n  class rose\n    1 ...\n",
                         path("a.csv"), fingerprint));
+}
+
+TEST_F(Inspect, SaysThatThereIsNoValidation) {
+  const auto json = inspect(parse_settings("num_train: 10\nnum_valid: 0"));
+  EXPECT_THAT(json["validation"], testing::Eq(nlohmann::ordered_json{{"samples", 0}}));
+  EXPECT_THAT(inspection_text(json), HasSubstr("\nvalidation\n  none\n"));
 }
 
 TEST_F(Inspect, DrawsAnImage) {
