@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/numbers.h"
+
 namespace rnnlab {
 
 ConsoleObserver::ConsoleObserver(Logger& logger, const Terminal& terminal) : logger_(logger), bar_(terminal) {
@@ -27,8 +29,9 @@ void ConsoleObserver::on_step(const StepProgress& progress) {
 // old.
 const std::string& ConsoleObserver::loss_text(const StepProgress& progress) {
   constexpr double kSecondsBetweenReadings = 1.0;
+  constexpr size_t kWidestLoss = 10;
   if (progress.seconds - seconds_of_loss_ < kSecondsBetweenReadings) return loss_text_;
-  loss_text_ = fmt::format("loss {:.4f}", progress.read_loss());
+  loss_text_ = "loss " + format_within(kWidestLoss, "{:.4f}", progress.read_loss());
   seconds_of_loss_ = progress.seconds;
   return loss_text_;
 }
@@ -46,6 +49,8 @@ void FileObserver::on_epoch_end(const TrainingState&, const EpochRow& row) {
   rows_.push_back(row);
 }
 
-void FileObserver::on_run_end(const TrainingState&) { log_.finish(); }
+void FileObserver::on_run_end(const TrainingState&) { finish(); }
+
+void FileObserver::finish() { log_.finish(); }
 
 }  // namespace rnnlab

@@ -43,6 +43,9 @@ class FileObserver : public Observer {
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
   void on_run_end(const TrainingState& state) override;
 
+  // For a run that ends without on_run_end: it diverged. UserError kDevice where the disk was found full only now.
+  void finish();
+
   const std::vector<EpochRow>& rows() const { return rows_; }
 
  private:

@@ -1,6 +1,7 @@
 #include "training/divergence.h"
 
 #include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -93,6 +94,20 @@ TEST(Divergence, NamesTheGradientAndTheLossBeforeAndKeepsTheLastGoodWeights) {
           "training.clip_norm",
           recorder.losses[3]));
   EXPECT_EQ(accident.weights, weights_after(4));
+}
+
+TEST(Divergence, CountsTheOtherGradients) {
+  const auto dataset = toy_dataset();
+  for (const int others : {1, 2}) {
+    const auto model = toy_model(dataset);
+    const auto parameters = model->parameters();
+    for (int i = 0; i <= others; ++i)
+      parameters[static_cast<size_t>(i)].register_hook([](const at::Tensor& gradient) { return gradient * NAN; });
+    Recorder recorder;
+    EXPECT_THAT(
+        accident_of(*model, dataset, recorder).message,
+        ::testing::HasSubstr(others == 1 ? " is not finite (nor is 1 other)" : " is not finite (nor are 2 others)"));
+  }
 }
 
 TEST(Divergence, NamesAWeightThatTheLastUpdateSpoiled) {
