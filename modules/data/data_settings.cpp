@@ -141,11 +141,6 @@ void check_normalization(const DataSettings& settings, Checker& checker) {
   checker.complain({"normalize", "source"}, "unit divides bytes (0 to 255) by 255; here use standard, minmax or none");
 }
 
-void check_num_valid(const DataSettings& settings, Checker& checker) {
-  if (settings.num_valid != 0 || settings.source == kSynthetic) return;
-  checker.complain({"num_valid", "source"}, "only synthetic data goes without validation: keep at least 1 sample");
-}
-
 void check_labels(const DataSettings& settings, Checker& checker) {
   if (settings.source != kSynthetic || settings.labels == Labels::kClasses || !settings.num_classes) return;
   checker.complain({"num_classes", "labels"}, "only labels: classes have classes: remove one of the two");
@@ -163,8 +158,8 @@ void add_common_fields(Schema& schema) {
       .at_least(1);
   schema
       .field("num_valid", &DataSettings::num_valid,
-             "validation samples, as num_train (digits 10000, synthetic 256); instead of valid_fraction in a split; 0 "
-             "(synthetic only): no validation")
+             "validation samples, as num_train (digits 10000, synthetic 256); instead of valid_fraction in a split; 0: "
+             "no validation")
       .unit("samples")
       .at_least(0);
   schema
@@ -247,8 +242,7 @@ Schema make_schema() {
   add_array_fields(schema);
   add_table_fields(schema);
   add_text_and_synthetic_fields(schema);
-  for (const auto rule :
-       {check_uses, check_arrays, check_files, check_csv, check_normalization, check_labels, check_num_valid}) {
+  for (const auto rule : {check_uses, check_arrays, check_files, check_csv, check_normalization, check_labels}) {
     schema.check(rule);
   }
   return schema;

@@ -50,6 +50,7 @@ Json class_counts(const Samples& samples, const Dataset& dataset) {
 Json describe_part(const Samples& samples, const Dataset& dataset) {
   Json json;
   json["samples"] = samples.size();
+  if (samples.size() == 0) return json;
   json["inputs"] = describe_tensor(samples.inputs);
   json["targets"] = describe_tensor(samples.targets);
   if (samples.lengths.defined()) json["lengths"] = describe_tensor(samples.lengths);

@@ -42,6 +42,7 @@ std::string classes_text(const Json& classes) {
 
 std::string part_text(const std::string& name, const Json& part) {
   std::string text = fmt::format("\n{}\n", name);
+  if (part["samples"] == 0) text += "  none\n";
   for (const char* key : {"inputs", "targets", "lengths"}) {
     if (part.contains(key)) text += fmt::format("  {:<8} {}\n", key, tensor_text(part[key]));
   }

@@ -33,7 +33,7 @@ std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settin
 
 // Rows that so many samples need.
 std::optional<int64_t> rows_for(std::optional<int64_t> num_samples, const DataSettings& settings) {
-  if (!num_samples || settings.window == 0) return num_samples;
+  if (!num_samples || *num_samples == 0 || settings.window == 0) return num_samples;
   return *num_samples + settings.window - 1 + settings.horizon;
 }
 
@@ -121,7 +121,9 @@ CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
 
 Samples samples_of(const CsvPart& part, const std::vector<int64_t>& rows, const CsvScalings& scalings,
                    const DataSettings& settings, const std::string& name) {
-  const Windows windows = windows_in(rows, settings.window, settings.horizon, name);
+  const bool none_wanted = rows.empty() && settings.num_valid == 0;
+  const Windows windows =
+      none_wanted ? Windows{settings.window, {}, {}} : windows_in(rows, settings.window, settings.horizon, name);
   Samples samples;
   samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
   samples.targets = part.targets.empty() ? gather_classes(part.classes, windows)

@@ -42,9 +42,11 @@ at::Tensor first_of(const at::Tensor& tensor, int64_t count) {
 
 RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::string& origin) {
   RNNLAB_INVARIANT(request.how != Split::kAutomatic, "the loader of a source resolves 'auto'");
-  if (num_rows < 2) {
-    throw_error(ExitCode::kData, "{}: a split into training and validation needs at least 2 samples, got {}", origin,
-                num_rows);
+  if (num_rows < 2 && request.num_valid != 0) {
+    throw_error(ExitCode::kData,
+                "{}: a split into training and validation needs at least 2 samples, got {}; data.num_valid: 0 goes "
+                "without validation",
+                origin, num_rows);
   }
   const int64_t num_valid = num_for_validation(num_rows, request);
   if (num_valid >= num_rows) {

@@ -12,10 +12,10 @@
 namespace rnnlab {
 
 struct SplitRequest {
-  Split how = Split::kOrdered;  // not kAutomatic
-  std::optional<int64_t> num_valid;
-  double valid_fraction = 0.1;  // where num_valid is not set
-  int64_t seed = 1;             // of a random split
+  Split how = Split::kOrdered;       // not kAutomatic
+  std::optional<int64_t> num_valid;  // 0: no validation
+  double valid_fraction = 0.1;       // where num_valid is not set
+  int64_t seed = 1;                  // of a random split
 };
 
 struct RowSplit {
@@ -23,8 +23,8 @@ struct RowSplit {
   std::vector<int64_t> valid;
 };
 
-// Validation gets the last rows (kOrdered), or those that the permutation of the seed puts last (kRandom): at least
-// one, and not all. UserError kData where there are too few; `origin` names the data.
+// Validation gets the last rows (kOrdered), or those that the permutation of the seed puts last (kRandom): not all, and
+// at least one unless num_valid is 0. UserError kData where there are too few; `origin` names the data.
 RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::string& origin);
 
 Samples take(const Samples& samples, const std::vector<int64_t>& rows);

@@ -72,6 +72,15 @@ TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
             "idx from {}/x: validation wants 10 of 10 samples, which leaves none to train on: lower data.num_valid");
 }
 
+TEST_F(LoadArrays, KeepsNothingForValidationWhereNoneIsWanted) {
+  write_images();
+  for (const std::string files : {"", kValid}) {
+    const Dataset data = load_dataset(settings("idx", files + "num_valid: 0\n"));
+    EXPECT_EQ(data.train.size(), 4);
+    EXPECT_EQ(data.valid.size(), 0);
+  }
+}
+
 TEST_F(LoadArrays, ReadsRealNumbersWithSeveralTargets) {
   write_npy<float>("x", "<f4", "3, 2, 1", {1, 2, 3, 4, 5, 6});
   write_npy<double>("y", "<f8", "3, 2", {.5, 1, 1.5, 2, 2.5, 3});

@@ -81,6 +81,16 @@ TEST_F(LoadCsv, SlidesAWindowOverASeries) {
   EXPECT_THAT(values_of<float>(data.valid.targets), ElementsAre(9));
 }
 
+TEST_F(LoadCsv, KeepsNothingForValidationWhereNoneIsWanted) {
+  write_series();
+  const Dataset windows = load("target: [value]\nwindow: 9\nnum_valid: 0\n");
+  EXPECT_EQ(windows.train.size(), 1);
+  EXPECT_EQ(windows.valid.size(), 0);
+  const Dataset rows = load("target: [value]\ntask: regression\nsplit: random\nnum_valid: 0\n");
+  EXPECT_EQ(rows.train.size(), 10);
+  EXPECT_EQ(rows.valid.size(), 0);
+}
+
 TEST_F(LoadCsv, SplitsASeriesByTheOrderOfItsRows) {
   write_series();
   const Dataset data = load("target: [value]\nfeatures: [tens]\nwindow: 1\nvalid_fraction: 0.3\nnormalize: none\n");

@@ -65,6 +65,14 @@ TEST(LoadSynthetic, ValidatesOnOtherNumbers) {
   EXPECT_FALSE(data.train.inputs.equal(data.valid.inputs));
 }
 
+TEST(LoadGenerated, MakesNoValidationWhereNoneIsWanted) {
+  for (const std::string source : {"digits", "synthetic"}) {
+    const Dataset data = load("num_train: 4\nnum_valid: 0\nsource: " + source);
+    EXPECT_EQ(data.train.size(), 4) << source;
+    EXPECT_EQ(data.valid.size(), 0) << source;
+  }
+}
+
 TEST(LoadSynthetic, RefusesMoreThanAnyMemoryHolds) {
   try {
     load("source: synthetic\nnum_train: 4000000000\nsequence_length: 4000000000\nnum_features: 4000000000");

@@ -26,7 +26,7 @@ TEST_F(LoadText, PredictsTheNextTokenAtEveryStep) {
   EXPECT_THAT(values_of<int64_t>(data.train.inputs), ElementsAre(0, 1, 2, 0, 1, 2));
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 2, 0, 1, 2, 0));
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(1, 2, 0));
-  EXPECT_THAT(data.notes, ElementsAre("11 tokens in 3 windows; the last 1 tokens are not used"));
+  EXPECT_THAT(data.notes, ElementsAre("11 tokens in 3 windows; 1 token left over at the end"));
   EXPECT_EQ(data.description,
             fmt::format("text from {}: 2 training and 1 validation samples of 3 tokens, vocabulary 3", path("a.txt")));
 }
@@ -51,12 +51,20 @@ TEST_F(LoadText, TakesAFileOfItsOwnForValidation) {
   EXPECT_THAT(error_of(ExitCode::kData, load_both), testing::HasSubstr("{}/valid.txt"));
 }
 
+TEST_F(LoadText, KeepsNothingForValidationWhereNoneIsWanted) {
+  write("a.txt", "abc");
+  const Dataset data = load("sequence_length: 2\nnum_valid: 0");
+  EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(1, 2));
+  EXPECT_EQ(data.valid.size(), 0);
+}
+
 TEST_F(LoadText, RefusesATextShorterThanAWindow) {
   write("a.txt", "abc");
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 3"); }),
             "{}/a.txt: 3 tokens are too few for a data.sequence_length of 3, which needs 4");
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 2"); }),
-            "{}/a.txt: a split into training and validation needs at least 2 samples, got 1");
+            "{}/a.txt: a split into training and validation needs at least 2 samples, got 1; data.num_valid: 0 goes "
+            "without validation");
 }
 
 TEST_F(LoadText, SaysHowToFetchTinyShakespeare) {
