@@ -1,7 +1,7 @@
 // The names of an enum's values, as configuration files and messages write them. Specialise beside the enum:
 //   template <> struct rnnlab::config::EnumNames<Cell> {
-//     static constexpr std::array<std::pair<Cell, std::string_view>, 2> kNames = {{{Cell::kLstm, "lstm"}, {Cell::kGru,
-//     "gru"}}};
+//     static constexpr std::array<std::pair<Cell, std::string_view>, 2> kNames = {
+//         {{Cell::kLstm, "lstm"}, {Cell::kGru, "gru"}}};
 //   };
 #pragma once
 

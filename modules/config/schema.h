@@ -7,8 +7,7 @@
 //       config::Schema<TrainingSettings> s("How the weights are fitted");
 //       s.field("epochs", &TrainingSettings::epochs, "passes over the training data").at_least(1);
 //       s.check([](const TrainingSettings& t, config::Checker& checker) {
-//         if (t.warmup_epochs >= t.epochs) checker.complain({"warmup_epochs", "epochs"}, "no epoch is left to
-//         measure");
+//         if (t.warmup_epochs >= t.epochs) checker.complain({"warmup_epochs", "epochs"}, "no epoch is left to time");
 //       });
 //       return s;
 //     }();
@@ -87,6 +86,7 @@ void read_struct(const Document& document, const StructSpec& spec, void* object,
 std::string print_struct(const StructSpec& spec, const void* object, const void* defaults);
 std::string describe_struct(const StructSpec& spec, const void* defaults);
 std::string markdown_struct(const StructSpec& spec, const void* defaults);
+std::string json_schema_struct(const StructSpec& spec, const void* defaults);
 
 // T{} with what the document sets. What is wrong goes to `findings` and leaves its key at the default.
 // A top-level `sweep` is not looked at: expand_sweep (config/sweep.h) takes it out.
@@ -116,6 +116,13 @@ template <class T>
 std::string markdown(const Schema<T>& schema) {
   const T defaults{};
   return markdown_struct(schema.spec(), &defaults);
+}
+
+// JSON Schema (draft 2020-12) of a file, its sweep included: for editors.
+template <class T>
+std::string json_schema(const Schema<T>& schema) {
+  const T defaults{};
+  return json_schema_struct(schema.spec(), &defaults);
 }
 
 }  // namespace rnnlab::config
