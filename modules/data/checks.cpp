@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace rnnlab {
 namespace {
@@ -48,15 +49,15 @@ void require_finite_targets(const at::Tensor& targets, const std::string& origin
 void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, int64_t num_others,
                           const std::string& others_origin) {
   if (num_inputs == num_others) return;
-  throw_error(ExitCode::kData, "{} holds {} samples, but {} holds {}: one of the two is not the file that belongs here",
-              inputs_origin, num_inputs, others_origin, num_others);
+  throw_error(ExitCode::kData, "{} holds {}, but {} holds {}: one of the two is not the file that belongs here",
+              inputs_origin, counted(num_inputs, "sample"), others_origin, num_others);
 }
 
 void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin) {
   const int64_t at = first_outside(classes, 0, num_classes - 1);
   if (at < 0) return;
-  throw_error(ExitCode::kData, "{}: sample {} (counted from 0) has class {}, but there are {} classes, 0 to {}", origin,
-              at, classes.const_data_ptr<int64_t>()[at], num_classes, num_classes - 1);
+  throw_error(ExitCode::kData, "{}: sample {} (counted from 0) has class {}, expected one of {}, 0 to {}", origin, at,
+              classes.const_data_ptr<int64_t>()[at], counted(num_classes, "class"), num_classes - 1);
 }
 
 void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::string& origin) {

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace rnnlab {
 namespace {
@@ -16,8 +17,8 @@ Windows windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t hor
   const auto num_rows = static_cast<int64_t>(rows.size());
   const int64_t reach = window - 1 + horizon;  // rows from the first of the window to the target
   if (reach >= num_rows) {
-    throw_error(ExitCode::kData, "{} has {} rows, but a data.window of {} with a data.horizon of {} needs at least {}",
-                part, num_rows, window, horizon, reach + 1);
+    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
+                counted(num_rows, "row"), window, horizon, reach + 1);
   }
   Windows windows{window, {}, {}};
   for (int64_t i = 0; i + reach < num_rows; ++i) {

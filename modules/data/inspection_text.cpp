@@ -91,9 +91,9 @@ std::string dataset_text(const Json& json) {
 std::string column_text(const Json& column) {
   std::string text = fmt::format("  {}: ", plain(column["name"]));
   const auto count = [&](const char* key) { return column[key].get<int64_t>(); };
-  text += fmt::format("{} numbers{}", format_count(count("numbers")), range_text(column));
+  text += counted(count("numbers"), "number") + range_text(column);
   if (count("empty") > 0) text += fmt::format("; {} empty", format_count(count("empty")));
-  if (count("other") > 0) text += fmt::format("; {} texts", format_count(count("other")));
+  if (count("other") > 0) text += "; " + counted(count("other"), "text");
   if (column.contains("texts")) {
     std::string texts;
     for (const Json& value : column["texts"]) texts += (texts.empty() ? "" : ", ") + plain(value);
@@ -103,8 +103,8 @@ std::string column_text(const Json& column) {
 }
 
 std::string table_text(const Json& json) {
-  std::string text = fmt::format("{} rows, {} columns, {} header, delimiter '{}'\n",
-                                 format_count(json["rows"].get<int64_t>()), json["columns"].size(),
+  std::string text = fmt::format("{}, {}, {} header, delimiter '{}'\n", counted(json["rows"].get<int64_t>(), "row"),
+                                 counted(std::ssize(json["columns"]), "column"),
                                  json["header"].get<bool>() ? "with a" : "without a", plain(json["delimiter"]));
   for (const Json& column : json["columns"]) text += column_text(column);
   text += "\nfirst rows\n";

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "data/array_samples.h"
 #include "data/checks.h"
 #include "data/find_data.h"
@@ -62,13 +63,14 @@ TaskChoice as_choice(Task task) {
 void require_same_shape(const Samples& train, const PartFiles& train_files, const Samples& valid,
                         const PartFiles& valid_files) {
   if (train.inputs.sizes().slice(1) != valid.inputs.sizes().slice(1)) {
-    throw_error(ExitCode::kData, "{} has {} steps x {} features, but {} has {} x {}: both parts must be alike",
-                train_files.inputs.string(), train.inputs.size(1), train.inputs.size(2), valid_files.inputs.string(),
-                valid.inputs.size(1), valid.inputs.size(2));
+    throw_error(ExitCode::kData, "{} has {} x {}, but {} has {} x {}: both parts must be alike",
+                train_files.inputs.string(), counted(train.inputs.size(1), "step"),
+                counted(train.inputs.size(2), "feature"), valid_files.inputs.string(), valid.inputs.size(1),
+                valid.inputs.size(2));
   }
   if (train.targets.sizes().slice(1) != valid.targets.sizes().slice(1)) {
-    throw_error(ExitCode::kData, "{} has {} targets a sample, but {} has {}: both parts must be alike",
-                train_files.targets.string(), train.targets.size(1), valid_files.targets.string(),
+    throw_error(ExitCode::kData, "{} has {} a sample, but {} has {}: both parts must be alike",
+                train_files.targets.string(), counted(train.targets.size(1), "target"), valid_files.targets.string(),
                 valid.targets.size(1));
   }
 }

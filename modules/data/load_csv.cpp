@@ -1,6 +1,7 @@
 // csv: rows that each stand alone, or a series that a window slides over. Scaled column by column, by what the rows of
 // the training part hold.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -27,7 +28,7 @@ Table read_table(const DataSettings& settings, const std::string& name) {
 std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settings) {
   if (settings.missing == MissingPolicy::kDrop) return part.complete_rows();
   std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()));
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
+  std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
 
@@ -135,13 +136,13 @@ void add_notes(Dataset& dataset, Parts& parts, const DataSettings& settings, Nor
   int64_t num_missing = parts.train.num_missing();
   if (parts.valid_file) num_missing += parts.valid_file->num_missing();
   if (num_missing > 0) {
-    dataset.notes.push_back(fmt::format("{} missing values, treated by missing: {}", format_count(num_missing),
+    dataset.notes.push_back(fmt::format("{}, treated by missing: {}", counted(num_missing, "missing value"),
                                         config::name_of(settings.missing)));
   }
   if (how != Normalization::kStandard && how != Normalization::kMinMax) return;
   const std::string_view range = how == Normalization::kStandard ? "mean 0 and standard deviation 1" : "0 to 1";
-  dataset.notes.push_back(fmt::format("columns scaled to {}, fitted on the {} rows of the training part", range,
-                                      format_count(static_cast<int64_t>(parts.rows.train.size()))));
+  dataset.notes.push_back(fmt::format("columns scaled to {}, fitted on the training part ({})", range,
+                                      counted(std::ssize(parts.rows.train), "row")));
 }
 
 void add_target_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scalings, Normalization how) {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "data/permutation.h"
 
 namespace rnnlab {
@@ -70,7 +71,8 @@ Samples take_first(const Samples& samples, std::optional<int64_t> count, const s
                    const std::string& origin) {
   if (!count || *count == samples.size()) return samples;
   if (*count > samples.size()) {
-    throw_error(ExitCode::kData, "{}: data.{} is {}, but there are {} samples", origin, key, *count, samples.size());
+    throw_error(ExitCode::kData, "{}: data.{} is {}, but the data holds {}", origin, key, *count,
+                counted(samples.size(), "sample"));
   }
   return {first_of(samples.inputs, *count), first_of(samples.targets, *count), first_of(samples.lengths, *count)};
 }

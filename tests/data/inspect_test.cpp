@@ -25,7 +25,7 @@ TEST_F(Inspect, ShowsTheDataOfAnExperiment) {
   const std::string fingerprint = json["fingerprint"];
   EXPECT_EQ(inspection_text(json),
             fmt::format("csv from {}: 3 training and 2 validation samples of 1 step x 1 feature, 2 classes\n"
-                        "  columns scaled to 0 to 1, fitted on the 3 rows of the training part\n"
+                        "  columns scaled to 0 to 1, fitted on the training part (3 rows)\n"
                         "  fingerprint {}\n\n"
                         "training\n"
                         "  inputs   3 x 1 x 1 float32, from 0 to 1, mean 0.5, standard deviation 0.4082\n"

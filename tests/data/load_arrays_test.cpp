@@ -55,7 +55,7 @@ TEST_F(LoadArrays, CutsBothPartsToTheFirstSamples) {
   EXPECT_THAT(values_of<int64_t>(data.train.targets), ElementsAre(0, 1, 2));
   EXPECT_THAT(values_of<int64_t>(data.valid.targets), ElementsAre(2));
   EXPECT_EQ(load_error(settings("idx", std::string(kValid) + "num_train: 5")),
-            "idx from {}/x: data.num_train is 5, but there are 4 samples");
+            "idx from {}/x: data.num_train is 5, but the data holds 4 samples");
 }
 
 TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
@@ -130,17 +130,17 @@ TEST_F(LoadArrays, RefusesImagesAndLabelsOfDifferentCounts) {
 TEST_F(LoadArrays, RefusesALabelBeyondTheClasses) {
   write_images();
   EXPECT_EQ(load_error(settings("idx", std::string(kValid) + "num_classes: 2")),
-            "{}/y: sample 2 (counted from 0) has class 2, but there are 2 classes, 0 to 1");
+            "{}/y: sample 2 (counted from 0) has class 2, expected one of 2 classes, 0 to 1");
   write_idx("vy", {2}, std::string("\0\7", 2));
   EXPECT_EQ(load_error(settings("idx", kValid)),
-            "{}/vy: sample 1 (counted from 0) has class 7, but there are 3 classes, 0 to 2");
+            "{}/vy: sample 1 (counted from 0) has class 7, expected one of 3 classes, 0 to 2");
 }
 
 TEST_F(LoadArrays, RefusesLabelsThatAreNoClasses) {
   write_npy<float>("x", "<f4", "2, 1", {1, 2});
   write_npy<int64_t>("y", "<i8", "2,", {0, -1});
   EXPECT_EQ(load_error(settings("npy")),
-            "{}/y: sample 1 (counted from 0) has class -1, but there are 2 classes, 0 to 1");
+            "{}/y: sample 1 (counted from 0) has class -1, expected one of 2 classes, 0 to 1");
   write_npy<float>("y", "<f4", "2,", {0, 0.5});
   EXPECT_EQ(load_error(settings("npy", "task: classification")),
             "{}/y: sample 1 (counted from 0) is 0.5, but classes are whole numbers");

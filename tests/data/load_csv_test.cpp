@@ -50,7 +50,7 @@ TEST_F(LoadCsv, ScalesColumnsByTheTrainingPartOnly) {
   const Dataset data = load("target: [kind]\nsplit: ordered\nnum_valid: 2\nnormalize: minmax\n");
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(0, 0, .5, 0, 1, 0));
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(1.5, 10, 2, 10));  // width was constant: shifted only
-  EXPECT_THAT(data.notes, ElementsAre("columns scaled to 0 to 1, fitted on the 3 rows of the training part"));
+  EXPECT_THAT(data.notes, ElementsAre("columns scaled to 0 to 1, fitted on the training part (3 rows)"));
 }
 
 TEST_F(LoadCsv, ScalesByWhatIsTrainedOnOnly) {
@@ -131,7 +131,7 @@ TEST_F(LoadCsv, RefusesAWindowLongerThanTheSeries) {
       "{}/a.csv: the training part has 9 rows, but a data.window of 9 with a data.horizon of 1 needs at least 10");
   EXPECT_EQ(
       load_error("target: [value]\nwindow: 5\n"),
-      "{}/a.csv: the validation part has 1 rows, but a data.window of 5 with a data.horizon of 1 needs at least 6");
+      "{}/a.csv: the validation part has 1 row, but a data.window of 5 with a data.horizon of 1 needs at least 6");
 }
 
 TEST_F(LoadCsv, TakesAFileOfItsOwnForValidation) {

@@ -61,7 +61,7 @@ TEST_F(LoadText, KeepsNothingForValidationWhereNoneIsWanted) {
 TEST_F(LoadText, RefusesATextShorterThanAWindow) {
   write("a.txt", "abc");
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 3"); }),
-            "{}/a.txt: 3 tokens are too few for a data.sequence_length of 3, which needs 4");
+            "{}/a.txt: got 3 tokens, expected at least 4 for a data.sequence_length of 3");
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 2"); }),
             "{}/a.txt: a split into training and validation needs at least 2 samples, got 1; data.num_valid: 0 goes "
             "without validation");
