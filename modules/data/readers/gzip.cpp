@@ -9,7 +9,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr size_t kBufferBytes = 256 * 1024;
+constexpr size_t kBufferBytes = 1 << 18;
 constexpr int kGzipWindowBits = 15 + 16;  // zlib's way to say: a gzip wrapper and nothing else
 constexpr int64_t kMostExpansion = 1032;  // deflate's best ratio: 258 bytes from two bits
 

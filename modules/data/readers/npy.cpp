@@ -14,8 +14,8 @@ namespace rnnlab {
 namespace {
 
 constexpr std::array<unsigned char, 6> kMagic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-constexpr int64_t kPreambleBytes = 8;          // magic, major and minor version
-constexpr int64_t kLongestHeader = 64 * 1024;  // NumPy itself stops at 10,000 characters
+constexpr int64_t kPreambleBytes = 8;        // magic, major and minor version
+constexpr int64_t kLongestHeader = 1 << 16;  // NumPy itself stops at 10,000 characters
 constexpr std::string_view kCutOff = "the file is cut off, write it again with numpy.save";
 
 // Checks magic and version; returns the major version.
@@ -125,7 +125,7 @@ Array widened(const Array& halves) {
 // Column-major -> row-major. Walks the result in order and keeps the place in the source.
 Array transposed(const Array& source) {
   Array result{source.type, source.shape, std::vector<std::byte>(source.bytes.size())};
-  const size_t width = static_cast<size_t>(element_size(source.type));
+  const auto width = static_cast<size_t>(element_size(source.type));
   const size_t rank = source.shape.size();
   std::vector<size_t> stride(rank, 1);
   for (size_t i = 1; i < rank; ++i) stride[i] = stride[i - 1] * static_cast<size_t>(source.shape[i - 1]);

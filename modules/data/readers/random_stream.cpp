@@ -48,7 +48,7 @@ CosSin cos_sin(double turns) {
   }
 }
 
-RandomStream::RandomStream(std::initializer_list<uint64_t> key) : key_(0) {
+RandomStream::RandomStream(std::initializer_list<uint64_t> key) {
   for (const uint64_t part : key) key_ = SplitMix64(key_ + SplitMix64(part).next()).next();
 }
 

@@ -26,7 +26,7 @@ class RandomStream {
   int64_t next_below(int64_t bound);
 
  private:
-  uint64_t key_;
+  uint64_t key_ = 0;
   uint64_t counter_ = 0;
 };
 
