@@ -1,4 +1,5 @@
-// Arrays as files hold them -> the tensors of samples. Whatever does not fit the task is refused, nothing is cut off.
+// Arrays as files hold them -> the tensors of samples. Whatever does not fit the task is refused with the file's name,
+// exit code kData, and kDiverged for NaN or Inf; nothing is cut off, and nothing scaled.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,5 @@
-// The three ways in which a batch is made of samples. Internal to Batches, which says what to make; these know how.
+// The three ways in which a batch is made of samples: gathered when asked for, gathered ahead by a thread, or selected
+// on the device. Internal to Batches, which says what to make; these know how, and all make the same.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,5 @@
 // The columns that an experiment asks of a CSV file, typed and held against its task, before they are split and scaled.
+// Rows keep the numbers that they have in the file, so that messages can name lines.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Rows of numbers -> samples: each row by itself, or windows that slide over a series. Pure functions on columns.
+// Rows of numbers -> samples: each row by itself, or windows that slide over a series. Pure functions on columns, which
+// know neither files nor scaling.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -108,6 +108,21 @@ void check_csv(const DataSettings& settings, Checker& checker) {
   if (settings.target.empty()) {
     checker.complain({"source", "target"}, "source csv needs target, the column to predict");
   }
+  const bool classes =
+      settings.task == TaskChoice::kClassification || (settings.task == TaskChoice::kAutomatic && settings.window == 0);
+  if (classes && settings.target.size() > 1) {
+    checker.complain({"target", "task", "window"},
+                     "a classification has one target column; for several numbers use task: regression");
+  }
+  for (const std::string& name : settings.target) {
+    if (settings.window > 0 || std::ranges::count(settings.features, name) == 0) continue;
+    checker.complain({"features", "target"},
+                     fmt::format("{} is both: the model would be told the answer", in_quotes(name)));
+  }
+}
+
+void check_windows(const DataSettings& settings, Checker& checker) {
+  if (settings.source != kCsv) return;
   if (settings.horizon != 1 && settings.window == 0) {
     checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
   }
@@ -119,19 +134,6 @@ void check_csv(const DataSettings& settings, Checker& checker) {
   if (settings.window > 0 && settings.missing == MissingPolicy::kDrop) {
     checker.complain({"missing", "window"},
                      "dropping rows leaves gaps in the series: use error, previous, mean or zero");
-  }
-  const bool classes =
-      settings.task == TaskChoice::kClassification || (settings.task == TaskChoice::kAutomatic && settings.window == 0);
-  if (classes && settings.target.size() > 1) {
-    checker.complain({"target", "task", "window"},
-                     "a classification has one target column; for several numbers use task: regression");
-  }
-  if (settings.window == 0) {
-    for (const std::string& name : settings.target) {
-      if (std::ranges::count(settings.features, name) == 0) continue;
-      checker.complain({"features", "target"},
-                       fmt::format("{} is both: the model would be told the answer", in_quotes(name)));
-    }
   }
 }
 
@@ -146,7 +148,7 @@ void check_labels(const DataSettings& settings, Checker& checker) {
   checker.complain({"num_classes", "labels"}, "only labels: classes have classes: remove one of the two");
 }
 
-void add_common_fields(Schema& schema) {
+void add_source_and_size_fields(Schema& schema) {
   schema.field("source", &DataSettings::source, "where the samples come from; digits and synthetic are generated");
   schema.field("path", &DataSettings::path,
                "file or folder of the data; looked for here, in $RNNLAB_DATA and in data/");
@@ -162,6 +164,9 @@ void add_common_fields(Schema& schema) {
              "no validation")
       .unit("samples")
       .at_least(0);
+}
+
+void add_split_and_scaling_fields(Schema& schema) {
   schema
       .field("valid_fraction", &DataSettings::valid_fraction,
              "share of the samples kept for validation where no files are named for it")
@@ -238,11 +243,13 @@ void add_text_and_synthetic_fields(Schema& schema) {
 
 Schema make_schema() {
   Schema schema("Where the samples come from");
-  add_common_fields(schema);
+  add_source_and_size_fields(schema);
+  add_split_and_scaling_fields(schema);
   add_array_fields(schema);
   add_table_fields(schema);
   add_text_and_synthetic_fields(schema);
-  for (const auto rule : {check_uses, check_arrays, check_files, check_csv, check_normalization, check_labels}) {
+  for (const auto rule :
+       {check_uses, check_arrays, check_files, check_csv, check_windows, check_normalization, check_labels}) {
     schema.check(rule);
   }
   return schema;

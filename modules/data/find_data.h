@@ -1,4 +1,5 @@
 // Where a data file lies: in data.path, then in $RNNLAB_DATA, then in data/, under its name or with .gz behind it.
+// Looks at names only; whether the file holds what it should is its reader's affair.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// A name for the content of a data set: two runs saw the same data exactly when their fingerprints are equal.
+// A name for the content of a data set: two runs saw the same data exactly when their fingerprints are equal. Where the
+// data came from, and what it is called, has no part in it.
 #pragma once
 
 #include <string>

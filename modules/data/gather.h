@@ -1,4 +1,5 @@
-// Batches on the CPU: the chosen samples, turned time-major in the same pass.
+// Batches on the CPU: the chosen samples, turned time-major in the same pass. The memory is the caller's choice, so
+// that a batch can be gathered straight into pinned memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>

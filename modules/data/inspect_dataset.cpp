@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "data/inspect.h"
+#include "data/inspect_formats.h"
 #include "data/load_dataset.h"
 #include "data/number_summary.h"
 #include "data/readers/ascii_image.h"
@@ -15,7 +16,6 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kFirstSamples = 3;
 constexpr int64_t kFirstSteps = 3;
 constexpr int64_t kFirstFeatures = 8;
-constexpr size_t kVocabularyShown = 256;
 constexpr int64_t kSmallestPicture = 8;  // rows and columns
 
 template <class T>
@@ -121,12 +121,7 @@ Json inspect(const DataSettings& settings) {
   for (const TargetScale& scale : dataset.target_scales) {
     json["target_scales"].push_back({{"name", scale.name}, {"offset", scale.offset}, {"scale", scale.scale}});
   }
-  if (dataset.shape.task == Task::kLanguageModel) {
-    json["vocabulary_size"] = dataset.vocabulary.size();
-    for (size_t i = 0; i < std::min(kVocabularyShown, dataset.vocabulary.size()); ++i) {
-      json["vocabulary"].push_back(in_quotes(dataset.vocabulary[i]));
-    }
-  }
+  if (dataset.shape.task == Task::kLanguageModel) add_vocabulary(json, dataset.vocabulary);
   json["first_samples"] = first_samples(dataset);
   if (has_pictures(settings, dataset.shape)) {
     json["picture"] =

@@ -1,4 +1,5 @@
-// Settings -> Dataset: the one door to all sources.
+// Settings -> Dataset: the one door to all sources. What comes out is checked, split, cut and scaled, on the CPU;
+// nothing of it is looked at twice.
 #pragma once
 
 #include "data/data_settings.h"

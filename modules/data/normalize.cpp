@@ -2,43 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
+#include "data/moments.h"
 
 namespace rnnlab {
 namespace {
 
-// Running extremes, mean and sum of squared deviations of one feature (Welford 1962).
-class Moments {
- public:
-  void add(double value) {
-    ++count_;
-    const double deviation = value - mean_;
-    mean_ += deviation / static_cast<double>(count_);
-    squares_ += deviation * (value - mean_);
-    least_ = std::min(least_, value);
-    greatest_ = std::max(greatest_, value);
-  }
+// A constant's deviation is not always exactly 0 in floating point, but far below its magnitude.
+double nonzero(double scale, const Moments& moments) {
+  const double magnitude = std::max(std::abs(moments.minimum()), std::abs(moments.maximum()));
+  return scale > magnitude * 1e-12 ? scale : 1;
+}
 
-  Scaling standard() const {
-    return {mean_, nonzero(std::sqrt(squares_ / static_cast<double>(std::max<int64_t>(count_, 1))))};
-  }
-  Scaling minmax() const { return count_ == 0 ? Scaling{} : Scaling{least_, nonzero(greatest_ - least_)}; }
+Scaling standard(const Moments& moments) { return {moments.mean(), nonzero(moments.standard_deviation(), moments)}; }
 
- private:
-  // A constant's deviation is not always exactly 0 in floating point, but far below its magnitude.
-  double nonzero(double scale) const {
-    const double magnitude = std::max(std::abs(least_), std::abs(greatest_));
-    return scale > magnitude * 1e-12 ? scale : 1;
-  }
-
-  int64_t count_ = 0;
-  double mean_ = 0;
-  double squares_ = 0;
-  double least_ = std::numeric_limits<double>::infinity();
-  double greatest_ = -std::numeric_limits<double>::infinity();
-};
+Scaling minmax(const Moments& moments) {
+  if (moments.count() == 0) return {};
+  return {moments.minimum(), nonzero(moments.maximum() - moments.minimum(), moments)};
+}
 
 Moments moments_of(std::span<const double> values) {
   Moments moments;
@@ -73,7 +55,7 @@ void scale_sample(const Samples& samples, int64_t n, const std::vector<Scaling>&
 std::vector<Scaling> scalings_of(const std::vector<Moments>& moments, Normalization how) {
   std::vector<Scaling> scalings;
   for (const Moments& feature : moments) {
-    scalings.push_back(how == Normalization::kStandard ? feature.standard() : feature.minmax());
+    scalings.push_back(how == Normalization::kStandard ? standard(feature) : minmax(feature));
   }
   return scalings;
 }
@@ -100,8 +82,8 @@ void scale_by_columns(const Samples& samples) {
 
 }  // namespace
 
-Scaling fit_standard(std::span<const double> values) { return moments_of(values).standard(); }
-Scaling fit_minmax(std::span<const double> values) { return moments_of(values).minmax(); }
+Scaling fit_standard(std::span<const double> values) { return standard(moments_of(values)); }
+Scaling fit_minmax(std::span<const double> values) { return minmax(moments_of(values)); }
 
 std::string normalize(Samples& train, Samples& valid, Normalization how) {
   switch (how) {

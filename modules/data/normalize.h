@@ -1,4 +1,5 @@
-// Scaling of inputs (N, T, F), in place. Steps beyond a sample's length are neither looked at nor touched.
+// Scaling of inputs (N, T, F), in place. Steps beyond a sample's length are neither looked at nor touched. Targets are
+// not scaled here: load_csv.cpp does that column by column.
 #pragma once
 
 #include <span>

@@ -1,12 +1,13 @@
-// Range, mean and standard deviation of numbers, those that are not finite counted apart.
+// What `data inspect` says of numbers: range, mean and standard deviation, those that are not finite counted apart.
+// Goes into JSON.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <ranges>
+
+#include "data/moments.h"
 
 namespace rnnlab {
 
@@ -20,36 +21,27 @@ class NumberSummary {
   }
 
   void add(double value) {
-    if (!std::isfinite(value)) {
+    if (std::isfinite(value)) {
+      finite_.add(value);
+    } else {
       ++num_not_finite_;
-      return;
     }
-    ++count_;
-    const double deviation = value - mean_;
-    mean_ += deviation / static_cast<double>(count_);
-    squares_ += deviation * (value - mean_);
-    minimum_ = std::min(minimum_, value);
-    maximum_ = std::max(maximum_, value);
   }
 
   // Adds minimum, maximum, mean and standard_deviation to `json`, and not_finite where there are such.
   void write(nlohmann::ordered_json& json) const {
-    if (count_ > 0) {
-      json["minimum"] = minimum_;
-      json["maximum"] = maximum_;
-      json["mean"] = mean_;
-      json["standard_deviation"] = std::sqrt(squares_ / static_cast<double>(count_));
+    if (finite_.count() > 0) {
+      json["minimum"] = finite_.minimum();
+      json["maximum"] = finite_.maximum();
+      json["mean"] = finite_.mean();
+      json["standard_deviation"] = finite_.standard_deviation();
     }
     if (num_not_finite_ > 0) json["not_finite"] = num_not_finite_;
   }
 
  private:
-  int64_t count_ = 0;
+  Moments finite_;
   int64_t num_not_finite_ = 0;
-  double mean_ = 0;
-  double squares_ = 0;
-  double minimum_ = std::numeric_limits<double>::infinity();
-  double maximum_ = -std::numeric_limits<double>::infinity();
 };
 
 }  // namespace rnnlab

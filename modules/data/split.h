@@ -1,4 +1,5 @@
-// Which samples train and which validate, where no files say so.
+// Which samples train and which validate, where no files say so. Works on the numbers of rows; order and permutation
+// are pure functions of the request.
 #pragma once
 
 #include <cstdint>

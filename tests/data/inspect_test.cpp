@@ -61,6 +61,11 @@ TEST_F(Inspect, ShowsAVocabularyAndTheFirstWindows) {
   EXPECT_THAT(text, HasSubstr("  'to be'\n  '\\x0aor n'\n"));
 }
 
+TEST_F(Inspect, TakesAShortTextThatIsNoUtf8AsBytes) {
+  write("a.txt", "one line \xff without an end");
+  EXPECT_EQ(inspect_file(path("a.txt"))["tokens"], "bytes");
+}
+
 TEST_F(Inspect, SaysHowTargetsWereScaled) {
   write("a.csv", "x\n1\n3\n2\n4\n5\n");
   const std::string text = inspection_text(inspect(parse_settings(
