@@ -22,6 +22,7 @@ Examples:
 struct CheckOptions {
   std::vector<std::string> arguments;
   bool schema = false;
+  bool json_schema = false;
   bool markdown = false;
 };
 
@@ -37,10 +38,8 @@ std::string effective_config(const std::string& file, const std::vector<std::str
   return printed + config::print_sweep(document);
 }
 
-ExitCode check_files(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart(arguments);
-  if (files.empty())
-    throw UserError(ExitCode::kUsage, "check: no experiment file given\n  `rnnlab check --help` shows how it is used");
+std::string check_files(const std::vector<std::string>& arguments) {
+  const auto [files, overrides] = tell_apart_with_files("check", arguments);
   config::Findings findings;
   std::string printed;
   for (const std::string& file : files) {
@@ -48,18 +47,14 @@ ExitCode check_files(const std::vector<std::string>& arguments) {
     printed += effective_config(file, overrides, findings);
   }
   findings.throw_if_any();
-  fmt::print("{}", printed);
-  return ExitCode::kDone;
+  return printed;
 }
 
-ExitCode check(const CheckOptions& options) {
-  if (options.markdown) {
-    fmt::print("{}", config::markdown(Experiment::schema()));
-    return ExitCode::kDone;
-  }
-  if (!options.schema) return check_files(options.arguments);
-  fmt::print("{}", config::describe(Experiment::schema()));
-  return ExitCode::kDone;
+std::string checked(const CheckOptions& options) {
+  if (options.schema) return config::describe(Experiment::schema());
+  if (options.json_schema) return config::json_schema(Experiment::schema());
+  if (options.markdown) return config::markdown(Experiment::schema());
+  return check_files(options.arguments);
 }
 
 }  // namespace
@@ -67,12 +62,23 @@ ExitCode check(const CheckOptions& options) {
 void add_check(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("check", "Validate experiment files and print what they come to");
   auto options = std::make_shared<CheckOptions>();
-  command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
-      ->type_name("FILE... [key=value ...]");
-  command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
-  command->add_flag("--markdown", options->markdown, "print the reference of all keys as a Markdown page");
+  auto* arguments =
+      command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
+          ->type_name("FILE... [key=value ...]");
+  auto* schema = command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
+  auto* json_schema =
+      command->add_flag("--json-schema", options->json_schema, "print the keys as JSON Schema, for editors");
+  auto* markdown = command->add_flag("--markdown", options->markdown, "print the keys as a Markdown page");
+  schema->excludes(arguments)->excludes(json_schema)->excludes(markdown);
+  json_schema->excludes(arguments)->excludes(markdown);
+  markdown->excludes(arguments);
   command->footer(kFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return check(*options); }; });
+  command->callback([&chosen, options] {
+    chosen = [options](const CommandLine&) {
+      fmt::print("{}", checked(*options));
+      return ExitCode::kDone;
+    };
+  });
 }
 
 }  // namespace rnnlab::app

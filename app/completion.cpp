@@ -45,11 +45,19 @@ bool takes_overrides(const CLI::App& verb) {
   return name == "train" || name == "check" || name == "data";
 }
 
+// A verb's options and nested verbs, and theirs in turn.
+void append_words(const CLI::App& verb, std::vector<std::string>& words) {
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) add_once(words, "--" + name);
+  for (const CLI::App* nested : verb.get_subcommands({})) {
+    words.push_back(nested->get_name());
+    append_words(*nested, words);
+  }
+}
+
 std::string words_after(const CLI::App& verb) {
   std::vector<std::string> words;
-  for (const CLI::App* nested : verb.get_subcommands({})) words.push_back(nested->get_name());
-  for (const CLI::Option* option : verb.get_options())
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+  append_words(verb, words);
   if (takes_overrides(verb)) append_keys(Experiment::schema().spec(), "", words);
   return join(words, " ");
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/error.h"
+
 namespace rnnlab::app {
 namespace {
 
@@ -20,6 +22,13 @@ ExperimentArguments tell_apart(const std::vector<std::string>& arguments) {
   ExperimentArguments parts;
   for (const std::string& argument : arguments)
     (is_override(argument) ? parts.overrides : parts.files).push_back(argument);
+  return parts;
+}
+
+ExperimentArguments tell_apart_with_files(const std::string& verb, const std::vector<std::string>& arguments) {
+  ExperimentArguments parts = tell_apart(arguments);
+  if (parts.files.empty())
+    throw_error(ExitCode::kUsage, "{0}: no experiment file given\n  `rnnlab {0} --help` shows how it is used", verb);
   return parts;
 }
 

@@ -16,6 +16,9 @@ struct ExperimentArguments {
 // An argument is an override when a dotted key and '=' stand at its start: `a/b=c.yaml` is a file.
 ExperimentArguments tell_apart(const std::vector<std::string>& arguments);
 
+// The same, at least one file among them. UserError kUsage that begins with the verb's name.
+ExperimentArguments tell_apart_with_files(const std::string& verb, const std::vector<std::string>& arguments);
+
 // The file with the overrides laid over it. What is wrong goes to `findings`.
 config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,
                                config::Findings& findings);

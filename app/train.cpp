@@ -37,9 +37,7 @@ Verbosity verbosity(const TrainOptions& options) {
 
 // Everything wrong with any of the files is reported before anything runs.
 std::vector<ExperimentCase> read_all_cases(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart(arguments);
-  if (files.empty())
-    throw UserError(ExitCode::kUsage, "train: no experiment file given\n  `rnnlab train --help` shows how it is used");
+  const auto [files, overrides] = tell_apart_with_files("train", arguments);
   config::Findings findings;
   std::vector<ExperimentCase> cases;
   for (const std::string& file : files)

@@ -1,5 +1,9 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "app/program.h"
 
@@ -55,6 +59,33 @@ TEST(Check, SchemaListsEveryKey) {
   EXPECT_EQ(result.exit_code, 0);
   for (const char* key : {"device", "layer", "data.source", "model.hidden_size", "training.learning_rate"})
     EXPECT_THAT(result.output, HasSubstr(key));
+}
+
+TEST(Check, JsonSchemaHasEveryKey) {
+  const auto schema = nlohmann::json::parse(Program().run({"check", "--json-schema"}).output);
+  std::istringstream described(Program().run({"check", "--schema"}).output);
+  int num_keys = 0;
+  for (std::string line; std::getline(described, line);) {
+    const std::string key = line.substr(0, line.find(' '));
+    if (key.empty() || line == "An experiment") continue;
+    std::string pointer = "/properties/" + key;
+    for (size_t dot; (dot = pointer.find('.')) != std::string::npos;) pointer.replace(dot, 1, "/properties/");
+    EXPECT_TRUE(schema.contains(nlohmann::json::json_pointer(pointer))) << key;
+    ++num_keys;
+  }
+  EXPECT_GT(num_keys, 50);
+  EXPECT_TRUE(schema["properties"]["sweep"]["properties"].contains("training.batch_size"));
+}
+
+TEST(Check, ListsOfKeysTakeNoFile) {
+  for (const char* option : {"--schema", "--json-schema", "--markdown"}) {
+    const auto result = Program().run({"check", option, "tiny.yaml"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.errors,
+              fmt::format("rnnlab: error: {} excludes arguments\n  `rnnlab check --help` shows how it is "
+                          "used\n",
+                          option));
+  }
 }
 
 TEST(Check, TheReferencePageInDocsIsUpToDate) {

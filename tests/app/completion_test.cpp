@@ -34,6 +34,11 @@ TEST(Completion, OffersKeysOfTheExperiment) {
 
 TEST(Completion, OffersOptions) { EXPECT_EQ(offered("rnnlab compare --js"), "--json\n"); }
 
+TEST(Completion, OffersOptionsOfANestedVerb) {
+  EXPECT_EQ(offered("rnnlab data inspect --js"), "--json\n");
+  EXPECT_EQ(offered("rnnlab data insp"), "inspect\n");
+}
+
 TEST(Completion, ZshUsesTheSameScript) {
   EXPECT_TRUE(Program().run({"completion", "zsh"}).output.starts_with("#compdef rnnlab\n"));
 }
