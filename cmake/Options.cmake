@@ -17,7 +17,8 @@ if(CCACHE)
 endif()
 
 if(RNNLAB_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  add_compile_options(-Wno-maybe-uninitialized)  # GCC sees uses that are not there once the sanitizers are in
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  list(APPEND sanitize -Wno-maybe-uninitialized)  # GCC sees uses that are not there once the sanitizers are in
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${sanitize}>")
   add_link_options(-fsanitize=address,undefined)
 endif()

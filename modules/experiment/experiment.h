@@ -8,7 +8,7 @@
 #include "config/schema.h"
 #include "data/data_settings.h"
 #include "models/model_settings.h"
-#include "recurrent/recurrent_options.h"
+#include "recurrent/layer_kind.h"
 #include "training/precision.h"
 #include "training/training_settings.h"
 

@@ -9,27 +9,19 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/versions.h"
-#include "recurrent/recurrent_options.h"
+#include "recurrent/layer_kind.h"
 #include "results/json_fields.h"
 #include "training/precision.h"
 
 namespace rnnlab {
 namespace {
 
-std::string how_it_computes(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::kNaive:
-      return "a plain loop over steps, two products a gate";
-    case LayerKind::kFused:
-      return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
-  }
-  return "";
-}
-
 std::vector<std::string> refusals_of(LayerKind kind) {
   const std::vector<RecurrentOptions> unusual = {{.cell = Cell::kLstm, .activation = Activation::kRelu},
                                                  {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}};
   std::vector<std::string> reasons;
+  if (const auto reason = refusal(kind, Processor::kCpu)) reasons.push_back(*reason);
+  if (const auto reason = refusal(kind, Processor::kGpu)) reasons.push_back(*reason);
   for (const RecurrentOptions& options : unusual)
     if (const auto reason = refusal(kind, options)) reasons.push_back(*reason);
   return reasons;
@@ -38,7 +30,7 @@ std::vector<std::string> refusals_of(LayerKind kind) {
 std::vector<LayerReport> layer_reports() {
   std::vector<LayerReport> layers;
   for (const LayerKind kind : layer_kinds())
-    layers.push_back({std::string(config::name_of(kind)), how_it_computes(kind), refusals_of(kind)});
+    layers.push_back({std::string(config::name_of(kind)), std::string(description_of(kind)), refusals_of(kind)});
   return layers;
 }
 
@@ -95,8 +87,8 @@ std::string machine_report_text(const MachineReport& report) {
   text += fmt::format("\ndevice:     {}\nprecision:  {}\nlayer:\n", join(report.devices, ", "),
                       join(report.precisions, ", "));
   for (const LayerReport& layer : report.layers) {
-    text += fmt::format("  {:<8}  {}\n", layer.name, layer.computes);
-    for (const std::string& reason : layer.refusals) text += fmt::format("            {}\n", reason);
+    text += fmt::format("  {:<15}  {}\n", layer.name, layer.computes);
+    for (const std::string& reason : layer.refusals) text += fmt::format("                   {}\n", reason);
   }
   for (const std::string& warning : report.warnings) text += fmt::format("\nwarning: {}\n", warning);
   return text;

@@ -1,13 +1,17 @@
 #include "recurrent/recurrent_layer.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "recurrent/fused/fused_layer.h"
 #include "recurrent/naive/naive_layer.h"
+#include "recurrent/unrolled/unrolled_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -99,6 +103,12 @@ void RecurrentLayer::register_parameters(const std::function<at::Tensor(const Pa
   }
 }
 
+void RecurrentLayer::register_uniform_parameters() {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(options_.hidden_size));
+  register_parameters(
+      [&](const ParameterSpec& spec) { return at::empty(spec.shape, at::kFloat).uniform_(-bound, bound); });
+}
+
 RecurrentResult RecurrentLayer::forward(const at::Tensor& input, const RecurrentState& initial,
                                         const at::Tensor& lengths) {
   check_input(input, options_);
@@ -126,8 +136,21 @@ RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t b
 
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options) {
   if (const auto reason = refusal(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
-  if (kind == LayerKind::kFused) return std::make_shared<FusedLayer>(options);
-  return std::make_shared<NaiveLayer>(options);
+  switch (kind) {
+    case LayerKind::kNaive:
+      return std::make_shared<NaiveLayer>(options);
+    case LayerKind::kGrouped:
+    case LayerKind::kStreamed:
+    case LayerKind::kFusedPointwise:
+    case LayerKind::kPretransposed:
+    case LayerKind::kHoisted:
+    case LayerKind::kWavefront:
+      return std::make_shared<UnrolledLayer>(kind, options);
+    case LayerKind::kFused:
+      return std::make_shared<FusedLayer>(options);
+  }
+  RNNLAB_INVARIANT(false, "a layer kind that make_layer does not know");
+  return nullptr;
 }
 
 void copy_weights(const RecurrentLayer& from, RecurrentLayer& to) {

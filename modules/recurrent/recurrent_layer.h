@@ -10,8 +10,8 @@
 #include <memory>
 #include <string_view>
 
+#include "recurrent/layer_kind.h"
 #include "recurrent/parameters.h"
-#include "recurrent/recurrent_options.h"
 
 namespace rnnlab {
 
@@ -43,6 +43,9 @@ class RecurrentLayer : public torch::nn::Module {
 
   // Registers the tensor that `make` gives for each specification.
   void register_parameters(const std::function<at::Tensor(const ParameterSpec&)>& make);
+
+  // The same, drawn from U(-1/sqrt(H), 1/sqrt(H)), float32 on the CPU.
+  void register_uniform_parameters();
 
   // Of the tensors of register_parameters, in order; they stay the same tensors when the module moves.
   const std::vector<at::Tensor>& weights() const { return weights_; }

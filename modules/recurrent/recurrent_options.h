@@ -1,15 +1,11 @@
-// What a recurrent layer computes (RecurrentOptions) and which implementations of it there are (LayerKind), with the
-// names that experiment files use. Plain values without LibTorch, so that configuration can check them early;
-// recurrent_layer.h turns them into a layer.
+// What a recurrent layer computes, with the names that experiment files use. Plain values without LibTorch, so that
+// configuration can check them early; layer_kind.h says how it can be computed, recurrent_layer.h makes the layer.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "config/enum_names.h"
 
@@ -17,15 +13,15 @@ namespace rnnlab {
 
 enum class Cell { kLstm, kGru, kRnnTanh, kRnnRelu };
 
-// How the layer is computed, never what: every kind gives the same results.
-enum class LayerKind { kNaive, kFused };
-
 // Where a GRU applies its reset gate: after the recurrent product (cuDNN's form), or to the state before it (the
 // original form). Equal in cost, different functions.
 enum class ResetGate { kAfter, kBefore };
 
 // The non-linearity of an LSTM's cell input and cell output and of a GRU's candidate. The gates are always sigmoid.
 enum class Activation { kTanh, kRelu };
+
+// How cuDNN computes a layer when it is called directly (layer: cudnn). kAuto: the fastest, measured once for a shape.
+enum class CudnnAlgorithm { kAuto, kStandard, kPersistStatic, kPersistDynamic, kSmallHidden };
 
 struct RecurrentOptions {
   Cell cell = Cell::kLstm;
@@ -37,6 +33,7 @@ struct RecurrentOptions {
   bool batch_first = false;  // (B, T, I) in and (B, T, D * H) out; the states are (L * D, B, H) either way
   ResetGate reset_gate = ResetGate::kAfter;
   Activation activation = Activation::kTanh;
+  CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;  // how, not what; for layer: cudnn
 
   int64_t num_directions() const { return bidirectional ? 2 : 1; }
 };
@@ -46,13 +43,6 @@ constexpr int64_t num_gates(Cell cell) {
   if (cell == Cell::kLstm) return 4;
   return cell == Cell::kGru ? 3 : 1;
 }
-
-// Every kind there is, in the order of config::EnumNames<LayerKind>.
-std::vector<LayerKind> layer_kinds();
-
-// Why `kind` cannot compute `options`, naming the option and the kinds that can; nothing where it can. Every kind runs
-// float32, float64 and bfloat16, on the CPU and on CUDA.
-std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options);
 
 }  // namespace rnnlab
 
@@ -69,10 +59,13 @@ struct EnumNames<Cell> {
 };
 
 template <>
-struct EnumNames<LayerKind> {
-  static constexpr std::array<std::pair<LayerKind, std::string_view>, 2> kNames = {{
-      {LayerKind::kNaive, "naive"},
-      {LayerKind::kFused, "fused"},
+struct EnumNames<CudnnAlgorithm> {
+  static constexpr std::array<std::pair<CudnnAlgorithm, std::string_view>, 5> kNames = {{
+      {CudnnAlgorithm::kAuto, "auto"},
+      {CudnnAlgorithm::kStandard, "standard"},
+      {CudnnAlgorithm::kPersistStatic, "persist_static"},
+      {CudnnAlgorithm::kPersistDynamic, "persist_dynamic"},
+      {CudnnAlgorithm::kSmallHidden, "small_hidden"},
   }};
 };
 

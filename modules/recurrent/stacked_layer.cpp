@@ -1,29 +1,12 @@
 #include "recurrent/stacked_layer.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
-
-#include <cmath>
 
 namespace rnnlab {
 namespace {
-
-at::Tensor uniform_parameter(const ParameterSpec& spec, int64_t hidden_size) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(hidden_size));
-  return at::empty(spec.shape, at::kFloat).uniform_(-bound, bound);
-}
-
-// Autocast remembers the conversion of a parameter, but not of its slices: without this, a loop that slices would
-// convert them again at every step.
-at::Tensor in_product_type(const at::Tensor& tensor) {
-  const auto device = tensor.device().type();
-  if (!at::autocast::is_autocast_enabled(device)) return tensor;
-  return at::autocast::cached_cast(at::autocast::get_autocast_dtype(device), tensor, device);
-}
 
 at::Tensor alive_steps(const at::Tensor& lengths, int64_t num_steps, at::Device device) {
   if (!lengths.defined()) return {};
@@ -31,10 +14,6 @@ at::Tensor alive_steps(const at::Tensor& lengths, int64_t num_steps, at::Device 
 }
 
 }  // namespace
-
-StackedLayer::StackedLayer(const RecurrentOptions& options) : RecurrentLayer(options) {
-  register_parameters([&](const ParameterSpec& spec) { return uniform_parameter(spec, options.hidden_size); });
-}
 
 RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const auto num_directions = static_cast<size_t>(options().num_directions());
@@ -51,7 +30,7 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
       const size_t index = layer * num_directions + direction;
       const StepState start = {hidden[index], cell.empty() ? at::Tensor() : cell[index]};
       const auto way = direction == 0 ? Direction::kForward : Direction::kReverse;
-      DirectionResult result = run_direction({sequence, start, alive, way}, direction_weights(index));
+      DirectionResult result = run_direction({sequence, start, alive, way}, direction_weights(weights(), index));
       outputs.push_back(result.output);
       final_hidden.push_back(result.final.hidden);
       if (!cell.empty()) final_cell.push_back(result.final.cell);
@@ -61,11 +40,6 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
       sequence = at::dropout(sequence, options().dropout, is_training());
   }
   return {sequence, {at::stack(final_hidden), final_cell.empty() ? at::Tensor() : at::stack(final_cell)}};
-}
-
-DirectionWeights StackedLayer::direction_weights(size_t index) const {
-  const at::Tensor* first = weights().data() + index * kParametersPerDirection;
-  return {in_product_type(first[0]), in_product_type(first[1]), in_product_type(first[2]), in_product_type(first[3])};
 }
 
 }  // namespace rnnlab

@@ -2,16 +2,10 @@
 // between layers, the slices of the initial state, lengths and autocast. An implementation supplies run_direction only.
 #pragma once
 
+#include "recurrent/direction_weights.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
-
-struct DirectionWeights {
-  at::Tensor weight_ih;  // (G * H, I)
-  at::Tensor weight_hh;  // (G * H, H)
-  at::Tensor bias_ih;    // (G * H)
-  at::Tensor bias_hh;    // (G * H)
-};
 
 // The state of one direction of one layer.
 struct StepState {
@@ -33,13 +27,12 @@ struct DirectionResult {
 
 class StackedLayer : public RecurrentLayer {
  protected:
-  explicit StackedLayer(const RecurrentOptions& options);
+  explicit StackedLayer(const RecurrentOptions& options) : RecurrentLayer(options) { register_uniform_parameters(); }
 
   virtual DirectionResult run_direction(const DirectionInput& input, const DirectionWeights& weights) = 0;
 
  private:
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) final;
-  DirectionWeights direction_weights(size_t index) const;
 };
 
 }  // namespace rnnlab

@@ -51,15 +51,21 @@ struct Case {
   at::DeviceType device;
 };
 
+std::vector<RecurrentOptions> stacks_of(LayerKind kind, const RecurrentOptions& options) {
+  auto stacks = reference::stacks_of(options);
+  std::erase_if(stacks, [&](const RecurrentOptions& stack) { return refusal(kind, stack).has_value(); });
+  return stacks;
+}
+
 // What each case runs through: layers and directions by initial state, lengths and batch first.
 struct Variation {
   RecurrentOptions options;
   Shape shape;
 };
 
-std::vector<Variation> variations_of(const CellForm& form) {
+std::vector<Variation> variations_of(LayerKind kind, const CellForm& form) {
   std::vector<Variation> variations;
-  for (RecurrentOptions options : reference::stacks_of(options_of(form)))
+  for (RecurrentOptions options : stacks_of(kind, options_of(form)))
     for (const Start start : {Start::kZeros, Start::kGiven})
       for (const Lengths lengths : {Lengths::kWhole, Lengths::kVaried})
         for (const bool batch_first : {false, true}) {
@@ -69,6 +75,13 @@ std::vector<Variation> variations_of(const CellForm& form) {
   return variations;
 }
 
+// The rungs with streams are refused on the CPU, but their loops run there, which tests their order of work.
+bool runs(LayerKind kind, const CellForm& form, at::DeviceType device) {
+  const auto processor = device == at::kCUDA ? Processor::kGpu : Processor::kCpu;
+  const bool runs_on_one_lane = kind == LayerKind::kStreamed || kind == LayerKind::kWavefront;
+  return !refusal(kind, options_of(form)) && (runs_on_one_lane || !refusal(kind, processor));
+}
+
 // None on CUDA where there is no GPU; one test below says so.
 std::vector<Case> cases_on(at::DeviceType device) {
   std::vector<Case> cases;
@@ -76,7 +89,7 @@ std::vector<Case> cases_on(at::DeviceType device) {
   for (const LayerKind kind : layer_kinds())
     for (const CellForm& form : kForms)
       for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16})
-        if (!refusal(kind, options_of(form))) cases.push_back({kind, form, type, device});
+        if (runs(kind, form, device)) cases.push_back({kind, form, type, device});
   return cases;
 }
 
@@ -133,7 +146,7 @@ class Parity : public testing::TestWithParam<Case> {
 };
 
 TEST_P(Parity, EveryOptionMatchesTheReference) {
-  for (const Variation& variation : variations_of(GetParam().form)) {
+  for (const Variation& variation : variations_of(GetParam().kind, GetParam().form)) {
     SCOPED_TRACE(describe(variation));
     expect_the_reference(variation.options, variation.shape);
   }
@@ -145,7 +158,7 @@ TEST_P(Parity, OddShapesMatchTheReference) {
   };
   for (const Odd& odd : {Odd{1, 1, 1, 1}, Odd{1, 4, 3, 5}, Odd{6, 1, 2, 7}, Odd{3, 2, 9, 1}, Odd{2, 2, 1, 33}}) {
     SCOPED_TRACE(fmt::format("T {}, B {}, I {}, H {}", odd.num_steps, odd.batch_size, odd.input_size, odd.hidden_size));
-    for (const auto& options : reference::stacks_of(options_of(GetParam().form, odd.input_size, odd.hidden_size)))
+    for (const auto& options : stacks_of(GetParam().kind, options_of(GetParam().form, odd.input_size, odd.hidden_size)))
       expect_the_reference(options, {.num_steps = odd.num_steps, .batch_size = odd.batch_size});
   }
 }
@@ -153,7 +166,7 @@ TEST_P(Parity, OddShapesMatchTheReference) {
 class ParityWithNaive : public Parity {};
 
 TEST_P(ParityWithNaive, SameWeightsGiveTheSameResults) {
-  for (const Variation& variation : variations_of(GetParam().form)) {
+  for (const Variation& variation : variations_of(GetParam().kind, GetParam().form)) {
     SCOPED_TRACE(describe(variation));
     const Problem given = problem(variation.options, variation.shape);
     const auto upstream = rounded(reference::random_upstream(given), place().type);
@@ -168,7 +181,7 @@ TEST_P(ParityWithNaive, SameWeightsGiveTheSameResults) {
 class ParityUnderAutocast : public Parity {};
 
 TEST_P(ParityUnderAutocast, Bfloat16MatchesTheReference) {
-  for (const Variation& variation : variations_of(GetParam().form)) {
+  for (const Variation& variation : variations_of(GetParam().kind, GetParam().form)) {
     SCOPED_TRACE(describe(variation));
     const Problem given =
         rounded(reference::random_problem(variation.options, variation.shape, distance_to_kink_of(at::kBFloat16)),
@@ -193,15 +206,15 @@ RNNLAB_INSTANTIATE(ParityUnderAutocast, is_float32);
 
 size_t num_combinations(at::DeviceType device) {
   size_t count = 0;
-  for (const Case& c : cases_on(device)) count += variations_of(c.form).size();
+  for (const Case& c : cases_on(device)) count += variations_of(c.kind, c.form).size();
   return count;
 }
 
 TEST(ParityCombinations, AreAtLeast192OnTheCpu) { EXPECT_GE(num_combinations(at::kCPU), 192U); }
 
-TEST(ParityCombinations, AreAsManyOnCuda) {
+TEST(ParityCombinations, AreNotFewerOnCuda) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU: parity on CUDA did not run";
-  EXPECT_EQ(num_combinations(at::kCUDA), num_combinations(at::kCPU));
+  EXPECT_GE(num_combinations(at::kCUDA), num_combinations(at::kCPU));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 std::vector<std::string> names_of(const RecurrentLayer& layer) { return layer.named_parameters().keys(); }
 
@@ -26,13 +27,24 @@ std::string message_of(const Function& function) {
   return "nothing was thrown";
 }
 
-class EveryKind : public testing::TestWithParam<LayerKind> {};
+class EveryKind : public testing::TestWithParam<LayerKind> {
+ protected:
+  // Whether this kind refuses the options; then making the layer must fail with that reason.
+  static bool refuses(const RecurrentOptions& options) {
+    const auto reason = refusal(GetParam(), options);
+    if (reason) {
+      EXPECT_EQ(message_of([&] { make_layer(GetParam(), options); }), *reason);
+    }
+    return reason.has_value();
+  }
+};
 INSTANTIATE_TEST_SUITE_P(All, EveryKind, testing::ValuesIn(layer_kinds()),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
 TEST_P(EveryKind, HasPyTorchsParameters) {
-  const auto layer =
-      make_layer(GetParam(), {.input_size = 3, .hidden_size = 4, .num_layers = 2, .bidirectional = true});
+  const RecurrentOptions options = {.input_size = 3, .hidden_size = 4, .num_layers = 2, .bidirectional = true};
+  if (refuses(options)) return;
+  const auto layer = make_layer(GetParam(), options);
   EXPECT_THAT(names_of(*layer),
               ElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_ih_l0_reverse",
                           "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse", "weight_ih_l1",
@@ -47,13 +59,12 @@ TEST_P(EveryKind, HasPyTorchsParameters) {
 }
 
 TEST_P(EveryKind, StacksAsManyRowsAsTheCellHasGates) {
-  const auto rows = [](Cell cell) {
-    return make_layer(GetParam(), {.cell = cell, .input_size = 2, .hidden_size = 5})->parameters()[0].size(0);
-  };
-  EXPECT_EQ(rows(Cell::kLstm), 20);
-  EXPECT_EQ(rows(Cell::kGru), 15);
-  EXPECT_EQ(rows(Cell::kRnnTanh), 5);
-  EXPECT_EQ(rows(Cell::kRnnRelu), 5);
+  for (const auto& [cell, rows] :
+       {std::pair(Cell::kLstm, 20), {Cell::kGru, 15}, {Cell::kRnnTanh, 5}, {Cell::kRnnRelu, 5}}) {
+    const RecurrentOptions options = {.cell = cell, .input_size = 2, .hidden_size = 5};
+    if (refuses(options)) continue;
+    EXPECT_EQ(make_layer(GetParam(), options)->parameters()[0].size(0), rows);
+  }
 }
 
 TEST_P(EveryKind, StartsUniformWithinOneOverTheRootOfTheHiddenSize) {
@@ -67,12 +78,14 @@ TEST_P(EveryKind, StartsUniformWithinOneOverTheRootOfTheHiddenSize) {
 }
 
 TEST_P(EveryKind, GivesShapesOfItsOptions) {
-  const auto layer = make_layer(GetParam(), {.cell = Cell::kGru,
-                                             .input_size = 3,
-                                             .hidden_size = 4,
-                                             .num_layers = 2,
-                                             .bidirectional = true,
-                                             .batch_first = true});
+  const RecurrentOptions options = {.cell = Cell::kGru,
+                                    .input_size = 3,
+                                    .hidden_size = 4,
+                                    .num_layers = 2,
+                                    .bidirectional = true,
+                                    .batch_first = true};
+  if (refuses(options)) return;
+  const auto layer = make_layer(GetParam(), options);
   const RecurrentResult result = layer->forward(at::randn({5, 7, 3}));
   EXPECT_EQ(result.output.sizes(), at::IntArrayRef({5, 7, 8}));
   EXPECT_EQ(result.state.hidden.sizes(), at::IntArrayRef({4, 5, 4}));
@@ -80,7 +93,9 @@ TEST_P(EveryKind, GivesShapesOfItsOptions) {
 }
 
 TEST_P(EveryKind, ReadsNothingBeyondALength) {
-  const auto layer = make_layer(GetParam(), {.input_size = 2, .hidden_size = 3, .bidirectional = true});
+  RecurrentOptions options = {.input_size = 2, .hidden_size = 3, .bidirectional = true};
+  if (refuses(options)) options.bidirectional = false;
+  const auto layer = make_layer(GetParam(), options);
   at::Tensor input = at::randn({4, 2, 2});
   const at::Tensor lengths = at::tensor({2, 4}, at::kLong);
   const RecurrentResult expected = layer->forward(input, {}, lengths);
@@ -131,7 +146,9 @@ TEST_P(EveryKind, ChecksWhatItIsGiven) {
 }
 
 TEST_P(EveryKind, RefusesACellStateWhereThereIsNone) {
-  const auto layer = make_layer(GetParam(), {.cell = Cell::kGru, .input_size = 3, .hidden_size = 4});
+  const RecurrentOptions options = {.cell = Cell::kGru, .input_size = 3, .hidden_size = 4};
+  if (refuses(options)) return;
+  const auto layer = make_layer(GetParam(), options);
   EXPECT_THAT(message_of([&] {
                 layer->forward(at::randn({5, 2, 3}), {{}, at::zeros({1, 2, 4})});
               }),
@@ -174,21 +191,23 @@ TEST_P(EveryKind, TrainsTheParametersThatItLists) {
 }
 
 // With weights of identity and zero recurrence, relu layers pass ones on, and what comes out is the dropout mask.
+RecurrentOptions mask_options(int64_t num_layers) {
+  return {.cell = Cell::kRnnRelu, .input_size = 32, .hidden_size = 32, .num_layers = num_layers, .dropout = 0.25};
+}
+
 std::shared_ptr<RecurrentLayer> mask_layer(LayerKind kind, int64_t num_layers) {
-  constexpr int64_t kWidth = 32;
-  const auto layer = make_layer(
-      kind,
-      {.cell = Cell::kRnnRelu, .input_size = kWidth, .hidden_size = kWidth, .num_layers = num_layers, .dropout = 0.25});
+  const auto layer = make_layer(kind, mask_options(num_layers));
   const at::AutoGradMode no_gradient(false);
   for (auto& parameter : layer->named_parameters())
     if (parameter.key().starts_with("weight_ih"))
-      parameter.value().copy_(at::eye(kWidth));
+      parameter.value().copy_(at::eye(32));
     else
       parameter.value().zero_();
   return layer;
 }
 
 TEST_P(EveryKind, DropsOutBetweenLayersInTrainingOnly) {
+  if (refuses(mask_options(2))) return;
   const auto layer = mask_layer(GetParam(), 2);
   const at::Tensor ones = at::ones({20, 10, 32});
   const at::Tensor mask = layer->forward(ones).output;
@@ -205,6 +224,7 @@ TEST_P(EveryKind, DropsOutBetweenLayersInTrainingOnly) {
 }
 
 TEST_P(EveryKind, DropsOutNothingAfterTheLastLayer) {
+  if (refuses(mask_options(1))) return;
   const at::Tensor ones = at::ones({20, 10, 32});
   EXPECT_TRUE(at::equal(mask_layer(GetParam(), 1)->forward(ones).output, ones));
 }
@@ -245,12 +265,33 @@ TEST(RecurrentOptions, OutOfRangeBreakAnInvariant) {
 
 TEST(Refusal, NamesTheOptionAndTheLayersThatCan) {
   EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
-            "layer: fused cannot do activation: relu (LibTorch's lstm has tanh only); use layer: naive");
+            "layer: fused cannot do activation: relu (LibTorch's lstm has tanh only); use layer: naive, grouped, "
+            "streamed, fused_pointwise, pretransposed, hoisted or wavefront");
   EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
             "layer: fused cannot do reset_gate: before (LibTorch's gru applies the reset gate after the recurrent "
             "product); use layer: naive");
   EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}), std::nullopt);
   EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
+}
+
+TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
+  EXPECT_EQ(refusal(LayerKind::kHoisted, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+            "layer: hoisted cannot do reset_gate: before (its candidate's product waits for the reset gate, so the "
+            "products of a step are not one); use layer: naive");
+  EXPECT_EQ(refusal(LayerKind::kGrouped, {.cell = Cell::kGru}),
+            "layer: grouped cannot do cell: gru (the rungs before fused_pointwise are there for lstm); use layer: "
+            "naive, fused_pointwise, pretransposed, hoisted, wavefront or fused");
+  EXPECT_EQ(refusal(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
+            "layer: wavefront cannot do bidirectional: true (a layer waits for the whole reverse sequence of the one "
+            "below: there is no diagonal); use layer: naive, grouped, streamed, fused_pointwise, pretransposed, "
+            "hoisted or fused");
+}
+
+TEST(Refusal, NamesWhatNeedsStreams) {
+  EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kCpu),
+            "layer: wavefront needs CUDA streams, and device: cpu has none; use layer: hoisted");
+  EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
+  EXPECT_EQ(refusal(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
 }
 
 TEST(Refusal, NamesWhatMeansNothing) {
@@ -266,8 +307,7 @@ TEST(Refusal, IsWhatMakeLayerThrows) {
     FAIL();
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    EXPECT_STREQ(error.what(),
-                 "layer: fused cannot do activation: relu (LibTorch's lstm has tanh only); use layer: naive");
+    EXPECT_THAT(error.what(), StartsWith("layer: fused cannot do activation: relu (LibTorch's lstm has tanh only)"));
   }
 }
 

@@ -1,0 +1,111 @@
+// What is left of a recurrent step beside its two matrix products, forward and backward, one kernel each: sums of
+// products and biases, gates, cell state, hidden state. For B sequences and H hidden units, on plain pointers and
+// without LibTorch; matrices are row-major and dense. The formulas are in cell_math.h, with their sources.
+//
+// "acc" marks the accumulation type (element_type.h), everything else is in `type`. A null pointer that is marked
+// "or null" counts as zeros.
+#pragma once
+
+#include <cstdint>
+
+#include "recurrent/kernels/element_type.h"
+
+struct CUstream_st;  // what cudaStream_t points to
+
+namespace rnnlab::kernels {
+
+enum class Nonlinearity { kTanh, kRelu };
+
+struct Step {
+  ElementType type = ElementType::kFloat32;
+  Nonlinearity nonlinearity = Nonlinearity::kTanh;  // of the cell's candidate and output; the gates are sigmoids
+  int64_t batch_size = 0;
+  int64_t hidden_size = 0;
+};
+
+// Products and biases of one step; G * H columns, the gates in the order of parameters.h.
+struct Products {
+  void* input = nullptr;            // (B, G * H) W_ih x in; the activated gates out
+  const void* recurrent = nullptr;  // (B, G * H) W_hh h
+  const void* bias_ih = nullptr;    // (G * H)
+  const void* bias_hh = nullptr;    // (G * H)
+};
+
+// The gradient with respect to a step's hidden state, the sum of both.
+struct HiddenGradient {
+  const void* from_output = nullptr;     // (B, H), or null
+  const void* from_next_step = nullptr;  // (B, H) through the recurrent product, or null
+};
+
+struct LstmForward {
+  Step step;
+  Products products;
+  const void* previous_cell = nullptr;  // (B, H) acc
+  void* cell = nullptr;                 // (B, H) acc
+  void* hidden = nullptr;               // (B, H)
+};
+
+struct LstmBackward {
+  Step step;
+  HiddenGradient hidden_gradient;
+  const void* cell_output_gradient = nullptr;  // (B, H) acc, of the cell state as a result, or null
+  const void* gates = nullptr;                 // (B, 4H) activated
+  const void* previous_cell = nullptr;         // (B, H) acc
+  const void* cell = nullptr;                  // (B, H) acc
+  void* carry = nullptr;                       // (B, H) acc: gradient of `cell` in, of `previous_cell` out
+  void* gate_gradients = nullptr;              // (B, 4H) before activation
+};
+
+struct GruForward {
+  Step step;
+  Products products;
+  const void* previous_hidden = nullptr;  // (B, H)
+  void* recurrent_candidate = nullptr;    // (B, H) W_hn h + b_hn, kept for the backward pass
+  void* hidden = nullptr;                 // (B, H)
+};
+
+struct GruBackward {
+  Step step;
+  HiddenGradient hidden_gradient;
+  const void* gates = nullptr;                // (B, 3H) activated
+  const void* recurrent_candidate = nullptr;  // (B, H)
+  const void* previous_hidden = nullptr;      // (B, H)
+  void* carry = nullptr;                      // (B, H) acc: what reaches the hidden state past the product, in and out
+  void* input_gradients = nullptr;            // (B, 3H) of W_ih x + b_ih
+  void* recurrent_gradients = nullptr;        // (B, 3H) of W_hh h + b_hh
+};
+
+struct RnnForward {
+  Step step;
+  Products products;
+  void* hidden = nullptr;  // (B, H); may be products.input
+};
+
+struct RnnBackward {
+  Step step;
+  HiddenGradient hidden_gradient;
+  const void* hidden = nullptr;    // (B, H)
+  void* gate_gradients = nullptr;  // (B, H) before activation
+};
+
+// On a GPU, queued on `stream`. Throws std::runtime_error with CUDA's words if the launch fails.
+void run(const LstmForward& work, CUstream_st* stream);
+void run(const LstmBackward& work, CUstream_st* stream);
+void run(const GruForward& work, CUstream_st* stream);
+void run(const GruBackward& work, CUstream_st* stream);
+void run(const RnnForward& work, CUstream_st* stream);
+void run(const RnnBackward& work, CUstream_st* stream);
+
+// On the CPU, the rows `first` to `last` - 1 of the batch, so that callers can share them out.
+struct Rows {
+  int64_t first = 0;
+  int64_t last = 0;
+};
+void run(const LstmForward& work, Rows rows);
+void run(const LstmBackward& work, Rows rows);
+void run(const GruForward& work, Rows rows);
+void run(const GruBackward& work, Rows rows);
+void run(const RnnForward& work, Rows rows);
+void run(const RnnBackward& work, Rows rows);
+
+}  // namespace rnnlab::kernels

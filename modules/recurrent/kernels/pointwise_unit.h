@@ -1,0 +1,130 @@
+// The steps of pointwise.h for one element (row, unit): loads, the formula of cell_math.h, stores. Shared by the CPU's
+// loops and the CUDA kernels; T is the element type, Real the accumulation type.
+#pragma once
+
+#include <type_traits>
+
+#include "recurrent/kernels/cell_math.h"
+
+namespace rnnlab::kernels {
+
+template <class T>
+using Accumulation = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+template <class T>
+RNNLAB_HOST_DEVICE Accumulation<T> load(const void* data, int64_t index) {
+  return static_cast<Accumulation<T>>(static_cast<const T*>(data)[index]);
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE Accumulation<T> load_or_zero(const void* data, int64_t index) {
+  return data == nullptr ? Accumulation<T>(0) : load<T>(data, index);
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE void store(void* data, int64_t index, Accumulation<T> value) {
+  static_cast<T*>(data)[index] = static_cast<T>(value);
+}
+
+// One gate of one unit before activation: both products and both biases.
+template <class T>
+RNNLAB_HOST_DEVICE Accumulation<T> sum(const Products& products, int64_t row_begin, int64_t column) {
+  return load<T>(products.input, row_begin + column) + load<T>(products.recurrent, row_begin + column) +
+         load<T>(products.bias_ih, column) + load<T>(products.bias_hh, column);
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE Accumulation<T> sum(const HiddenGradient& gradient, int64_t index) {
+  return load_or_zero<T>(gradient.from_output, index) + load_or_zero<T>(gradient.from_next_step, index);
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE void run_unit(const LstmForward& work, int64_t row, int64_t unit) {
+  using Real = Accumulation<T>;
+  const int64_t size = work.step.hidden_size;
+  const int64_t begin = row * 4 * size;
+  const int64_t index = row * size + unit;
+  LstmUnit<Real> gates = {sum<T>(work.products, begin, unit), sum<T>(work.products, begin, size + unit),
+                          sum<T>(work.products, begin, 2 * size + unit), sum<T>(work.products, begin, 3 * size + unit)};
+  const auto state = lstm_forward(work.step.nonlinearity, gates, load<Real>(work.previous_cell, index));
+  store<T>(work.products.input, begin + unit, gates.i);
+  store<T>(work.products.input, begin + size + unit, gates.f);
+  store<T>(work.products.input, begin + 2 * size + unit, gates.g);
+  store<T>(work.products.input, begin + 3 * size + unit, gates.o);
+  store<Real>(work.cell, index, state.cell);
+  store<T>(work.hidden, index, state.hidden);
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE void run_unit(const LstmBackward& work, int64_t row, int64_t unit) {
+  using Real = Accumulation<T>;
+  const int64_t size = work.step.hidden_size;
+  const int64_t begin = row * 4 * size;
+  const int64_t index = row * size + unit;
+  const LstmUnit<Real> gates = {load<T>(work.gates, begin + unit), load<T>(work.gates, begin + size + unit),
+                                load<T>(work.gates, begin + 2 * size + unit),
+                                load<T>(work.gates, begin + 3 * size + unit)};
+  Real carry = load<Real>(work.carry, index) + load_or_zero<Real>(work.cell_output_gradient, index);
+  const auto gradients = lstm_backward(work.step.nonlinearity, gates, load<Real>(work.previous_cell, index),
+                                       load<Real>(work.cell, index), sum<T>(work.hidden_gradient, index), carry);
+  store<Real>(work.carry, index, carry);
+  store<T>(work.gate_gradients, begin + unit, gradients.i);
+  store<T>(work.gate_gradients, begin + size + unit, gradients.f);
+  store<T>(work.gate_gradients, begin + 2 * size + unit, gradients.g);
+  store<T>(work.gate_gradients, begin + 3 * size + unit, gradients.o);
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE void run_unit(const GruForward& work, int64_t row, int64_t unit) {
+  using Real = Accumulation<T>;
+  const int64_t size = work.step.hidden_size;
+  const int64_t begin = row * 3 * size;
+  const int64_t index = row * size + unit;
+  const int64_t n = 2 * size + unit;
+  const Real recurrent_candidate = load<T>(work.products.recurrent, begin + n) + load<T>(work.products.bias_hh, n);
+  GruUnit<Real> gates = {sum<T>(work.products, begin, unit), sum<T>(work.products, begin, size + unit),
+                         load<T>(work.products.input, begin + n) + load<T>(work.products.bias_ih, n)};
+  const Real hidden =
+      gru_forward(work.step.nonlinearity, gates, recurrent_candidate, load<T>(work.previous_hidden, index));
+  store<T>(work.products.input, begin + unit, gates.r);
+  store<T>(work.products.input, begin + size + unit, gates.z);
+  store<T>(work.products.input, begin + n, gates.n);
+  store<T>(work.recurrent_candidate, index, recurrent_candidate);
+  store<T>(work.hidden, index, hidden);
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE void run_unit(const GruBackward& work, int64_t row, int64_t unit) {
+  using Real = Accumulation<T>;
+  const int64_t size = work.step.hidden_size;
+  const int64_t begin = row * 3 * size;
+  const int64_t index = row * size + unit;
+  const GruUnit<Real> gates = {load<T>(work.gates, begin + unit), load<T>(work.gates, begin + size + unit),
+                               load<T>(work.gates, begin + 2 * size + unit)};
+  Real carry = load<Real>(work.carry, index);
+  const Real hidden_gradient = sum<T>(work.hidden_gradient, index) + carry;
+  const auto gradients = gru_backward(work.step.nonlinearity, gates, load<T>(work.recurrent_candidate, index),
+                                      load<T>(work.previous_hidden, index), hidden_gradient, carry);
+  store<Real>(work.carry, index, carry);
+  store<T>(work.input_gradients, begin + unit, gradients.r);
+  store<T>(work.input_gradients, begin + size + unit, gradients.z);
+  store<T>(work.input_gradients, begin + 2 * size + unit, gradients.n);
+  store<T>(work.recurrent_gradients, begin + unit, gradients.r);
+  store<T>(work.recurrent_gradients, begin + size + unit, gradients.z);
+  store<T>(work.recurrent_gradients, begin + 2 * size + unit, gradients.n * gates.r);
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE void run_unit(const RnnForward& work, int64_t row, int64_t unit) {
+  const int64_t begin = row * work.step.hidden_size;
+  store<T>(work.hidden, begin + unit, activate(work.step.nonlinearity, sum<T>(work.products, begin, unit)));
+}
+
+template <class T>
+RNNLAB_HOST_DEVICE void run_unit(const RnnBackward& work, int64_t row, int64_t unit) {
+  const int64_t index = row * work.step.hidden_size + unit;
+  const auto slope = activation_slope(work.step.nonlinearity, load<T>(work.hidden, index));
+  store<T>(work.gate_gradients, index, sum<T>(work.hidden_gradient, index) * slope);
+}
+
+}  // namespace rnnlab::kernels

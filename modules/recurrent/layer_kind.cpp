@@ -1,0 +1,118 @@
+#include "recurrent/layer_kind.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+using config::name_of;
+
+// What no kind can do, for it means nothing.
+std::optional<std::string> contradiction(const RecurrentOptions& options) {
+  const bool is_plain = options.cell == Cell::kRnnTanh || options.cell == Cell::kRnnRelu;
+  if (options.reset_gate == ResetGate::kBefore && options.cell != Cell::kGru)
+    return fmt::format("reset_gate: before means nothing with cell: {}, which has no reset gate; use cell: gru",
+                       name_of(options.cell));
+  if (options.activation != Activation::kTanh && is_plain)
+    return fmt::format(
+        "activation: {} means nothing with cell: {}, whose name holds its activation; use cell: rnn_relu",
+        name_of(options.activation), name_of(options.cell));
+  return std::nullopt;
+}
+
+std::optional<std::string> unsupported_by_fused(const RecurrentOptions& options) {
+  if (options.activation != Activation::kTanh)
+    return fmt::format("activation: {} (LibTorch's {} has tanh only)", name_of(options.activation),
+                       name_of(options.cell));
+  if (options.reset_gate == ResetGate::kBefore)
+    return "reset_gate: before (LibTorch's gru applies the reset gate after the recurrent product)";
+  return std::nullopt;
+}
+
+// The products of a step are one GEMM in every rung, which leaves no place for a gate between two of them.
+std::optional<std::string> unsupported_by_ladder(LayerKind kind, const RecurrentOptions& options) {
+  if (options.reset_gate == ResetGate::kBefore)
+    return "reset_gate: before (its candidate's product waits for the reset gate, so the products of a step are not "
+           "one)";
+  const bool has_separate_operations = kind == LayerKind::kGrouped || kind == LayerKind::kStreamed;
+  if (has_separate_operations && options.cell != Cell::kLstm)
+    return fmt::format("cell: {} (the rungs before fused_pointwise are there for lstm)", name_of(options.cell));
+  if (kind == LayerKind::kWavefront && options.bidirectional)
+    return "bidirectional: true (a layer waits for the whole reverse sequence of the one below: there is no diagonal)";
+  return std::nullopt;
+}
+
+std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& options) {
+  switch (kind) {
+    case LayerKind::kNaive:
+      return std::nullopt;
+    case LayerKind::kGrouped:
+    case LayerKind::kStreamed:
+    case LayerKind::kFusedPointwise:
+    case LayerKind::kPretransposed:
+    case LayerKind::kHoisted:
+    case LayerKind::kWavefront:
+      return unsupported_by_ladder(kind, options);
+    case LayerKind::kFused:
+      return unsupported_by_fused(options);
+  }
+  RNNLAB_INVARIANT(false, "a layer kind that refusal does not know");
+  return std::nullopt;
+}
+
+std::string kinds_that_can(const RecurrentOptions& options) {
+  std::vector<std::string> names;
+  for (const LayerKind kind : layer_kinds())
+    if (!unsupported(kind, options)) names.emplace_back(name_of(kind));
+  return one_of(names);
+}
+
+}  // namespace
+
+std::vector<LayerKind> layer_kinds() {
+  std::vector<LayerKind> kinds;
+  for (const auto& [kind, name] : config::EnumNames<LayerKind>::kNames) kinds.push_back(kind);
+  return kinds;
+}
+
+std::string_view description_of(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kNaive:
+      return "a plain loop over steps, two products a gate";
+    case LayerKind::kGrouped:
+      return "the products of all gates as one, two a step; own backward pass through time";
+    case LayerKind::kStreamed:
+      return "grouped, with the input's and the recurrent product on two CUDA streams";
+    case LayerKind::kFusedPointwise:
+      return "streamed, with one own kernel for all of a step but its products";
+    case LayerKind::kPretransposed:
+      return "fused_pointwise, with the weights transposed once a pass";
+    case LayerKind::kHoisted:
+      return "pretransposed, with one product for the inputs of all steps";
+    case LayerKind::kWavefront:
+      return "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams";
+    case LayerKind::kFused:
+      return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
+  }
+  RNNLAB_INVARIANT(false, "a layer kind that description_of does not know");
+  return "";
+}
+
+std::optional<std::string> refusal(LayerKind kind, Processor processor) {
+  const bool needs_streams = kind == LayerKind::kStreamed || kind == LayerKind::kWavefront;
+  if (needs_streams && processor == Processor::kCpu)
+    return fmt::format("layer: {} needs CUDA streams, and device: cpu has none; use layer: hoisted", name_of(kind));
+  return std::nullopt;
+}
+
+std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options) {
+  if (const auto reason = contradiction(options)) return reason;
+  const auto reason = unsupported(kind, options);
+  if (!reason) return std::nullopt;
+  return fmt::format("layer: {} cannot do {}; use layer: {}", name_of(kind), *reason, kinds_that_can(options));
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,57 @@
+// The implementations of a recurrent layer and what each cannot do. They differ only in how they compute: every kind
+// gives the same results, to rounding. Plain values without LibTorch; recurrent_layer.h makes the layers.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/enum_names.h"
+#include "recurrent/recurrent_options.h"
+
+namespace rnnlab {
+
+enum class LayerKind {
+  kNaive,
+  kGrouped,
+  kStreamed,
+  kFusedPointwise,
+  kPretransposed,
+  kHoisted,
+  kWavefront,
+  kFused,
+};
+
+enum class Processor { kCpu, kGpu };
+
+// Every kind there is, in the order of config::EnumNames<LayerKind>.
+std::vector<LayerKind> layer_kinds();
+
+// How it computes, in a line for people.
+std::string_view description_of(LayerKind kind);
+
+// Why `kind` cannot compute `options`, naming the option and the kinds that can; nothing where it can. Every kind runs
+// float32, float64, bfloat16 and float16 where its processor does.
+std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options);
+
+// Why `kind` does not run there; nothing where it does.
+std::optional<std::string> refusal(LayerKind kind, Processor processor);
+
+}  // namespace rnnlab
+
+template <>
+struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
+  static constexpr std::array<std::pair<LayerKind, std::string_view>, 8> kNames = {{
+      {LayerKind::kNaive, "naive"},
+      {LayerKind::kGrouped, "grouped"},
+      {LayerKind::kStreamed, "streamed"},
+      {LayerKind::kFusedPointwise, "fused_pointwise"},
+      {LayerKind::kPretransposed, "pretransposed"},
+      {LayerKind::kHoisted, "hoisted"},
+      {LayerKind::kWavefront, "wavefront"},
+      {LayerKind::kFused, "fused"},
+  }};
+};

@@ -1,0 +1,154 @@
+#include "recurrent/unrolled/backward_pass.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "recurrent/unrolled/forward_pass.h"
+
+namespace rnnlab {
+namespace {
+
+class BackwardPass {
+ public:
+  BackwardPass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers, const std::vector<at::Tensor>& masks,
+               const ResultGradients& results, Needs needs)
+      : spec_(spec),
+        layers_(layers),
+        masks_(masks),
+        results_(results),
+        needs_(needs),
+        gradients_(make_gradients()),
+        weights_(make_weight_gradients()),
+        lanes_(layers[0].gates.device(), num_lanes(spec, layers.size())),
+        groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
+
+  PassGradients run() {
+    run_loop();
+    for (size_t layer = 0; layer < weights_.size(); ++layer)
+      lanes_.run(product_lane(spec_, layer), [&] { multiply_weight_gradients(layer); });
+    lanes_.join();
+    PassGradients result = {gradients_[0].input, {}, weights_};
+    for (const LayerGradients& gradients : gradients_) result.initial.push_back(initial_gradients(gradients));
+    return result;
+  }
+
+ private:
+  // The diagonals of the forward pass, backwards: from the bottom layer up, so that what a layer waits for is what was
+  // queued last on the lane above it.
+  void run_loop() {
+    for (size_t diagonal = groups_.size() + layers_.size() - 1; diagonal-- > 0;)
+      for (size_t layer = 0; layer < layers_.size(); ++layer)
+        if (layer <= diagonal && diagonal - layer < groups_.size()) run_group(layer, groups_[diagonal - layer]);
+  }
+
+  void run_group(size_t layer, const Steps& steps) {
+    const size_t product = product_lane(spec_, layer);
+    const size_t recurrence = recurrence_lane(spec_, layer);
+    if (layer + 1 < layers_.size()) lanes_.order(product_lane(spec_, layer + 1), recurrence);
+    lanes_.run(recurrence, [&] {
+      for (int64_t i = steps.last; i-- > steps.first;) run_step(layer, i);
+    });
+    lanes_.order(recurrence, product);
+    if (layer > 0 || needs_.input) lanes_.run(product, [&] { multiply_inputs(layer, steps); });
+  }
+
+  void run_step(size_t layer, int64_t i) {
+    const LayerTrace& trace = layers_[layer];
+    LayerGradients& gradients = gradients_[layer];
+    const int64_t t = place_of(spec_.direction, i, trace.num_steps());
+    const bool is_last = i + 1 == trace.num_steps();
+    run_backward_step(spec_, trace, gradients, is_last ? NextStep::kNone : NextStep::kThere, t);
+    at::mm_out(gradients.from_next_step, gradients.recurrent_side[t], trace.weights.weight_hh);
+  }
+
+  // The gradient of the layer's input, which is what the layer below gets for its outputs.
+  void multiply_inputs(size_t layer, const Steps& steps) {
+    const LayerTrace& trace = layers_[layer];
+    LayerGradients& gradients = gradients_[layer];
+    const int64_t first = first_place_of(spec_.direction, steps, trace.num_steps());
+    at::Tensor product = matrix_of(gradients.input, first, steps.size());
+    at::mm_out(product, matrix_of(gradients.input_side, first, steps.size()), trace.weights.weight_ih);
+    if (layer == 0) return;
+    const at::Tensor part = gradients.input.narrow(0, first, steps.size());
+    if (!masks_.empty()) part.mul_(masks_[layer - 1].narrow(0, first, steps.size()));
+    const at::Tensor& from_result = results_.hidden[layer - 1];
+    if (from_result.defined()) part.add_(from_result.narrow(0, first, steps.size()));
+  }
+
+  std::vector<LayerGradients> make_gradients() const {
+    std::vector<LayerGradients> all(layers_.size());
+    for (size_t layer = layers_.size(); layer-- > 0;) {
+      const LayerTrace& trace = layers_[layer];
+      LayerGradients& gradients = all[layer];
+      const bool is_top = layer + 1 == layers_.size();
+      gradients.output = is_top ? results_.hidden[layer] : all[layer + 1].input;
+      gradients.cell_output = results_.cell.empty() ? at::Tensor() : results_.cell[layer];
+      gradients.input_side = at::empty_like(trace.gates);
+      gradients.recurrent_side = spec_.cell == Cell::kGru ? at::empty_like(trace.gates) : gradients.input_side;
+      gradients.from_next_step = at::empty_like(trace.hidden[0]);
+      gradients.carry = make_carry(trace);
+      if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);
+    }
+    return all;
+  }
+
+  at::Tensor make_carry(const LayerTrace& trace) const {
+    if (spec_.cell == Cell::kLstm) return at::zeros_like(trace.cell[0]);
+    if (spec_.cell != Cell::kGru) return {};
+    const bool is_double = trace.hidden.scalar_type() == at::kDouble;
+    return at::zeros_like(trace.hidden[0], trace.hidden.options().dtype(is_double ? at::kDouble : at::kFloat));
+  }
+
+  // Made on the current stream, where they are used and freed, and not on the lane that fills them.
+  std::vector<WeightGradients> make_weight_gradients() const {
+    std::vector<WeightGradients> all;
+    if (!needs_.weights) return all;
+    for (const LayerTrace& trace : layers_) {
+      const DirectionWeights& weights = trace.weights;
+      const at::Tensor bias_ih = at::empty_like(weights.bias_ih);
+      const at::Tensor bias_hh = spec_.cell == Cell::kGru ? at::empty_like(weights.bias_hh) : bias_ih;
+      all.push_back({at::empty_like(weights.weight_ih), at::empty_like(weights.weight_hh), bias_ih, bias_hh});
+    }
+    return all;
+  }
+
+  void multiply_weight_gradients(size_t layer) {
+    const LayerTrace& trace = layers_[layer];
+    WeightGradients& weights = weights_[layer];
+    const at::Tensor input_side = matrix_of(gradients_[layer].input_side);
+    const at::Tensor recurrent_side = matrix_of(gradients_[layer].recurrent_side);
+    const at::Tensor before = matrix_of(states_before(spec_.direction, trace.hidden));
+    at::mm_out(weights.weight_ih, input_side.t(), matrix_of(trace.input));
+    at::mm_out(weights.weight_hh, recurrent_side.t(), before);
+    at::sum_out(weights.bias_ih, input_side, 0);
+    if (spec_.cell == Cell::kGru) at::sum_out(weights.bias_hh, recurrent_side, 0);
+  }
+
+  InitialGradients initial_gradients(const LayerGradients& gradients) const {
+    if (spec_.cell == Cell::kLstm) return {gradients.from_next_step, gradients.carry};
+    if (spec_.cell != Cell::kGru) return {gradients.from_next_step, {}};
+    return {gradients.from_next_step + gradients.carry.to(gradients.from_next_step.scalar_type()), {}};
+  }
+
+  const UnrolledSpec& spec_;
+  const std::vector<LayerTrace>& layers_;
+  const std::vector<at::Tensor>& masks_;
+  const ResultGradients& results_;
+  Needs needs_;
+  std::vector<LayerGradients> gradients_;
+  std::vector<WeightGradients> weights_;
+  Lanes lanes_;
+  std::vector<Steps> groups_;
+};
+
+}  // namespace
+
+PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+                                const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs) {
+  return BackwardPass(spec, layers, masks, results, needs).run();
+}
+
+}  // namespace rnnlab

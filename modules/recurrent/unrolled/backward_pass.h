@@ -1,0 +1,42 @@
+// Back-propagation through time (Werbos 1990) of what run_forward_pass did, by the rules of the same rung. In the loop
+// over steps there is only what a step waits for; the gradient of each weight is one product over all steps and
+// sequences at the end.
+#pragma once
+
+#include <vector>
+
+#include "recurrent/unrolled/step_runner.h"
+
+namespace rnnlab {
+
+struct WeightGradients {
+  at::Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // the biases may be one tensor
+};
+
+struct InitialGradients {
+  at::Tensor hidden;  // (B, H)
+  at::Tensor cell;    // (B, H) acc, LSTM only
+};
+
+struct PassGradients {
+  at::Tensor input;                       // (T, B, I), or undefined if nobody needs it
+  std::vector<InitialGradients> initial;  // layer by layer
+  std::vector<WeightGradients> weights;   // layer by layer, or empty if nobody needs them
+};
+
+struct Needs {
+  bool input = true;
+  bool weights = true;
+};
+
+// What comes from above, layer by layer: of the hidden and the cell states as results, (T, B, H) each; any may be
+// undefined.
+struct ResultGradients {
+  std::vector<at::Tensor> hidden;
+  std::vector<at::Tensor> cell;
+};
+
+PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+                                const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs);
+
+}  // namespace rnnlab

@@ -1,0 +1,121 @@
+#include "recurrent/unrolled/forward_pass.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/mul.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "recurrent/unrolled/step_runner.h"
+
+namespace rnnlab {
+namespace {
+
+class ForwardPass {
+ public:
+  ForwardPass(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, const std::vector<at::Tensor>& masks)
+      : spec_(spec),
+        layers_(layers),
+        masks_(masks),
+        lanes_(layers[0].gates.device(), num_lanes(spec, layers.size())),
+        groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {
+    for (const LayerTrace& layer : layers) prepare(layer);
+  }
+
+  // Along the diagonals of (layer, group); from the top layer down, so that what a layer waits for is what was queued
+  // last on the lane below it.
+  void run() {
+    for (size_t diagonal = 0; diagonal < groups_.size() + layers_.size() - 1; ++diagonal)
+      for (size_t layer = layers_.size(); layer-- > 0;)
+        if (layer <= diagonal && diagonal - layer < groups_.size()) run_group(layer, groups_[diagonal - layer]);
+    lanes_.join();
+  }
+
+ private:
+  struct Operands {
+    at::Tensor weight_ih, weight_hh;  // (I, G * H), (H, G * H)
+    at::Tensor recurrent;             // (B, G * H)
+  };
+
+  void prepare(const LayerTrace& layer) {
+    const at::Tensor weight_ih = layer.weights.weight_ih.t();
+    const at::Tensor weight_hh = layer.weights.weight_hh.t();
+    const bool transpose = spec_.rung.pretransposed;
+    operands_.push_back({transpose ? weight_ih.contiguous() : weight_ih, transpose ? weight_hh.contiguous() : weight_hh,
+                         at::empty_like(layer.gates[0])});
+  }
+
+  void run_group(size_t layer, const Steps& steps) {
+    const size_t product = product_lane(spec_, layer);
+    const size_t recurrence = recurrence_lane(spec_, layer);
+    if (layer > 0) lanes_.order(recurrence_lane(spec_, layer - 1), product);
+    lanes_.run(product, [&] { multiply_inputs(layer, steps); });
+    lanes_.order(product, recurrence);
+    lanes_.run(recurrence, [&] {
+      for (int64_t i = steps.first; i < steps.last; ++i) run_step(layer, i);
+    });
+  }
+
+  void multiply_inputs(size_t layer, const Steps& steps) {
+    LayerTrace& trace = layers_[layer];
+    const int64_t first = first_place_of(spec_.direction, steps, trace.num_steps());
+    if (layer > 0 && !masks_.empty()) {
+      at::Tensor masked = trace.input.narrow(0, first, steps.size());
+      at::mul_out(masked, output_of(layer - 1).narrow(0, first, steps.size()),
+                  masks_[layer - 1].narrow(0, first, steps.size()));
+    }
+    at::Tensor products = matrix_of(trace.gates, first, steps.size());
+    at::mm_out(products, matrix_of(trace.input, first, steps.size()), operands_[layer].weight_ih);
+  }
+
+  void run_step(size_t layer, int64_t i) {
+    LayerTrace& trace = layers_[layer];
+    Operands& operands = operands_[layer];
+    const int64_t t = place_of(spec_.direction, i, trace.num_steps());
+    at::mm_out(operands.recurrent, trace.hidden[state_rows(spec_.direction, t).before], operands.weight_hh);
+    run_forward_step(spec_, trace, operands.recurrent, t);
+  }
+
+  at::Tensor output_of(size_t layer) const { return states_after(spec_.direction, layers_[layer].hidden); }
+
+  const UnrolledSpec& spec_;
+  std::vector<LayerTrace>& layers_;
+  const std::vector<at::Tensor>& masks_;
+  Lanes lanes_;
+  std::vector<Steps> groups_;
+  std::vector<Operands> operands_;
+};
+
+// The fewer steps a group has, the sooner the layer above begins; the more, the fewer products and waits there are.
+// This many keep the time for which layers wait, (L - 1) groups, near the number of groups.
+int64_t steps_per_group(const UnrolledSpec& spec, int64_t num_steps, size_t num_layers) {
+  if (spec.rung.input_products == InputProducts::kOneStep) return 1;
+  if (spec.rung.input_products == InputProducts::kAllSteps) return num_steps;
+  const double balanced = std::sqrt(static_cast<double>(num_steps) / static_cast<double>(num_layers));
+  return std::clamp<int64_t>(std::llround(balanced), 1, num_steps);
+}
+
+}  // namespace
+
+void run_forward_pass(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, const std::vector<at::Tensor>& masks) {
+  ForwardPass(spec, layers, masks).run();
+}
+
+std::vector<Steps> groups_of_steps(const UnrolledSpec& spec, int64_t num_steps, size_t num_layers) {
+  const int64_t size = steps_per_group(spec, num_steps, num_layers);
+  std::vector<Steps> groups;
+  for (int64_t first = 0; first < num_steps; first += size)
+    groups.push_back({first, std::min(first + size, num_steps)});
+  return groups;
+}
+
+size_t recurrence_lane(const UnrolledSpec& spec, size_t layer) { return spec.rung.layers_side_by_side ? 2 * layer : 0; }
+
+size_t product_lane(const UnrolledSpec& spec, size_t layer) {
+  return recurrence_lane(spec, layer) + (spec.rung.two_lanes ? 1 : 0);
+}
+
+size_t num_lanes(const UnrolledSpec& spec, size_t num_layers) { return product_lane(spec, num_layers - 1) + 1; }
+
+}  // namespace rnnlab

@@ -1,0 +1,30 @@
+// Where a pass queues its work: lane 0 is the stream that is current when the pass begins, every further lane a stream
+// of its own. On the CPU, and where there is one lane only, everything runs in the order it is given.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <functional>
+
+namespace rnnlab {
+
+class Lanes {
+ public:
+  // All lanes begin after what is queued on the current stream. Needs no join() if nothing is queued on the others.
+  Lanes(at::Device device, size_t count);
+
+  void run(size_t lane, const std::function<void()>& work) const;
+
+  // What is queued on lane `after` from now on waits for all that is queued on lane `before` until now.
+  void order(size_t before, size_t after) const;
+
+  // The current stream waits for all lanes: from now on their tensors are safe to use and to free there.
+  void join() const;
+
+ private:
+  at::Device device_;
+  size_t count_;
+};
+
+}  // namespace rnnlab

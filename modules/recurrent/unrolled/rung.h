@@ -1,0 +1,32 @@
+// The ladder of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946) as switches: each rung does what the one before
+// it does, and one thing more. All take the gates' products as one (the first rung, `grouped`).
+#pragma once
+
+#include "recurrent/layer_kind.h"
+
+namespace rnnlab {
+
+// How many steps share one product of the inputs.
+enum class InputProducts { kOneStep, kGroupOfSteps, kAllSteps };
+
+struct Rung {
+  bool two_lanes = false;        // the inputs' products on a stream of their own
+  bool fused_pointwise = false;  // one kernel for all of a step but its products
+  bool pretransposed = false;    // transposed weights, made once a pass
+  bool layers_side_by_side = false;
+  InputProducts input_products = InputProducts::kOneStep;
+};
+
+constexpr Rung rung_of(LayerKind kind) {
+  Rung rung;
+  rung.two_lanes = kind == LayerKind::kStreamed || kind == LayerKind::kFusedPointwise ||
+                   kind == LayerKind::kPretransposed || kind == LayerKind::kWavefront;
+  rung.fused_pointwise = kind != LayerKind::kGrouped && kind != LayerKind::kStreamed;
+  rung.pretransposed = rung.fused_pointwise && kind != LayerKind::kFusedPointwise;
+  rung.layers_side_by_side = kind == LayerKind::kWavefront;
+  if (kind == LayerKind::kHoisted) rung.input_products = InputProducts::kAllSteps;
+  if (kind == LayerKind::kWavefront) rung.input_products = InputProducts::kGroupOfSteps;
+  return rung;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,27 @@
+// The point-wise part of one layer's steps, forward and backward: by one own kernel, or for LSTM by separate
+// operations (separate_lstm.h), on the device of the tensors and on its current stream.
+#pragma once
+
+#include "recurrent/unrolled/trace.h"
+
+namespace rnnlab {
+
+// What the backward pass works on for one layer.
+struct LayerGradients {
+  at::Tensor output;          // (T, B, H), or undefined: of the hidden states as results
+  at::Tensor cell_output;     // (T, B, H) acc, or undefined: of the cell states as results
+  at::Tensor input_side;      // (T, B, G * H): of W_ih x + b_ih
+  at::Tensor recurrent_side;  // (T, B, G * H): of W_hh h + b_hh; but for GRU the same tensor
+  at::Tensor from_next_step;  // (B, H): of the hidden state, through the recurrent product
+  at::Tensor carry;           // (B, H) acc: of the LSTM's cell state; of the GRU's hidden state past the product
+  at::Tensor input;           // (T, B, I), or undefined if nobody needs it
+};
+
+enum class NextStep { kThere, kNone };  // whether `from_next_step` counts
+
+// `recurrent`: (B, G * H), W_hh h of step t.
+void run_forward_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);
+void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
+                       int64_t t);
+
+}  // namespace rnnlab

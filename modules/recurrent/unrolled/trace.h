@@ -1,0 +1,70 @@
+// What a forward pass keeps of one direction of one layer, and all that the backward pass needs.
+#pragma once
+
+#include "recurrent/parameters.h"
+#include "recurrent/stacked_layer.h"
+#include "recurrent/unrolled/rung.h"
+
+namespace rnnlab {
+
+// T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc": float32 where the type has 16 bits.
+struct LayerTrace {
+  DirectionWeights weights;
+  at::Tensor input;       // (T, B, I)
+  at::Tensor gates;       // (T, B, G * H): the input's products first, the activated gates in their place then
+  at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn
+  at::Tensor hidden;      // (T + 1, B, H): all hidden states, the initial one before the first step read
+  at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, likewise
+
+  int64_t num_steps() const { return gates.size(0); }
+  int64_t batch_size() const { return gates.size(1); }
+  int64_t hidden_size() const { return hidden.size(2); }
+};
+
+struct UnrolledSpec {
+  Cell cell = Cell::kLstm;
+  Activation activation = Activation::kTanh;
+  Direction direction = Direction::kForward;
+  Rung rung;
+};
+
+// Rows of `hidden` and `cell`: before and after step t.
+struct StateRows {
+  int64_t before, after;
+};
+inline StateRows state_rows(Direction direction, int64_t t) {
+  return direction == Direction::kForward ? StateRows{t, t + 1} : StateRows{t + 1, t};
+}
+
+// (T, B, H) of a tensor of T + 1 states: those after each step, those before each step, and the row of the initial one.
+inline at::Tensor states_after(Direction direction, const at::Tensor& states) {
+  return states.narrow(0, direction == Direction::kForward ? 1 : 0, states.size(0) - 1);
+}
+inline at::Tensor states_before(Direction direction, const at::Tensor& states) {
+  return states.narrow(0, direction == Direction::kForward ? 0 : 1, states.size(0) - 1);
+}
+inline int64_t initial_row(Direction direction, int64_t num_steps) {
+  return direction == Direction::kForward ? 0 : num_steps;
+}
+
+// Steps in the order in which they are read, `first` to `last` - 1.
+struct Steps {
+  int64_t first, last;
+  int64_t size() const { return last - first; }
+};
+
+// The place in the sequence of the i-th step read, and the first place of a range of them.
+inline int64_t place_of(Direction direction, int64_t i, int64_t num_steps) {
+  return direction == Direction::kForward ? i : num_steps - 1 - i;
+}
+inline int64_t first_place_of(Direction direction, const Steps& steps, int64_t num_steps) {
+  return direction == Direction::kForward ? steps.first : num_steps - steps.last;
+}
+
+// (n * B, columns) of a tensor (T, B, columns): the rows of a range of steps, as one matrix.
+inline at::Tensor matrix_of(const at::Tensor& tensor, int64_t first_place, int64_t size) {
+  return tensor.narrow(0, first_place, size).view({size * tensor.size(1), tensor.size(2)});
+}
+inline at::Tensor matrix_of(const at::Tensor& tensor) { return matrix_of(tensor, 0, tensor.size(0)); }
+
+}  // namespace rnnlab

@@ -1,0 +1,180 @@
+#include "recurrent/unrolled/unrolled_function.h"
+
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/stack.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "recurrent/unrolled/backward_pass.h"
+#include "recurrent/unrolled/forward_pass.h"
+
+namespace rnnlab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// What the backward pass needs beside tensors.
+struct UnrolledNotes : torch::CustomClassHolder {
+  UnrolledSpec spec;
+  size_t num_layers = 0;
+};
+
+at::ScalarType accumulation_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
+
+// What a gradient is for, in this order: sequence, initial hidden states, initial cell states (LSTM only), then the
+// parameters layer by layer.
+size_t first_parameter(Cell cell) { return cell == Cell::kLstm ? 3 : 2; }
+
+std::vector<at::Tensor> operands_of(const UnrolledInput& input) {
+  std::vector<at::Tensor> operands = {input.sequence, input.hidden};
+  if (input.cell.defined()) operands.push_back(input.cell);
+  for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : input.layers)
+    operands.insert(operands.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
+  return operands;
+}
+
+DirectionWeights weights_of(Cell cell, const std::vector<at::Tensor>& operands, size_t layer) {
+  const auto* first = operands.data() + first_parameter(cell) + layer * kParametersPerDirection;
+  return {first[0].contiguous(), first[1].contiguous(), first[2].contiguous(), first[3].contiguous()};
+}
+
+LayerTrace make_trace(const UnrolledSpec& spec, const DirectionWeights& weights, const at::Tensor& hidden,
+                      const at::Tensor& cell, int64_t num_steps) {
+  const auto options = hidden.options();
+  const int64_t batch_size = hidden.size(0);
+  const int64_t hidden_size = hidden.size(1);
+  const int64_t first = initial_row(spec.direction, num_steps);
+  LayerTrace trace;
+  trace.weights = weights;
+  trace.gates = at::empty({num_steps, batch_size, weights.weight_hh.size(0)}, options);
+  trace.hidden = at::empty({num_steps + 1, batch_size, hidden_size}, options);
+  trace.hidden[first].copy_(hidden);
+  if (spec.cell == Cell::kGru) trace.candidates = at::empty({num_steps, batch_size, hidden_size}, options);
+  if (spec.cell != Cell::kLstm) return trace;
+  trace.cell = at::empty(trace.hidden.sizes(), options.dtype(accumulation_type(hidden.scalar_type())));
+  trace.cell[first].copy_(cell);
+  return trace;
+}
+
+std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands,
+                                    const std::vector<at::Tensor>& masks) {
+  const at::Tensor& sequence = operands[0];
+  const auto num_layers = static_cast<size_t>(operands[1].size(0));
+  std::vector<LayerTrace> traces;
+  for (size_t layer = 0; layer < num_layers; ++layer) {
+    const auto index = static_cast<int64_t>(layer);
+    const at::Tensor cell = spec.cell == Cell::kLstm ? operands[2][index] : at::Tensor();
+    traces.push_back(
+        make_trace(spec, weights_of(spec.cell, operands, layer), operands[1][index], cell, sequence.size(0)));
+    if (layer == 0)
+      traces[0].input = sequence.contiguous();
+    else if (masks.empty())
+      traces[layer].input = states_after(spec.direction, traces[layer - 1].hidden);
+    else
+      traces[layer].input = at::empty_like(masks[layer - 1]);
+  }
+  return traces;
+}
+
+// A trace as tensors to save, and back. Inputs of upper layers without a mask are views of the states below them.
+constexpr size_t kTensorsPerTrace = 9;
+
+void append(variable_list& list, const LayerTrace& trace) {
+  const auto& [weight_ih, weight_hh, bias_ih, bias_hh] = trace.weights;
+  list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh, trace.input, trace.gates, trace.candidates,
+                           trace.hidden, trace.cell});
+}
+
+LayerTrace trace_of(const variable_list& list, size_t layer) {
+  const auto* first = list.data() + layer * kTensorsPerTrace;
+  return {{first[0], first[1], first[2], first[3]}, first[4], first[5], first[6], first[7], first[8]};
+}
+
+at::Tensor dense(const at::Tensor& gradient) { return gradient.defined() ? gradient.contiguous() : gradient; }
+
+class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
+ public:
+  // TensorLists, for autograd does not look into vectors.
+  static variable_list forward(AutogradContext* context, at::TensorList operands, at::TensorList mask_list,
+                               const UnrolledSpec& spec) {
+    const std::vector<at::Tensor> masks = mask_list.vec();
+    auto traces = make_traces(spec, operands.vec(), masks);
+    run_forward_pass(spec, traces, masks);
+    save(context, spec, traces, masks);
+    variable_list results;
+    for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.hidden));
+    if (spec.cell == Cell::kLstm)
+      for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.cell));
+    return results;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& result_gradients) {
+    const auto notes = c10::static_intrusive_pointer_cast<UnrolledNotes>(context->saved_data["notes"].toCapsule());
+    const variable_list saved = context->get_saved_variables();
+    std::vector<LayerTrace> traces;
+    for (size_t layer = 0; layer < notes->num_layers; ++layer) traces.push_back(trace_of(saved, layer));
+    const std::vector<at::Tensor> masks(saved.begin() + static_cast<int64_t>(notes->num_layers * kTensorsPerTrace),
+                                        saved.end());
+    const Needs needs = {context->needs_input_grad(0), any_parameter_needs(*context, *notes)};
+    const auto gradients =
+        run_backward_pass(notes->spec, traces, masks, split(result_gradients, notes->num_layers), needs);
+    return in_order(gradients, masks.size());
+  }
+
+ private:
+  static void save(AutogradContext* context, const UnrolledSpec& spec, const std::vector<LayerTrace>& traces,
+                   const std::vector<at::Tensor>& masks) {
+    variable_list saved;
+    for (const LayerTrace& trace : traces) append(saved, trace);
+    saved.insert(saved.end(), masks.begin(), masks.end());
+    context->save_for_backward(saved);
+    auto notes = c10::make_intrusive<UnrolledNotes>();
+    notes->spec = spec;
+    notes->num_layers = traces.size();
+    context->saved_data["notes"] = c10::IValue::make_capsule(notes);
+    context->set_materialize_grads(false);
+  }
+
+  static bool any_parameter_needs(const AutogradContext& context, const UnrolledNotes& notes) {
+    for (size_t i = 0; i < notes.num_layers * kParametersPerDirection; ++i)
+      if (context.needs_input_grad(first_parameter(notes.spec.cell) + i)) return true;
+    return false;
+  }
+
+  static ResultGradients split(const variable_list& gradients, size_t num_layers) {
+    ResultGradients results;
+    for (size_t i = 0; i < gradients.size(); ++i)
+      (i < num_layers ? results.hidden : results.cell).push_back(dense(gradients[i]));
+    return results;
+  }
+
+  // One for each argument of forward(): undefined for the masks and the specification.
+  static variable_list in_order(const PassGradients& gradients, size_t num_masks) {
+    variable_list hidden, cell;
+    for (const InitialGradients& initial : gradients.initial) {
+      hidden.push_back(initial.hidden);
+      if (initial.cell.defined()) cell.push_back(initial.cell);
+    }
+    variable_list list = {gradients.input, at::stack(hidden)};
+    if (!cell.empty()) list.push_back(at::stack(cell));
+    for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : gradients.weights)
+      list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
+    if (gradients.weights.empty()) list.resize(list.size() + gradients.initial.size() * kParametersPerDirection);
+    list.resize(list.size() + num_masks + 1);
+    return list;
+  }
+};
+
+}  // namespace
+
+UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input) {
+  const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
+  const auto operands = operands_of(input);
+  const variable_list states = UnrolledFunction::apply(at::TensorList(operands), at::TensorList(input.masks), spec);
+  const auto num_layers = static_cast<std::ptrdiff_t>(input.layers.size());
+  return {{states.begin(), states.begin() + num_layers}, {states.begin() + num_layers, states.end()}};
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,27 @@
+// A stack of layers of one direction as one autograd function: the loop over steps forward, back-propagation through
+// time backward. Autograd sees neither the steps nor their intermediate results; it cannot differentiate twice.
+#pragma once
+
+#include <vector>
+
+#include "recurrent/unrolled/trace.h"
+
+namespace rnnlab {
+
+struct UnrolledInput {
+  at::Tensor sequence;                   // (T, B, I)
+  at::Tensor hidden;                     // (L, B, H)
+  at::Tensor cell;                       // (L, B, H) acc, LSTM only
+  std::vector<DirectionWeights> layers;  // L, in the type of the sequence
+  std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 of them or none: factors of what the next layer reads
+};
+
+// All states of each layer, (T, B, H) each: those after each step, at the step's place in the sequence.
+struct UnrolledResult {
+  std::vector<at::Tensor> hidden;
+  std::vector<at::Tensor> cell;  // acc, LSTM only
+};
+
+UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input);
+
+}  // namespace rnnlab

@@ -1,0 +1,108 @@
+#include "recurrent/unrolled/unrolled_layer.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
+
+#include "recurrent/unrolled/unrolled_function.h"
+
+namespace rnnlab {
+namespace {
+
+at::ScalarType cell_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
+
+// Layers first_layer ... of a state (L * D, B, H), one direction of them.
+at::Tensor states_of(const at::Tensor& all, int64_t first_layer, int64_t num_layers, int64_t num_directions,
+                     Direction direction) {
+  if (!all.defined()) return all;
+  const int64_t offset = direction == Direction::kForward ? 0 : 1;
+  return all.narrow(0, first_layer * num_directions, num_layers * num_directions)
+      .slice(0, offset, std::nullopt, num_directions);
+}
+
+// (L, B, H), the states after each layer's last step. Where every sequence is whole, a reverse direction ends at its
+// first place.
+at::Tensor final_states(const std::vector<at::Tensor>& layers, const SequenceEnds& lengths, Direction direction) {
+  std::vector<at::Tensor> finals;
+  for (const at::Tensor& states : layers)
+    finals.push_back(direction == Direction::kForward ? lengths.last(states) : states[0]);
+  return at::stack(finals);
+}
+
+}  // namespace
+
+UnrolledLayer::UnrolledLayer(LayerKind kind, const RecurrentOptions& options) : RecurrentLayer(options), kind_(kind) {
+  register_uniform_parameters();
+}
+
+std::vector<UnrolledLayer::Block> UnrolledLayer::blocks() const {
+  if (rung_of(kind_).layers_side_by_side) return {{0, options().num_layers}};
+  std::vector<Block> blocks;
+  for (int64_t layer = 0; layer < options().num_layers; ++layer) blocks.push_back({layer, 1});
+  return blocks;
+}
+
+RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
+  const SequenceEnds ends(lengths, input.size(0), input.device());
+  at::Tensor sequence = in_product_type(input);
+  std::vector<at::Tensor> hidden, cell;
+  for (const Block& block : blocks()) {
+    if (block.first_layer > 0 && options().dropout > 0)
+      sequence = at::dropout(sequence, options().dropout, is_training());
+    const RecurrentResult result = run_block(block, ends.cleared(sequence), initial, ends);
+    sequence = result.output;
+    hidden.push_back(result.state.hidden);
+    if (options().cell == Cell::kLstm) cell.push_back(result.state.cell);
+  }
+  return {ends.cleared(sequence), {at::cat(hidden), cell.empty() ? at::Tensor() : at::cat(cell)}};
+}
+
+RecurrentResult UnrolledLayer::run_block(const Block& block, const at::Tensor& sequence, const RecurrentState& initial,
+                                         const SequenceEnds& lengths) {
+  const RecurrentResult forward = run_direction(block, Direction::kForward, sequence, initial, lengths);
+  if (!options().bidirectional) return forward;
+  const RecurrentResult reverse = run_direction(block, Direction::kReverse, sequence, initial, lengths);
+  const auto both = [](const at::Tensor& a, const at::Tensor& b) { return a.defined() ? at::cat({a, b}) : a; };
+  return {at::cat({forward.output, reverse.output}, 2),
+          {both(forward.state.hidden, reverse.state.hidden), both(forward.state.cell, reverse.state.cell)}};
+}
+
+RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direction, const at::Tensor& sequence,
+                                             const RecurrentState& initial, const SequenceEnds& lengths) {
+  // A sequence that ends early is read in reverse from its own last step: a reversed copy of it runs forward.
+  const bool runs_reversed_copy = direction == Direction::kReverse && !lengths.all_whole();
+  const Direction loop = runs_reversed_copy ? Direction::kForward : direction;
+  const UnrolledSpec spec = {options().cell, options().activation, loop, rung_of(kind_)};
+  const int64_t num_directions = options().num_directions();
+  const auto states = [&](const at::Tensor& all) {
+    return states_of(all, block.first_layer, block.num_layers, num_directions, direction);
+  };
+
+  UnrolledInput input = {.sequence = runs_reversed_copy ? lengths.reversed(sequence) : sequence,
+                         .hidden = in_product_type(states(initial.hidden)),
+                         .cell = states(initial.cell),
+                         .layers = {},
+                         .masks = dropout_masks(block, sequence)};
+  if (input.cell.defined()) input.cell = input.cell.to(cell_type(input.sequence.scalar_type()));
+  for (int64_t layer = block.first_layer; layer < block.first_layer + block.num_layers; ++layer)
+    input.layers.push_back(direction_weights(
+        weights(), static_cast<size_t>(layer * num_directions + (direction == Direction::kForward ? 0 : 1))));
+
+  const UnrolledResult result = run_unrolled(spec, input);
+  const at::Tensor& output = result.hidden.back();
+  RecurrentState state = {final_states(result.hidden, lengths, loop), {}};
+  if (!result.cell.empty()) state.cell = final_states(result.cell, lengths, loop).to(initial.cell.scalar_type());
+  return {runs_reversed_copy ? lengths.reversed(output) : output, state};
+}
+
+std::vector<at::Tensor> UnrolledLayer::dropout_masks(const Block& block, const at::Tensor& sequence) const {
+  std::vector<at::Tensor> masks;
+  if (options().dropout == 0 || !is_training()) return masks;
+  const at::Tensor ones = at::ones({sequence.size(0), sequence.size(1), options().hidden_size}, sequence.options());
+  for (int64_t layer = 1; layer < block.num_layers; ++layer)
+    masks.push_back(at::dropout(ones, options().dropout, /*train=*/true));
+  return masks;
+}
+
+}  // namespace rnnlab

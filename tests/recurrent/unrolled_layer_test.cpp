@@ -1,0 +1,99 @@
+// What the parity suite does not see of the ladder: how steps are grouped, larger stacks, and what is not computed.
+#include "recurrent/unrolled/unrolled_layer.h"
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/randn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "recurrent/unrolled/forward_pass.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<int64_t> sizes_of_groups(LayerKind kind, int64_t num_steps, size_t num_layers) {
+  std::vector<int64_t> sizes;
+  int64_t next = 0;
+  for (const Steps& steps : groups_of_steps({.rung = rung_of(kind)}, num_steps, num_layers)) {
+    EXPECT_EQ(steps.first, next);
+    next = steps.last;
+    sizes.push_back(steps.size());
+  }
+  EXPECT_EQ(next, num_steps);
+  return sizes;
+}
+
+TEST(GroupsOfSteps, AreSingleStepsUntilTheInputsAreHoisted) {
+  EXPECT_THAT(sizes_of_groups(LayerKind::kGrouped, 3, 1), ElementsAre(1, 1, 1));
+  EXPECT_THAT(sizes_of_groups(LayerKind::kPretransposed, 3, 1), ElementsAre(1, 1, 1));
+  EXPECT_THAT(sizes_of_groups(LayerKind::kHoisted, 3, 1), ElementsAre(3));
+}
+
+TEST(GroupsOfSteps, BalanceProductsAndWaitsInAWavefront) {
+  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 100, 4), testing::Each(5));
+  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 16, 1), ElementsAre(4, 4, 4, 4));
+  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 10, 1), ElementsAre(3, 3, 3, 1));
+  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 1, 8), ElementsAre(1));
+}
+
+TEST(Rung, AddsOneThingToTheOneBefore) {
+  EXPECT_FALSE(rung_of(LayerKind::kGrouped).two_lanes);
+  EXPECT_TRUE(rung_of(LayerKind::kStreamed).two_lanes);
+  EXPECT_FALSE(rung_of(LayerKind::kStreamed).fused_pointwise);
+  EXPECT_TRUE(rung_of(LayerKind::kFusedPointwise).fused_pointwise);
+  EXPECT_FALSE(rung_of(LayerKind::kFusedPointwise).pretransposed);
+  EXPECT_TRUE(rung_of(LayerKind::kPretransposed).pretransposed);
+  EXPECT_EQ(rung_of(LayerKind::kPretransposed).input_products, InputProducts::kOneStep);
+  EXPECT_EQ(rung_of(LayerKind::kHoisted).input_products, InputProducts::kAllSteps);
+  EXPECT_FALSE(rung_of(LayerKind::kHoisted).layers_side_by_side);
+  EXPECT_TRUE(rung_of(LayerKind::kWavefront).layers_side_by_side);
+}
+
+// Groups of several steps, several diagonals, and gradients from the middle of the stack's results.
+class DeepStack : public testing::TestWithParam<LayerKind> {};
+INSTANTIATE_TEST_SUITE_P(Ladder, DeepStack,
+                         testing::Values(LayerKind::kGrouped, LayerKind::kHoisted, LayerKind::kWavefront),
+                         [](const auto& tested) { return std::string(config::name_of(tested.param)); });
+
+TEST_P(DeepStack, GivesTheSameAsNaive) {
+  const RecurrentOptions options = {.input_size = 6, .hidden_size = 8, .num_layers = 4};
+  const auto naive = make_layer(LayerKind::kNaive, options);
+  const auto layer = make_layer(GetParam(), options);
+  copy_weights(*naive, *layer);
+  const auto train = [&](RecurrentLayer& tested, const at::Tensor& input) {
+    const RecurrentResult result = tested.forward(input);
+    (result.output.pow(2).sum() + result.state.hidden.sum() + result.state.cell.pow(2).sum()).backward();
+    return result.output.detach();
+  };
+  const at::Tensor data = at::randn({21, 3, 6});
+  const at::Tensor input = data.clone().requires_grad_(), other = data.clone().requires_grad_();
+  EXPECT_TRUE(at::allclose(train(*layer, input), train(*naive, other), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(input.grad(), other.grad(), 1e-4, 1e-5));
+  for (const auto& item : naive->named_parameters())
+    EXPECT_TRUE(at::allclose(layer->named_parameters()[item.key()].grad(), item.value().grad(), 1e-4, 1e-4))
+        << item.key();
+}
+
+TEST_P(DeepStack, LeavesOutTheGradientsThatNobodyNeeds) {
+  const auto layer = make_layer(GetParam(), {.input_size = 3, .hidden_size = 4, .num_layers = 2});
+  for (auto& parameter : layer->parameters()) parameter.requires_grad_(false);
+  const at::Tensor input = at::randn({5, 2, 3}).requires_grad_();
+  layer->forward(input).output.sum().backward();
+  EXPECT_GT(input.grad().abs().sum().item<double>(), 0);
+  for (const auto& parameter : layer->parameters()) EXPECT_FALSE(parameter.grad().defined());
+}
+
+TEST(Wavefront, DropsOutBetweenLayersInGroups) {
+  const auto layer =
+      make_layer(LayerKind::kWavefront, {.input_size = 3, .hidden_size = 64, .num_layers = 2, .dropout = 0.5});
+  const at::Tensor input = at::randn({9, 4, 3});
+  const at::Tensor first = layer->forward(input).output;
+  EXPECT_FALSE(at::equal(first, layer->forward(input).output));
+  layer->eval();
+  EXPECT_TRUE(at::equal(layer->forward(input).output, layer->forward(input).output));
+}
+
+}  // namespace
+}  // namespace rnnlab
