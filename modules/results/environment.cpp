@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 
 #include "base/numbers.h"
@@ -44,8 +45,6 @@ GpuSurvey survey_gpus_with_first_occupancy() {
 
 }  // namespace
 
-std::string format_utc(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(time)); }
-
 std::string gpu_model(const GpuSurvey& survey) {
   std::map<std::string, int> counts;
   for (const GpuInfo& gpu : survey.gpus) ++counts[gpu.name];
@@ -61,7 +60,7 @@ std::string model_of_one_gpu(const GpuSurvey& survey) {
 }
 
 Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, SoftwareVersions software) {
-  return {.start_time = format_utc(std::time(nullptr)),
+  return {.start_time = fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(std::time(nullptr))),
           .command_line = std::move(command_line),
           .num_threads = num_threads,
           .host = host_info(),

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <ctime>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -61,9 +60,6 @@ struct Environment {
 
 // Takes a tenth of a second.
 Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, SoftwareVersions software);
-
-// "2026-11-21T02:59:51Z".
-std::string format_utc(std::time_t time);
 
 // The GPU models of the machine, for Identity: "NVIDIA H200", "2 x NVIDIA H200", "".
 std::string gpu_model(const GpuSurvey& survey);

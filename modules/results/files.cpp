@@ -14,6 +14,8 @@
 namespace rnnlab {
 namespace {
 
+constexpr const char* kRemedy = "restore it, or train again";
+
 // Removes its file unless the rename has taken it away.
 class TemporaryFile {
  public:
@@ -54,7 +56,8 @@ void sync_folder(const std::filesystem::path& folder) {
 }
 
 [[noreturn]] void throw_unreadable(const std::filesystem::path& path, int error_number) {
-  throw_error(ExitCode::kData, "{}: cannot read: {}", path.string(), std::generic_category().message(error_number));
+  throw_error(ExitCode::kData, "{}: cannot read: {}; {}", path.string(), std::generic_category().message(error_number),
+              kRemedy);
 }
 
 std::string read_all(int number, const std::filesystem::path& path, int64_t max_bytes) {
@@ -67,8 +70,8 @@ std::string read_all(int number, const std::filesystem::path& path, int64_t max_
     if (got == 0) return text;
     text.append(buffer, static_cast<size_t>(got));
     if (static_cast<int64_t>(text.size()) > max_bytes)
-      throw_error(ExitCode::kData, "{}: larger than {}, the most that such a file may hold", path.string(),
-                  format_bytes(max_bytes));
+      throw_error(ExitCode::kData, "{}: larger than {}, the most that such a file may hold; {}", path.string(),
+                  format_bytes(max_bytes), kRemedy);
   }
 }
 
@@ -87,7 +90,7 @@ std::string read_file(const std::filesystem::path& path, int64_t max_bytes) {
   if (!descriptor.is_open()) throw_unreadable(path, errno);
   struct stat status {};
   if (::fstat(descriptor.number(), &status) != 0) throw_unreadable(path, errno);
-  if (!S_ISREG(status.st_mode)) throw_error(ExitCode::kData, "{}: not a regular file", path.string());
+  if (!S_ISREG(status.st_mode)) throw_error(ExitCode::kData, "{}: not a regular file; {}", path.string(), kRemedy);
   return read_all(descriptor.number(), path, max_bytes);
 }
 

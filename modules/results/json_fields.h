@@ -187,16 +187,17 @@ void write_record(const std::filesystem::path& path, const T& record) {
 // A file that write_record made. Checks "schema_version" before anything else, so that a file of another version is
 // named as such. UserError kData.
 template <HasFields T>
-T read_record(const std::filesystem::path& path, int64_t schema_version) {
-  constexpr int64_t kMaxBytes = 1 << 22;
+T read_record(const std::filesystem::path& path, int64_t schema_version, int64_t max_bytes = 1 << 22) {
   const std::string file = path.string();
-  const Json json = parse_json(read_file(path, kMaxBytes), file);
+  const Json json = parse_json(read_file(path, max_bytes), file);
   const JsonPlace whole{json, file, ""};
   if (!json.is_object()) whole.throw_unexpected("an object");
   if (!json.contains("schema_version")) throw_error(ExitCode::kData, "{}: schema_version is missing", file);
   if (json["schema_version"] != schema_version)
-    throw_error(ExitCode::kData, "{}: schema_version is {}, expected {}: another version of rnnlab wrote it", file,
-                shown(json["schema_version"]), schema_version);
+    throw_error(
+        ExitCode::kData,
+        "{}: schema_version is {}, expected {}: another version of rnnlab wrote it; use that one, or train again", file,
+        shown(json["schema_version"]), schema_version);
   T record;
   from_json(whole, record);
   return record;

@@ -92,17 +92,21 @@ TEST(ReadFile, ReadsUpToTheCap) {
   const TemporaryFolder folder;
   write_text(folder.path() / "a.txt", std::string(1000, 'x'));
   EXPECT_EQ(read_file(folder.path() / "a.txt", 1000), std::string(1000, 'x'));
-  expect_error(ExitCode::kData, folder.name("a.txt") + ": larger than 999 B, the most that such a file may hold",
-               [&] { read_file(folder.path() / "a.txt", 999); });
+  expect_error(
+      ExitCode::kData,
+      folder.name("a.txt") + ": larger than 999 B, the most that such a file may hold; restore it, or train again",
+      [&] { read_file(folder.path() / "a.txt", 999); });
 }
 
 TEST(ReadFile, RefusesWhatIsNoFile) {
   const TemporaryFolder folder;
   ::mkfifo(folder.name("fifo").c_str(), 0600);
-  expect_error(ExitCode::kData, folder.name("fifo") + ": not a regular file",
+  expect_error(ExitCode::kData, folder.name("fifo") + ": not a regular file; restore it, or train again",
                [&] { read_file(folder.path() / "fifo", 10); });
-  expect_error(ExitCode::kData, folder.path().string() + ": not a regular file", [&] { read_file(folder.path(), 10); });
-  expect_error(ExitCode::kData, folder.name("absent") + ": cannot read: No such file or directory",
+  expect_error(ExitCode::kData, folder.path().string() + ": not a regular file; restore it, or train again",
+               [&] { read_file(folder.path(), 10); });
+  expect_error(ExitCode::kData,
+               folder.name("absent") + ": cannot read: No such file or directory; restore it, or train again",
                [&] { read_file(folder.path() / "absent", 10); });
 }
 

@@ -86,8 +86,9 @@ TEST(Summary, ReadsBack) {
 }
 
 TEST(Summary, IsReadStrictly) {
-  expect_refused("\"schema_version\": 1", "\"schema_version\": 2",
-                 ": schema_version is '2', expected 1: another version of rnnlab wrote it");
+  expect_refused(
+      "\"schema_version\": 1", "\"schema_version\": 2",
+      ": schema_version is '2', expected 1: another version of rnnlab wrote it; use that one, or train again");
   expect_refused("\"schema_version\": 1,", "", ": schema_version is missing");
   expect_refused("  \"layer\": \"fused\",\n", "", ": layer is missing");
   expect_refused("\"layer\": \"fused\"", "\"layer\": 7", ": layer is '7', expected a string");

@@ -92,7 +92,7 @@ class CsvParser {
   }
 
   void skip_blank_lines() {
-    for (; at_line_break(); ++table_.num_blank_lines_) skip_line_break();
+    while (at_line_break()) skip_line_break();
   }
 
   void end_cell() { table_.cell_ends_.push_back(static_cast<uint32_t>(write_)); }

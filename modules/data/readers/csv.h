@@ -1,6 +1,6 @@
 // CSV (RFC 4180) as a table of text cells: quotes, doubled quotes, line breaks in quotes, LF, CRLF or CR, a byte order
 // mark. Strict: a row of another length, a quote out of place, a NUL or invalid UTF-8 is an error with its line. Blank
-// lines are passed over and counted. Columns with types are made of it by csv_columns.h.
+// lines are passed over. Columns with types are made of it by csv_columns.h.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,6 @@ class Table {
 
   const std::string& path() const { return path_; }
   const CsvOptions& options() const { return options_; }
-  int64_t num_blank_lines() const { return num_blank_lines_; }
 
  private:
   friend class CsvParser;
@@ -49,7 +48,6 @@ class Table {
   std::string text_;                 // the cells one after the other, the header's before them
   std::vector<uint32_t> cell_ends_;  // ends of the cells in text_; the first entry is the begin of the first cell
   std::vector<uint32_t> row_lines_;
-  int64_t num_blank_lines_ = 0;
 };
 
 // Plain or gzip, less than 4 GiB. UserError kData.

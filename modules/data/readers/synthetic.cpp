@@ -12,7 +12,7 @@ namespace rnnlab {
 namespace {
 
 // The first part of a stream's key: what its numbers are for.
-enum Purpose : uint64_t { kInputs = 1, kClasses = 2, kDirection = 3, kTargets = 4 };
+enum Purpose : uint64_t { kInputs = 1, kDirection = 3, kTargets = 4 };
 
 void fill_part(std::span<float> values, const RandomStream& stream, int64_t first_index) {
   size_t at = 0;
@@ -24,10 +24,10 @@ void fill_part(std::span<float> values, const RandomStream& stream, int64_t firs
   }
 }
 
-void fill_from(const RandomStream& stream, std::span<float> values, int64_t first_index) {
+void fill_from(const RandomStream& stream, std::span<float> values) {
   parallel_for(static_cast<int64_t>(values.size()), [&](int64_t begin, int64_t end) {
     const auto part = values.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-    fill_part(part, stream, first_index + begin);
+    fill_part(part, stream, begin);
   });
 }
 
@@ -53,21 +53,12 @@ double score_of(std::span<const float> sequence, const std::vector<double>& dire
 
 }  // namespace
 
-void fill_normal(std::span<float> values, uint64_t seed, int64_t first_index) {
-  fill_from(RandomStream{kInputs, seed}, values, first_index);
-}
+void fill_normal(std::span<float> values, uint64_t seed) { fill_from(RandomStream{kInputs, seed}, values); }
 
 std::vector<float> random_targets(int64_t count, uint64_t seed) {
   std::vector<float> targets(static_cast<size_t>(count));
-  fill_from(RandomStream{kTargets, seed}, targets, 0);
+  fill_from(RandomStream{kTargets, seed}, targets);
   return targets;
-}
-
-std::vector<int64_t> random_classes(int64_t count, int64_t num_classes, uint64_t seed) {
-  RandomStream stream{kClasses, seed};
-  std::vector<int64_t> classes(static_cast<size_t>(count));
-  std::ranges::generate(classes, [&] { return stream.next_below(num_classes); });
-  return classes;
 }
 
 std::vector<float> learnable_scores(std::span<const float> inputs, int64_t num_steps, int64_t num_features,

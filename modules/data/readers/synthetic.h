@@ -9,11 +9,8 @@
 
 namespace rnnlab {
 
-// Values first_index, first_index + 1 ... of the N(0, 1) numbers that belong to `seed`.
-void fill_normal(std::span<float> values, uint64_t seed, int64_t first_index = 0);
-
-// Noise: classes 0 ... num_classes - 1, equally likely; 2 classes for binary labels.
-std::vector<int64_t> random_classes(int64_t count, int64_t num_classes, uint64_t seed);
+// The first of the N(0, 1) numbers that belong to `seed`.
+void fill_normal(std::span<float> values, uint64_t seed);
 
 // Noise: N(0, 1) targets, independent of the inputs of the same seed.
 std::vector<float> random_targets(int64_t count, uint64_t seed);

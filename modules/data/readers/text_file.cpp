@@ -69,8 +69,8 @@ std::vector<int64_t> tokens_by_value(const std::vector<std::string>& vocabulary,
   return tokens;
 }
 
-std::vector<int64_t> encode_valid(std::string_view text, const std::string& name, TextUnit unit,
-                                  const std::vector<std::string>& vocabulary) {
+std::vector<int64_t> encode(std::string_view text, const std::string& name, TextUnit unit,
+                            const std::vector<std::string>& vocabulary) {
   const std::vector<int64_t> by_value = tokens_by_value(vocabulary, unit);
   std::vector<int64_t> tokens;
   tokens.reserve(text.size());
@@ -96,19 +96,13 @@ Text read_text(const std::filesystem::path& path, TextUnit unit) {
   if (result.vocabulary.size() < 2)
     throw_error(ExitCode::kData, "{}: the only character is {}, expected at least 2 different ones: use another text",
                 path.string(), in_quotes(result.vocabulary[0]));
-  result.tokens = encode_valid(text, path.string(), unit, result.vocabulary);
+  result.tokens = encode(text, path.string(), unit, result.vocabulary);
   return result;
 }
 
 std::vector<int64_t> read_text_as(const std::filesystem::path& path, TextUnit unit,
                                   const std::vector<std::string>& vocabulary) {
-  return encode_valid(read_checked(path, unit), path.string(), unit, vocabulary);
-}
-
-std::vector<int64_t> encode_text(std::string_view text, const std::string& name, TextUnit unit,
-                                 const std::vector<std::string>& vocabulary) {
-  if (unit == TextUnit::kCodePoint) require_utf8(text, name);
-  return encode_valid(text, name, unit, vocabulary);
+  return encode(read_checked(path, unit), path.string(), unit, vocabulary);
 }
 
 }  // namespace rnnlab

@@ -27,8 +27,4 @@ Text read_text(const std::filesystem::path& path, TextUnit unit);
 std::vector<int64_t> read_text_as(const std::filesystem::path& path, TextUnit unit,
                                   const std::vector<std::string>& vocabulary);
 
-// The same for text in memory; `name` stands for the path in messages. An empty text has no tokens.
-std::vector<int64_t> encode_text(std::string_view text, const std::string& name, TextUnit unit,
-                                 const std::vector<std::string>& vocabulary);
-
 }  // namespace rnnlab

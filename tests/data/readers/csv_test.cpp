@@ -48,10 +48,6 @@ TEST_F(CsvTest, TakesEveryLineEnd) {
     EXPECT_EQ(parse(text), wanted) << text;
 }
 
-TEST_F(CsvTest, CountsTheBlankLinesItPassesOver) {
-  EXPECT_EQ(parse_csv("a\n\n1\n\r\n2\n", "x.csv").num_blank_lines(), 2);
-}
-
 TEST_F(CsvTest, TakesQuotes) {
   EXPECT_EQ(parse("a,b\n\"x,y\",\"say \"\"hi\"\"\"\n\"two\r\nlines\",\"\"\n"),
             (Rows{{"x,y", "say \"hi\""}, {"two\r\nlines", ""}}));
