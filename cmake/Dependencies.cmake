@@ -25,6 +25,17 @@ add_library(rnnlab_torch INTERFACE)
 target_link_libraries(rnnlab_torch INTERFACE stdc++ ${TORCH_LIBRARIES})
 add_library(rnnlab::torch ALIAS rnnlab_torch)
 
+# cuDNN, called directly: the one that LibTorch itself loads, with the headers beside it. There must be only one in a process.
+get_filename_component(torch_cudnn "${TORCH_INSTALL_PREFIX}/../nvidia/cudnn" ABSOLUTE)
+find_library(RNNLAB_CUDNN_LIBRARY NAMES libcudnn.so.9 REQUIRED NO_DEFAULT_PATH
+  PATHS "${torch_cudnn}/lib" "${TORCH_INSTALL_PREFIX}/lib" "${CUDA_TOOLKIT_ROOT_DIR}/lib64")
+find_path(RNNLAB_CUDNN_INCLUDE cudnn_adv.h REQUIRED NO_DEFAULT_PATH
+  PATHS "${torch_cudnn}/include" "${CUDA_TOOLKIT_ROOT_DIR}/include")
+add_library(rnnlab_cudnn INTERFACE)
+target_include_directories(rnnlab_cudnn SYSTEM INTERFACE "${RNNLAB_CUDNN_INCLUDE}")
+target_link_libraries(rnnlab_cudnn INTERFACE "${RNNLAB_CUDNN_LIBRARY}")
+add_library(rnnlab::cudnn ALIAS rnnlab_cudnn)
+
 if(RNNLAB_PORTABLE)
   set(RNNLAB_FMT fmt::fmt-header-only)
   set(RNNLAB_SPDLOG spdlog::spdlog_header_only)

@@ -26,17 +26,21 @@ bool fits_persist_static(const CudnnCall& call) {
 CudnnAlgorithm cudnn_algorithm(const CudnnCall& call, CudnnPass pass) {
   if (call.sequences == CudnnSequences::kPacked) return CudnnAlgorithm::kStandard;
   if (call.type != at::kDouble && call.hidden_size <= small_hidden_limit(call.cell, pass))
-    return CudnnAlgorithm::kPersistStaticSmallHidden;
+    return CudnnAlgorithm::kSmallHidden;
   return fits_persist_static(call) ? CudnnAlgorithm::kPersistStatic : CudnnAlgorithm::kStandard;
 }
 
-std::string_view name_of(CudnnAlgorithm algorithm) {
+std::string_view words_for(CudnnAlgorithm algorithm) {
   switch (algorithm) {
+    case CudnnAlgorithm::kAuto:
+      return "auto";
     case CudnnAlgorithm::kStandard:
       return "standard";
     case CudnnAlgorithm::kPersistStatic:
       return "persist static";
-    case CudnnAlgorithm::kPersistStaticSmallHidden:
+    case CudnnAlgorithm::kPersistDynamic:
+      return "persist dynamic";
+    case CudnnAlgorithm::kSmallHidden:
       return "persist static small-H";
   }
   return "";
@@ -50,8 +54,7 @@ std::string why_standard(const CudnnCall& call) {
   if (call.type == at::kDouble) return "LibTorch asks cuDNN for its standard algorithm in float64";
   return fmt::format(
       "LibTorch asks cuDNN for small-H up to hidden_size {} (backward {}), and for persist static in float16 only, "
-      "with "
-      "one layer in one direction",
+      "with one layer in one direction",
       small_hidden_limit(call.cell, CudnnPass::kForward), small_hidden_limit(call.cell, CudnnPass::kBackward));
 }
 

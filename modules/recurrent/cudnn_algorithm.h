@@ -11,7 +11,6 @@
 
 namespace rnnlab {
 
-enum class CudnnAlgorithm { kStandard, kPersistStatic, kPersistStaticSmallHidden };
 enum class CudnnPass { kForward, kBackward };
 enum class CudnnSequences { kWhole, kPacked };  // kPacked: of varied lengths
 
@@ -25,7 +24,7 @@ struct CudnnCall {
 CudnnAlgorithm cudnn_algorithm(const CudnnCall& call, CudnnPass pass);
 
 // "standard", "persist static", "persist static small-H".
-std::string_view name_of(CudnnAlgorithm algorithm);
+std::string_view words_for(CudnnAlgorithm algorithm);
 
 // Why `call` runs the standard algorithm in both directions; "" where it does not.
 std::string why_standard(const CudnnCall& call);

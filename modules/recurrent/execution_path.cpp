@@ -22,16 +22,14 @@ std::string gemms_a_step(const LayerCall& call) {
   return fmt::format("{:.3g} GEMMs a step", gemms);
 }
 
-ExecutionPath describe_cudnn(const LayerCall& call) {
-  const auto forward = name_of(cudnn_algorithm(call.cudnn, CudnnPass::kForward));
-  const auto backward = name_of(cudnn_algorithm(call.cudnn, CudnnPass::kBackward));
+ExecutionPath describe_cudnn(const CudnnCall& call) {
+  const auto forward = words_for(cudnn_algorithm(call, CudnnPass::kForward));
+  const auto backward = words_for(cudnn_algorithm(call, CudnnPass::kBackward));
   const std::string algorithm = forward == backward
                                     ? fmt::format("{} algorithm", forward)
                                     : fmt::format("{} algorithm forward, {} backward", forward, backward);
-  ExecutionPath path = {fmt::format("cuDNN {} ({})", algorithm, name_of_type(call.cudnn.type)), {}};
-  add_once(path.notes, why_standard(call.cudnn));
-  if (call.dropout > 0)
-    path.notes.push_back("cuDNN draws its dropout from a random state that LibTorch seeds once a process");
+  ExecutionPath path = {fmt::format("cuDNN {} ({})", algorithm, name_of_type(call.type)), {}};
+  add_once(path.notes, why_standard(call));
   return path;
 }
 
@@ -57,11 +55,18 @@ std::string why_no_library(const LayerCall& call) {
 }
 
 ExecutionPath describe(const LayerCall& call, const std::vector<OnednnCall>& onednn_calls) {
-  if (call.recurrent_kernel == "aten::_cudnn_rnn") return describe_cudnn(call);
   if (call.recurrent_kernel == "aten::mkldnn_rnn_layer") return describe_onednn(onednn_calls);
   if (call.recurrent_operator.empty()) return {fmt::format("native loop, {}", gemms_a_step(call)), {}};
   const std::string fused = call.recurrent_kernel.empty() ? "" : ", fused point-wise kernels";
   return {fmt::format("LibTorch's loop, {}{}", gemms_a_step(call), fused), {why_no_library(call)}};
+}
+
+std::vector<ExecutionPath> paths_of(const LayerCall& call, const std::vector<OnednnCall>& onednn_calls) {
+  if (!call.reported.empty()) return call.reported;
+  if (call.cudnn.empty()) return {describe(call, onednn_calls)};
+  std::vector<ExecutionPath> paths;
+  for (const CudnnCall& cudnn : call.cudnn) paths.push_back(describe_cudnn(cudnn));
+  return paths;
 }
 
 }  // namespace
@@ -70,11 +75,11 @@ ExecutionPath observe_execution_path(const std::function<void()>& training_step)
   std::vector<LayerCall> calls;
   const auto onednn_calls = onednn_calls_during([&] { calls = layer_calls_during(training_step); });
   std::vector<std::string> paths, notes;
-  for (const LayerCall& call : calls) {
-    const ExecutionPath one = describe(call, onednn_calls);
-    add_once(paths, one.path);
-    for (const std::string& note : one.notes) add_once(notes, note);
-  }
+  for (const LayerCall& call : calls)
+    for (const ExecutionPath& one : paths_of(call, onednn_calls)) {
+      add_once(paths, one.path);
+      for (const std::string& note : one.notes) add_once(notes, note);
+    }
   if (paths.empty()) return {"no recurrent layer ran", {}};
   return {join(paths, "; "), notes};
 }

@@ -32,6 +32,14 @@ std::optional<std::string> unsupported_by_fused(const RecurrentOptions& options)
   return std::nullopt;
 }
 
+std::optional<std::string> unsupported_by_cudnn(const RecurrentOptions& options) {
+  if (options.activation != Activation::kTanh)
+    return fmt::format("activation: {} (cuDNN's {} has tanh only)", name_of(options.activation), name_of(options.cell));
+  if (options.reset_gate == ResetGate::kBefore)
+    return "reset_gate: before (cuDNN's gru applies the reset gate after the recurrent product)";
+  return std::nullopt;
+}
+
 // The products of a step are one GEMM in every rung, which leaves no place for a gate between two of them.
 std::optional<std::string> unsupported_by_ladder(LayerKind kind, const RecurrentOptions& options) {
   if (options.reset_gate == ResetGate::kBefore)
@@ -58,6 +66,8 @@ std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& o
       return unsupported_by_ladder(kind, options);
     case LayerKind::kFused:
       return unsupported_by_fused(options);
+    case LayerKind::kCudnn:
+      return unsupported_by_cudnn(options);
   }
   RNNLAB_INVARIANT(false, "a layer kind that refusal does not know");
   return std::nullopt;
@@ -96,6 +106,8 @@ std::string_view description_of(LayerKind kind) {
       return "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
+    case LayerKind::kCudnn:
+      return "cuDNN called directly, by the algorithm that is asked for or was measured to be the fastest";
   }
   RNNLAB_INVARIANT(false, "a layer kind that description_of does not know");
   return "";
@@ -105,6 +117,8 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor) {
   const bool needs_streams = kind == LayerKind::kStreamed || kind == LayerKind::kWavefront;
   if (needs_streams && processor == Processor::kCpu)
     return fmt::format("layer: {} needs CUDA streams, and device: cpu has none; use layer: hoisted", name_of(kind));
+  if (kind == LayerKind::kCudnn && processor == Processor::kCpu)
+    return "layer: cudnn needs a CUDA GPU, and device: cpu is none; use layer: fused";
   return std::nullopt;
 }
 

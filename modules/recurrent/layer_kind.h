@@ -23,6 +23,17 @@ enum class LayerKind {
   kHoisted,
   kWavefront,
   kFused,
+  kCudnn,
+};
+
+// A kind with what only that kind is asked about: everything that an experiment says about how, never what.
+struct LayerChoice {
+  LayerKind kind;
+  CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
+
+  // A kind alone is a choice.
+  LayerChoice(LayerKind layer_kind, CudnnAlgorithm algorithm = CudnnAlgorithm::kAuto)
+      : kind(layer_kind), cudnn_algorithm(algorithm) {}
 };
 
 enum class Processor { kCpu, kGpu };
@@ -44,7 +55,7 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor);
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
-  static constexpr std::array<std::pair<LayerKind, std::string_view>, 8> kNames = {{
+  static constexpr std::array<std::pair<LayerKind, std::string_view>, 9> kNames = {{
       {LayerKind::kNaive, "naive"},
       {LayerKind::kGrouped, "grouped"},
       {LayerKind::kStreamed, "streamed"},
@@ -53,5 +64,6 @@ struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
       {LayerKind::kHoisted, "hoisted"},
       {LayerKind::kWavefront, "wavefront"},
       {LayerKind::kFused, "fused"},
+      {LayerKind::kCudnn, "cudnn"},
   }};
 };

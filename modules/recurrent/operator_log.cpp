@@ -38,20 +38,21 @@ Cell cell_of_cudnn_mode(int64_t mode) {
 }
 
 // Positions in the arguments of at::_cudnn_rnn, LibTorch 2.11.
-void read_cudnn_arguments(c10::ArrayRef<const c10::IValue> arguments, LayerCall& call) {
-  constexpr size_t kInput = 0, kHidden = 4, kMode = 6, kHiddenSize = 7, kNumLayers = 9, kDropout = 11, kTrain = 12;
+CudnnCall cudnn_call(c10::ArrayRef<const c10::IValue> arguments) {
+  constexpr size_t kInput = 0, kHidden = 4, kMode = 6, kHiddenSize = 7, kNumLayers = 9;
   constexpr size_t kBidirectional = 13, kBatchSizes = 14;
   const at::Tensor& input = arguments[kInput].toTensor();
-  call.cudnn.cell = cell_of_cudnn_mode(arguments[kMode].toInt());
-  call.cudnn.input_size = input.size(-1);
-  call.cudnn.hidden_size = arguments[kHiddenSize].toInt();
-  call.cudnn.batch_size = arguments[kHidden].toTensor().size(1);
-  call.cudnn.num_layers = arguments[kNumLayers].toInt();
-  call.cudnn.num_directions = arguments[kBidirectional].toBool() ? 2 : 1;
-  call.cudnn.type = input.scalar_type();
+  CudnnCall call;
+  call.cell = cell_of_cudnn_mode(arguments[kMode].toInt());
+  call.input_size = input.size(-1);
+  call.hidden_size = arguments[kHiddenSize].toInt();
+  call.batch_size = arguments[kHidden].toTensor().size(1);
+  call.num_layers = arguments[kNumLayers].toInt();
+  call.num_directions = arguments[kBidirectional].toBool() ? 2 : 1;
+  call.type = input.scalar_type();
   const bool is_packed = arguments[kBatchSizes].toListRef().size() > 0;
-  call.cudnn.sequences = is_packed ? CudnnSequences::kPacked : CudnnSequences::kWhole;
-  call.dropout = arguments[kTrain].toBool() ? arguments[kDropout].toDouble() : 0.0;
+  call.sequences = is_packed ? CudnnSequences::kPacked : CudnnSequences::kWhole;
+  return call;
 }
 
 void record_inside(const at::RecordFunction& function, std::string_view name, LayerCall& call) {
@@ -64,8 +65,7 @@ void record_inside(const at::RecordFunction& function, std::string_view name, La
     call.type = input.scalar_type();
   }
   if (contains(kRecurrentKernels, name)) call.recurrent_kernel = name;
-  // Under autocast it is seen twice; the second call has the converted tensors.
-  if (name == "aten::_cudnn_rnn") read_cudnn_arguments(function.inputs(), call);
+  if (name == "aten::_cudnn_rnn") call.cudnn.push_back(cudnn_call(function.inputs()));
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
@@ -111,6 +111,10 @@ std::vector<LayerCall> layer_calls_during(const std::function<void()>& work) {
   const Recording recording(target);
   work();
   return target.calls;
+}
+
+void report_path(const std::function<ExecutionPath()>& describe) {
+  if (recorder != nullptr && recorder->is_inside) recorder->calls.back().reported.push_back(describe());
 }
 
 }  // namespace rnnlab

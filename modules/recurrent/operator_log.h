@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "recurrent/cudnn_algorithm.h"
+#include "recurrent/execution_path.h"
 
 namespace rnnlab {
 
@@ -19,11 +20,15 @@ struct LayerCall {
   bool is_packed = false;          // lengths
   bool is_cuda = false;
   at::ScalarType type = at::kFloat;  // of the input, before autocast
-  CudnnCall cudnn;                   // when the kernel is cuDNN's, as cuDNN was called
-  double dropout = 0;                // inside cuDNN
+  std::vector<CudnnCall> cudnn;      // LibTorch's calls of cuDNN, as cuDNN was called
+  std::vector<ExecutionPath> reported;
 };
 
 // Runs `work` and gives the calls of RecurrentLayer::forward on this thread, in order.
 std::vector<LayerCall> layer_calls_during(const std::function<void()>& work);
+
+// For layers whose code no operator of LibTorch's gives away: tells the path of the forward pass that runs now.
+// `describe` is called only where somebody observes.
+void report_path(const std::function<ExecutionPath()>& describe);
 
 }  // namespace rnnlab

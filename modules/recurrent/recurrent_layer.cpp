@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "recurrent/cudnn/cudnn_layer.h"
 #include "recurrent/fused/fused_layer.h"
 #include "recurrent/naive/naive_layer.h"
 #include "recurrent/unrolled/unrolled_layer.h"
@@ -148,6 +149,8 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
       return std::make_shared<UnrolledLayer>(kind, options);
     case LayerKind::kFused:
       return std::make_shared<FusedLayer>(options);
+    case LayerKind::kCudnn:
+      return std::make_shared<CudnnLayer>(options);
   }
   RNNLAB_INVARIANT(false, "a layer kind that make_layer does not know");
   return nullptr;

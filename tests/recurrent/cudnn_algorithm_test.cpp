@@ -15,8 +15,8 @@ Both both(const CudnnCall& call) {
 }
 
 constexpr Both kBothStandard = {CudnnAlgorithm::kStandard, CudnnAlgorithm::kStandard};
-constexpr Both kBothSmall = {CudnnAlgorithm::kPersistStaticSmallHidden, CudnnAlgorithm::kPersistStaticSmallHidden};
-constexpr Both kSmallForwardOnly = {CudnnAlgorithm::kPersistStaticSmallHidden, CudnnAlgorithm::kStandard};
+constexpr Both kBothSmall = {CudnnAlgorithm::kSmallHidden, CudnnAlgorithm::kSmallHidden};
+constexpr Both kSmallForwardOnly = {CudnnAlgorithm::kSmallHidden, CudnnAlgorithm::kStandard};
 constexpr Both kBothPersistStatic = {CudnnAlgorithm::kPersistStatic, CudnnAlgorithm::kPersistStatic};
 
 CudnnCall lstm(int64_t hidden_size, at::ScalarType type) {

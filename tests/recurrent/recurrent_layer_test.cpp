@@ -41,6 +41,15 @@ class EveryKind : public testing::TestWithParam<LayerKind> {
 INSTANTIATE_TEST_SUITE_P(All, EveryKind, testing::ValuesIn(layer_kinds()),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
+// Those that compute here; cudnn_layer_test.cpp has the other.
+class EveryKindOnTheCpu : public EveryKind {};
+INSTANTIATE_TEST_SUITE_P(All, EveryKindOnTheCpu, testing::ValuesIn([] {
+                           auto kinds = layer_kinds();
+                           std::erase(kinds, LayerKind::kCudnn);
+                           return kinds;
+                         }()),
+                         [](const auto& tested) { return std::string(config::name_of(tested.param)); });
+
 TEST_P(EveryKind, HasPyTorchsParameters) {
   const RecurrentOptions options = {.input_size = 3, .hidden_size = 4, .num_layers = 2, .bidirectional = true};
   if (refuses(options)) return;
@@ -77,7 +86,7 @@ TEST_P(EveryKind, StartsUniformWithinOneOverTheRootOfTheHiddenSize) {
   }
 }
 
-TEST_P(EveryKind, GivesShapesOfItsOptions) {
+TEST_P(EveryKindOnTheCpu, GivesShapesOfItsOptions) {
   const RecurrentOptions options = {.cell = Cell::kGru,
                                     .input_size = 3,
                                     .hidden_size = 4,
@@ -92,7 +101,7 @@ TEST_P(EveryKind, GivesShapesOfItsOptions) {
   EXPECT_FALSE(result.state.cell.defined());
 }
 
-TEST_P(EveryKind, ReadsNothingBeyondALength) {
+TEST_P(EveryKindOnTheCpu, ReadsNothingBeyondALength) {
   RecurrentOptions options = {.input_size = 2, .hidden_size = 3, .bidirectional = true};
   if (refuses(options)) options.bidirectional = false;
   const auto layer = make_layer(GetParam(), options);
@@ -106,13 +115,13 @@ TEST_P(EveryKind, ReadsNothingBeyondALength) {
   EXPECT_EQ(result.output.slice(0, 2).select(1, 0).abs().sum().item<double>(), 0);
 }
 
-TEST_P(EveryKind, PadsToTheWholeInputWhenEverySequenceIsShorter) {
+TEST_P(EveryKindOnTheCpu, PadsToTheWholeInputWhenEverySequenceIsShorter) {
   const auto layer = make_layer(GetParam(), {.input_size = 2, .hidden_size = 3});
   const auto result = layer->forward(at::randn({6, 2, 2}), {}, at::tensor({2, 3}, at::kLong));
   EXPECT_EQ(result.output.sizes(), at::IntArrayRef({6, 2, 3}));
 }
 
-TEST_P(EveryKind, ContinuesFromItsOwnFinalState) {
+TEST_P(EveryKindOnTheCpu, ContinuesFromItsOwnFinalState) {
   const auto layer = make_layer(GetParam(), {.input_size = 2, .hidden_size = 3, .num_layers = 2});
   const at::Tensor input = at::randn({6, 2, 2});
   const RecurrentResult whole = layer->forward(input);
@@ -122,7 +131,7 @@ TEST_P(EveryKind, ContinuesFromItsOwnFinalState) {
   EXPECT_TRUE(at::allclose(second.state.cell, whole.state.cell, 1e-5, 1e-6));
 }
 
-TEST_P(EveryKind, ChecksWhatItIsGiven) {
+TEST_P(EveryKindOnTheCpu, ChecksWhatItIsGiven) {
   const auto layer = make_layer(GetParam(), {.input_size = 3, .hidden_size = 4});
   const at::Tensor input = at::randn({5, 2, 3});
   const auto error = [&](const at::Tensor& x, const RecurrentState& state = {}, const at::Tensor& lengths = {}) {
@@ -145,7 +154,7 @@ TEST_P(EveryKind, ChecksWhatItIsGiven) {
   EXPECT_THAT(error(input, {}, at::tensor({5, 1}, at::kInt)), HasSubstr("lengths are (2) Int on cpu, wanted (2) Long"));
 }
 
-TEST_P(EveryKind, RefusesACellStateWhereThereIsNone) {
+TEST_P(EveryKindOnTheCpu, RefusesACellStateWhereThereIsNone) {
   const RecurrentOptions options = {.cell = Cell::kGru, .input_size = 3, .hidden_size = 4};
   if (refuses(options)) return;
   const auto layer = make_layer(GetParam(), options);
@@ -155,14 +164,14 @@ TEST_P(EveryKind, RefusesACellStateWhereThereIsNone) {
               HasSubstr("an initial cell state was given, but gru has none"));
 }
 
-TEST_P(EveryKind, TakesEitherHalfOfAnLstmState) {
+TEST_P(EveryKindOnTheCpu, TakesEitherHalfOfAnLstmState) {
   const auto layer = make_layer(GetParam(), {.input_size = 3, .hidden_size = 4});
   const at::Tensor input = at::randn({5, 2, 3}), zeros = at::zeros({1, 2, 4}), given = at::randn({1, 2, 4});
   EXPECT_TRUE(at::equal(layer->forward(input, {given, {}}).output, layer->forward(input, {given, zeros}).output));
   EXPECT_TRUE(at::equal(layer->forward(input, {{}, given}).output, layer->forward(input, {zeros, given}).output));
 }
 
-TEST_P(EveryKind, MovesToAnotherTypeAndBackWithinAModel) {
+TEST_P(EveryKindOnTheCpu, MovesToAnotherTypeAndBackWithinAModel) {
   const auto layer = make_layer(GetParam(), {.input_size = 3, .hidden_size = 4});
   torch::nn::Module model;
   model.register_module("layer", layer);
@@ -175,7 +184,7 @@ TEST_P(EveryKind, MovesToAnotherTypeAndBackWithinAModel) {
 }
 
 // Gradients reach the parameters that the module lists, also after a move: an optimiser holds those.
-TEST_P(EveryKind, TrainsTheParametersThatItLists) {
+TEST_P(EveryKindOnTheCpu, TrainsTheParametersThatItLists) {
   const auto layer = make_layer(GetParam(), {.input_size = 3, .hidden_size = 4});
   layer->to(at::kDouble);
   const auto parameters = layer->parameters();
@@ -206,7 +215,7 @@ std::shared_ptr<RecurrentLayer> mask_layer(LayerKind kind, int64_t num_layers) {
   return layer;
 }
 
-TEST_P(EveryKind, DropsOutBetweenLayersInTrainingOnly) {
+TEST_P(EveryKindOnTheCpu, DropsOutBetweenLayersInTrainingOnly) {
   if (refuses(mask_options(2))) return;
   const auto layer = mask_layer(GetParam(), 2);
   const at::Tensor ones = at::ones({20, 10, 32});
@@ -223,7 +232,7 @@ TEST_P(EveryKind, DropsOutBetweenLayersInTrainingOnly) {
   EXPECT_FALSE(at::equal(layer->forward(ones).output, ones));
 }
 
-TEST_P(EveryKind, DropsOutNothingAfterTheLastLayer) {
+TEST_P(EveryKindOnTheCpu, DropsOutNothingAfterTheLastLayer) {
   if (refuses(mask_options(1))) return;
   const at::Tensor ones = at::ones({20, 10, 32});
   EXPECT_TRUE(at::equal(mask_layer(GetParam(), 1)->forward(ones).output, ones));
@@ -280,11 +289,11 @@ TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
             "products of a step are not one); use layer: naive");
   EXPECT_EQ(refusal(LayerKind::kGrouped, {.cell = Cell::kGru}),
             "layer: grouped cannot do cell: gru (the rungs before fused_pointwise are there for lstm); use layer: "
-            "naive, fused_pointwise, pretransposed, hoisted, wavefront or fused");
+            "naive, fused_pointwise, pretransposed, hoisted, wavefront, fused or cudnn");
   EXPECT_EQ(refusal(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
             "layer: wavefront cannot do bidirectional: true (a layer waits for the whole reverse sequence of the one "
             "below: there is no diagonal); use layer: naive, grouped, streamed, fused_pointwise, pretransposed, "
-            "hoisted or fused");
+            "hoisted, fused or cudnn");
 }
 
 TEST(Refusal, NamesWhatNeedsStreams) {

@@ -19,9 +19,13 @@ constexpr double kFloat32Cuda = 6e-5;
 // Every stored state and gradient is rounded to 8 bits (4e-3), over five steps, two layers and back.
 constexpr double kBfloat16 = 6e-2;
 
+// The same with 11 bits (5e-4).
+constexpr double kFloat16 = 1e-2;
+
 inline double tolerance_of(at::ScalarType type, at::Device device) {
   if (type == at::kDouble) return kFloat64;
   if (type == at::kBFloat16) return kBfloat16;
+  if (type == at::kHalf) return kFloat16;
   return device.is_cuda() ? kFloat32Cuda : kFloat32Cpu;
 }
 

@@ -15,6 +15,7 @@ namespace {
 namespace rnn = torch::nn::utils::rnn;
 
 constexpr bool kHasBiases = true;
+constexpr double kNoDropout = 0;  // it stands between groups of layers
 
 RecurrentState converted(const RecurrentState& state, at::ScalarType type) {
   return {state.hidden.to(type), state.cell.defined() ? state.cell.to(type) : state.cell};
@@ -35,24 +36,24 @@ class Call {
   RecurrentResult whole(const at::Tensor& input, const RecurrentState& state) const {
     constexpr bool kBatchFirst = false;
     if (options_.cell == Cell::kLstm)
-      return result(at::lstm(input, {state.hidden, state.cell}, weights_, kHasBiases, options_.num_layers, dropout(),
+      return result(at::lstm(input, {state.hidden, state.cell}, weights_, kHasBiases, options_.num_layers, kNoDropout,
                              is_training_, options_.bidirectional, kBatchFirst));
     const auto run = options_.cell == Cell::kGru       ? static_cast<WholeFunction>(at::gru)
                      : options_.cell == Cell::kRnnTanh ? static_cast<WholeFunction>(at::rnn_tanh)
                                                        : static_cast<WholeFunction>(at::rnn_relu);
-    return result(run(input, state.hidden, weights_, kHasBiases, options_.num_layers, dropout(), is_training_,
+    return result(run(input, state.hidden, weights_, kHasBiases, options_.num_layers, kNoDropout, is_training_,
                       options_.bidirectional, kBatchFirst));
   }
 
   RecurrentResult packed(const rnn::PackedSequence& sequence, const RecurrentState& state) const {
     if (options_.cell == Cell::kLstm)
       return result(at::lstm(sequence.data(), sequence.batch_sizes(), {state.hidden, state.cell}, weights_, kHasBiases,
-                             options_.num_layers, dropout(), is_training_, options_.bidirectional));
+                             options_.num_layers, kNoDropout, is_training_, options_.bidirectional));
     const auto run = options_.cell == Cell::kGru       ? static_cast<PackedFunction>(at::gru)
                      : options_.cell == Cell::kRnnTanh ? static_cast<PackedFunction>(at::rnn_tanh)
                                                        : static_cast<PackedFunction>(at::rnn_relu);
     return result(run(sequence.data(), sequence.batch_sizes(), state.hidden, weights_, kHasBiases, options_.num_layers,
-                      dropout(), is_training_, options_.bidirectional));
+                      kNoDropout, is_training_, options_.bidirectional));
   }
 
  private:
@@ -67,7 +68,6 @@ class Call {
   static RecurrentResult result(const std::tuple<at::Tensor, at::Tensor>& other) {
     return {std::get<0>(other), {std::get<1>(other), {}}};
   }
-  double dropout() const { return options_.num_layers > 1 ? options_.dropout : 0.0; }
 
   const RecurrentOptions& options_;
   const std::vector<at::Tensor>& weights_;

@@ -10,7 +10,8 @@ namespace rnnlab {
 
 enum class Mode { kEvaluation, kTraining };
 
-// weights: as parameter_specs(options) lists them. Everything else as RecurrentLayer::run. The result is in `type`.
+// options: without dropout. weights: as parameter_specs(options) lists them. Everything else as RecurrentLayer::run.
+// The result is in `type`.
 RecurrentResult run_converted(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode,
                               at::ScalarType type, const at::Tensor& input, const RecurrentState& initial,
                               const at::Tensor& lengths);

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "recurrent/fused/converted_stack.h"
+#include "recurrent/layer_groups.h"
 
 namespace rnnlab {
 namespace {
@@ -14,12 +15,9 @@ namespace rnn = torch::nn::utils::rnn;
 
 template <class Options>
 Options torch_options(const RecurrentOptions& options) {
-  // LibTorch warns about dropout where there is no layer to put it after.
-  const double dropout = options.num_layers > 1 ? options.dropout : 0.0;
   return Options(options.input_size, options.hidden_size)
       .num_layers(options.num_layers)
-      .bidirectional(options.bidirectional)
-      .dropout(dropout);
+      .bidirectional(options.bidirectional);
 }
 
 // LSTM has a pair of states where the others have one.
@@ -60,30 +58,47 @@ FusedLayer::Stack FusedLayer::make_stack(const RecurrentOptions& options) {
   return torch::nn::RNN(is_relu ? plain.nonlinearity(torch::kReLU) : plain.nonlinearity(torch::kTanh));
 }
 
-FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options), stack_(make_stack(options)) {
-  const auto parameters = std::visit([](auto& stack) { return stack->named_parameters(); }, stack_);
-  register_parameters([&](const ParameterSpec& spec) { return parameters[spec.name]; });
+FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options), groups_(layer_groups(options)) {
+  std::vector<at::Tensor> parameters;
+  for (const RecurrentOptions& group : groups_) {
+    stacks_.push_back(make_stack(group));
+    const auto named = std::visit([](auto& stack) { return stack->named_parameters(); }, stacks_.back());
+    for (const ParameterSpec& spec : parameter_specs(group)) parameters.push_back(named[spec.name]);
+  }
+  auto next = parameters.begin();
+  register_parameters([&](const ParameterSpec&) { return *next++; });
 }
 
 RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
-  if (input.is_cuda() && at::autocast::is_autocast_enabled(at::kCUDA)) return run_autocast(input, initial, lengths);
+  const bool converts = input.is_cuda() && at::autocast::is_autocast_enabled(at::kCUDA);
+  const double dropout = is_training() ? options().dropout : 0;
+  return run_groups(
+      groups_, dropout, input, initial, [&](size_t group, const at::Tensor& sequence, const RecurrentState& state) {
+        return converts ? run_autocast(group, sequence, state, lengths) : run_stack(group, sequence, state, lengths);
+      });
+}
+
+RecurrentResult FusedLayer::run_stack(size_t group, const at::Tensor& input, const RecurrentState& initial,
+                                      const at::Tensor& lengths) {
   return std::visit(
       [&](auto& stack) {
         return lengths.defined() ? run_packed(stack, input, initial, lengths) : run_whole(stack, input, initial);
       },
-      stack_);
+      stacks_[group]);
 }
 
-RecurrentResult FusedLayer::run_autocast(const at::Tensor& input, const RecurrentState& initial,
+RecurrentResult FusedLayer::run_autocast(size_t group, const at::Tensor& input, const RecurrentState& initial,
                                          const at::Tensor& lengths) {
   const at::ScalarType type = at::autocast::get_autocast_dtype(at::kCUDA);
   const c10::impl::ExcludeDispatchKeyGuard without_autocast(at::DispatchKey::AutocastCUDA);
   const Mode mode = is_training() ? Mode::kTraining : Mode::kEvaluation;
-  return run_converted(options(), weights(), mode, type, input, initial, lengths);
+  const auto count = static_cast<std::ptrdiff_t>(weights().size() / groups_.size());
+  const auto first = weights().begin() + static_cast<std::ptrdiff_t>(group) * count;
+  return run_converted(groups_[group], {first, first + count}, mode, type, input, initial, lengths);
 }
 
 void FusedLayer::flatten() {
-  std::visit([](auto& stack) { stack->flatten_parameters(); }, stack_);
+  for (Stack& stack : stacks_) std::visit([](auto& one) { one->flatten_parameters(); }, stack);
 }
 
 void FusedLayer::to(torch::Device device, torch::Dtype dtype, bool non_blocking) {
@@ -103,7 +118,7 @@ void FusedLayer::to(torch::Device device, bool non_blocking) {
 
 void FusedLayer::train(bool on) {
   RecurrentLayer::train(on);
-  std::visit([on](auto& stack) { stack->train(on); }, stack_);
+  for (Stack& stack : stacks_) std::visit([on](auto& one) { one->train(on); }, stack);
 }
 
 }  // namespace rnnlab

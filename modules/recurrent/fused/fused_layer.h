@@ -1,12 +1,13 @@
 // `fused`: torch::nn::LSTM, GRU or RNN over the whole stack: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU
 // (execution_path.h tells which). Lengths go through packed sequences. Does not do activations other than tanh in LSTM
-// and GRU, nor the reset gate before the product. On CUDA, cuDNN's dropout between layers draws from a random state
-// that LibTorch seeds once a process and device.
+// and GRU, nor the reset gate before the product. With dropout between layers the stack runs layer by layer
+// (layer_groups.h).
 #pragma once
 
 #include <torch/nn/modules/rnn.h>
 
 #include <variant>
+#include <vector>
 
 #include "recurrent/recurrent_layer.h"
 
@@ -29,11 +30,15 @@ class FusedLayer : public RecurrentLayer {
 
   static Stack make_stack(const RecurrentOptions& options);
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
-  RecurrentResult run_autocast(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths);
+  RecurrentResult run_stack(size_t group, const at::Tensor& input, const RecurrentState& initial,
+                            const at::Tensor& lengths);
+  RecurrentResult run_autocast(size_t group, const at::Tensor& input, const RecurrentState& initial,
+                               const at::Tensor& lengths);
   void flatten();
 
-  // Not a submodule: its parameters are registered here, without a prefix, as the very same tensors.
-  Stack stack_;
+  std::vector<RecurrentOptions> groups_;
+  // Of the groups. Not submodules: their parameters are registered here, without a prefix, as the very same tensors.
+  std::vector<Stack> stacks_;
 };
 
 }  // namespace rnnlab

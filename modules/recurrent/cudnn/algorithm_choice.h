@@ -1,0 +1,30 @@
+// `cudnn_algorithm: auto`: each of cuDNN's algorithms measured once for a shape, the fastest one kept. What measures is
+// handed in, so that nothing here needs a GPU.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "recurrent/cudnn/algorithm_cache.h"
+#include "recurrent/cudnn/rnn_shape.h"
+
+namespace rnnlab {
+
+// What an answer holds for, besides the shape.
+struct CudnnPlatform {
+  std::string gpu;     // "NVIDIA H200"
+  std::string driver;  // "580.159.03"
+  std::string cudnn;   // "9.19.0"
+};
+
+// The milliseconds of a pass; nothing where cuDNN does not run the algorithm at the shape.
+using MeasureAlgorithm = std::function<std::optional<double>(CudnnAlgorithm)>;
+
+// The key of an answer in the cache: everything that it holds for, readable.
+std::string algorithm_key(const CudnnPlatform& platform, const RnnShape& shape);
+
+// From the cache, else measured and added to it. UserError kUsage where no algorithm runs.
+MeasuredAlgorithm choose_algorithm(const CudnnPlatform& platform, const RnnShape& shape, const AlgorithmCache& cache,
+                                   const MeasureAlgorithm& measure);
+
+}  // namespace rnnlab

@@ -1,0 +1,40 @@
+// The plans that a layer has made, one a shape, each by the algorithm that was asked for or found fastest. Making one
+// may measure and wait for the device; finding one costs a comparison. Plans for sequences of varied lengths are made
+// anew every time, for cuDNN keeps the lengths in them, and always by the standard algorithm, the only one that has
+// them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "recurrent/cudnn/rnn_plan.h"
+
+namespace rnnlab {
+
+struct PlannedPass {
+  std::shared_ptr<const RnnPlan> plan;
+  std::string why;  // this algorithm, where nobody asked for it; else ""
+};
+
+class PlanCache {
+ public:
+  explicit PlanCache(CudnnAlgorithm wanted) : wanted_(wanted) {}
+
+  // lengths: (B) int64 on the CPU, or undefined. weights: the weight space, laid out as `layout`. UserError kUsage
+  // where cuDNN refuses the shape, or where a plan is still to be made while a CUDA graph is captured.
+  PlannedPass find_or_make(const RnnShape& shape, const at::Tensor& lengths, const at::Tensor& weights,
+                           const WeightLayout& layout);
+
+  void clear() { passes_.clear(); }
+
+ private:
+  PlannedPass make_whole(const RnnShape& shape, const at::Tensor& weights, const WeightLayout& layout) const;
+  PlannedPass make_varied(const RnnShape& shape, const at::Tensor& lengths, const at::Tensor& weights,
+                          const WeightLayout& layout) const;
+
+  CudnnAlgorithm wanted_;
+  std::vector<PlannedPass> passes_;  // of whole sequences
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,55 @@
+// cuDNN's description of a recurrent stack and an algorithm for it, and where in its weight space each parameter lies.
+// Nothing here depends on the number of steps; only the dynamic persistent algorithm depends on the batch size.
+#pragma once
+
+#include <vector>
+
+#include "recurrent/cudnn/descriptors.h"
+#include "recurrent/cudnn/rnn_shape.h"
+
+namespace rnnlab {
+
+// In elements of the shape's type.
+struct WeightLayout {
+  int64_t num_elements = 0;
+  std::vector<int64_t> offsets;  // of the parameters, in the order of parameter_specs
+
+  bool operator==(const WeightLayout&) const = default;
+};
+
+enum class SequenceLengths { kWhole, kVaried };
+
+class RnnDescriptor {
+ public:
+  // kAuto is not an algorithm. UserError kUsage naming algorithm and shape where cuDNN refuses them.
+  RnnDescriptor(const RnnShape& shape, CudnnAlgorithm algorithm, SequenceLengths lengths);
+
+  cudnnRNNDescriptor_t get() const { return rnn_.get(); }
+  const RnnShape& shape() const { return shape_; }
+  CudnnAlgorithm algorithm() const { return algorithm_; }
+  cudnnDataType_t data_type() const;
+  size_t weight_bytes() const;
+
+  // Of a weight space that begins at `base`, on the device; nothing is read there. InvariantError where a parameter is
+  // not one piece with its gates in our order.
+  WeightLayout weight_layout(const void* base) const;
+
+  // Passes if `status` is a success; else UserError naming `function`, algorithm, shape and cuDNN's words.
+  void check(cudnnStatus_t status, const char* function) const;
+
+ private:
+  enum class Side { kInput, kRecurrent };
+  struct Gate {
+    int64_t matrix, bias;  // offsets in elements
+  };
+
+  Gate gate(const void* base, int64_t pseudo_layer, int64_t linear_layer) const;  // cuDNN's own numbers
+  Gate gates(const void* base, int64_t pseudo_layer, Side side) const;            // the first of all that follow it
+
+  CudnnDropout no_dropout_;
+  CudnnRnn rnn_;
+  RnnShape shape_;
+  CudnnAlgorithm algorithm_;
+};
+
+}  // namespace rnnlab
