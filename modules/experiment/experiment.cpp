@@ -24,6 +24,13 @@ void check_layer(const Experiment& e, Checker& checker) {
   checker.complain({"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell"}, *reason);
 }
 
+void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
+  if (e.cudnn_algorithm == CudnnAlgorithm::kAuto || e.layer == LayerKind::kCudnn) return;
+  checker.complain({"cudnn_algorithm", "layer"},
+                   fmt::format("only layer: cudnn takes an algorithm for cuDNN; layer: {} has none to choose",
+                               config::name_of(e.layer)));
+}
+
 bool watches_accuracy(const Experiment& e) {
   return e.training.early_stopping == StoppingMetric::kTrainAccuracy ||
          e.training.early_stopping == StoppingMetric::kValidAccuracy;
@@ -69,6 +76,8 @@ void list_fields(config::Schema<Experiment>& s) {
       .where("auto, cpu, cuda or cuda:N", is_device_name);
   s.field("layer", &Experiment::layer,
           "the implementation of the recurrent layer: naive loops over steps, fused is torch::nn's (cuDNN, oneDNN)");
+  s.field("cudnn_algorithm", &Experiment::cudnn_algorithm,
+          "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered");
   s.field("precision", &Experiment::precision, "arithmetic of products, everywhere alike: cuDNN, cuBLAS and autocast");
   s.field("seed", &Experiment::seed, "of the initial weights, the order of the batches and dropout").at_least(0);
   s.field("deterministic", &Experiment::deterministic,
@@ -82,6 +91,7 @@ config::Schema<Experiment> make_schema() {
   config::Schema<Experiment> s("An experiment");
   list_fields(s);
   s.check(check_layer);
+  s.check(check_cudnn_algorithm);
   s.check(check_kind);
   s.check(check_loss);
   s.check(check_validation);

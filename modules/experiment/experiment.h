@@ -18,6 +18,7 @@ struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";
   LayerKind layer = LayerKind::kFused;
+  CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
   Precision precision = Precision::kFp32;
   int64_t seed = 1;
   bool deterministic = false;

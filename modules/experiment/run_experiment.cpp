@@ -50,7 +50,7 @@ Prepared prepare(const Experiment& experiment, const RunRequest& request) {
   apply_process_settings(experiment);
   Environment environment = collect_environment(request.command_line, at::get_num_threads(), software_versions());
   Dataset dataset = load_dataset(experiment.data);
-  auto model = make_model(experiment.model, experiment.layer, dataset.shape);
+  auto model = make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, dataset.shape);
   initialize(*model, experiment.model.initialization, static_cast<uint64_t>(experiment.seed));
   Identity identity = make_identity(experiment, device, dataset, *model, environment);
   Prepared prepared{experiment, device, std::move(environment), std::move(dataset), model, std::move(identity), began};

@@ -5,7 +5,7 @@
 
 namespace rnnlab {
 
-LanguageModel::LanguageModel(const ModelSettings& settings, LayerKind layer, const DataShape& shape)
+LanguageModel::LanguageModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape)
     : Model(layer, recurrent_options(settings, settings.effective_embedding_size())),
       output_dropout_(settings.output_dropout) {
   if (!settings.tied) {

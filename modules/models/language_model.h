@@ -12,7 +12,7 @@ namespace rnnlab {
 
 class LanguageModel : public Model {
  public:
-  LanguageModel(const ModelSettings& settings, LayerKind layer, const DataShape& shape);
+  LanguageModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
 
   // Batch inputs (T, B) int64 -> (T, B, vocabulary).
   at::Tensor forward(const Batch& batch) override;

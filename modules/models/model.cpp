@@ -38,10 +38,15 @@ std::string targets_of(const DataShape& shape) {
   return "";
 }
 
+RecurrentOptions computed_by(LayerChoice layer, RecurrentOptions options) {
+  options.cudnn_algorithm = layer.cudnn_algorithm;
+  return options;
+}
+
 }  // namespace
 
-Model::Model(LayerKind layer, const RecurrentOptions& options)
-    : recurrent_(register_module("recurrent", make_layer(layer, options))) {}
+Model::Model(LayerChoice layer, const RecurrentOptions& options)
+    : recurrent_(register_module("recurrent", make_layer(layer.kind, computed_by(layer, options)))) {}
 
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
   return {.cell = settings.cell,
@@ -55,7 +60,7 @@ RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_
           .activation = settings.activation};
 }
 
-std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerKind layer, const DataShape& shape) {
+std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape) {
   if (!fits(settings.kind, shape.task)) {
     throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}", config::name_of(settings.kind),
                 targets_of(shape), config::name_of(kind_for(shape.task)));

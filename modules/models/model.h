@@ -20,7 +20,7 @@ class Model : public torch::nn::Module {
   const RecurrentLayer& recurrent() const { return *recurrent_; }
 
  protected:
-  Model(LayerKind layer, const RecurrentOptions& options);
+  Model(LayerChoice layer, const RecurrentOptions& options);
   RecurrentLayer& recurrent() { return *recurrent_; }
 
  private:
@@ -29,7 +29,7 @@ class Model : public torch::nn::Module {
 
 // On the CPU, in float32, with weights that are still to be set by initialize() (initialization.h).
 // UserError kUsage where the model does not fit the data or the layer cannot do what the settings ask.
-std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerKind layer, const DataShape& shape);
+std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
 
 // The recurrent layer's part of the settings.
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);

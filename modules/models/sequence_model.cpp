@@ -20,7 +20,7 @@ at::Tensor last_layer_state(const at::Tensor& hidden, bool bidirectional) {
 
 }  // namespace
 
-SequenceModel::SequenceModel(const ModelSettings& settings, LayerKind layer, const DataShape& shape)
+SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape)
     : Model(layer, recurrent_options(settings, shape.input_size)), settings_(settings) {
   int64_t width = settings.hidden_size * recurrent().options().num_directions();
   for (const int64_t size : settings.dense) {

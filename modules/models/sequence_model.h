@@ -12,7 +12,7 @@ namespace rnnlab {
 
 class SequenceModel : public Model {
  public:
-  SequenceModel(const ModelSettings& settings, LayerKind layer, const DataShape& shape);
+  SequenceModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
 
   // Batch inputs (T, B, F) -> (B, num_outputs). Steps beyond a sequence's length have no influence.
   at::Tensor forward(const Batch& batch) override;

@@ -39,6 +39,15 @@ TEST(Experiment, RefusesWhatTheLayerCannotDo) {
   EXPECT_THAT(findings_in("layer: naive\nmodel: {activation: relu}\n"), IsEmpty());
 }
 
+TEST(Experiment, TakesAnAlgorithmForCudnnWithItsOwnLayerOnly) {
+  EXPECT_THAT(findings_in("layer: cudnn\ncudnn_algorithm: persist_static\n"), IsEmpty());
+  EXPECT_THAT(findings_in("layer: fused\ncudnn_algorithm: auto\n"), IsEmpty());
+  const auto lines = findings_in("layer: fused\ncudnn_algorithm: standard\n");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("only layer: cudnn takes an algorithm for cuDNN; layer: fused has none to choose"));
+  EXPECT_THAT(lines[0], HasSubstr("cudnn_algorithm"));
+}
+
 TEST(Experiment, RefusesABidirectionalLanguageModelNamingBothKeys) {
   const auto lines =
       findings_in("data: {source: text, path: a.txt}\nmodel: {kind: language_model, bidirectional: true}\n");
