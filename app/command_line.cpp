@@ -19,7 +19,8 @@ Examples:
   rnnlab compare runs/mnist_rows/*
 
 Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device or environment, 5 diverged,
-  6 checkpoint unusable, 130 / 143 stopped by a signal after the results were written.
+  6 checkpoint unusable, 7 slower than the benchmark that was compared with, 130 / 143 stopped by a signal after the
+  results were written.
 `rnnlab VERB --help` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";
 
 std::vector<std::string> verb_names(const CLI::App& program) {
@@ -73,6 +74,7 @@ std::unique_ptr<CLI::App> make_parser(Action& chosen) {
   program->get_formatter()->column_width(34);
   add_train(*program, chosen);
   add_compare(*program, chosen);
+  add_bench(*program, chosen);
   add_check(*program, chosen);
   add_data(*program, chosen);
   add_info(*program, chosen);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "bench/bench_settings.h"
 #include "command_line.h"
 #include "experiment/experiment.h"
 
@@ -59,6 +60,7 @@ std::string words_after(const CLI::App& verb) {
   std::vector<std::string> words;
   append_words(verb, words);
   if (takes_overrides(verb)) append_keys(Experiment::schema().spec(), "", words);
+  if (verb.get_name() == "bench") append_keys(BenchSettings::schema().spec(), "", words);
   return join(words, " ");
 }
 

@@ -16,6 +16,7 @@ using Action = std::function<ExitCode(const CommandLine&)>;
 
 void add_train(CLI::App& program, Action& chosen);
 void add_compare(CLI::App& program, Action& chosen);
+void add_bench(CLI::App& program, Action& chosen);
 void add_check(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);
 void add_info(CLI::App& program, Action& chosen);

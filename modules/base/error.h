@@ -18,6 +18,7 @@ enum class ExitCode : int {
   kDevice = 4,      // device or environment
   kDiverged = 5,    // NaN or Inf in training
   kCheckpoint = 6,  // a checkpoint that cannot be used
+  kRegression = 7,  // a benchmark came out slower than the one it was compared with
   kInterrupted = 130,
   kTerminated = 143,
 };

@@ -18,7 +18,7 @@ TEST(CommandLine, HelpGoesToStdoutWithExamplesAndExitCodes) {
 }
 
 TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
-  const std::vector<std::vector<std::string>> verbs = {{"train"},           {"compare"}, {"check"},
+  const std::vector<std::vector<std::string>> verbs = {{"train"},           {"compare"}, {"bench"},     {"check"},
                                                        {"data", "inspect"}, {"info"},    {"completion"}};
   for (auto arguments : verbs) {
     arguments.emplace_back("--help");
@@ -44,8 +44,8 @@ TEST(CommandLine, AnUnknownVerbSuggestsTheNearest) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(
       result.errors,
-      "rnnlab: error: unknown verb 'trian' (did you mean 'train'?); known are train, compare, check, data, info or "
-      "completion\n  `rnnlab --help` shows how it is used\n");
+      "rnnlab: error: unknown verb 'trian' (did you mean 'train'?); known are train, compare, bench, check, data, "
+      "info or completion\n  `rnnlab --help` shows how it is used\n");
 }
 
 TEST(CommandLine, AnUnknownOptionSuggestsTheNearest) {

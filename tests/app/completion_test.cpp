@@ -32,6 +32,8 @@ TEST(Completion, OffersKeysOfTheExperiment) {
   EXPECT_THAT(offered("rnnlab train training.batch"), HasSubstr("training.batch_size="));
 }
 
+TEST(Completion, OffersKeysOfABenchmark) { EXPECT_EQ(offered("rnnlab bench hidden_s"), "hidden_size=\n"); }
+
 TEST(Completion, OffersOptions) { EXPECT_EQ(offered("rnnlab compare --js"), "--json\n"); }
 
 TEST(Completion, OffersOptionsOfANestedVerb) {

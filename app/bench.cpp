@@ -1,0 +1,129 @@
+// rnnlab bench: times recurrent layers by themselves over a grid of sizes, and against an earlier benchmark.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "base/text.h"
+#include "bench/against.h"
+#include "bench/bench_here.h"
+#include "bench/report_text.h"
+#include "experiment_arguments.h"
+#include "results/files.h"
+#include "training/stop_signal.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kFooter = R"(
+Every key takes one value or several: a list in the file, values with commas on the command line. The first layer is
+what the others are measured against. docs/bench.md says what the numbers mean.
+
+Examples:
+  rnnlab bench experiments/bench_ladder.yaml --json ladder.json
+  rnnlab bench layer=naive,fused hidden_size=128,512 num_layers=1 device=cpu
+  rnnlab bench experiments/bench_ladder.yaml --against ladder.json
+
+Exit codes: as `rnnlab --help` says, and 7 where --against found a row that is slower, or that is gone.)";
+
+struct BenchOptions {
+  std::vector<std::string> arguments;
+  std::string csv, json, against;
+  double tolerance_percent = 5;
+  bool wide = false;
+  bool force = false;
+  bool quiet = false;
+  bool schema = false;
+};
+
+BenchSettings read_settings(const std::vector<std::string>& arguments) {
+  const auto [files, overrides] = tell_apart(arguments);
+  if (files.size() > 1)
+    throw_error(ExitCode::kUsage,
+                "bench: got {} files, expected at most one\n  `rnnlab bench --help` shows how it is used",
+                files.size());
+  config::Findings findings;
+  auto document = files.empty() ? config::Document::from_text("{}", "command line", findings)
+                                : config::Document::from_file(files.front(), findings);
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  BenchSettings settings = read_bench_settings(document, findings);
+  findings.throw_if_any();
+  return settings;
+}
+
+// Found out before minutes of measuring rather than after.
+void check_folder_of(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder))
+    throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to", file, in_quotes(folder.string()));
+}
+
+BenchHooks make_hooks(bool quiet) {
+  const auto say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  return {.should_stop = [] { return pending_stop().has_value(); },
+          .on_progress = quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say)};
+}
+
+void write_results(const BenchReport& report, const BenchOptions& options) {
+  fmt::print("{}", report_text(report, options.wide ? TableWidth::kWide : TableWidth::kNarrow));
+  if (!options.csv.empty()) write_file_atomically(options.csv, report_csv(report));
+  if (!options.json.empty()) write_report(options.json, report);
+}
+
+ExitCode print_against(const BenchReport& now, const BenchReport& before, const BenchOptions& options) {
+  const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
+  const Against against = compare_against(
+      now, before, options.against, {.on_difference = on_difference, .tolerance = options.tolerance_percent / 100});
+  fmt::print("\n{}", against_text(against));
+  return against.has_regression() ? ExitCode::kRegression : ExitCode::kDone;
+}
+
+ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
+  const BenchSettings settings = read_settings(options.arguments);
+  for (const std::string& file : {options.csv, options.json}) check_folder_of(file);
+  std::optional<BenchReport> before;
+  if (!options.against.empty()) before = read_report(options.against);
+  const StopSignalGuard signals;
+  const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options.quiet));
+  write_results(outcome.report, options);
+  if (const auto stop = pending_stop()) return exit_code_after(stop->reason);
+  if (outcome.exit_code != ExitCode::kDone || !before) return outcome.exit_code;
+  return print_against(outcome.report, *before, options);
+}
+
+ExitCode print_schema() {
+  fmt::print("{}", config::describe(BenchSettings::schema()));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("bench", "Time recurrent layers over a grid of sizes");
+  auto options = std::make_shared<BenchOptions>();
+  command->add_option("arguments", options->arguments, "a file of keys, and keys such as hidden_size=256,512")
+      ->type_name("[FILE] [key=value,value ...]");
+  command->add_flag("--wide", options->wide, "a table with every column");
+  command->add_option("--csv", options->csv, "write the rows as CSV")->type_name("FILE");
+  command->add_option("--json", options->json, "write everything, every sample included")->type_name("FILE");
+  auto* against = command->add_option("--against", options->against, "compare with what --json wrote earlier");
+  against->type_name("FILE");
+  command->add_option("--tolerance", options->tolerance_percent, "how much slower --against lets a row be, in percent")
+      ->type_name("PERCENT")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->needs(against);
+  command->add_flag("--force", options->force, "compare what should not be compared, and say so")->needs(against);
+  command->add_flag("-q,--quiet", options->quiet, "no progress");
+  command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
+  command->footer(kFooter);
+  command->callback([&chosen, options] {
+    chosen = [options](const CommandLine& command_line) {
+      return options->schema ? print_schema() : bench(*options, command_line);
+    };
+  });
+}
+
+}  // namespace rnnlab::app

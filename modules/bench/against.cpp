@@ -1,0 +1,188 @@
+#include "bench/against.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "bench/row_text.h"
+#include "results/table.h"
+
+namespace rnnlab {
+namespace {
+
+struct MatchedRow {
+  const BenchRow* now;
+  const BenchRow* before;
+};
+
+bool are_alike(const RowKey& a, const RowKey& b) { return a == b; }
+
+bool are_alike_in_any_precision(const RowKey& a, RowKey b) {
+  b.precision = a.precision;
+  return a == b;
+}
+
+template <class AreAlike>
+std::vector<MatchedRow> match_rows(const BenchReport& now, const BenchReport& before, AreAlike are) {
+  std::vector<MatchedRow> matched;
+  for (const BenchRow& row : now.rows) {
+    const auto found =
+        std::ranges::find_if(before.rows, [&](const BenchRow& other) { return are(row.key, other.key); });
+    if (found != before.rows.end()) matched.push_back({&row, &*found});
+  }
+  return matched;
+}
+
+// Where nothing else is alike, rows of another precision are: to be refused by name, or forced.
+std::vector<MatchedRow> match_rows(const BenchReport& now, const BenchReport& before) {
+  std::vector<MatchedRow> matched = match_rows(now, before, are_alike);
+  return matched.empty() ? match_rows(now, before, are_alike_in_any_precision) : matched;
+}
+
+void add_difference(std::vector<std::string>& found, const char* what, const std::string& now,
+                    const std::string& before) {
+  if (now != before) add_once(found, fmt::format("{}: {} now, {} before", what, now, before));
+}
+
+std::vector<std::string> differences(const BenchReport& now, const BenchReport& before,
+                                     const std::vector<MatchedRow>& matched) {
+  const Environment& a = now.environment;
+  const Environment& b = before.environment;
+  std::vector<std::string> found;
+  add_difference(found, "build", build_kind(a.build), build_kind(b.build));
+  for (const MatchedRow& row : matched) {
+    add_difference(found, "precision", row.now->key.precision, row.before->key.precision);
+    if (row.now->key.device != "cpu") {
+      add_difference(found, "GPU", gpu_model(a.nvidia), gpu_model(b.nvidia));
+      continue;
+    }
+    add_difference(found, "CPU", a.cpu.model, b.cpu.model);
+    add_difference(found, "number of threads", std::to_string(a.num_threads), std::to_string(b.num_threads));
+  }
+  return found;
+}
+
+std::array<std::optional<Estimate>, kParts.size()> ratios_of(const Samples3& now, const Samples3& before) {
+  return {ratio(now.forward, before.forward),
+          ratio(Difference{now.forward_data, now.forward}, Difference{before.forward_data, before.forward}),
+          ratio(Difference{now.all, now.forward_data}, Difference{before.all, before.forward_data}),
+          ratio(now.all, before.all)};
+}
+
+Verdict verdict_of(const RowAgainst& row, double tolerance) {
+  const auto is_slower = [&](const std::optional<Estimate>& ratio) { return ratio && ratio->low > 1 + tolerance; };
+  const auto is_faster = [](const std::optional<Estimate>& ratio) { return ratio && ratio->high < 1; };
+  if (std::ranges::any_of(row.ratios, is_slower)) return Verdict::kSlower;
+  return is_faster(row.ratios.back()) ? Verdict::kFaster : Verdict::kSame;
+}
+
+RowAgainst compare_rows(const MatchedRow& matched, double tolerance) {
+  RowAgainst row;
+  row.key = matched.now->key;
+  if (matched.before->measurement) row.seconds_before = matched.before->measurement->seconds.total.value;
+  if (!matched.now->measurement) {
+    row.verdict = Verdict::kGone;
+    return row;
+  }
+  row.seconds_now = matched.now->measurement->seconds.total.value;
+  if (!matched.before->measurement) return row;
+  row.ratios = ratios_of(matched.now->measurement->samples, matched.before->measurement->samples);
+  row.verdict = verdict_of(row, tolerance);
+  return row;
+}
+
+std::string text_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kSame:
+      return "";
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kSlower:
+      return "SLOWER";
+    case Verdict::kGone:
+      return "GONE";
+  }
+  return "";
+}
+
+std::string total_ms(const std::optional<double>& seconds) { return seconds ? significant(*seconds * 1e3, 4) : "-"; }
+
+std::string ratio_text(const std::optional<Estimate>& ratio) {
+  return ratio ? fmt::format("{:.3f} ({:.3f} .. {:.3f})", ratio->value, ratio->low, ratio->high) : "-";
+}
+
+// The layer stands for the row; row_text wants whole rows.
+std::vector<BenchRow> rows_with_keys(const Against& against) {
+  std::vector<BenchRow> rows;
+  for (const RowAgainst& row : against.rows) rows.emplace_back().key = row.key;
+  return rows;
+}
+
+Table make_against_table(const Against& against) {
+  const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
+  Table table;
+  for (const KeyColumn& key : varying) table.add_column(key.heading, Align::kLeft);
+  table.add_column("layer", Align::kLeft);
+  for (const char* heading : {"before ms", "now ms", "forward", "bwd data", "bwd weights", "total"})
+    table.add_column(heading, Align::kRight);
+  table.add_column("", Align::kLeft);
+  for (const RowAgainst& row : against.rows) {
+    std::vector<std::string> cells;
+    for (const KeyColumn& key : varying) cells.push_back(key.text(row.key));
+    cells.push_back(row.key.layer);
+    cells.push_back(total_ms(row.seconds_before));
+    cells.push_back(total_ms(row.seconds_now));
+    for (const auto& ratio : row.ratios) cells.push_back(ratio_text(ratio));
+    cells.push_back(text_of(row.verdict));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+std::string summary_line(const Against& against) {
+  const auto count = [&](Verdict verdict) { return std::ranges::count(against.rows, verdict, &RowAgainst::verdict); };
+  return fmt::format(
+      "{} slower by more than {:.3g} %, {} gone, {} faster, {} the same; only before: {}, only now: {}\n",
+      count(Verdict::kSlower), 100 * against.tolerance, count(Verdict::kGone), count(Verdict::kFaster),
+      count(Verdict::kSame), against.num_only_before, against.num_only_now);
+}
+
+}  // namespace
+
+bool Against::has_regression() const {
+  return std::ranges::any_of(
+      rows, [](const RowAgainst& row) { return row.verdict == Verdict::kSlower || row.verdict == Verdict::kGone; });
+}
+
+Against compare_against(const BenchReport& now, const BenchReport& before, const std::string& file,
+                        const AgainstOptions& options) {
+  const std::vector<MatchedRow> matched = match_rows(now, before);
+  if (matched.empty())
+    throw_error(ExitCode::kUsage, "{}: none of its rows is about a layer and sizes that were measured now; it has {}",
+                file, before.rows.empty() ? "none" : shared_text(before.rows));
+  Against against;
+  against.file = file;
+  against.tolerance = options.tolerance;
+  against.forced = differences(now, before, matched);
+  if (!against.forced.empty() && options.on_difference == OnDifference::kRefuse)
+    throw_error(ExitCode::kUsage, "{} cannot be compared with:\n  {}\n  --force compares all the same", file,
+                join(against.forced, "\n  "));
+  for (const MatchedRow& row : matched)
+    if (row.now->measurement || row.before->measurement) against.rows.push_back(compare_rows(row, options.tolerance));
+  against.num_only_now = now.rows.size() - matched.size();
+  against.num_only_before = before.rows.size() - std::min(before.rows.size(), matched.size());
+  return against;
+}
+
+std::string against_text(const Against& against) {
+  std::string text;
+  if (!against.forced.empty())
+    text += "FORCED: this is not a fair comparison.\n  " + join(against.forced, "\n  ") + "\n\n";
+  text += fmt::format("now over {}, {}\n\n", against.file, shared_text(rows_with_keys(against)));
+  text += make_against_table(against).text() + "\n";
+  return text + "Ratios of medians with 95 % intervals; below 1 is faster.\n" + summary_line(against);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,45 @@
+// A benchmark against a stored one of the same grid, row by row: whether what was built since is slower.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/report.h"
+#include "results/comparison.h"
+
+namespace rnnlab {
+
+struct AgainstOptions {
+  OnDifference on_difference = OnDifference::kRefuse;
+  double tolerance = 0.05;  // a part has regressed where the whole interval of its ratio lies above 1 + tolerance
+};
+
+enum class Verdict { kSame, kFaster, kSlower, kGone };  // kGone: was measured before, and is not now
+
+struct RowAgainst {
+  RowKey key;
+  Verdict verdict = Verdict::kSame;
+  std::optional<double> seconds_before, seconds_now;          // of the total
+  std::array<std::optional<Estimate>, kParts.size()> ratios;  // now over before; none where a difference may be zero
+};
+
+struct Against {
+  std::string file;
+  double tolerance = 0;
+  std::vector<std::string> forced;  // why it should not have been compared
+  std::vector<RowAgainst> rows;     // that both have and that one of them measured
+  size_t num_only_before = 0, num_only_now = 0;
+
+  bool has_regression() const;
+};
+
+// `file` names `before` in messages. UserError kUsage, with every reason, where GPU, CPU, build or precision differ and
+// that is not forced; also where no row of the two is the same.
+Against compare_against(const BenchReport& now, const BenchReport& before, const std::string& file,
+                        const AgainstOptions& options);
+
+std::string against_text(const Against& against);
+
+}  // namespace rnnlab

@@ -1,0 +1,142 @@
+#include "bench/bench_settings.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "config/sweep.h"
+#include "experiment/device.h"
+
+namespace rnnlab {
+namespace {
+
+using config::Checker;
+
+bool takes_list(const std::string& key) {
+  const config::Entry* entry = BenchSettings::schema().spec().find(key);
+  return entry != nullptr && entry->field() != nullptr && entry->field()->arity == config::Arity::kList;
+}
+
+std::vector<config::Value> items_of(const config::Value& value) {
+  const bool is_cut = value.place.argument > 0 && value.style == config::Value::Style::kPlain;
+  if (!is_cut) return {value};
+  std::vector<config::Value> items;
+  for (const std::string& part : split(value.text, ',')) {
+    items.push_back(value);
+    items.back().text = trim(part);
+  }
+  return items;
+}
+
+config::Value as_list(const config::Value& value) {
+  config::Value list;
+  list.kind = config::Value::Kind::kSequence;
+  list.place = value.place;
+  list.items = items_of(value);
+  return list;
+}
+
+// Two equal values would give two rows that nothing tells apart.
+void check_repetitions(const config::StructSpec& spec, const BenchSettings& settings, Checker& checker) {
+  for (const config::Entry& entry : spec.entries) {
+    if (entry.field()->arity != config::Arity::kList) continue;
+    const std::vector<config::Scalar> values = entry.field()->get(&settings);
+    for (size_t i = 1; i < values.size(); ++i)
+      if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i), values[i]) !=
+          values.begin() + static_cast<std::ptrdiff_t>(i))
+        checker.complain({entry.key}, fmt::format("item {} is listed twice", i + 1));
+  }
+}
+
+void check_auto_device(const BenchSettings& settings, Checker& checker) {
+  const bool has_auto = std::find(settings.device.begin(), settings.device.end(), "auto") != settings.device.end();
+  if (has_auto && settings.device.size() > 1)
+    checker.complain({"device"}, "auto is one of the others; name the devices, or write auto alone");
+}
+
+void check_size(const BenchSettings& settings, Checker& checker) {
+  constexpr size_t kMostCombinations = 100000;
+  size_t count = 1;
+  for (const size_t size :
+       {settings.device.size(), settings.mode.size(), settings.precision.size(), settings.cell.size(),
+        settings.hidden_size.size(), settings.batch_size.size(), settings.num_steps.size(), settings.num_layers.size()})
+    count = std::min(count * size, kMostCombinations + 1);
+  if (count > kMostCombinations)
+    checker.complain({"hidden_size", "batch_size", "num_steps", "num_layers"},
+                     fmt::format("more than {} combinations", kMostCombinations));
+}
+
+void list_axes(config::Schema<BenchSettings>& s) {
+  constexpr int64_t kMost = 1 << 20;
+  s.field("layer", &BenchSettings::layer, "the implementations; speed-ups are against the first").not_empty();
+  s.field("device", &BenchSettings::device, "where; auto: the first GPU, or the CPU where there is none")
+      .not_empty()
+      .where("auto, cpu, cuda or cuda:N", is_device_name);
+  s.field("mode", &BenchSettings::mode,
+          "eager: every kernel is started by the program; graph: replayed from a CUDA graph, so that the device is "
+          "timed and not the host")
+      .not_empty();
+  s.field("precision", &BenchSettings::precision, "arithmetic of products, as in an experiment").not_empty();
+  s.field("cell", &BenchSettings::cell, "the recurrent cell").not_empty();
+  s.field("hidden_size", &BenchSettings::hidden_size, "hidden units of a layer").not_empty().at_least(1).at_most(kMost);
+  s.field("batch_size", &BenchSettings::batch_size, "sequences at a time").not_empty().at_least(1).at_most(kMost);
+  s.field("num_steps", &BenchSettings::num_steps, "steps of a sequence").not_empty().at_least(1).at_most(kMost);
+  s.field("num_layers", &BenchSettings::num_layers, "layers, each on the outputs of the one below")
+      .not_empty()
+      .at_least(1)
+      .at_most(kMost);
+  s.field("input_size", &BenchSettings::input_size, "inputs a step; hidden_size where not given")
+      .at_least(1)
+      .at_most(kMost);
+  s.field("bidirectional", &BenchSettings::bidirectional, "a second set of weights reads from the other end");
+}
+
+void list_protocol(config::Schema<BenchSettings>& s) {
+  s.field("repeats", &BenchSettings::repeats, "timed samples of each program; at least 6 for a 95 % interval")
+      .at_least(1)
+      .at_most(100000);
+  s.field("min_seconds", &BenchSettings::min_seconds, "more samples until a combination was timed for so long")
+      .unit("s")
+      .at_least(0);
+  s.field("sample_seconds", &BenchSettings::sample_seconds,
+          "a sample repeats its program until it takes so long, and counts the mean")
+      .unit("s")
+      .above(0);
+  s.field("warmup", &BenchSettings::warmup, "rounds over all programs that are not counted, before those that are")
+      .at_least(0);
+  s.field("seed", &BenchSettings::seed, "of weights, inputs and the order of samples").at_least(0);
+  s.field("num_threads", &BenchSettings::num_threads, "threads of one operation on the CPU; one a core if not given")
+      .at_least(1)
+      .at_most(4096);
+}
+
+}  // namespace
+
+const config::Schema<BenchSettings>& BenchSettings::schema() {
+  static const config::Schema<BenchSettings> schema = [] {
+    config::Schema<BenchSettings> s("What to time");
+    list_axes(s);
+    list_protocol(s);
+    s.check([](const BenchSettings& settings, Checker& checker) {
+      check_repetitions(BenchSettings::schema().spec(), settings, checker);
+    });
+    s.check(check_auto_device);
+    s.check(check_size);
+    return s;
+  }();
+  return schema;
+}
+
+config::Document with_lists(const config::Document& document) {
+  config::Value root = document.root();
+  for (config::Member& member : root.members)
+    if (member.value.is_scalar() && takes_list(member.key)) member.value = as_list(member.value);
+  return document.with_root(std::move(root));
+}
+
+BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings) {
+  if (const config::Member* sweep = config::find_member(document.root(), config::kSweepKey))
+    findings.add(sweep->key_place, "unknown key 'sweep': here every key takes a list, such as hidden_size: [256, 512]");
+  return config::read(with_lists(document), BenchSettings::schema(), findings);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,173 @@
+// Everything that one `rnnlab bench` found out: what its table, CSV and JSON are made from, and what a later run is
+// compared with.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/combination.h"
+#include "bench/estimate.h"
+#include "bench/laboratory.h"
+#include "results/environment.h"
+
+namespace rnnlab {
+
+inline constexpr int64_t kBenchSchemaVersion = 1;
+
+// What a row is about. Names are kept as text: a file may come from a version that had other layers.
+struct RowKey {
+  std::string layer;
+  std::string device;  // "cpu", "cuda", "cuda1"
+  std::string mode;
+  std::string precision;
+  std::string cell;
+  int64_t hidden_size = 0;
+  int64_t batch_size = 0;
+  int64_t num_steps = 0;
+  int64_t num_layers = 0;
+  int64_t input_size = 0;
+  bool bidirectional = false;
+
+  bool operator==(const RowKey&) const = default;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("layer", self.layer);
+    field("device", self.device);
+    field("mode", self.mode);
+    field("precision", self.precision);
+    field("cell", self.cell);
+    field("hidden_size", self.hidden_size);
+    field("batch_size", self.batch_size);
+    field("num_steps", self.num_steps);
+    field("num_layers", self.num_layers);
+    field("input_size", self.input_size);
+    field("bidirectional", self.bidirectional);
+  }
+};
+
+// Of one part of a step, from its median time.
+struct PartRate {
+  double microseconds_per_layer_step = 0;
+  double gflops = 0;           // 1e9 operations a second
+  double gemm_share = 0;       // of the ceiling's, 1 is all of it
+  double least_bytes = 0;      // see least_bytes in combination.h
+  double bandwidth_share = 0;  // of the ceiling's copy, at those bytes
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("microseconds_per_layer_step", self.microseconds_per_layer_step);
+    field("gflops", self.gflops);
+    field("gemm_share", self.gemm_share);
+    field("least_bytes", self.least_bytes);
+    field("bandwidth_share", self.bandwidth_share);
+  }
+};
+
+// A part whose median came out as zero or less, which differences may, has no rate.
+struct PartRates {
+  std::optional<PartRate> forward;
+  std::optional<PartRate> backward_data;
+  std::optional<PartRate> backward_weights;
+  std::optional<PartRate> total;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("forward", self.forward);
+    field("backward_data", self.backward_data);
+    field("backward_weights", self.backward_weights);
+    field("total", self.total);
+  }
+};
+
+// What was measured of a layer.
+struct Measurement {
+  PartTimes seconds;
+  PartRates rates;
+  std::optional<Estimate> speedup_forward;  // over the first layer of the list; none where that was not measured
+  std::optional<Estimate> speedup_total;
+  std::vector<int64_t> iterations;  // that a sample is the mean of, by program
+  Samples3 samples;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("seconds", self.seconds);
+    field("rates", self.rates);
+    field("speedup_forward", self.speedup_forward);
+    field("speedup_total", self.speedup_total);
+    field("iterations", self.iterations);
+    field("samples", self.samples);
+  }
+};
+
+struct BenchRow {
+  RowKey key;
+  std::string reason;  // why it was not measured, or ""
+  std::optional<Measurement> measurement;
+  std::string path;  // what ran; "" where that was not looked at
+  std::vector<std::string> path_notes;
+  std::vector<KernelUse> kernels;
+  std::optional<int64_t> peak_memory_bytes;
+  std::vector<std::string> notes;  // what makes the row doubtful
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    RowKey::visit(self.key, field);
+    field("reason", self.reason);
+    field("measurement", self.measurement);
+    field("path", self.path);
+    field("path_notes", self.path_notes);
+    field("kernels", self.kernels);
+    field("peak_memory_bytes", self.peak_memory_bytes);
+    field("notes", self.notes);
+  }
+};
+
+struct BenchReport {
+  int64_t schema_version = kBenchSchemaVersion;
+  Environment environment;
+  std::string settings;  // as YAML
+  std::vector<std::string> warnings;
+  std::vector<Ceiling> ceilings;
+  std::vector<BenchRow> rows;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("environment", self.environment);
+    field("settings", self.settings);
+    field("warnings", self.warnings);
+    field("ceilings", self.ceilings);
+    field("rows", self.rows);
+  }
+};
+
+// The four parts by name, in order, for whoever prints or compares them all.
+struct Part {
+  const char* name;  // "backward_data"
+  Estimate PartTimes::*seconds;
+  std::optional<PartRate> PartRates::*rate;
+};
+inline constexpr std::array<Part, 4> kParts = {{
+    {"forward", &PartTimes::forward, &PartRates::forward},
+    {"backward_data", &PartTimes::backward_data, &PartRates::backward_data},
+    {"backward_weights", &PartTimes::backward_weights, &PartRates::backward_weights},
+    {"total", &PartTimes::total, &PartRates::total},
+}};
+
+RowKey row_key(LayerKind layer, const std::string& device, const Combination& combination);
+
+// The rates that the times come to.
+PartRates part_rates(const PartTimes& seconds, const Combination& combination, const Ceiling& ceiling);
+
+// As JSON; read_report reads it back to the same. UserError kDevice.
+void write_report(const std::string& file, const BenchReport& report);
+
+// UserError kData naming the file and the key.
+BenchReport read_report(const std::string& file);
+
+}  // namespace rnnlab

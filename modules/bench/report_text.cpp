@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "bench/report_text.h"
+#include "bench/row_text.h"
+#include "results/table.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr const char* kNothing = "-";
+constexpr size_t kKernelsShown = 3;
+
+std::string milliseconds(double seconds) { return significant(seconds * 1e3, 4); }
+
+// "12.81 ±0.3%": the farther end of the interval.
+std::string with_half_width(const Estimate& seconds) {
+  const double half = std::max(seconds.high - seconds.value, seconds.value - seconds.low);
+  if (seconds.value <= 0) return fmt::format("{} ±{}", milliseconds(seconds.value), milliseconds(half));
+  return fmt::format("{} ±{:.1f}%", milliseconds(seconds.value), 100 * half / seconds.value);
+}
+
+std::string interval(const Estimate& seconds) {
+  return fmt::format("{} .. {}", milliseconds(seconds.low), milliseconds(seconds.high));
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+std::string speedup(const std::optional<Estimate>& value) {
+  return value ? significant(value->value, 3) + "x" : kNothing;
+}
+
+std::string speedup_interval(const std::optional<Estimate>& value) {
+  return value ? significant(value->low, 3) + " .. " + significant(value->high, 3) : kNothing;
+}
+
+template <class Text>
+std::string of_rate(const std::optional<PartRate>& rate, Text text) {
+  return rate ? text(*rate) : kNothing;
+}
+
+std::string microseconds(const std::optional<PartRate>& rate) {
+  return of_rate(rate, [](const PartRate& r) { return significant(r.microseconds_per_layer_step, 3); });
+}
+
+std::string gflops(const std::optional<PartRate>& rate) {
+  return of_rate(rate, [](const PartRate& r) { return fmt::format("{:.0f}", r.gflops); });
+}
+
+std::string gemm_percent(const std::optional<PartRate>& rate) {
+  return of_rate(rate, [](const PartRate& r) { return percent(r.gemm_share); });
+}
+
+std::string bandwidth_percent(const std::optional<PartRate>& rate) {
+  return of_rate(rate, [](const PartRate& r) { return percent(r.bandwidth_share); });
+}
+
+std::string least_bytes_text(const std::optional<PartRate>& rate) {
+  return of_rate(rate, [](const PartRate& r) { return format_bytes(static_cast<int64_t>(r.least_bytes)); });
+}
+
+std::string memory(const BenchRow& row) {
+  return row.peak_memory_bytes ? format_bytes(*row.peak_memory_bytes) : kNothing;
+}
+
+struct Column {
+  const char* heading;
+  std::string (*text)(const BenchRow& row, const Measurement& measurement);
+};
+
+const std::vector<Column> kNarrowColumns = {
+    {"forward ms", [](const BenchRow&, const Measurement& m) { return with_half_width(m.seconds.forward); }},
+    {"bwd data ms", [](const BenchRow&, const Measurement& m) { return with_half_width(m.seconds.backward_data); }},
+    {"bwd weights ms",
+     [](const BenchRow&, const Measurement& m) { return with_half_width(m.seconds.backward_weights); }},
+    {"total ms", [](const BenchRow&, const Measurement& m) { return with_half_width(m.seconds.total); }},
+    {"fwd us/ls", [](const BenchRow&, const Measurement& m) { return microseconds(m.rates.forward); }},
+    {"bwd us/ls", [](const BenchRow&, const Measurement& m) { return microseconds(m.rates.backward_data); }},
+    {"fwd GFLOP/s", [](const BenchRow&, const Measurement& m) { return gflops(m.rates.forward); }},
+    {"% GEMM", [](const BenchRow&, const Measurement& m) { return gemm_percent(m.rates.forward); }},
+    {"fwd gain", [](const BenchRow&, const Measurement& m) { return speedup(m.speedup_forward); }},
+    {"gain", [](const BenchRow&, const Measurement& m) { return speedup(m.speedup_total); }},
+};
+
+const std::vector<Column> kWideColumns = {
+    {"forward 95 %", [](const BenchRow&, const Measurement& m) { return interval(m.seconds.forward); }},
+    {"bwd data 95 %", [](const BenchRow&, const Measurement& m) { return interval(m.seconds.backward_data); }},
+    {"bwd weights 95 %", [](const BenchRow&, const Measurement& m) { return interval(m.seconds.backward_weights); }},
+    {"total 95 %", [](const BenchRow&, const Measurement& m) { return interval(m.seconds.total); }},
+    {"GFLOP/s", [](const BenchRow&, const Measurement& m) { return gflops(m.rates.total); }},
+    {"all % GEMM", [](const BenchRow&, const Measurement& m) { return gemm_percent(m.rates.total); }},
+    {"fwd bytes", [](const BenchRow&, const Measurement& m) { return least_bytes_text(m.rates.forward); }},
+    {"fwd % copy", [](const BenchRow&, const Measurement& m) { return bandwidth_percent(m.rates.forward); }},
+    {"bytes", [](const BenchRow&, const Measurement& m) { return least_bytes_text(m.rates.total); }},
+    {"% copy", [](const BenchRow&, const Measurement& m) { return bandwidth_percent(m.rates.total); }},
+    {"memory", [](const BenchRow& row, const Measurement&) { return memory(row); }},
+    {"fwd gain 95 %", [](const BenchRow&, const Measurement& m) { return speedup_interval(m.speedup_forward); }},
+    {"gain 95 %", [](const BenchRow&, const Measurement& m) { return speedup_interval(m.speedup_total); }},
+};
+
+Table make_table(const BenchReport& report, TableWidth width) {
+  std::vector<Column> columns = kNarrowColumns;
+  if (width == TableWidth::kWide) columns.insert(columns.end(), kWideColumns.begin(), kWideColumns.end());
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  Table table;
+  for (const KeyColumn& key : varying) table.add_column(key.heading, Align::kLeft);
+  table.add_column("layer", Align::kLeft);
+  for (const Column& column : columns) table.add_column(column.heading, Align::kRight);
+  for (const BenchRow& row : report.rows) {
+    std::vector<std::string> cells;
+    for (const KeyColumn& key : varying) cells.push_back(key.text(row.key));
+    cells.push_back(row.key.layer);
+    for (const Column& column : columns)
+      cells.push_back(row.measurement ? column.text(row, *row.measurement) : kNothing);
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+std::string ceiling_lines(const BenchReport& report) {
+  std::string lines;
+  for (const Ceiling& ceiling : report.ceilings)
+    lines +=
+        fmt::format("{} {} at its best: {:.3g} TFLOP/s in a large GEMM, {:.3g} GB/s in a large copy\n", ceiling.device,
+                    ceiling.precision, ceiling.gemm_flops_per_second / 1e12, ceiling.copy_bytes_per_second / 1e9);
+  return lines;
+}
+
+std::string kernel_text(const KernelUse& kernel) {
+  constexpr size_t kMostShown = 60;
+  const std::string name = kernel.name.size() <= kMostShown ? kernel.name : kernel.name.substr(0, kMostShown) + "...";
+  return fmt::format("{} x{} {}", name, kernel.count, format_seconds(kernel.seconds));
+}
+
+std::string kernel_line(const BenchRow& row) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(kKernelsShown, row.kernels.size()); ++i) parts.push_back(kernel_text(row.kernels[i]));
+  return parts.empty() ? "" : fmt::format("  longest: {}\n", join(parts, "; "));
+}
+
+// What rows have in common is said once: "naive: native loop, 8 GEMMs a step".
+void add_line(std::vector<std::string>& lines, const std::string& line) { add_once(lines, line); }
+
+std::string path_lines(const BenchReport& report, TableWidth width) {
+  std::vector<std::string> lines;
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  for (const BenchRow& row : report.rows) {
+    if (row.path.empty()) continue;
+    const bool is_wide = width == TableWidth::kWide;
+    add_line(lines, fmt::format("{} ran {}\n{}", is_wide ? row_label(row.key, varying) : row.key.layer, row.path,
+                                is_wide ? kernel_line(row) : ""));
+    for (const std::string& note : row.path_notes) add_line(lines, "  " + note + "\n");
+  }
+  return join(lines, "");
+}
+
+std::string reason_lines(const BenchReport& report) {
+  std::vector<std::string> lines;
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  for (const BenchRow& row : report.rows) {
+    if (!row.reason.empty())
+      lines.push_back(fmt::format("{} was not measured: {}\n", row_label(row.key, varying), row.reason));
+    for (const std::string& note : row.notes)
+      lines.push_back(fmt::format("{}: {}\n", row_label(row.key, varying), note));
+  }
+  return join(lines, "");
+}
+
+bool has_few_samples(const BenchReport& report) {
+  constexpr size_t kFewest = 6;
+  return std::ranges::any_of(report.rows, [](const BenchRow& row) {
+    return row.measurement && row.measurement->samples.all.size() < kFewest;
+  });
+}
+
+}  // namespace
+
+std::string report_text(const BenchReport& report, TableWidth width) {
+  std::string text;
+  for (const std::string& warning : report.warnings) text += "WARNING: " + warning + "\n";
+  if (!text.empty()) text += "\n";
+  if (report.rows.empty()) return text + "nothing was measured\n";
+  text += shared_text(report.rows) + "\n" + ceiling_lines(report) + "\n" + make_table(report, width).text() + "\n";
+  text +=
+      "Medians with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best "
+      "above;\ngain: over the first layer, in the forward pass and in all.\n";
+  if (has_few_samples(report)) text += "With fewer than six samples the interval is only their range.\n";
+  return text + path_lines(report, width) + reason_lines(report);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,75 @@
+#include "bench/row_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+template <int64_t RowKey::*member>
+std::string number(const RowKey& key) {
+  return std::to_string(key.*member);
+}
+
+template <std::string RowKey::*member>
+std::string word(const RowKey& key) {
+  return key.*member;
+}
+
+std::string directions(const RowKey& key) { return key.bidirectional ? "2" : "1"; }
+
+bool varies(const KeyColumn& column, const std::vector<BenchRow>& rows) {
+  return std::ranges::any_of(rows,
+                             [&](const BenchRow& row) { return column.text(row.key) != column.text(rows[0].key); });
+}
+
+// Sizes need their letter, words speak for themselves.
+std::string with_heading(const KeyColumn& column, const RowKey& key) {
+  const bool is_size = std::string_view(column.heading).size() == 1;
+  return is_size ? std::string(column.heading) + " " + column.text(key) : column.text(key);
+}
+
+}  // namespace
+
+const std::vector<KeyColumn>& key_columns() {
+  static const std::vector<KeyColumn> columns = {
+      {"device", word<&RowKey::device>},       {"mode", word<&RowKey::mode>},
+      {"precision", word<&RowKey::precision>}, {"cell", word<&RowKey::cell>},
+      {"I", number<&RowKey::input_size>},      {"H", number<&RowKey::hidden_size>},
+      {"B", number<&RowKey::batch_size>},      {"T", number<&RowKey::num_steps>},
+      {"L", number<&RowKey::num_layers>},      {"D", directions}};
+  return columns;
+}
+
+std::vector<KeyColumn> varying_columns(const std::vector<BenchRow>& rows) {
+  std::vector<KeyColumn> columns;
+  for (const KeyColumn& column : key_columns())
+    if (varies(column, rows)) columns.push_back(column);
+  return columns;
+}
+
+std::string shared_text(const std::vector<BenchRow>& rows) {
+  if (rows.empty()) return "";
+  std::vector<std::string> parts;
+  for (const KeyColumn& column : key_columns())
+    if (!varies(column, rows)) parts.push_back(with_heading(column, rows[0].key));
+  return join(parts, " ");
+}
+
+std::string significant(double value, int digits) {
+  constexpr int kMostDecimals = 9;
+  const int magnitude = value == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(value))));
+  return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, kMostDecimals));
+}
+
+std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying) {
+  std::string label = key.layer;
+  for (const KeyColumn& column : varying) label += " " + with_heading(column, key);
+  return label;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,195 @@
+#include "bench/run_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "bench/sampling.h"
+#include "experiment/failure.h"
+
+namespace rnnlab {
+namespace {
+
+// The rows of one combination, in the order of the layers.
+struct MeasuredCombination {
+  Combination combination;
+  std::vector<BenchRow> rows;
+};
+
+class BenchRun {
+ public:
+  BenchRun(const BenchSettings& settings, Laboratory& laboratory, const BenchHooks& hooks)
+      : settings_(settings), laboratory_(laboratory), hooks_(hooks) {}
+
+  BenchOutcome run();
+
+ private:
+  MeasuredCombination measure(const Combination& combination);
+  void measure_layers(MeasuredCombination& measured);
+  std::vector<SampledGroup> sample_layers();
+  void fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& first, const Combination& combination);
+  const Ceiling& ceiling(const Combination& combination);
+  void refuse(BenchRow& row, const std::exception_ptr& failure);
+  void inspect(MeasuredCombination& measured);
+  void inspect(BenchRow& row, LayerKind layer);
+
+  const BenchSettings& settings_;
+  Laboratory& laboratory_;
+  const BenchHooks& hooks_;
+  BenchOutcome outcome_;
+  std::optional<ExitCode> first_failure_;
+};
+
+Samples3 by_program(const std::vector<std::vector<double>>& samples) {
+  return {.forward = samples.at(0), .forward_data = samples.at(1), .all = samples.at(2)};
+}
+
+bool has_samples(const SampledGroup& group) { return !group.failure && !group.samples.at(0).empty(); }
+
+std::string progress_text(const BenchRow& row) {
+  if (!row.measurement) return row.key.layer + " -";
+  return fmt::format("{} {}", row.key.layer, format_seconds(row.measurement->seconds.total.value));
+}
+
+std::string progress_line(size_t number, size_t count, const MeasuredCombination& measured) {
+  std::vector<std::string> layers;
+  for (const BenchRow& row : measured.rows) layers.push_back(progress_text(row));
+  return fmt::format("[{}/{}] {}: {}", number, count, to_string(measured.combination), join(layers, ", "));
+}
+
+// The others are advice for an experiment.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+bool is_measured(const BenchRow& row) { return row.measurement.has_value(); }
+
+BenchOutcome BenchRun::run() {
+  const std::vector<Combination> combinations = expand(settings_);
+  std::vector<MeasuredCombination> all;
+  for (const Combination& combination : combinations) {
+    if (hooks_.should_stop()) break;
+    all.push_back(measure(combination));
+    hooks_.on_progress(progress_line(all.size(), combinations.size(), all.back()));
+  }
+  for (MeasuredCombination& measured : all) {
+    if (!hooks_.should_stop()) inspect(measured);
+    for (BenchRow& row : measured.rows) outcome_.report.rows.push_back(std::move(row));
+  }
+  outcome_.report.settings = config::print(settings_, BenchSettings::schema());
+  if (std::ranges::none_of(outcome_.report.rows, is_measured))
+    outcome_.exit_code = first_failure_.value_or(ExitCode::kDone);
+  return std::move(outcome_);
+}
+
+MeasuredCombination BenchRun::measure(const Combination& combination) {
+  MeasuredCombination measured{combination, {}};
+  for (const LayerKind layer : settings_.layer)
+    measured.rows.emplace_back().key = row_key(layer, combination.device, combination);
+  try {
+    laboratory_.begin(combination);
+    for (BenchRow& row : measured.rows) row.key.device = laboratory_.device();
+    measure_layers(measured);
+  } catch (...) {
+    for (BenchRow& row : measured.rows) refuse(row, std::current_exception());
+  }
+  return measured;
+}
+
+// A group for each layer, in order; a layer that could not be made is a group without programs that has failed.
+std::vector<SampledGroup> BenchRun::sample_layers() {
+  std::vector<std::unique_ptr<LayerRunner>> runners(settings_.layer.size());
+  std::vector<SampledGroup> groups(settings_.layer.size());
+  for (size_t i = 0; i < groups.size(); ++i) {
+    try {
+      runners[i] = laboratory_.make_runner(settings_.layer[i]);
+      for (const Program program : kPrograms)
+        groups[i].programs.emplace_back(
+            [runner = runners[i].get(), program](int64_t n) { return runner->run(program, n); });
+    } catch (...) {
+      groups[i].failure = std::current_exception();
+    }
+  }
+  const SamplingPlan plan{.repeats = settings_.repeats,
+                          .min_seconds = settings_.min_seconds,
+                          .sample_seconds = settings_.sample_seconds,
+                          .warmup = settings_.warmup,
+                          .seed = static_cast<uint64_t>(settings_.seed)};
+  sample_interleaved(groups, plan, hooks_.should_stop);
+  for (SampledGroup& group : groups) group.programs.clear();
+  return groups;
+}
+
+void BenchRun::measure_layers(MeasuredCombination& measured) {
+  const std::vector<SampledGroup> groups = sample_layers();
+  const std::vector<std::string> doubts = laboratory_.doubts();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    BenchRow& row = measured.rows[i];
+    row.notes = doubts;
+    if (groups[i].failure)
+      refuse(row, groups[i].failure);
+    else if (!has_samples(groups[i]))
+      row.reason = "stopped before it was measured";
+    else
+      fill_row(row, groups[i], groups[0], measured.combination);
+  }
+}
+
+void BenchRun::fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& first,
+                        const Combination& combination) {
+  Measurement measurement;
+  measurement.iterations = group.iterations;
+  measurement.samples = by_program(group.samples);
+  measurement.seconds = part_times(measurement.samples);
+  measurement.rates = part_rates(measurement.seconds, combination, ceiling(combination));
+  if (&group == &first) {
+    measurement.speedup_forward = measurement.speedup_total = Estimate{1, 1, 1};
+  } else if (has_samples(first)) {
+    const Samples3 base = by_program(first.samples);
+    measurement.speedup_forward = ratio(base.forward, measurement.samples.forward);
+    measurement.speedup_total = ratio(base.all, measurement.samples.all);
+  }
+  row.measurement = std::move(measurement);
+}
+
+const Ceiling& BenchRun::ceiling(const Combination& combination) {
+  std::vector<Ceiling>& known = outcome_.report.ceilings;
+  const auto found = std::ranges::find_if(known, [&](const Ceiling& one) {
+    return one.device == laboratory_.device() && one.precision == config::name_of(combination.precision);
+  });
+  return found != known.end() ? *found : known.emplace_back(laboratory_.measure_ceiling());
+}
+
+void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {
+  const Failure why = describe_failure(failure);
+  row.measurement.reset();
+  row.reason = first_line(why.message);
+  if (!first_failure_) first_failure_ = why.exit_code;
+}
+
+void BenchRun::inspect(MeasuredCombination& measured) {
+  if (std::ranges::none_of(measured.rows, is_measured)) return;
+  laboratory_.begin(measured.combination);
+  for (size_t i = 0; i < measured.rows.size(); ++i)
+    if (is_measured(measured.rows[i])) inspect(measured.rows[i], settings_.layer[i]);
+}
+
+void BenchRun::inspect(BenchRow& row, LayerKind layer) {
+  try {
+    Inspection seen = laboratory_.inspect(layer);
+    row.path = std::move(seen.path);
+    row.path_notes = std::move(seen.notes);
+    row.kernels = std::move(seen.kernels);
+    row.peak_memory_bytes = seen.peak_memory_bytes;
+  } catch (...) {
+    row.notes.push_back("what ran is not known: " + first_line(describe_failure(std::current_exception()).message));
+  }
+}
+
+}  // namespace
+
+BenchOutcome run_bench(const BenchSettings& settings, Laboratory& laboratory, const BenchHooks& hooks) {
+  return BenchRun(settings, laboratory, hooks).run();
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,27 @@
+// The whole of a benchmark: each combination of the grid, the layers of one taking turns, and afterwards a look at what
+// each of them ran. A layer that cannot do a combination has a row with the reason; nothing but a signal ends a
+// benchmark early.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "bench/laboratory.h"
+#include "bench/report.h"
+
+namespace rnnlab {
+
+struct BenchHooks {
+  std::function<bool()> should_stop;                         // asked between samples
+  std::function<void(const std::string& line)> on_progress;  // a line for each combination
+};
+
+struct BenchOutcome {
+  BenchReport report;                    // without environment and warnings
+  ExitCode exit_code = ExitCode::kDone;  // where no row at all was measured, that of the first reason
+};
+
+BenchOutcome run_bench(const BenchSettings& settings, Laboratory& laboratory, const BenchHooks& hooks);
+
+}  // namespace rnnlab

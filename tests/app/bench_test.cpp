@@ -1,0 +1,128 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Program;
+
+const std::vector<std::string> kTiny = {"bench",        "device=cpu",          "hidden_size=4",
+                                        "batch_size=2", "num_layers=1",        "num_steps=3",
+                                        "repeats=6",    "sample_seconds=1e-6", "layer=naive,fused"};
+
+std::vector<std::string> tiny_with(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = kTiny;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// Makes every stored time a millionth of what it was, or a million times as long.
+void scale_samples(const Program& program, double factor) {
+  const auto file = program.folder() / "old.json";
+  auto json = nlohmann::ordered_json::parse(testing::read_text(file));
+  for (auto& row : json["rows"])
+    for (auto& [name, samples] : row["measurement"]["samples"].items())
+      for (auto& sample : samples) sample = sample.get<double>() * factor;
+  program.write("old.json", json.dump());
+}
+
+TEST(Bench, PrintsATableAndWritesCsvAndJson) {
+  const Program program;
+  const auto result = program.run(tiny_with({"--csv", "a.csv", "--json", "a.json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("cpu eager fp32 lstm I 4 H 4 B 2 T 3 L 1 D 1\n"));
+  EXPECT_THAT(result.output, HasSubstr("naive ran native loop, 8 GEMMs a step\n"));
+  EXPECT_THAT(result.errors, HasSubstr("[1/1] cpu eager fp32 lstm H 4 B 2 T 3 L 1: naive "));
+  EXPECT_THAT(testing::read_text(program.folder() / "a.csv"), HasSubstr("\nfused,cpu,eager,fp32,lstm,4,2,3,1,4,0,,"));
+  const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 6u);
+}
+
+TEST(Bench, ReadsAFileUnderTheArguments) {
+  const Program program;
+  program.write("bench.yaml", "hidden_size: [4, 8]\nlayer: naive\nbatch_size: 2\nnum_steps: 3\n");
+  const auto result = program.run(
+      {"bench", "bench.yaml", "num_layers=1", "device=cpu", "repeats=1", "layer=fused", "sample_seconds=1e-6", "-q"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.errors, IsEmpty());
+  EXPECT_THAT(result.output, HasSubstr("\n8  fused "));
+  EXPECT_THAT(result.output, HasSubstr("fewer than six samples"));
+}
+
+TEST(Bench, AnUnknownKeyIsNamedWithItsPlace) {
+  const auto result = Program().run({"bench", "hiden_size=4"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: argument 'hiden_size=4': unknown key 'hiden_size' (did you mean 'hidden_size'?)\n");
+}
+
+TEST(Bench, WhatNoLayerCanDoIsATableOfReasonsAndAnExitCode) {
+  const auto result = Program().run(tiny_with({"mode=graph"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.output, HasSubstr("naive was not measured: mode: graph needs CUDA; device: cpu has no graphs\n"));
+}
+
+TEST(Bench, AFolderThatIsNotThereIsFoundOutBeforeMeasuring) {
+  const auto result = Program().run(tiny_with({"--json", "nowhere/a.json"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors, "rnnlab: error: nowhere/a.json: there is no folder 'nowhere' to write it to\n");
+}
+
+TEST(Bench, AgainstTimesThatWereShorterItEndsWithItsOwnExitCode) {
+  const Program program;
+  ASSERT_EQ(program.run(tiny_with({"--json", "old.json"})).exit_code, 0);
+  scale_samples(program, 1e-6);
+  const auto result = program.run(tiny_with({"--against", "old.json"}));
+  EXPECT_EQ(result.exit_code, 7) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("SLOWER"));
+}
+
+TEST(Bench, AgainstTimesThatWereLongerAllIsWell) {
+  const Program program;
+  ASSERT_EQ(program.run(tiny_with({"--json", "old.json"})).exit_code, 0);
+  scale_samples(program, 1e6);
+  const auto result = program.run(tiny_with({"--against", "old.json"}));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("now over old.json, "));
+}
+
+TEST(Bench, AFileThatIsNoBenchmarkIsFoundOutBeforeMeasuring) {
+  const Program program;
+  program.write("old.json", "[]");
+  const auto result = program.run(tiny_with({"--against", "old.json"}));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.errors, "rnnlab: error: old.json: the whole is '[]', expected an object\n");
+}
+
+TEST(Bench, ForceIsForAgainst) { EXPECT_EQ(Program().run({"bench", "--force"}).exit_code, 2); }
+
+TEST(Bench, ASignalEndsItWithWhatWasMeasured) {
+  const Program program;
+  const auto has_first = [&] {
+    return testing::read_text(program.folder() / "stderr.txt").find("[1/") != std::string::npos;
+  };
+  const auto result =
+      program.run_and_signal({"bench", "device=cpu", "layer=naive", "hidden_size=4,512", "batch_size=2,256",
+                              "num_layers=1", "repeats=3", "num_steps=100", "min_seconds=1", "--json", "a.json"},
+                             SIGINT, has_first);
+  EXPECT_EQ(result.exit_code, 130) << result.errors;
+  const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
+  EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
+}
+
+TEST(Bench, ListsItsKeys) {
+  const auto result = Program().run({"bench", "--schema"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr("sample_seconds"));
+}
+
+}  // namespace
+}  // namespace rnnlab

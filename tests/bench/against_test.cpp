@@ -1,0 +1,162 @@
+#include "bench/against.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/sample_report.h"
+#include "results/expect_error.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::expect_error;
+using ::testing::HasSubstr;
+using testing::measured_row;
+using testing::sample_report;
+using ::testing::SizeIs;
+
+BenchReport report_with(const BenchRow& row) {
+  BenchReport report = sample_report();
+  report.rows = {row};
+  return report;
+}
+
+void set_gpu(BenchReport& report, const char* name) {
+  report.environment.nvidia.gpus.resize(1);
+  report.environment.nvidia.gpus[0].name = name;
+}
+
+Verdict verdict_of_naive(double forward, double forward_data, double all, double tolerance = 0.05) {
+  const BenchReport now = report_with(measured_row(LayerKind::kNaive, forward, forward_data, all));
+  return compare_against(now, sample_report(), "old.json", {.tolerance = tolerance}).rows.at(0).verdict;
+}
+
+TEST(Against, TheSameIsTheSame) {
+  const Against against = compare_against(sample_report(), sample_report(), "old.json", {});
+  ASSERT_THAT(against.rows, SizeIs(2)) << "what neither measured is left out";
+  for (const RowAgainst& row : against.rows) EXPECT_EQ(row.verdict, Verdict::kSame);
+  EXPECT_FALSE(against.has_regression());
+}
+
+TEST(Against, EveryPartHasItsRatio) {
+  const BenchReport now = report_with(measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95));
+  const Against against = compare_against(now, sample_report(), "old.json", {});
+  std::vector<double> ratios;
+  for (const auto& ratio : against.rows.at(0).ratios) ratios.push_back(ratio->value);
+  EXPECT_THAT(ratios, ElementsAre(::testing::DoubleEq(2), ::testing::DoubleNear(1.5, 1e-12),
+                                  ::testing::DoubleNear(1.25, 1e-12), ::testing::DoubleNear(1.625, 1e-12)));
+}
+
+TEST(Against, ARowIsSlowerBeyondTheTolerance) {
+  EXPECT_EQ(verdict_of_naive(0.4, 1.0, 1.2), Verdict::kSame);
+  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236), Verdict::kSame);
+  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236, 0.02), Verdict::kSlower);
+  EXPECT_EQ(verdict_of_naive(0.44, 1.1, 1.32), Verdict::kSlower);
+  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08), Verdict::kFaster);
+}
+
+TEST(Against, OnePartThatIsSlowerIsEnough) {
+  EXPECT_EQ(verdict_of_naive(0.4, 0.9, 1.19), Verdict::kSlower) << "weights 0.2 -> 0.29, though the total is shorter";
+}
+
+TEST(Against, AnIntervalThatReachesBelowIsNoRegression) {
+  BenchReport now = report_with(measured_row(LayerKind::kNaive, 0.4, 1.0, 1.2));
+  for (auto* samples : {&now.rows[0].measurement->samples.forward, &now.rows[0].measurement->samples.forward_data,
+                        &now.rows[0].measurement->samples.all})
+    for (size_t i = 0; i < 3; ++i) (*samples)[i] += 1;
+  EXPECT_FALSE(compare_against(now, sample_report(), "old.json", {}).has_regression());
+}
+
+TEST(Against, WhatIsNoLongerMeasuredIsARegression) {
+  BenchReport now = sample_report();
+  now.rows[1].measurement.reset();
+  const Against against = compare_against(now, sample_report(), "old.json", {});
+  EXPECT_EQ(against.rows.at(1).verdict, Verdict::kGone);
+  EXPECT_TRUE(against.has_regression());
+}
+
+TEST(Against, WhatWasNotMeasuredBeforeCannotRegress) {
+  BenchReport before = sample_report();
+  before.rows[1].measurement.reset();
+  EXPECT_FALSE(compare_against(sample_report(), before, "old.json", {}).has_regression());
+}
+
+TEST(Against, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
+  BenchReport before = sample_report();
+  before.environment.build.type = "Debug";
+  before.environment.build.optimized = false;
+  before.environment.cpu.model = "another CPU";
+  before.environment.num_threads = 8;
+  set_gpu(before, "a GPU that no row used");
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n"
+               "  build: Release now, Debug, not optimised before\n"
+               "  CPU: a CPU now, another CPU before\n"
+               "  number of threads: 2 now, 8 before\n"
+               "  --force compares all the same",
+               [&] { compare_against(sample_report(), before, "old.json", {}); });
+  const Against forced = compare_against(sample_report(), before, "old.json", {.on_difference = OnDifference::kForce});
+  EXPECT_THAT(forced.forced, SizeIs(3));
+  EXPECT_THAT(against_text(forced), HasSubstr("FORCED: this is not a fair comparison.\n  build: Release now"));
+}
+
+TEST(Against, OnAGpuTheGpuMustBeTheSame) {
+  BenchReport now = sample_report(), before = sample_report();
+  for (BenchReport* report : {&now, &before})
+    for (BenchRow& row : report->rows) row.key.device = "cuda";
+  set_gpu(now, "NVIDIA H200");
+  set_gpu(before, "NVIDIA A100");
+  before.environment.cpu.model = "a CPU that no row used";
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  GPU: NVIDIA H200 now, NVIDIA A100 before\n"
+               "  --force compares all the same",
+               [&] { compare_against(now, before, "old.json", {}); });
+}
+
+TEST(Against, AnotherPrecisionIsRefusedUnlessForced) {
+  BenchReport before = sample_report();
+  for (BenchRow& row : before.rows) row.key.precision = "bf16";
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  precision: fp32 now, bf16 before\n"
+               "  --force compares all the same",
+               [&] { compare_against(sample_report(), before, "old.json", {}); });
+  EXPECT_THAT(compare_against(sample_report(), before, "old.json", {.on_difference = OnDifference::kForce}).rows,
+              SizeIs(2));
+}
+
+TEST(Against, AFileAboutOtherSizesIsRefused) {
+  BenchReport before = sample_report();
+  for (BenchRow& row : before.rows) row.key.hidden_size = 128;
+  expect_error(ExitCode::kUsage,
+               "old.json: none of its rows is about a layer and sizes that were measured now; it has cpu eager fp32 "
+               "lstm I 512 H 128 B 64 T 100 L 4 D 1",
+               [&] { compare_against(sample_report(), before, "old.json", {}); });
+}
+
+TEST(Against, RowsOfOneSideAreCounted) {
+  BenchReport now = sample_report();
+  now.rows[1].key.layer = "wavefront";
+  const Against against = compare_against(now, sample_report(), "old.json", {});
+  EXPECT_EQ(against.num_only_now, 1u);
+  EXPECT_EQ(against.num_only_before, 1u);
+}
+
+TEST(Against, TheTable) {
+  BenchReport now = sample_report();
+  now.rows[0] = measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95);
+  EXPECT_EQ(against_text(compare_against(now, sample_report(), "old.json", {})),
+            R"(now over old.json, cpu eager fp32 lstm I 512 H 512 B 64 T 100 L 4 D 1
+
+layer  before ms  now ms                 forward                bwd data             bwd weights                   total
+-----  ---------  ------  ----------------------  ----------------------  ----------------------  ----------------------  ------
+naive       1200    1950  2.000 (2.000 .. 2.000)  1.500 (1.500 .. 1.500)  1.250 (1.250 .. 1.250)  1.625 (1.625 .. 1.625)  SLOWER
+fused      600.0   600.0  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)
+
+Ratios of medians with 95 % intervals; below 1 is faster.
+1 slower by more than 5 %, 0 gone, 0 faster, 1 the same; only before: 0, only now: 0
+)");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,99 @@
+#include "bench/bench_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct ReadSettings {
+  BenchSettings settings;
+  std::vector<std::string> findings;
+};
+
+ReadSettings read_settings(const std::string& yaml, const std::vector<std::string>& arguments = {}) {
+  config::Findings findings;
+  auto document = config::Document::from_text(yaml, "bench.yaml", findings);
+  for (const std::string& argument : arguments) document.apply_override(argument, findings);
+  BenchSettings settings = read_bench_settings(document, findings);
+  return {settings, findings.lines()};
+}
+
+TEST(BenchSettings, TheDefaultIsTheCaseOfThePaper) {
+  const auto read = read_settings("{}");
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(read.settings.hidden_size, ElementsAre(512));
+  EXPECT_THAT(read.settings.batch_size, ElementsAre(64));
+  EXPECT_THAT(read.settings.num_steps, ElementsAre(100));
+  EXPECT_THAT(read.settings.num_layers, ElementsAre(4));
+}
+
+TEST(BenchSettings, AKeyTakesOneValueOrAList) {
+  const auto read = read_settings("hidden_size: 128\nbatch_size: [32, 64]\nlayer: fused\n");
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(read.settings.hidden_size, ElementsAre(128));
+  EXPECT_THAT(read.settings.batch_size, ElementsAre(32, 64));
+  EXPECT_THAT(read.settings.layer, ElementsAre(LayerKind::kFused));
+}
+
+TEST(BenchSettings, AnArgumentIsCutAtItsCommas) {
+  const auto read = read_settings("hidden_size: 128\n", {"hidden_size=256, 512", "layer=naive,fused", "cell=[gru]"});
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(read.settings.hidden_size, ElementsAre(256, 512));
+  EXPECT_THAT(read.settings.layer, ElementsAre(LayerKind::kNaive, LayerKind::kFused));
+  EXPECT_THAT(read.settings.cell, ElementsAre(Cell::kGru));
+}
+
+TEST(BenchSettings, EveryMistakeIsNamedWithItsPlace) {
+  const auto read = read_settings("hiden_size: 128\nbatch_size: [32, many]\n", {"num_steps=1,0", "repeats=3,4"});
+  EXPECT_THAT(read.findings,
+              ElementsAre("bench.yaml:1:1: unknown key 'hiden_size' (did you mean 'hidden_size'?)",
+                          "bench.yaml:2:18: batch_size, item 2: got 'many', expected an integer, at least 1 and at "
+                          "most 1048576",
+                          "argument 'num_steps=1,0': num_steps, item 2: got '0', expected an integer, at least 1 and "
+                          "at most 1048576",
+                          "argument 'repeats=3,4': repeats: got '3,4', expected an integer, at least 1 and at most "
+                          "100000"));
+}
+
+TEST(BenchSettings, AValueListedTwiceIsAMistake) {
+  EXPECT_THAT(read_settings("layer: [naive, fused, naive]\n").findings,
+              ElementsAre("bench.yaml:1:8: layer: item 3 is listed twice"));
+}
+
+TEST(BenchSettings, AutoStandsAlone) {
+  EXPECT_THAT(read_settings("device: [auto, cpu]\n").findings,
+              ElementsAre("bench.yaml:1:9: device: auto is one of the others; name the devices, or write auto alone"));
+}
+
+TEST(BenchSettings, ASweepIsWrittenAsLists) {
+  EXPECT_THAT(read_settings("sweep: {hidden_size: [1, 2]}\n").findings,
+              ElementsAre("bench.yaml:1:1: unknown key 'sweep': here every key takes a list, such as hidden_size: "
+                          "[256, 512]"));
+}
+
+TEST(BenchSettings, WhatIsPrintedReadsBack) {
+  const auto read = read_settings("{}", {"hidden_size=256,512", "mode=graph", "input_size=28"});
+  const auto again = read_settings(config::print(read.settings, BenchSettings::schema()));
+  EXPECT_THAT(again.findings, IsEmpty());
+  EXPECT_THAT(again.settings.hidden_size, ElementsAre(256, 512));
+  EXPECT_THAT(again.settings.mode, ElementsAre(BenchMode::kGraph));
+  EXPECT_EQ(again.settings.input_size, 28);
+}
+
+class ShippedBench : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ShippedBench, HasNoMistake) {
+  config::Findings findings;
+  const std::string file = std::string(RNNLAB_SOURCE_DIR) + "/experiments/" + GetParam();
+  read_bench_settings(config::Document::from_file(file, findings), findings);
+  EXPECT_THAT(findings.lines(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedBench, ::testing::Values("bench_ladder.yaml", "bench_sweep.yaml"));
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,58 @@
+#include "bench/fake_laboratory.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace rnnlab::testing {
+namespace {
+
+using config::name_of;
+
+class FakeRunner : public LayerRunner {
+ public:
+  FakeRunner(FakeLaboratory& laboratory, LayerKind layer) : laboratory_(laboratory), layer_(layer) {}
+
+  double run(Program program, int64_t iterations) override {
+    laboratory_.log.push_back(fmt::format("run {} {}", name_of(layer_), static_cast<int>(program)));
+    if (const auto found = laboratory_.broken.find(layer_); found != laboratory_.broken.end())
+      throw UserError(ExitCode::kDevice, found->second);
+    return laboratory_.seconds.at(layer_).at(static_cast<size_t>(program)) * static_cast<double>(iterations);
+  }
+
+ private:
+  FakeLaboratory& laboratory_;
+  LayerKind layer_;
+};
+
+}  // namespace
+
+void FakeLaboratory::begin(const Combination& combination) {
+  log.push_back("begin " + to_string(combination));
+  combination_ = combination;
+  if (!unavailable.empty()) throw UserError(ExitCode::kDevice, unavailable);
+}
+
+std::unique_ptr<LayerRunner> FakeLaboratory::make_runner(LayerKind layer) {
+  if (const auto found = refused.find(layer); found != refused.end()) throw UserError(ExitCode::kUsage, found->second);
+  return std::make_unique<FakeRunner>(*this, layer);
+}
+
+Ceiling FakeLaboratory::measure_ceiling() {
+  log.emplace_back("ceiling");
+  return {.device = device(),
+          .precision = std::string(name_of(combination_.precision)),
+          .gemm_flops_per_second = 1e12,
+          .copy_bytes_per_second = 1e11};
+}
+
+Inspection FakeLaboratory::inspect(LayerKind layer) {
+  log.push_back(fmt::format("inspect {}", name_of(layer)));
+  if (!inspection_error.empty()) throw UserError(ExitCode::kDevice, inspection_error);
+  return {.path = fmt::format("the path of {}", name_of(layer)),
+          .notes = {"a note"},
+          .kernels = {{.name = "gemm", .count = 8, .seconds = 0.25}, {.name = "tanh", .count = 2, .seconds = 0.0625}},
+          .peak_memory_bytes = 3 << 20};
+}
+
+}  // namespace rnnlab::testing

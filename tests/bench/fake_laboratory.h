@@ -1,0 +1,34 @@
+// A laboratory whose layers take the time that a test writes down, and that keeps a record of what was asked of it.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/laboratory.h"
+
+namespace rnnlab::testing {
+
+class FakeLaboratory : public Laboratory {
+ public:
+  std::map<LayerKind, std::array<double, 3>> seconds;  // of one iteration, by program
+  std::map<LayerKind, std::string> refused;            // with this message
+  std::map<LayerKind, std::string> broken;             // throws it when it runs
+  std::string unavailable;                             // begin() throws it, as a device error
+  std::string inspection_error;
+  std::vector<std::string> doubts_to_tell;
+  std::vector<std::string> log;  // "begin cpu eager ...", "run naive 0", "ceiling", "inspect naive"
+
+  void begin(const Combination& combination) override;
+  std::string device() const override { return "cpu"; }
+  std::unique_ptr<LayerRunner> make_runner(LayerKind layer) override;
+  Ceiling measure_ceiling() override;
+  std::vector<std::string> doubts() override { return doubts_to_tell; }
+  Inspection inspect(LayerKind layer) override;
+
+ private:
+  Combination combination_;
+};
+
+}  // namespace rnnlab::testing
