@@ -1,4 +1,5 @@
-// The `device:` key: what it may say, and the LibTorch device that it means on this machine.
+// The `device:` key: what it may say, and the LibTorch device that it means on this machine. Whether a layer runs there
+// is the layer's affair.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -17,9 +17,15 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && name.size() <= 100 && name[0] != '.' && std::ranges::all_of(name, is_plain);
 }
 
+// What no layer can do contradicts itself, which the model's own checks report.
+bool is_for_some_layer(const RecurrentOptions& options) {
+  return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !refusal(kind, options); });
+}
+
 void check_layer(const Experiment& e, Checker& checker) {
-  const auto reason = refusal(e.layer, recurrent_options(e.model, 1));
-  if (!reason) return;
+  const RecurrentOptions options = recurrent_options(e.model, 1);
+  const auto reason = refusal(e.layer, options);
+  if (!reason || !is_for_some_layer(options)) return;
   const bool by_activation = e.model.activation != Activation::kTanh;
   checker.complain({"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell"}, *reason);
 }

@@ -23,20 +23,22 @@ std::string training_description(const Experiment& experiment) {
   settings.warmup_epochs = defaults.warmup_epochs;
   settings.num_threads = defaults.num_threads;
   settings.batch_size = defaults.batch_size;
-  return fmt::format("deterministic: {}\nplacement: {}\n{}", experiment.deterministic,
-                     config::name_of(experiment.data.placement), config::print(settings, TrainingSettings::schema()));
+  return fmt::format("deterministic: {}\n{}", experiment.deterministic,
+                     config::print(settings, TrainingSettings::schema()));
 }
 
 }  // namespace
 
-Identity make_identity(const Experiment& experiment, c10::Device device, const Dataset& dataset, const Model& model,
-                       const Environment& environment) {
-  return {.data_fingerprint = dataset.fingerprint,
-          .batch_size = experiment.training.batch_size,
-          .model_hash = digest(config::print(experiment.model, ModelSettings::schema())),
-          .initial_weights_sha256 = weights_sha256(model),
-          .training_hash = digest(training_description(experiment)),
-          .precision = effective_precision(experiment.precision, device),
+Identity make_identity(const RunStart& start) {
+  const Experiment& e = start.experiment;
+  const Environment& environment = start.environment;
+  return {.data_fingerprint = start.dataset.fingerprint,
+          .batch_size = e.training.batch_size,
+          .model_hash = digest(config::print(e.model, ModelSettings::schema())),
+          .initial_weights_sha256 = weights_sha256(start.model),
+          .training_hash = digest(training_description(e)),
+          .placement = std::string(config::name_of(start.placement)),
+          .precision = effective_precision(e.precision, start.device),
           .build_type = build_kind(environment.build),
           .cpu_model = environment.cpu.model,
           .num_threads = environment.num_threads,

@@ -1,4 +1,5 @@
-// What must be equal before the epoch times of two runs may be compared (results/summary.h, Identity).
+// What must be equal before the epoch times of two runs may be compared (results/summary.h, Identity): what really ran,
+// never the word that was asked for where that was "auto".
 #pragma once
 
 #include "data/dataset.h"
@@ -9,8 +10,16 @@
 
 namespace rnnlab {
 
-// Call before the first update: it takes the digest of the model's initial weights.
-Identity make_identity(const Experiment& experiment, c10::Device device, const Dataset& dataset, const Model& model,
-                       const Environment& environment);
+// What a run has before its first update: the model holds its initial weights.
+struct RunStart {
+  const Experiment& experiment;
+  c10::Device device;
+  Placement placement;  // of the training samples, never kAutomatic
+  const Dataset& dataset;
+  const Model& model;
+  const Environment& environment;
+};
+
+Identity make_identity(const RunStart& start);
 
 }  // namespace rnnlab

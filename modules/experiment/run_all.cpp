@@ -2,15 +2,11 @@
 
 #include "config/sweep.h"
 #include "experiment/failure.h"
+#include "training/device_memory.h"
+#include "training/stop_signal.h"
 
 namespace rnnlab {
 namespace {
-
-bool is_signal(ExitCode exit_code) { return exit_code == ExitCode::kInterrupted || exit_code == ExitCode::kTerminated; }
-
-void keep_first_failure_or_signal(RunAllOutcome& all, ExitCode exit_code) {
-  if (is_signal(exit_code) || all.exit_code == ExitCode::kDone) all.exit_code = exit_code;
-}
 
 std::string heading(const ExperimentCase& one, size_t number, size_t count) {
   const std::string& what = one.label.empty() ? one.experiment.name : one.label;
@@ -20,13 +16,13 @@ std::string heading(const ExperimentCase& one, size_t number, size_t count) {
 void run_one(const ExperimentCase& one, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
     all.finished.push_back(run_experiment(one.experiment, request, logger));
-    keep_first_failure_or_signal(all, all.finished.back().exit_code);
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
     logger.error(failure.message);
-    keep_first_failure_or_signal(all, failure.exit_code);
+    if (all.exit_code == ExitCode::kDone) all.exit_code = failure.exit_code;
   }
   logger.close_file();
+  release_cached_memory();
 }
 
 }  // namespace
@@ -39,11 +35,19 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
 }
 
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger) {
+  const StopSignalGuard signals;
   RunAllOutcome all;
-  for (size_t i = 0; i < cases.size() && !is_signal(all.exit_code); ++i) {
-    if (cases.size() > 1) logger.info(heading(cases[i], i + 1, cases.size()));
-    run_one(cases[i], request, logger, all);
+  size_t num_begun = 0;
+  while (num_begun < cases.size() && !pending_stop()) {
+    const ExperimentCase& one = cases[num_begun++];
+    if (cases.size() > 1) logger.info(heading(one, num_begun, cases.size()));
+    run_one(one, request, logger, all);
     if (cases.size() > 1) logger.info("");
+  }
+  if (const auto stop = pending_stop()) {
+    const size_t num_left = cases.size() - num_begun;
+    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not begun", stop->text, num_left, cases.size()));
+    all.exit_code = exit_code_after(stop->reason);
   }
   return all;
 }

@@ -1,5 +1,5 @@
 // Several experiments one after another: the combinations of a sweep, or the files of one command. One that fails is
-// reported through the logger and the rest go on; a signal ends them all.
+// reported through the logger and the rest go on; SIGINT and SIGTERM end them all, whenever they come.
 #pragma once
 
 #include <string>
@@ -19,10 +19,11 @@ struct ExperimentCase {
 std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings);
 
 struct RunAllOutcome {
-  std::vector<RunOutcome> finished;      // in order, those that a signal cut short included
-  ExitCode exit_code = ExitCode::kDone;  // of the first that failed, or the signal's
+  std::vector<RunOutcome> finished;      // in order, one that a signal cut short included
+  ExitCode exit_code = ExitCode::kDone;  // the signal's, or of the first that failed
 };
 
+// Installs a StopSignalGuard: the caller must have none.
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
 
 }  // namespace rnnlab

@@ -11,6 +11,7 @@
 #include "results/logger.h"
 #include "results/summary.h"
 #include "results/terminal.h"
+#include "training/observer.h"
 
 namespace rnnlab {
 
@@ -18,6 +19,7 @@ struct RunRequest {
   std::filesystem::path out = "runs";
   std::vector<std::string> command_line;  // for environment.json
   Terminal console;                       // where the progress bar is drawn; Terminal{} for none
+  std::vector<Observer*> observers = {};  // told of every run after its own console and files
 };
 
 struct RunOutcome {
@@ -28,8 +30,9 @@ struct RunOutcome {
 
 // The logger's file is left open, so that what is thrown can be logged there; close it before the next run.
 // UserError kDevice, kData or kUsage before a folder is made where this machine or the data cannot do what the
-// experiment asks; kDiverged with the folder complete up to that epoch. SIGINT and SIGTERM end it after the step that
-// is under way.
+// experiment asks; kDiverged with the folder complete up to that epoch. Where a StopSignalGuard lives, SIGINT and
+// SIGTERM end it after the step that is under way, or, by UserError kInterrupted or kTerminated, before a folder is
+// made.
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger);
 
 }  // namespace rnnlab

@@ -1,7 +1,6 @@
 #include "experiment/training_path.h"
 
-#include "training/objective.h"
-#include "training/precision.h"
+#include "training/train_step.h"
 
 namespace rnnlab {
 namespace {
@@ -15,22 +14,14 @@ Batch first_batch(const Samples& train, const TrainerOptions& options) {
   return batches.next().value();
 }
 
-void one_step(Model& model, const Batch& batch, const Objective& objective, const TrainerOptions& options) {
-  at::Tensor loss;
-  {
-    const AutocastGuard autocast(options.precision, options.device);
-    loss = objective.evaluate(model.forward(batch), batch.targets).loss;
-  }
-  loss.backward();
-}
-
 }  // namespace
 
 ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const TrainerOptions& options) {
   const Batch batch = first_batch(dataset.train, options);
-  const Objective objective(options.settings.loss, dataset.shape);
+  const Objective objective(options.settings.loss, dataset, options.device);
   model.train();
-  ExecutionPath path = observe_execution_path([&] { one_step(model, batch, objective, options); });
+  ExecutionPath path =
+      observe_execution_path([&] { backpropagate(model, batch, objective, options.precision, /*share=*/1.0); });
   model.zero_grad();
   return path;
 }

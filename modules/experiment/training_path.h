@@ -1,4 +1,5 @@
-// Which code really runs when a model trains on a device: LibTorch chooses behind one name.
+// Which code really runs when a model trains on a device: LibTorch chooses behind one name, so the choice is watched,
+// not predicted.
 #pragma once
 
 #include "recurrent/execution_path.h"

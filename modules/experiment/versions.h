@@ -1,4 +1,5 @@
-// The versions of the libraries that do the work, for environment.json and `rnnlab info`.
+// The versions of the libraries that do the work, for environment.json and `rnnlab info`: those that are loaded, where
+// they can differ from those that were compiled against.
 #pragma once
 
 #include "results/environment.h"

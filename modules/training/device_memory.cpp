@@ -1,5 +1,6 @@
-#include "training/peak_memory.h"
+#include "training/device_memory.h"
 
+#include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <sys/resource.h>
 
@@ -23,6 +24,12 @@ int64_t peak_memory_bytes(c10::Device device) {
   }
   const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(index_of(device));
   return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak;
+}
+
+void release_cached_memory() {
+  if (!at::hasCUDA()) return;
+  auto* allocator = c10::getDeviceAllocator(c10::kCUDA);
+  if (allocator->initialized()) allocator->emptyCache();
 }
 
 }  // namespace rnnlab

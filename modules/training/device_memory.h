@@ -1,5 +1,5 @@
-// The most memory that a run has held: what the caching allocator handed out on a GPU since the last reset, or the
-// process's peak resident set on a CPU, which the system cannot reset and which therefore never falls.
+// The memory of the device that trains, seen through LibTorch's caching
+// allocator on a GPU. On a CPU only the process as a whole can be looked at.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,7 +8,15 @@
 
 namespace rnnlab {
 
+// The most that a GPU's allocator has handed out since the last reset; on a CPU
+// the process's peak resident set, which the system cannot reset and which
+// therefore never falls.
 void reset_peak_memory(c10::Device device);
 int64_t peak_memory_bytes(c10::Device device);
+
+// Gives back what the allocator keeps of tensors that are gone, on all GPUs:
+// the next run, and its choice of where the data goes, finds the memory free.
+// Nothing happens where CUDA has not been used.
+void release_cached_memory();
 
 }  // namespace rnnlab

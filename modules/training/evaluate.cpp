@@ -20,7 +20,7 @@ class EvaluationMode {
 };
 
 void add(std::vector<StepRow> rows, Totals& totals) {
-  for (const auto& row : rows) totals.add(row.loss, row.metric_sum, row.count);
+  for (const auto& row : rows) totals.add(row);
 }
 
 }  // namespace
@@ -34,8 +34,7 @@ Totals evaluate(Model& model, Batches& batches, const Objective& objective, Prec
   batches.start_epoch(0);
   while (const auto batch = batches.next()) {
     if (record.full()) add(record.take(), totals);
-    const auto evaluation = objective.evaluate(model.forward(*batch), batch->targets);
-    record.append(evaluation.loss, evaluation.metric_sum, {}, evaluation.count);
+    record.append(objective.evaluate(model.forward(*batch), batch->targets), {});
   }
   add(record.take(), totals);
   return totals;

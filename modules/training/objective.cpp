@@ -5,7 +5,9 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -24,11 +26,14 @@ LossKind natural_loss(Task task) {
 LossKind resolve(LossKind loss, Task task) {
   if (loss == LossKind::kAuto) return natural_loss(task);
   if (has_classes(task) && loss != LossKind::kCrossEntropy) {
-    throw_error(ExitCode::kUsage, "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
+    throw_error(ExitCode::kUsage,
+                "training.loss: the data's targets are classes, which need "
+                "cross_entropy (or auto)");
   }
   if (!has_classes(task) && loss == LossKind::kCrossEntropy) {
     throw_error(ExitCode::kUsage,
-                "training.loss: cross_entropy needs classes, but the data's targets are numbers; use mse, "
+                "training.loss: cross_entropy needs classes, but the data's "
+                "targets are numbers; use mse, "
                 "binary_cross_entropy or auto");
   }
   return loss;
@@ -39,36 +44,53 @@ Evaluation cross_entropy(const at::Tensor& output, const at::Tensor& targets) {
   const auto classes = targets.dim() > 1 ? targets.flatten() : targets;
   auto loss = at::cross_entropy_loss(logits, classes);
   const at::NoGradGuard no_grad;
-  return {loss, logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
+  return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
 }
 
 Evaluation binary_cross_entropy_of_logits(const at::Tensor& logits, const at::Tensor& targets) {
   auto loss = at::binary_cross_entropy_with_logits(logits, targets);
   const at::NoGradGuard no_grad;
-  return {loss, logits.gt(0).eq(targets.ge(0.5)).sum(at::kFloat), targets.numel()};
+  return {loss, loss.detach(), logits.gt(0).eq(targets.ge(0.5)).sum(at::kFloat), targets.numel()};
 }
 
-Evaluation mean_squared_error(const at::Tensor& output, const at::Tensor& targets) {
+Evaluation mean_squared_error(const at::Tensor& output, const at::Tensor& targets, const at::Tensor& weights) {
   auto loss = at::mse_loss(output, targets);
   const at::NoGradGuard no_grad;
-  return {loss, at::l1_loss(output, targets, at::Reduction::Sum), targets.numel()};
+  if (!weights.defined())
+    return {loss, loss.detach(), at::l1_loss(output, targets, at::Reduction::Sum), targets.numel()};
+  const auto errors = output.sub(targets).mul_(weights);
+  return {loss, errors.square().mean(), errors.abs().sum(), targets.numel()};
+}
+
+ErrorUnits error_units(const std::vector<TargetScale>& scales, c10::Device device) {
+  if (scales.empty()) return {};
+  double widest = 0.0;
+  for (const auto& target : scales) widest = std::max(widest, target.scale);
+  std::vector<double> weights;
+  for (const auto& target : scales) weights.push_back(target.scale / widest);
+  const bool all_equal = std::ranges::count(weights, 1.0) == std::ssize(weights);
+  return {widest, all_equal ? at::Tensor() : at::tensor(weights, at::kFloat).to(device)};
 }
 
 }  // namespace
 
-void Totals::add(double mean_loss, double metric, int64_t num_targets) {
-  loss_sum += mean_loss * static_cast<double>(num_targets);
-  metric_sum += metric;
-  count += num_targets;
+void Totals::add(const StepRow& row) {
+  loss_sum += row.loss * static_cast<double>(row.count);
+  weighted_loss_sum += row.weighted_loss * static_cast<double>(row.count);
+  metric_sum += row.metric_sum;
+  count += row.count;
 }
 
-Objective::Objective(LossKind loss, const DataShape& shape) : loss_(resolve(loss, shape.task)), task_(shape.task) {}
+Objective::Objective(LossKind loss, const Dataset& dataset, c10::Device device)
+    : loss_(resolve(loss, dataset.shape.task)),
+      task_(dataset.shape.task),
+      error_units_(error_units(dataset.target_scales, device)) {}
 
 Evaluation Objective::evaluate(const at::Tensor& output, const at::Tensor& targets) const {
   const auto values = output.to(at::kFloat);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
   RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "output and targets differ in shape");
-  return loss_ == LossKind::kMse ? mean_squared_error(values, targets)
+  return loss_ == LossKind::kMse ? mean_squared_error(values, targets, error_units_.weights)
                                  : binary_cross_entropy_of_logits(values, targets);
 }
 
@@ -78,8 +100,8 @@ Metrics Objective::metrics(const Totals& totals) const {
   Metrics metrics;
   metrics.loss = totals.loss_sum / count;
   if (loss_ == LossKind::kMse) {
-    metrics.mean_absolute_error = totals.metric_sum / count;
-    metrics.root_mean_squared_error = std::sqrt(metrics.loss);
+    metrics.mean_absolute_error = error_units_.unit * totals.metric_sum / count;
+    metrics.root_mean_squared_error = error_units_.unit * std::sqrt(totals.weighted_loss_sum / count);
     return metrics;
   }
   metrics.accuracy = totals.metric_sum / count;

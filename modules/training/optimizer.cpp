@@ -19,16 +19,13 @@ class Sgd : public Optimizer {
     if (momentum_ != 0.0) velocity_ = zeros_like_parameters();
   }
 
-  std::vector<NamedTensor> state() const override {
-    return velocity_.empty() ? std::vector<NamedTensor>() : named_after_parameters("velocity", velocity_);
-  }
-
  private:
   void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
               const std::optional<at::Tensor>& found_inf) override {
     // The velocity starts at zero, so the first step needs no case of its own.
     at::_fused_sgd_(weights, gradients, velocity_, weight_decay_, momentum_, learning_rate, /*dampening=*/0.0,
-                    /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
+                    /*nesterov=*/false, /*maximize=*/false,
+                    /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
   }
 
   double momentum_;
@@ -51,19 +48,13 @@ class Adam : public Optimizer {
         step_(at::zeros({}, this->parameters().front().tensor.options().dtype(at::kFloat).requires_grad(false))),
         steps_(exp_avg_.size(), step_) {}
 
-  std::vector<NamedTensor> state() const override {
-    auto state = named_after_parameters("exp_avg", exp_avg_);
-    for (auto& square : named_after_parameters("exp_avg_sq", exp_avg_sq_)) state.push_back(std::move(square));
-    state.push_back({"step", step_});
-    return state;
-  }
-
  private:
   void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
               const std::optional<at::Tensor>& found_inf) override {
     step_.add_(1);
     operator_(weights, gradients, exp_avg_, exp_avg_sq_, /*max_exp_avg_sqs=*/{}, steps_, learning_rate, beta1_, beta2_,
-              weight_decay_, epsilon_, /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, found_inf);
+              weight_decay_, epsilon_,
+              /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, found_inf);
     if (found_inf) step_.sub_(*found_inf);
   }
 
@@ -107,13 +98,6 @@ std::vector<at::Tensor> Optimizer::zeros_like_parameters() const {
   std::vector<at::Tensor> zeros;
   for (const auto& weight : weights_) zeros.push_back(at::zeros_like(weight));
   return zeros;
-}
-
-std::vector<NamedTensor> Optimizer::named_after_parameters(const std::string& prefix,
-                                                           const std::vector<at::Tensor>& tensors) const {
-  std::vector<NamedTensor> named;
-  for (size_t i = 0; i < tensors.size(); ++i) named.push_back({prefix + "." + parameters_[i].name, tensors[i]});
-  return named;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters) {

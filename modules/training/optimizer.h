@@ -1,5 +1,6 @@
-// SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) on LibTorch's fused operators:
-// one kernel for all parameters on a GPU, one vectorised pass on a CPU, the step count beside the weights.
+// SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter
+// 2019) on LibTorch's fused operators: one kernel for all parameters on a GPU,
+// one vectorised pass on a CPU, the step count beside the weights.
 // torch::optim's versions loop over the parameters and count on the host.
 #pragma once
 
@@ -22,8 +23,10 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // One update from the parameters' gradients, which must all be there. `found_inf` (() float32 on the same device, or
-  // undefined): where it holds 1, neither weights nor state change; no host synchronisation finds that out.
+  // One update from the parameters' gradients, which must all be there.
+  // `found_inf` (() float32 on the same device, or undefined): where it holds
+  // 1, neither weights nor state change; no host synchronisation finds that
+  // out.
   void step(double learning_rate, const at::Tensor& found_inf);
 
   // Frees the gradients; the next backward pass writes new ones.
@@ -32,15 +35,9 @@ class Optimizer {
   std::vector<at::Tensor> gradients() const;
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
 
-  // What a checkpoint must keep beside the weights, by name: "exp_avg.output.weight", "step". The tensors are the live
-  // ones.
-  virtual std::vector<NamedTensor> state() const = 0;
-
  protected:
   explicit Optimizer(std::vector<NamedTensor> parameters);
   std::vector<at::Tensor> zeros_like_parameters() const;
-  std::vector<NamedTensor> named_after_parameters(const std::string& prefix,
-                                                  const std::vector<at::Tensor>& tensors) const;
 
  private:
   virtual void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
@@ -50,9 +47,10 @@ class Optimizer {
   std::vector<at::Tensor> weights_;
 };
 
-// Weight decay adds weight_decay * w to the gradient for sgd and adam, and for adamw takes learning_rate * weight_decay
-// * w off the weight. SGD's velocity is v = momentum * v + g, w -= learning_rate * v, as in PyTorch (Keras puts the
-// rate inside the velocity).
+// Weight decay adds weight_decay * w to the gradient for sgd and adam, and for
+// adamw takes learning_rate * weight_decay
+// * w off the weight. SGD's velocity is v = momentum * v + g, w -=
+// learning_rate * v, as in PyTorch (Keras puts the rate inside the velocity).
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters);
 
 }  // namespace rnnlab

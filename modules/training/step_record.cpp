@@ -9,11 +9,12 @@
 namespace rnnlab {
 namespace {
 
-constexpr int64_t kFirstNorm = 2;
+constexpr int64_t kFirstNorm = 3;
 
 StepRow to_step_row(const float* values, int64_t num_columns, int64_t count) {
   return {.loss = values[0],
-          .metric_sum = values[1],
+          .weighted_loss = values[1],
+          .metric_sum = values[2],
           .count = count,
           .gradient_norms = {values + kFirstNorm, values + num_columns}};
 }
@@ -25,18 +26,18 @@ StepRecord::StepRecord(int64_t num_gradient_norms, at::Device device, int64_t ca
       rows_(at::empty({capacity, kFirstNorm + num_gradient_norms},
                       at::TensorOptions().dtype(at::kFloat).device(device))) {}
 
-at::Tensor StepRecord::append(const at::Tensor& loss, const at::Tensor& metric_sum,
-                              const std::vector<at::Tensor>& gradient_norms, int64_t count) {
+at::Tensor StepRecord::append(const Evaluation& evaluation, const std::vector<at::Tensor>& gradient_norms) {
   RNNLAB_INVARIANT(!full(), "a step record must be taken before it is full");
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> scalars;
   scalars.reserve(gradient_norms.size() + kFirstNorm);
-  scalars.push_back(loss.detach());
-  scalars.push_back(metric_sum);
+  scalars.push_back(evaluation.loss.detach());
+  scalars.push_back(evaluation.weighted_loss);
+  scalars.push_back(evaluation.metric_sum);
   scalars.insert(scalars.end(), gradient_norms.begin(), gradient_norms.end());
   auto row = rows_[size()];
   at::stack_out(row, scalars);
-  counts_.push_back(count);
+  counts_.push_back(evaluation.count);
   return row;
 }
 

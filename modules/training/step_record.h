@@ -1,6 +1,7 @@
-// The numbers of every step, kept where they were computed and brought to the host a block at a time, so that neither a
-// loss curve nor a check for NaN makes the host wait at every step. One row a step: loss, metric sum, then one gradient
-// norm a parameter.
+// The numbers of every step, kept where they were computed and brought to the
+// host a block at a time, so that neither a loss curve nor a check for NaN
+// makes the host wait at every step. One row a step: what it evaluated to, then
+// one gradient norm a parameter.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,11 +10,22 @@
 
 namespace rnnlab {
 
+// Of one batch, where it was computed.
+struct Evaluation {
+  at::Tensor loss;           // () float32, mean over the targets, differentiable
+  at::Tensor weighted_loss;  // () float32, the same of weighted errors
+                             // (objective.h); the loss itself without weights
+  at::Tensor metric_sum;     // () float32, summed over the targets
+  int64_t count = 0;         // of targets: samples, samples times outputs, or tokens
+};
+
+// The same on the host.
 struct StepRow {
-  double loss;
-  double metric_sum;
-  int64_t count;
-  std::vector<double> gradient_norms;
+  double loss = 0.0;
+  double weighted_loss = 0.0;
+  double metric_sum = 0.0;
+  int64_t count = 0;
+  std::vector<double> gradient_norms = {};
 };
 
 class StepRecord {
@@ -21,9 +33,9 @@ class StepRecord {
   // At most `capacity` rows before they must be taken.
   StepRecord(int64_t num_gradient_norms, at::Device device, int64_t capacity = 4096);
 
-  // All () float32 on the device. Returns the new row, which lives there until take().
-  at::Tensor append(const at::Tensor& loss, const at::Tensor& metric_sum, const std::vector<at::Tensor>& gradient_norms,
-                    int64_t count);
+  // All () float32 on the device. Returns the new row, which lives there until
+  // take().
+  at::Tensor append(const Evaluation& evaluation, const std::vector<at::Tensor>& gradient_norms);
 
   bool full() const { return size() == capacity_; }
   int64_t size() const { return static_cast<int64_t>(counts_.size()); }
@@ -36,7 +48,7 @@ class StepRecord {
 
  private:
   int64_t capacity_;
-  at::Tensor rows_;  // (capacity, 2 + num_gradient_norms)
+  at::Tensor rows_;  // (capacity, 3 + num_gradient_norms)
   std::vector<int64_t> counts_;
 };
 

@@ -16,7 +16,16 @@ extern "C" void remember_stop_signal(int signal_number) {
 
 }  // namespace
 
-int pending_stop_signal() { return stop_signal.load(std::memory_order_relaxed); }
+std::optional<StopRequest> pending_stop() {
+  switch (stop_signal.load(std::memory_order_relaxed)) {
+    case SIGINT:
+      return StopRequest{StopReason::kInterrupted, "interrupted (SIGINT)"};
+    case SIGTERM:
+      return StopRequest{StopReason::kTerminated, "terminated (SIGTERM)"};
+    default:
+      return std::nullopt;
+  }
+}
 
 StopSignalGuard::StopSignalGuard() {
   stop_signal.store(0, std::memory_order_relaxed);

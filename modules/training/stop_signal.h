@@ -1,13 +1,25 @@
-// SIGINT and SIGTERM ask the training loop to end after its current step; a second one kills at once, as if unhandled.
-// The handler only stores a number. One guard at a time; threads other than the caller's are not told.
+// SIGINT and SIGTERM ask what is under way to end at the next good moment, such
+// as after a training step; a second one kills at once, as if unhandled. The
+// handler only stores a number. One guard at a time; threads other than the
+// caller's are not told.
 #pragma once
 
 #include <csignal>
+#include <optional>
+#include <string>
+
+#include "training/training_state.h"
 
 namespace rnnlab {
 
-// The signal that came since the guard was made: SIGINT, SIGTERM or 0. Always 0 without a guard.
-int pending_stop_signal();
+struct StopRequest {
+  StopReason reason = StopReason::kInterrupted;  // or kTerminated
+  std::string text;                              // "interrupted (SIGINT)"
+};
+
+// The signal that came since the guard was made, if any. Always nothing without
+// a guard.
+std::optional<StopRequest> pending_stop();
 
 class StopSignalGuard {
  public:

@@ -23,7 +23,6 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
     : model_(model),
       objective_(objective),
       precision_(precision),
-      device_(device),
       clip_norm_(settings.clip_norm),
       clip_value_(settings.clip_value),
       optimizer_(make_optimizer(settings, named_parameters(model))),
@@ -33,38 +32,27 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
 
 void TrainStep::run(std::span<const Batch> batches, double learning_rate) {
   optimizer_->zero_grad();
-  const auto evaluation = backpropagate(batches);
+  const auto evaluation = backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto norms = gradient_norms(gradients);
-  flag_non_finite(record_.append(evaluation.loss, evaluation.metric_sum, norms, evaluation.count));
+  flag_non_finite(record_.append(evaluation, norms));
   clip(gradients, norms);
   optimizer_->step(learning_rate, found_inf_);
 }
 
-Evaluation TrainStep::backpropagate(std::span<const Batch> batches) {
-  if (batches.size() == 1) return backpropagate(batches.front(), 1.0);
+Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
+  if (batches.size() == 1) return backpropagate(model_, batches.front(), objective_, precision_, 1.0);
   const auto total = static_cast<double>(num_targets(batches));
-  Evaluation sum{at::zeros_like(one_), at::zeros_like(one_), 0};
+  Evaluation sum{at::zeros_like(one_), at::zeros_like(one_), at::zeros_like(one_), 0};
   for (const auto& batch : batches) {
-    const auto part = backpropagate(batch, static_cast<double>(batch.targets.numel()) / total);
-    sum.loss += part.loss;
-    sum.metric_sum += part.metric_sum;
+    const double share = static_cast<double>(batch.targets.numel()) / total;
+    const auto part = backpropagate(model_, batch, objective_, precision_, share);
+    sum.loss.add_(part.loss, share);
+    sum.weighted_loss.add_(part.weighted_loss, share);
+    sum.metric_sum.add_(part.metric_sum);
     sum.count += part.count;
   }
   return sum;
-}
-
-Evaluation TrainStep::backpropagate(const Batch& batch, double share) {
-  at::Tensor output;
-  {
-    const AutocastGuard autocast(precision_, device_);
-    output = model_.forward(batch);
-  }
-  auto evaluation = objective_.evaluate(output, batch.targets);
-  const auto loss = share == 1.0 ? evaluation.loss : evaluation.loss * share;
-  loss.backward();
-  evaluation.loss = loss.detach();
-  return evaluation;
 }
 
 void TrainStep::clip(at::TensorList gradients, at::TensorList norms) const {
@@ -73,9 +61,22 @@ void TrainStep::clip(at::TensorList gradients, at::TensorList norms) const {
 }
 
 void TrainStep::flag_non_finite(const at::Tensor& row) {
-  // Made for unscaling gradients; on the row of losses and norms, times one, it is a check by one small kernel. It
-  // never lowers the flag.
+  // Made for unscaling gradients; on the row of losses and norms, times one, it
+  // is a check by one small kernel. It never lowers the flag.
   at::_amp_foreach_non_finite_check_and_unscale_(row, found_inf_, one_);
+}
+
+Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
+                         double share) {
+  at::Tensor output;
+  {
+    const AutocastGuard autocast(precision, batch.inputs.device());
+    output = model.forward(batch);
+  }
+  auto evaluation = objective.evaluate(output, batch.targets);
+  (share == 1.0 ? evaluation.loss : evaluation.loss * share).backward();
+  evaluation.loss = evaluation.loss.detach();
+  return evaluation;
 }
 
 std::vector<NamedTensor> named_parameters(const torch::nn::Module& module) {

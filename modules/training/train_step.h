@@ -1,7 +1,8 @@
-// One optimiser update: forward and backward over one batch or several, the step's numbers into the record, clipping,
-// the update. Everything is queued on the device and nothing is read back. The first loss or gradient that is not
-// finite raises a flag that stays up: from then on no update is applied, so when the host learns of it, the weights are
-// still the last good ones.
+// One optimiser update: forward and backward over one batch or several, the
+// step's numbers into the record, clipping, the update. Everything is queued on
+// the device and nothing is read back. The first loss or gradient that is not
+// finite raises a flag that stays up: from then on no update is applied, so
+// when the host learns of it, the weights are still the last good ones.
 #pragma once
 
 #include <memory>
@@ -23,22 +24,21 @@ class TrainStep {
   TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
             c10::Device device);
 
-  // The gradient is that of the mean loss over the targets of all `batches`, however they are cut.
+  // The gradient is that of the mean loss over the targets of all `batches`,
+  // however they are cut.
   void run(std::span<const Batch> batches, double learning_rate);
 
   StepRecord& record() { return record_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
  private:
-  Evaluation backpropagate(std::span<const Batch> batches);
-  Evaluation backpropagate(const Batch& batch, double share);
+  Evaluation backpropagate_all(std::span<const Batch> batches);
   void clip(at::TensorList gradients, at::TensorList norms) const;
   void flag_non_finite(const at::Tensor& row);
 
   Model& model_;
   Objective objective_;
   Precision precision_;
-  c10::Device device_;
   std::optional<double> clip_norm_;
   std::optional<double> clip_value_;
   std::unique_ptr<Optimizer> optimizer_;
@@ -46,6 +46,12 @@ class TrainStep {
   at::Tensor found_inf_;
   at::Tensor one_;
 };
+
+// One forward pass in the run's precision, and one backward pass from `share`
+// times the loss: adds to the gradients. The loss itself is float32, outside
+// autocast, and comes back whole and detached.
+Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
+                         double share);
 
 // Of a module, in registration order.
 std::vector<NamedTensor> named_parameters(const torch::nn::Module& module);

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <numeric>
 
+#include "base/numbers.h"
 #include "training/determinism.h"
+#include "training/device_memory.h"
 #include "training/divergence.h"
 #include "training/evaluate.h"
-#include "training/peak_memory.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
@@ -45,10 +45,17 @@ std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOpt
   return Batches(valid, batch_options, options.device);
 }
 
+// 0 where neither epochs nor steps bound the run.
 int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
-  const int64_t by_epochs = settings.epochs * steps_per_epoch;
-  if (!settings.max_steps) return by_epochs;
-  return by_epochs == 0 ? *settings.max_steps : std::min(by_epochs, *settings.max_steps);
+  if (settings.epochs == 0) return settings.max_steps.value_or(0);
+  const auto by_epochs = checked_multiply(settings.epochs, steps_per_epoch);
+  if (!by_epochs) {
+    throw_error(ExitCode::kUsage,
+                "training.epochs: {} epochs of {} steps each are more than can "
+                "be counted",
+                settings.epochs, steps_per_epoch);
+  }
+  return settings.max_steps ? std::min(*by_epochs, *settings.max_steps) : *by_epochs;
 }
 
 RunPlan make_plan(const TrainingSettings& settings, const Batches& train, const std::optional<Batches>& valid) {
@@ -92,7 +99,7 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
     : model_(moved_to(options.device, model)),
       dataset_(dataset),
       options_(options),
-      objective_(options.settings.loss, dataset.shape),
+      objective_(options.settings.loss, dataset, options.device),
       train_batches_(dataset.train, train_batch_options(options), options.device),
       valid_batches_(make_valid_batches(dataset.valid, options)),
       plan_(make_plan(options.settings, train_batches_, valid_batches_)),
@@ -108,6 +115,8 @@ const TrainingState& Trainer::run() {
     begin_epoch();
     train_epoch();
     end_epoch();
+    stop_at_signal();  // one that came during validation, or while the observers
+                       // wrote
   }
   for (auto* observer : observers_) observer->on_run_end(state_);
   return state_;
@@ -136,6 +145,7 @@ void Trainer::train_steps() {
   while (!state_.stopped() && train_one_step()) {
     report_step();
     read_record_if_due();
+    stop_at_signal();
     stop_at_bounds();
   }
 }
@@ -182,7 +192,7 @@ void Trainer::read_record() {
   for (const auto& row : rows) {
     ++step;
     if (!is_finite(row)) fail_at(row, step);
-    tally_.totals.add(row.loss, row.metric_sum, row.count);
+    tally_.totals.add(row);
     tally_.gradient_norm_sum += norm_of(row.gradient_norms);
     last_loss_ = row.loss;
   }
@@ -198,11 +208,12 @@ void Trainer::fail_at(const StepRow& row, int64_t step) const {
   throw_diverged(bad, parameters, dataset_.train);
 }
 
+void Trainer::stop_at_signal() {
+  if (auto request = pending_stop()) state_.stop(request->reason, std::move(request->text));
+}
+
 void Trainer::stop_at_bounds() {
   const auto& settings = options_.settings;
-  const int signal_number = pending_stop_signal();
-  if (signal_number == SIGINT) state_.stop(StopReason::kInterrupted, "interrupted (SIGINT)");
-  if (signal_number == SIGTERM) state_.stop(StopReason::kTerminated, "terminated (SIGTERM)");
   if (settings.max_steps && state_.step >= *settings.max_steps) {
     state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
   }
@@ -215,7 +226,7 @@ void Trainer::end_epoch() {
   auto row = training_row();
   if (should_validate()) validate(row);
   row.peak_memory_bytes = peak_memory_bytes(options_.device);
-  stop_at_bounds();  // validation took time too, and a signal may have come
+  stop_at_bounds();  // validation took time too
   early_stopping_.update(row, state_);
   if (state_.epoch == options_.settings.epochs) {
     state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", state_.epoch));

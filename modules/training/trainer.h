@@ -1,6 +1,7 @@
-// The training loop. It owns the run's progress (TrainingState) and nothing else that lasts: files, tables and progress
-// bars are observers'. On a GPU the host only queues work: it waits for the device at an epoch's edges, and about every
-// ten seconds within long epochs to look for NaN.
+// The training loop. It owns the run's progress (TrainingState) and nothing
+// else that lasts: files, tables and progress bars are observers'. On a GPU the
+// host only queues work: it waits for the device at an epoch's edges, and about
+// every ten seconds within long epochs to look for NaN.
 #pragma once
 
 #include <chrono>
@@ -26,20 +27,22 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  // Moves `model` to the device. Model, dataset and observers must outlive the trainer. A dataset without validation
-  // samples trains without validation.
+  // Moves `model` to the device. Model, dataset and observers must outlive the
+  // trainer. A dataset without validation samples trains without validation.
   Trainer(Model& model, const Dataset& dataset, const TrainerOptions& options);
 
   void add_observer(Observer& observer) { observers_.push_back(&observer); }
 
-  // Until a bound, early stopping or a signal (StopSignalGuard, stop_signal.h) ends it; once. UserError kDiverged at
-  // NaN or Inf. An epoch that is cut short gets its row too, marked as warm-up so that its time is not counted; after a
-  // signal it is not validated.
+  // Until a bound, early stopping or a signal (StopSignalGuard, stop_signal.h)
+  // ends it; once. UserError kDiverged at NaN or Inf. An epoch that is cut
+  // short gets its row too, marked as warm-up so that its time is not counted;
+  // after a signal it is not validated.
   const TrainingState& run();
 
   const TrainingState& state() const { return state_; }
   const Optimizer& optimizer() const { return step_.optimizer(); }
   const RunPlan& plan() const { return plan_; }
+  Placement placement() const { return train_batches_.placement(); }  // of the training samples: never kAutomatic
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -67,6 +70,7 @@ class Trainer {
   void read_record_if_due();
   [[noreturn]] void fail_at(const StepRow& row, int64_t step) const;
   void report_step();
+  void stop_at_signal();
   void stop_at_bounds();
   bool should_validate() const;
 

@@ -6,22 +6,36 @@ namespace {
 using Settings = TrainingSettings;
 using config::Checker;
 
+// Of whatever is counted: more than any run does, and far from where products
+// of counts overflow.
+constexpr int64_t kMostCounted = 1'000'000'000;
+
 void list_bounds(config::Schema<Settings>& s) {
-  s.field("epochs", &Settings::epochs, "passes over the training data; 0: no bound by epochs").at_least(0);
-  s.field("max_steps", &Settings::max_steps, "optimiser updates after which the run ends").unit("steps").at_least(1);
+  s.field("epochs", &Settings::epochs, "passes over the training data; 0: no bound by epochs")
+      .at_least(0)
+      .at_most(kMostCounted);
+  s.field("max_steps", &Settings::max_steps, "optimiser updates after which the run ends")
+      .unit("steps")
+      .at_least(1)
+      .at_most(kMostCounted);
   s.field("max_seconds", &Settings::max_seconds, "wall time after which the run ends, with the step that is under way")
       .unit("s")
       .above(0.0);
 }
 
 void list_batches(config::Schema<Settings>& s) {
-  s.field("batch_size", &Settings::batch_size, "sequences in a batch").unit("samples").at_least(1);
+  s.field("batch_size", &Settings::batch_size, "sequences in a batch")
+      .unit("samples")
+      .at_least(1)
+      .at_most(kMostCounted);
   s.field("valid_batch_size", &Settings::valid_batch_size, "sequences in a batch of validation; changes no result")
       .unit("samples")
-      .at_least(1);
+      .at_least(1)
+      .at_most(kMostCounted);
   s.field("accumulate", &Settings::accumulate, "batches whose gradients make one update, each weighted by its size")
       .unit("batches")
-      .at_least(1);
+      .at_least(1)
+      .at_most(kMostCounted);
   s.field("shuffle", &Settings::shuffle, "a new order each epoch, from the seed and the epoch alone");
   s.field("drop_last", &Settings::drop_last, "leave out a last batch that is not full");
 }
@@ -37,7 +51,8 @@ void list_optimizer(config::Schema<Settings>& s) {
   s.field("beta2", &Settings::beta2, "adam, adamw: decay of the mean squared gradient").at_least(0.0).below(1.0);
   s.field("epsilon", &Settings::epsilon, "adam, adamw: added to the root in the denominator").above(0.0);
   s.field("weight_decay", &Settings::weight_decay,
-          "sgd, adam: L2 term in the gradient; adamw: decoupled decay of the weights")
+          "sgd, adam: L2 term in the gradient; adamw: decoupled decay of the "
+          "weights")
       .at_least(0.0);
   s.field("clip_norm", &Settings::clip_norm, "largest Euclidean norm of all gradients together").above(0.0);
   s.field("clip_value", &Settings::clip_value, "largest magnitude of a single gradient element").above(0.0);
@@ -49,10 +64,12 @@ void list_schedule(config::Schema<Settings>& s) {
       .unit("steps")
       .at_least(0);
   s.field("decay_rate", &Settings::decay_rate,
-          "step, exponential: factor per decay_steps; inverse_time: lr / (1 + decay_rate * t / decay_steps)")
+          "step, exponential: factor per decay_steps; inverse_time: lr / (1 + "
+          "decay_rate * t / decay_steps)")
       .above(0.0);
   s.field("decay_steps", &Settings::decay_steps,
-          "steps of one decay; cosine: steps to the minimum, by default all; inverse_time: by default 1")
+          "steps of one decay; cosine: steps to the minimum, by default all; "
+          "inverse_time: by default 1")
       .unit("steps")
       .at_least(1);
   s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "the schedule never goes below it").at_least(0.0);
@@ -82,7 +99,8 @@ void check_bounds(const Settings& t, Checker& checker) {
     checker.complain({"epochs", "max_steps", "max_seconds"}, "nothing ends the run: give at least one of them");
   if (t.schedule == ScheduleKind::kCosine && !t.decay_steps) {
     checker.complain({"schedule", "decay_steps"},
-                     "cosine needs decay_steps where neither epochs nor max_steps says how long the run is");
+                     "cosine needs decay_steps where neither epochs nor "
+                     "max_steps says how long the run is");
   }
 }
 

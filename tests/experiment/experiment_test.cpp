@@ -48,6 +48,12 @@ TEST(Experiment, TakesAnAlgorithmForCudnnWithItsOwnLayerOnly) {
   EXPECT_THAT(lines[0], HasSubstr("cudnn_algorithm"));
 }
 
+TEST(Experiment, ReportsAModelThatContradictsItselfOnce) {
+  EXPECT_THAT(findings_in("model: {reset_gate: before}\n"), ElementsAre(HasSubstr("only gru has a reset gate")));
+  EXPECT_THAT(findings_in("layer: naive\nmodel: {cell: rnn_tanh, activation: relu}\n"),
+              ElementsAre(HasSubstr("a plain cell's activation is in its name")));
+}
+
 TEST(Experiment, RefusesABidirectionalLanguageModelNamingBothKeys) {
   const auto lines =
       findings_in("data: {source: text, path: a.txt}\nmodel: {kind: language_model, bidirectional: true}\n");
@@ -74,10 +80,12 @@ TEST(Experiment, AccuracyIsNotWatchedWhereThereIsNone) {
       ElementsAre(HasSubstr("mse has no accuracy to watch")));
 }
 
-TEST(Experiment, OnlySyntheticDataGoesWithoutValidation) {
-  EXPECT_THAT(findings_in("data: {source: synthetic, num_valid: 0}\n"), IsEmpty());
-  EXPECT_THAT(findings_in("data: {source: digits, num_valid: 0}\n"),
-              ElementsAre(HasSubstr("only synthetic data goes without validation")));
+TEST(Experiment, ValidationIsNotWatchedWhereThereIsNone) {
+  EXPECT_THAT(findings_in("data: {num_valid: 0}\n"), IsEmpty());
+  EXPECT_THAT(
+      findings_in("data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n"),
+      ElementsAre("a.yaml:2:28: training.early_stopping and data.num_valid (a.yaml:1:19): there is no validation "
+                  "data to watch"));
 }
 
 TEST(Experiment, ReportsEverythingInOneGo) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "experiment/tiny_experiment.h"
 #include "results/temporary_folder.h"
 
@@ -13,9 +15,10 @@ using testing::cases_of;
 using testing::kTinyYaml;
 using testing::TemporaryFolder;
 
-RunAllOutcome run_quietly(const std::vector<ExperimentCase>& cases, const TemporaryFolder& out) {
+RunAllOutcome run_quietly(const std::vector<ExperimentCase>& cases, const TemporaryFolder& out,
+                          const std::vector<Observer*>& observers = {}) {
   Logger logger(Verbosity::kQuiet, Terminal{});
-  return run_all(cases, {.out = out.path(), .command_line = {}, .console = {}}, logger);
+  return run_all(cases, {.out = out.path(), .command_line = {}, .console = {}, .observers = observers}, logger);
 }
 
 TEST(ReadCases, GivesOneCaseForEachCombination) {
@@ -40,6 +43,49 @@ TEST(RunAll, GoesOnAfterACombinationThatFailsAndTellsByItsExitCode) {
   EXPECT_EQ(all.exit_code, ExitCode::kDevice);
   ASSERT_EQ(all.finished.size(), 1u);
   EXPECT_EQ(all.finished[0].summary.device, "cpu");
+}
+
+// Raises SIGTERM at a step of its run, or SIGINT at the run's end.
+class Signaller : public Observer {
+ public:
+  explicit Signaller(std::optional<int64_t> step) : step_(step) {}
+  void on_step(const StepProgress& progress) override {
+    if (progress.step == step_) std::raise(SIGTERM);
+  }
+  void on_run_end(const TrainingState&) override {
+    if (!step_) std::raise(SIGINT);
+  }
+
+ private:
+  std::optional<int64_t> step_;
+};
+
+// Four runs of three epochs of four steps, if nothing stops them.
+RunAllOutcome run_four(Signaller signaller, const std::vector<std::string>& overrides = {}) {
+  const TemporaryFolder out;
+  const std::string sweep = "sweep: {layer: [naive, fused], seed: [1, 2]}\n";
+  return run_quietly(cases_of(kTinyYaml + sweep, overrides), out, {&signaller});
+}
+
+TEST(RunAll, BeginsNoRunAfterASignalAtTheEndOfOne) {
+  const auto all = run_four(Signaller(std::nullopt));
+  EXPECT_EQ(all.exit_code, ExitCode::kInterrupted);
+  ASSERT_EQ(all.finished.size(), 1u);
+  EXPECT_EQ(all.finished[0].summary.stop_reason, "training.epochs (3) are done");
+}
+
+TEST(RunAll, BeginsNoRunAfterASignalWithinOne) {
+  const auto all = run_four(Signaller(6));
+  EXPECT_EQ(all.exit_code, ExitCode::kTerminated);
+  ASSERT_EQ(all.finished.size(), 1u);
+  EXPECT_EQ(all.finished[0].summary.stop_reason, "terminated (SIGTERM)");
+  EXPECT_EQ(all.finished[0].summary.epochs, 2);
+}
+
+TEST(RunAll, BeginsNoRunAfterASignalInOneThatFails) {
+  const auto all = run_four(Signaller(2), {"training.optimizer=sgd", "training.learning_rate=1e39"});
+  EXPECT_EQ(all.exit_code, ExitCode::kTerminated);
+  EXPECT_TRUE(all.finished.empty());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "results/run_folder.h"
 #include "results/run_record.h"
 #include "results/temporary_folder.h"
+#include "training/stop_signal.h"
 
 namespace rnnlab {
 namespace {
@@ -86,7 +87,8 @@ TEST_F(RunExperiment, SeedsChangeTheWeightsAndNotTheData) {
 TEST_F(RunExperiment, WhatBearsOnTimesIsPartOfTheIdentity) {
   const Identity plain = run(tiny_experiment()).summary.identity;
   EXPECT_NE(run(tiny_experiment({"deterministic=true"})).summary.identity.training_hash, plain.training_hash);
-  EXPECT_NE(run(tiny_experiment({"data.placement=host"})).summary.identity.training_hash, plain.training_hash);
+  EXPECT_EQ(plain.placement, "device");  // never "auto"
+  EXPECT_EQ(run(tiny_experiment({"data.placement=host"})).summary.identity.placement, "host");
   EXPECT_EQ(run(tiny_experiment({"training.epochs=4"})).summary.identity.training_hash, plain.training_hash);
   EXPECT_EQ(run(tiny_experiment({"precision=tf32"})).summary.identity.precision, "fp32 (the CPU has no tf32)");
 }
@@ -97,6 +99,31 @@ TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
   const auto folder = *std::filesystem::directory_iterator(out_.path() / "tiny");
   const RunRecord record = load_run(folder);
   EXPECT_THAT(record.summary.stop_reason, HasSubstr("diverged"));
+}
+
+TEST_F(RunExperiment, TheLogSaysWhereTheDataLies) {
+  EXPECT_THAT(read_text(run(tiny_experiment()).folder / kLogFile), HasSubstr("placement device (chosen by auto)\n"));
+  EXPECT_THAT(read_text(run(tiny_experiment({"data.placement=host"})).folder / kLogFile),
+              HasSubstr("placement host\n"));
+}
+
+TEST_F(RunExperiment, GoesWithoutValidation) {
+  const Summary summary = run(tiny_experiment({"data.num_valid=0"})).summary;
+  EXPECT_EQ(summary.final_metrics.count("train_loss"), 1u);
+  EXPECT_EQ(summary.final_metrics.count("valid_loss"), 0u);
+}
+
+TEST_F(RunExperiment, NoFolderIsMadeAfterASignal) {
+  const StopSignalGuard guard;
+  std::raise(SIGTERM);
+  try {
+    run(tiny_experiment());
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kTerminated);
+    EXPECT_STREQ(error.what(), "terminated (SIGTERM) before the training began");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(out_.path()));
 }
 
 TEST_F(RunExperiment, NoFolderIsMadeForWhatTheTrainerRefuses) {

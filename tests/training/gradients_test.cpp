@@ -31,6 +31,12 @@ TEST(ClipByNorm, LeavesSmallGradientsAlone) {
   EXPECT_TRUE(at::allclose(gradients[0], at::tensor({3.0F, -4.0F}), 0, 0));
 }
 
+TEST(ClipByNorm, LeavesZerosZero) {
+  const std::vector<at::Tensor> gradients = {at::tensor({0.0F, 0.0F})};
+  clip_by_norm(gradients, gradient_norms(gradients), 1.0);
+  EXPECT_TRUE(at::allclose(gradients[0], at::tensor({0.0F, 0.0F}), 0, 0));
+}
+
 TEST(ClipByValue, ClampsEachElement) {
   const auto gradients = three_four_and_twelve();
   clip_by_value(gradients, 3.5);
@@ -41,13 +47,15 @@ TEST(ClipByValue, ClampsEachElement) {
 TEST(StepRecord, GivesBackItsRowsInOrderAndIsEmptyAgain) {
   StepRecord record(/*num_gradient_norms=*/2, at::Device(at::kCPU), /*capacity=*/2);
   const auto gradients = three_four_and_twelve();
-  record.append(at::scalar_tensor(0.5), at::scalar_tensor(7.0), gradient_norms(gradients), 10);
-  record.append(at::scalar_tensor(0.25), at::scalar_tensor(8.0), gradient_norms(gradients), 4);
+  const auto norms = gradient_norms(gradients);
+  record.append({at::scalar_tensor(0.5), at::scalar_tensor(0.4), at::scalar_tensor(7.0), 10}, norms);
+  record.append({at::scalar_tensor(0.25), at::scalar_tensor(0.2), at::scalar_tensor(8.0), 4}, norms);
   EXPECT_TRUE(record.full());
   EXPECT_EQ(record.latest_loss(), 0.25);
   const auto rows = record.take();
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].loss, 0.5);
+  EXPECT_FLOAT_EQ(static_cast<float>(rows[0].weighted_loss), 0.4F);
   EXPECT_EQ(rows[0].metric_sum, 7.0);
   EXPECT_EQ(rows[0].count, 10);
   EXPECT_EQ(rows[1].count, 4);

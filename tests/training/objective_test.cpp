@@ -12,10 +12,18 @@
 namespace rnnlab {
 namespace {
 
-Objective objective_for(Task task, LossKind loss = LossKind::kAuto) {
-  DataShape shape;
-  shape.task = task;
-  return {loss, shape};
+Objective objective_for(Task task, LossKind loss = LossKind::kAuto, std::vector<TargetScale> scales = {}) {
+  Dataset dataset;
+  dataset.shape.task = task;
+  dataset.target_scales = std::move(scales);
+  return {loss, dataset, at::Device(at::kCPU)};
+}
+
+StepRow to_host(const Evaluation& evaluation) {
+  return {.loss = evaluation.loss.item<double>(),
+          .weighted_loss = evaluation.weighted_loss.item<double>(),
+          .metric_sum = evaluation.metric_sum.item<double>(),
+          .count = evaluation.count};
 }
 
 TEST(Objective, AutoTakesWhatTheTaskAsksFor) {
@@ -93,8 +101,8 @@ TEST(Objective, IsComputedInFloat32WhateverTheOutputIs) {
 
 TEST(Metrics, AShortBatchWeighsWhatItHolds) {
   Totals totals;
-  totals.add(/*mean_loss=*/1.0, /*metric=*/3.0, /*num_targets=*/3);
-  totals.add(/*mean_loss=*/5.0, /*metric=*/0.0, /*num_targets=*/1);
+  totals.add({.loss = 1.0, .metric_sum = 3.0, .count = 3});
+  totals.add({.loss = 5.0, .metric_sum = 0.0, .count = 1});
   const auto metrics = objective_for(Task::kClassification).metrics(totals);
   EXPECT_DOUBLE_EQ(metrics.loss, 2.0);
   EXPECT_DOUBLE_EQ(*metrics.accuracy, 0.75);
@@ -103,7 +111,7 @@ TEST(Metrics, AShortBatchWeighsWhatItHolds) {
 
 TEST(Metrics, PerplexityAndBitsBelongToLanguageModels) {
   Totals totals;
-  totals.add(std::log(8.0), 0.0, 10);
+  totals.add({.loss = std::log(8.0), .count = 10});
   const auto metrics = objective_for(Task::kLanguageModel).metrics(totals);
   EXPECT_NEAR(*metrics.perplexity, 8.0, 1e-12);
   EXPECT_NEAR(*metrics.bits_per_token, 3.0, 1e-12);
@@ -111,11 +119,39 @@ TEST(Metrics, PerplexityAndBitsBelongToLanguageModels) {
 
 TEST(Metrics, RegressionHasMeanAbsoluteAndRootMeanSquaredError) {
   Totals totals;
-  totals.add(/*mean_loss=*/9.0, /*metric=*/8.0, /*num_targets=*/4);
+  totals.add({.loss = 9.0, .weighted_loss = 9.0, .metric_sum = 8.0, .count = 4});
   const auto metrics = objective_for(Task::kRegression).metrics(totals);
   EXPECT_DOUBLE_EQ(*metrics.mean_absolute_error, 2.0);
   EXPECT_DOUBLE_EQ(*metrics.root_mean_squared_error, 3.0);
   EXPECT_FALSE(metrics.accuracy.has_value());
+}
+
+// Two samples of two targets: scaled errors 1 and -2, then 0 and 3.
+Metrics metrics_of_four_errors(const std::vector<TargetScale>& scales) {
+  const auto objective = objective_for(Task::kRegression, LossKind::kAuto, scales);
+  const auto output = at::tensor({1.0F, 2.0F, 3.0F, 4.0F}).view({2, 2});
+  const auto targets = at::tensor({0.0F, 4.0F, 3.0F, 1.0F}).view({2, 2});
+  Totals totals;
+  totals.add(to_host(objective.evaluate(output, targets)));
+  return objective.metrics(totals);
+}
+
+TEST(Metrics, UndoTheScalingOfEachTargetAndLeaveTheLossAlone) {
+  const auto metrics = metrics_of_four_errors({{"metres", 5.0, 2.0}, {"kelvin", -1.0, 10.0}});
+  EXPECT_NEAR(metrics.loss, (1.0 + 4.0 + 0.0 + 9.0) / 4, 1e-6);
+  EXPECT_NEAR(*metrics.mean_absolute_error, (2.0 + 20.0 + 0.0 + 30.0) / 4, 1e-5);
+  EXPECT_NEAR(*metrics.root_mean_squared_error, std::sqrt((4.0 + 400.0 + 0.0 + 900.0) / 4), 1e-5);
+}
+
+TEST(Metrics, UndoOneScalingForAllTargets) {
+  const auto metrics = metrics_of_four_errors({{"a", 0.0, 4.0}, {"b", 9.0, 4.0}});
+  EXPECT_NEAR(*metrics.mean_absolute_error, 4 * 6.0 / 4, 1e-6);
+  EXPECT_NEAR(*metrics.root_mean_squared_error, 4 * std::sqrt(14.0 / 4), 1e-6);
+}
+
+TEST(Metrics, StayFiniteWhereTheSquaresInOwnUnitsWouldNot) {
+  const auto metrics = metrics_of_four_errors({{"tiny", 0.0, 1e-30}, {"huge", 0.0, 1e30}});
+  EXPECT_NEAR(*metrics.root_mean_squared_error / 1e30, std::sqrt(13.0 / 4), 1e-6);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
@@ -17,8 +18,6 @@
 
 namespace rnnlab {
 namespace {
-
-using ::testing::ElementsAre;
 
 TrainingSettings settings_for(OptimizerKind kind) {
   TrainingSettings settings;
@@ -60,11 +59,10 @@ TEST(Sgd, FollowsItsFormula) {
   expect_near(weights_under(settings_for(OptimizerKind::kSgd)), expected);
 }
 
-TEST(Sgd, WithoutMomentumKeepsNoState) {
+TEST(Sgd, WithoutMomentumTakesTheGradientAlone) {
   auto settings = settings_for(OptimizerKind::kSgd);
   settings.momentum = settings.weight_decay = 0.0;
   expect_near(weights_under(settings), {0.975, 1.025, 0.925, 0.9125});
-  EXPECT_TRUE(make_optimizer(settings, {{"w", at::ones({1})}})->state().empty());
 }
 
 double adam_update(double gradient, int step, double& mean, double& square) {
@@ -148,22 +146,26 @@ TEST(Optimizer, AgreesWithTorchOptimOnAGpu) {
   expect_same_as_torch_optim(at::Device(at::kCUDA, 0));
 }
 
-void expect_nothing_changes_when_flagged(OptimizerKind kind, at::Device device) {
+// The weights after three steps, between which bad gradients may be met with the flag up.
+std::vector<at::Tensor> weights_after_three_steps(OptimizerKind kind, at::Device device, bool meets_nan) {
   const auto parameters = two_parameters(device);
   const auto optimizer = make_optimizer(settings_for(kind), named(parameters));
-  auto found_inf = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
-  set_gradients(parameters, 1);
-  optimizer->step(kRate, found_inf);
-  std::vector<at::Tensor> before = {parameters[0].detach().clone(), parameters[1].detach().clone()};
-  for (const auto& state : optimizer->state()) before.push_back(state.tensor.clone());
-  found_inf.fill_(1);
-  set_gradients(parameters, 2);
-  parameters[1].mutable_grad().fill_(NAN);
-  optimizer->step(kRate, found_inf);
-  std::vector<at::Tensor> after = parameters;
-  for (const auto& state : optimizer->state()) after.push_back(state.tensor);
-  ASSERT_EQ(before.size(), after.size());
-  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(at::allclose(before[i], after[i], 0, 0)) << "tensor " << i;
+  const auto flag = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
+  for (const uint64_t step : {1, 2, 3}) {
+    set_gradients(parameters, step);
+    optimizer->step(kRate, flag);
+    if (!meets_nan) continue;
+    parameters[1].mutable_grad().fill_(NAN);
+    optimizer->step(kRate, at::ones_like(flag));
+  }
+  return parameters;
+}
+
+// Nor does what the optimiser remembers: the steps that follow are those of a run that met nothing bad.
+void expect_nothing_changes_when_flagged(OptimizerKind kind, at::Device device) {
+  const auto calm = weights_after_three_steps(kind, device, /*meets_nan=*/false);
+  const auto flagged = weights_after_three_steps(kind, device, /*meets_nan=*/true);
+  for (size_t i = 0; i < calm.size(); ++i) EXPECT_TRUE(at::allclose(calm[i], flagged[i], 0, 0)) << "tensor " << i;
 }
 
 TEST(Optimizer, AppliesNothingWhereInfWasFound) {
@@ -171,17 +173,6 @@ TEST(Optimizer, AppliesNothingWhereInfWasFound) {
     expect_nothing_changes_when_flagged(kind, at::Device(at::kCPU));
     if (torch::cuda::is_available()) expect_nothing_changes_when_flagged(kind, at::Device(at::kCUDA, 0));
   }
-}
-
-TEST(Optimizer, NamesItsStateAfterTheParameters) {
-  const auto parameters = two_parameters(at::Device(at::kCPU));
-  const auto optimizer = make_optimizer(settings_for(OptimizerKind::kAdam), named(parameters));
-  set_gradients(parameters, 1);
-  optimizer->step(kRate, {});
-  std::vector<std::string> names;
-  for (const auto& state : optimizer->state()) names.push_back(state.name);
-  EXPECT_THAT(names, ElementsAre("exp_avg.a", "exp_avg.b", "exp_avg_sq.a", "exp_avg_sq.b", "step"));
-  EXPECT_EQ(optimizer->state().back().tensor.item<double>(), 1.0);
 }
 
 TEST(Optimizer, ZeroGradFreesTheGradients) {

@@ -7,17 +7,20 @@ namespace {
 
 TEST(StopSignals, AreRemembered) {
   const StopSignalGuard guard;
-  EXPECT_EQ(pending_stop_signal(), 0);
+  EXPECT_FALSE(pending_stop());
   std::raise(SIGTERM);
-  EXPECT_EQ(pending_stop_signal(), SIGTERM);
+  ASSERT_TRUE(pending_stop());
+  EXPECT_EQ(pending_stop()->reason, StopReason::kTerminated);
+  EXPECT_EQ(pending_stop()->text, "terminated (SIGTERM)");
 }
 
 TEST(StopSignals, AreForgottenWithTheirGuard) {
   {
     const StopSignalGuard guard;
     std::raise(SIGINT);
+    EXPECT_EQ(pending_stop()->text, "interrupted (SIGINT)");
   }
-  EXPECT_EQ(pending_stop_signal(), 0);
+  EXPECT_FALSE(pending_stop());
 }
 
 TEST(StopSignals, FindTheirOldHandlersAgain) {

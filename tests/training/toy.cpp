@@ -67,6 +67,7 @@ void Recorder::on_step(const StepProgress& progress) {
 void Recorder::on_epoch_end(const TrainingState&, const EpochRow& row) {
   calls.push_back("row " + std::to_string(row.epoch));
   rows.push_back(row);
+  at_row(row);
 }
 void Recorder::on_run_end(const TrainingState&) { calls.push_back("end"); }
 

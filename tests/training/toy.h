@@ -32,6 +32,7 @@ struct Recorder : Observer {
   std::vector<EpochRow> rows;
   std::vector<double> losses;  // of every step
   std::function<void(const StepProgress&)> at_step = [](const StepProgress&) {};
+  std::function<void(const EpochRow&)> at_row = [](const EpochRow&) {};
 };
 
 // Trains a toy model and returns what was seen.

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <limits>
 
+#include "models/initialization.h"
 #include "models/model_parameters.h"
+#include "models/sequence_model.h"
 #include "training/evaluate.h"
 #include "training/stop_signal.h"
 #include "training/toy.h"
@@ -68,6 +71,19 @@ TEST(Trainer, FillsTheRowOfARegressor) {
   const auto row = run_toy(toy_dataset(64, 32, Task::kRegression), toy_options()).seen.rows[0];
   EXPECT_TRUE(row.train_mae && row.train_rmse && row.valid_mae && row.valid_rmse);
   EXPECT_FALSE(row.train_accuracy || row.valid_perplexity);
+}
+
+TEST(Trainer, ReportsErrorsInTheTargetsOwnUnitsAndTheLossAsTrained) {
+  auto dataset = toy_dataset(64, 32, Task::kRegression);
+  const auto scaled = run_toy(dataset, toy_options()).seen.rows[0];
+  dataset.target_scales = {{.name = "y", .offset = 7.0, .scale = 100.0}};
+  const auto own = run_toy(dataset, toy_options()).seen.rows[0];
+  EXPECT_EQ(own.train_loss, scaled.train_loss);
+  EXPECT_EQ(own.valid_loss, scaled.valid_loss);
+  EXPECT_DOUBLE_EQ(*own.train_mae, 100 * *scaled.train_mae);
+  EXPECT_DOUBLE_EQ(*own.valid_mae, 100 * *scaled.valid_mae);
+  EXPECT_DOUBLE_EQ(*own.train_rmse, 100 * *scaled.train_rmse);
+  EXPECT_DOUBLE_EQ(*own.valid_rmse, 100 * *scaled.valid_rmse);
 }
 
 TEST(Trainer, MarksWarmUpEpochs) {
@@ -179,18 +195,22 @@ TEST(Trainer, StopsEarlyAndSaysWhy) {
   EXPECT_EQ(run.state.stop_reason, StopReason::kEarlyStopping);
 }
 
+// What `recorder` sees of a run of `model`, which a signal may stop.
+TrainingState run_stoppable(Model& model, Recorder& recorder) {
+  const StopSignalGuard guard;
+  const auto dataset = toy_dataset();
+  Trainer trainer(model, dataset, toy_options());
+  trainer.add_observer(recorder);
+  return trainer.run();
+}
+
 // The run that `signal_number` meets during its second step.
 ToyRun run_with_signal(int signal_number) {
-  const StopSignalGuard guard;
   ToyRun run;
   run.seen.at_step = [signal_number](const StepProgress& progress) {
     if (progress.step == 2) std::raise(signal_number);
   };
-  const auto dataset = toy_dataset();
-  const auto model = toy_model(dataset);
-  Trainer trainer(*model, dataset, toy_options());
-  trainer.add_observer(run.seen);
-  run.state = trainer.run();
+  run.state = run_stoppable(*toy_model(toy_dataset()), run.seen);
   return run;
 }
 
@@ -206,13 +226,67 @@ TEST(Trainer, EndsAfterTheCurrentStepOnSigterm) {
   EXPECT_EQ(exit_code_after(*run_with_signal(SIGTERM).state.stop_reason), ExitCode::kTerminated);
 }
 
+TEST(Trainer, BeginsNoEpochAfterASignalBetweenTwo) {
+  Recorder seen;
+  seen.at_row = [](const EpochRow&) { std::raise(SIGINT); };
+  const auto state = run_stoppable(*toy_model(toy_dataset(64)), seen);
+  EXPECT_THAT(seen.calls, ElementsAre("run", "epoch 1", "step 1", "step 2", "step 3", "row 1", "end"));
+  EXPECT_EQ(state.stop_text, "interrupted (SIGINT)");
+}
+
+// Raises a signal when it is first evaluated.
+class SignallingModel : public SequenceModel {
+ public:
+  using SequenceModel::SequenceModel;
+  at::Tensor forward(const Batch& batch) override {
+    if (!is_training()) std::raise(SIGTERM);
+    return SequenceModel::forward(batch);
+  }
+};
+
+TEST(Trainer, BeginsNoEpochAfterASignalInValidationAndKeepsItsResult) {
+  Recorder seen;
+  ModelSettings settings;
+  settings.hidden_size = 8;
+  SignallingModel model(settings, LayerKind::kNaive, toy_dataset().shape);
+  initialize(model, Initialization::kPyTorch, 1);
+  const auto state = run_stoppable(model, seen);
+  EXPECT_EQ(state.epoch, 1);
+  EXPECT_EQ(state.stop_reason, StopReason::kTerminated);
+  EXPECT_TRUE(seen.rows.at(0).valid_loss.has_value());
+}
+
+TEST(Trainer, TellsWhereTheTrainingSamplesLie) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  auto options = toy_options();
+  EXPECT_EQ(Trainer(*model, dataset, options).placement(), Placement::kDevice);
+  options.placement = Placement::kHost;
+  EXPECT_EQ(Trainer(*model, dataset, options).placement(), Placement::kHost);
+}
+
+TEST(Trainer, RefusesMoreStepsThanCanBeCounted) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  auto options = toy_options();
+  options.settings.epochs = std::numeric_limits<int64_t>::max() / 2;
+  try {
+    Trainer(*model, dataset, options);
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "training.epochs: 4611686018427387903 epochs of 3 steps each are more than can be counted");
+  }
+}
+
 TEST(Evaluate, LeavesTheModelInItsModeAndDropsNothing) {
   const auto dataset = toy_dataset();
   const auto model = toy_model(dataset, LayerKind::kNaive, /*output_dropout=*/0.5);
   BatchOptions options;
   options.batch_size = 10;
   Batches batches(dataset.valid, options, at::Device(at::kCPU));
-  const Objective objective(LossKind::kAuto, dataset.shape);
+  const Objective objective(LossKind::kAuto, dataset, at::Device(at::kCPU));
   model->train();
   const auto first = evaluate(*model, batches, objective, Precision::kFp32, at::Device(at::kCPU));
   const auto second = evaluate(*model, batches, objective, Precision::kFp32, at::Device(at::kCPU));

@@ -1,0 +1,53 @@
+#include "experiment/prepared_run.h"
+
+#include <ATen/Parallel.h>
+
+#include "data/load_dataset.h"
+#include "experiment/device.h"
+#include "experiment/identity.h"
+#include "experiment/versions.h"
+#include "models/initialization.h"
+#include "training/determinism.h"
+
+namespace rnnlab {
+namespace {
+
+Experiment with_device(Experiment experiment, c10::Device device) {
+  experiment.device = device.str();
+  return experiment;
+}
+
+Environment set_up_process(const Experiment& experiment, const std::vector<std::string>& command_line) {
+  set_num_threads(experiment.training.num_threads);
+  set_determinism(experiment.deterministic ? Determinism::kOn : Determinism::kOff);
+  set_precision(experiment.precision);
+  return collect_environment(command_line, at::get_num_threads(), software_versions());
+}
+
+std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const DataShape& shape) {
+  auto model = make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, shape);
+  initialize(*model, experiment.model.initialization, static_cast<uint64_t>(experiment.seed));
+  return model;
+}
+
+TrainerOptions trainer_options(const Experiment& experiment, c10::Device device) {
+  return {.settings = experiment.training,
+          .seed = static_cast<uint64_t>(experiment.seed),
+          .device = device,
+          .precision = experiment.precision,
+          .placement = experiment.data.placement};
+}
+
+}  // namespace
+
+PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line)
+    : device(resolve_device(wanted.device)),
+      experiment(with_device(wanted, device)),
+      environment(set_up_process(experiment, command_line)),
+      dataset(load_dataset(experiment.data)),
+      model(make_initial_model(experiment, dataset.shape)),
+      options(trainer_options(experiment, device)),
+      trainer(*model, dataset, options),
+      identity(make_identity({experiment, device, trainer.placement(), dataset, *model, environment})) {}
+
+}  // namespace rnnlab

@@ -1,0 +1,36 @@
+// Everything that a run has before its first step, made in the order in which things can be refused. Nothing is written
+// yet.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "results/environment.h"
+#include "results/summary.h"
+#include "training/trainer.h"
+
+namespace rnnlab {
+
+// The trainer refers to its neighbours, so this stays where it was made.
+struct PreparedRun {
+  // Sets threads, determinism and precision of the whole process: the last one's word counts.
+  // UserError kDevice, kData or kUsage where this machine or the data cannot do what is asked.
+  PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line);
+  PreparedRun(const PreparedRun&) = delete;
+  PreparedRun& operator=(const PreparedRun&) = delete;
+
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  c10::Device device;
+  Experiment experiment;  // with the device that `auto` came to
+  Environment environment;
+  Dataset dataset;
+  std::shared_ptr<Model> model;  // on the device
+  TrainerOptions options;
+  Trainer trainer;
+  Identity identity;
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,51 @@
+#include "experiment/run_log.h"
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "models/model_parameters.h"
+
+namespace rnnlab {
+namespace {
+
+std::string device_text(const PreparedRun& run) {
+  if (run.device.is_cpu())
+    return fmt::format("{} ({})", run.environment.cpu.model, counted(run.environment.num_threads, "thread"));
+  return fmt::format("{} ({})", model_of_one_gpu(run.environment.nvidia), run.device.str());
+}
+
+std::string layer_text(const PreparedRun& run) {
+  const Experiment& e = run.experiment;
+  return fmt::format("{}, precision {}, seed {}{}", config::name_of(e.layer), run.identity.precision, e.seed,
+                     e.deterministic ? ", deterministic" : "");
+}
+
+std::string placement_text(const PreparedRun& run) {
+  const bool chosen = run.experiment.data.placement == Placement::kAutomatic;
+  return fmt::format("placement {}{}", run.identity.placement, chosen ? " (chosen by auto)" : "");
+}
+
+void log_notes(const std::vector<std::string>& notes, Logger& logger) {
+  for (const std::string& note : notes) logger.info("          " + note);
+}
+
+}  // namespace
+
+void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
+  logger.info("run       " + folder.string());
+  logger.info("device    " + device_text(run));
+  logger.info("layer     " + layer_text(run));
+  logger.info("data      " + run.dataset.description);
+  log_notes(run.dataset.notes, logger);
+  log_notes({placement_text(run)}, logger);
+  for (const std::string& warning : warnings(run.environment)) logger.warn(warning);
+  logger.detail(fmt::format("data fingerprint {}, initial weights {}", run.identity.data_fingerprint,
+                            run.identity.initial_weights_sha256));
+  for (const std::string& line : split(trim(parameter_table(*run.model)), '\n')) logger.info(line);
+}
+
+void log_path(const ExecutionPath& path, Logger& logger) {
+  logger.info("path      " + path.path);
+  log_notes(path.notes, logger);
+}
+
+}  // namespace rnnlab

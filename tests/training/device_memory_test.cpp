@@ -1,0 +1,46 @@
+#include "training/device_memory.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+namespace rnnlab {
+namespace {
+
+constexpr int64_t kMebibyte = 1 << 20;
+
+TEST(PeakMemory, OfACpuIsTheProcesssAndNeverFalls) {
+  const c10::Device cpu(at::kCPU);
+  const int64_t before = peak_memory_bytes(cpu);
+  EXPECT_GT(before, kMebibyte);
+  reset_peak_memory(cpu);
+  EXPECT_GE(peak_memory_bytes(cpu), before);
+}
+
+TEST(PeakMemory, OfAGpuCountsFromTheLastReset) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const c10::Device gpu(at::kCUDA, 0);
+  { const auto large = at::empty({8 * kMebibyte}, at::TensorOptions(at::kByte).device(gpu)); }
+  EXPECT_GE(peak_memory_bytes(gpu), 8 * kMebibyte);
+  reset_peak_memory(gpu);
+  EXPECT_LT(peak_memory_bytes(gpu), 8 * kMebibyte);
+}
+
+int64_t reserved_bytes(c10::Device gpu) {
+  const auto stats = c10::getDeviceAllocator(gpu.type())->getDeviceStats(gpu.index());
+  return stats.reserved_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].current;
+}
+
+TEST(ReleaseCachedMemory, GivesBackWhatAGpusAllocatorKept) {
+  release_cached_memory();  // must do no harm where there is no GPU, or none has been used
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const c10::Device gpu(at::kCUDA, 0);
+  { const auto large = at::empty({64 * kMebibyte}, at::TensorOptions(at::kByte).device(gpu)); }
+  const int64_t kept = reserved_bytes(gpu);
+  release_cached_memory();
+  EXPECT_LE(reserved_bytes(gpu), kept - 64 * kMebibyte);
+}
+
+}  // namespace
+}  // namespace rnnlab
