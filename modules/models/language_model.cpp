@@ -1,6 +1,5 @@
 #include "models/language_model.h"
 
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 
 namespace rnnlab {
@@ -18,9 +17,8 @@ LanguageModel::LanguageModel(const ModelSettings& settings, LayerChoice layer, c
 const at::Tensor& LanguageModel::table() const { return embedding_.is_empty() ? output_->weight : embedding_->weight; }
 
 at::Tensor LanguageModel::forward(const Batch& batch) {
-  auto values = recurrent().forward(at::embedding(table(), batch.inputs), {}, batch.lengths).output;
-  if (output_dropout_ > 0.0 && is_training()) values = at::dropout(values, output_dropout_, /*train=*/true);
-  return output_(values);
+  const auto embedded = at::embedding(table(), batch.inputs);
+  return output_(dropped(recurrent().forward(embedded, {}, batch.lengths).output, output_dropout_));
 }
 
 }  // namespace rnnlab

@@ -1,6 +1,9 @@
 #include "models/model.h"
 
+#include <ATen/ops/dropout.h>
+
 #include "base/error.h"
+#include "base/numbers.h"
 #include "models/language_model.h"
 #include "models/sequence_model.h"
 
@@ -28,10 +31,10 @@ ModelKind kind_for(Task task) {
 std::string targets_of(const DataShape& shape) {
   switch (shape.task) {
     case Task::kClassification:
-      return fmt::format("{} classes", shape.num_outputs);
+      return counted(shape.num_outputs, "class");
     case Task::kBinary:
     case Task::kRegression:
-      return fmt::format("{} real-valued targets", shape.num_outputs);
+      return counted(shape.num_outputs, "real-valued target");
     case Task::kLanguageModel:
       return fmt::format("a text of {} different tokens", shape.num_outputs);
   }
@@ -47,6 +50,11 @@ RecurrentOptions computed_by(LayerChoice layer, RecurrentOptions options) {
 
 Model::Model(LayerChoice layer, const RecurrentOptions& options)
     : recurrent_(register_module("recurrent", make_layer(layer.kind, computed_by(layer, options)))) {}
+
+at::Tensor Model::dropped(const at::Tensor& values, double probability) const {
+  if (probability == 0.0 || !is_training()) return values;
+  return at::dropout(values, probability, /*train=*/true);
+}
 
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
   return {.cell = settings.cell,

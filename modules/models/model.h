@@ -1,4 +1,5 @@
-// The one interface of all models: a batch in, unnormalised predictions out. Which loss they meet is training's affair.
+// The one interface of all models: a batch in, unnormalised predictions out. Which loss they meet is training's affair,
+// how the recurrent layer computes is the layer's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,6 +23,7 @@ class Model : public torch::nn::Module {
  protected:
   Model(LayerChoice layer, const RecurrentOptions& options);
   RecurrentLayer& recurrent() { return *recurrent_; }
+  at::Tensor dropped(const at::Tensor& values, double probability) const;  // in training; as they are in evaluation
 
  private:
   std::shared_ptr<RecurrentLayer> recurrent_;  // registered as "recurrent"

@@ -1,4 +1,5 @@
-// A model's weights seen from outside: their digest, and the table that a run's log opens with.
+// A model's weights seen from outside: their digest, and the table that a run's log opens with. Works on any device and
+// changes nothing.
 #pragma once
 
 #include <string>

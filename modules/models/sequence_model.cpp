@@ -1,7 +1,6 @@
 #include "models/sequence_model.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 
@@ -42,11 +41,6 @@ at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& 
   if (settings_.pooling == Pooling::kMean) return mean_over_steps(result.output, lengths);
   if (!lengths.defined() && !settings_.bidirectional) return result.output[-1];
   return last_layer_state(result.state.hidden, settings_.bidirectional);
-}
-
-at::Tensor SequenceModel::dropped(const at::Tensor& values, double probability) const {
-  if (probability == 0.0 || !is_training()) return values;
-  return at::dropout(values, probability, /*train=*/true);
 }
 
 at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths) {

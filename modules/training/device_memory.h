@@ -1,5 +1,5 @@
-// The memory of the device that trains, seen through LibTorch's caching
-// allocator on a GPU. On a CPU only the process as a whole can be looked at.
+// The memory of the device that trains, seen through LibTorch's caching allocator on a GPU. On a CPU only the process
+// as a whole can be looked at.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,15 +8,13 @@
 
 namespace rnnlab {
 
-// The most that a GPU's allocator has handed out since the last reset; on a CPU
-// the process's peak resident set, which the system cannot reset and which
-// therefore never falls.
+// The most that a GPU's allocator has handed out since the last reset; on a CPU the process's peak resident set, which
+// the system cannot reset and which therefore never falls.
 void reset_peak_memory(c10::Device device);
 int64_t peak_memory_bytes(c10::Device device);
 
-// Gives back what the allocator keeps of tensors that are gone, on all GPUs:
-// the next run, and its choice of where the data goes, finds the memory free.
-// Nothing happens where CUDA has not been used.
+// Gives back what the allocator keeps of tensors that are gone, on all GPUs: the next run, and its choice of where the
+// data goes, finds the memory free. Nothing happens where CUDA has not been used.
 void release_cached_memory();
 
 }  // namespace rnnlab

@@ -1,6 +1,5 @@
-// Remembers the best epoch, and says when a metric has stopped improving. It
-// keeps no state of its own: what it remembers is part of TrainingState. The
-// best weights are not kept.
+// Remembers the best epoch, and says when a metric has stopped improving. It keeps no state of its own: what it
+// remembers is part of TrainingState. The best weights are not kept.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +15,8 @@ class EarlyStopping {
  public:
   explicit EarlyStopping(const TrainingSettings& settings);
 
-  // Takes the epoch into account, and stops `state` after `patience` epochs
-  // without an improvement of more than min_delta. An epoch that lacks the
-  // metric (no validation data) is passed over. Without early_stopping it only
+  // Takes the epoch into account, and stops `state` after `patience` epochs without an improvement of more than
+  // min_delta. An epoch that lacks the metric (no validation data) is passed over. Without early_stopping it only
   // remembers the best loss.
   void update(const EpochRow& row, TrainingState& state) const;
 

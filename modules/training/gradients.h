@@ -1,6 +1,5 @@
-// Norms and clipping of all gradients at once, by multi-tensor operators and
-// without waiting for the device. NaN and Inf go through: finding them is
-// train_step.h's affair.
+// Norms and clipping of all gradients at once, by multi-tensor operators and without waiting for the device. NaN and Inf
+// go through: finding them is train_step.h's affair.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,9 +11,8 @@ namespace rnnlab {
 // The Euclidean norm of each gradient, () each.
 std::vector<at::Tensor> gradient_norms(at::TensorList gradients);
 
-// Scales all gradients in place by min(1, max_norm / (total + 1e-6)), total
-// being the norm of `norms` (Pascanu et al. 2013). The 1e-6 keeps gradients
-// that are all zero from becoming NaN; PyTorch adds the same.
+// Scales all gradients in place by min(1, max_norm / (total + 1e-6)), total being the norm of `norms` (Pascanu et al.
+// 2013). The 1e-6 keeps gradients that are all zero from becoming NaN; PyTorch adds the same.
 void clip_by_norm(at::TensorList gradients, at::TensorList norms, double max_norm);
 
 // Clamps every element in place to [-limit, limit].

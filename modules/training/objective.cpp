@@ -26,14 +26,11 @@ LossKind natural_loss(Task task) {
 LossKind resolve(LossKind loss, Task task) {
   if (loss == LossKind::kAuto) return natural_loss(task);
   if (has_classes(task) && loss != LossKind::kCrossEntropy) {
-    throw_error(ExitCode::kUsage,
-                "training.loss: the data's targets are classes, which need "
-                "cross_entropy (or auto)");
+    throw_error(ExitCode::kUsage, "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
   }
   if (!has_classes(task) && loss == LossKind::kCrossEntropy) {
     throw_error(ExitCode::kUsage,
-                "training.loss: cross_entropy needs classes, but the data's "
-                "targets are numbers; use mse, "
+                "training.loss: cross_entropy needs classes, but the data's targets are numbers; use mse, "
                 "binary_cross_entropy or auto");
   }
   return loss;

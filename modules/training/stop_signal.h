@@ -1,6 +1,5 @@
-// SIGINT and SIGTERM ask what is under way to end at the next good moment, such
-// as after a training step; a second one kills at once, as if unhandled. The
-// handler only stores a number. One guard at a time; threads other than the
+// SIGINT and SIGTERM ask what is under way to end at the next good moment, such as after a training step; a second one
+// kills at once, as if unhandled. The handler only stores a number. One guard at a time; threads other than the
 // caller's are not told.
 #pragma once
 
@@ -17,8 +16,7 @@ struct StopRequest {
   std::string text;                              // "interrupted (SIGINT)"
 };
 
-// The signal that came since the guard was made, if any. Always nothing without
-// a guard.
+// The signal that came since the guard was made, if any. Always nothing without a guard.
 std::optional<StopRequest> pending_stop();
 
 class StopSignalGuard {

@@ -1,6 +1,5 @@
-// How far a run has come and, once it has ended, why. One value that the loop
-// owns and observers read: all progress is in it but the weights and the
-// optimiser's own tensors.
+// How far a run has come and, once it has ended, why. One value that the loop owns and observers read: all progress is
+// in it but the weights and the optimiser's own tensors.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,8 @@ struct TrainingState {
   int64_t epoch = 0;  // epochs begun
   int64_t step = 0;   // optimiser updates done
   int64_t best_epoch = 0;
-  std::optional<double> best_value;  // of the metric that early stopping watches, else of the
-                                     // validation (or training) loss
+  std::optional<double>
+      best_value;  // of the metric that early stopping watches, else of the validation (or training) loss
   std::optional<StopReason> stop_reason;
   std::string stop_text;  // the reason as a sentence: "3 epochs are done"
 
