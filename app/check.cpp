@@ -4,6 +4,7 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "base/text.h"
 #include "config/sweep.h"
 #include "experiment/experiment.h"
 #include "experiment_arguments.h"
@@ -51,6 +52,10 @@ std::string check_files(const std::vector<std::string>& arguments) {
 }
 
 std::string checked(const CheckOptions& options) {
+  const bool lists_keys = options.schema || options.json_schema || options.markdown;
+  if (lists_keys && !options.arguments.empty())
+    throw_error(ExitCode::kUsage, "check: got {}, but a list of all keys takes no file: leave out one of the two",
+                in_quotes(options.arguments.front()));
   if (options.schema) return config::describe(Experiment::schema());
   if (options.json_schema) return config::json_schema(Experiment::schema());
   if (options.markdown) return config::markdown(Experiment::schema());
@@ -62,16 +67,14 @@ std::string checked(const CheckOptions& options) {
 void add_check(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("check", "Validate experiment files and print what they come to");
   auto options = std::make_shared<CheckOptions>();
-  auto* arguments =
-      command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
-          ->type_name("FILE... [key=value ...]");
+  command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
+      ->type_name("FILE... [key=value ...]");
   auto* schema = command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
   auto* json_schema =
       command->add_flag("--json-schema", options->json_schema, "print the keys as JSON Schema, for editors");
   auto* markdown = command->add_flag("--markdown", options->markdown, "print the keys as a Markdown page");
-  schema->excludes(arguments)->excludes(json_schema)->excludes(markdown);
-  json_schema->excludes(arguments)->excludes(markdown);
-  markdown->excludes(arguments);
+  schema->excludes(json_schema)->excludes(markdown);
+  json_schema->excludes(markdown);
   command->footer(kFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine&) {
