@@ -85,10 +85,12 @@ CudnnPlatform current_platform() {
 }
 
 MeasureAlgorithm measure_on_gpu(const RnnShape& shape, const WeightLayout& layout, at::Device device) {
-  const auto pass = std::make_shared<const ScratchPass>(random_pass(shape, layout, device));
+  auto scratch = std::make_shared<std::optional<ScratchPass>>();  // drawn when first asked
   return [=](CudnnAlgorithm algorithm) -> std::optional<double> {
+    if (!*scratch) *scratch = random_pass(shape, layout, device);
+    const ScratchPass& pass = **scratch;
     try {
-      return median_milliseconds(RnnPlan(shape, algorithm, {}, pass->operands.weights, layout), *pass);
+      return median_milliseconds(RnnPlan(shape, algorithm, {}, pass.operands.weights, layout), pass);
     } catch (const UserError&) {
       return std::nullopt;  // cuDNN has refused
     }
