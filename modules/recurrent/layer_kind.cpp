@@ -99,7 +99,7 @@ std::string_view description_of(LayerKind kind) {
     case LayerKind::kFusedPointwise:
       return "streamed, with one own kernel for all of a step but its products";
     case LayerKind::kPretransposed:
-      return "fused_pointwise, with the weights transposed once a pass";
+      return "fused_pointwise, with the weights transposed once for the backward pass";
     case LayerKind::kHoisted:
       return "pretransposed, with one product for the inputs of all steps";
     case LayerKind::kWavefront:

@@ -22,6 +22,7 @@ class BackwardPass {
         needs_(needs),
         gradients_(make_gradients()),
         weights_(make_weight_gradients()),
+        operands_(make_operands()),
         lanes_(layers[0].gates.device(), num_lanes(spec, layers.size())),
         groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
 
@@ -36,6 +37,10 @@ class BackwardPass {
   }
 
  private:
+  struct Operands {
+    at::Tensor weight_ih, weight_hh;  // (G * H, I), (G * H, H)
+  };
+
   // The diagonals of the forward pass, backwards: from the bottom layer up, so that what a layer waits for is what was
   // queued last on the lane above it.
   void run_loop() {
@@ -61,7 +66,7 @@ class BackwardPass {
     const int64_t t = place_of(spec_.direction, i, trace.num_steps());
     const bool is_last = i + 1 == trace.num_steps();
     run_backward_step(spec_, trace, gradients, is_last ? NextStep::kNone : NextStep::kThere, t);
-    at::mm_out(gradients.from_next_step, gradients.recurrent_side[t], trace.weights.weight_hh);
+    at::mm_out(gradients.from_next_step, gradients.recurrent_side[t], operands_[layer].weight_hh);
   }
 
   // The gradient of the layer's input, which is what the layer below gets for its outputs.
@@ -70,7 +75,7 @@ class BackwardPass {
     LayerGradients& gradients = gradients_[layer];
     const int64_t first = first_place_of(spec_.direction, steps, trace.num_steps());
     at::Tensor product = matrix_of(gradients.input, first, steps.size());
-    at::mm_out(product, matrix_of(gradients.input_side, first, steps.size()), trace.weights.weight_ih);
+    at::mm_out(product, matrix_of(gradients.input_side, first, steps.size()), operands_[layer].weight_ih);
     if (layer == 0) return;
     const at::Tensor part = gradients.input.narrow(0, first, steps.size());
     if (!masks_.empty()) part.mul_(masks_[layer - 1].narrow(0, first, steps.size()));
@@ -100,6 +105,17 @@ class BackwardPass {
     if (spec_.cell != Cell::kGru) return {};
     const bool is_double = trace.hidden.scalar_type() == at::kDouble;
     return at::zeros_like(trace.hidden[0], trace.hidden.options().dtype(is_double ? at::kDouble : at::kFloat));
+  }
+
+  // As they are, the weights' inner index is the slow one here, where it is the fast one in the forward pass, and
+  // cuBLAS is the slower for it.
+  std::vector<Operands> make_operands() const {
+    const bool transpose = spec_.rung.pretransposed;
+    const auto laid_out = [&](const at::Tensor& weight) { return transpose ? weight.t().contiguous().t() : weight; };
+    std::vector<Operands> all;
+    for (const LayerTrace& trace : layers_)
+      all.push_back({laid_out(trace.weights.weight_ih), laid_out(trace.weights.weight_hh)});
+    return all;
   }
 
   // Made on the current stream, where they are used and freed, and not on the lane that fills them.
@@ -140,7 +156,8 @@ class BackwardPass {
   Needs needs_;
   std::vector<LayerGradients> gradients_;
   std::vector<WeightGradients> weights_;
-  Lanes lanes_;
+  std::vector<Operands> operands_;
+  Lanes lanes_;  // after all that is prepared on the current stream
   std::vector<Steps> groups_;
 };
 

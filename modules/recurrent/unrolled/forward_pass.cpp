@@ -18,10 +18,9 @@ class ForwardPass {
       : spec_(spec),
         layers_(layers),
         masks_(masks),
+        operands_(make_operands()),
         lanes_(layers[0].gates.device(), num_lanes(spec, layers.size())),
-        groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {
-    for (const LayerTrace& layer : layers) prepare(layer);
-  }
+        groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
 
   // Along the diagonals of (layer, group); from the top layer down, so that what a layer waits for is what was queued
   // last on the lane below it.
@@ -38,12 +37,11 @@ class ForwardPass {
     at::Tensor recurrent;             // (B, G * H)
   };
 
-  void prepare(const LayerTrace& layer) {
-    const at::Tensor weight_ih = layer.weights.weight_ih.t();
-    const at::Tensor weight_hh = layer.weights.weight_hh.t();
-    const bool transpose = spec_.rung.pretransposed;
-    operands_.push_back({transpose ? weight_ih.contiguous() : weight_ih, transpose ? weight_hh.contiguous() : weight_hh,
-                         at::empty_like(layer.gates[0])});
+  std::vector<Operands> make_operands() const {
+    std::vector<Operands> all;
+    for (const LayerTrace& layer : layers_)
+      all.push_back({layer.weights.weight_ih.t(), layer.weights.weight_hh.t(), at::empty_like(layer.gates[0])});
+    return all;
   }
 
   void run_group(size_t layer, const Steps& steps) {
@@ -82,9 +80,9 @@ class ForwardPass {
   const UnrolledSpec& spec_;
   std::vector<LayerTrace>& layers_;
   const std::vector<at::Tensor>& masks_;
-  Lanes lanes_;
-  std::vector<Steps> groups_;
   std::vector<Operands> operands_;
+  Lanes lanes_;  // after all that is prepared on the current stream
+  std::vector<Steps> groups_;
 };
 
 // The fewer steps a group has, the sooner the layer above begins; the more, the fewer products and waits there are.

@@ -12,7 +12,7 @@ enum class InputProducts { kOneStep, kGroupOfSteps, kAllSteps };
 struct Rung {
   bool two_lanes = false;        // the inputs' products on a stream of their own
   bool fused_pointwise = false;  // one kernel for all of a step but its products
-  bool pretransposed = false;    // transposed weights, made once a pass
+  bool pretransposed = false;    // transposed weights for the backward pass, made once a pass
   bool layers_side_by_side = false;
   InputProducts input_products = InputProducts::kOneStep;
 };
