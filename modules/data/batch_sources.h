@@ -32,11 +32,20 @@ class BatchSource {
   virtual Batch fetch(int64_t batch) = 0;
 };
 
+// A source that selects on the device can tell what it selects. Samples with lengths, which the host must know, are
+// fetched only.
+class SelectingSource : public BatchSource {
+ public:
+  virtual bool has_lengths() const = 0;
+  virtual at::Tensor selection(int64_t batch) const = 0;
+  virtual Batch gather(const at::Tensor& selection) const = 0;
+};
+
 // Gathers each batch when it is asked for, on the CPU.
 std::unique_ptr<BatchSource> make_direct_source(const Samples& samples);
 
 // Keeps a time-major copy of the samples on the device, uploaded in chunks: a batch is one index_select.
-std::unique_ptr<BatchSource> make_resident_source(const Samples& samples, c10::Device device);
+std::unique_ptr<SelectingSource> make_resident_source(const Samples& samples, c10::Device device);
 
 // A thread gathers ahead. For a GPU, into one of two pinned buffers, from where it goes to the device on a stream of
 // its own.

@@ -104,6 +104,25 @@ void Batches::start_epoch(int64_t epoch) {
   started_ = true;
 }
 
+const SelectingSource* Batches::selecting() const {
+  const auto* source = dynamic_cast<const SelectingSource*>(source_.get());
+  return source != nullptr && !source->has_lengths() ? source : nullptr;
+}
+
+bool Batches::has_selections() const { return selecting() != nullptr; }
+
+std::optional<at::Tensor> Batches::next_selection() {
+  RNNLAB_INVARIANT(started_ && has_selections(), "next_selection() without selections or before start_epoch()");
+  if (next_batch_ == num_batches_) return std::nullopt;
+  const Stopwatch stopwatch(seconds_waited_);
+  return selecting()->selection(next_batch_++);
+}
+
+Batch Batches::gather(const at::Tensor& selection) const {
+  RNNLAB_INVARIANT(has_selections(), "gather() without selections");
+  return selecting()->gather(selection);
+}
+
 std::optional<Batch> Batches::next() {
   RNNLAB_INVARIANT(started_, "next() before start_epoch()");
   if (next_batch_ == num_batches_) return std::nullopt;

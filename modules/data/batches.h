@@ -15,6 +15,7 @@
 namespace rnnlab {
 
 class BatchSource;
+class SelectingSource;
 
 enum class TailPolicy { kKeep, kDrop };       // what becomes of a last batch that is not full
 enum class Order { kShuffled, kSequential };  // shuffled: permutation(n, seed, epoch)
@@ -52,6 +53,12 @@ class Batches {
   // is thrown from here.
   std::optional<Batch> next();
 
+  // Instead of next(), for samples on a GPU: the samples of the next batch, (B) int64 there, and the batch of any such
+  // choice. Neither waits for the device, so that gather() can be captured in a CUDA graph. Requires has_selections().
+  bool has_selections() const;
+  std::optional<at::Tensor> next_selection();
+  Batch gather(const at::Tensor& selection) const;
+
   int64_t batches_per_epoch() const { return num_batches_; }
   int64_t samples_per_epoch() const;
 
@@ -62,6 +69,8 @@ class Batches {
   Placement placement() const { return placement_; }
 
  private:
+  const SelectingSource* selecting() const;
+
   int64_t num_samples_;
   BatchOptions options_;
   int64_t num_batches_;

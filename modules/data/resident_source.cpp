@@ -24,7 +24,7 @@ at::Tensor upload_time_major(const at::Tensor& source, c10::Device device) {
   return resident;
 }
 
-class ResidentSource : public BatchSource {
+class ResidentSource : public SelectingSource {
  public:
   ResidentSource(const Samples& samples, c10::Device device)
       : device_(device),
@@ -39,15 +39,23 @@ class ResidentSource : public BatchSource {
   }
 
   Batch fetch(int64_t batch) override {
-    const int64_t first = batch * plan_.batch_size;
-    const int64_t size = plan_.size(batch);
-    const at::Tensor chosen = order_.narrow(0, first, size);
-    Batch result;
-    result.size = size;
-    result.inputs = inputs_.index_select(1, chosen);
-    result.targets = targets_.index_select(target_dimension_, chosen);
-    if (lengths_.defined()) result.lengths = lengths_.index_select(0, plan_.order.narrow(0, first, size));
+    Batch result = gather(selection(batch));
+    if (has_lengths())
+      result.lengths = lengths_.index_select(0, plan_.order.narrow(0, batch * plan_.batch_size, result.size));
     return result;
+  }
+
+  bool has_lengths() const override { return lengths_.defined(); }
+
+  at::Tensor selection(int64_t batch) const override {
+    return order_.narrow(0, batch * plan_.batch_size, plan_.size(batch));
+  }
+
+  Batch gather(const at::Tensor& selection) const override {
+    return {.inputs = inputs_.index_select(1, selection),
+            .targets = targets_.index_select(target_dimension_, selection),
+            .lengths = {},
+            .size = selection.size(0)};
   }
 
  private:
@@ -62,7 +70,7 @@ class ResidentSource : public BatchSource {
 
 }  // namespace
 
-std::unique_ptr<BatchSource> make_resident_source(const Samples& samples, c10::Device device) {
+std::unique_ptr<SelectingSource> make_resident_source(const Samples& samples, c10::Device device) {
   return std::make_unique<ResidentSource>(samples, device);
 }
 

@@ -30,6 +30,13 @@ void check_layer(const Experiment& e, Checker& checker) {
   checker.complain({"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell"}, *reason);
 }
 
+// Where the device is named; what `auto` comes to is checked when it is known.
+void check_layer_on_device(const Experiment& e, Checker& checker) {
+  if (e.device == "auto") return;
+  const auto processor = e.device == "cpu" ? Processor::kCpu : Processor::kGpu;
+  if (const auto reason = refusal(e.layer, processor)) checker.complain({"layer", "device"}, *reason);
+}
+
 void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
   if (e.cudnn_algorithm == CudnnAlgorithm::kAuto || e.layer == LayerKind::kCudnn) return;
   checker.complain({"cudnn_algorithm", "layer"},
@@ -97,6 +104,7 @@ config::Schema<Experiment> make_schema() {
   config::Schema<Experiment> s("An experiment");
   list_fields(s);
   s.check(check_layer);
+  s.check(check_layer_on_device);
   s.check(check_cudnn_algorithm);
   s.check(check_kind);
   s.check(check_loss);

@@ -23,6 +23,7 @@ std::string training_description(const Experiment& experiment) {
   settings.warmup_epochs = defaults.warmup_epochs;
   settings.num_threads = defaults.num_threads;
   settings.batch_size = defaults.batch_size;
+  settings.cuda_graph = defaults.cuda_graph;  // how a step is started, never what it does
   return fmt::format("deterministic: {}\n{}", experiment.deterministic,
                      config::print(settings, TrainingSettings::schema()));
 }

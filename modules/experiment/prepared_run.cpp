@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "base/error.h"
 #include "data/load_dataset.h"
 #include "experiment/device.h"
 #include "experiment/identity.h"
@@ -12,7 +13,10 @@
 namespace rnnlab {
 namespace {
 
+// With the device that `auto` came to; UserError kUsage where the layer does not run there.
 Experiment with_device(Experiment experiment, c10::Device device) {
+  const auto processor = device.is_cpu() ? Processor::kCpu : Processor::kGpu;
+  if (const auto reason = refusal(experiment.layer, processor)) throw_error(ExitCode::kUsage, "{}", *reason);
   experiment.device = device.str();
   return experiment;
 }

@@ -59,10 +59,20 @@ ExecutionPath observe_path(const PreparedRun& run) {
   return observe_training_path(*run.model, run.dataset, run.options);
 }
 
+// What became of training.cuda_graph; nothing where it is off.
+std::vector<std::string> graph_notes(const PreparedRun& run) {
+  if (!run.experiment.training.cuda_graph) return {};
+  const std::string& reason = run.trainer.why_no_graphs();
+  if (reason.empty()) return {"every step is one CUDA graph (training.cuda_graph)"};
+  return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
+}
+
 // Trains, and leaves the summary behind whether the run ends well or diverges.
 RunOutcome train(PreparedRun& run, const std::filesystem::path& folder, const RunRequest& request, Logger& logger) {
   const ExecutionPath path = observe_path(run);
   log_path(path, logger);
+  const auto graphs_wanted = graph_notes(run);
+  log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, path)};
   ConsoleObserver console(logger, request.console);
   FileObserver files(folder);
@@ -72,6 +82,9 @@ RunOutcome train(PreparedRun& run, const std::filesystem::path& folder, const Ru
   try {
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, files.rows(), end.stop_text);
+    const auto graphs = graph_notes(run);  // a capture may have failed since
+    if (graphs != graphs_wanted) log_notes(graphs, logger);
+    outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
     outcome.exit_code = exit_code_after(end.stop_reason.value());
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;

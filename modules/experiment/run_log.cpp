@@ -24,10 +24,6 @@ std::string placement_text(const PreparedRun& run) {
   return fmt::format("placement {}{}", run.identity.placement, chosen ? " (chosen by auto)" : "");
 }
 
-void log_notes(const std::vector<std::string>& notes, Logger& logger) {
-  for (const std::string& note : notes) logger.info("          " + note);
-}
-
 }  // namespace
 
 void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
@@ -41,6 +37,10 @@ void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Lo
   logger.detail(fmt::format("data fingerprint {}, initial weights {}", run.identity.data_fingerprint,
                             run.identity.initial_weights_sha256));
   for (const std::string& line : split(trim(parameter_table(*run.model)), '\n')) logger.info(line);
+}
+
+void log_notes(const std::vector<std::string>& notes, Logger& logger) {
+  for (const std::string& note : notes) logger.info("          " + note);
 }
 
 void log_path(const ExecutionPath& path, Logger& logger) {

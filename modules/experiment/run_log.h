@@ -12,6 +12,9 @@ namespace rnnlab {
 
 void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger);
 
+// Indented below the line before.
+void log_notes(const std::vector<std::string>& notes, Logger& logger);
+
 void log_path(const ExecutionPath& path, Logger& logger);
 
 }  // namespace rnnlab

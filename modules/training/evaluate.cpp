@@ -25,16 +25,23 @@ void add(std::vector<StepRow> rows, Totals& totals) {
 
 }  // namespace
 
-Totals evaluate(Model& model, Batches& batches, const Objective& objective, Precision precision, c10::Device device) {
+BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision) {
+  return [&model, &objective, precision](std::span<const Batch> batches) {
+    const Batch& batch = batches.front();
+    const at::NoGradGuard no_grad;
+    const AutocastGuard autocast(precision, batch.inputs.device());
+    return evaluated_step(objective.evaluate(model.forward(batch), batch.targets), {});
+  };
+}
+
+Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device) {
   const EvaluationMode evaluation_mode(model);
-  const at::NoGradGuard no_grad;
-  const AutocastGuard autocast(precision, device);
   Totals totals;
   StepRecord record(/*num_gradient_norms=*/0, device);
   batches.start_epoch(0);
-  while (const auto batch = batches.next()) {
+  while (const auto turn = loop.next()) {
     if (record.full()) add(record.take(), totals);
-    record.append(objective.evaluate(model.forward(*batch), batch->targets), {});
+    record.append(turn->step);
   }
   add(record.take(), totals);
   return totals;

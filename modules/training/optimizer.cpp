@@ -22,10 +22,19 @@ class Sgd : public Optimizer {
  private:
   void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
               const std::optional<at::Tensor>& found_inf) override {
+    update_with(weights, gradients, learning_rate, found_inf);
+  }
+  void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
+              const std::optional<at::Tensor>& found_inf) override {
+    update_with(weights, gradients, learning_rate, found_inf);
+  }
+
+  template <class Rate>
+  void update_with(at::TensorList weights, at::TensorList gradients, const Rate& learning_rate,
+                   const std::optional<at::Tensor>& found_inf) {
     // The velocity starts at zero, so the first step needs no case of its own.
     at::_fused_sgd_(weights, gradients, velocity_, weight_decay_, momentum_, learning_rate, /*dampening=*/0.0,
-                    /*nesterov=*/false, /*maximize=*/false,
-                    /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
+                    /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
   }
 
   double momentum_;
@@ -37,8 +46,7 @@ class Adam : public Optimizer {
  public:
   Adam(const TrainingSettings& settings, std::vector<NamedTensor> parameters)
       : Optimizer(std::move(parameters)),
-        operator_(settings.optimizer == OptimizerKind::kAdamW ? at::_ops::_fused_adamw_::call
-                                                              : at::_ops::_fused_adam_::call),
+        decouples_decay_(settings.optimizer == OptimizerKind::kAdamW),
         beta1_(settings.beta1),
         beta2_(settings.beta2),
         epsilon_(settings.epsilon),
@@ -51,14 +59,30 @@ class Adam : public Optimizer {
  private:
   void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
               const std::optional<at::Tensor>& found_inf) override {
+    update_with(weights, gradients, learning_rate, found_inf);
+  }
+  void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
+              const std::optional<at::Tensor>& found_inf) override {
+    update_with(weights, gradients, learning_rate, found_inf);
+  }
+
+  template <class Rate>
+  void update_with(at::TensorList weights, at::TensorList gradients, const Rate& learning_rate,
+                   const std::optional<at::Tensor>& found_inf) {
     step_.add_(1);
-    operator_(weights, gradients, exp_avg_, exp_avg_sq_, /*max_exp_avg_sqs=*/{}, steps_, learning_rate, beta1_, beta2_,
-              weight_decay_, epsilon_,
-              /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, found_inf);
+    const auto apply = [&](auto&& adam) {
+      adam(weights, gradients, exp_avg_, exp_avg_sq_, /*max_exp_avg_sqs=*/at::TensorList(), steps_, learning_rate,
+           beta1_, beta2_, weight_decay_, epsilon_, /*amsgrad=*/false, /*maximize=*/false,
+           /*grad_scale=*/std::optional<at::Tensor>(), found_inf);
+    };
+    if (decouples_decay_)
+      apply([](const auto&... arguments) { at::_fused_adamw_(arguments...); });
+    else
+      apply([](const auto&... arguments) { at::_fused_adam_(arguments...); });
     if (found_inf) step_.sub_(*found_inf);
   }
 
-  decltype(&at::_ops::_fused_adam_::call) operator_;
+  bool decouples_decay_;
   double beta1_;
   double beta2_;
   double epsilon_;
@@ -74,12 +98,23 @@ class Adam : public Optimizer {
 Optimizer::Optimizer(std::vector<NamedTensor> parameters) : parameters_(std::move(parameters)) {
   RNNLAB_INVARIANT(!parameters_.empty(), "an optimiser without parameters");
   for (const auto& parameter : parameters_) weights_.push_back(parameter.tensor);
+  const auto options = weights_.front().options().dtype(at::kFloat).requires_grad(false);
+  if (weights_.front().is_cuda()) learning_rate_on_device_ = at::zeros({}, options);
 }
 
-void Optimizer::step(double learning_rate, const at::Tensor& found_inf) {
+void Optimizer::set_learning_rate(double learning_rate) {
+  if (learning_rate == learning_rate_) return;
+  learning_rate_ = learning_rate;
+  if (learning_rate_on_device_.defined()) learning_rate_on_device_.fill_(learning_rate);
+}
+
+void Optimizer::step(const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
   const auto flag = found_inf.defined() ? std::optional<at::Tensor>(found_inf) : std::nullopt;
-  update(weights_, gradients(), learning_rate, flag);
+  if (learning_rate_on_device_.defined())
+    update(weights_, gradients(), learning_rate_on_device_, flag);
+  else
+    update(weights_, gradients(), learning_rate_, flag);
 }
 
 void Optimizer::zero_grad() {

@@ -1,6 +1,5 @@
-// SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter
-// 2019) on LibTorch's fused operators: one kernel for all parameters on a GPU,
-// one vectorised pass on a CPU, the step count beside the weights.
+// SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) on LibTorch's fused operators:
+// one kernel for all parameters on a GPU, one vectorised pass on a CPU, the step count beside the weights.
 // torch::optim's versions loop over the parameters and count on the host.
 #pragma once
 
@@ -23,11 +22,13 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // One update from the parameters' gradients, which must all be there.
-  // `found_inf` (() float32 on the same device, or undefined): where it holds
-  // 1, neither weights nor state change; no host synchronisation finds that
-  // out.
-  void step(double learning_rate, const at::Tensor& found_inf);
+  // Of the steps from now on. On a GPU the rate lies there, in float32, where a captured step finds it: this is no part
+  // of a capture.
+  void set_learning_rate(double learning_rate);
+
+  // One update from the parameters' gradients, which must all be there. `found_inf` (() float32 on the same device, or
+  // undefined): where it holds 1, neither weights nor state change; no host synchronisation finds that out.
+  void step(const at::Tensor& found_inf);
 
   // Frees the gradients; the next backward pass writes new ones.
   void zero_grad();
@@ -40,17 +41,21 @@ class Optimizer {
   std::vector<at::Tensor> zeros_like_parameters() const;
 
  private:
+  // The rate is a number on a CPU and a tensor on a GPU, and LibTorch has an operator for each.
   virtual void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
                       const std::optional<at::Tensor>& found_inf) = 0;
+  virtual void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
+                      const std::optional<at::Tensor>& found_inf) = 0;
 
+  double learning_rate_ = 0.0;
+  at::Tensor learning_rate_on_device_;
   std::vector<NamedTensor> parameters_;
   std::vector<at::Tensor> weights_;
 };
 
-// Weight decay adds weight_decay * w to the gradient for sgd and adam, and for
-// adamw takes learning_rate * weight_decay
-// * w off the weight. SGD's velocity is v = momentum * v + g, w -=
-// learning_rate * v, as in PyTorch (Keras puts the rate inside the velocity).
+// Weight decay adds weight_decay * w to the gradient for sgd and adam, and for adamw takes learning_rate * weight_decay
+// * w off the weight. SGD's velocity is v = momentum * v + g, w -= learning_rate * v, as in PyTorch (Keras puts the
+// rate inside the velocity).
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters);
 
 }  // namespace rnnlab

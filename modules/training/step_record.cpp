@@ -26,19 +26,17 @@ StepRecord::StepRecord(int64_t num_gradient_norms, at::Device device, int64_t ca
       rows_(at::empty({capacity, kFirstNorm + num_gradient_norms},
                       at::TensorOptions().dtype(at::kFloat).device(device))) {}
 
-at::Tensor StepRecord::append(const Evaluation& evaluation, const std::vector<at::Tensor>& gradient_norms) {
-  RNNLAB_INVARIANT(!full(), "a step record must be taken before it is full");
+EvaluatedStep evaluated_step(const Evaluation& evaluation, const std::vector<at::Tensor>& gradient_norms) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> scalars;
-  scalars.reserve(gradient_norms.size() + kFirstNorm);
-  scalars.push_back(evaluation.loss.detach());
-  scalars.push_back(evaluation.weighted_loss);
-  scalars.push_back(evaluation.metric_sum);
+  std::vector<at::Tensor> scalars = {evaluation.loss.detach(), evaluation.weighted_loss, evaluation.metric_sum};
   scalars.insert(scalars.end(), gradient_norms.begin(), gradient_norms.end());
-  auto row = rows_[size()];
-  at::stack_out(row, scalars);
-  counts_.push_back(evaluation.count);
-  return row;
+  return {at::stack(scalars), evaluation.count};
+}
+
+void StepRecord::append(const EvaluatedStep& step) {
+  RNNLAB_INVARIANT(!full(), "a step record must be taken before it is full");
+  rows_[size()].copy_(step.row);
+  counts_.push_back(step.count);
 }
 
 std::vector<StepRow> StepRecord::take() {

@@ -1,7 +1,5 @@
-// The numbers of every step, kept where they were computed and brought to the
-// host a block at a time, so that neither a loss curve nor a check for NaN
-// makes the host wait at every step. One row a step: what it evaluated to, then
-// one gradient norm a parameter.
+// The numbers of every step, kept where they were computed and brought to the host a block at a time, so that neither a
+// loss curve nor a check for NaN makes the host wait at every step.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,11 +11,17 @@ namespace rnnlab {
 // Of one batch, where it was computed.
 struct Evaluation {
   at::Tensor loss;           // () float32, mean over the targets, differentiable
-  at::Tensor weighted_loss;  // () float32, the same of weighted errors
-                             // (objective.h); the loss itself without weights
+  at::Tensor weighted_loss;  // () float32, the same of weighted errors (objective.h); the loss itself without weights
   at::Tensor metric_sum;     // () float32, summed over the targets
   int64_t count = 0;         // of targets: samples, samples times outputs, or tokens
 };
+
+// The numbers of a step, where they were computed: the evaluation, then one gradient norm a parameter.
+struct EvaluatedStep {
+  at::Tensor row;  // (3 + num_gradient_norms) float32
+  int64_t count = 0;
+};
+EvaluatedStep evaluated_step(const Evaluation& evaluation, const std::vector<at::Tensor>& gradient_norms);
 
 // The same on the host.
 struct StepRow {
@@ -33,9 +37,8 @@ class StepRecord {
   // At most `capacity` rows before they must be taken.
   StepRecord(int64_t num_gradient_norms, at::Device device, int64_t capacity = 4096);
 
-  // All () float32 on the device. Returns the new row, which lives there until
-  // take().
-  at::Tensor append(const Evaluation& evaluation, const std::vector<at::Tensor>& gradient_norms);
+  // A copy of the row.
+  void append(const EvaluatedStep& step);
 
   bool full() const { return size() == capacity_; }
   int64_t size() const { return static_cast<int64_t>(counts_.size()); }

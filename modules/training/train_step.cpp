@@ -26,18 +26,19 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
       clip_norm_(settings.clip_norm),
       clip_value_(settings.clip_value),
       optimizer_(make_optimizer(settings, named_parameters(model))),
-      record_(static_cast<int64_t>(optimizer_->parameters().size()), device),
       found_inf_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device))),
       one_(at::ones({}, found_inf_.options())) {}
 
-void TrainStep::run(std::span<const Batch> batches, double learning_rate) {
+EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
   optimizer_->zero_grad();
   const auto evaluation = backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto norms = gradient_norms(gradients);
-  flag_non_finite(record_.append(evaluation, norms));
+  const auto step = evaluated_step(evaluation, norms);
+  flag_non_finite(step.row);
   clip(gradients, norms);
-  optimizer_->step(learning_rate, found_inf_);
+  optimizer_->step(found_inf_);
+  return step;
 }
 
 Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
@@ -61,8 +62,8 @@ void TrainStep::clip(at::TensorList gradients, at::TensorList norms) const {
 }
 
 void TrainStep::flag_non_finite(const at::Tensor& row) {
-  // Made for unscaling gradients; on the row of losses and norms, times one, it
-  // is a check by one small kernel. It never lowers the flag.
+  // Made for unscaling gradients; on the row of losses and norms, times one, it is a check by one small kernel. It
+  // never lowers the flag.
   at::_amp_foreach_non_finite_check_and_unscale_(row, found_inf_, one_);
 }
 

@@ -1,8 +1,7 @@
-// One optimiser update: forward and backward over one batch or several, the
-// step's numbers into the record, clipping, the update. Everything is queued on
-// the device and nothing is read back. The first loss or gradient that is not
-// finite raises a flag that stays up: from then on no update is applied, so
-// when the host learns of it, the weights are still the last good ones.
+// One optimiser update: forward and backward over one batch or several, clipping, the update, and the step's numbers.
+// Everything is queued on the device and nothing is read back. The first loss or gradient that is not finite raises a
+// flag that stays up: from then on no update is applied, so when the host learns of it, the weights are still the last
+// good ones.
 #pragma once
 
 #include <memory>
@@ -24,11 +23,12 @@ class TrainStep {
   TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
             c10::Device device);
 
-  // The gradient is that of the mean loss over the targets of all `batches`,
-  // however they are cut.
-  void run(std::span<const Batch> batches, double learning_rate);
+  void set_learning_rate(double learning_rate) { optimizer_->set_learning_rate(learning_rate); }
 
-  StepRecord& record() { return record_; }
+  // The gradient is that of the mean loss over the targets of all `batches`, however they are cut. Can be captured in a
+  // CUDA graph.
+  EvaluatedStep run(std::span<const Batch> batches);
+
   const Optimizer& optimizer() const { return *optimizer_; }
 
  private:
@@ -42,14 +42,12 @@ class TrainStep {
   std::optional<double> clip_norm_;
   std::optional<double> clip_value_;
   std::unique_ptr<Optimizer> optimizer_;
-  StepRecord record_;
   at::Tensor found_inf_;
   at::Tensor one_;
 };
 
-// One forward pass in the run's precision, and one backward pass from `share`
-// times the loss: adds to the gradients. The loss itself is float32, outside
-// autocast, and comes back whole and detached.
+// One forward pass in the run's precision, and one backward pass from `share` times the loss: adds to the gradients.
+// The loss itself is float32, outside autocast, and comes back whole and detached.
 Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
                          double share);
 

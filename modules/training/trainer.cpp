@@ -1,5 +1,6 @@
 #include "training/trainer.h"
 
+#include <c10/core/StreamGuard.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
@@ -45,14 +46,14 @@ std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOpt
   return Batches(valid, batch_options, options.device);
 }
 
+Replay replay(const TrainerOptions& options) { return options.settings.cuda_graph ? Replay::kGraphs : Replay::kNever; }
+
 // 0 where neither epochs nor steps bound the run.
 int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
   if (settings.epochs == 0) return settings.max_steps.value_or(0);
   const auto by_epochs = checked_multiply(settings.epochs, steps_per_epoch);
   if (!by_epochs) {
-    throw_error(ExitCode::kUsage,
-                "training.epochs: {} epochs of {} steps each are more than can "
-                "be counted",
+    throw_error(ExitCode::kUsage, "training.epochs: {} epochs of {} steps each are more than can be counted",
                 settings.epochs, steps_per_epoch);
   }
   return settings.max_steps ? std::min(*by_epochs, *settings.max_steps) : *by_epochs;
@@ -105,18 +106,26 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       plan_(make_plan(options.settings, train_batches_, valid_batches_)),
       schedule_(make_schedule(options.settings, plan_.total_steps)),
       early_stopping_(options.settings),
-      step_(model, objective_, options.settings, options.precision, options.device) {}
+      step_(model, objective_, options.settings, options.precision, options.device),
+      record_(std::ssize(step_.optimizer().parameters()), options.device),
+      train_loop_(
+          train_batches_, options.settings.accumulate, [this](auto batches) { return step_.run(batches); },
+          replay(options)) {
+  if (valid_batches_)
+    valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
+}
 
 const TrainingState& Trainer::run() {
   RNNLAB_INVARIANT(state_.epoch == 0, "a trainer runs once");
   run_began_ = Clock::now();
+  wait_for(options_.device);  // what was queued before is on another stream than graphs may run on
+  const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
   for (auto* observer : observers_) observer->on_run_begin(plan_);
   while (!state_.stopped()) {
     begin_epoch();
     train_epoch();
     end_epoch();
-    stop_at_signal();  // one that came during validation, or while the observers
-                       // wrote
+    stop_at_signal();  // one that came during validation, or while the observers wrote
   }
   for (auto* observer : observers_) observer->on_run_end(state_);
   return state_;
@@ -151,25 +160,16 @@ void Trainer::train_steps() {
 }
 
 bool Trainer::train_one_step() {
-  const auto batches = next_batches();
-  if (batches.empty()) return false;
-  tally_.learning_rate = learning_rate_at(schedule_, state_.step);
-  step_.run(batches, tally_.learning_rate);
+  const double learning_rate = learning_rate_at(schedule_, state_.step);
+  step_.set_learning_rate(learning_rate);
+  const auto turn = train_loop_.next();
+  if (!turn) return false;
+  record_.append(turn->step);
+  tally_.learning_rate = learning_rate;
   ++state_.step;
   ++tally_.steps;
-  for (const auto& batch : batches) tally_.samples += batch.size;
+  tally_.samples += turn->num_samples;
   return true;
-}
-
-// All batches of one update, for the weight of each depends on the size of all.
-std::vector<Batch> Trainer::next_batches() {
-  std::vector<Batch> batches;
-  while (std::ssize(batches) < options_.settings.accumulate) {
-    auto batch = train_batches_.next();
-    if (!batch) break;
-    batches.push_back(std::move(*batch));
-  }
-  return batches;
 }
 
 void Trainer::report_step() {
@@ -178,16 +178,16 @@ void Trainer::report_step() {
                               .steps_per_epoch = plan_.steps_per_epoch,
                               .step = state_.step,
                               .seconds = seconds_since(epoch_began_),
-                              .read_loss = [this] { return step_.record().latest_loss(); }};
+                              .read_loss = [this] { return record_.latest_loss(); }};
   for (auto* observer : observers_) observer->on_step(progress);
 }
 
 void Trainer::read_record_if_due() {
-  if (step_.record().full() || Clock::now() - record_read_ > kLongestBlindness) read_record();
+  if (record_.full() || Clock::now() - record_read_ > kLongestBlindness) read_record();
 }
 
 void Trainer::read_record() {
-  const auto rows = step_.record().take();
+  const auto rows = record_.take();
   int64_t step = state_.step - std::ssize(rows);
   for (const auto& row : rows) {
     ++step;
@@ -255,7 +255,7 @@ bool Trainer::should_validate() const {
 
 void Trainer::validate(EpochRow& row) {
   const auto began = Clock::now();
-  const auto totals = evaluate(model_, *valid_batches_, objective_, options_.precision, options_.device);
+  const auto totals = evaluate(model_, *valid_batches_, *valid_loop_, options_.device);
   row.valid_seconds = seconds_since(began);
   put_validation_metrics(objective_.metrics(totals), row);
   if (std::isfinite(*row.valid_loss)) return;

@@ -1,7 +1,6 @@
-// The training loop. It owns the run's progress (TrainingState) and nothing
-// else that lasts: files, tables and progress bars are observers'. On a GPU the
-// host only queues work: it waits for the device at an epoch's edges, and about
-// every ten seconds within long epochs to look for NaN.
+// The training loop. It owns the run's progress (TrainingState) and nothing else that lasts: files, tables and progress
+// bars are observers'. On a GPU the host only queues work: it waits for the device at an epoch's edges, and about every
+// ten seconds within long epochs to look for NaN.
 #pragma once
 
 #include <chrono>
@@ -10,6 +9,7 @@
 
 #include "data/batches.h"
 #include "models/model.h"
+#include "training/batch_loop.h"
 #include "training/early_stopping.h"
 #include "training/observer.h"
 #include "training/schedule.h"
@@ -27,19 +27,20 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  // Moves `model` to the device. Model, dataset and observers must outlive the
-  // trainer. A dataset without validation samples trains without validation.
+  // Moves `model` to the device. Model, dataset and observers must outlive the trainer. A dataset without validation
+  // samples trains without validation.
   Trainer(Model& model, const Dataset& dataset, const TrainerOptions& options);
 
   void add_observer(Observer& observer) { observers_.push_back(&observer); }
 
-  // Until a bound, early stopping or a signal (StopSignalGuard, stop_signal.h)
-  // ends it; once. UserError kDiverged at NaN or Inf. An epoch that is cut
-  // short gets its row too, marked as warm-up so that its time is not counted;
-  // after a signal it is not validated.
+  // Until a bound, early stopping or a signal (StopSignalGuard, stop_signal.h) ends it; once. UserError kDiverged at
+  // NaN or Inf. An epoch that is cut short gets its row too, marked as warm-up so that its time is not counted; after a
+  // signal it is not validated.
   const TrainingState& run();
 
   const TrainingState& state() const { return state_; }
+  // Why the steps are not CUDA graphs although training.cuda_graph asks for them; "" where they are, or nobody asked.
+  const std::string& why_no_graphs() const { return train_loop_.refusal(); }
   const Optimizer& optimizer() const { return step_.optimizer(); }
   const RunPlan& plan() const { return plan_; }
   Placement placement() const { return train_batches_.placement(); }  // of the training samples: never kAutomatic
@@ -61,7 +62,6 @@ class Trainer {
   void train_epoch();
   void train_steps();
   bool train_one_step();
-  std::vector<Batch> next_batches();
   void validate(EpochRow& row);
   void end_epoch();
 
@@ -84,6 +84,9 @@ class Trainer {
   Schedule schedule_;
   EarlyStopping early_stopping_;
   TrainStep step_;
+  StepRecord record_;
+  BatchLoop train_loop_;
+  std::optional<BatchLoop> valid_loop_;
   TrainingState state_;
   std::vector<Observer*> observers_;
 

@@ -6,8 +6,7 @@ namespace {
 using Settings = TrainingSettings;
 using config::Checker;
 
-// Of whatever is counted: more than any run does, and far from where products
-// of counts overflow.
+// Of whatever is counted: more than any run does, and far from where products of counts overflow.
 constexpr int64_t kMostCounted = 1'000'000'000;
 
 void list_bounds(config::Schema<Settings>& s) {
@@ -51,8 +50,7 @@ void list_optimizer(config::Schema<Settings>& s) {
   s.field("beta2", &Settings::beta2, "adam, adamw: decay of the mean squared gradient").at_least(0.0).below(1.0);
   s.field("epsilon", &Settings::epsilon, "adam, adamw: added to the root in the denominator").above(0.0);
   s.field("weight_decay", &Settings::weight_decay,
-          "sgd, adam: L2 term in the gradient; adamw: decoupled decay of the "
-          "weights")
+          "sgd, adam: L2 term in the gradient; adamw: decoupled decay of the weights")
       .at_least(0.0);
   s.field("clip_norm", &Settings::clip_norm, "largest Euclidean norm of all gradients together").above(0.0);
   s.field("clip_value", &Settings::clip_value, "largest magnitude of a single gradient element").above(0.0);
@@ -64,12 +62,10 @@ void list_schedule(config::Schema<Settings>& s) {
       .unit("steps")
       .at_least(0);
   s.field("decay_rate", &Settings::decay_rate,
-          "step, exponential: factor per decay_steps; inverse_time: lr / (1 + "
-          "decay_rate * t / decay_steps)")
+          "step, exponential: factor per decay_steps; inverse_time: lr / (1 + decay_rate * t / decay_steps)")
       .above(0.0);
   s.field("decay_steps", &Settings::decay_steps,
-          "steps of one decay; cosine: steps to the minimum, by default all; "
-          "inverse_time: by default 1")
+          "steps of one decay; cosine: steps to the minimum, by default all; inverse_time: by default 1")
       .unit("steps")
       .at_least(1);
   s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "the schedule never goes below it").at_least(0.0);
@@ -81,6 +77,10 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
       .unit("epochs")
       .at_least(1);
   s.field("min_delta", &Settings::min_delta, "early stopping: what counts as an improvement").at_least(0.0);
+  s.field("cuda_graph", &Settings::cuda_graph,
+          "GPU: every step, from the choice of its samples to the new weights, as one CUDA graph that the host only "
+          "starts; "
+          "the same results. Where that cannot be, steps run one by one and the log says why");
   s.field("warmup_epochs", &Settings::warmup_epochs, "first epochs whose times are not counted")
       .unit("epochs")
       .at_least(0);
@@ -99,8 +99,7 @@ void check_bounds(const Settings& t, Checker& checker) {
     checker.complain({"epochs", "max_steps", "max_seconds"}, "nothing ends the run: give at least one of them");
   if (t.schedule == ScheduleKind::kCosine && !t.decay_steps) {
     checker.complain({"schedule", "decay_steps"},
-                     "cosine needs decay_steps where neither epochs nor "
-                     "max_steps says how long the run is");
+                     "cosine needs decay_steps where neither epochs nor max_steps says how long the run is");
   }
 }
 

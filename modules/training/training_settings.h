@@ -46,6 +46,7 @@ struct TrainingSettings {
   int64_t patience = 3;
   double min_delta = 0.0;
 
+  bool cuda_graph = false;
   int64_t warmup_epochs = 1;
   std::optional<int64_t> num_threads;
 

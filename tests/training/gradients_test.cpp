@@ -48,8 +48,8 @@ TEST(StepRecord, GivesBackItsRowsInOrderAndIsEmptyAgain) {
   StepRecord record(/*num_gradient_norms=*/2, at::Device(at::kCPU), /*capacity=*/2);
   const auto gradients = three_four_and_twelve();
   const auto norms = gradient_norms(gradients);
-  record.append({at::scalar_tensor(0.5), at::scalar_tensor(0.4), at::scalar_tensor(7.0), 10}, norms);
-  record.append({at::scalar_tensor(0.25), at::scalar_tensor(0.2), at::scalar_tensor(8.0), 4}, norms);
+  record.append(evaluated_step({at::scalar_tensor(0.5), at::scalar_tensor(0.4), at::scalar_tensor(7.0), 10}, norms));
+  record.append(evaluated_step({at::scalar_tensor(0.25), at::scalar_tensor(0.2), at::scalar_tensor(8.0), 4}, norms));
   EXPECT_TRUE(record.full());
   EXPECT_EQ(record.latest_loss(), 0.25);
   const auto rows = record.take();

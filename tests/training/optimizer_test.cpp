@@ -34,10 +34,11 @@ const std::vector<double> kGradients = {0.5, -1.0, 2.0, 0.25};
 std::vector<double> weights_under(const TrainingSettings& settings) {
   auto weight = at::ones({1}, at::kDouble).requires_grad_();
   const auto optimizer = make_optimizer(settings, {{"w", weight}});
+  optimizer->set_learning_rate(kRate);
   std::vector<double> weights;
   for (const double gradient : kGradients) {
     weight.mutable_grad() = at::full({1}, gradient, at::kDouble);
-    optimizer->step(kRate, {});
+    optimizer->step({});
     weights.push_back(weight.item<double>());
   }
   return weights;
@@ -120,11 +121,12 @@ void expect_same_as(const TrainingSettings& settings, const Options& options, at
   const auto ours = two_parameters(device);
   const auto theirs = two_parameters(device);
   const auto optimizer = make_optimizer(settings, named(ours));
+  optimizer->set_learning_rate(kRate);
   TorchOptimizer reference(theirs, options);
   for (uint64_t step = 0; step < 5; ++step) {
     set_gradients(ours, step);
     set_gradients(theirs, step);
-    optimizer->step(kRate, {});
+    optimizer->step({});
     reference.step();
   }
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_TRUE(at::allclose(ours[i], theirs[i], 1e-5, 1e-6)) << i;
@@ -150,13 +152,14 @@ TEST(Optimizer, AgreesWithTorchOptimOnAGpu) {
 std::vector<at::Tensor> weights_after_three_steps(OptimizerKind kind, at::Device device, bool meets_nan) {
   const auto parameters = two_parameters(device);
   const auto optimizer = make_optimizer(settings_for(kind), named(parameters));
+  optimizer->set_learning_rate(kRate);
   const auto flag = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
   for (const uint64_t step : {1, 2, 3}) {
     set_gradients(parameters, step);
-    optimizer->step(kRate, flag);
+    optimizer->step(flag);
     if (!meets_nan) continue;
     parameters[1].mutable_grad().fill_(NAN);
-    optimizer->step(kRate, at::ones_like(flag));
+    optimizer->step(at::ones_like(flag));
   }
   return parameters;
 }

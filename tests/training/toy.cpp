@@ -71,13 +71,14 @@ void Recorder::on_epoch_end(const TrainingState&, const EpochRow& row) {
 }
 void Recorder::on_run_end(const TrainingState&) { calls.push_back("end"); }
 
-ToyRun run_toy(const Dataset& dataset, const TrainerOptions& options, double output_dropout) {
+ToyRun run_toy(const Dataset& dataset, const TrainerOptions& options, double output_dropout, LayerKind layer) {
   ToyRun run;
-  const auto model = toy_model(dataset, LayerKind::kNaive, output_dropout);
+  const auto model = toy_model(dataset, layer, output_dropout);
   Trainer trainer(*model, dataset, options);
   trainer.add_observer(run.seen);
   run.state = trainer.run();
   run.weights = weights_sha256(*model);
+  run.why_no_graphs = trainer.why_no_graphs();
   return run;
 }
 

@@ -40,7 +40,9 @@ struct ToyRun {
   Recorder seen;
   TrainingState state;
   std::string weights;  // SHA-256
+  std::string why_no_graphs;
 };
-ToyRun run_toy(const Dataset& dataset, const TrainerOptions& options, double output_dropout = 0.0);
+ToyRun run_toy(const Dataset& dataset, const TrainerOptions& options, double output_dropout = 0.0,
+               LayerKind layer = LayerKind::kNaive);
 
 }  // namespace rnnlab

@@ -287,9 +287,10 @@ TEST(Evaluate, LeavesTheModelInItsModeAndDropsNothing) {
   options.batch_size = 10;
   Batches batches(dataset.valid, options, at::Device(at::kCPU));
   const Objective objective(LossKind::kAuto, dataset, at::Device(at::kCPU));
+  BatchLoop loop(batches, 1, evaluation_work(*model, objective, Precision::kFp32), Replay::kNever);
   model->train();
-  const auto first = evaluate(*model, batches, objective, Precision::kFp32, at::Device(at::kCPU));
-  const auto second = evaluate(*model, batches, objective, Precision::kFp32, at::Device(at::kCPU));
+  const auto first = evaluate(*model, batches, loop, at::Device(at::kCPU));
+  const auto second = evaluate(*model, batches, loop, at::Device(at::kCPU));
   EXPECT_TRUE(model->is_training());
   EXPECT_EQ(first.count, 32);
   EXPECT_DOUBLE_EQ(first.loss_sum, second.loss_sum);
