@@ -102,8 +102,9 @@ TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
 }
 
 TEST_F(RunExperiment, TheLogSaysWhereTheDataLies) {
-  EXPECT_THAT(read_text(run(tiny_experiment()).folder / kLogFile), HasSubstr("placement device (chosen by auto)\n"));
-  EXPECT_THAT(read_text(run(tiny_experiment({"data.placement=host"})).folder / kLogFile),
+  EXPECT_THAT(testing::read_text(run(tiny_experiment()).folder / kLogFile),
+              HasSubstr("placement device (chosen by auto)\n"));
+  EXPECT_THAT(testing::read_text(run(tiny_experiment({"data.placement=host"})).folder / kLogFile),
               HasSubstr("placement host\n"));
 }
 
