@@ -47,7 +47,7 @@ std::string microseconds(const std::optional<PartRate>& rate) {
 }
 
 std::string gflops(const std::optional<PartRate>& rate) {
-  return of_rate(rate, [](const PartRate& r) { return fmt::format("{:.0f}", r.gflops); });
+  return of_rate(rate, [](const PartRate& r) { return significant(r.gflops, 3); });
 }
 
 std::string gemm_percent(const std::optional<PartRate>& rate) {

@@ -13,13 +13,14 @@ struct KeyColumn {
   std::string (*text)(const RowKey&);
 };
 
-// device, mode, precision, cell, I, H, B, T, L and whether it is bidirectional; the layer is not among them.
+// device, mode, precision, cell, I, H, B, T, L, D; the layer is not among them. I is "" where it is H, and D where it
+// is 1.
 const std::vector<KeyColumn>& key_columns();
 
 // The columns in which not all of `rows` are equal.
 std::vector<KeyColumn> varying_columns(const std::vector<BenchRow>& rows);
 
-// "cuda graph fp32 lstm I 512 H 512 B 64 T 100": of the columns that do not vary. "" where there are no rows.
+// "cuda graph fp32 lstm H 512 B 64 T 100": of the columns that do not vary. "" where there are no rows.
 std::string shared_text(const std::vector<BenchRow>& rows);
 
 // "12.81" or "1281" for four digits: all digits of whole numbers, and never an exponent.

@@ -37,7 +37,7 @@ TEST(Bench, PrintsATableAndWritesCsvAndJson) {
   const Program program;
   const auto result = program.run(tiny_with({"--csv", "a.csv", "--json", "a.json"}));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("cpu eager fp32 lstm I 4 H 4 B 2 T 3 L 1 D 1\n"));
+  EXPECT_THAT(result.output, HasSubstr("cpu eager fp32 lstm H 4 B 2 T 3 L 1\n"));
   EXPECT_THAT(result.output, HasSubstr("naive ran native loop, 8 GEMMs a step\n"));
   EXPECT_THAT(result.errors, HasSubstr("[1/1] cpu eager fp32 lstm H 4 B 2 T 3 L 1: naive "));
   EXPECT_THAT(testing::read_text(program.folder() / "a.csv"), HasSubstr("\nfused,cpu,eager,fp32,lstm,4,2,3,1,4,0,,"));

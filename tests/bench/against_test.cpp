@@ -130,7 +130,7 @@ TEST(Against, AFileAboutOtherSizesIsRefused) {
   for (BenchRow& row : before.rows) row.key.hidden_size = 128;
   expect_error(ExitCode::kUsage,
                "old.json: none of its rows is about a layer and sizes that were measured now; it has cpu eager fp32 "
-               "lstm I 512 H 128 B 64 T 100 L 4 D 1",
+               "lstm I 512 H 128 B 64 T 100 L 4",
                [&] { compare_against(sample_report(), before, "old.json", {}); });
 }
 
@@ -146,7 +146,7 @@ TEST(Against, TheTable) {
   BenchReport now = sample_report();
   now.rows[0] = measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95);
   EXPECT_EQ(against_text(compare_against(now, sample_report(), "old.json", {})),
-            R"(now over old.json, cpu eager fp32 lstm I 512 H 512 B 64 T 100 L 4 D 1
+            R"(now over old.json, cpu eager fp32 lstm H 512 B 64 T 100 L 4
 
 layer  before ms  now ms                 forward                bwd data             bwd weights                   total
 -----  ---------  ------  ----------------------  ----------------------  ----------------------  ----------------------  ------

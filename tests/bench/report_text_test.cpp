@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "bench/row_text.h"
 #include "bench/sample_report.h"
 
 namespace rnnlab {
@@ -16,14 +17,14 @@ using ::testing::StartsWith;
 
 TEST(BenchText, TheNarrowTableSaysOnceWhatAllRowsShare) {
   EXPECT_EQ(report_text(sample_report(), TableWidth::kNarrow),
-            R"(cpu eager fp32 lstm I 512 H 512 B 64 T 100 L 4 D 1
+            R"(cpu eager fp32 lstm H 512 B 64 T 100 L 4
 cpu fp32 at its best: 1 TFLOP/s in a large GEMM, 100 GB/s in a large copy
 
-layer     forward ms  bwd data ms  bwd weights ms    total ms  fwd us/ls  bwd us/ls  fwd GFLOP/s  % GEMM  fwd gain   gain
--------  -----------  -----------  --------------  ----------  ---------  ---------  -----------  ------  --------  -----
-naive    400.0 ±0.0%  600.0 ±0.0%     200.0 ±0.0%  1200 ±0.0%       1000       1500          268    26.8     1.00x  1.00x
-fused    200.0 ±0.0%  300.0 ±0.0%     100.0 ±0.0%  600.0 ±0.0%       500        750          537    53.7     2.00x  2.00x
-hoisted            -            -               -           -          -          -            -       -         -      -
+layer     forward ms  bwd data ms  bwd weights ms     total ms  fwd us/ls  bwd us/ls  fwd GFLOP/s  % GEMM  fwd gain   gain
+-------  -----------  -----------  --------------  -----------  ---------  ---------  -----------  ------  --------  -----
+naive    400.0 ±0.0%  600.0 ±0.0%     200.0 ±0.0%   1200 ±0.0%       1000       1500          268    26.8     1.00x  1.00x
+fused    200.0 ±0.0%  300.0 ±0.0%     100.0 ±0.0%  600.0 ±0.0%        500        750          537    53.7     2.00x  2.00x
+hoisted            -            -               -            -          -          -            -       -         -      -
 
 Medians with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best above;
 gain: over the first layer, in the forward pass and in all.
@@ -36,9 +37,9 @@ hoisted was not measured: layer: hoisted cannot do this
 
 TEST(BenchText, WhatDiffersMakesAColumn) {
   BenchReport report = sample_report();
-  report.rows[0].key.hidden_size = 256;
+  report.rows[0].key.hidden_size = report.rows[0].key.input_size = 256;
   const std::string text = report_text(report, TableWidth::kNarrow);
-  EXPECT_THAT(text, StartsWith("cpu eager fp32 lstm I 512 B 64 T 100 L 4 D 1\n"));
+  EXPECT_THAT(text, StartsWith("cpu eager fp32 lstm B 64 T 100 L 4\n"));
   EXPECT_THAT(text, HasSubstr("\nH    layer "));
   EXPECT_THAT(text, HasSubstr("\n256  naive "));
   EXPECT_THAT(text, HasSubstr("hoisted H 512 was not measured: layer: hoisted cannot do this\n"));
@@ -64,6 +65,24 @@ TEST(BenchText, FewSamplesAreSaid) {
 }
 
 TEST(BenchText, NoRowsAreSaidToo) { EXPECT_EQ(report_text({}, TableWidth::kNarrow), "nothing was measured\n"); }
+
+TEST(BenchText, InputsAndDirectionsAreSaidWhereTheyAreNotTheUsual) {
+  BenchRow row = sample_report().rows[0];
+  EXPECT_EQ(row_label(row.key, key_columns()), "naive cpu eager fp32 lstm H 512 B 64 T 100 L 4");
+  row.key.input_size = 28;
+  row.key.bidirectional = true;
+  EXPECT_EQ(row_label(row.key, key_columns()), "naive cpu eager fp32 lstm I 28 H 512 B 64 T 100 L 4 D 2");
+  EXPECT_EQ(shared_text({row}), "cpu eager fp32 lstm I 28 H 512 B 64 T 100 L 4 D 2");
+}
+
+TEST(BenchText, NumbersHaveTheirDigitsAndNoExponent) {
+  EXPECT_EQ(significant(12.8149, 4), "12.81");
+  EXPECT_EQ(significant(99.9999, 4), "100.0");
+  EXPECT_EQ(significant(123456.7, 4), "123457");
+  EXPECT_EQ(significant(0.00123456, 4), "0.001235");
+  EXPECT_EQ(significant(-1.5, 3), "-1.50");
+  EXPECT_EQ(significant(0, 3), "0.00");
+}
 
 TEST(BenchCsv, EveryLineHasTheFieldsOfTheHeader) {
   const std::vector<std::string> lines = split(report_csv(sample_report()), '\n');
