@@ -56,7 +56,9 @@ std::string progress_text(const BenchRow& row) {
 std::string progress_line(size_t number, size_t count, const MeasuredCombination& measured) {
   std::vector<std::string> layers;
   for (const BenchRow& row : measured.rows) layers.push_back(progress_text(row));
-  return fmt::format("[{}/{}] {}: {}", number, count, to_string(measured.combination), join(layers, ", "));
+  Combination shown = measured.combination;
+  shown.device = measured.rows.at(0).key.device;  // and not auto
+  return fmt::format("[{}/{}] {}: {}", number, count, to_string(shown), join(layers, ", "));
 }
 
 // The others are advice for an experiment.

@@ -127,6 +127,7 @@ TEST_F(RunBench, TheCeilingIsMeasuredOnceForADeviceAndPrecision) {
 
 TEST_F(RunBench, TellsTheProgressOfEveryCombination) {
   BenchSettings settings = small_settings();
+  settings.device = {"auto"};
   settings.hidden_size = {128, 256};
   laboratory_.refused[LayerKind::kFused] = "no";
   run(settings);
