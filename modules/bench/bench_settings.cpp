@@ -53,12 +53,17 @@ void check_auto_device(const BenchSettings& settings, Checker& checker) {
     checker.complain({"device"}, "auto is one of the others; name the devices, or write auto alone");
 }
 
+void check_layers(const BenchSettings& settings, Checker& checker) {
+  if (std::find(settings.layer.begin(), settings.layer.end(), LayerKind::kAuto) != settings.layer.end())
+    checker.complain({"layer"}, "auto is for experiments; a benchmark times the layers that it names");
+}
+
 void check_size(const BenchSettings& settings, Checker& checker) {
   constexpr size_t kMostCombinations = 100000;
   size_t count = 1;
-  for (const size_t size :
-       {settings.device.size(), settings.mode.size(), settings.precision.size(), settings.cell.size(),
-        settings.hidden_size.size(), settings.batch_size.size(), settings.num_steps.size(), settings.num_layers.size()})
+  for (const size_t size : {settings.device.size(), settings.mode.size(), settings.precision.size(),
+                            settings.cell.size(), settings.cudnn_algorithm.size(), settings.hidden_size.size(),
+                            settings.batch_size.size(), settings.num_steps.size(), settings.num_layers.size()})
     count = std::min(count * size, kMostCombinations + 1);
   if (count > kMostCombinations)
     checker.complain({"hidden_size", "batch_size", "num_steps", "num_layers"},
@@ -77,6 +82,8 @@ void list_axes(config::Schema<BenchSettings>& s) {
       .not_empty();
   s.field("precision", &BenchSettings::precision, "arithmetic of products, as in an experiment").not_empty();
   s.field("cell", &BenchSettings::cell, "the recurrent cell").not_empty();
+  s.field("cudnn_algorithm", &BenchSettings::cudnn_algorithm, "of layer: cudnn; to the others it is all the same")
+      .not_empty();
   s.field("hidden_size", &BenchSettings::hidden_size, "hidden units of a layer").not_empty().at_least(1).at_most(kMost);
   s.field("batch_size", &BenchSettings::batch_size, "sequences at a time").not_empty().at_least(1).at_most(kMost);
   s.field("num_steps", &BenchSettings::num_steps, "steps of a sequence").not_empty().at_least(1).at_most(kMost);
@@ -120,6 +127,7 @@ const config::Schema<BenchSettings>& BenchSettings::schema() {
       check_repetitions(BenchSettings::schema().spec(), settings, checker);
     });
     s.check(check_auto_device);
+    s.check(check_layers);
     s.check(check_size);
     return s;
   }();

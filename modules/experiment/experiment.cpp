@@ -38,7 +38,8 @@ void check_layer_on_device(const Experiment& e, Checker& checker) {
 }
 
 void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
-  if (e.cudnn_algorithm == CudnnAlgorithm::kAuto || e.layer == LayerKind::kCudnn) return;
+  const bool may_be_cudnn = e.layer == LayerKind::kCudnn || e.layer == LayerKind::kAuto;
+  if (e.cudnn_algorithm == CudnnAlgorithm::kAuto || may_be_cudnn) return;
   checker.complain({"cudnn_algorithm", "layer"},
                    fmt::format("only layer: cudnn takes an algorithm for cuDNN; layer: {} has none to choose",
                                config::name_of(e.layer)));
@@ -88,7 +89,8 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("device", &Experiment::device, "where to train; auto: the first GPU, or the CPU where there is none")
       .where("auto, cpu, cuda or cuda:N", is_device_name);
   s.field("layer", &Experiment::layer,
-          "the implementation of the recurrent layer: naive loops over steps, fused is torch::nn's (cuDNN, oneDNN)");
+          "how the recurrent layer is computed (docs/layers.md), never what; auto: the fastest here, measured at the "
+          "start");
   s.field("cudnn_algorithm", &Experiment::cudnn_algorithm,
           "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered");
   s.field("precision", &Experiment::precision, "arithmetic of products, everywhere alike: cuDNN, cuBLAS and autocast");

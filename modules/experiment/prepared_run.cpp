@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "data/load_dataset.h"
 #include "experiment/device.h"
+#include "experiment/fastest_layer.h"
 #include "experiment/identity.h"
 #include "experiment/versions.h"
 #include "models/initialization.h"
@@ -13,10 +14,11 @@
 namespace rnnlab {
 namespace {
 
+Processor processor_of(c10::Device device) { return device.is_cpu() ? Processor::kCpu : Processor::kGpu; }
+
 // With the device that `auto` came to; UserError kUsage where the layer does not run there.
 Experiment with_device(Experiment experiment, c10::Device device) {
-  const auto processor = device.is_cpu() ? Processor::kCpu : Processor::kGpu;
-  if (const auto reason = refusal(experiment.layer, processor)) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = refusal(experiment.layer, processor_of(device))) throw_error(ExitCode::kUsage, "{}", *reason);
   experiment.device = device.str();
   return experiment;
 }
@@ -26,6 +28,18 @@ Environment set_up_process(const Experiment& experiment, const std::vector<std::
   set_determinism(experiment.deterministic ? Determinism::kOn : Determinism::kOff);
   set_precision(experiment.precision);
   return collect_environment(command_line, at::get_num_threads(), software_versions());
+}
+
+// Puts the layer that `auto` comes to in its place.
+const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
+                               std::vector<std::string>& notes) {
+  if (experiment.layer != LayerKind::kAuto) return experiment;
+  const RecurrentOptions layer = recurrent_options(experiment.model, dataset.shape.input_size);
+  const auto kinds = candidates(layer, processor_of(options.device));
+  const FastestLayer fastest = fastest_of(kinds, measure_training(experiment, dataset, options));
+  notes.push_back(fastest.note);
+  experiment.layer = fastest.kind;
+  return experiment;
 }
 
 std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const DataShape& shape) {
@@ -49,8 +63,8 @@ PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string
       experiment(with_device(wanted, device)),
       environment(set_up_process(experiment, command_line)),
       dataset(load_dataset(experiment.data)),
-      model(make_initial_model(experiment, dataset.shape)),
       options(trainer_options(experiment, device)),
+      model(make_initial_model(settle_layer(experiment, dataset, options, notes), dataset.shape)),
       trainer(*model, dataset, options),
       identity(make_identity({experiment, device, trainer.placement(), dataset, *model, environment})) {}
 

@@ -24,11 +24,12 @@ struct PreparedRun {
 
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   c10::Device device;
-  Experiment experiment;  // with the device that `auto` came to
+  std::vector<std::string> notes;  // what was chosen for the user, and why
+  Experiment experiment;           // with the device and the layer that `auto` came to
   Environment environment;
   Dataset dataset;
-  std::shared_ptr<Model> model;  // on the device
   TrainerOptions options;
+  std::shared_ptr<Model> model;  // on the device
   Trainer trainer;
   Identity identity;
 };

@@ -40,6 +40,7 @@ Summary begin_summary(const PreparedRun& run, const ExecutionPath& path) {
   summary.seed = e.seed;
   summary.path = path.path;
   summary.path_notes = path.notes;
+  summary.path_notes.insert(summary.path_notes.end(), run.notes.begin(), run.notes.end());
   summary.warnings = warnings(run.environment);
   summary.identity = run.identity;
   return summary;

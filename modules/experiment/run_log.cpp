@@ -30,6 +30,7 @@ void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Lo
   logger.info("run       " + folder.string());
   logger.info("device    " + device_text(run));
   logger.info("layer     " + layer_text(run));
+  log_notes(run.notes, logger);
   logger.info("data      " + run.dataset.description);
   log_notes(run.dataset.notes, logger);
   log_notes({placement_text(run)}, logger);

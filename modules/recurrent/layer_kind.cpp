@@ -62,12 +62,15 @@ std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& o
     case LayerKind::kFusedPointwise:
     case LayerKind::kPretransposed:
     case LayerKind::kHoisted:
+    case LayerKind::kBlocked:
     case LayerKind::kWavefront:
       return unsupported_by_ladder(kind, options);
     case LayerKind::kFused:
       return unsupported_by_fused(options);
     case LayerKind::kCudnn:
       return unsupported_by_cudnn(options);
+    case LayerKind::kAuto:
+      return std::nullopt;
   }
   RNNLAB_INVARIANT(false, "a layer kind that refusal does not know");
   return std::nullopt;
@@ -84,7 +87,8 @@ std::string kinds_that_can(const RecurrentOptions& options) {
 
 std::vector<LayerKind> layer_kinds() {
   std::vector<LayerKind> kinds;
-  for (const auto& [kind, name] : config::EnumNames<LayerKind>::kNames) kinds.push_back(kind);
+  for (const auto& [kind, name] : config::EnumNames<LayerKind>::kNames)
+    if (kind != LayerKind::kAuto) kinds.push_back(kind);
   return kinds;
 }
 
@@ -102,12 +106,16 @@ std::string_view description_of(LayerKind kind) {
       return "fused_pointwise, with the weights transposed once for the backward pass";
     case LayerKind::kHoisted:
       return "pretransposed, with one product for the inputs of all steps";
+    case LayerKind::kBlocked:
+      return "hoisted for the CPU: packed weights, the batch cut between the threads, oneDNN's block kernels";
     case LayerKind::kWavefront:
       return "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
     case LayerKind::kCudnn:
       return "cuDNN called directly, by the algorithm that is asked for or was measured to be the fastest";
+    case LayerKind::kAuto:
+      return "the fastest of the others for the work at hand, by measurement";
   }
   RNNLAB_INVARIANT(false, "a layer kind that description_of does not know");
   return "";
@@ -117,6 +125,8 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor) {
   const bool needs_streams = kind == LayerKind::kStreamed || kind == LayerKind::kWavefront;
   if (needs_streams && processor == Processor::kCpu)
     return fmt::format("layer: {} needs CUDA streams, and device: cpu has none; use layer: hoisted", name_of(kind));
+  if (kind == LayerKind::kBlocked && processor == Processor::kGpu)
+    return "layer: blocked is made of a CPU's kernels, and device: gpu is none; use layer: cudnn or hoisted";
   if (kind == LayerKind::kCudnn && processor == Processor::kCpu)
     return "layer: cudnn needs a CUDA GPU, and device: cpu is none; use layer: fused";
   return std::nullopt;

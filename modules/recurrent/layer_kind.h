@@ -21,9 +21,11 @@ enum class LayerKind {
   kFusedPointwise,
   kPretransposed,
   kHoisted,
+  kBlocked,
   kWavefront,
   kFused,
   kCudnn,
+  kAuto,  // a wish, no kind: whoever knows the work settles it before a layer is made
 };
 
 // A kind with what only that kind is asked about: everything that an experiment says about how, never what.
@@ -38,7 +40,7 @@ struct LayerChoice {
 
 enum class Processor { kCpu, kGpu };
 
-// Every kind there is, in the order of config::EnumNames<LayerKind>.
+// Every kind there is, in the order of config::EnumNames<LayerKind>; kAuto is none.
 std::vector<LayerKind> layer_kinds();
 
 // How it computes, in a line for people.
@@ -55,15 +57,17 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor);
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
-  static constexpr std::array<std::pair<LayerKind, std::string_view>, 9> kNames = {{
+  static constexpr std::array<std::pair<LayerKind, std::string_view>, 11> kNames = {{
       {LayerKind::kNaive, "naive"},
       {LayerKind::kGrouped, "grouped"},
       {LayerKind::kStreamed, "streamed"},
       {LayerKind::kFusedPointwise, "fused_pointwise"},
       {LayerKind::kPretransposed, "pretransposed"},
       {LayerKind::kHoisted, "hoisted"},
+      {LayerKind::kBlocked, "blocked"},
       {LayerKind::kWavefront, "wavefront"},
       {LayerKind::kFused, "fused"},
       {LayerKind::kCudnn, "cudnn"},
+      {LayerKind::kAuto, "auto"},
   }};
 };

@@ -145,12 +145,15 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
     case LayerKind::kFusedPointwise:
     case LayerKind::kPretransposed:
     case LayerKind::kHoisted:
+    case LayerKind::kBlocked:
     case LayerKind::kWavefront:
       return std::make_shared<UnrolledLayer>(kind, options);
     case LayerKind::kFused:
       return std::make_shared<FusedLayer>(options);
     case LayerKind::kCudnn:
       return std::make_shared<CudnnLayer>(options);
+    case LayerKind::kAuto:
+      break;
   }
   RNNLAB_INVARIANT(false, "a layer kind that make_layer does not know");
   return nullptr;

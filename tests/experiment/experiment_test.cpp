@@ -69,6 +69,13 @@ TEST(Experiment, RefusesAModelThatDoesNotFitTheData) {
               ElementsAre(HasSubstr("text is for a language model")));
 }
 
+TEST(Experiment, RefusesALayerOnADeviceThatItIsNotFor) {
+  EXPECT_THAT(findings_in("device: cpu\nlayer: wavefront\n"),
+              ElementsAre(HasSubstr("layer: wavefront needs CUDA streams, and device: cpu has none")));
+  EXPECT_THAT(findings_in("device: auto\nlayer: wavefront\n"), IsEmpty());
+  EXPECT_THAT(findings_in("device: cpu\nlayer: auto\n"), IsEmpty());
+}
+
 TEST(Experiment, RefusesALossThatDoesNotFitTheModel) {
   EXPECT_THAT(findings_in("training: {loss: mse}\n"), ElementsAre(HasSubstr("mse is for a sequence_regressor")));
 }

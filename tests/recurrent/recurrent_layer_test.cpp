@@ -275,7 +275,7 @@ TEST(RecurrentOptions, OutOfRangeBreakAnInvariant) {
 TEST(Refusal, NamesTheOptionAndTheLayersThatCan) {
   EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
             "layer: fused cannot do activation: relu (LibTorch's lstm has tanh only); use layer: naive, grouped, "
-            "streamed, fused_pointwise, pretransposed, hoisted or wavefront");
+            "streamed, fused_pointwise, pretransposed, hoisted, blocked or wavefront");
   EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
             "layer: fused cannot do reset_gate: before (LibTorch's gru applies the reset gate after the recurrent "
             "product); use layer: naive");
@@ -289,11 +289,11 @@ TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
             "products of a step are not one); use layer: naive");
   EXPECT_EQ(refusal(LayerKind::kGrouped, {.cell = Cell::kGru}),
             "layer: grouped cannot do cell: gru (the rungs before fused_pointwise are there for lstm); use layer: "
-            "naive, fused_pointwise, pretransposed, hoisted, wavefront, fused or cudnn");
+            "naive, fused_pointwise, pretransposed, hoisted, blocked, wavefront, fused or cudnn");
   EXPECT_EQ(refusal(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
             "layer: wavefront cannot do bidirectional: true (a layer waits for the whole reverse sequence of the one "
             "below: there is no diagonal); use layer: naive, grouped, streamed, fused_pointwise, pretransposed, "
-            "hoisted, fused or cudnn");
+            "hoisted, blocked, fused or cudnn");
 }
 
 TEST(Refusal, NamesWhatNeedsStreams) {

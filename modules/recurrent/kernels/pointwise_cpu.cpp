@@ -2,6 +2,7 @@
 #include <c10/util/Half.h>
 
 #include "recurrent/kernels/pointwise_unit.h"
+#include "recurrent/kernels/simd_steps.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -26,13 +27,22 @@ void run_typed(const Work& work, Rows rows) {
   }
 }
 
+// Vector instructions where the processor and the type have them.
+template <class Work>
+void run_fastest(const Work& work, Rows rows) {
+  const bool has_vectors = work.step.type == ElementType::kFloat32 || work.step.type == ElementType::kBfloat16;
+  const SimdSteps* steps = has_vectors ? simd_steps() : nullptr;
+  if (steps == nullptr) return run_typed(work, rows);
+  run(*steps, work, Sums{}, Part{{rows.first, rows.last}, {0, work.step.hidden_size}});
+}
+
 }  // namespace
 
-void run(const LstmForward& work, Rows rows) { run_typed(work, rows); }
-void run(const LstmBackward& work, Rows rows) { run_typed(work, rows); }
-void run(const GruForward& work, Rows rows) { run_typed(work, rows); }
-void run(const GruBackward& work, Rows rows) { run_typed(work, rows); }
-void run(const RnnForward& work, Rows rows) { run_typed(work, rows); }
-void run(const RnnBackward& work, Rows rows) { run_typed(work, rows); }
+void run(const LstmForward& work, Rows rows) { run_fastest(work, rows); }
+void run(const LstmBackward& work, Rows rows) { run_fastest(work, rows); }
+void run(const GruForward& work, Rows rows) { run_fastest(work, rows); }
+void run(const GruBackward& work, Rows rows) { run_fastest(work, rows); }
+void run(const RnnForward& work, Rows rows) { run_fastest(work, rows); }
+void run(const RnnBackward& work, Rows rows) { run_fastest(work, rows); }
 
 }  // namespace rnnlab::kernels

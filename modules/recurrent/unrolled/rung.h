@@ -14,6 +14,7 @@ struct Rung {
   bool fused_pointwise = false;  // one kernel for all of a step but its products
   bool pretransposed = false;    // transposed weights for the backward pass, made once a pass
   bool layers_side_by_side = false;
+  bool panel_products = false;  // on the CPU, by blocked/blocked_pass.h where it can
   InputProducts input_products = InputProducts::kOneStep;
 };
 
@@ -24,7 +25,8 @@ constexpr Rung rung_of(LayerKind kind) {
   rung.fused_pointwise = kind != LayerKind::kGrouped && kind != LayerKind::kStreamed;
   rung.pretransposed = rung.fused_pointwise && kind != LayerKind::kFusedPointwise;
   rung.layers_side_by_side = kind == LayerKind::kWavefront;
-  if (kind == LayerKind::kHoisted) rung.input_products = InputProducts::kAllSteps;
+  rung.panel_products = kind == LayerKind::kBlocked;
+  if (kind == LayerKind::kHoisted || kind == LayerKind::kBlocked) rung.input_products = InputProducts::kAllSteps;
   if (kind == LayerKind::kWavefront) rung.input_products = InputProducts::kGroupOfSteps;
   return rung;
 }

@@ -6,6 +6,7 @@
 #include <ATen/ops/stack.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "recurrent/blocked/blocked_pass.h"
 #include "recurrent/unrolled/backward_pass.h"
 #include "recurrent/unrolled/forward_pass.h"
 
@@ -92,6 +93,10 @@ LayerTrace trace_of(const variable_list& list, size_t layer) {
   return {{first[0], first[1], first[2], first[3]}, first[4], first[5], first[6], first[7], first[8]};
 }
 
+bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces) {
+  return spec.rung.panel_products && can_run_blocked(traces[0].gates.scalar_type());
+}
+
 at::Tensor dense(const at::Tensor& gradient) { return gradient.defined() ? gradient.contiguous() : gradient; }
 
 class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
@@ -101,7 +106,10 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
                                const UnrolledSpec& spec) {
     const std::vector<at::Tensor> masks = mask_list.vec();
     auto traces = make_traces(spec, operands.vec(), masks);
-    run_forward_pass(spec, traces, masks);
+    if (runs_blocked(spec, traces))
+      run_blocked_forward(spec, traces[0]);
+    else
+      run_forward_pass(spec, traces, masks);
     save(context, spec, traces, masks);
     variable_list results;
     for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.hidden));
@@ -118,8 +126,10 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     const std::vector<at::Tensor> masks(saved.begin() + static_cast<int64_t>(notes->num_layers * kTensorsPerTrace),
                                         saved.end());
     const Needs needs = {context->needs_input_grad(0), any_parameter_needs(*context, *notes)};
-    const auto gradients =
-        run_backward_pass(notes->spec, traces, masks, split(result_gradients, notes->num_layers), needs);
+    const ResultGradients results = split(result_gradients, notes->num_layers);
+    const auto gradients = runs_blocked(notes->spec, traces)
+                               ? run_blocked_backward(notes->spec, traces[0], results, needs)
+                               : run_backward_pass(notes->spec, traces, masks, results, needs);
     return in_order(gradients, masks.size());
   }
 

@@ -1,0 +1,110 @@
+#include "experiment/fastest_layer.h"
+
+#include <torch/cuda.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "experiment/first_batch.h"
+#include "training/cuda_graph.h"
+#include "training/device_memory.h"
+#include "training/train_step.h"
+
+namespace rnnlab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kWarmupPasses = 2;
+constexpr int kTimedPasses = 9;
+constexpr double kLongEnough = 2.0;  // seconds after which no further pass of a kind is timed
+
+bool may_be_fastest(LayerKind kind) {
+  return kind != LayerKind::kNaive && kind != LayerKind::kGrouped && kind != LayerKind::kStreamed;
+}
+
+double seconds_of_pass(const std::function<void()>& pass, c10::Device device) {
+  const auto began = Clock::now();
+  pass();
+  if (device.is_cuda()) torch::cuda::synchronize(device.index());
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+double median_seconds(const std::function<void()>& pass, c10::Device device) {
+  for (int i = 0; i < kWarmupPasses; ++i) seconds_of_pass(pass, device);
+  std::vector<double> seconds;
+  double sum = 0;
+  while (std::ssize(seconds) < kTimedPasses && sum < kLongEnough) {
+    seconds.push_back(seconds_of_pass(pass, device));
+    sum += seconds.back();
+  }
+  std::ranges::nth_element(seconds, seconds.begin() + std::ssize(seconds) / 2);
+  return seconds[seconds.size() / 2];
+}
+
+// A kind that cannot be captured trains without graphs too.
+bool can_capture(CapturedWork& graph, const std::function<void()>& pass) {
+  try {
+    graph.capture(pass);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+double median_seconds_as_trained(const std::function<void()>& pass, const TrainerOptions& options) {
+  if (!options.settings.cuda_graph || !options.device.is_cuda()) return median_seconds(pass, options.device);
+  CapturedWork graph(options.device);
+  if (!can_capture(graph, pass)) return median_seconds(pass, options.device);
+  return median_seconds([&] { graph.replay(); }, options.device);
+}
+
+}  // namespace
+
+std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor) {
+  std::vector<LayerKind> able, promising;
+  for (const LayerKind kind : layer_kinds())
+    if (!refusal(kind, options) && !refusal(kind, processor)) able.push_back(kind);
+  std::ranges::copy_if(able, std::back_inserter(promising), may_be_fastest);
+  return promising.empty() ? able : promising;
+}
+
+FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer& measure) {
+  RNNLAB_INVARIANT(!kinds.empty(), "layer: auto has nothing to choose from");
+  if (kinds.size() == 1)
+    return {kinds[0], fmt::format("layer: auto took {}, the only one that can", config::name_of(kinds[0]))};
+  std::vector<std::string> times;
+  LayerKind fastest = kinds[0];
+  double shortest = 0;
+  for (const LayerKind kind : kinds) {
+    const double seconds = measure(kind);
+    times.push_back(fmt::format("{} {}", config::name_of(kind), format_seconds(seconds)));
+    if (times.size() > 1 && seconds >= shortest) continue;
+    fastest = kind;
+    shortest = seconds;
+  }
+  return {fastest,
+          fmt::format("layer: auto took {}, by the time of a pass: {}", config::name_of(fastest), join(times, ", "))};
+}
+
+MeasureLayer measure_training(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options) {
+  return [&experiment, &dataset, &options](LayerKind kind) {
+    const auto model = make_model(experiment.model, {kind, experiment.cudnn_algorithm}, dataset.shape);
+    model->to(options.device);
+    model->train();
+    const Batch batch = first_batch(dataset.train, options);
+    const Objective objective(options.settings.loss, dataset, options.device);
+    const auto pass = [&] {
+      model->zero_grad();
+      backpropagate(*model, batch, objective, options.precision, /*share=*/1.0);
+    };
+    const double seconds = median_seconds_as_trained(pass, options);
+    release_cached_memory();
+    return seconds;
+  };
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,133 @@
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+
+#include "recurrent/blocked/blocked_pass.h"
+#include "recurrent/blocked/panel.h"
+#include "recurrent/blocked/work_split.h"
+#include "recurrent/unrolled/step_work.h"
+
+namespace rnnlab {
+namespace {
+
+using kernels::Range;
+
+// The inputs of several steps are multiplied together, for this many rows or more to share a panel.
+constexpr int64_t kRowsOfInputs = 64;
+
+// One gate's part of a product, and the sum it goes to.
+struct GateProduct {
+  PackedMatrix weight;
+  int64_t sum;
+  Onto onto;
+};
+
+// The input's products come first. A GRU's candidate keeps both sides apart: the reset gate comes between them.
+std::vector<GateProduct> input_products(const at::Tensor& weight_ih, int64_t hidden_size) {
+  std::vector<GateProduct> products;
+  for (int64_t gate = 0; gate < weight_ih.size(0) / hidden_size; ++gate)
+    products.push_back(
+        {PackedMatrix::of_transposed(weight_ih.narrow(0, gate * hidden_size, hidden_size)), gate, Onto::kNothing});
+  return products;
+}
+
+std::vector<GateProduct> recurrent_products(const at::Tensor& weight_hh, int64_t hidden_size, Cell cell) {
+  std::vector<GateProduct> products = input_products(weight_hh, hidden_size);
+  for (GateProduct& product : products) product.onto = Onto::kSum;
+  if (cell == Cell::kGru) {
+    products[2].sum = 3;
+    products[2].onto = Onto::kNothing;
+  }
+  return products;
+}
+
+RowBlock rows_of(const at::Tensor& tensor, int64_t t, const Range& rows) {
+  const int64_t width = tensor.size(2);
+  const auto* data = static_cast<const std::byte*>(row(tensor, t));
+  return {data + rows.first * width * static_cast<int64_t>(tensor.element_size()), width, rows.last - rows.first};
+}
+
+class BlockedForward {
+ public:
+  BlockedForward(const UnrolledSpec& spec, LayerTrace& trace)
+      : spec_(spec),
+        trace_(trace),
+        num_sums_(spec.cell == Cell::kGru ? 4 : num_gates(spec.cell)),
+        size_(make_size()),
+        steps_together_(make_steps_together()),
+        input_(input_products(trace.weights.weight_ih, trace.hidden_size())),
+        recurrent_(recurrent_products(trace.weights.weight_hh, trace.hidden_size(), spec.cell)),
+        sums_(at::empty({steps_together_, size_.num_blocks, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
+
+  void run() {
+    run_recurrence(
+        size_, [&](int64_t step, const Range& rows, const Range& blocks) { run_step(step, rows, blocks); },
+        [&] { end_products(trace_.gates.scalar_type()); });
+  }
+
+ private:
+  RecurrenceSize make_size() const {
+    const int64_t depth = trace_.hidden_size() + trace_.input.size(2);
+    return {trace_.num_steps(), trace_.batch_size(), (trace_.hidden_size() + kPanelWidth - 1) / kPanelWidth,
+            depth * kPanelWidth * num_gates(spec_.cell)};
+  }
+
+  int64_t make_steps_together() const {
+    return std::clamp<int64_t>(kRowsOfInputs / size_.batch_size, 1, size_.num_steps);
+  }
+
+  void run_step(int64_t step, const Range& rows, const Range& blocks) {
+    for (int64_t block = blocks.first; block < blocks.last; ++block) {
+      if (step % steps_together_ == 0) multiply_inputs(step, rows, block);
+      const int64_t t = place_of(spec_.direction, step, size_.num_steps);
+      const auto [before, after] = state_rows(spec_.direction, t);
+      multiply_gates(recurrent_, rows_of(trace_.hidden, before, rows), sums_of(step, rows, block), block);
+      activate(step, t, rows, block);
+    }
+  }
+
+  void multiply_inputs(int64_t first, const Range& rows, int64_t block) {
+    const int64_t last = std::min(first + steps_together_, size_.num_steps);
+    for (int64_t step = first; step < last; ++step) {
+      const int64_t t = place_of(spec_.direction, step, size_.num_steps);
+      multiply_gates(input_, rows_of(trace_.input, t, rows), sums_of(step, rows, block), block);
+    }
+  }
+
+  void multiply_gates(const std::vector<GateProduct>& gates, const RowBlock& rows, float* sums, int64_t block) const {
+    for (const GateProduct& gate : gates)
+      multiply(rows, gate.weight.panel(block), {sums + gate.sum * kPanelWidth, num_sums_ * kPanelWidth}, gate.onto);
+  }
+
+  // (rows, sums * 64) of a step and a block of units.
+  float* sums_of(int64_t step, const Range& rows, int64_t block) const {
+    const int64_t matrix = step % steps_together_ * size_.num_blocks + block;
+    return sums_.mutable_data_ptr<float>() + (matrix * size_.batch_size + rows.first) * num_sums_ * kPanelWidth;
+  }
+
+  void activate(int64_t step, int64_t t, const Range& rows, int64_t block) const {
+    const int64_t unit = block * kPanelWidth;
+    const kernels::Sums sums = {sums_of(step, rows, block), num_sums_ * kPanelWidth, kPanelWidth, rows.first, unit};
+    const kernels::Part part = {rows, {unit, std::min(unit + kPanelWidth, trace_.hidden_size())}};
+    with_forward_work(spec_, trace_, /*recurrent=*/nullptr, t,
+                      [&](const auto& work) { kernels::run(*kernels::simd_steps(), work, sums, part); });
+  }
+
+  const UnrolledSpec& spec_;
+  LayerTrace& trace_;
+  int64_t num_sums_;
+  RecurrenceSize size_;
+  int64_t steps_together_;
+  std::vector<GateProduct> input_, recurrent_;
+  at::Tensor sums_;
+};
+
+}  // namespace
+
+bool can_run_blocked(at::ScalarType type) { return has_panel_products(type); }
+
+void run_blocked_forward(const UnrolledSpec& spec, LayerTrace& trace) { BlockedForward(spec, trace).run(); }
+
+}  // namespace rnnlab

@@ -1,0 +1,189 @@
+#include "recurrent/blocked/panel.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/native/CPUBlas.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "recurrent/kernels/simd_steps.h"
+
+namespace rnnlab {
+namespace {
+
+namespace cpublas = at::native::cpublas;
+
+// Of a panel this many rows at once: with the block's rows they stay in the second cache.
+constexpr int64_t kDepthAtOnce = 512;
+
+// Rows that share one pass over a matrix of panels.
+constexpr int64_t kRowsAtOnce = 128;
+
+int64_t size_of(at::ScalarType type) { return type == at::kFloat ? 4 : 2; }
+int64_t even(int64_t count) { return (count + 1) / 2 * 2; }
+
+const void* at_element(const void* data, at::ScalarType type, int64_t index) {
+  return static_cast<const std::byte*>(data) + index * size_of(type);
+}
+void* at_element(void* data, at::ScalarType type, int64_t index) {
+  return static_cast<std::byte*>(data) + index * size_of(type);
+}
+
+void multiply_part(const RowBlock& rows, const Panel& panel, int64_t first, int64_t depth, const SumBlock& sum,
+                   bool adds) {
+  const void* a = at_element(rows.data, panel.type, first);
+  const void* b = at_element(panel.data, panel.type, first * kPanelWidth);
+  if (panel.type == at::kFloat)
+    return cpublas::brgemm(rows.num_rows, panel.num_columns, depth, rows.stride, kPanelWidth, sum.stride, adds,
+                           static_cast<const float*>(a), static_cast<const float*>(b), sum.data, /*is_vnni=*/false);
+  cpublas::brgemm(rows.num_rows, panel.num_columns, depth, rows.stride, kPanelWidth, sum.stride, adds,
+                  static_cast<const at::BFloat16*>(a), static_cast<const at::BFloat16*>(b), sum.data,
+                  /*is_vnni=*/true);
+}
+
+// LibTorch knows what runs where, and tells by throwing.
+bool try_product(at::ScalarType type) {
+  if (kernels::simd_steps() == nullptr) return false;
+  alignas(64) std::array<float, 2 *kPanelWidth> zeros = {}, sum = {};
+  try {
+    multiply({zeros.data(), 2, 1}, {zeros.data(), type, 2, kPanelWidth}, {sum.data(), kPanelWidth}, Onto::kNothing);
+    end_products(type);
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
+// Both rows of each pair as one row of words.
+void interleave_rows(const RowBlock& source, int64_t num_columns, void* target, int64_t target_stride) {
+  const std::vector<uint16_t> zeros(static_cast<size_t>(num_columns));
+  const auto* rows = static_cast<const uint16_t*>(source.data);
+  for (int64_t i = 0; i < source.num_rows; i += 2) {
+    const uint16_t* odd = i + 1 < source.num_rows ? rows + (i + 1) * source.stride : zeros.data();
+    kernels::simd_steps()->interleave(rows + i * source.stride, odd, num_columns,
+                                      static_cast<int32_t*>(target) + i / 2 * target_stride);
+  }
+}
+
+}  // namespace
+
+bool has_panel_products(at::ScalarType type) {
+  static const bool kHasFloat = try_product(at::kFloat);
+  static const bool kHasBfloat16 = try_product(at::kBFloat16);
+  return (type == at::kFloat && kHasFloat) || (type == at::kBFloat16 && kHasBfloat16);
+}
+
+void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Onto onto) {
+  const int64_t num_parts = (panel.depth + kDepthAtOnce - 1) / kDepthAtOnce;
+  const int64_t part = even((panel.depth + num_parts - 1) / num_parts);
+  for (int64_t first = 0; first < panel.depth; first += part)
+    multiply_part(rows, panel, first, std::min(part, panel.depth - first), sum, first > 0 || onto == Onto::kSum);
+}
+
+void end_products(at::ScalarType type) { cpublas::brgemm_release(/*is_vnni=*/type != at::kFloat); }
+
+int64_t panel_bytes(at::ScalarType type, int64_t depth) {
+  return (type == at::kFloat ? depth : even(depth)) * kPanelWidth * size_of(type);
+}
+
+void pack_panel(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target) {
+  if (type != at::kFloat) return interleave_rows(source, num_columns, target, kPanelWidth);
+  const auto* from = static_cast<const float*>(source.data);
+  auto* to = static_cast<float*>(target);
+  for (int64_t i = 0; i < source.num_rows; ++i)
+    std::copy_n(from + i * source.stride, num_columns, to + i * kPanelWidth);
+}
+
+void transpose(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target, int64_t target_stride) {
+  const auto& steps = *kernels::simd_steps();
+  if (type == at::kFloat)
+    return steps.transpose({source.data, source.stride, source.num_rows, num_columns}, target, target_stride);
+  // In bfloat16 a word holds a pair of rows, which are neighbours once transposed.
+  constexpr int64_t kPairsAtOnce = 16;
+  std::vector<int32_t> words(static_cast<size_t>(kPairsAtOnce * num_columns));
+  for (int64_t first = 0; first < source.num_rows; first += 2 * kPairsAtOnce) {
+    const int64_t num_rows = std::min(2 * kPairsAtOnce, source.num_rows - first);
+    interleave_rows({at_element(source.data, type, first * source.stride), source.stride, num_rows}, num_columns,
+                    words.data(), num_columns);
+    steps.transpose({words.data(), num_columns, (num_rows + 1) / 2, num_columns}, at_element(target, type, first),
+                    target_stride / 2);
+  }
+}
+
+PackedMatrix::PackedMatrix(at::ScalarType type, int64_t depth, int64_t num_columns)
+    : type_(type), depth_(depth), num_columns_(num_columns) {
+  storage_ = at::empty({num_panels() * panel_bytes(type, depth)}, at::kByte);
+}
+
+void* PackedMatrix::data_of(int64_t index) const {
+  return static_cast<std::byte*>(storage_.data_ptr()) + index * panel_bytes(type_, depth_);
+}
+
+int64_t PackedMatrix::columns_of(int64_t index) const {
+  return std::min(kPanelWidth, num_columns_ - index * kPanelWidth);
+}
+
+Panel PackedMatrix::panel(int64_t index) const { return {data_of(index), type_, depth_, columns_of(index)}; }
+
+PackedMatrix PackedMatrix::of(const at::Tensor& matrix) {
+  const at::ScalarType type = matrix.scalar_type();
+  PackedMatrix packed(type, matrix.size(0), matrix.size(1));
+  at::parallel_for(0, packed.num_panels(), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i)
+      pack_panel({at_element(matrix.const_data_ptr(), type, i * kPanelWidth), matrix.size(1), matrix.size(0)},
+                 packed.columns_of(i), type, packed.data_of(i));
+  });
+  return packed;
+}
+
+PackedMatrix PackedMatrix::of_transposed(const at::Tensor& matrix) {
+  const at::ScalarType type = matrix.scalar_type();
+  PackedMatrix packed(type, matrix.size(1), matrix.size(0));
+  // Pairs of rows of the panel are pairs of columns here: words, if their number is even.
+  const bool is_odd = type != at::kFloat && packed.depth_ % 2 != 0;
+  const at::Tensor source = is_odd ? at::constant_pad_nd(matrix, {0, 1}) : matrix;
+  const int64_t num_words = source.size(1) * size_of(type) / 4;
+  at::parallel_for(0, packed.num_panels(), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i)
+      kernels::simd_steps()->transpose({at_element(source.const_data_ptr(), at::kFloat, i * kPanelWidth * num_words),
+                                        num_words, packed.columns_of(i), num_words},
+                                       packed.data_of(i), kPanelWidth);
+  });
+  return packed;
+}
+
+namespace {
+
+// Straight into the product where that is float32, else by way of a block of sums.
+void multiply_block(const RowBlock& rows, const Panel& panel, void* product, int64_t stride, std::vector<float>& sums) {
+  if (panel.type == at::kFloat) return multiply(rows, panel, {static_cast<float*>(product), stride}, Onto::kNothing);
+  sums.resize(static_cast<size_t>(rows.num_rows * kPanelWidth));
+  multiply(rows, panel, {sums.data(), kPanelWidth}, Onto::kNothing);
+  for (int64_t i = 0; i < rows.num_rows; ++i)
+    kernels::simd_steps()->narrow(sums.data() + i * kPanelWidth, panel.num_columns,
+                                  at_element(product, panel.type, i * stride));
+}
+
+}  // namespace
+
+void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::Tensor& product) {
+  const at::ScalarType type = rows.scalar_type();
+  const int64_t num_rows = rows.size(0), stride = product.size(1), num_panels = matrix.num_panels();
+  const int64_t num_blocks = (num_rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  at::parallel_for(0, num_blocks * num_panels, 1, [&](int64_t first, int64_t last) {
+    std::vector<float> sums;
+    for (int64_t task = first; task < last; ++task) {
+      const int64_t row = task / num_panels * kRowsAtOnce, panel = task % num_panels;
+      const RowBlock block = {at_element(rows.const_data_ptr(), type, row * rows.size(1)), rows.size(1),
+                              std::min(kRowsAtOnce, num_rows - row)};
+      multiply_block(block, matrix.panel(panel),
+                     at_element(product.data_ptr(), type, row * stride + panel * kPanelWidth), stride, sums);
+    }
+    end_products(type);
+  });
+}
+
+}  // namespace rnnlab

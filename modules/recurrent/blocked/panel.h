@@ -1,0 +1,79 @@
+// Matrix products by panels: the right matrix lies packed in panels of 64 columns, so that a block of rows streams
+// through the cache past a panel that stays there. The kernels are oneDNN's, as LibTorch gives them out
+// (at::native::cpublas::brgemm): float32 or bfloat16 operands, sums in float32, one thread. Sharing out rows and panels
+// is the caller's.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace rnnlab {
+
+inline constexpr int64_t kPanelWidth = 64;
+
+// Whether such kernels run in this process for this type: on a processor with AVX-512, or AVX2 for float32, and with
+// oneDNN on.
+bool has_panel_products(at::ScalarType type);
+
+// (K, N), N up to kPanelWidth: row after row, or in bfloat16 both rows of a pair interleaved; zeros make K even there.
+struct Panel {
+  const void* data = nullptr;
+  at::ScalarType type = at::kFloat;
+  int64_t depth = 0;
+  int64_t num_columns = 0;
+};
+
+// Rows of a row-major matrix of the panel's type; `stride` in elements.
+struct RowBlock {
+  const void* data = nullptr;
+  int64_t stride = 0;
+  int64_t num_rows = 0;
+};
+
+struct SumBlock {
+  float* data = nullptr;
+  int64_t stride = 0;
+};
+
+enum class Onto { kNothing, kSum };  // whether the product replaces what is there or is added to it
+
+// (rows, K) x (K, N) to (rows, N). `end_products` once a thread is through with a series of them.
+void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Onto onto);
+void end_products(at::ScalarType type);
+
+// Bytes of a panel, and packing of one from a row-major matrix whose rows are `stride` elements apart.
+int64_t panel_bytes(at::ScalarType type, int64_t depth);
+void pack_panel(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target);
+
+// The transpose of a row-major (rows, columns) matrix, rows `target_stride` elements apart; in bfloat16 that is even
+// and zeros make the number of rows even.
+void transpose(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target, int64_t target_stride);
+
+// A whole matrix in panels, packed by all threads.
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  static PackedMatrix of(const at::Tensor& matrix);             // (K, N), dense
+  static PackedMatrix of_transposed(const at::Tensor& matrix);  // (N, K), dense: its transpose
+
+  int64_t depth() const { return depth_; }
+  int64_t num_columns() const { return num_columns_; }
+  int64_t num_panels() const { return (num_columns_ + kPanelWidth - 1) / kPanelWidth; }
+  Panel panel(int64_t index) const;
+
+ private:
+  PackedMatrix(at::ScalarType type, int64_t depth, int64_t num_columns);
+  void* data_of(int64_t index) const;
+  int64_t columns_of(int64_t index) const;
+
+  at::Tensor storage_;
+  at::ScalarType type_ = at::kFloat;
+  int64_t depth_ = 0;
+  int64_t num_columns_ = 0;
+};
+
+// (R, K) x (K, N) to a dense (R, N), in the type of the rows, by all threads.
+void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::Tensor& product);
+
+}  // namespace rnnlab

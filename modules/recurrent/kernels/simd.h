@@ -1,0 +1,102 @@
+// Vectors of kSimdWidth floats: loads and stores of float32 and bfloat16, exp, sigmoid and tanh. For sources that are
+// compiled once for each instruction set, with RNNLAB_SIMD_WIDTH and the set's own flags. All of it has internal
+// linkage and uses no inline function of other headers: the linker must never give the rest of the program a copy that
+// was compiled for another processor.
+#pragma once
+
+#include <cstdint>
+
+namespace rnnlab::kernels {
+namespace {
+
+constexpr int kSimdWidth = RNNLAB_SIMD_WIDTH;
+
+using Floats = float __attribute__((vector_size(kSimdWidth * 4)));
+using Words = int32_t __attribute__((vector_size(kSimdWidth * 4)));
+using HalfWords = uint16_t __attribute__((vector_size(kSimdWidth * 2)));
+
+struct Bfloat16 {
+  uint16_t bits;
+};
+
+inline Floats broadcast(float x) { return Floats{} + x; }
+
+// The first `count` elements of a vector, the others 0.
+template <class Vector, class Element>
+inline Vector load_some(const Element* source, int64_t count) {
+  Vector vector = {};
+  __builtin_memcpy(&vector, source, static_cast<unsigned long>(count) * sizeof(Element));
+  return vector;
+}
+
+// A whole vector's copy has a constant size, which makes it one instruction.
+template <class Vector, class Element>
+inline Vector load_vector(const Element* source, int64_t count) {
+  if (count < kSimdWidth) return load_some<Vector>(source, count);
+  Vector vector;
+  __builtin_memcpy(&vector, source, sizeof(Vector));
+  return vector;
+}
+
+template <class Vector, class Element>
+inline void store_vector(Element* target, const Vector& vector, int64_t count) {
+  if (count < kSimdWidth)
+    __builtin_memcpy(target, &vector, static_cast<unsigned long>(count) * sizeof(Element));
+  else
+    __builtin_memcpy(target, &vector, sizeof(Vector));
+}
+
+inline Floats load(const float* source, int64_t count) { return load_vector<Floats>(source, count); }
+
+inline Floats load(const Bfloat16* source, int64_t count) {
+  const auto narrow = load_vector<HalfWords>(source, count);
+  return reinterpret_cast<Floats>(__builtin_convertvector(narrow, Words) << 16);
+}
+
+inline void store(float* target, const Floats& value, int64_t count) { store_vector(target, value, count); }
+
+// Rounded to the nearest, to even between two; a NaN stays one.
+inline void store(Bfloat16* target, const Floats& value, int64_t count) {
+  const auto bits = reinterpret_cast<Words>(value);
+  const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  const Words narrow = value == value ? rounded : Words{} + 0x7fc0;
+  store_vector(target, __builtin_convertvector(narrow, HalfWords), count);
+}
+
+// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2; ln 2 is split in two (Cody and Waite 1980), and exp(r) is
+// 1 + r + r^2 q(r) with q of degree 4, fitted for the least relative error (3.1e-9) by Lawson's iteration. For |x| up
+// to 88, and further out the value there; NaN for NaN.
+inline Floats exp_of(Floats x) {
+  x = x > 88.0F ? broadcast(88.0F) : x;
+  x = x < -87.0F ? broadcast(-87.0F) : x;
+  constexpr float kToInteger = 12582912.0F;  // 1.5 * 2^23: the sum's last bits are the integer
+  const Floats shifted = x * 1.44269504F + kToInteger;
+  const Floats n = shifted - kToInteger;
+  const Floats r = (x - n * 0x1.62e4p-1F) - n * 0x1.7f7d1cp-20F;
+  Floats q = r * 0x1.6a2352p-10F + 0x1.123a6cp-7F;
+  q = q * r + 0x1.5558f4p-5F;
+  q = q * r + 0x1.555490p-3F;
+  q = q * r + 0x1.fffffcp-2F;
+  const Floats value = (r * r) * q + r + 1.0F;
+  const Words exponent = (reinterpret_cast<Words>(shifted) - reinterpret_cast<Words>(broadcast(kToInteger))) << 23;
+  return value * reinterpret_cast<Floats>(exponent + reinterpret_cast<Words>(broadcast(1.0F)));
+}
+
+inline Floats sigmoid_of(const Floats& x) { return 1.0F / (1.0F + exp_of(-x)); }
+
+// Below 0.625 in size x + x^3 p(x^2), p of degree 4 fitted as above (4.4e-9); from there 1 - 2 / (exp(2 |x|) + 1).
+inline Floats tanh_of(const Floats& x) {
+  const auto sign = reinterpret_cast<Words>(x) & static_cast<int32_t>(0x80000000U);
+  const auto size = reinterpret_cast<Floats>(reinterpret_cast<Words>(x) ^ sign);
+  const Floats far = 1.0F - 2.0F / (exp_of(size + size) + 1.0F);
+  const auto signed_far = reinterpret_cast<Floats>(reinterpret_cast<Words>(far) | sign);
+  const Floats z = x * x;
+  Floats p = z * -0x1.75e1ccp-8F + 0x1.52269ap-6F;
+  p = p * z + -0x1.b83c5ap-5F;
+  p = p * z + 0x1.110726p-3F;
+  p = p * z + -0x1.555532p-2F;
+  return size < 0.625F ? (z * x) * p + x : signed_far;
+}
+
+}  // namespace
+}  // namespace rnnlab::kernels

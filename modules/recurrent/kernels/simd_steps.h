@@ -1,0 +1,83 @@
+// The steps of pointwise.h and copies of matrices by vector instructions, in float32 and bfloat16, for processors with
+// AVX2 or AVX-512: which of them is asked of the processor at run time. There the products of a step may also be sums
+// in float32 that the caller made, of a part of the units.
+#pragma once
+
+#include <cstdint>
+
+#include "recurrent/kernels/pointwise.h"
+
+namespace rnnlab::kernels {
+
+struct Range {
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+// Sums of products for rows and units from `first_row` and `first_unit` on. In a forward step both products without
+// biases, which then are neither in Products::input nor in Products::recurrent: gate by gate, but for a GRU r, z, and
+// both sides of n apart (W_in x, W_hn h). In a backward step, gate 0: the gradient from the next step.
+struct Sums {
+  const float* data = nullptr;  // or null: there are none
+  int64_t row_stride = 0;
+  int64_t gate_stride = 0;
+  int64_t first_row = 0;
+  int64_t first_unit = 0;
+};
+
+// The part of a step to run.
+struct Part {
+  Range rows;
+  Range units;
+};
+
+// Matrices of words of 32 bits, row by row, strides in words.
+struct WordMatrix {
+  const void* data = nullptr;
+  int64_t stride = 0;
+  int64_t num_rows = 0;
+  int64_t num_columns = 0;
+};
+
+// For steps in float32 and bfloat16 only.
+struct SimdSteps {
+  const char* name;  // "AVX2"
+  void (*lstm_forward)(const LstmForward&, const Sums&, const Part&);
+  void (*lstm_backward)(const LstmBackward&, const Sums&, const Part&);
+  void (*gru_forward)(const GruForward&, const Sums&, const Part&);
+  void (*gru_backward)(const GruBackward&, const Sums&, const Part&);
+  void (*rnn_forward)(const RnnForward&, const Sums&, const Part&);
+  void (*rnn_backward)(const RnnBackward&, const Sums&, const Part&);
+  void (*transpose)(const WordMatrix& source, void* target, int64_t target_stride);  // target: num_columns rows
+  void (*interleave)(const uint16_t* even, const uint16_t* odd, int64_t count, void* target);  // count words
+  void (*narrow)(const float* source, int64_t count, void* target);                            // to bfloat16
+  void (*sigmoid)(const float* source, int64_t count, float* target);
+  void (*tanh)(const float* source, int64_t count, float* target);
+};
+
+const SimdSteps& avx2_steps();
+const SimdSteps& avx512_steps();
+
+// The widest of them that this processor has, or null.
+const SimdSteps* simd_steps();
+
+inline void run(const SimdSteps& steps, const LstmForward& work, const Sums& sums, const Part& part) {
+  steps.lstm_forward(work, sums, part);
+}
+inline void run(const SimdSteps& steps, const LstmBackward& work, const Sums& sums, const Part& part) {
+  steps.lstm_backward(work, sums, part);
+}
+inline void run(const SimdSteps& steps, const GruForward& work, const Sums& sums, const Part& part) {
+  steps.gru_forward(work, sums, part);
+}
+inline void run(const SimdSteps& steps, const GruBackward& work, const Sums& sums, const Part& part) {
+  steps.gru_backward(work, sums, part);
+}
+inline void run(const SimdSteps& steps, const RnnForward& work, const Sums& sums, const Part& part) {
+  steps.rnn_forward(work, sums, part);
+}
+inline void run(const SimdSteps& steps, const RnnBackward& work, const Sums& sums, const Part& part) {
+  steps.rnn_backward(work, sums, part);
+}
+
+}  // namespace rnnlab::kernels

@@ -1,0 +1,11 @@
+#define RNNLAB_SIMD_WIDTH 8
+#include "recurrent/kernels/simd_steps_impl.h"
+
+namespace rnnlab::kernels {
+
+const SimdSteps& avx2_steps() {
+  static constexpr SimdSteps kSteps = make_steps("AVX2");
+  return kSteps;
+}
+
+}  // namespace rnnlab::kernels
