@@ -23,6 +23,16 @@ include_directories(BEFORE SYSTEM "${CMAKE_BINARY_DIR}/system_fmt")
 # must come before it.
 add_library(rnnlab_torch INTERFACE)
 target_link_libraries(rnnlab_torch INTERFACE stdc++ ${TORCH_LIBRARIES})
+
+# at::parallel_for is a template that runs on one thread wherever it is compiled without OpenMP. The runtime must be the one
+# that LibTorch brings along: a second one in the process would have threads of its own.
+file(GLOB torch_openmp "${TORCH_INSTALL_PREFIX}/lib/libgomp*.so.1")
+if(NOT torch_openmp)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  set(torch_openmp ${OpenMP_CXX_LIBRARIES})
+endif()
+target_compile_options(rnnlab_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+target_link_libraries(rnnlab_torch INTERFACE ${torch_openmp})
 add_library(rnnlab::torch ALIAS rnnlab_torch)
 
 # cuDNN, called directly: the one that LibTorch itself loads, with the headers beside it. There must be only one in a process.
