@@ -126,7 +126,7 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor) {
   if (needs_streams && processor == Processor::kCpu)
     return fmt::format("layer: {} needs CUDA streams, and device: cpu has none; use layer: hoisted", name_of(kind));
   if (kind == LayerKind::kBlocked && processor == Processor::kGpu)
-    return "layer: blocked is made of a CPU's kernels, and device: gpu is none; use layer: cudnn or hoisted";
+    return "layer: blocked is made of kernels for the CPU, and device: cuda is none; use layer: hoisted or cudnn";
   if (kind == LayerKind::kCudnn && processor == Processor::kCpu)
     return "layer: cudnn needs a CUDA GPU, and device: cpu is none; use layer: fused";
   return std::nullopt;

@@ -1,6 +1,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sum.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -14,111 +15,153 @@
 namespace rnnlab {
 namespace {
 
+// Gradients of the gates are made for several steps at a time, for so many rows, and used while they are in the cache.
+constexpr int64_t kRowsTogether = 1024;
+
 class BlockedBackward {
  public:
-  BlockedBackward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results)
+  BlockedBackward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results, Needs needs)
       : spec_(spec),
         trace_(trace),
+        needs_(needs),
+        steps_together_(std::clamp<int64_t>(kRowsTogether / trace.batch_size(), 1, trace.num_steps())),
         gradients_(make_gradients(results)),
         size_(make_size()),
         recurrent_(PackedMatrix::of(trace.weights.weight_hh)),
-        sums_(at::empty({size_.num_blocks, size_.batch_size, kPanelWidth}, at::kFloat)) {}
+        sums_(at::empty({size_.num_blocks, size_.batch_size, kPanelWidth}, at::kFloat)),
+        next_(at::empty_like(trace.gates[0])) {}
 
-  PassGradients run(Needs needs) {
-    run_recurrence(
-        size_,
-        [&](int64_t step, const kernels::Range& rows, const kernels::Range& blocks) { run_step(step, rows, blocks); },
-        [&] { end_products(trace_.gates.scalar_type()); });
-    PassGradients result;
-    if (needs.input) {
-      result.input = at::empty_like(trace_.input);
-      multiply_all(matrix_of(gradients_.input_side), PackedMatrix::of(trace_.weights.weight_ih),
-                   matrix_of(result.input));
+  PassGradients run() {
+    if (needs_.input) {
+      result_.input = at::empty_like(trace_.input);
+      input_ = PackedMatrix::of(trace_.weights.weight_ih);
     }
-    result.initial.push_back(initial_gradients());
-    if (needs.weights) result.weights.push_back(weight_gradients());
-    return result;
+    WeightSums weights(trace_, steps_together_ * size_.batch_size);
+    for (int64_t last = trace_.num_steps(); last > 0; last -= steps_together_)
+      run_steps({std::max<int64_t>(0, last - steps_together_), last}, weights);
+    result_.initial.push_back(initial_gradients());
+    if (needs_.weights) result_.weights.push_back(weights.gradients(spec_.cell));
+    return result_;
   }
 
  private:
+  struct WeightSums {
+    WeightSums(const LayerTrace& trace, int64_t most_rows)
+        : type(trace.gates.scalar_type()),
+          input_side(trace.gates.size(2), trace.input.size(2), most_rows, type),
+          recurrent_side(trace.gates.size(2), trace.hidden_size(), most_rows, type),
+          bias_ih(at::zeros({trace.gates.size(2)}, at::kFloat)),
+          bias_hh(at::zeros_like(bias_ih)) {}
+
+    WeightGradients gradients(Cell cell) const {
+      const at::Tensor input_bias = bias_ih.to(type);
+      return {input_side.result().to(type).contiguous(), recurrent_side.result().to(type).contiguous(), input_bias,
+              cell == Cell::kGru ? bias_hh.to(type) : input_bias};
+    }
+
+    at::ScalarType type;
+    WeightProduct input_side, recurrent_side;
+    at::Tensor bias_ih, bias_hh;
+  };
+
   LayerGradients make_gradients(const ResultGradients& results) const {
     LayerGradients gradients;
     gradients.output = results.hidden[0];
     if (!results.cell.empty()) gradients.cell_output = results.cell[0];
-    gradients.input_side = at::empty_like(trace_.gates);
-    gradients.recurrent_side = spec_.cell == Cell::kGru ? at::empty_like(trace_.gates) : gradients.input_side;
-    if (spec_.cell == Cell::kLstm || spec_.cell == Cell::kGru)
+    gradients.input_side =
+        at::empty({steps_together_, trace_.batch_size(), trace_.gates.size(2)}, trace_.gates.options());
+    const bool has_both = spec_.cell == Cell::kGru;
+    gradients.recurrent_side = has_both ? at::empty_like(gradients.input_side) : gradients.input_side;
+    if (spec_.cell == Cell::kLstm || has_both)
       gradients.carry = at::zeros_like(trace_.hidden[0], trace_.hidden.options().dtype(at::kFloat));
     return gradients;
   }
 
   RecurrenceSize make_size() const {
-    return {trace_.num_steps(), trace_.batch_size(), (trace_.hidden_size() + kPanelWidth - 1) / kPanelWidth,
+    return {steps_together_, trace_.batch_size(), (trace_.hidden_size() + kPanelWidth - 1) / kPanelWidth,
             trace_.gates.size(2) * kPanelWidth};
   }
 
-  // Steps are counted from the last one read back to the first.
-  int64_t place_of_step(int64_t step) const {
-    return place_of(spec_.direction, size_.num_steps - 1 - step, size_.num_steps);
+  // The gradients of some steps, then what is made of them.
+  void run_steps(const Steps& steps, WeightSums& weights) {
+    const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
+    RecurrenceSize size = size_;
+    size.num_steps = steps.size();
+    run_recurrence(
+        size,
+        [&](int64_t step, const kernels::Range& rows, const kernels::Range& blocks) {
+          run_step(steps.last - 1 - step, steps, rows, blocks);
+        },
+        [&] { end_products(trace_.gates.scalar_type()); });
+    next_.copy_(gradients_.recurrent_side[place_of(spec_.direction, steps.first, trace_.num_steps()) - first]);
+
+    const at::Tensor input_side = matrix_of(gradients_.input_side, 0, steps.size());
+    if (needs_.input) multiply_all(input_side, input_, matrix_of(result_.input, first, steps.size()));
+    if (!needs_.weights) return;
+    const at::Tensor recurrent_side = matrix_of(gradients_.recurrent_side, 0, steps.size());
+    weights.input_side.add(input_side, matrix_of(trace_.input, first, steps.size()));
+    weights.recurrent_side.add(recurrent_side,
+                               matrix_of(states_before(spec_.direction, trace_.hidden), first, steps.size()));
+    weights.bias_ih.add_(input_side.sum(0, /*keepdim=*/false, at::kFloat));
+    if (spec_.cell == Cell::kGru) weights.bias_hh.add_(recurrent_side.sum(0, /*keepdim=*/false, at::kFloat));
   }
 
-  void run_step(int64_t step, const kernels::Range& rows, const kernels::Range& blocks) {
+  // The step that is read as number `i`.
+  void run_step(int64_t i, const Steps& steps, const kernels::Range& rows, const kernels::Range& blocks) {
+    const int64_t t = place_of(spec_.direction, i, trace_.num_steps());
+    const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
       const int64_t unit = block * kPanelWidth;
       kernels::Sums sums = {nullptr, kPanelWidth, 0, rows.first, unit};
-      if (step > 0) sums.data = multiply_next_step(step, rows, block);
+      if (i + 1 < trace_.num_steps()) sums.data = multiply_next_step(i, steps, rows, block);
       const kernels::Part part = {rows, {unit, std::min(unit + kPanelWidth, trace_.hidden_size())}};
-      with_backward_work(spec_, trace_, gradients_, /*from_next_step=*/nullptr, place_of_step(step),
+      with_backward_work(spec_, trace_, gradients_, /*from_next_step=*/nullptr, t, t - first,
                          [&](const auto& work) { kernels::run(*kernels::simd_steps(), work, sums, part); });
     }
   }
 
-  const float* multiply_next_step(int64_t step, const kernels::Range& rows, int64_t block) const {
-    const at::Tensor& side = gradients_.recurrent_side;
-    const int64_t width = side.size(2);
-    const auto* next = static_cast<const std::byte*>(row(side, place_of_step(step - 1)));
+  const float* multiply_next_step(int64_t i, const Steps& steps, const kernels::Range& rows, int64_t block) const {
     float* sums = sums_.mutable_data_ptr<float>() + (block * size_.batch_size + rows.first) * kPanelWidth;
-    multiply({next + rows.first * width * static_cast<int64_t>(side.element_size()), width, rows.last - rows.first},
-             recurrent_.panel(block), {sums, kPanelWidth}, Onto::kNothing);
+    multiply(rows_after(i, steps, rows), recurrent_.panel(block), {sums, kPanelWidth}, Onto::kNothing);
     return sums;
   }
 
+  // The recurrent side's gradients of the step that is read after number `i`.
+  RowBlock rows_after(int64_t i, const Steps& steps, const kernels::Range& rows) const {
+    const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
+    const void* data = i + 1 == steps.last ? next_.const_data_ptr()
+                                           : row(gradients_.recurrent_side,
+                                                 place_of(spec_.direction, i + 1, trace_.num_steps()) - first);
+    const int64_t width = next_.size(1);
+    const auto offset = rows.first * width * static_cast<int64_t>(next_.element_size());
+    return {static_cast<const std::byte*>(data) + offset, width, rows.last - rows.first};
+  }
+
   InitialGradients initial_gradients() const {
-    const at::Tensor first = gradients_.recurrent_side[place_of_step(size_.num_steps - 1)];
     const at::Tensor hidden = at::empty_like(trace_.hidden[0]);
-    multiply_all(first, recurrent_, hidden);
+    multiply_all(next_, recurrent_, hidden);
     if (spec_.cell == Cell::kLstm) return {hidden, gradients_.carry};
     if (spec_.cell == Cell::kGru) hidden.add_(gradients_.carry);
     return {hidden, {}};
   }
 
-  WeightGradients weight_gradients() const {
-    const at::Tensor input_side = matrix_of(gradients_.input_side);
-    const at::Tensor recurrent_side = matrix_of(gradients_.recurrent_side);
-    const at::ScalarType type = input_side.scalar_type();
-    WeightGradients weights;
-    weights.weight_ih = multiply_over_rows(input_side, matrix_of(trace_.input)).to(type).contiguous();
-    weights.weight_hh = multiply_over_rows(recurrent_side, matrix_of(states_before(spec_.direction, trace_.hidden)))
-                            .to(type)
-                            .contiguous();
-    weights.bias_ih = input_side.sum(0);
-    weights.bias_hh = spec_.cell == Cell::kGru ? recurrent_side.sum(0) : weights.bias_ih;
-    return weights;
-  }
-
   const UnrolledSpec& spec_;
   const LayerTrace& trace_;
-  LayerGradients gradients_;
+  Needs needs_;
+  int64_t steps_together_;
+  LayerGradients gradients_;  // of both sides for the steps at hand
   RecurrenceSize size_;
-  PackedMatrix recurrent_;
+  PackedMatrix recurrent_, input_;
   at::Tensor sums_;
+  at::Tensor next_;  // (B, G * H): the recurrent side's gradients of the step after those at hand
+  PassGradients result_;
 };
 
 }  // namespace
 
 PassGradients run_blocked_backward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results,
                                    Needs needs) {
-  return BlockedBackward(spec, trace, results).run(needs);
+  return BlockedBackward(spec, trace, results, needs).run();
 }
 
 }  // namespace rnnlab

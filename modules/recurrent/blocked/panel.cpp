@@ -86,8 +86,10 @@ void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Ont
 void end_products(at::ScalarType type) { cpublas::brgemm_release(/*is_vnni=*/type != at::kFloat); }
 
 int64_t panel_bytes(at::ScalarType type, int64_t depth) {
-  return (type == at::kFloat ? depth : even(depth)) * kPanelWidth * size_of(type);
+  return packed_depth(type, depth) * kPanelWidth * size_of(type);
 }
+
+int64_t packed_depth(at::ScalarType type, int64_t depth) { return type == at::kFloat ? depth : even(depth); }
 
 void pack_panel(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target) {
   if (type != at::kFloat) return interleave_rows(source, num_columns, target, kPanelWidth);

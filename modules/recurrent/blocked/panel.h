@@ -44,6 +44,7 @@ void end_products(at::ScalarType type);
 
 // Bytes of a panel, and packing of one from a row-major matrix whose rows are `stride` elements apart.
 int64_t panel_bytes(at::ScalarType type, int64_t depth);
+int64_t packed_depth(at::ScalarType type, int64_t depth);  // with the row of zeros that makes pairs in bfloat16
 void pack_panel(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target);
 
 // The transpose of a row-major (rows, columns) matrix, rows `target_stride` elements apart; in bfloat16 that is even

@@ -1,13 +1,29 @@
-// The gradient of a weight as one product over all steps and sequences.
+// The gradient of a weight: one product over all steps and sequences, summed up as they come.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <vector>
-
 namespace rnnlab {
 
-// left^T right for dense (R, M) and (R, N) of a type that panel.h has: (M, N) in float32, by all threads.
-at::Tensor multiply_over_rows(const at::Tensor& left, const at::Tensor& right);
+// The sum over rows of left^T right, for (R, M) and (R, N) of a type that panel.h has, by all threads. Of both, `right`
+// should be the narrower: it is the one that is transposed.
+class WeightProduct {
+ public:
+  WeightProduct(int64_t num_left, int64_t num_right, int64_t most_rows, at::ScalarType type);
+
+  // Adds the product of up to `most_rows` rows; both dense.
+  void add(const at::Tensor& left, const at::Tensor& right);
+
+  // (M, N) in float32.
+  at::Tensor result() const { return sum_.t(); }
+
+ private:
+  void transpose_rows(const at::Tensor& right);
+  void multiply_rows(const at::Tensor& left);
+
+  at::Tensor transposed_;  // (N, rows)
+  at::Tensor sum_;         // (N, M)
+  bool is_empty_ = true;
+};
 
 }  // namespace rnnlab

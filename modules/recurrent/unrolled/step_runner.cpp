@@ -33,7 +33,7 @@ void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerG
                        int64_t t) {
   if (!spec.rung.fused_pointwise) return run_separate_lstm_backward(spec, trace, gradients, next, t);
   const void* from_next_step = next == NextStep::kThere ? gradients.from_next_step.const_data_ptr() : nullptr;
-  with_backward_work(spec, trace, gradients, from_next_step, t,
+  with_backward_work(spec, trace, gradients, from_next_step, t, t,
                      [&](const auto& work) { launch(work, trace.gates.device()); });
 }
 

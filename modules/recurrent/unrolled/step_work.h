@@ -46,22 +46,22 @@ void with_forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const 
   run(kernels::RnnForward{step, products, row(trace.hidden, after)});
 }
 
-// The same backwards. `from_next_step`: (B, H), or null.
+// The same backwards. `from_next_step`: (B, H), or null. `side_row`: of the gradients of both sides.
 template <class Run>
 void with_backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
-                        const void* from_next_step, int64_t t, const Run& run) {
+                        const void* from_next_step, int64_t t, int64_t side_row, const Run& run) {
   const kernels::Step step = step_of(spec, trace);
   const kernels::HiddenGradient hidden_gradient = {row(gradients.output, t), from_next_step};
   const auto [before, after] = state_rows(spec.direction, t);
   if (spec.cell == Cell::kLstm)
     return run(kernels::LstmBackward{step, hidden_gradient, row(gradients.cell_output, t), row(trace.gates, t),
                                      row(trace.cell, before), row(trace.cell, after), gradients.carry.data_ptr(),
-                                     row(gradients.input_side, t)});
+                                     row(gradients.input_side, side_row)});
   if (spec.cell == Cell::kGru)
     return run(kernels::GruBackward{step, hidden_gradient, row(trace.gates, t), row(trace.candidates, t),
-                                    row(trace.hidden, before), gradients.carry.data_ptr(), row(gradients.input_side, t),
-                                    row(gradients.recurrent_side, t)});
-  run(kernels::RnnBackward{step, hidden_gradient, row(trace.hidden, after), row(gradients.input_side, t)});
+                                    row(trace.hidden, before), gradients.carry.data_ptr(),
+                                    row(gradients.input_side, side_row), row(gradients.recurrent_side, side_row)});
+  run(kernels::RnnBackward{step, hidden_gradient, row(trace.hidden, after), row(gradients.input_side, side_row)});
 }
 
 }  // namespace rnnlab
