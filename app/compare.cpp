@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
+#include <filesystem>
 #include <memory>
+#include <set>
 
 #include "results/comparison_csv.h"
 #include "results/comparison_json.h"
@@ -27,6 +29,15 @@ struct CompareVerbOptions {
   bool csv = false;
 };
 
+// A folder that is named twice, as by overlapping patterns, is one run.
+std::vector<std::string> without_repetitions(const std::vector<std::string>& folders) {
+  std::set<std::filesystem::path> seen;
+  std::vector<std::string> unique;
+  for (const std::string& folder : folders)
+    if (seen.insert(std::filesystem::weakly_canonical(folder)).second) unique.push_back(folder);
+  return unique;
+}
+
 std::string formatted(const Comparison& comparison, const CompareVerbOptions& options) {
   if (options.json) return comparison_json(comparison);
   return options.csv ? comparison_csv(comparison) : comparison_text(comparison);
@@ -34,7 +45,7 @@ std::string formatted(const Comparison& comparison, const CompareVerbOptions& op
 
 ExitCode compare_runs(const CompareVerbOptions& options) {
   std::vector<RunRecord> runs;
-  for (const std::string& folder : options.folders) runs.push_back(load_run(folder));
+  for (const std::string& folder : without_repetitions(options.folders)) runs.push_back(load_run(folder));
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
   const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
   fmt::print("{}", formatted(comparison, options));

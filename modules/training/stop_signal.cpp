@@ -8,6 +8,8 @@ namespace {
 std::atomic<int> stop_signal = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
+constexpr size_t kHandlerStackBytes = 64 << 10;
+
 extern "C" void remember_stop_signal(int signal_number) {
   stop_signal.store(signal_number, std::memory_order_relaxed);
   std::signal(SIGINT, SIG_DFL);
@@ -27,11 +29,13 @@ std::optional<StopRequest> pending_stop() {
   }
 }
 
-StopSignalGuard::StopSignalGuard() {
+StopSignalGuard::StopSignalGuard() : handler_stack_(kHandlerStackBytes) {
   stop_signal.store(0, std::memory_order_relaxed);
+  const stack_t stack = {.ss_sp = handler_stack_.data(), .ss_flags = 0, .ss_size = handler_stack_.size()};
+  sigaltstack(&stack, &previous_stack_);
   struct sigaction action = {};
   action.sa_handler = remember_stop_signal;
-  action.sa_flags = SA_RESTART;  // a write of results that is under way goes on
+  action.sa_flags = SA_RESTART | SA_ONSTACK;  // a write of results that is under way goes on
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &previous_interrupt_);
   sigaction(SIGTERM, &action, &previous_terminate_);
@@ -40,6 +44,7 @@ StopSignalGuard::StopSignalGuard() {
 StopSignalGuard::~StopSignalGuard() {
   sigaction(SIGINT, &previous_interrupt_, nullptr);
   sigaction(SIGTERM, &previous_terminate_, nullptr);
+  sigaltstack(&previous_stack_, nullptr);
   stop_signal.store(0, std::memory_order_relaxed);  // nobody's business any more
 }
 

@@ -34,6 +34,11 @@ TEST_F(Compare, SetsLayersAgainstEachOther) {
   EXPECT_THAT(result.output, HasSubstr("cpu naive"));
 }
 
+TEST_F(Compare, CountsARunOnceHoweverOftenItIsNamed) {
+  const auto folders = two_runs("layer=naive");
+  EXPECT_EQ(compare({folders[0], folders[1], folders[0] + "/."}).output, compare({folders[0], folders[1]}).output);
+}
+
 TEST_F(Compare, RefusesAnotherBatchSizeUnlessForced) {
   const auto folders = two_runs("training.batch_size=40");
   const auto refused = compare({folders[0], folders[1]});

@@ -14,6 +14,23 @@ TEST(StopSignals, AreRemembered) {
   EXPECT_EQ(pending_stop()->text, "terminated (SIGTERM)");
 }
 
+// oneDNN's generated code does not survive a handler on its own stack: training an LSTM on the CPU crashed on Ctrl-C.
+TEST(StopSignals, AreHandledOnAStackOfTheirOwn) {
+  stack_t before = {}, during = {}, after = {};
+  struct sigaction action = {};
+  sigaltstack(nullptr, &before);
+  {
+    const StopSignalGuard guard;
+    sigaltstack(nullptr, &during);
+    sigaction(SIGINT, nullptr, &action);
+  }
+  sigaltstack(nullptr, &after);
+  EXPECT_TRUE(action.sa_flags & SA_ONSTACK);
+  EXPECT_FALSE(during.ss_flags & SS_DISABLE);
+  EXPECT_NE(during.ss_sp, before.ss_sp);
+  EXPECT_EQ(after.ss_sp, before.ss_sp);
+}
+
 TEST(StopSignals, AreForgottenWithTheirGuard) {
   {
     const StopSignalGuard guard;

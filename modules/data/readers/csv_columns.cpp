@@ -82,7 +82,7 @@ void apply(MissingPolicy policy, const Table& table, int64_t column, std::span<c
   if (first == values.end() || policy == MissingPolicy::kDrop) return;
   const int64_t row = first - values.begin();
   if (policy == MissingPolicy::kError)
-    fail_missing(table, row, column, "a number: fill it, or choose what to do with missing values");
+    fail_missing(table, row, column, "a number: fill it, or set data.missing to previous, mean, zero or drop");
   if (policy == MissingPolicy::kZero) return fill_with(0, values);
   if (policy == MissingPolicy::kPrevious) {
     if (row == 0) fail_missing(table, row, column, "a number: the first row has none before it to take the value from");

@@ -53,10 +53,10 @@ TEST_F(NumericColumnTest, RefusesWhatIsNotFinite) {
 TEST_F(NumericColumnTest, RefusesMissingValuesWhenAsked) {
   EXPECT_EQ(error_in("1,\n,2\n", MissingPolicy::kError),
             "x.csv:3: column 'x': the cell is empty, expected a number: "
-            "fill it, or choose what to do with missing values");
+            "fill it, or set data.missing to previous, mean, zero or drop");
   EXPECT_EQ(error_in("?,\n", MissingPolicy::kError),
             "x.csv:2: column 'x': the value is missing ('?'), expected a number: "
-            "fill it, or choose what to do with missing values");
+            "fill it, or set data.missing to previous, mean, zero or drop");
 }
 
 TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
