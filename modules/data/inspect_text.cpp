@@ -1,4 +1,6 @@
 // A text, its unit guessed.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
