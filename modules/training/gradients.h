@@ -1,5 +1,5 @@
-// Norms and clipping of all gradients at once, by multi-tensor operators and without waiting for the device. NaN and Inf
-// go through: finding them is train_step.h's affair.
+// Norms and clipping of all gradients at once, by multi-tensor operators and without waiting for the device. NaN and
+// Inf go through: finding them is train_step.h's affair.
 #pragma once
 
 #include <ATen/core/Tensor.h>

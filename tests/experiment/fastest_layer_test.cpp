@@ -33,8 +33,7 @@ TEST(FastestOf, TakesTheShortestTimeAndSaysWhy) {
   const auto measure = [](LayerKind kind) { return kind == LayerKind::kFused ? 9e-4 : 2e-3; };
   const FastestLayer fastest = fastest_of({LayerKind::kHoisted, LayerKind::kFused, LayerKind::kWavefront}, measure);
   EXPECT_EQ(fastest.kind, LayerKind::kFused);
-  EXPECT_EQ(fastest.note,
-            "layer: auto took fused, by the time of a pass: hoisted 2 ms, fused 900 us, wavefront 2 ms");
+  EXPECT_EQ(fastest.note, "layer: auto took fused, by the time of a pass: hoisted 2 ms, fused 900 us, wavefront 2 ms");
 }
 
 TEST(FastestOf, MeasuresNothingWhereThereIsNoChoice) {
