@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "recurrent/blocked/blocked_pass.h"
+#include "recurrent/blocked/kept_memory.h"
 #include "recurrent/blocked/panel.h"
 #include "recurrent/blocked/weight_product.h"
 #include "recurrent/blocked/work_split.h"
@@ -33,7 +34,7 @@ class BlockedBackward {
 
   PassGradients run() {
     if (needs_.input) {
-      result_.input = at::empty_like(trace_.input);
+      result_.input = empty_kept(trace_.input.sizes(), trace_.input.options());
       input_ = PackedMatrix::of(trace_.weights.weight_ih);
     }
     WeightSums weights(trace_, steps_together_ * size_.batch_size);

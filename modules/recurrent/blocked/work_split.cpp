@@ -7,8 +7,10 @@
 namespace rnnlab {
 namespace {
 
-// With fewer sequences a thread reads the weights more often than is worth not to wait.
+// Sequences that are worth a pass over weights which the second cache does not hold, and over those which it does.
 constexpr int64_t kLeastRows = 32;
+constexpr int64_t kLeastRowsOfSmall = 8;
+constexpr int64_t kMostSmallWeights = 256 * 1024;
 
 // With more sequences their sums leave the second cache.
 constexpr int64_t kMostRows = 128;
@@ -20,7 +22,10 @@ int64_t divided(int64_t count, int64_t parts) { return (count + parts - 1) / par
 
 }  // namespace
 
-bool splits_batch(const RecurrenceSize& size) { return size.batch_size >= kLeastRows * at::get_num_threads(); }
+bool splits_batch(const RecurrenceSize& size) {
+  const bool is_small = size.num_blocks * size.work_of_block <= kMostSmallWeights;
+  return size.batch_size >= (is_small ? kLeastRowsOfSmall : kLeastRows) * at::get_num_threads();
+}
 
 void run_recurrence(const RecurrenceSize& size, const RunStep& run, const std::function<void()>& at_end) {
   if (splits_batch(size)) {

@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "recurrent/blocked/blocked_pass.h"
+#include "recurrent/blocked/kept_memory.h"
 #include "recurrent/unrolled/backward_pass.h"
 #include "recurrent/unrolled/forward_pass.h"
 
@@ -41,6 +42,10 @@ DirectionWeights weights_of(Cell cell, const std::vector<at::Tensor>& operands, 
   return {first[0].contiguous(), first[1].contiguous(), first[2].contiguous(), first[3].contiguous()};
 }
 
+at::Tensor empty_for(const UnrolledSpec& spec, at::IntArrayRef shape, const at::TensorOptions& options) {
+  return spec.rung.panel_products ? empty_kept(shape, options) : at::empty(shape, options);
+}
+
 LayerTrace make_trace(const UnrolledSpec& spec, const DirectionWeights& weights, const at::Tensor& hidden,
                       const at::Tensor& cell, int64_t num_steps) {
   const auto options = hidden.options();
@@ -49,12 +54,12 @@ LayerTrace make_trace(const UnrolledSpec& spec, const DirectionWeights& weights,
   const int64_t first = initial_row(spec.direction, num_steps);
   LayerTrace trace;
   trace.weights = weights;
-  trace.gates = at::empty({num_steps, batch_size, weights.weight_hh.size(0)}, options);
-  trace.hidden = at::empty({num_steps + 1, batch_size, hidden_size}, options);
+  trace.gates = empty_for(spec, {num_steps, batch_size, weights.weight_hh.size(0)}, options);
+  trace.hidden = empty_for(spec, {num_steps + 1, batch_size, hidden_size}, options);
   trace.hidden[first].copy_(hidden);
-  if (spec.cell == Cell::kGru) trace.candidates = at::empty({num_steps, batch_size, hidden_size}, options);
+  if (spec.cell == Cell::kGru) trace.candidates = empty_for(spec, {num_steps, batch_size, hidden_size}, options);
   if (spec.cell != Cell::kLstm) return trace;
-  trace.cell = at::empty(trace.hidden.sizes(), options.dtype(accumulation_type(hidden.scalar_type())));
+  trace.cell = empty_for(spec, trace.hidden.sizes(), options.dtype(accumulation_type(hidden.scalar_type())));
   trace.cell[first].copy_(cell);
   return trace;
 }
