@@ -2,7 +2,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <array>
 
 #include "recurrent/blocked/blocked_pass.h"
 #include "recurrent/blocked/panel.h"
@@ -127,6 +126,12 @@ class BlockedForward {
 }  // namespace
 
 bool can_run_blocked(at::ScalarType type) { return has_panel_products(type); }
+
+ExecutionPath blocked_path(at::ScalarType type) {
+  return {fmt::format("oneDNN's block kernels ({}), {} steps", type == at::kFloat ? "float32" : "bfloat16",
+                      kernels::simd_steps()->name),
+          {}};
+}
 
 void run_blocked_forward(const UnrolledSpec& spec, LayerTrace& trace) { BlockedForward(spec, trace).run(); }
 

@@ -3,6 +3,7 @@
 // all gradients of hidden states between steps stay in float32.
 #pragma once
 
+#include "recurrent/execution_path.h"
 #include "recurrent/unrolled/backward_pass.h"
 #include "recurrent/unrolled/trace.h"
 
@@ -10,6 +11,9 @@ namespace rnnlab {
 
 // Whether this processor has the kernels for traces of this type.
 bool can_run_blocked(at::ScalarType type);
+
+// What such a pass runs, for execution_path.h.
+ExecutionPath blocked_path(at::ScalarType type);
 
 // As for run_forward_pass, for one layer on the CPU.
 void run_blocked_forward(const UnrolledSpec& spec, LayerTrace& trace);

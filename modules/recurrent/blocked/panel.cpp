@@ -68,11 +68,15 @@ void interleave_rows(const RowBlock& source, int64_t num_columns, void* target, 
   }
 }
 
+// With tile units, LibTorch's bfloat16 kernels run on tiles whose layout another kernel of the same thread may have
+// undone since: an illegal instruction ended the process.
+bool has_tiles() { return __builtin_cpu_supports("amx-tile"); }
+
 }  // namespace
 
 bool has_panel_products(at::ScalarType type) {
   static const bool kHasFloat = try_product(at::kFloat);
-  static const bool kHasBfloat16 = try_product(at::kBFloat16);
+  static const bool kHasBfloat16 = !has_tiles() && try_product(at::kBFloat16);
   return (type == at::kFloat && kHasFloat) || (type == at::kBFloat16 && kHasBfloat16);
 }
 

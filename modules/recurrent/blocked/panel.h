@@ -13,7 +13,7 @@ namespace rnnlab {
 inline constexpr int64_t kPanelWidth = 64;
 
 // Whether such kernels run in this process for this type: on a processor with AVX-512, or AVX2 for float32, and with
-// oneDNN on.
+// oneDNN on; bfloat16 not where there are tile units (AMX).
 bool has_panel_products(at::ScalarType type);
 
 // (K, N), N up to kPanelWidth: row after row, or in bfloat16 both rows of a pair interleaved; zeros make K even there.

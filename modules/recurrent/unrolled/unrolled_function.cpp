@@ -8,6 +8,7 @@
 
 #include "recurrent/blocked/blocked_pass.h"
 #include "recurrent/blocked/kept_memory.h"
+#include "recurrent/operator_log.h"
 #include "recurrent/unrolled/backward_pass.h"
 #include "recurrent/unrolled/forward_pass.h"
 
@@ -102,6 +103,12 @@ bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& trace
   return spec.rung.panel_products && can_run_blocked(traces[0].gates.scalar_type());
 }
 
+void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, const std::vector<at::Tensor>& masks) {
+  if (!runs_blocked(spec, traces)) return run_forward_pass(spec, traces, masks);
+  report_path([&] { return blocked_path(traces[0].gates.scalar_type()); });
+  run_blocked_forward(spec, traces[0]);
+}
+
 at::Tensor dense(const at::Tensor& gradient) { return gradient.defined() ? gradient.contiguous() : gradient; }
 
 class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
@@ -111,10 +118,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
                                const UnrolledSpec& spec) {
     const std::vector<at::Tensor> masks = mask_list.vec();
     auto traces = make_traces(spec, operands.vec(), masks);
-    if (runs_blocked(spec, traces))
-      run_blocked_forward(spec, traces[0]);
-    else
-      run_forward_pass(spec, traces, masks);
+    run_forward(spec, traces, masks);
     save(context, spec, traces, masks);
     variable_list results;
     for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.hidden));

@@ -1,0 +1,106 @@
+#include "recurrent/blocked/panel.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/weight_product.h"
+
+namespace rnnlab {
+namespace {
+
+// As the largest error relative to the largest value.
+double relative_error(const at::Tensor& got, const at::Tensor& wanted) {
+  const at::Tensor exact = wanted.to(at::kDouble);
+  return ((got.to(at::kDouble) - exact).abs().max() / exact.abs().max()).item<double>();
+}
+
+at::Tensor product_of(const at::Tensor& a, const at::Tensor& b) { return at::mm(a.to(at::kDouble), b.to(at::kDouble)); }
+
+class PanelProducts : public testing::TestWithParam<at::ScalarType> {
+ protected:
+  void SetUp() override {
+    if (!has_panel_products(GetParam())) GTEST_SKIP() << "needs a processor that oneDNN has block kernels for";
+  }
+  at::Tensor random(int64_t rows, int64_t columns) const { return at::randn({rows, columns}).to(GetParam()); }
+  double rounding() const { return GetParam() == at::kFloat ? 2e-6 : 5e-3; }
+};
+INSTANTIATE_TEST_SUITE_P(Types, PanelProducts, testing::Values(at::kFloat, at::kBFloat16),
+                         [](const auto& tested) { return std::string(c10::toString(tested.param)); });
+
+TEST_P(PanelProducts, AreThoseOfMatricesOfAnyShape) {
+  for (const int64_t rows : {1, 5, 130})
+    for (const int64_t depth : {1, 3, 64, 1027})
+      for (const int64_t columns : {1, 64, 65, 150}) {
+        SCOPED_TRACE(::testing::Message() << rows << " x " << depth << " x " << columns);
+        const at::Tensor a = random(rows, depth), b = random(depth, columns);
+        const at::Tensor one = at::empty({rows, columns}, GetParam()), other = at::empty_like(one);
+        multiply_all(a, PackedMatrix::of(b), one);
+        multiply_all(a, PackedMatrix::of_transposed(b.t().contiguous()), other);
+        EXPECT_LE(relative_error(one, product_of(a, b)), rounding());
+        EXPECT_TRUE(one.equal(other));
+      }
+}
+
+TEST_P(PanelProducts, GoOntoASumWhereTheyShould) {
+  const at::Tensor a = random(3, 600), b = random(600, 10);
+  const PackedMatrix packed = PackedMatrix::of(b);
+  const at::Tensor sum = at::ones({3, 12});
+  multiply({a.const_data_ptr(), 600, 3}, packed.panel(0), {sum.mutable_data_ptr<float>(), 12}, Onto::kSum);
+  EXPECT_LE(relative_error(sum.narrow(1, 0, 10), product_of(a, b) + 1), 2e-6);
+  EXPECT_TRUE(sum.narrow(1, 10, 2).equal(at::ones({3, 2})));
+  multiply({a.const_data_ptr(), 600, 3}, packed.panel(0), {sum.mutable_data_ptr<float>(), 12}, Onto::kNothing);
+  EXPECT_LE(relative_error(sum.narrow(1, 0, 10), product_of(a, b)), 2e-6);
+}
+
+TEST_P(PanelProducts, OfWeightsSumUpOverUnevenParts) {
+  for (const int64_t num_left : {3, 64, 200}) {
+    const at::Tensor left = random(500, num_left), right = random(500, 131);
+    WeightProduct product(num_left, 131, 201, GetParam());
+    for (const auto& [first, size] : {std::pair{0, 201}, {201, 99}, {300, 200}})
+      product.add(left.narrow(0, first, size), right.narrow(0, first, size));
+    EXPECT_LE(relative_error(product.result(), product_of(left.t(), right)), 2e-6);
+  }
+}
+
+TEST(PanelProductsOfOtherTypes, AreNotThere) {
+  EXPECT_FALSE(has_panel_products(at::kDouble));
+  EXPECT_FALSE(has_panel_products(at::kHalf));
+}
+
+TEST(KeptMemory, IsUsedAgainOnceNothingRefersToIt) {
+  constexpr int64_t kCount = 3 << 20;
+  const void* data = nullptr;
+  {
+    const at::Tensor tensor = empty_kept({kCount}, at::kFloat);
+    const at::Tensor view = tensor.narrow(0, 5, 7);
+    data = tensor.const_data_ptr();
+    EXPECT_NE(empty_kept({kCount}, at::kFloat).const_data_ptr(), data);
+  }
+  const size_t waiting = kept_bytes();
+  const at::Tensor first = empty_kept({kCount}, at::kFloat), second = empty_kept({2 * kCount}, at::kBFloat16);
+  EXPECT_TRUE(first.const_data_ptr() == data || second.const_data_ptr() == data);
+  EXPECT_LT(kept_bytes(), waiting);
+}
+
+TEST(KeptMemory, DoesNotServeASmallTensorFromALargeBlock) {
+  { const at::Tensor large = empty_kept({64 << 20}, at::kFloat); }
+  const size_t waiting = kept_bytes();
+  const at::Tensor small = empty_kept({1 << 20}, at::kFloat);
+  EXPECT_GE(kept_bytes() + (8U << 20), waiting);
+}
+
+TEST(KeptMemory, IsPlainMemoryForSmallTensors) {
+  const size_t waiting = kept_bytes();
+  { const at::Tensor small = empty_kept({10, 10}, at::kFloat); }
+  EXPECT_EQ(kept_bytes(), waiting);
+}
+
+}  // namespace
+}  // namespace rnnlab
