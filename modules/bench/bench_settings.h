@@ -25,6 +25,7 @@ struct BenchSettings {
   std::vector<BenchMode> mode = {BenchMode::kEager};
   std::vector<Precision> precision = {Precision::kFp32};
   std::vector<Cell> cell = {Cell::kLstm};
+  std::vector<CudnnAlgorithm> cudnn_algorithm = {CudnnAlgorithm::kAuto};
   std::vector<int64_t> hidden_size = {512};
   std::vector<int64_t> batch_size = {64};
   std::vector<int64_t> num_steps = {100};

@@ -65,21 +65,22 @@ void for_each_index(const std::vector<size_t>& sizes, Use use) {
 
 std::vector<Combination> expand(const BenchSettings& s) {
   std::vector<Combination> all;
-  const std::vector<size_t> sizes = {s.device.size(),    s.mode.size(),        s.precision.size(),
-                                     s.cell.size(),      s.hidden_size.size(), s.batch_size.size(),
-                                     s.num_steps.size(), s.num_layers.size()};
+  const std::vector<size_t> sizes = {
+      s.device.size(),      s.mode.size(),       s.precision.size(), s.cell.size(),      s.cudnn_algorithm.size(),
+      s.hidden_size.size(), s.batch_size.size(), s.num_steps.size(), s.num_layers.size()};
   for_each_index(sizes, [&](const std::vector<size_t>& i) {
-    const int64_t hidden_size = s.hidden_size[i[4]];
+    const int64_t hidden_size = s.hidden_size[i[5]];
     all.push_back({.device = s.device[i[0]],
                    .mode = s.mode[i[1]],
                    .precision = s.precision[i[2]],
                    .options = {.cell = s.cell[i[3]],
                                .input_size = s.input_size.value_or(hidden_size),
                                .hidden_size = hidden_size,
-                               .num_layers = s.num_layers[i[7]],
-                               .bidirectional = s.bidirectional},
-                   .batch_size = s.batch_size[i[5]],
-                   .num_steps = s.num_steps[i[6]]});
+                               .num_layers = s.num_layers[i[8]],
+                               .bidirectional = s.bidirectional,
+                               .cudnn_algorithm = s.cudnn_algorithm[i[4]]},
+                   .batch_size = s.batch_size[i[6]],
+                   .num_steps = s.num_steps[i[7]]});
   });
   return all;
 }
@@ -87,8 +88,10 @@ std::vector<Combination> expand(const BenchSettings& s) {
 std::string to_string(const Combination& c) {
   const RecurrentOptions& o = c.options;
   const std::string inputs = o.input_size == o.hidden_size ? "" : fmt::format(" I {}", o.input_size);
-  return fmt::format("{} {} {} {}{} H {} B {} T {} L {}{}", c.device, name_of(c.mode), name_of(c.precision),
-                     name_of(o.cell), inputs, o.hidden_size, c.batch_size, c.num_steps, o.num_layers,
+  const bool is_usual = o.cudnn_algorithm == CudnnAlgorithm::kAuto;
+  const std::string algorithm = is_usual ? "" : fmt::format(" {}", name_of(o.cudnn_algorithm));
+  return fmt::format("{} {} {} {}{}{} H {} B {} T {} L {}{}", c.device, name_of(c.mode), name_of(c.precision),
+                     name_of(o.cell), algorithm, inputs, o.hidden_size, c.batch_size, c.num_steps, o.num_layers,
                      o.bidirectional ? " bidirectional" : "");
 }
 

@@ -24,6 +24,7 @@ RowKey row_key(LayerKind layer, const std::string& device, const Combination& co
           .mode = std::string(config::name_of(combination.mode)),
           .precision = std::string(config::name_of(combination.precision)),
           .cell = std::string(config::name_of(combination.options.cell)),
+          .cudnn_algorithm = std::string(config::name_of(combination.options.cudnn_algorithm)),
           .hidden_size = combination.options.hidden_size,
           .batch_size = combination.batch_size,
           .num_steps = combination.num_steps,

@@ -25,6 +25,7 @@ struct RowKey {
   std::string mode;
   std::string precision;
   std::string cell;
+  std::string cudnn_algorithm;
   int64_t hidden_size = 0;
   int64_t batch_size = 0;
   int64_t num_steps = 0;
@@ -41,6 +42,7 @@ struct RowKey {
     field("mode", self.mode);
     field("precision", self.precision);
     field("cell", self.cell);
+    field("cudnn_algorithm", self.cudnn_algorithm);
     field("hidden_size", self.hidden_size);
     field("batch_size", self.batch_size);
     field("num_steps", self.num_steps);

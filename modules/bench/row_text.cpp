@@ -24,6 +24,8 @@ std::string inputs(const RowKey& key) {
   return key.input_size == key.hidden_size ? "" : std::to_string(key.input_size);
 }
 
+std::string algorithm(const RowKey& key) { return key.cudnn_algorithm == "auto" ? "" : key.cudnn_algorithm; }
+
 std::string directions(const RowKey& key) { return key.bidirectional ? "2" : ""; }
 
 bool varies(const KeyColumn& column, const std::vector<BenchRow>& rows) {
@@ -49,6 +51,7 @@ const std::vector<KeyColumn>& key_columns() {
                                                  {"mode", word<&RowKey::mode>},
                                                  {"precision", word<&RowKey::precision>},
                                                  {"cell", word<&RowKey::cell>},
+                                                 {"algorithm", algorithm},
                                                  {"I", inputs},
                                                  {"H", number<&RowKey::hidden_size>},
                                                  {"B", number<&RowKey::batch_size>},

@@ -13,8 +13,8 @@ struct KeyColumn {
   std::string (*text)(const RowKey&);
 };
 
-// device, mode, precision, cell, I, H, B, T, L, D; the layer is not among them. I is "" where it is H, and D where it
-// is 1.
+// device, mode, precision, cell, cuDNN's algorithm, I, H, B, T, L, D; the layer is not among them. The algorithm is ""
+// where it is auto, I where it is H, D where it is 1.
 const std::vector<KeyColumn>& key_columns();
 
 // The columns in which not all of `rows` are equal.

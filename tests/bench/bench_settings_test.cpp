@@ -69,6 +69,12 @@ TEST(BenchSettings, AutoStandsAlone) {
               ElementsAre("bench.yaml:1:9: device: auto is one of the others; name the devices, or write auto alone"));
 }
 
+TEST(BenchSettings, ALayerToBeChosenIsNone) {
+  EXPECT_THAT(
+      read_settings("layer: [naive, auto]\n").findings,
+      ElementsAre("bench.yaml:1:8: layer: auto is for experiments; a benchmark times the layers that it names"));
+}
+
 TEST(BenchSettings, ASweepIsWrittenAsLists) {
   EXPECT_THAT(read_settings("sweep: {hidden_size: [1, 2]}\n").findings,
               ElementsAre("bench.yaml:1:1: unknown key 'sweep': here every key takes a list, such as hidden_size: "

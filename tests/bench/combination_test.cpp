@@ -36,12 +36,18 @@ TEST(Combination, EveryKeyOfTheGridArrives) {
   settings.mode = {BenchMode::kEager, BenchMode::kGraph};
   settings.precision = {Precision::kTf32, Precision::kBf16};
   settings.cell = {Cell::kGru};
+  settings.cudnn_algorithm = {CudnnAlgorithm::kAuto, CudnnAlgorithm::kPersistStatic};
   settings.input_size = 28;
   settings.bidirectional = true;
-  EXPECT_THAT(texts(settings), ElementsAre("cuda:1 eager tf32 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
-                                           "cuda:1 eager bf16 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
-                                           "cuda:1 graph tf32 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
-                                           "cuda:1 graph bf16 gru I 28 H 512 B 64 T 100 L 4 bidirectional"));
+  EXPECT_THAT(texts(settings),
+              ElementsAre("cuda:1 eager tf32 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 eager tf32 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 eager bf16 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 eager bf16 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 graph tf32 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 graph tf32 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 graph bf16 gru I 28 H 512 B 64 T 100 L 4 bidirectional",
+                          "cuda:1 graph bf16 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional"));
 }
 
 TEST(Combination, ThePaperCaseTakes107GigaflopForward) {

@@ -66,13 +66,14 @@ TEST(BenchText, FewSamplesAreSaid) {
 
 TEST(BenchText, NoRowsAreSaidToo) { EXPECT_EQ(report_text({}, TableWidth::kNarrow), "nothing was measured\n"); }
 
-TEST(BenchText, InputsAndDirectionsAreSaidWhereTheyAreNotTheUsual) {
+TEST(BenchText, InputsDirectionsAndAlgorithmAreSaidWhereTheyAreNotTheUsual) {
   BenchRow row = sample_report().rows[0];
   EXPECT_EQ(row_label(row.key, key_columns()), "naive cpu eager fp32 lstm H 512 B 64 T 100 L 4");
   row.key.input_size = 28;
   row.key.bidirectional = true;
-  EXPECT_EQ(row_label(row.key, key_columns()), "naive cpu eager fp32 lstm I 28 H 512 B 64 T 100 L 4 D 2");
-  EXPECT_EQ(shared_text({row}), "cpu eager fp32 lstm I 28 H 512 B 64 T 100 L 4 D 2");
+  row.key.cudnn_algorithm = "standard";
+  EXPECT_EQ(row_label(row.key, key_columns()), "naive cpu eager fp32 lstm standard I 28 H 512 B 64 T 100 L 4 D 2");
+  EXPECT_EQ(shared_text({row}), "cpu eager fp32 lstm standard I 28 H 512 B 64 T 100 L 4 D 2");
 }
 
 TEST(BenchText, NumbersHaveTheirDigitsAndNoExponent) {
@@ -92,11 +93,13 @@ TEST(BenchCsv, EveryLineHasTheFieldsOfTheHeader) {
 
 TEST(BenchCsv, HoldsKeysNumbersAndReasons) {
   const std::vector<std::string> lines = split(report_csv(sample_report()), '\n');
-  EXPECT_THAT(lines[0], StartsWith("layer,device,mode,precision,cell,hidden_size,batch_size,num_steps,num_layers,"
-                                   "input_size,bidirectional,reason,forward_seconds_value,forward_seconds_low,"
-                                   "forward_seconds_high,forward_microseconds_per_layer_step,"));
-  EXPECT_THAT(lines[1], StartsWith("naive,cpu,eager,fp32,lstm,512,64,100,4,512,0,,0.4,0.4,0.4,1000,"));
-  EXPECT_THAT(lines[3], StartsWith("hoisted,cpu,eager,fp32,lstm,512,64,100,4,512,0,layer: hoisted cannot do this,,,"));
+  EXPECT_THAT(lines[0],
+              StartsWith("layer,device,mode,precision,cell,cudnn_algorithm,hidden_size,batch_size,num_steps,num_layers,"
+                         "input_size,bidirectional,reason,forward_seconds_value,forward_seconds_low,"
+                         "forward_seconds_high,forward_microseconds_per_layer_step,"));
+  EXPECT_THAT(lines[1], StartsWith("naive,cpu,eager,fp32,lstm,auto,512,64,100,4,512,0,,0.4,0.4,0.4,1000,"));
+  EXPECT_THAT(lines[3],
+              StartsWith("hoisted,cpu,eager,fp32,lstm,auto,512,64,100,4,512,0,layer: hoisted cannot do this,,,"));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class PanelProducts : public testing::TestWithParam<at::ScalarType> {
     if (!has_panel_products(GetParam())) GTEST_SKIP() << "needs a processor that oneDNN has block kernels for";
   }
   at::Tensor random(int64_t rows, int64_t columns) const { return at::randn({rows, columns}).to(GetParam()); }
-  double rounding() const { return GetParam() == at::kFloat ? 2e-6 : 5e-3; }
+  double rounding() const { return GetParam() == at::kFloat ? 5e-6 : 5e-3; }
 };
 INSTANTIATE_TEST_SUITE_P(Types, PanelProducts, testing::Values(at::kFloat, at::kBFloat16),
                          [](const auto& tested) { return std::string(c10::toString(tested.param)); });
@@ -53,10 +53,10 @@ TEST_P(PanelProducts, GoOntoASumWhereTheyShould) {
   const PackedMatrix packed = PackedMatrix::of(b);
   const at::Tensor sum = at::ones({3, 12});
   multiply({a.const_data_ptr(), 600, 3}, packed.panel(0), {sum.mutable_data_ptr<float>(), 12}, Onto::kSum);
-  EXPECT_LE(relative_error(sum.narrow(1, 0, 10), product_of(a, b) + 1), 2e-6);
+  EXPECT_LE(relative_error(sum.narrow(1, 0, 10), product_of(a, b) + 1), 5e-6);
   EXPECT_TRUE(sum.narrow(1, 10, 2).equal(at::ones({3, 2})));
   multiply({a.const_data_ptr(), 600, 3}, packed.panel(0), {sum.mutable_data_ptr<float>(), 12}, Onto::kNothing);
-  EXPECT_LE(relative_error(sum.narrow(1, 0, 10), product_of(a, b)), 2e-6);
+  EXPECT_LE(relative_error(sum.narrow(1, 0, 10), product_of(a, b)), 5e-6);
 }
 
 TEST_P(PanelProducts, OfWeightsSumUpOverUnevenParts) {
@@ -65,7 +65,7 @@ TEST_P(PanelProducts, OfWeightsSumUpOverUnevenParts) {
     WeightProduct product(num_left, 131, 201, GetParam());
     for (const auto& [first, size] : {std::pair{0, 201}, {201, 99}, {300, 200}})
       product.add(left.narrow(0, first, size), right.narrow(0, first, size));
-    EXPECT_LE(relative_error(product.result(), product_of(left.t(), right)), 2e-6);
+    EXPECT_LE(relative_error(product.result(), product_of(left.t(), right)), 5e-6);
   }
 }
 
