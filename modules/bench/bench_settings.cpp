@@ -122,7 +122,7 @@ const config::Schema<BenchSettings>& BenchSettings::schema() {
       check_repetitions(BenchSettings::schema().spec(), settings, checker);
     });
     s.check(check_auto_device);
-      s.check(check_size);
+    s.check(check_size);
     return s;
   }();
   return schema;

@@ -1,4 +1,3 @@
-#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
@@ -29,7 +28,7 @@ class BlockedBackward {
         gradients_(make_gradients(results)),
         size_(make_size()),
         recurrent_(PackedMatrix::of(trace.weights.weight_hh)),
-        sums_(at::empty({size_.num_blocks, size_.batch_size, kPanelWidth}, at::kFloat)),
+        sums_(empty_kept({size_.num_blocks, size_.batch_size, kPanelWidth}, at::kFloat)),
         next_(at::empty_like(trace.gates[0])) {}
 
   PassGradients run() {
@@ -56,7 +55,7 @@ class BlockedBackward {
 
     WeightGradients gradients(Cell cell) const {
       const at::Tensor input_bias = bias_ih.to(type);
-      return {input_side.result().to(type).contiguous(), recurrent_side.result().to(type).contiguous(), input_bias,
+      return {input_side.result(), recurrent_side.result(), input_bias,
               cell == Cell::kGru ? bias_hh.to(type) : input_bias};
     }
 
@@ -70,9 +69,10 @@ class BlockedBackward {
     gradients.output = results.hidden[0];
     if (!results.cell.empty()) gradients.cell_output = results.cell[0];
     gradients.input_side =
-        at::empty({steps_together_, trace_.batch_size(), trace_.gates.size(2)}, trace_.gates.options());
+        empty_kept({steps_together_, trace_.batch_size(), trace_.gates.size(2)}, trace_.gates.options());
     const bool has_both = spec_.cell == Cell::kGru;
-    gradients.recurrent_side = has_both ? at::empty_like(gradients.input_side) : gradients.input_side;
+    gradients.recurrent_side =
+        has_both ? empty_kept(gradients.input_side.sizes(), trace_.gates.options()) : gradients.input_side;
     if (spec_.cell == Cell::kLstm || has_both)
       gradients.carry = at::zeros_like(trace_.hidden[0], trace_.hidden.options().dtype(at::kFloat));
     return gradients;

@@ -1,9 +1,9 @@
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 
 #include "recurrent/blocked/blocked_pass.h"
+#include "recurrent/blocked/kept_memory.h"
 #include "recurrent/blocked/panel.h"
 #include "recurrent/blocked/work_split.h"
 #include "recurrent/unrolled/step_work.h"
@@ -58,7 +58,7 @@ class BlockedForward {
         steps_together_(make_steps_together()),
         input_(input_products(trace.weights.weight_ih, trace.hidden_size())),
         recurrent_(recurrent_products(trace.weights.weight_hh, trace.hidden_size(), spec.cell)),
-        sums_(at::empty({steps_together_, size_.num_blocks, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
+        sums_(empty_kept({steps_together_, size_.num_blocks, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
 
   void run() {
     run_recurrence(

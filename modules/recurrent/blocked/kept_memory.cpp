@@ -12,7 +12,7 @@ namespace rnnlab {
 namespace {
 
 // Smaller blocks malloc keeps by itself.
-constexpr size_t kLeastBytes = size_t{1} << 20;
+constexpr size_t kLeastBytes = size_t{32} << 10;
 
 struct Block {
   void* data;

@@ -1,6 +1,5 @@
-// Large tensors on the CPU whose memory is used again. What a pass keeps is hundreds of megabytes; glibc returns blocks
-// of that size to the system and has every page of the next ones filled with zeros, which takes a third of the time of
-// a pass.
+// Tensors on the CPU whose memory is used again. glibc returns large blocks to the system, which fills every page of
+// the next ones with zeros first: up to a third of the time of a pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -3,12 +3,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/native/CPUBlas.h>
 #include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
+#include "recurrent/blocked/kept_memory.h"
 #include "recurrent/kernels/simd_steps.h"
 
 namespace rnnlab {
@@ -121,7 +121,7 @@ void transpose(const RowBlock& source, int64_t num_columns, at::ScalarType type,
 
 PackedMatrix::PackedMatrix(at::ScalarType type, int64_t depth, int64_t num_columns)
     : type_(type), depth_(depth), num_columns_(num_columns) {
-  storage_ = at::empty({num_panels() * panel_bytes(type, depth)}, at::kByte);
+  storage_ = empty_kept({num_panels() * panel_bytes(type, depth)}, at::kByte);
 }
 
 void* PackedMatrix::data_of(int64_t index) const {

@@ -1,10 +1,10 @@
 #include "recurrent/blocked/weight_product.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 
+#include "recurrent/blocked/kept_memory.h"
 #include "recurrent/blocked/panel.h"
 
 namespace rnnlab {
@@ -28,13 +28,24 @@ RowBlock block_of(const at::Tensor& tensor, int64_t row, int64_t column, int64_t
 }  // namespace
 
 WeightProduct::WeightProduct(int64_t num_left, int64_t num_right, int64_t most_rows, at::ScalarType type)
-    : transposed_(at::empty({num_right, stride_for(most_rows)}, type)),
-      sum_(at::empty({num_right, num_left}, at::kFloat)) {}
+    : transposed_(empty_kept({num_right, stride_for(most_rows)}, type)),
+      sum_(empty_kept({num_right, num_left}, at::kFloat)) {}
 
 void WeightProduct::add(const at::Tensor& left, const at::Tensor& right) {
   transpose_rows(right);
   multiply_rows(left);
   is_empty_ = false;
+}
+
+at::Tensor WeightProduct::result() const {
+  const int64_t num_left = sum_.size(1), num_right = sum_.size(0);
+  const at::Tensor result = empty_kept({num_left, num_right}, at::kFloat);
+  at::parallel_for(0, (num_left + kRowsToTranspose - 1) / kRowsToTranspose, 1, [&](int64_t first, int64_t last) {
+    const int64_t column = first * kRowsToTranspose;
+    transpose(block_of(sum_, 0, column, num_right), std::min(num_left, last * kRowsToTranspose) - column, at::kFloat,
+              result.mutable_data_ptr<float>() + column * num_right, num_right);
+  });
+  return result.to(transposed_.scalar_type());
 }
 
 void WeightProduct::transpose_rows(const at::Tensor& right) {
@@ -53,7 +64,7 @@ void WeightProduct::multiply_rows(const at::Tensor& left) {
   const int64_t num_rows = left.size(0), width = left.size(1);
   const Onto onto = is_empty_ ? Onto::kNothing : Onto::kSum;
   at::parallel_for(0, (width + kPanelWidth - 1) / kPanelWidth, 1, [&](int64_t first, int64_t last) {
-    const at::Tensor packed = at::empty({panel_bytes(type, num_rows)}, at::kByte);
+    const at::Tensor packed = empty_kept({panel_bytes(type, num_rows)}, at::kByte);
     for (int64_t column = first * kPanelWidth; column < std::min(width, last * kPanelWidth); column += kPanelWidth) {
       const int64_t num_columns = std::min(kPanelWidth, width - column);
       pack_panel(block_of(left, 0, column, num_rows), num_columns, type, packed.data_ptr());

@@ -14,8 +14,8 @@ class WeightProduct {
   // Adds the product of up to `most_rows` rows; both dense.
   void add(const at::Tensor& left, const at::Tensor& right);
 
-  // (M, N) in float32.
-  at::Tensor result() const { return sum_.t(); }
+  // (M, N), dense, in the type of the factors.
+  at::Tensor result() const;
 
  private:
   void transpose_rows(const at::Tensor& right);
