@@ -53,6 +53,11 @@ void check_auto_device(const BenchSettings& settings, Checker& checker) {
     checker.complain({"device"}, "auto is one of the others; name the devices, or write auto alone");
 }
 
+void check_layers(const BenchSettings& settings, Checker& checker) {
+  if (std::find(settings.layer.begin(), settings.layer.end(), LayerKind::kAuto) != settings.layer.end())
+    checker.complain({"layer"}, "auto is for experiments; a benchmark times the layers that it names");
+}
+
 void check_size(const BenchSettings& settings, Checker& checker) {
   constexpr size_t kMostCombinations = 100000;
   size_t count = 1;
@@ -122,6 +127,7 @@ const config::Schema<BenchSettings>& BenchSettings::schema() {
       check_repetitions(BenchSettings::schema().spec(), settings, checker);
     });
     s.check(check_auto_device);
+    s.check(check_layers);
     s.check(check_size);
     return s;
   }();
