@@ -66,6 +66,7 @@ void check_possible(const Combination& combination, c10::Device device) {
     throw_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs");
   if (combination.precision == Precision::kTf32)
     throw_error(ExitCode::kUsage, "precision: tf32 is fp32 on device: cpu; use precision: fp32");
+  if (const auto reason = refusal_on_cpu(combination.precision)) throw_error(ExitCode::kUsage, "{}", *reason);
 }
 
 }  // namespace

@@ -78,6 +78,11 @@ void check_loss(const Experiment& e, Checker& checker) {
     checker.complain({"training.early_stopping", "training.loss", "model.kind"}, "mse has no accuracy to watch");
 }
 
+void check_precision(const Experiment& e, Checker& checker) {
+  if (e.device != "cpu") return;
+  if (const auto reason = refusal_on_cpu(e.precision)) checker.complain({"precision", "device"}, *reason);
+}
+
 void check_validation(const Experiment& e, Checker& checker) {
   if (watches_validation(e) && e.data.num_valid == 0)
     checker.complain({"training.early_stopping", "data.num_valid"}, "there is no validation data to watch");
@@ -93,7 +98,8 @@ void list_fields(config::Schema<Experiment>& s) {
           "start");
   s.field("cudnn_algorithm", &Experiment::cudnn_algorithm,
           "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered");
-  s.field("precision", &Experiment::precision, "arithmetic of products, everywhere alike: cuDNN, cuBLAS and autocast");
+  s.field("precision", &Experiment::precision,
+          "arithmetic of products, everywhere alike: cuDNN, cuBLAS and autocast; fp16 with dynamic loss scaling");
   s.field("seed", &Experiment::seed, "of the initial weights, the order of the batches and dropout").at_least(0);
   s.field("deterministic", &Experiment::deterministic,
           "bit-identical weights from run to run on one machine; may be slower");
@@ -108,6 +114,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_layer);
   s.check(check_layer_on_device);
   s.check(check_cudnn_algorithm);
+  s.check(check_precision);
   s.check(check_kind);
   s.check(check_loss);
   s.check(check_validation);

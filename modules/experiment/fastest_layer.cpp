@@ -99,7 +99,7 @@ MeasureLayer measure_training(const Experiment& experiment, const Dataset& datas
     const Objective objective(options.settings.loss, dataset, options.device);
     const auto pass = [&] {
       model->zero_grad();
-      backpropagate(*model, batch, objective, options.precision, /*share=*/1.0);
+      backpropagate(*model, batch, objective, options.precision);
     };
     const double seconds = median_seconds_as_trained(pass, options);
     release_cached_memory();

@@ -16,9 +16,11 @@ namespace {
 
 Processor processor_of(c10::Device device) { return device.is_cpu() ? Processor::kCpu : Processor::kGpu; }
 
-// With the device that `auto` came to; UserError kUsage where the layer does not run there.
+// With the device that `auto` came to; UserError kUsage where the layer or the precision is not for it.
 Experiment with_device(Experiment experiment, c10::Device device) {
   if (const auto reason = refusal(experiment.layer, processor_of(device))) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
+    throw_error(ExitCode::kUsage, "{}", *reason);
   experiment.device = device.str();
   return experiment;
 }

@@ -8,8 +8,7 @@ ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const 
   const Batch batch = first_batch(dataset.train, options);
   const Objective objective(options.settings.loss, dataset, options.device);
   model.train();
-  ExecutionPath path =
-      observe_execution_path([&] { backpropagate(model, batch, objective, options.precision, /*share=*/1.0); });
+  ExecutionPath path = observe_execution_path([&] { backpropagate(model, batch, objective, options.precision); });
   model.zero_grad();
   return path;
 }

@@ -30,6 +30,7 @@ std::span<const EpochColumn> epoch_columns() {
       {"valid_mae", "valid MAE", "{:.4g}", kMetric, &EpochRow::valid_mae},
       {"train_rmse", "train RMSE", "{:.4g}", kMetric, &EpochRow::train_rmse},
       {"valid_rmse", "valid RMSE", "{:.4g}", kMetric, &EpochRow::valid_rmse},
+      {"skipped_steps", "skipped", "{:.0f}", kMeasurement, &EpochRow::skipped_steps},
   });
   return columns;
 }

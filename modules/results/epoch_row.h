@@ -36,6 +36,7 @@ struct EpochRow {
   std::optional<double> valid_mae = std::nullopt;
   std::optional<double> train_rmse = std::nullopt;
   std::optional<double> valid_rmse = std::nullopt;
+  std::optional<int64_t> skipped_steps = std::nullopt;  // whose gradients overflowed float16 under the loss scale
 };
 
 using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool EpochRow::*,

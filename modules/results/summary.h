@@ -24,7 +24,7 @@ struct Identity {
   std::string initial_weights_sha256;  // differs from seed to seed
   std::string training_hash;           // of the training settings
   std::string placement;               // of the training samples: "device" or "host", never "auto"
-  std::string precision;               // "fp32", "tf32", "bf16"
+  std::string precision;               // "fp32", "tf32", "bf16", "fp16"
   std::string build_type;              // build_kind() of build_info.h
   std::string cpu_model;
   int64_t num_threads = 0;

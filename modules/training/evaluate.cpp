@@ -30,7 +30,7 @@ BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precis
     const Batch& batch = batches.front();
     const at::NoGradGuard no_grad;
     const AutocastGuard autocast(precision, batch.inputs.device());
-    return evaluated_step(objective.evaluate(model.forward(batch), batch.targets), {});
+    return evaluated_step(objective.evaluate(model.forward(batch), batch.targets));
   };
 }
 

@@ -9,10 +9,10 @@
 
 namespace rnnlab {
 
-std::vector<at::Tensor> gradient_norms(at::TensorList gradients) { return at::_foreach_norm(gradients, 2); }
+at::Tensor gradient_norms(at::TensorList gradients) { return at::stack(at::_foreach_norm(gradients, 2)); }
 
-void clip_by_norm(at::TensorList gradients, at::TensorList norms, double max_norm) {
-  const auto total = at::linalg_vector_norm(at::stack(norms));
+void clip_by_norm(at::TensorList gradients, const at::Tensor& norms, double max_norm) {
+  const auto total = at::linalg_vector_norm(norms);
   constexpr double kNoDivisionByZero = 1e-6;
   const auto scale = total.add_(kNoDivisionByZero).reciprocal_().mul_(max_norm).clamp_max_(1.0);
   at::_foreach_mul_(gradients, scale);

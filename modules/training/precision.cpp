@@ -15,19 +15,23 @@ void set_precision(Precision precision) {
   context.setFloat32Precision(at::Float32Backend::MKLDNN, at::Float32Op::ALL, at::Float32Precision::IEEE);
 }
 
+std::optional<std::string> refusal_on_cpu(Precision precision) {
+  if (precision != Precision::kFp16) return std::nullopt;
+  return "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU";
+}
+
 std::string effective_precision(Precision precision, c10::Device device) {
-  if (precision == Precision::kBf16) return "bf16";
-  if (precision == Precision::kFp32) return "fp32";
-  return device.is_cpu() ? "fp32 (the CPU has no tf32)" : "tf32";
+  if (precision == Precision::kTf32 && device.is_cpu()) return "fp32 (the CPU has no tf32)";
+  return std::string(config::name_of(precision));
 }
 
 AutocastGuard::AutocastGuard(Precision precision, c10::Device device)
-    : active_(precision == Precision::kBf16), device_type_(device.type()) {
+    : active_(precision == Precision::kBf16 || precision == Precision::kFp16), device_type_(device.type()) {
   if (!active_) return;
   previously_enabled_ = at::autocast::is_autocast_enabled(device_type_);
   previous_type_ = at::autocast::get_autocast_dtype(device_type_);
   at::autocast::set_autocast_enabled(device_type_, true);
-  at::autocast::set_autocast_dtype(device_type_, at::kBFloat16);
+  at::autocast::set_autocast_dtype(device_type_, precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf);
   at::autocast::increment_nesting();
 }
 

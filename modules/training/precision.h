@@ -1,28 +1,32 @@
 // One word for the arithmetic of a whole run, so that no side of a comparison runs in another precision unseen:
-// LibTorch starts with TF32 on in cuDNN and off in cuBLAS. fp32 and tf32 set both libraries alike; bf16 is autocast
-// with float32 weights, and whatever autocast leaves in float32 stays true float32. No gradient scaling: bf16 needs
-// none.
+// LibTorch starts with TF32 on in cuDNN and off in cuBLAS. fp32 and tf32 set both libraries alike; bf16 and fp16 are
+// autocast with float32 weights, and whatever autocast leaves in float32 stays true float32. Gradients of fp16 are
+// loss_scale.h's affair.
 #pragma once
 
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include <optional>
 #include <string>
 
 #include "config/schema.h"
 
 namespace rnnlab {
 
-enum class Precision { kFp32, kTf32, kBf16 };
+enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 
 // Sets cuDNN, cuBLAS and oneDNN of this process alike.
 void set_precision(Precision precision);
 
-// What products really run in: "fp32", "tf32", "bf16", or "fp32 (the CPU has no tf32)".
+// Why a CPU does not have it; nothing where it does.
+std::optional<std::string> refusal_on_cpu(Precision precision);
+
+// What products really run in: "fp32", "tf32", "bf16", "fp16", or "fp32 (the CPU has no tf32)".
 std::string effective_precision(Precision precision, c10::Device device);
 
-// Autocast to bf16 while it lives where precision is bf16, and nothing otherwise. Leaving it drops the cached bf16
-// weights, so that the next step casts the updated ones. Backward passes belong outside.
+// Autocast to bf16 or fp16 while it lives where that is the precision, and nothing otherwise. Leaving it drops the
+// cached converted weights, so that the next step casts the updated ones. Backward passes belong outside.
 class AutocastGuard {
  public:
   AutocastGuard(Precision precision, c10::Device device);
@@ -41,6 +45,6 @@ class AutocastGuard {
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::Precision> {
-  static constexpr std::array<std::pair<Precision, std::string_view>, 3> kNames = {
-      {{Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}}};
+  static constexpr std::array<std::pair<Precision, std::string_view>, 4> kNames = {
+      {{Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}}};
 };

@@ -1,20 +1,22 @@
 #include "training/step_record.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
 #include "base/error.h"
 
 namespace rnnlab {
 namespace {
 
-constexpr int64_t kFirstNorm = 3;
+constexpr int64_t kFirstNorm = 4;
 
 StepRow to_step_row(const float* values, int64_t num_columns, int64_t count) {
   return {.loss = values[0],
           .weighted_loss = values[1],
           .metric_sum = values[2],
+          .skipped = values[3] != 0,
           .count = count,
           .gradient_norms = {values + kFirstNorm, values + num_columns}};
 }
@@ -26,11 +28,17 @@ StepRecord::StepRecord(int64_t num_gradient_norms, at::Device device, int64_t ca
       rows_(at::empty({capacity, kFirstNorm + num_gradient_norms},
                       at::TensorOptions().dtype(at::kFloat).device(device))) {}
 
-EvaluatedStep evaluated_step(const Evaluation& evaluation, const std::vector<at::Tensor>& gradient_norms) {
+EvaluatedStep evaluated_step(const Evaluation& evaluation, const at::Tensor& skipped,
+                             const at::Tensor& gradient_norms) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> scalars = {evaluation.loss.detach(), evaluation.weighted_loss, evaluation.metric_sum};
-  scalars.insert(scalars.end(), gradient_norms.begin(), gradient_norms.end());
-  return {at::stack(scalars), evaluation.count};
+  return {at::cat({evaluation.loss.detach().view(1), evaluation.weighted_loss.view(1), evaluation.metric_sum.view(1),
+                   skipped.view(1), gradient_norms}),
+          evaluation.count};
+}
+
+EvaluatedStep evaluated_step(const Evaluation& evaluation) {
+  const auto options = evaluation.loss.options().requires_grad(false);
+  return evaluated_step(evaluation, at::zeros({}, options), at::empty({0}, options));
 }
 
 void StepRecord::append(const EvaluatedStep& step) {

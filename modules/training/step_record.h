@@ -16,18 +16,24 @@ struct Evaluation {
   int64_t count = 0;         // of targets: samples, samples times outputs, or tokens
 };
 
-// The numbers of a step, where they were computed: the evaluation, then one gradient norm a parameter.
+// The numbers of a step, where they were computed: the evaluation, whether the update was left out, then one gradient
+// norm a parameter.
 struct EvaluatedStep {
-  at::Tensor row;  // (3 + num_gradient_norms) float32
+  at::Tensor row;  // (4 + num_gradient_norms) float32
   int64_t count = 0;
 };
-EvaluatedStep evaluated_step(const Evaluation& evaluation, const std::vector<at::Tensor>& gradient_norms);
+
+// `skipped`: () float32, 1 where the loss scale let no update happen, whose norms then count as 0.
+EvaluatedStep evaluated_step(const Evaluation& evaluation, const at::Tensor& skipped, const at::Tensor& gradient_norms);
+// Of an evaluation alone.
+EvaluatedStep evaluated_step(const Evaluation& evaluation);
 
 // The same on the host.
 struct StepRow {
   double loss = 0.0;
   double weighted_loss = 0.0;
   double metric_sum = 0.0;
+  bool skipped = false;
   int64_t count = 0;
   std::vector<double> gradient_norms = {};
 };
@@ -51,7 +57,7 @@ class StepRecord {
 
  private:
   int64_t capacity_;
-  at::Tensor rows_;  // (capacity, 3 + num_gradient_norms)
+  at::Tensor rows_;  // (capacity, 4 + num_gradient_norms)
   std::vector<int64_t> counts_;
 };
 

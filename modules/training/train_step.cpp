@@ -1,7 +1,10 @@
 #include "training/train_step.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/maximum.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <numeric>
@@ -26,28 +29,31 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
       clip_norm_(settings.clip_norm),
       clip_value_(settings.clip_value),
       optimizer_(make_optimizer(settings, named_parameters(model))),
+      loss_scale_(precision == Precision::kFp16 ? std::optional<LossScale>(device) : std::nullopt),
       found_inf_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device))),
+      zero_(at::zeros({}, found_inf_.options())),
       one_(at::ones({}, found_inf_.options())) {}
 
 EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
   optimizer_->zero_grad();
   const auto evaluation = backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
+  const auto skipped = unscale(gradients);
   const auto norms = gradient_norms(gradients);
-  const auto step = evaluated_step(evaluation, norms);
+  const auto step = evaluated_step(evaluation, skipped, loss_scale_ ? at::where(skipped.gt(0), zero_, norms) : norms);
   flag_non_finite(step.row);
   clip(gradients, norms);
-  optimizer_->step(found_inf_);
+  optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_);
   return step;
 }
 
 Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
-  if (batches.size() == 1) return backpropagate(model_, batches.front(), objective_, precision_, 1.0);
+  if (batches.size() == 1) return backpropagate_one(batches.front(), 1.0);
   const auto total = static_cast<double>(num_targets(batches));
   Evaluation sum{at::zeros_like(one_), at::zeros_like(one_), at::zeros_like(one_), 0};
   for (const auto& batch : batches) {
     const double share = static_cast<double>(batch.targets.numel()) / total;
-    const auto part = backpropagate(model_, batch, objective_, precision_, share);
+    const auto part = backpropagate_one(batch, share);
     sum.loss.add_(part.loss, share);
     sum.weighted_loss.add_(part.weighted_loss, share);
     sum.metric_sum.add_(part.metric_sum);
@@ -56,7 +62,17 @@ Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
   return sum;
 }
 
-void TrainStep::clip(at::TensorList gradients, at::TensorList norms) const {
+Evaluation TrainStep::backpropagate_one(const Batch& batch, double share) {
+  if (loss_scale_) return backpropagate(model_, batch, objective_, precision_, loss_scale_->value() * share);
+  return backpropagate(model_, batch, objective_, precision_, share == 1.0 ? at::Tensor() : one_ * share);
+}
+
+at::Tensor TrainStep::unscale(at::TensorList gradients) {
+  const at::NoGradGuard no_grad;
+  return loss_scale_ ? loss_scale_->unscale(gradients) : zero_;
+}
+
+void TrainStep::clip(at::TensorList gradients, const at::Tensor& norms) const {
   if (clip_norm_) clip_by_norm(gradients, norms, *clip_norm_);
   if (clip_value_) clip_by_value(gradients, *clip_value_);
 }
@@ -68,14 +84,14 @@ void TrainStep::flag_non_finite(const at::Tensor& row) {
 }
 
 Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
-                         double share) {
+                         const at::Tensor& scale) {
   at::Tensor output;
   {
     const AutocastGuard autocast(precision, batch.inputs.device());
     output = model.forward(batch);
   }
   auto evaluation = objective.evaluate(output, batch.targets);
-  (share == 1.0 ? evaluation.loss : evaluation.loss * share).backward();
+  (scale.defined() ? evaluation.loss * scale : evaluation.loss).backward();
   evaluation.loss = evaluation.loss.detach();
   return evaluation;
 }

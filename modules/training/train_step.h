@@ -1,7 +1,7 @@
 // One optimiser update: forward and backward over one batch or several, clipping, the update, and the step's numbers.
 // Everything is queued on the device and nothing is read back. The first loss or gradient that is not finite raises a
 // flag that stays up: from then on no update is applied, so when the host learns of it, the weights are still the last
-// good ones.
+// good ones. In fp16 a gradient that is too large for its loss scale only costs that one update.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 #include "data/batches.h"
 #include "models/model.h"
+#include "training/loss_scale.h"
 #include "training/objective.h"
 #include "training/optimizer.h"
 #include "training/precision.h"
@@ -33,7 +34,9 @@ class TrainStep {
 
  private:
   Evaluation backpropagate_all(std::span<const Batch> batches);
-  void clip(at::TensorList gradients, at::TensorList norms) const;
+  Evaluation backpropagate_one(const Batch& batch, double share);
+  at::Tensor unscale(at::TensorList gradients);
+  void clip(at::TensorList gradients, const at::Tensor& norms) const;
   void flag_non_finite(const at::Tensor& row);
 
   Model& model_;
@@ -42,14 +45,16 @@ class TrainStep {
   std::optional<double> clip_norm_;
   std::optional<double> clip_value_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<LossScale> loss_scale_;  // in fp16
   at::Tensor found_inf_;
+  at::Tensor zero_;
   at::Tensor one_;
 };
 
-// One forward pass in the run's precision, and one backward pass from `share` times the loss: adds to the gradients.
-// The loss itself is float32, outside autocast, and comes back whole and detached.
+// One forward pass in the run's precision, and one backward pass from the loss (times `scale`, () float32, where that
+// is defined): adds to the gradients. The loss itself is float32, outside autocast, and comes back whole and detached.
 Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
-                         double share);
+                         const at::Tensor& scale = {});
 
 // Of a module, in registration order.
 std::vector<NamedTensor> named_parameters(const torch::nn::Module& module);

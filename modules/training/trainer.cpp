@@ -193,6 +193,7 @@ void Trainer::read_record() {
     ++step;
     if (!is_finite(row)) fail_at(row, step);
     tally_.totals.add(row);
+    tally_.skipped_steps += row.skipped ? 1 : 0;
     tally_.gradient_norm_sum += norm_of(row.gradient_norms);
     last_loss_ = row.loss;
   }
@@ -239,7 +240,9 @@ EpochRow Trainer::training_row() const {
   row.epoch = state_.epoch;
   put_training_metrics(objective_.metrics(tally_.totals), row);
   row.learning_rate = tally_.learning_rate;
-  row.gradient_norm = tally_.gradient_norm_sum / static_cast<double>(tally_.steps);
+  if (tally_.skipped_steps < tally_.steps)
+    row.gradient_norm = tally_.gradient_norm_sum / static_cast<double>(tally_.steps - tally_.skipped_steps);
+  if (options_.precision == Precision::kFp16) row.skipped_steps = tally_.skipped_steps;
   row.train_seconds = tally_.seconds;
   row.data_seconds = train_batches_.seconds_waited();
   row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;

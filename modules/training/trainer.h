@@ -51,7 +51,8 @@ class Trainer {
   // What one epoch of training adds up to.
   struct EpochTally {
     Totals totals;
-    double gradient_norm_sum = 0.0;
+    int64_t skipped_steps = 0;
+    double gradient_norm_sum = 0.0;  // of the others
     double learning_rate = 0.0;
     int64_t steps = 0;
     int64_t samples = 0;

@@ -48,8 +48,10 @@ TEST(StepRecord, GivesBackItsRowsInOrderAndIsEmptyAgain) {
   StepRecord record(/*num_gradient_norms=*/2, at::Device(at::kCPU), /*capacity=*/2);
   const auto gradients = three_four_and_twelve();
   const auto norms = gradient_norms(gradients);
-  record.append(evaluated_step({at::scalar_tensor(0.5), at::scalar_tensor(0.4), at::scalar_tensor(7.0), 10}, norms));
-  record.append(evaluated_step({at::scalar_tensor(0.25), at::scalar_tensor(0.2), at::scalar_tensor(8.0), 4}, norms));
+  record.append(evaluated_step({at::scalar_tensor(0.5), at::scalar_tensor(0.4), at::scalar_tensor(7.0), 10},
+                               at::scalar_tensor(0.0), norms));
+  record.append(evaluated_step({at::scalar_tensor(0.25), at::scalar_tensor(0.2), at::scalar_tensor(8.0), 4},
+                               at::scalar_tensor(1.0), norms));
   EXPECT_TRUE(record.full());
   EXPECT_EQ(record.latest_loss(), 0.25);
   const auto rows = record.take();
@@ -58,6 +60,8 @@ TEST(StepRecord, GivesBackItsRowsInOrderAndIsEmptyAgain) {
   EXPECT_FLOAT_EQ(static_cast<float>(rows[0].weighted_loss), 0.4F);
   EXPECT_EQ(rows[0].metric_sum, 7.0);
   EXPECT_EQ(rows[0].count, 10);
+  EXPECT_FALSE(rows[0].skipped);
+  EXPECT_TRUE(rows[1].skipped);
   EXPECT_EQ(rows[1].count, 4);
   EXPECT_EQ(rows[1].gradient_norms, (std::vector<double>{5.0, 12.0}));
   EXPECT_EQ(record.size(), 0);

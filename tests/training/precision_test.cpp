@@ -44,6 +44,12 @@ TEST(Precision, TellsWhatReallyRuns) {
   EXPECT_EQ(effective_precision(Precision::kTf32, at::Device(at::kCUDA, 0)), "tf32");
   EXPECT_EQ(effective_precision(Precision::kBf16, kCpu), "bf16");
   EXPECT_EQ(effective_precision(Precision::kFp32, kCpu), "fp32");
+  EXPECT_EQ(effective_precision(Precision::kFp16, at::Device(at::kCUDA, 0)), "fp16");
+}
+
+TEST(Precision, OfFloat16IsNotForTheCpu) {
+  EXPECT_EQ(refusal_on_cpu(Precision::kFp16), "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU");
+  EXPECT_EQ(refusal_on_cpu(Precision::kBf16), std::nullopt);
 }
 
 TEST(AutocastGuard, CastsProductsWhileItLives) {
@@ -51,6 +57,10 @@ TEST(AutocastGuard, CastsProductsWhileItLives) {
   {
     const AutocastGuard guard(Precision::kBf16, kCpu);
     EXPECT_EQ(at::matmul(square, square).scalar_type(), at::kBFloat16);
+  }
+  {
+    const AutocastGuard guard(Precision::kFp16, kCpu);
+    EXPECT_EQ(at::matmul(square, square).scalar_type(), at::kHalf);
   }
   EXPECT_EQ(at::matmul(square, square).scalar_type(), at::kFloat);
   const AutocastGuard guard(Precision::kTf32, kCpu);
