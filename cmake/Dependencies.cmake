@@ -46,6 +46,15 @@ target_include_directories(rnnlab_cudnn SYSTEM INTERFACE "${RNNLAB_CUDNN_INCLUDE
 target_link_libraries(rnnlab_cudnn INTERFACE "${RNNLAB_CUDNN_LIBRARY}")
 add_library(rnnlab::cudnn ALIAS rnnlab_cudnn)
 
+# NVTX is headers alone; a toolkit that was installed in parts may lack them, and LibTorch's wheel brings them along.
+get_filename_component(torch_cuda "${TORCH_INSTALL_PREFIX}/../nvidia/cu13" ABSOLUTE)
+find_path(RNNLAB_NVTX_INCLUDE nvtx3/nvToolsExt.h REQUIRED NO_DEFAULT_PATH
+  PATHS "${CUDA_TOOLKIT_ROOT_DIR}/include" "${torch_cuda}/include")
+add_library(rnnlab_nvtx INTERFACE)
+target_include_directories(rnnlab_nvtx SYSTEM INTERFACE "${RNNLAB_NVTX_INCLUDE}")
+target_link_libraries(rnnlab_nvtx INTERFACE ${CMAKE_DL_LIBS})
+add_library(rnnlab::nvtx ALIAS rnnlab_nvtx)
+
 if(RNNLAB_PORTABLE)
   set(RNNLAB_FMT fmt::fmt-header-only)
   set(RNNLAB_SPDLOG spdlog::spdlog_header_only)

@@ -2,12 +2,12 @@
 
 #include <c10/cuda/CUDAFunctions.h>
 #include <kineto/ActivityType.h>
-#include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <tuple>
+
+#include "training/profiling.h"
 
 namespace rnnlab {
 namespace {
@@ -15,35 +15,6 @@ namespace {
 namespace profiler = torch::autograd::profiler;
 
 constexpr double kSecondsPerNanosecond = 1e-9;
-
-// Profiles from its making to finish(); an exception between them ends it too.
-class Profiling {
- public:
-  explicit Profiling(c10::Device device) {
-    using torch::profiler::impl::ActivityType;
-    using torch::profiler::impl::ProfilerConfig;
-    using torch::profiler::impl::ProfilerState;
-    // On a machine without a GPU it would complain about that on stderr.
-    ::setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
-    const ProfilerConfig config(ProfilerState::KINETO);
-    const std::set<ActivityType> activities = {device.is_cpu() ? ActivityType::CPU : ActivityType::CUDA};
-    profiler::prepareProfiler(config, activities);
-    profiler::enableProfiler(config, activities, {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION});
-  }
-  ~Profiling() {
-    if (is_running_) profiler::disableProfiler();
-  }
-  Profiling(const Profiling&) = delete;
-  Profiling& operator=(const Profiling&) = delete;
-
-  std::unique_ptr<profiler::ProfilerResult> finish() {
-    is_running_ = false;
-    return profiler::disableProfiler();
-  }
-
- private:
-  bool is_running_ = true;
-};
 
 // User ranges are mirrored to the device as well.
 bool is_device_work(const profiler::KinetoEvent& event) {
@@ -113,7 +84,7 @@ std::vector<KernelUse> self_times(std::vector<CallSpan> calls) {
 std::vector<KernelUse> kernels_during(c10::Device device, const std::function<void()>& work) {
   constexpr size_t kMostKinds = 20;
   constexpr size_t kMostBytes = 160;
-  Profiling profiling(device);
+  Profiling profiling({device.is_cpu() ? Profiling::Activity::CPU : Profiling::Activity::CUDA});
   work();
   if (device.is_cuda()) c10::cuda::device_synchronize();
   const auto result = profiling.finish();

@@ -3,6 +3,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
+#include "training/trace_range.h"
 
 namespace rnnlab {
 namespace {
@@ -45,12 +46,17 @@ BatchLoop::~BatchLoop() = default;
 
 std::optional<BatchLoop::Turn> BatchLoop::next() { return replays_ ? next_replayed() : next_eager(); }
 
+std::optional<Batch> BatchLoop::next_batch() {
+  const TraceRange range("batch");
+  return batches_.next();
+}
+
 std::optional<BatchLoop::Turn> BatchLoop::next_eager() {
   // All batches of one turn, for the weight of each may depend on the size of all.
   std::vector<Batch> turn;
   int64_t num_samples = 0;
   while (std::ssize(turn) < batches_per_turn_) {
-    auto batch = batches_.next();
+    auto batch = next_batch();
     if (!batch) break;
     num_samples += batch->size;
     turn.push_back(std::move(*batch));
@@ -81,18 +87,25 @@ EvaluatedStep BatchLoop::run(Graph& graph, const std::vector<at::Tensor>& select
   }
   if (!graph.captured) capture(graph, selections);
   if (!graph.captured) return run_eager(selections);
+  const TraceRange range("graph replay");
   for (size_t i = 0; i < selections.size(); ++i) graph.selections[i].copy_(selections[i]);
   graph.captured->replay();
   return graph.result;
 }
 
-EvaluatedStep BatchLoop::run_eager(const std::vector<at::Tensor>& selections) const {
+std::vector<Batch> BatchLoop::gather(const std::vector<at::Tensor>& selections) const {
+  const TraceRange range("batch");
   std::vector<Batch> turn;
   for (const at::Tensor& selection : selections) turn.push_back(batches_.gather(selection));
-  return work_(turn);
+  return turn;
+}
+
+EvaluatedStep BatchLoop::run_eager(const std::vector<at::Tensor>& selections) const {
+  return work_(gather(selections));
 }
 
 void BatchLoop::capture(Graph& graph, const std::vector<at::Tensor>& selections) {
+  const TraceRange range("graph capture");
   for (const at::Tensor& selection : selections) graph.selections.push_back(selection.clone());
   auto captured = std::make_unique<CapturedWork>(selections.front().device());
   try {

@@ -47,6 +47,8 @@ class BatchLoop {
  private:
   struct Graph;
 
+  std::optional<Batch> next_batch();
+  std::vector<Batch> gather(const std::vector<at::Tensor>& selections) const;
   std::optional<Turn> next_eager();
   std::optional<Turn> next_replayed();
   EvaluatedStep run(Graph& graph, const std::vector<at::Tensor>& selections);

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "training/step_record.h"
+#include "training/trace_range.h"
 
 namespace rnnlab {
 namespace {
@@ -27,6 +28,7 @@ void add(std::vector<StepRow> rows, Totals& totals) {
 
 BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision) {
   return [&model, &objective, precision](std::span<const Batch> batches) {
+    const TraceRange range("forward");
     const Batch& batch = batches.front();
     const at::NoGradGuard no_grad;
     const AutocastGuard autocast(precision, batch.inputs.device());

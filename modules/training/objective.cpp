@@ -12,6 +12,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "training/trace_range.h"
 
 namespace rnnlab {
 namespace {
@@ -84,6 +85,7 @@ Objective::Objective(LossKind loss, const Dataset& dataset, c10::Device device)
       error_units_(error_units(dataset.target_scales, device)) {}
 
 Evaluation Objective::evaluate(const at::Tensor& output, const at::Tensor& targets) const {
+  const TraceRange range("loss");
   const auto values = output.to(at::kFloat);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
   RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "output and targets differ in shape");

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "training/gradients.h"
+#include "training/trace_range.h"
 
 namespace rnnlab {
 namespace {
@@ -35,6 +36,7 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
       one_(at::ones({}, found_inf_.options())) {}
 
 EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
+  const TraceRange step_range("step");
   optimizer_->zero_grad();
   const auto evaluation = backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
@@ -43,6 +45,7 @@ EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
   const auto step = evaluated_step(evaluation, skipped, loss_scale_ ? at::where(skipped.gt(0), zero_, norms) : norms);
   flag_non_finite(step.row);
   clip(gradients, norms);
+  const TraceRange update_range("update");
   optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_);
   return step;
 }
@@ -73,6 +76,7 @@ at::Tensor TrainStep::unscale(at::TensorList gradients) {
 }
 
 void TrainStep::clip(at::TensorList gradients, const at::Tensor& norms) const {
+  const TraceRange range("clip");
   if (clip_norm_) clip_by_norm(gradients, norms, *clip_norm_);
   if (clip_value_) clip_by_value(gradients, *clip_value_);
 }
@@ -87,10 +91,12 @@ Evaluation backpropagate(Model& model, const Batch& batch, const Objective& obje
                          const at::Tensor& scale) {
   at::Tensor output;
   {
+    const TraceRange range("forward");
     const AutocastGuard autocast(precision, batch.inputs.device());
     output = model.forward(batch);
   }
   auto evaluation = objective.evaluate(output, batch.targets);
+  const TraceRange range("backward");
   (scale.defined() ? evaluation.loss * scale : evaluation.loss).backward();
   evaluation.loss = evaluation.loss.detach();
   return evaluation;

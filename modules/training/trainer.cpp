@@ -13,6 +13,7 @@
 #include "training/divergence.h"
 #include "training/evaluate.h"
 #include "training/stop_signal.h"
+#include "training/trace_range.h"
 
 namespace rnnlab {
 namespace {
@@ -24,7 +25,9 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 void wait_for(c10::Device device) {
-  if (device.is_cuda()) torch::cuda::synchronize(device.index());
+  if (!device.is_cuda()) return;
+  const TraceRange range("wait for the device");
+  torch::cuda::synchronize(device.index());
 }
 
 BatchOptions train_batch_options(const TrainerOptions& options) {
@@ -123,6 +126,7 @@ const TrainingState& Trainer::run() {
   for (auto* observer : observers_) observer->on_run_begin(plan_);
   while (!state_.stopped()) {
     begin_epoch();
+    const TraceRange range("epoch");
     train_epoch();
     end_epoch();
     stop_at_signal();  // one that came during validation, or while the observers wrote
@@ -164,6 +168,7 @@ bool Trainer::train_one_step() {
   step_.set_learning_rate(learning_rate);
   const auto turn = train_loop_.next();
   if (!turn) return false;
+  const TraceRange range("record");
   record_.append(turn->step);
   tally_.learning_rate = learning_rate;
   ++state_.step;
@@ -173,6 +178,7 @@ bool Trainer::train_one_step() {
 }
 
 void Trainer::report_step() {
+  const TraceRange range("observers");
   const StepProgress progress{.epoch = state_.epoch,
                               .step_in_epoch = tally_.steps,
                               .steps_per_epoch = plan_.steps_per_epoch,
@@ -187,6 +193,7 @@ void Trainer::read_record_if_due() {
 }
 
 void Trainer::read_record() {
+  const TraceRange range("read back");
   const auto rows = record_.take();
   int64_t step = state_.step - std::ssize(rows);
   for (const auto& row : rows) {
@@ -232,6 +239,7 @@ void Trainer::end_epoch() {
   if (state_.epoch == options_.settings.epochs) {
     state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", state_.epoch));
   }
+  const TraceRange range("observers");
   for (auto* observer : observers_) observer->on_epoch_end(state_, row);
 }
 
@@ -257,6 +265,7 @@ bool Trainer::should_validate() const {
 }
 
 void Trainer::validate(EpochRow& row) {
+  const TraceRange range("validate");
   const auto began = Clock::now();
   const auto totals = evaluate(model_, *valid_batches_, *valid_loop_, options_.device);
   row.valid_seconds = seconds_since(began);

@@ -1,0 +1,27 @@
+#include "training/profiling.h"
+
+#include <cstdlib>
+
+namespace rnnlab {
+
+Profiling::Profiling(const std::set<Activity>& activities) {
+  using torch::profiler::impl::ProfilerConfig;
+  using torch::profiler::impl::ProfilerState;
+  // On a machine without a GPU it would complain about that on stderr.
+  ::setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
+  const ProfilerConfig config(ProfilerState::KINETO);
+  torch::autograd::profiler::prepareProfiler(config, activities);
+  torch::autograd::profiler::enableProfiler(
+      config, activities, {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
+}
+
+Profiling::~Profiling() {
+  if (is_running_) torch::autograd::profiler::disableProfiler();
+}
+
+std::unique_ptr<torch::autograd::profiler::ProfilerResult> Profiling::finish() {
+  is_running_ = false;
+  return torch::autograd::profiler::disableProfiler();
+}
+
+}  // namespace rnnlab
