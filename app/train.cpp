@@ -61,7 +61,7 @@ std::string summary_line(const RunOutcome& run) {
 Comparison compare_all(const std::vector<RunOutcome>& runs) {
   std::vector<RunRecord> records;
   for (const RunOutcome& run : runs) records.push_back(load_run(run.folder));
-  return compare(records, {.baseline = "", .on_difference = OnDifference::kForce});
+  return compare(records, {.baseline = "", .on_difference = OnDifference::kTell});
 }
 
 void print_results(const std::vector<RunOutcome>& runs, bool json) {

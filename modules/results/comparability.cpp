@@ -21,13 +21,18 @@ std::string setting_in(const RunRecord& run, const std::string& name) {
   return found == run.config.end() ? "absent" : found->second;
 }
 
-// " (training.learning_rate: 0.1 and 0.01)": the settings below `section` that differ, for a hash says only that some
-// do.
+// Keys outside its section that a hash holds too.
+bool belongs_to(const std::string& name, const std::string& section) {
+  return name.starts_with(section + ".") || (section == "training" && name == "deterministic");
+}
+
+// " (training.learning_rate: 0.1 and 0.01)": the settings that differ of those that belong to `section`, for a hash
+// says only that some do.
 std::string differing_settings(const RunRecord& a, const RunRecord& b, const std::string& section) {
   std::set<std::string> names;
   for (const auto* config : {&a.config, &b.config})
     for (const auto& [name, value] : *config)
-      if (name.starts_with(section + ".") && setting_in(a, name) != setting_in(b, name)) names.insert(name);
+      if (belongs_to(name, section) && setting_in(a, name) != setting_in(b, name)) names.insert(name);
   std::vector<std::string> found;
   for (const std::string& name : names)
     found.push_back(fmt::format("{}: {} and {}", name, setting_in(a, name), setting_in(b, name)));
@@ -104,6 +109,22 @@ std::optional<std::string> data_difference(const RunGroup& baseline, const RunGr
   return describe_mismatch("data", a, b, kData, differing_settings(a, b, "data"));
 }
 
+// "3", or "2 to 3".
+std::string num_epochs(const RunGroup& group) {
+  std::vector<int64_t> counts;
+  for (const RunRecord* run : group.runs) counts.push_back(run->summary.epochs);
+  const auto [least, most] = std::ranges::minmax(counts);
+  return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
+}
+
+void note_lengths(std::vector<std::string>& notes, const RunGroup& baseline, const RunGroup& group) {
+  if (num_epochs(baseline) == num_epochs(group)) return;
+  notes.push_back(fmt::format(
+      "trained for different numbers of epochs, so their final losses and metrics are not comparable: {} in "
+      "{}, {} in {}",
+      num_epochs(baseline), baseline.label, num_epochs(group), group.label));
+}
+
 std::string seed_list(const RunGroup& group) { return fmt::format("{}", fmt::join(seeds(group), ", ")); }
 
 void note_difference(std::vector<std::string>& notes, const char* what, const RunGroup& baseline, const RunGroup& group,
@@ -130,6 +151,7 @@ std::vector<std::string> comparability_notes(const RunGroup& baseline, const Run
     notes.push_back(
         fmt::format("the seeds differ, so initial weights were compared only where they agree: {} in {}, {} in {}",
                     seed_list(baseline), baseline.label, seed_list(group), group.label));
+  note_lengths(notes, baseline, group);
   const bool first_has_gpu = !baseline.runs[0]->summary.identity.gpu_model.empty();
   const bool second_has_gpu = !group.runs[0]->summary.identity.gpu_model.empty();
   if (first_has_gpu != second_has_gpu)

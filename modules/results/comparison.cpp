@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "results/comparability.h"
 #include "results/doubts.h"
+#include "results/run_ending.h"
 
 namespace rnnlab {
 namespace {
@@ -18,8 +19,14 @@ bool is_meant(const RunGroup& group, const std::string& baseline) {
   return std::ranges::any_of(group.runs, [&](const RunRecord* run) { return normal(run->folder) == normal(baseline); });
 }
 
+// The first, where none is.
+const RunGroup& first_complete(const std::vector<RunGroup>& groups) {
+  const auto found = std::ranges::find_if(groups, is_complete);
+  return found == groups.end() ? groups[0] : *found;
+}
+
 const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::string& baseline) {
-  if (baseline.empty()) return groups[0];
+  if (baseline.empty()) return first_complete(groups);
   const auto found = std::ranges::find_if(groups, [&](const RunGroup& group) { return is_meant(group, baseline); });
   if (found != groups.end()) return *found;
   std::vector<std::string> labels;
@@ -49,6 +56,7 @@ GroupResult describe(const RunGroup& group) {
   GroupResult result;
   result.label = group.label;
   result.seeds = seeds(group);
+  result.ended = ending_text(group);
   result.final_metrics = metric_spreads(group);
   for (const RunRecord* run : group.runs) {
     result.folders.push_back(run->folder.string());
@@ -74,21 +82,36 @@ void set_against(GroupResult& result, const std::vector<double>& seconds, const 
   result.ratio = ratio.ratio;
   result.ratio_low = ratio.bounds.low;
   result.ratio_high = ratio.bounds.high;
+  result.ratio_interval_is_full_range =
+      median_interval(seconds).is_full_range || median_interval(baseline_seconds).is_full_range;
   result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
 }
 
-void refuse_or_keep(Comparison& comparison, const RunGroup& baseline, const std::vector<RunGroup>& groups,
-                    OnDifference on_difference) {
+std::vector<std::string> all_differences(const RunGroup& baseline, const std::vector<RunGroup>& groups) {
+  std::vector<std::string> found;
   for (const RunGroup& group : groups) {
-    for (const std::string& reason : differences(baseline, group)) add_once(comparison.forced, reason);
+    for (const std::string& reason : differences(baseline, group)) add_once(found, reason);
     // Within a group too: a data file may have changed between two runs of one experiment.
-    for (const std::string& reason : differences(group, group)) add_once(comparison.forced, reason);
+    for (const std::string& reason : differences(group, group)) add_once(found, reason);
   }
-  if (comparison.forced.empty() || on_difference == OnDifference::kForce) return;
+  return found;
+}
+
+void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, OnDifference on_difference) {
+  if (on_difference == OnDifference::kForce) comparison.forced = std::move(found);
+  if (on_difference == OnDifference::kTell) comparison.differences = std::move(found);
+  if (on_difference != OnDifference::kRefuse || found.empty()) return;
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
               "Run them again alike, or compare all the same with --force",
-              join(comparison.forced, "\n  "));
+              join(found, "\n  "));
+}
+
+std::string baseline_note(const std::vector<RunGroup>& groups, const RunGroup& baseline, const std::string& wanted) {
+  if (!wanted.empty() || is_complete(groups[0])) return "";
+  if (!is_complete(baseline)) return "no run ended as it should, so the baseline is one that did not";
+  return fmt::format("{} ({}) is not taken as the baseline; --baseline takes it all the same", groups[0].label,
+                     ending_text(groups[0]));
 }
 
 }  // namespace
@@ -99,12 +122,14 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   const RunGroup& baseline = find_baseline(groups, options.baseline);
   Comparison comparison;
   comparison.baseline = baseline.label;
-  refuse_or_keep(comparison, baseline, groups, options.on_difference);
+  refuse_or_keep(comparison, all_differences(baseline, groups), options.on_difference);
+  add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
   const std::vector<double> baseline_seconds = timed_seconds(baseline);
   for (const RunGroup& group : groups) {
     GroupResult& result = comparison.groups.emplace_back(describe(group));
     measure_time(result, timed_seconds(group));
     if (&group != &baseline) set_against(result, timed_seconds(group), baseline_seconds);
+    for (const std::string& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& warning : doubts(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
     for (const std::string& note : comparability_notes(baseline, group)) add_once(comparison.notes, note);

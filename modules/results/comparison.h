@@ -34,6 +34,7 @@ struct GroupResult {
   std::string label;
   std::vector<std::string> folders;
   std::vector<int64_t> seeds;
+  std::string ended;             // "complete", "interrupted", "diverged", "1 of 3 diverged"
   int64_t num_timed_epochs = 0;  // after warm-up, all runs together
   // Of train_seconds. Absent when every epoch was warm-up.
   std::optional<double> median_seconds, low_seconds, high_seconds;  // 95 % interval of the median
@@ -41,6 +42,7 @@ struct GroupResult {
   // Against the baseline, absent for the baseline itself. The ratio is this group's median over the baseline's: 0.5 is
   // twice as fast.
   std::optional<double> ratio, ratio_low, ratio_high;
+  bool ratio_interval_is_full_range = false;  // fewer than six epochs on a side; of one and one it is no interval
   std::optional<double> mann_whitney_p;
   std::map<std::string, MetricSpread> final_metrics;
   std::vector<std::string> paths;       // what really ran
@@ -51,6 +53,7 @@ struct GroupResult {
     field("label", self.label);
     field("folders", self.folders);
     field("seeds", self.seeds);
+    field("ended", self.ended);
     field("num_timed_epochs", self.num_timed_epochs);
     field("median_seconds", self.median_seconds);
     field("low_seconds", self.low_seconds);
@@ -59,6 +62,7 @@ struct GroupResult {
     field("ratio", self.ratio);
     field("ratio_low", self.ratio_low);
     field("ratio_high", self.ratio_high);
+    field("ratio_interval_is_full_range", self.ratio_interval_is_full_range);
     field("mann_whitney_p", self.mann_whitney_p);
     field("final_metrics", self.final_metrics);
     field("paths", self.paths);
@@ -70,9 +74,10 @@ struct Comparison {
   int64_t schema_version = kComparisonSchemaVersion;
   std::string baseline;  // its label
   std::vector<GroupResult> groups;
-  std::vector<std::string> forced;    // why it should have been refused; empty for a fair comparison
-  std::vector<std::string> warnings;  // what makes the times doubtful
-  std::vector<std::string> notes;     // what was pooled, what else differs
+  std::vector<std::string> forced;       // why it should have been refused; empty for a fair comparison
+  std::vector<std::string> differences;  // the same where nobody had to force it: of runs that were started together
+  std::vector<std::string> warnings;     // what makes the times doubtful
+  std::vector<std::string> notes;        // what was pooled, what else differs
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -80,15 +85,18 @@ struct Comparison {
     field("baseline", self.baseline);
     field("groups", self.groups);
     field("forced", self.forced);
+    field("differences", self.differences);
     field("warnings", self.warnings);
     field("notes", self.notes);
   }
 };
 
-enum class OnDifference { kRefuse, kForce };
+// kTell: the user asked for these runs side by side, so what forbids a fair comparison is said, not refused.
+enum class OnDifference { kRefuse, kForce, kTell };
 
 struct CompareOptions {
-  std::string baseline;  // a group's label or one of its folders; "": the first run's group
+  std::string baseline;  // a group's label or one of its folders; "": the first run's group, or the
+                         // first whose runs all ended as they should
   OnDifference on_difference = OnDifference::kRefuse;
 };
 

@@ -34,7 +34,9 @@ std::string header() {
                                     "median_seconds", "low_seconds", "high_seconds",  "ratio",
                                     "ratio_low",      "ratio_high",  "mann_whitney_p"};
   for (const std::string& metric : metric_names()) names.push_back("final_" + metric);
-  for (const char* name : {"paths", "folders", "forced", "warnings", "notes"}) names.emplace_back(name);
+  for (const char* name : {"paths", "folders", "forced", "warnings", "notes", "differences", "ended",
+                           "interval_is_full_range", "ratio_interval_is_full_range"})
+    names.emplace_back(name);
   return csv_line(names);
 }
 
@@ -54,8 +56,12 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
     const auto found = group.final_metrics.find(metric);
     fields.push_back(found == group.final_metrics.end() ? "" : number(found->second.median));
   }
-  for (const auto* texts : {&group.paths, &group.folders, &comparison.forced, &comparison.warnings, &comparison.notes})
+  for (const auto* texts : {&group.paths, &group.folders, &comparison.forced, &comparison.warnings, &comparison.notes,
+                            &comparison.differences})
     fields.push_back(join(*texts, "; "));
+  fields.push_back(group.ended);
+  for (const bool is_full_range : {group.interval_is_full_range, group.ratio_interval_is_full_range})
+    fields.emplace_back(is_full_range ? "1" : "0");
   return csv_line(fields);
 }
 

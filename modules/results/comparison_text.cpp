@@ -43,17 +43,24 @@ std::vector<EpochColumn> shown_metrics(const Comparison& comparison) {
   return shown;
 }
 
+// "cpu naive (diverged)".
+std::string marked_label(const GroupResult& group) {
+  return group.ended == "complete" ? group.label : fmt::format("{} ({})", group.label, group.ended);
+}
+
+std::string star_if(bool is_full_range) { return is_full_range ? "*" : ""; }
+
 std::vector<std::string> cells_of(const GroupResult& group, const Comparison& comparison,
                                   const std::vector<EpochColumn>& metrics) {
   const bool is_baseline = group.label == comparison.baseline;
   std::vector<std::string> cells = {
-      group.label,
+      marked_label(group),
       fmt::format("{}", fmt::join(group.seeds, ",")),
       fmt::format("{}", group.num_timed_epochs),
       number(group.median_seconds, 4),
-      interval(group.low_seconds, group.high_seconds, 4) + (group.interval_is_full_range ? "*" : ""),
+      interval(group.low_seconds, group.high_seconds, 4) + star_if(group.interval_is_full_range),
       is_baseline ? "baseline" : number(group.ratio, 3),
-      interval(group.ratio_low, group.ratio_high, 3),
+      interval(group.ratio_low, group.ratio_high, 3) + star_if(group.ratio_interval_is_full_range),
       p_text(group.mann_whitney_p),
   };
   for (const EpochColumn& metric : metrics) {
@@ -62,6 +69,8 @@ std::vector<std::string> cells_of(const GroupResult& group, const Comparison& co
   }
   return cells;
 }
+
+bool has_star(const GroupResult& group) { return group.interval_is_full_range || group.ratio_interval_is_full_range; }
 
 Table make_table(const Comparison& comparison) {
   const std::vector<EpochColumn> metrics = shown_metrics(comparison);
@@ -96,12 +105,17 @@ std::string comparison_text(const Comparison& comparison) {
   std::string text;
   if (!comparison.forced.empty())
     text += "FORCED: this is not a fair comparison.\n" + lines("  ", comparison.forced) + "\n";
+  if (!comparison.differences.empty())
+    text += "NOTICE: these runs differ in more than the device and the layer.\n" + lines("  ", comparison.differences) +
+            "\n";
   if (!comparison.warnings.empty()) text += lines("WARNING: ", comparison.warnings) + "\n";
   text += make_table(comparison).text() + "\n";
   text +=
       "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n";
-  const bool has_full_range = std::ranges::any_of(comparison.groups, &GroupResult::interval_is_full_range);
-  if (has_full_range) text += "* fewer than six epochs: the whole range, which is less than a 95 % interval.\n";
+  if (std::ranges::any_of(comparison.groups, has_star))
+    text +=
+        "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
+        "interval.\n";
   return text + lines("", comparison.notes) + path_lines(comparison);
 }
 

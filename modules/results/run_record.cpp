@@ -53,11 +53,48 @@ std::vector<std::string> work_key(const RunRecord& run) {
   return key;
 }
 
+std::string value_in(const RunRecord& run, const std::string& key) {
+  const auto found = run.config.find(key);
+  return found == run.config.end() ? "" : found->second;
+}
+
+std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+// The settings that tell the groups apart, beyond what every label has. Folders of different versions of the program
+// may differ in dozens: then none, for nobody could read them.
+std::vector<std::string> telling_keys(const std::vector<RunGroup>& groups) {
+  constexpr size_t kMostReadable = 6;
+  constexpr std::array<std::string_view, 4> kElsewhere = {"name", "seed", "device", "layer"};
+  std::set<std::string> keys;
+  for (const RunGroup& group : groups)
+    for (const auto* run : {group.runs[0], groups[0].runs[0]})
+      for (const auto& [key, value] : run->config)
+        if (value_in(*group.runs[0], key) != value_in(*groups[0].runs[0], key)) keys.insert(key);
+  for (const std::string_view key : kElsewhere) keys.erase(std::string(key));
+  if (keys.size() > kMostReadable) return {};
+  return {keys.begin(), keys.end()};
+}
+
+// "batch_size=64 data.seed=2": the last part of each key, or the whole key where two end alike.
+std::string told_settings(const RunRecord& run, const std::vector<std::string>& keys) {
+  std::string told;
+  for (const std::string& key : keys) {
+    const auto ends_alike = [&](const std::string& other) { return last_part(other) == last_part(key); };
+    const std::string name = std::ranges::count_if(keys, ends_alike) == 1 ? last_part(key) : key;
+    if (const std::string value = value_in(run, key); !value.empty()) told += " " + name + "=" + value;
+  }
+  return told;
+}
+
 using Labeller = std::string (*)(const RunRecord&);
 
 bool label_uniquely(std::vector<RunGroup>& groups, Labeller labeller) {
+  const auto keys = telling_keys(groups);
   std::set<std::string> labels;
-  for (RunGroup& group : groups) labels.insert(group.label = labeller(*group.runs[0]));
+  for (RunGroup& group : groups) {
+    group.label = labeller(*group.runs[0]) + told_settings(*group.runs[0], keys);
+    labels.insert(group.label);
+  }
   return labels.size() == groups.size();
 }
 

@@ -25,7 +25,8 @@ RunRecord load_run(const std::filesystem::path& folder);
 
 // Runs that differ in nothing but the seed (and what follows from it), in the order given.
 struct RunGroup {
-  std::string label;  // "cpu naive"; with the experiment's name or the folder where that would not be unique
+  std::string label;  // "cpu naive batch_size=64": device, layer and every setting in which the groups differ; with the
+                      // experiment's name, or the folder instead, where that would not be unique
   std::vector<const RunRecord*> runs;
 };
 

@@ -14,6 +14,7 @@ Comparison sample_comparison() {
   naive.label = "cpu naive";
   naive.folders = {"runs/rows/a, b"};
   naive.seeds = {1, 2};
+  naive.ended = "complete";
   naive.num_timed_epochs = 12;
   naive.median_seconds = 2.25;
   naive.low_seconds = 2;
@@ -24,6 +25,7 @@ Comparison sample_comparison() {
   GroupResult fused = naive;
   fused.label = "cpu fused";
   fused.seeds = {1};
+  fused.ended = "diverged";
   fused.num_timed_epochs = 3;
   fused.median_seconds = 1.25;
   fused.low_seconds = 1;
@@ -32,6 +34,7 @@ Comparison sample_comparison() {
   fused.ratio = 0.5625;
   fused.ratio_low = 0.5;
   fused.ratio_high = 0.625;
+  fused.ratio_interval_is_full_range = true;
   fused.mann_whitney_p = 0.00216;
   fused.final_metrics = {{"train_loss", {0.5, 0.5, 0.5}}};
   fused.paths = {"oneDNN reference"};
@@ -45,13 +48,18 @@ Comparison sample_comparison() {
 TEST(ComparisonText, IsATableWithItsSmallPrint) {
   EXPECT_EQ(
       comparison_text(sample_comparison()),
-      "run        seeds  epochs  s/epoch    95 % interval     ratio   95 % interval       p  train loss  valid loss\n"
-      "---------  -----  ------  -------  ---------------  --------  --------------  ------  ----------  ----------\n"
-      "cpu naive  1,2        12    2.250   2.000 .. 2.500  baseline               -       -      0.5000      0.2500\n"
-      "cpu fused  1           3    1.250  1.000 .. 1.500*     0.562  0.500 .. 0.625  0.0022      0.5000           -\n"
+      "run                   seeds  epochs  s/epoch    95 % interval     ratio    95 % interval       p  train loss  "
+      "valid loss\n"
+      "--------------------  -----  ------  -------  ---------------  --------  ---------------  ------  ----------  "
+      "----------\n"
+      "cpu naive             1,2        12    2.250   2.000 .. 2.500  baseline                -       -      0.5000  "
+      "    0.2500\n"
+      "cpu fused (diverged)  1           3    1.250  1.000 .. 1.500*     0.562  0.500 .. 0.625*  0.0022      0.5000  "
+      "         -\n"
       "\n"
       "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n"
-      "* fewer than six epochs: the whole range, which is less than a 95 % interval.\n"
+      "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
+      "interval.\n"
       "cpu naive ran native loop\n"
       "cpu fused ran oneDNN reference\n"
       "  brgemm is for inference only\n");
@@ -70,6 +78,15 @@ TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
                                "\n"));
 }
 
+TEST(ComparisonText, TellsOfDifferencesWithoutTheWordForced) {
+  Comparison comparison = sample_comparison();
+  comparison.groups.clear();
+  comparison.differences = {"batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128"};
+  EXPECT_TRUE(comparison_text(comparison)
+                  .starts_with("NOTICE: these runs differ in more than the device and the layer.\n"
+                               "  batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128\n\n"));
+}
+
 TEST(ComparisonCsv, HasALineForEachGroup) {
   Comparison comparison = sample_comparison();
   comparison.forced = {"one \"odd\" reason", "another"};
@@ -77,11 +94,12 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
             "label,baseline,seeds,num_timed_epochs,median_seconds,low_seconds,high_seconds,ratio,ratio_low,ratio_high,"
             "mann_whitney_p,final_train_loss,final_train_accuracy,final_valid_loss,final_valid_accuracy,"
             "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
-            "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes\n"
+            "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
+            "interval_is_full_range,ratio_interval_is_full_range\n"
             "cpu naive,cpu naive,1 2,12,2.25,2,2.5,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
-            "\"one \"\"odd\"\" reason; another\",,\n"
+            "\"one \"\"odd\"\" reason; another\",,,,complete,0,0\n"
             "cpu fused,cpu naive,1,3,1.25,1,1.5,0.5625,0.5,0.625,0.00216,0.5,,,,,,,,,,,oneDNN reference,"
-            "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,\n");
+            "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,1,1\n");
 }
 
 TEST(ComparisonJson, HoldsEverything) {
@@ -94,6 +112,7 @@ TEST(ComparisonJson, HoldsEverything) {
   EXPECT_TRUE(json["groups"][0]["ratio"].is_null());
   EXPECT_EQ(json["groups"][1]["ratio"], 0.5625);
   EXPECT_EQ(json["groups"][1]["interval_is_full_range"], true);
+  EXPECT_EQ(json["groups"][1]["ended"], "diverged");
   EXPECT_EQ(json["groups"][0]["final_metrics"]["train_loss"]["high"], 0.6);
 }
 

@@ -1,5 +1,6 @@
 #include "results/comparison.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -114,13 +115,11 @@ TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
     identity.build_type = "Debug, not optimised";
     identity.data_fingerprint = "d2";
     identity.initial_weights_sha256 = "w2";
-    run.config += "  learning_rate: 0.1\n";
-    run.config.replace(run.config.find("hidden_size: 128"), 16, "hidden_size: 256");
   });
   expect_refused(
       "batch size: 128 in cpu naive, 64 in cpu fused\n"
-      "  model: m1 in cpu naive, m2 in cpu fused (model.hidden_size: 128 and 256)\n"
-      "  training settings: t1 in cpu naive, t2 in cpu fused (training.learning_rate: absent and 0.1)\n"
+      "  model: m1 in cpu naive, m2 in cpu fused\n"
+      "  training settings: t1 in cpu naive, t2 in cpu fused\n"
       "  placement of the data: device in cpu naive, host in cpu fused\n"
       "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
       "  hardware (CPU): Some CPU in cpu naive, Other CPU in cpu fused\n"
@@ -132,11 +131,100 @@ TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
       ", w2 in " + folder_.name("b"));
 }
 
+TEST_F(CompareTest, NamesTheSettingsBehindAHash) {
+  add_pair([](SampleRun& run) {
+    run.summary.identity.model_hash = "m2";
+    run.summary.identity.training_hash = "t2";
+    run.config += "  learning_rate: 0.1\ndeterministic: true\n";
+    run.config.replace(run.config.find("hidden_size: 128"), 16, "hidden_size: 256");
+  });
+  const std::string naive = "cpu naive hidden_size=128";
+  const std::string fused = "cpu fused deterministic=true hidden_size=256 learning_rate=0.1";
+  expect_refused("model: m1 in " + naive + ", m2 in " + fused +
+                 " (model.hidden_size: 128 and 256)\n  training settings: t1 in " + naive + ", t2 in " + fused +
+                 " (deterministic: absent and true; training.learning_rate: absent and 0.1)");
+}
+
 TEST_F(CompareTest, GoesOnByForceAndKeepsTheReason) {
   add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
   const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce});
   EXPECT_THAT(comparison.forced, ElementsAre("precision: fp32 in cpu naive, tf32 in cpu fused"));
   EXPECT_TRUE(comparison.groups[1].ratio.has_value());
+}
+
+TEST_F(CompareTest, TellsOfDifferencesThatNobodyHadToForce) {
+  add_pair([](SampleRun& run) { run.summary.identity.precision = "tf32"; });
+  const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kTell});
+  EXPECT_THAT(comparison.differences, ElementsAre("precision: fp32 in cpu naive, tf32 in cpu fused"));
+  EXPECT_THAT(comparison.forced, IsEmpty());
+}
+
+TEST_F(CompareTest, NeedsNoForceWhereNothingDiffers) {
+  add_pair([](SampleRun&) {});
+  EXPECT_THAT(compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce}).forced, IsEmpty());
+}
+
+TEST_F(CompareTest, LabelsEverySettingThatDiffers) {
+  for (const char* threads : {"1", "2"})
+    for (const char* data_seed : {"3", "4"}) {
+      SampleRun run = sample_run("cpu", "naive", 1, kSlow);
+      run.config += fmt::format("  num_threads: {}\ndata:\n  seed: {}\n", threads, data_seed);
+      add(fmt::format("{}{}", threads, data_seed), run);
+    }
+  const Comparison comparison = compare(runs_, {});
+  ASSERT_EQ(comparison.groups.size(), 4u);
+  EXPECT_EQ(comparison.groups[0].label, "cpu naive seed=3 num_threads=1");
+  EXPECT_EQ(comparison.groups[3].label, "cpu naive seed=4 num_threads=2");
+}
+
+constexpr const char* kDiverged = "training diverged at epoch 8, step 3: the loss is nan";
+
+TEST_F(CompareTest, MarksARunThatDivergedAndTakesAnotherForTheBaseline) {
+  SampleRun naive = sample_run("cpu", "naive", 1, kSlow);
+  naive.summary.stop_reason = kDiverged;
+  add("a", naive);
+  add("b", sample_run("cpu", "fused", 1, kFast));
+  const Comparison comparison = compare(runs_, {});
+  EXPECT_EQ(comparison.baseline, "cpu fused");
+  EXPECT_EQ(comparison.groups[0].ended, "diverged");
+  EXPECT_EQ(comparison.groups[1].ended, "complete");
+  EXPECT_THAT(comparison.warnings, ElementsAre("cpu naive: " + folder_.name("a") +
+                                               " DIVERGED: its times and metrics are those of the epochs before"));
+  EXPECT_THAT(
+      comparison.notes,
+      ElementsAre("cpu naive (diverged) is not taken as the baseline; --baseline takes it all the same", kFewSeeds));
+  EXPECT_EQ(compare(runs_, {.baseline = "cpu naive"}).baseline, "cpu naive");
+}
+
+TEST_F(CompareTest, MarksHowManyOfPooledRunsWereInterrupted) {
+  for (const int64_t seed : {1, 2, 3}) {
+    SampleRun run = sample_run("cpu", "naive", seed, kSlow);
+    if (seed == 2) run.summary.stop_reason = "interrupted (SIGINT)";
+    if (seed == 2) run.summary.epochs = 6;
+    add("n" + std::to_string(seed), run);
+  }
+  const Comparison comparison = compare(runs_, {});
+  EXPECT_EQ(comparison.groups[0].ended, "1 of 3 interrupted");
+  EXPECT_THAT(comparison.warnings,
+              ElementsAre("cpu naive: " + folder_.name("n2") +
+                          " WAS INTERRUPTED: its times and metrics are those of the epochs before"));
+  EXPECT_THAT(comparison.notes, ElementsAre("no run ended as it should, so the baseline is one that did not",
+                                            "cpu naive: 3 runs of the same work pooled, seeds 1, 2, 3"));
+}
+
+TEST_F(CompareTest, NotesRunsOfDifferentLengths) {
+  add_pair([](SampleRun& run) { run.summary.epochs = 5; });
+  EXPECT_THAT(compare(runs_, {}).notes,
+              ElementsAre("trained for different numbers of epochs, so their final losses and metrics are not "
+                          "comparable: 7 in cpu naive, 5 in cpu fused",
+                          kFewSeeds));
+}
+
+TEST_F(CompareTest, MarksARatioOfFewEpochs) {
+  add_pair([](SampleRun& run) { run.train_seconds = {9, 1}; });
+  const GroupResult& fused = compare(runs_, {}).groups[1];
+  EXPECT_TRUE(fused.ratio_interval_is_full_range);
+  EXPECT_TRUE(fused.interval_is_full_range);
 }
 
 TEST_F(CompareTest, RefusesOneSeedWithTwoSetsOfWeights) {
