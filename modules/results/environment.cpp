@@ -43,6 +43,10 @@ GpuSurvey survey_gpus_with_first_occupancy() {
   return survey;
 }
 
+bool has_too_many_threads(const Environment& environment) {
+  return environment.cpu.usable_cpus > 0 && environment.num_threads > environment.cpu.usable_cpus;
+}
+
 }  // namespace
 
 std::string gpu_model(const GpuSurvey& survey) {
@@ -74,10 +78,16 @@ std::vector<std::string> warnings(const Environment& environment) {
   constexpr double kBusyFraction = 0.25;
   std::vector<std::string> found;
   if (const auto build = build_warning(environment.build)) found.push_back(*build);
-  if (environment.cpu.busy_fraction >= kBusyFraction)
-    found.push_back(fmt::format("THE CPU IS BUSY: other work took {:.0f} % of {} at the start",
-                                100 * environment.cpu.busy_fraction,
+  if (has_too_many_threads(environment))
+    found.push_back(fmt::format("MORE THREADS THAN CPUS: {} on {}, so they wait for each other: lower num_threads",
+                                counted(environment.num_threads, "thread"),
                                 counted(environment.cpu.usable_cpus, "usable CPU")));
+  if (environment.cpu.busy_fraction >= kBusyFraction)
+    found.push_back(fmt::format("THE CPU IS BUSY: other work took {:.0f} % of {} at the start{}",
+                                100 * environment.cpu.busy_fraction, counted(environment.cpu.usable_cpus, "usable CPU"),
+                                has_too_many_threads(environment) ? ", perhaps threads of this program's run before: "
+                                                                    "num_threads is larger than the CPUs"
+                                                                  : ""));
   for (size_t i = 0; i < environment.nvidia.gpus.size(); ++i)
     for (std::string& warning : gpu_warnings(environment.nvidia.gpus[i], i)) found.push_back(std::move(warning));
   return found;

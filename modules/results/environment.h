@@ -69,7 +69,7 @@ std::string gpu_model(const GpuSurvey& survey);
 std::string model_of_one_gpu(const GpuSurvey& survey);
 
 // What makes times of a run started in this environment doubtful, to be said loudly: a debug build, others on the GPU
-// or the CPU, clocks held down.
+// or the CPU, more threads than CPUs, clocks held down.
 std::vector<std::string> warnings(const Environment& environment);
 
 // `run_folder`/environment.json. write: UserError kDevice. read: UserError kData naming the file and the key.

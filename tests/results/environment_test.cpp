@@ -85,6 +85,18 @@ TEST(Warnings, NameEverythingThatSpoilsTimes) {
                 "GPU 2 (NVIDIA H200) IS THROTTLED: power cap (SM clock 1200 of 1980 MHz)"}));
 }
 
+TEST(Warnings, NameMoreThreadsThanCpus) {
+  Environment environment = quiet_environment();
+  environment.num_threads = 4096;
+  environment.cpu.usable_cpus = 1;
+  environment.cpu.busy_fraction = 1;
+  EXPECT_EQ(warnings(environment),
+            (std::vector<std::string>{
+                "MORE THREADS THAN CPUS: 4,096 threads on 1 usable CPU, so they wait for each other: lower num_threads",
+                "THE CPU IS BUSY: other work took 100 % of 1 usable CPU at the start, perhaps threads of this "
+                "program's run before: num_threads is larger than the CPUs"}));
+}
+
 TEST(BuildInfo, KnowsThisBuild) {
   const BuildInfo build = build_info();
 #ifdef __OPTIMIZE__
