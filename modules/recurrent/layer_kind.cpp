@@ -48,8 +48,11 @@ std::optional<std::string> unsupported_by_ladder(LayerKind kind, const Recurrent
   const bool has_separate_operations = kind == LayerKind::kGrouped || kind == LayerKind::kStreamed;
   if (has_separate_operations && options.cell != Cell::kLstm)
     return fmt::format("cell: {} (the rungs before fused_pointwise are there for lstm)", name_of(options.cell));
-  if (kind == LayerKind::kWavefront && options.bidirectional)
+  const bool has_diagonals = kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
+  if (has_diagonals && options.bidirectional)
     return "bidirectional: true (a layer waits for the whole reverse sequence of the one below: there is no diagonal)";
+  if (kind == LayerKind::kDiagonal && options.cell == Cell::kGru)
+    return "cell: gru (the gradients of its two sides differ, so those of a step are not one product)";
   return std::nullopt;
 }
 
@@ -64,6 +67,7 @@ std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& o
     case LayerKind::kHoisted:
     case LayerKind::kBlocked:
     case LayerKind::kWavefront:
+    case LayerKind::kDiagonal:
       return unsupported_by_ladder(kind, options);
     case LayerKind::kFused:
       return unsupported_by_fused(options);
@@ -110,6 +114,8 @@ std::string_view description_of(LayerKind kind) {
       return "hoisted for the CPU: packed weights, the batch cut between the threads, oneDNN's block kernels";
     case LayerKind::kWavefront:
       return "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams";
+    case LayerKind::kDiagonal:
+      return "wavefront step by step, with one batched product and one own kernel for all layers";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
     case LayerKind::kCudnn:
@@ -122,7 +128,8 @@ std::string_view description_of(LayerKind kind) {
 }
 
 std::optional<std::string> refusal(LayerKind kind, Processor processor) {
-  const bool needs_streams = kind == LayerKind::kStreamed || kind == LayerKind::kWavefront;
+  const bool needs_streams =
+      kind == LayerKind::kStreamed || kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
   if (needs_streams && processor == Processor::kCpu)
     return fmt::format("layer: {} needs CUDA streams, and device: cpu has none; use layer: hoisted", name_of(kind));
   if (kind == LayerKind::kBlocked && processor == Processor::kGpu)

@@ -23,6 +23,7 @@ enum class LayerKind {
   kHoisted,
   kBlocked,
   kWavefront,
+  kDiagonal,
   kFused,
   kCudnn,
   kAuto,  // a wish, no kind: whoever knows the work settles it before a layer is made
@@ -57,7 +58,7 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor);
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
-  static constexpr std::array<std::pair<LayerKind, std::string_view>, 11> kNames = {{
+  static constexpr std::array<std::pair<LayerKind, std::string_view>, 12> kNames = {{
       {LayerKind::kNaive, "naive"},
       {LayerKind::kGrouped, "grouped"},
       {LayerKind::kStreamed, "streamed"},
@@ -66,6 +67,7 @@ struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
       {LayerKind::kHoisted, "hoisted"},
       {LayerKind::kBlocked, "blocked"},
       {LayerKind::kWavefront, "wavefront"},
+      {LayerKind::kDiagonal, "diagonal"},
       {LayerKind::kFused, "fused"},
       {LayerKind::kCudnn, "cudnn"},
       {LayerKind::kAuto, "auto"},

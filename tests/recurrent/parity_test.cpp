@@ -79,7 +79,8 @@ std::vector<Variation> variations_of(LayerKind kind, const CellForm& form) {
 // The rungs with streams are refused on the CPU, but their loops run there, which tests their order of work.
 bool runs(LayerKind kind, const CellForm& form, at::DeviceType device) {
   const auto processor = device == at::kCUDA ? Processor::kGpu : Processor::kCpu;
-  const bool runs_on_one_lane = kind == LayerKind::kStreamed || kind == LayerKind::kWavefront;
+  const bool runs_on_one_lane =
+      kind == LayerKind::kStreamed || kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
   return !refusal(kind, options_of(form)) && (runs_on_one_lane || !refusal(kind, processor));
 }
 

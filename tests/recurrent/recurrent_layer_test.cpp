@@ -275,7 +275,7 @@ TEST(RecurrentOptions, OutOfRangeBreakAnInvariant) {
 TEST(Refusal, NamesTheOptionAndTheLayersThatCan) {
   EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
             "layer: fused cannot do activation: relu (LibTorch's lstm has tanh only); use layer: naive, grouped, "
-            "streamed, fused_pointwise, pretransposed, hoisted, blocked or wavefront");
+            "streamed, fused_pointwise, pretransposed, hoisted, blocked, wavefront or diagonal");
   EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
             "layer: fused cannot do reset_gate: before (LibTorch's gru applies the reset gate after the recurrent "
             "product); use layer: naive");

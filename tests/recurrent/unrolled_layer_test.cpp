@@ -54,7 +54,8 @@ TEST(Rung, AddsOneThingToTheOneBefore) {
 // Groups of several steps, several diagonals, and gradients from the middle of the stack's results.
 class DeepStack : public testing::TestWithParam<LayerKind> {};
 INSTANTIATE_TEST_SUITE_P(Ladder, DeepStack,
-                         testing::Values(LayerKind::kGrouped, LayerKind::kHoisted, LayerKind::kWavefront),
+                         testing::Values(LayerKind::kGrouped, LayerKind::kHoisted, LayerKind::kWavefront,
+                                         LayerKind::kDiagonal),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
 TEST_P(DeepStack, GivesTheSameAsNaive) {

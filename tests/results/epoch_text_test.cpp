@@ -16,7 +16,7 @@ constexpr const char* kHeader =
     "epoch,train_loss,train_accuracy,valid_loss,valid_accuracy,learning_rate,gradient_norm,train_seconds,valid_seconds,"
     "data_seconds,samples_per_second,peak_memory_bytes,warmup,train_perplexity,valid_perplexity,valid_bits_per_"
     "character,"
-    "train_mae,valid_mae,train_rmse,valid_rmse\n";
+    "train_mae,valid_mae,train_rmse,valid_rmse,skipped_steps\n";
 constexpr const char* kLine = "1,0.5,0.75,0.25,0.875,0.001,1.5,2,0.125,0.0625,60000,1610612736,0,,,,,,,\n";
 
 TEST(EpochCsv, HasTheseColumnsInThisOrder) { EXPECT_EQ(epoch_csv_header(), kHeader); }
@@ -30,7 +30,7 @@ TEST(EpochJsonl, WritesAbsentAsNullAndItsSchemaVersion) {
             "\"valid_seconds\":0.125,\"data_seconds\":0.0625,\"samples_per_second\":60000.0,"
             "\"peak_memory_bytes\":1610612736,\"warmup\":false,\"train_perplexity\":null,\"valid_perplexity\":null,"
             "\"valid_bits_per_character\":null,\"train_mae\":null,\"valid_mae\":null,\"train_rmse\":null,"
-            "\"valid_rmse\":null}\n");
+            "\"valid_rmse\":null,\"skipped_steps\":null}\n");
 }
 
 TEST(EpochJsonl, StaysJsonWhenTheLossIsNot) {

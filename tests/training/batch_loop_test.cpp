@@ -90,7 +90,7 @@ TEST_P(GraphsAgainstSteps, AreBitIdenticalWithEverythingThatAStepCanHold) {
 
 INSTANTIATE_TEST_SUITE_P(Layers, GraphsAgainstSteps,
                          testing::Values(LayerKind::kNaive, LayerKind::kFused, LayerKind::kHoisted,
-                                         LayerKind::kWavefront),
+                                         LayerKind::kWavefront, LayerKind::kDiagonal),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
 }  // namespace

@@ -6,7 +6,9 @@
 // "or null" counts as zeros.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "recurrent/kernels/element_type.h"
 
@@ -23,18 +25,23 @@ struct Step {
   int64_t hidden_size = 0;
 };
 
-// Products and biases of one step; G * H columns, the gates in the order of parameters.h.
+// Products and biases of one step, `below` only together with a stride; G * H columns, the gates in the order of
+// parameters.h.
 struct Products {
   void* input = nullptr;            // (B, G * H) W_ih x in; the activated gates out
   const void* recurrent = nullptr;  // (B, G * H) W_hh h
   const void* bias_ih = nullptr;    // (G * H)
   const void* bias_hh = nullptr;    // (G * H)
+  const void* below = nullptr;      // W_ih x where it is not in `input`, or null
+  int64_t row_stride = 0;           // elements between the rows of `recurrent` and `below`; 0 where they are dense
 };
 
-// The gradient with respect to a step's hidden state, the sum of both.
+// The gradient with respect to a step's hidden state, the sum of all three, `from_above` only together with a stride.
 struct HiddenGradient {
   const void* from_output = nullptr;     // (B, H), or null
   const void* from_next_step = nullptr;  // (B, H) through the recurrent product, or null
+  const void* from_above = nullptr;      // (B, H) from the layer that reads it, or null
+  int64_t row_stride = 0;                // elements between the rows of the last two; 0 where they are dense
 };
 
 struct LstmForward {
@@ -95,6 +102,13 @@ void run(const GruForward& work, CUstream_st* stream);
 void run(const GruBackward& work, CUstream_st* stream);
 void run(const RnnForward& work, CUstream_st* stream);
 void run(const RnnBackward& work, CUstream_st* stream);
+
+// The same step of several layers' diagonal by one kernel: at most kLayersAtOnce, all of one `step`.
+inline constexpr size_t kLayersAtOnce = 8;
+void run(std::span<const LstmForward> layers, CUstream_st* stream);
+void run(std::span<const LstmBackward> layers, CUstream_st* stream);
+void run(std::span<const RnnForward> layers, CUstream_st* stream);
+void run(std::span<const RnnBackward> layers, CUstream_st* stream);
 
 // On the CPU, the rows `first` to `last` - 1 of the batch, so that callers can share them out.
 struct Rows {

@@ -27,10 +27,19 @@ void run_typed(const Work& work, Rows rows) {
   }
 }
 
-// Vector instructions where the processor and the type have them.
+template <class Work>
+int64_t row_stride(const Work& work) {
+  if constexpr (requires { work.products; })
+    return work.products.row_stride;
+  else
+    return work.hidden_gradient.row_stride;
+}
+
+// Vector instructions where the processor and the type have them, on dense rows.
 template <class Work>
 void run_fastest(const Work& work, Rows rows) {
-  const bool has_vectors = work.step.type == ElementType::kFloat32 || work.step.type == ElementType::kBfloat16;
+  const bool is_short = work.step.type == ElementType::kFloat32 || work.step.type == ElementType::kBfloat16;
+  const bool has_vectors = is_short && row_stride(work) == 0;
   const SimdSteps* steps = has_vectors ? simd_steps() : nullptr;
   if (steps == nullptr) return run_typed(work, rows);
   run(*steps, work, Sums{}, Part{{rows.first, rows.last}, {0, work.step.hidden_size}});

@@ -3,6 +3,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -19,18 +20,56 @@ __global__ void __launch_bounds__(kThreads) step_kernel(const Work work) {
   if (unit < work.step.hidden_size) run_unit<T>(work, blockIdx.x, unit);
 }
 
+template <class Work>
+struct Layers {
+  Work works[kLayersAtOnce];
+};
+
+template <class T, class Work>
+__global__ void __launch_bounds__(kThreads) steps_kernel(const __grid_constant__ Layers<Work> layers) {
+  const Work& work = layers.works[blockIdx.z];
+  const int64_t unit = static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x;
+  if (unit < work.step.hidden_size) run_unit<T>(work, blockIdx.x, unit);
+}
+
+dim3 grid_of(const Step& step, size_t num_layers) {
+  const auto columns = static_cast<unsigned>((step.hidden_size + kThreads - 1) / kThreads);
+  return {static_cast<unsigned>(step.batch_size), columns, static_cast<unsigned>(num_layers)};
+}
+
+template <class T, class Work>
+void start(const Work& work, cudaStream_t stream) {
+  step_kernel<T><<<grid_of(work.step, 1), kThreads, 0, stream>>>(work);
+}
+
+template <class T, class Work>
+void start(std::span<const Work> works, cudaStream_t stream) {
+  Layers<Work> layers;
+  std::copy(works.begin(), works.end(), layers.works);
+  steps_kernel<T><<<grid_of(works.front().step, works.size()), kThreads, 0, stream>>>(layers);
+}
+
 template <class T, class Work>
 void launch(const Work& work, cudaStream_t stream) {
-  const auto columns = static_cast<unsigned>((work.step.hidden_size + kThreads - 1) / kThreads);
-  step_kernel<T><<<dim3(static_cast<unsigned>(work.step.batch_size), columns), kThreads, 0, stream>>>(work);
+  start<T>(work, stream);
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess)
     throw std::runtime_error(std::string("a recurrent step's kernel did not start: ") + cudaGetErrorString(error));
 }
 
 template <class Work>
+const Step& step_of(const Work& work) {
+  return work.step;
+}
+
+template <class Work>
+const Step& step_of(std::span<const Work> works) {
+  return works.front().step;
+}
+
+template <class Work>
 void launch_typed(const Work& work, cudaStream_t stream) {
-  switch (work.step.type) {
+  switch (step_of(work).type) {
     case ElementType::kFloat32:
       return launch<float>(work, stream);
     case ElementType::kFloat64:
@@ -50,5 +89,10 @@ void run(const GruForward& work, cudaStream_t stream) { launch_typed(work, strea
 void run(const GruBackward& work, cudaStream_t stream) { launch_typed(work, stream); }
 void run(const RnnForward& work, cudaStream_t stream) { launch_typed(work, stream); }
 void run(const RnnBackward& work, cudaStream_t stream) { launch_typed(work, stream); }
+
+void run(std::span<const LstmForward> layers, cudaStream_t stream) { launch_typed(layers, stream); }
+void run(std::span<const LstmBackward> layers, cudaStream_t stream) { launch_typed(layers, stream); }
+void run(std::span<const RnnForward> layers, cudaStream_t stream) { launch_typed(layers, stream); }
+void run(std::span<const RnnBackward> layers, cudaStream_t stream) { launch_typed(layers, stream); }
 
 }  // namespace rnnlab::kernels

@@ -28,14 +28,21 @@ RNNLAB_HOST_DEVICE void store(void* data, int64_t index, Accumulation<T> value) 
 
 // One gate of one unit before activation: both products and both biases.
 template <class T>
-RNNLAB_HOST_DEVICE Accumulation<T> sum(const Products& products, int64_t row_begin, int64_t column) {
-  return load<T>(products.input, row_begin + column) + load<T>(products.recurrent, row_begin + column) +
-         load<T>(products.bias_ih, column) + load<T>(products.bias_hh, column);
+RNNLAB_HOST_DEVICE Accumulation<T> sum(const Products& products, int64_t row, int64_t num_columns, int64_t column) {
+  const int64_t dense = row * num_columns + column;
+  const int64_t strided = products.row_stride == 0 ? dense : row * products.row_stride + column;
+  const auto input = products.below == nullptr ? load<T>(products.input, dense) : load<T>(products.below, strided);
+  return input + load<T>(products.recurrent, strided) + load<T>(products.bias_ih, column) +
+         load<T>(products.bias_hh, column);
 }
 
 template <class T>
-RNNLAB_HOST_DEVICE Accumulation<T> sum(const HiddenGradient& gradient, int64_t index) {
-  return load_or_zero<T>(gradient.from_output, index) + load_or_zero<T>(gradient.from_next_step, index);
+RNNLAB_HOST_DEVICE Accumulation<T> sum(const HiddenGradient& gradient, int64_t row, int64_t num_columns,
+                                       int64_t column) {
+  const int64_t dense = row * num_columns + column;
+  const int64_t strided = gradient.row_stride == 0 ? dense : row * gradient.row_stride + column;
+  return load_or_zero<T>(gradient.from_output, dense) + load_or_zero<T>(gradient.from_next_step, strided) +
+         load_or_zero<T>(gradient.from_above, strided);
 }
 
 template <class T>
@@ -44,8 +51,8 @@ RNNLAB_HOST_DEVICE void run_unit(const LstmForward& work, int64_t row, int64_t u
   const int64_t size = work.step.hidden_size;
   const int64_t begin = row * 4 * size;
   const int64_t index = row * size + unit;
-  LstmUnit<Real> gates = {sum<T>(work.products, begin, unit), sum<T>(work.products, begin, size + unit),
-                          sum<T>(work.products, begin, 2 * size + unit), sum<T>(work.products, begin, 3 * size + unit)};
+  const auto gate = [&](int64_t i) { return sum<T>(work.products, row, 4 * size, i * size + unit); };
+  LstmUnit<Real> gates = {gate(0), gate(1), gate(2), gate(3)};
   const auto state = lstm_forward(work.step.nonlinearity, gates, load<Real>(work.previous_cell, index));
   store<T>(work.products.input, begin + unit, gates.i);
   store<T>(work.products.input, begin + size + unit, gates.f);
@@ -65,8 +72,9 @@ RNNLAB_HOST_DEVICE void run_unit(const LstmBackward& work, int64_t row, int64_t 
                                 load<T>(work.gates, begin + 2 * size + unit),
                                 load<T>(work.gates, begin + 3 * size + unit)};
   Real carry = load<Real>(work.carry, index) + load_or_zero<Real>(work.cell_output_gradient, index);
-  const auto gradients = lstm_backward(work.step.nonlinearity, gates, load<Real>(work.previous_cell, index),
-                                       load<Real>(work.cell, index), sum<T>(work.hidden_gradient, index), carry);
+  const auto gradients =
+      lstm_backward(work.step.nonlinearity, gates, load<Real>(work.previous_cell, index), load<Real>(work.cell, index),
+                    sum<T>(work.hidden_gradient, row, size, unit), carry);
   store<Real>(work.carry, index, carry);
   store<T>(work.gate_gradients, begin + unit, gradients.i);
   store<T>(work.gate_gradients, begin + size + unit, gradients.f);
@@ -82,7 +90,7 @@ RNNLAB_HOST_DEVICE void run_unit(const GruForward& work, int64_t row, int64_t un
   const int64_t index = row * size + unit;
   const int64_t n = 2 * size + unit;
   const Real recurrent_candidate = load<T>(work.products.recurrent, begin + n) + load<T>(work.products.bias_hh, n);
-  GruUnit<Real> gates = {sum<T>(work.products, begin, unit), sum<T>(work.products, begin, size + unit),
+  GruUnit<Real> gates = {sum<T>(work.products, row, 3 * size, unit), sum<T>(work.products, row, 3 * size, size + unit),
                          load<T>(work.products.input, begin + n) + load<T>(work.products.bias_ih, n)};
   const Real hidden =
       gru_forward(work.step.nonlinearity, gates, recurrent_candidate, load<T>(work.previous_hidden, index));
@@ -102,7 +110,7 @@ RNNLAB_HOST_DEVICE void run_unit(const GruBackward& work, int64_t row, int64_t u
   const GruUnit<Real> gates = {load<T>(work.gates, begin + unit), load<T>(work.gates, begin + size + unit),
                                load<T>(work.gates, begin + 2 * size + unit)};
   Real carry = load<Real>(work.carry, index);
-  const Real hidden_gradient = sum<T>(work.hidden_gradient, index) + carry;
+  const Real hidden_gradient = sum<T>(work.hidden_gradient, row, size, unit) + carry;
   const auto gradients = gru_backward(work.step.nonlinearity, gates, load<T>(work.recurrent_candidate, index),
                                       load<T>(work.previous_hidden, index), hidden_gradient, carry);
   store<Real>(work.carry, index, carry);
@@ -116,15 +124,16 @@ RNNLAB_HOST_DEVICE void run_unit(const GruBackward& work, int64_t row, int64_t u
 
 template <class T>
 RNNLAB_HOST_DEVICE void run_unit(const RnnForward& work, int64_t row, int64_t unit) {
-  const int64_t begin = row * work.step.hidden_size;
-  store<T>(work.hidden, begin + unit, activate(work.step.nonlinearity, sum<T>(work.products, begin, unit)));
+  const int64_t size = work.step.hidden_size;
+  store<T>(work.hidden, row * size + unit, activate(work.step.nonlinearity, sum<T>(work.products, row, size, unit)));
 }
 
 template <class T>
 RNNLAB_HOST_DEVICE void run_unit(const RnnBackward& work, int64_t row, int64_t unit) {
-  const int64_t index = row * work.step.hidden_size + unit;
+  const int64_t size = work.step.hidden_size;
+  const int64_t index = row * size + unit;
   const auto slope = activation_slope(work.step.nonlinearity, load<T>(work.hidden, index));
-  store<T>(work.gate_gradients, index, sum<T>(work.hidden_gradient, index) * slope);
+  store<T>(work.gate_gradients, index, sum<T>(work.hidden_gradient, row, size, unit) * slope);
 }
 
 }  // namespace rnnlab::kernels

@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/sum.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "recurrent/unrolled/forward_pass.h"
@@ -29,7 +28,8 @@ class BackwardPass {
   PassGradients run() {
     run_loop();
     for (size_t layer = 0; layer < weights_.size(); ++layer)
-      lanes_.run(product_lane(spec_, layer), [&] { multiply_weight_gradients(layer); });
+      lanes_.run(product_lane(spec_, layer),
+                 [&] { multiply_weight_gradients(spec_, layers_[layer], gradients_[layer], weights_[layer]); });
     lanes_.join();
     PassGradients result = {gradients_[0].input, {}, weights_};
     for (const LayerGradients& gradients : gradients_) result.initial.push_back(initial_gradients(gradients));
@@ -122,25 +122,8 @@ class BackwardPass {
   std::vector<WeightGradients> make_weight_gradients() const {
     std::vector<WeightGradients> all;
     if (!needs_.weights) return all;
-    for (const LayerTrace& trace : layers_) {
-      const DirectionWeights& weights = trace.weights;
-      const at::Tensor bias_ih = at::empty_like(weights.bias_ih);
-      const at::Tensor bias_hh = spec_.cell == Cell::kGru ? at::empty_like(weights.bias_hh) : bias_ih;
-      all.push_back({at::empty_like(weights.weight_ih), at::empty_like(weights.weight_hh), bias_ih, bias_hh});
-    }
+    for (const LayerTrace& trace : layers_) all.push_back(empty_weight_gradients(spec_, trace));
     return all;
-  }
-
-  void multiply_weight_gradients(size_t layer) {
-    const LayerTrace& trace = layers_[layer];
-    WeightGradients& weights = weights_[layer];
-    const at::Tensor input_side = matrix_of(gradients_[layer].input_side);
-    const at::Tensor recurrent_side = matrix_of(gradients_[layer].recurrent_side);
-    const at::Tensor before = matrix_of(states_before(spec_.direction, trace.hidden));
-    at::mm_out(weights.weight_ih, input_side.t(), matrix_of(trace.input));
-    at::mm_out(weights.weight_hh, recurrent_side.t(), before);
-    at::sum_out(weights.bias_ih, input_side, 0);
-    if (spec_.cell == Cell::kGru) at::sum_out(weights.bias_hh, recurrent_side, 0);
   }
 
   InitialGradients initial_gradients(const LayerGradients& gradients) const {

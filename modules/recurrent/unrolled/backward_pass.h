@@ -5,13 +5,9 @@
 
 #include <vector>
 
-#include "recurrent/unrolled/step_runner.h"
+#include "recurrent/unrolled/weight_gradients.h"
 
 namespace rnnlab {
-
-struct WeightGradients {
-  at::Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // the biases may be one tensor
-};
 
 struct InitialGradients {
   at::Tensor hidden;  // (B, H)

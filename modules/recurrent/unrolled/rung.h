@@ -14,20 +14,22 @@ struct Rung {
   bool fused_pointwise = false;  // one kernel for all of a step but its products
   bool pretransposed = false;    // transposed weights for the backward pass, made once a pass
   bool layers_side_by_side = false;
-  bool panel_products = false;  // on the CPU, by blocked/blocked_pass.h where it can
+  bool shares_diagonals = false;  // one product and one kernel for all layers on a diagonal, where it can
+  bool panel_products = false;    // on the CPU, by blocked/blocked_pass.h where it can
   InputProducts input_products = InputProducts::kOneStep;
 };
 
 constexpr Rung rung_of(LayerKind kind) {
   Rung rung;
   rung.two_lanes = kind == LayerKind::kStreamed || kind == LayerKind::kFusedPointwise ||
-                   kind == LayerKind::kPretransposed || kind == LayerKind::kWavefront;
+                   kind == LayerKind::kPretransposed || kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
   rung.fused_pointwise = kind != LayerKind::kGrouped && kind != LayerKind::kStreamed;
   rung.pretransposed = rung.fused_pointwise && kind != LayerKind::kFusedPointwise;
-  rung.layers_side_by_side = kind == LayerKind::kWavefront;
+  rung.layers_side_by_side = kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
+  rung.shares_diagonals = kind == LayerKind::kDiagonal;
   rung.panel_products = kind == LayerKind::kBlocked;
   if (kind == LayerKind::kHoisted || kind == LayerKind::kBlocked) rung.input_products = InputProducts::kAllSteps;
-  if (kind == LayerKind::kWavefront) rung.input_products = InputProducts::kGroupOfSteps;
+  if (rung.layers_side_by_side) rung.input_products = InputProducts::kGroupOfSteps;
   return rung;
 }
 

@@ -29,39 +29,74 @@ inline void* row(const at::Tensor& tensor, int64_t t) {
   return static_cast<std::byte*>(tensor.data_ptr()) + t * bytes;
 }
 
-// Calls `run` with the work of step t. `recurrent`: (B, G * H), W_hh h, or null.
+// The products of step t. `recurrent`: (B, G * H), W_hh h, or null.
+inline kernels::Products products_of(const LayerTrace& trace, const void* recurrent, int64_t t) {
+  return {row(trace.gates, t), recurrent, trace.weights.bias_ih.const_data_ptr(),
+          trace.weights.bias_hh.const_data_ptr()};
+}
+
+// The work of step t, for each type of work there is.
+template <class Work>
+Work forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const kernels::Products& products, int64_t t) {
+  const kernels::Step step = step_of(spec, trace);
+  const auto [before, after] = state_rows(spec.direction, t);
+  if constexpr (std::is_same_v<Work, kernels::LstmForward>)
+    return {step, products, row(trace.cell, before), row(trace.cell, after), row(trace.hidden, after)};
+  else if constexpr (std::is_same_v<Work, kernels::GruForward>)
+    return {step, products, row(trace.hidden, before), row(trace.candidates, t), row(trace.hidden, after)};
+  else
+    return {step, products, row(trace.hidden, after)};
+}
+
+// The same backwards. `side_row`: of the gradients of both sides.
+template <class Work>
+Work backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
+                   const kernels::HiddenGradient& hidden_gradient, int64_t t, int64_t side_row) {
+  const kernels::Step step = step_of(spec, trace);
+  const auto [before, after] = state_rows(spec.direction, t);
+  void* input_side = row(gradients.input_side, side_row);
+  if constexpr (std::is_same_v<Work, kernels::LstmBackward>)
+    return {step,
+            hidden_gradient,
+            row(gradients.cell_output, t),
+            row(trace.gates, t),
+            row(trace.cell, before),
+            row(trace.cell, after),
+            gradients.carry.data_ptr(),
+            input_side};
+  else if constexpr (std::is_same_v<Work, kernels::GruBackward>)
+    return {step,
+            hidden_gradient,
+            row(trace.gates, t),
+            row(trace.candidates, t),
+            row(trace.hidden, before),
+            gradients.carry.data_ptr(),
+            input_side,
+            row(gradients.recurrent_side, side_row)};
+  else
+    return {step, hidden_gradient, row(trace.hidden, after), input_side};
+}
+
+// Calls `run` with the work of step t, of the cell's type.
 template <class Run>
 void with_forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const void* recurrent, int64_t t,
                        const Run& run) {
-  const kernels::Step step = step_of(spec, trace);
-  const kernels::Products products = {row(trace.gates, t), recurrent, trace.weights.bias_ih.const_data_ptr(),
-                                      trace.weights.bias_hh.const_data_ptr()};
-  const auto [before, after] = state_rows(spec.direction, t);
-  if (spec.cell == Cell::kLstm)
-    return run(kernels::LstmForward{step, products, row(trace.cell, before), row(trace.cell, after),
-                                    row(trace.hidden, after)});
-  if (spec.cell == Cell::kGru)
-    return run(kernels::GruForward{step, products, row(trace.hidden, before), row(trace.candidates, t),
-                                   row(trace.hidden, after)});
-  run(kernels::RnnForward{step, products, row(trace.hidden, after)});
+  const kernels::Products products = products_of(trace, recurrent, t);
+  if (spec.cell == Cell::kLstm) return run(forward_work<kernels::LstmForward>(spec, trace, products, t));
+  if (spec.cell == Cell::kGru) return run(forward_work<kernels::GruForward>(spec, trace, products, t));
+  run(forward_work<kernels::RnnForward>(spec, trace, products, t));
 }
 
-// The same backwards. `from_next_step`: (B, H), or null. `side_row`: of the gradients of both sides.
+// `from_next_step`: (B, H), or null.
 template <class Run>
 void with_backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                         const void* from_next_step, int64_t t, int64_t side_row, const Run& run) {
-  const kernels::Step step = step_of(spec, trace);
-  const kernels::HiddenGradient hidden_gradient = {row(gradients.output, t), from_next_step};
-  const auto [before, after] = state_rows(spec.direction, t);
+  const kernels::HiddenGradient hidden = {row(gradients.output, t), from_next_step};
   if (spec.cell == Cell::kLstm)
-    return run(kernels::LstmBackward{step, hidden_gradient, row(gradients.cell_output, t), row(trace.gates, t),
-                                     row(trace.cell, before), row(trace.cell, after), gradients.carry.data_ptr(),
-                                     row(gradients.input_side, side_row)});
+    return run(backward_work<kernels::LstmBackward>(spec, trace, gradients, hidden, t, side_row));
   if (spec.cell == Cell::kGru)
-    return run(kernels::GruBackward{step, hidden_gradient, row(trace.gates, t), row(trace.candidates, t),
-                                    row(trace.hidden, before), gradients.carry.data_ptr(),
-                                    row(gradients.input_side, side_row), row(gradients.recurrent_side, side_row)});
-  run(kernels::RnnBackward{step, hidden_gradient, row(trace.hidden, after), row(gradients.input_side, side_row)});
+    return run(backward_work<kernels::GruBackward>(spec, trace, gradients, hidden, t, side_row));
+  run(backward_work<kernels::RnnBackward>(spec, trace, gradients, hidden, t, side_row));
 }
 
 }  // namespace rnnlab

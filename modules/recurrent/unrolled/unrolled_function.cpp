@@ -10,6 +10,7 @@
 #include "recurrent/blocked/kept_memory.h"
 #include "recurrent/operator_log.h"
 #include "recurrent/unrolled/backward_pass.h"
+#include "recurrent/unrolled/diagonal_pass.h"
 #include "recurrent/unrolled/forward_pass.h"
 
 namespace rnnlab {
@@ -48,15 +49,16 @@ at::Tensor empty_for(const UnrolledSpec& spec, at::IntArrayRef shape, const at::
 }
 
 LayerTrace make_trace(const UnrolledSpec& spec, const DirectionWeights& weights, const at::Tensor& hidden,
-                      const at::Tensor& cell, int64_t num_steps) {
+                      const at::Tensor& cell, const at::Tensor& all_hidden) {
   const auto options = hidden.options();
+  const int64_t num_steps = all_hidden.size(0) - 1;
   const int64_t batch_size = hidden.size(0);
   const int64_t hidden_size = hidden.size(1);
   const int64_t first = initial_row(spec.direction, num_steps);
   LayerTrace trace;
   trace.weights = weights;
   trace.gates = empty_for(spec, {num_steps, batch_size, weights.weight_hh.size(0)}, options);
-  trace.hidden = empty_for(spec, {num_steps + 1, batch_size, hidden_size}, options);
+  trace.hidden = all_hidden;
   trace.hidden[first].copy_(hidden);
   if (spec.cell == Cell::kGru) trace.candidates = empty_for(spec, {num_steps, batch_size, hidden_size}, options);
   if (spec.cell != Cell::kLstm) return trace;
@@ -68,13 +70,16 @@ LayerTrace make_trace(const UnrolledSpec& spec, const DirectionWeights& weights,
 std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands,
                                     const std::vector<at::Tensor>& masks) {
   const at::Tensor& sequence = operands[0];
-  const auto num_layers = static_cast<size_t>(operands[1].size(0));
+  const at::Tensor& initial = operands[1];
+  const auto num_layers = static_cast<size_t>(initial.size(0));
+  // In one piece, for a diagonal through the layers is then one operand.
+  const at::Tensor hidden =
+      empty_for(spec, {initial.size(0), sequence.size(0) + 1, initial.size(1), initial.size(2)}, initial.options());
   std::vector<LayerTrace> traces;
   for (size_t layer = 0; layer < num_layers; ++layer) {
     const auto index = static_cast<int64_t>(layer);
     const at::Tensor cell = spec.cell == Cell::kLstm ? operands[2][index] : at::Tensor();
-    traces.push_back(
-        make_trace(spec, weights_of(spec.cell, operands, layer), operands[1][index], cell, sequence.size(0)));
+    traces.push_back(make_trace(spec, weights_of(spec.cell, operands, layer), initial[index], cell, hidden[index]));
     if (layer == 0)
       traces[0].input = sequence.contiguous();
     else if (masks.empty())
@@ -103,7 +108,15 @@ bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& trace
   return spec.rung.panel_products && can_run_blocked(traces[0].gates.scalar_type());
 }
 
+PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces,
+                           const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs) {
+  if (can_run_diagonal(spec, traces.size(), masks)) return run_diagonal_backward(spec, traces, results, needs);
+  if (runs_blocked(spec, traces)) return run_blocked_backward(spec, traces[0], results, needs);
+  return run_backward_pass(spec, traces, masks, results, needs);
+}
+
 void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, const std::vector<at::Tensor>& masks) {
+  if (can_run_diagonal(spec, traces.size(), masks)) return run_diagonal_forward(spec, traces);
   if (!runs_blocked(spec, traces)) return run_forward_pass(spec, traces, masks);
   report_path([&] { return blocked_path(traces[0].gates.scalar_type()); });
   run_blocked_forward(spec, traces[0]);
@@ -136,10 +149,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
                                         saved.end());
     const Needs needs = {context->needs_input_grad(0), any_parameter_needs(*context, *notes)};
     const ResultGradients results = split(result_gradients, notes->num_layers);
-    const auto gradients = runs_blocked(notes->spec, traces)
-                               ? run_blocked_backward(notes->spec, traces[0], results, needs)
-                               : run_backward_pass(notes->spec, traces, masks, results, needs);
-    return in_order(gradients, masks.size());
+    return in_order(run_backward(notes->spec, traces, masks, results, needs), masks.size());
   }
 
  private:

@@ -1,0 +1,37 @@
+// Starts the point-wise part of steps where their tensors are: on the current CUDA stream, or by the threads of the
+// CPU.
+#pragma once
+
+#include <ATen/Parallel.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <algorithm>
+#include <span>
+
+#include "recurrent/kernels/pointwise.h"
+
+namespace rnnlab {
+
+template <class Work>
+void launch_step(const Work& work, const at::Device& device) {
+  if (device.is_cuda()) return kernels::run(work, c10::cuda::getCurrentCUDAStream(device.index()).stream());
+  constexpr int64_t kUnitsPerThread = 2048;  // that a thread of the CPU is worth starting for
+  const int64_t grain = std::max<int64_t>(1, kUnitsPerThread / work.step.hidden_size);
+  at::parallel_for(0, work.step.batch_size, grain, [&](int64_t first, int64_t last) {
+    kernels::run(work, kernels::Rows{first, last});
+  });
+}
+
+// Steps of several layers that do not wait for each other, on CUDA by one kernel.
+template <class Work>
+void launch_steps(std::span<const Work> works, const at::Device& device) {
+  if (!device.is_cuda()) {
+    for (const Work& work : works) launch_step(work, device);
+    return;
+  }
+  const auto stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
+  for (size_t first = 0; first < works.size(); first += kernels::kLayersAtOnce)
+    kernels::run(works.subspan(first, std::min(kernels::kLayersAtOnce, works.size() - first)), stream);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,18 @@
+// The gradients of a layer's weights from those of its gates: one product over all steps and sequences each.
+#pragma once
+
+#include "recurrent/unrolled/step_runner.h"
+
+namespace rnnlab {
+
+struct WeightGradients {
+  at::Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // the biases may be one tensor
+};
+
+// Room for them, on the current stream.
+WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
+
+void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
+                               WeightGradients& weights);
+
+}  // namespace rnnlab
