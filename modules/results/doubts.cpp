@@ -20,12 +20,21 @@ bool first_epoch_is_outlier(const std::vector<EpochRow>& rows) {
   return rows[0].train_seconds > std::max(fence, 1.1 * median(others));
 }
 
+namespace {
+
+// The group's label, with the folder where several runs go by it.
+std::string name_of(const RunRecord& run, const RunGroup& group) {
+  return group.runs.size() == 1 ? group.label : fmt::format("{} ({})", group.label, run.folder.string());
+}
+
+}  // namespace
+
 std::vector<std::string> doubts(const RunGroup& group) {
   constexpr int64_t kFewestEpochs = 5;
   std::vector<std::string> found;
   for (const RunRecord* run : group.runs) {
     // The summary holds the warnings given at the time too; environment.json is the source of those about the machine.
-    for (const std::string& warning : warnings(run->environment)) found.push_back(group.label + ": " + warning);
+    for (const std::string& warning : warnings(run->environment)) found.push_back(name_of(*run, group) + ": " + warning);
     if (first_epoch_is_outlier(run->rows))
       found.push_back(
           fmt::format("{}: the first epoch of {} is an outlier ({:.4g} s) but not marked as warm-up: set "

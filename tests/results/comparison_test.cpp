@@ -288,6 +288,17 @@ TEST_F(CompareTest, ShoutsWhatMakesTimesDoubtful) {
                   "cpu fused: 2 timed epochs after warm-up: TOO FEW TO CLAIM anything, at least 5 are needed"));
 }
 
+TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {
+  for (const int64_t seed : {1, 2}) {
+    SampleRun run = sample_run("cpu", "naive", seed, kSlow);
+    run.environment.cpu.busy_fraction = seed == 2 ? 0.5 : 0;
+    add("n" + std::to_string(seed), run);
+  }
+  EXPECT_THAT(compare(runs_, {}).warnings,
+              ElementsAre("cpu naive (" + folder_.name("n2") +
+                          "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start"));
+}
+
 TEST_F(CompareTest, ShoutsAboutAnUnmarkedWarmUp) {
   add_pair([](SampleRun& run) { run.first_is_warmup = false; });
   EXPECT_THAT(
