@@ -181,6 +181,14 @@ class FetchTest(unittest.TestCase):
         self.expect_refused(self.fetch(), f"{self.base}/tinyshakespeare/input.txt answered 404 Not Found",
                             "train on generated data (data.source: digits)")
 
+    def test_prints_in_the_order_of_events_where_both_streams_go_to_one_file(self):
+        command = [sys.executable, str(self.runner), "tinyshakespeare", "--to", str(self.to), "--base-url", self.base]
+        self.server.bodies = {}
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        url = f"{self.base}/tinyshakespeare/input.txt"
+        self.assertEqual(result.stdout.splitlines()[:3], [
+            f"{self.file}: from {url}", "  answered 404 Not Found", "data/fetch: no mirror delivered input.txt:"])
+
     def test_says_that_no_server_can_be_reached(self):
         self.expect_refused(self.fetch(base="http://127.0.0.1:9"), "cannot be reached:",
                             f"copy the file from another machine to {self.file}")
