@@ -28,6 +28,8 @@ struct TrainOptions {
   bool quiet = false;
   bool verbose = false;
   bool json = false;
+  bool trace = false;
+  int64_t trace_steps = 50;
 };
 
 Verbosity verbosity(const TrainOptions& options) {
@@ -79,8 +81,10 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   const auto cases = read_all_cases(options.arguments);
   const Terminal console = inspect_terminal(2);
   Logger logger(verbosity(options), console);
-  const RunRequest request{
-      .out = options.out, .command_line = command_line, .console = options.quiet ? Terminal{} : console};
+  const RunRequest request{.out = options.out,
+                           .command_line = command_line,
+                           .console = options.quiet ? Terminal{} : console,
+                           .trace_steps = options.trace ? std::optional(options.trace_steps) : std::nullopt};
   const RunAllOutcome all = run_all(cases, request, logger);
   print_results(all.finished, options.json);
   return all.exit_code;
@@ -97,6 +101,13 @@ void add_train(CLI::App& program, Action& chosen) {
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");
   command->add_flag("-v,--verbose", options->verbose, "more details")->excludes(quiet);
   command->add_flag("--json", options->json, "print the result as JSON");
+  auto* trace = command->add_flag("--trace", options->trace,
+                                  "write trace.json, what CPU and GPU do in the first steps after warm-up");
+  command->add_option("--trace-steps", options->trace_steps, "how many steps")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->needs(trace);
   command->footer(kFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) { return train(*options, command_line); };

@@ -7,6 +7,7 @@
 #include "experiment/prepared_run.h"
 #include "experiment/run_log.h"
 #include "experiment/run_observers.h"
+#include "experiment/trace_observer.h"
 #include "experiment/training_path.h"
 #include "results/files.h"
 #include "results/run_folder.h"
@@ -30,7 +31,7 @@ std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& requ
   return folder;
 }
 
-Summary begin_summary(const PreparedRun& run, const ExecutionPath& path) {
+Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const RunRequest& request) {
   const Experiment& e = run.experiment;
   Summary summary;
   summary.name = e.name;
@@ -42,6 +43,7 @@ Summary begin_summary(const PreparedRun& run, const ExecutionPath& path) {
   summary.path_notes = path.notes;
   summary.path_notes.insert(summary.path_notes.end(), run.notes.begin(), run.notes.end());
   summary.warnings = warnings(run.environment);
+  if (request.trace_steps) summary.warnings.emplace_back("traced (--trace): the times include the tracing");
   summary.identity = run.identity;
   return summary;
 }
@@ -68,18 +70,31 @@ std::vector<std::string> graph_notes(const PreparedRun& run) {
   return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
 }
 
+std::optional<TraceObserver> make_trace(const PreparedRun& run, const std::filesystem::path& folder,
+                                        const RunRequest& request, Logger& logger) {
+  if (!request.trace_steps) return std::nullopt;
+  return std::optional<TraceObserver>(std::in_place,
+                                      TraceRequest{.file = folder / kTraceFile,
+                                                   .num_steps = *request.trace_steps,
+                                                   .warmup_epochs = run.experiment.training.warmup_epochs,
+                                                   .device = run.device},
+                                      logger);
+}
+
 // Trains, and leaves the summary behind whether the run ends well or diverges.
 RunOutcome train(PreparedRun& run, const std::filesystem::path& folder, const RunRequest& request, Logger& logger) {
   const ExecutionPath path = observe_path(run);
   log_path(path, logger);
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
-  RunOutcome outcome{.folder = folder, .summary = begin_summary(run, path)};
+  RunOutcome outcome{.folder = folder, .summary = begin_summary(run, path, request)};
   ConsoleObserver console(logger, request.console);
   FileObserver files(folder);
   run.trainer.add_observer(files);
   run.trainer.add_observer(console);
   for (Observer* observer : request.observers) run.trainer.add_observer(*observer);
+  auto trace = make_trace(run, folder, request, logger);
+  if (trace) run.trainer.add_observer(*trace);
   try {
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, files.rows(), end.stop_text);
@@ -90,6 +105,7 @@ RunOutcome train(PreparedRun& run, const std::filesystem::path& folder, const Ru
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
     files.finish();
+    if (trace) trace->finish();
     finish_summary(outcome.summary, run, files.rows(), error.what());
     write_summary(folder, outcome.summary);
     throw;

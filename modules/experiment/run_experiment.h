@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,10 @@ namespace rnnlab {
 
 struct RunRequest {
   std::filesystem::path out = "runs";
-  std::vector<std::string> command_line;  // for environment.json
-  Terminal console;                       // where the progress bar is drawn; Terminal{} for none
-  std::vector<Observer*> observers = {};  // told of every run after its own console and files
+  std::vector<std::string> command_line;    // for environment.json
+  Terminal console;                         // where the progress bar is drawn; Terminal{} for none
+  std::vector<Observer*> observers = {};    // told of every run after its own console and files
+  std::optional<int64_t> trace_steps = {};  // after warm-up, in trace.json; no trace without a number
 };
 
 struct RunOutcome {

@@ -33,8 +33,10 @@ std::vector<std::string> doubts(const RunGroup& group) {
   constexpr int64_t kFewestEpochs = 5;
   std::vector<std::string> found;
   for (const RunRecord* run : group.runs) {
-    // The summary holds the warnings given at the time too; environment.json is the source of those about the machine.
-    for (const std::string& warning : warnings(run->environment)) found.push_back(name_of(*run, group) + ": " + warning);
+    // Those about the machine come from environment.json; the summary has them too, and those about the run itself.
+    std::vector<std::string> given = warnings(run->environment);
+    for (const std::string& warning : run->summary.warnings) add_once(given, warning);
+    for (const std::string& warning : given) found.push_back(name_of(*run, group) + ": " + warning);
     if (first_epoch_is_outlier(run->rows))
       found.push_back(
           fmt::format("{}: the first epoch of {} is an outlier ({:.4g} s) but not marked as warm-up: set "

@@ -14,6 +14,7 @@ inline constexpr const char* kLogFile = "train.log";
 inline constexpr const char* kEpochsCsvFile = "epochs.csv";
 inline constexpr const char* kEpochsJsonlFile = "epochs.jsonl";
 inline constexpr const char* kSummaryFile = "summary.json";
+inline constexpr const char* kTraceFile = "trace.json";  // where one was asked for
 
 struct RunLabel {
   std::string name;    // of the experiment

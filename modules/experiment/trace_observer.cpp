@@ -1,0 +1,76 @@
+#include "experiment/trace_observer.h"
+
+#include <fmt/format.h>
+#include <torch/cuda.h>
+
+#include <fstream>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+std::set<Profiling::Activity> activities(c10::Device device) {
+  if (device.is_cpu()) return {Profiling::Activity::CPU};
+  return {Profiling::Activity::CPU, Profiling::Activity::CUDA};
+}
+
+// The profiler writes without looking whether it can.
+bool ends_as_json(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file || file.tellg() < 2) return false;
+  file.seekg(-2, std::ios::end);
+  std::string end;
+  std::getline(file, end, '\0');
+  return end.find('}') != std::string::npos;
+}
+
+}  // namespace
+
+TraceObserver::TraceObserver(TraceRequest request, Logger& logger) : request_(std::move(request)), logger_(logger) {}
+
+void TraceObserver::on_epoch_begin(const TrainingState& state) {
+  if (profiling_ && last_step_ - steps_before_ >= request_.num_steps) write();
+  if (!profiling_ && !is_written_ && state.epoch > request_.warmup_epochs) begin(state.step);
+}
+
+void TraceObserver::on_step(const StepProgress& progress) {
+  if (!profiling_) return;
+  last_step_ = progress.step;
+  // After an epoch's last step what ends the epoch is of interest too.
+  const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;
+  if (last_step_ - steps_before_ >= request_.num_steps && !ends_epoch) write();
+}
+
+void TraceObserver::on_run_end(const TrainingState&) { finish(); }
+
+void TraceObserver::finish() {
+  if (profiling_) write();
+  if (is_written_) return;
+  logger_.warn(
+      fmt::format("nothing was traced: the run ended within its warm-up (training.warmup_epochs={}); "
+                  "training.warmup_epochs=0 traces from the first step",
+                  request_.warmup_epochs));
+}
+
+void TraceObserver::begin(int64_t num_steps_before) {
+  steps_before_ = last_step_ = num_steps_before;
+  profiling_.emplace(activities(request_.device));
+}
+
+void TraceObserver::write() {
+  if (request_.device.is_cuda()) torch::cuda::synchronize(request_.device.index());
+  const auto result = profiling_->finish();
+  profiling_.reset();
+  is_written_ = true;
+  result->save(request_.file.string());
+  if (!ends_as_json(request_.file))
+    throw_error(ExitCode::kDevice,
+                "{}: the trace could not be written whole; free some space or trace fewer steps "
+                "(--trace-steps)",
+                request_.file.string());
+  logger_.info(fmt::format("trace     steps {} to {} in {}; open it in https://ui.perfetto.dev", steps_before_ + 1,
+                           last_step_, request_.file.string()));
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,188 @@
+#include "experiment/trace_observer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiment/run_experiment.h"
+#include "experiment/tiny_experiment.h"
+#include "results/comparison.h"
+#include "results/expect_error.h"
+#include "results/run_folder.h"
+#include "results/run_record.h"
+#include "results/small_disk.h"
+#include "results/temporary_folder.h"
+#include "training/trace_range.h"
+
+namespace rnnlab {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::TemporaryFolder;
+using testing::tiny_experiment;
+
+constexpr const char* kTraced = "traced (--trace): the times include the tracing";
+
+// The tiny experiment has four steps an epoch, and one epoch of warm-up.
+class Traced : public ::testing::Test {
+ protected:
+  RunOutcome run(const std::vector<std::string>& overrides, std::optional<int64_t> trace_steps) {
+    Logger logger(Verbosity::kQuiet, Terminal{});
+    RunOutcome outcome =
+        run_experiment(tiny_experiment(overrides),
+                       {.out = out_.path(), .command_line = {}, .console = {}, .trace_steps = trace_steps}, logger);
+    logger.close_file();
+    return outcome;
+  }
+
+  static json trace_of(const RunOutcome& outcome) {
+    return json::parse(testing::read_text(outcome.folder / kTraceFile));
+  }
+
+  // Whole events of a category, in the order of the file.
+  static std::vector<json> events(const json& trace, const std::string& category) {
+    std::vector<json> found;
+    for (const json& event : trace.at("traceEvents"))
+      if (event.at("ph") == "X" && event.value("cat", "") == category) found.push_back(event);
+    return found;
+  }
+
+  static int64_t count(const json& trace, const std::string& name) {
+    return std::ranges::count_if(events(trace, "user_annotation"),
+                                 [&](const json& event) { return event["name"] == name; });
+  }
+
+  static std::string log_of(const RunOutcome& outcome) { return testing::read_text(outcome.folder / kLogFile); }
+
+  TemporaryFolder out_;
+};
+
+// The names of the ranges that `inner` is within, outermost first.
+std::vector<std::string> around(const json& inner, const std::vector<json>& ranges) {
+  std::vector<std::string> names;
+  const auto end = [](const json& range) { return range["ts"].get<double>() + range["dur"].get<double>(); };
+  for (const json& range : ranges)
+    if (range["ts"] < inner["ts"] && end(range) > end(inner)) names.push_back(range["name"]);
+  return names;
+}
+
+TEST_F(Traced, HasTheRangesOfTrainingNestedWithTheOperatorsWithin) {
+  const RunOutcome outcome = run({}, 50);
+  const json trace = trace_of(outcome);
+  const auto ranges = events(trace, "user_annotation");
+  const auto in = [&](const char* name) {
+    const auto found = std::ranges::find_if(ranges, [&](const json& range) { return range["name"] == name; });
+    return found == ranges.end() ? std::vector<std::string>{"missing"} : around(*found, ranges);
+  };
+  EXPECT_THAT(in("epoch"), IsEmpty());
+  for (const char* name : {"batch", "step", "record", "observers", "read back", "validate"})
+    EXPECT_THAT(in(name), ElementsAre("epoch")) << name;
+  for (const char* name : {"forward", "loss", "backward", "clip", "update"})
+    EXPECT_THAT(in(name), ElementsAre("epoch", "step")) << name;
+  const auto operators = events(trace, "cpu_op");
+  const auto product =
+      std::ranges::find_if(operators, [](const json& event) { return event["name"] == "aten::addmm"; });
+  ASSERT_NE(product, operators.end());
+  EXPECT_THAT(around(*product, ranges), ElementsAre("epoch", "step", "forward"));
+}
+
+TEST_F(Traced, HasTimesThreadsAndTheNameOfTheRun) {
+  const RunOutcome outcome = run({}, 50);
+  const json trace = trace_of(outcome);
+  EXPECT_EQ(trace.at("traceName"), (outcome.folder / kTraceFile).string());
+  bool names_a_thread = false;
+  for (const json& event : trace.at("traceEvents")) {
+    names_a_thread = names_a_thread || event.at("name") == "thread_name";
+    if (event.at("ph") != "X") continue;
+    EXPECT_GE(event.at("ts").get<double>(), 0) << event;
+    EXPECT_GE(event.at("dur").get<double>(), 0) << event;
+    EXPECT_TRUE(event.contains("pid") && event.contains("tid")) << event;
+  }
+  EXPECT_TRUE(names_a_thread);
+}
+
+TEST_F(Traced, BeginsAfterWarmUpAndEndsAfterItsSteps) {
+  const RunOutcome outcome = run({"training.epochs=4"}, 2);
+  EXPECT_EQ(count(trace_of(outcome), "step"), 2);
+  EXPECT_THAT(log_of(outcome), HasSubstr("trace     steps 5 to 6 in " + (outcome.folder / kTraceFile).string()));
+}
+
+TEST_F(Traced, HasTheEndOfTheEpochThatEndsWithItsLastStep) {
+  const json trace = trace_of(run({"training.epochs=4"}, 4));
+  EXPECT_EQ(count(trace, "step"), 4);
+  EXPECT_EQ(count(trace, "validate"), 1);
+  EXPECT_EQ(count(trace, "epoch"), 1);
+}
+
+TEST_F(Traced, HasAllStepsOfARunThatIsShorter) {
+  const RunOutcome outcome = run({}, 50);
+  EXPECT_EQ(count(trace_of(outcome), "step"), 8);
+  EXPECT_THAT(log_of(outcome), HasSubstr("trace     steps 5 to 12 in "));
+}
+
+TEST_F(Traced, IsNotThereWithoutTheOption) {
+  const RunOutcome outcome = run({}, std::nullopt);
+  EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
+  EXPECT_THAT(outcome.summary.warnings, Not(Contains(kTraced)));
+}
+
+TEST_F(Traced, IsNotThereWhereAllWasWarmUpAndTheLogSaysWhy) {
+  const RunOutcome outcome = run({"training.epochs=1"}, 50);
+  EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
+  EXPECT_THAT(log_of(outcome), HasSubstr("nothing was traced: the run ended within its warm-up "
+                                         "(training.warmup_epochs=1); training.warmup_epochs=0 traces from the first "
+                                         "step\n"));
+}
+
+TEST_F(Traced, IsADoubtInSummaryAndComparison) {
+  const RunOutcome traced = run({"layer=naive"}, 50);
+  const RunOutcome plain = run({"layer=fused"}, std::nullopt);
+  EXPECT_THAT(read_summary(traced.folder).warnings, Contains(kTraced));
+  const auto warnings = compare({load_run(traced.folder), load_run(plain.folder)}, {}).warnings;
+  EXPECT_THAT(warnings, Contains(std::string("cpu naive: ") + kTraced));
+  EXPECT_THAT(warnings, Not(Contains(std::string("cpu fused: ") + kTraced)));
+}
+
+TEST_F(Traced, IsWrittenForARunThatDiverges) {
+  const std::vector<std::string> wild = {"training.optimizer=sgd", "training.learning_rate=1e39",
+                                         "training.warmup_epochs=0"};
+  EXPECT_THROW(run(wild, 50), UserError);
+  const auto folder = *std::filesystem::directory_iterator(out_.path() / "tiny");
+  EXPECT_GE(count(json::parse(testing::read_text(folder.path() / kTraceFile)), "step"), 1);
+}
+
+TEST_F(Traced, HasCaptureReplayAndKernelsOfAGraphRun) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const json trace = trace_of(run({"device=cuda", "training.cuda_graph=true", "training.warmup_epochs=0"}, 50));
+  EXPECT_GE(count(trace, "graph capture"), 1);
+  EXPECT_GE(count(trace, "graph replay"), 1);
+  EXPECT_GE(count(trace, "wait for the device"), 1);
+  EXPECT_THAT(events(trace, "kernel"), Not(IsEmpty()));
+}
+
+TEST(TraceObserver, SaysSoWhereTheTraceDoesNotFit) {
+  const testing::SmallDisk disk;
+  const auto file = disk.path() / "trace.json";
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  TraceObserver observer({.file = file, .num_steps = 1}, logger);
+  TrainingState state;
+  state.epoch = 1;
+  observer.on_epoch_begin(state);
+  for (int i = 0; i < 500; ++i) const TraceRange range("range");
+  testing::expect_error(ExitCode::kDevice,
+                        file.string() +
+                            ": the trace could not be written whole; free some space or trace fewer steps "
+                            "(--trace-steps)",
+                        [&] { observer.on_run_end(state); });
+}
+
+}  // namespace
+}  // namespace rnnlab
