@@ -98,7 +98,8 @@ TEST(Blocked, TellsItsPath) {
   };
   EXPECT_EQ(path_in(at::kDouble), "native loop, 1.2 GEMMs a step");
   if (!has_panel_products(at::kFloat)) GTEST_SKIP() << "needs a processor that oneDNN has block kernels for";
-  EXPECT_THAT(path_in(at::kFloat), testing::MatchesRegex("oneDNN's block kernels \\(float32\\), AVX(2|-512) steps"));
+  EXPECT_THAT(path_in(at::kFloat),
+              testing::MatchesRegex("oneDNN's block kernels \\(float32\\), AVX(2|-512|-512 BF16) steps"));
 }
 
 TEST(Blocked, IsForTheCpu) {
@@ -124,14 +125,12 @@ TEST(WorkSplit, RunsEveryStepOfEverySequenceOnceAndInOrder) {
   for (const int64_t batch_size : {1, 5, 64, 301}) {
     constexpr int64_t kSteps = 4, kBlocks = 3;
     std::vector<int64_t> next(static_cast<size_t>(batch_size * kBlocks));
-    run_recurrence(
-        {kSteps, batch_size, kBlocks, 1 << 20},
-        [&](int64_t step, const kernels::Range& rows, const kernels::Range& blocks) {
-          for (int64_t row = rows.first; row < rows.last; ++row)
-            for (int64_t block = blocks.first; block < blocks.last; ++block)
-              EXPECT_EQ(next[static_cast<size_t>(row * kBlocks + block)]++, step);
-        },
-        [] {});
+    run_recurrence({kSteps, batch_size, kBlocks, 1 << 20},
+                   [&](int64_t step, const kernels::Range& rows, const kernels::Range& blocks) {
+                     for (int64_t row = rows.first; row < rows.last; ++row)
+                       for (int64_t block = blocks.first; block < blocks.last; ++block)
+                         EXPECT_EQ(next[static_cast<size_t>(row * kBlocks + block)]++, step);
+                   });
     EXPECT_EQ(next, std::vector<int64_t>(next.size(), kSteps)) << batch_size;
   }
   at::set_num_threads(1);

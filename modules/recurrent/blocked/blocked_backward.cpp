@@ -88,12 +88,9 @@ class BlockedBackward {
     const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
     RecurrenceSize size = size_;
     size.num_steps = steps.size();
-    run_recurrence(
-        size,
-        [&](int64_t step, const kernels::Range& rows, const kernels::Range& blocks) {
-          run_step(steps.last - 1 - step, steps, rows, blocks);
-        },
-        [&] { end_products(trace_.gates.scalar_type()); });
+    run_recurrence(size, [&](int64_t step, const kernels::Range& rows, const kernels::Range& blocks) {
+      run_step(steps.last - 1 - step, steps, rows, blocks);
+    });
     next_.copy_(gradients_.recurrent_side[place_of(spec_.direction, steps.first, trace_.num_steps()) - first]);
 
     const at::Tensor input_side = matrix_of(gradients_.input_side, 0, steps.size());
@@ -109,6 +106,7 @@ class BlockedBackward {
 
   // The step that is read as number `i`.
   void run_step(int64_t i, const Steps& steps, const kernels::Range& rows, const kernels::Range& blocks) {
+    const ProductSeries series(trace_.gates.scalar_type());
     const int64_t t = place_of(spec_.direction, i, trace_.num_steps());
     const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
     for (int64_t block = blocks.first; block < blocks.last; ++block) {

@@ -61,9 +61,7 @@ class BlockedForward {
         sums_(empty_kept({steps_together_, size_.num_blocks, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
 
   void run() {
-    run_recurrence(
-        size_, [&](int64_t step, const Range& rows, const Range& blocks) { run_step(step, rows, blocks); },
-        [&] { end_products(trace_.gates.scalar_type()); });
+    run_recurrence(size_, [&](int64_t step, const Range& rows, const Range& blocks) { run_step(step, rows, blocks); });
   }
 
  private:
@@ -78,6 +76,7 @@ class BlockedForward {
   }
 
   void run_step(int64_t step, const Range& rows, const Range& blocks) {
+    const ProductSeries series(trace_.gates.scalar_type());
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
       if (step % steps_together_ == 0) multiply_inputs(step, rows, block);
       const int64_t t = place_of(spec_.direction, step, size_.num_steps);

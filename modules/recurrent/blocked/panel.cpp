@@ -44,13 +44,15 @@ void multiply_part(const RowBlock& rows, const Panel& panel, int64_t first, int6
                   /*is_vnni=*/true);
 }
 
+void forget_kernel(at::ScalarType type) { cpublas::brgemm_release(/*is_vnni=*/type != at::kFloat); }
+
 // LibTorch knows what runs where, and tells by throwing.
 bool try_product(at::ScalarType type) {
   if (kernels::simd_steps() == nullptr) return false;
   alignas(64) std::array<float, 2 *kPanelWidth> zeros = {}, sum = {};
   try {
+    const ProductSeries series(type);
     multiply({zeros.data(), 2, 1}, {zeros.data(), type, 2, kPanelWidth}, {sum.data(), kPanelWidth}, Onto::kNothing);
-    end_products(type);
     return true;
   } catch (const c10::Error&) {
     return false;
@@ -68,8 +70,8 @@ void interleave_rows(const RowBlock& source, int64_t num_columns, void* target, 
   }
 }
 
-// With tile units, LibTorch's bfloat16 kernels run on tiles whose layout another kernel of the same thread may have
-// undone since: an illegal instruction ended the process.
+// With tile units, LibTorch's bfloat16 kernels run on tiles. There an illegal instruction ended the process, before
+// ProductSeries had LibTorch lay them out at the start of each series; it was not tried again since.
 bool has_tiles() { return __builtin_cpu_supports("amx-tile"); }
 
 }  // namespace
@@ -87,7 +89,8 @@ void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Ont
     multiply_part(rows, panel, first, std::min(part, panel.depth - first), sum, first > 0 || onto == Onto::kSum);
 }
 
-void end_products(at::ScalarType type) { cpublas::brgemm_release(/*is_vnni=*/type != at::kFloat); }
+ProductSeries::ProductSeries(at::ScalarType type) : type_(type) { forget_kernel(type); }
+ProductSeries::~ProductSeries() { forget_kernel(type_); }
 
 int64_t panel_bytes(at::ScalarType type, int64_t depth) {
   return packed_depth(type, depth) * kPanelWidth * size_of(type);
@@ -180,6 +183,7 @@ void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::
   const int64_t num_rows = rows.size(0), stride = product.size(1), num_panels = matrix.num_panels();
   const int64_t num_blocks = (num_rows + kRowsAtOnce - 1) / kRowsAtOnce;
   at::parallel_for(0, num_blocks * num_panels, 1, [&](int64_t first, int64_t last) {
+    const ProductSeries series(type);
     std::vector<float> sums;
     for (int64_t task = first; task < last; ++task) {
       const int64_t row = task / num_panels * kRowsAtOnce, panel = task % num_panels;
@@ -188,7 +192,6 @@ void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::
       multiply_block(block, matrix.panel(panel),
                      at_element(product.data_ptr(), type, row * stride + panel * kPanelWidth), stride, sums);
     }
-    end_products(type);
   });
 }
 

@@ -38,9 +38,22 @@ struct SumBlock {
 
 enum class Onto { kNothing, kSum };  // whether the product replaces what is there or is added to it
 
-// (rows, K) x (K, N) to (rows, N). `end_products` once a thread is through with a series of them.
+// A thread's products of one type, in which nothing else but `multiply` uses tile units (AMX). LibTorch remembers each
+// thread's last kernel and lays out the tiles for another one only, though oneDNN's other primitives lay them out anew
+// or release them: so both ends of a series make it forget.
+class ProductSeries {
+ public:
+  explicit ProductSeries(at::ScalarType type);
+  ~ProductSeries();
+  ProductSeries(const ProductSeries&) = delete;
+  ProductSeries& operator=(const ProductSeries&) = delete;
+
+ private:
+  at::ScalarType type_;
+};
+
+// (rows, K) x (K, N) to (rows, N), within a series of this thread.
 void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Onto onto);
-void end_products(at::ScalarType type);
 
 // Bytes of a panel, and packing of one from a row-major matrix whose rows are `stride` elements apart.
 int64_t panel_bytes(at::ScalarType type, int64_t depth);

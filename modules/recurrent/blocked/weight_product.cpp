@@ -64,6 +64,7 @@ void WeightProduct::multiply_rows(const at::Tensor& left) {
   const int64_t num_rows = left.size(0), width = left.size(1);
   const Onto onto = is_empty_ ? Onto::kNothing : Onto::kSum;
   at::parallel_for(0, (width + kPanelWidth - 1) / kPanelWidth, 1, [&](int64_t first, int64_t last) {
+    const ProductSeries series(type);
     const at::Tensor packed = empty_kept({panel_bytes(type, num_rows)}, at::kByte);
     for (int64_t column = first * kPanelWidth; column < std::min(width, last * kPanelWidth); column += kPanelWidth) {
       const int64_t num_columns = std::min(kPanelWidth, width - column);
@@ -73,7 +74,6 @@ void WeightProduct::multiply_rows(const at::Tensor& left) {
         multiply(block_of(transposed_, i, 0, std::min(kRowsOfTranspose, transposed_.size(0) - i)), panel,
                  {sum_.mutable_data_ptr<float>() + i * width + column, width}, onto);
     }
-    end_products(type);
   });
 }
 

@@ -27,7 +27,7 @@ bool splits_batch(const RecurrenceSize& size) {
   return size.batch_size >= (is_small ? kLeastRowsOfSmall : kLeastRows) * at::get_num_threads();
 }
 
-void run_recurrence(const RecurrenceSize& size, const RunStep& run, const std::function<void()>& at_end) {
+void run_recurrence(const RecurrenceSize& size, const RunStep& run) {
   if (splits_batch(size)) {
     const int64_t num_blocks = at::get_num_threads() * divided(size.batch_size, at::get_num_threads() * kMostRows);
     const int64_t rows = divided(size.batch_size, num_blocks);
@@ -35,14 +35,12 @@ void run_recurrence(const RecurrenceSize& size, const RunStep& run, const std::f
       for (int64_t block = first; block < last; ++block)
         for (int64_t step = 0; step < size.num_steps; ++step)
           run(step, {block * rows, std::min(size.batch_size, (block + 1) * rows)}, {0, size.num_blocks});
-      at_end();
     });
   }
   const int64_t grain = std::max<int64_t>(1, kLeastWork / (size.work_of_block * size.batch_size));
   for (int64_t step = 0; step < size.num_steps; ++step)
     at::parallel_for(0, size.num_blocks, grain, [&](int64_t first, int64_t last) {
       run(step, {0, size.batch_size}, {first, last});
-      at_end();
     });
 }
 

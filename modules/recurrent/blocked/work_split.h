@@ -21,8 +21,7 @@ using RunStep = std::function<void(int64_t step, const kernels::Range& rows, con
 
 bool splits_batch(const RecurrenceSize& size);
 
-// Steps 0, 1, ... in order, for all sequences and units; `run` is called from several threads. `at_end`: once in each
-// thread, after its last step of a series.
-void run_recurrence(const RecurrenceSize& size, const RunStep& run, const std::function<void()>& at_end);
+// Steps 0, 1, ... in order, for all sequences and units; `run` is called from several threads.
+void run_recurrence(const RecurrenceSize& size, const RunStep& run);
 
 }  // namespace rnnlab
