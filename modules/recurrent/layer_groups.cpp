@@ -1,7 +1,8 @@
 #include "recurrent/layer_groups.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/dropout.h>
+
+#include "recurrent/dropout.h"
 
 namespace rnnlab {
 namespace {
@@ -30,7 +31,7 @@ RecurrentResult run_groups(const std::vector<RecurrentOptions>& groups, double d
   std::vector<at::Tensor> hidden, cell;
   int64_t first = 0;
   for (size_t group = 0; group < groups.size(); ++group) {
-    if (group > 0 && dropout > 0) sequence = at::dropout(sequence, dropout, /*train=*/true);
+    if (group > 0 && dropout > 0) sequence = dropped_out(sequence, dropout);
     const int64_t count = groups[group].num_layers * groups[group].num_directions();
     const RecurrentResult result = run(group, sequence, part_of(initial, first, count));
     first += count;

@@ -2,8 +2,9 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/stack.h>
+
+#include "recurrent/dropout.h"
 
 namespace rnnlab {
 namespace {
@@ -36,8 +37,8 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
       if (!cell.empty()) final_cell.push_back(result.final.cell);
     }
     sequence = num_directions == 1 ? outputs.front() : at::cat(outputs, 2);
-    if (layer + 1 < num_layers && options().dropout > 0)
-      sequence = at::dropout(sequence, options().dropout, is_training());
+    if (layer + 1 < num_layers && options().dropout > 0 && is_training())
+      sequence = dropped_out(sequence, options().dropout);
   }
   return {sequence, {at::stack(final_hidden), final_cell.empty() ? at::Tensor() : at::stack(final_cell)}};
 }

@@ -1,4 +1,5 @@
-// Stacks with dropout run layer by layer: the same results as one call, and LibTorch's own dropout in between.
+// Stacks with dropout run layer by layer: the same results as one call, and the dropout of every other layer in
+// between.
 #include "recurrent/layer_groups.h"
 
 #include <ATen/ATen.h>
@@ -71,7 +72,7 @@ TEST_P(FusedInGroups, EvaluatesLikeNaive) {
   expect_near(results_of(*fused_), results_of(*naive_), kFloat32Cpu);
 }
 
-// Both draw from LibTorch's generator, and so the same.
+// Both draw by the state of LibTorch's generator, and so the same.
 TEST_P(FusedInGroups, TrainsLikeNaiveWithTheSameDropout) {
   const Results first = results_of(*fused_);
   expect_near(first, results_of(*naive_), kFloat32Cpu);

@@ -1,10 +1,12 @@
 // The vectorised steps of each instruction set that this processor has, against the plain ones in float64.
 #include "recurrent/kernels/simd_steps.h"
 
+#include <ATen/core/PhiloxRNGEngine.h>
 #include <c10/util/BFloat16.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -19,13 +21,18 @@ std::vector<const SimdSteps*> all_steps() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     all.push_back(&avx512_steps());
+  if (simd_steps() == &avx512_bf16_steps()) all.push_back(simd_steps());
   return all;
+}
+
+std::string name_of_steps(const testing::TestParamInfo<const SimdSteps*>& tested) {
+  if (tested.param == &avx2_steps()) return "avx2";
+  return tested.param == &avx512_steps() ? "avx512" : "avx512_bf16";
 }
 
 class Simd : public testing::TestWithParam<const SimdSteps*> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Simd);
-INSTANTIATE_TEST_SUITE_P(All, Simd, testing::ValuesIn(all_steps()),
-                         [](const auto& tested) { return tested.param == &avx2_steps() ? "avx2" : "avx512"; });
+INSTANTIATE_TEST_SUITE_P(All, Simd, testing::ValuesIn(all_steps()), name_of_steps);
 
 // In units of the last place of the float32 nearest to the true value.
 double ulps(float got, double wanted) {
@@ -99,6 +106,18 @@ TEST_P(Simd, TransposesWhateverSize) {
     }
 }
 
+TEST_P(Simd, DrawsThePhiloxWordsOfLibTorch) {
+  constexpr uint64_t kKey = 0x0123456789abcdef,
+                     kFirst = 0xffffffff / kCountersOfBlock;  // the counter's second half too
+  std::array<uint32_t, 2 * kWordsOfBlock> words;
+  GetParam()->random_words(kKey, kFirst, 2, words.data());
+  for (uint64_t i = 0; i < 2 * kCountersOfBlock; ++i) {
+    at::Philox4_32 engine(kKey, /*subsequence=*/0, kFirst * kCountersOfBlock + i);
+    const uint64_t place = i / kCountersOfBlock * kWordsOfBlock + i % kCountersOfBlock;
+    for (uint64_t j = 0; j < 4; ++j) EXPECT_EQ(words[place + j * kCountersOfBlock], engine());
+  }
+}
+
 TEST_P(Simd, InterleavesTwoRows) {
   std::vector<uint16_t> even(37), odd(37), target(76, 9999);
   for (uint16_t i = 0; i < 37; ++i) {
@@ -156,8 +175,7 @@ class SimdStep : public Simd {
   }
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SimdStep);
-INSTANTIATE_TEST_SUITE_P(All, SimdStep, testing::ValuesIn(all_steps()),
-                         [](const auto& tested) { return tested.param == &avx2_steps() ? "avx2" : "avx512"; });
+INSTANTIATE_TEST_SUITE_P(All, SimdStep, testing::ValuesIn(all_steps()), name_of_steps);
 
 TEST_P(SimdStep, LstmForwardIsThePlainOne) {
   for (const auto nonlinearity : {Nonlinearity::kTanh, Nonlinearity::kRelu}) {

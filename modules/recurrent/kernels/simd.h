@@ -55,12 +55,16 @@ inline Floats load(const Bfloat16* source, int64_t count) {
 
 inline void store(float* target, const Floats& value, int64_t count) { store_vector(target, value, count); }
 
-// Rounded to the nearest, to even between two; a NaN stays one.
+// Rounded to the nearest, to even between two; a NaN stays one. The instruction for it takes subnormal numbers for 0.
 inline void store(Bfloat16* target, const Floats& value, int64_t count) {
+#ifdef __AVX512BF16__
+  store_vector(target, reinterpret_cast<HalfWords>(__builtin_ia32_cvtneps2bf16_v16sf(value)), count);
+#else
   const auto bits = reinterpret_cast<Words>(value);
   const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
   const Words narrow = value == value ? rounded : Words{} + 0x7fc0;
   store_vector(target, __builtin_convertvector(narrow, HalfWords), count);
+#endif
 }
 
 // exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2; ln 2 is split in two (Cody and Waite 1980), and exp(r) is

@@ -39,6 +39,8 @@ struct WordMatrix {
   int64_t num_columns = 0;
 };
 
+inline constexpr int64_t kCountersOfBlock = 16, kWordsOfBlock = 4 * kCountersOfBlock;
+
 // For steps in float32 and bfloat16 only.
 struct SimdSteps {
   const char* name;  // "AVX2"
@@ -53,10 +55,14 @@ struct SimdSteps {
   void (*narrow)(const float* source, int64_t count, void* target);                            // to bfloat16
   void (*sigmoid)(const float* source, int64_t count, float* target);
   void (*tanh)(const float* source, int64_t count, float* target);
+  // Philox 4x32-10 (Salmon et al. 2011), kWordsOfBlock words a block: of kCountersOfBlock counters their first words,
+  // then their second ...; block b begins with counter b * kCountersOfBlock.
+  void (*random_words)(uint64_t key, uint64_t first_block, int64_t num_blocks, uint32_t* target);
 };
 
 const SimdSteps& avx2_steps();
 const SimdSteps& avx512_steps();
+const SimdSteps& avx512_bf16_steps();  // which has an instruction that rounds to bfloat16
 
 // The widest of them that this processor has, or null.
 const SimdSteps* simd_steps();

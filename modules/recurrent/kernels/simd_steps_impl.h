@@ -271,6 +271,43 @@ void tanh_of_all(const float* source, int64_t count, float* target) {
   for_vectors(count, [&](int64_t i, int64_t size) { store(target + i, tanh_of(load(source + i, size)), size); });
 }
 
+using Unsigned = uint32_t __attribute__((vector_size(kSimdWidth * 4)));
+using Longs = uint64_t __attribute__((vector_size(kSimdWidth * 4)));
+
+struct LongProduct {
+  Unsigned low, high;
+};
+
+inline LongProduct multiply_long(const Unsigned& words, uint32_t factor) {
+  constexpr uint64_t kLow = 0xffffffffU;
+  const auto pairs = reinterpret_cast<Longs>(words);
+  const Longs even = (pairs & kLow) * factor, odd = (pairs >> 32) * factor;
+  return {reinterpret_cast<Unsigned>((even & kLow) | (odd << 32)),
+          reinterpret_cast<Unsigned>((even >> 32) | (odd & ~kLow))};
+}
+
+// The four words of kSimdWidth counters from `first` on, kCountersOfBlock words apart.
+inline void draw_words(uint64_t key, uint64_t first, uint32_t* target) {
+  Unsigned words[4] = {Unsigned{} + static_cast<uint32_t>(first), Unsigned{} + static_cast<uint32_t>(first >> 32)};
+  for (uint32_t i = 0; i < kSimdWidth; ++i) words[0][i] += i;
+  auto low_key = static_cast<uint32_t>(key), high_key = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round, low_key += 0x9e3779b9U, high_key += 0xbb67ae85U) {
+    const LongProduct even = multiply_long(words[0], 0xd2511f53U), odd = multiply_long(words[2], 0xcd9e8d57U);
+    words[0] = odd.high ^ words[1] ^ low_key;
+    words[1] = odd.low;
+    words[2] = even.high ^ words[3] ^ high_key;
+    words[3] = even.low;
+  }
+  for (int i = 0; i < 4; ++i) store_vector(target + i * kCountersOfBlock, words[i], kSimdWidth);
+}
+
+void random_words(uint64_t key, uint64_t first_block, int64_t num_blocks, uint32_t* target) {
+  for (int64_t block = 0; block < num_blocks; ++block)
+    for (int64_t lane = 0; lane < kCountersOfBlock; lane += kSimdWidth)
+      draw_words(key, (first_block + static_cast<uint64_t>(block)) * kCountersOfBlock + static_cast<uint64_t>(lane),
+                 target + block * kWordsOfBlock + lane);
+}
+
 constexpr SimdSteps make_steps(const char* name) {
   return {name,
           run_step<LstmForward>,
@@ -283,7 +320,8 @@ constexpr SimdSteps make_steps(const char* name) {
           interleave_words,
           narrow_floats,
           sigmoid_of_all,
-          tanh_of_all};
+          tanh_of_all,
+          random_words};
 }
 
 }  // namespace

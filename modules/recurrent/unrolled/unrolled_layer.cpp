@@ -1,10 +1,10 @@
 #include "recurrent/unrolled/unrolled_layer.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 
+#include "recurrent/dropout.h"
 #include "recurrent/unrolled/unrolled_function.h"
 
 namespace rnnlab {
@@ -48,8 +48,8 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
   at::Tensor sequence = in_product_type(input);
   std::vector<at::Tensor> hidden, cell;
   for (const Block& block : blocks()) {
-    if (block.first_layer > 0 && options().dropout > 0)
-      sequence = at::dropout(sequence, options().dropout, is_training());
+    if (block.first_layer > 0 && options().dropout > 0 && is_training())
+      sequence = dropped_out(sequence, options().dropout);
     const RecurrentResult result = run_block(block, ends.cleared(sequence), initial, ends);
     sequence = result.output;
     hidden.push_back(result.state.hidden);
@@ -100,8 +100,7 @@ std::vector<at::Tensor> UnrolledLayer::dropout_masks(const Block& block, const a
   std::vector<at::Tensor> masks;
   if (options().dropout == 0 || !is_training()) return masks;
   const at::Tensor ones = at::ones({sequence.size(0), sequence.size(1), options().hidden_size}, sequence.options());
-  for (int64_t layer = 1; layer < block.num_layers; ++layer)
-    masks.push_back(at::dropout(ones, options().dropout, /*train=*/true));
+  for (int64_t layer = 1; layer < block.num_layers; ++layer) masks.push_back(dropped_out(ones, options().dropout));
   return masks;
 }
 

@@ -1,0 +1,11 @@
+#define RNNLAB_SIMD_WIDTH 16
+#include "recurrent/kernels/simd_steps_impl.h"
+
+namespace rnnlab::kernels {
+
+const SimdSteps& avx512_bf16_steps() {
+  static constexpr SimdSteps kSteps = make_steps("AVX-512 BF16");
+  return kSteps;
+}
+
+}  // namespace rnnlab::kernels
