@@ -34,7 +34,10 @@ TEST(Completion, OffersKeysOfTheExperiment) {
 
 TEST(Completion, OffersKeysOfABenchmark) { EXPECT_EQ(offered("rnnlab bench hidden_s"), "hidden_size=\n"); }
 
-TEST(Completion, OffersOptions) { EXPECT_EQ(offered("rnnlab compare --js"), "--json\n"); }
+TEST(Completion, OffersOptions) {
+  EXPECT_EQ(offered("rnnlab compare --js"), "--json\n");
+  EXPECT_EQ(offered("rnnlab train --trace-"), "--trace-steps\n");
+}
 
 TEST(Completion, OffersOptionsOfANestedVerb) {
   EXPECT_EQ(offered("rnnlab data inspect --js"), "--json\n");

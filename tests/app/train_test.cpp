@@ -33,6 +33,18 @@ TEST(Train, QuietSaysNothingButTheResult) {
   EXPECT_TRUE(std::filesystem::exists(program.folder() / "elsewhere" / "tiny"));
 }
 
+TEST(Train, TracesInTheFolderOfTheRunWhereAsked) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"train", "tiny.yaml", "--trace", "--trace-steps", "2"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const std::string trace = program.run_folders("tiny").at(0) + "/trace.json";
+  EXPECT_TRUE(std::filesystem::exists(trace));
+  EXPECT_THAT(result.errors, HasSubstr("trace     steps 5 to 6 in runs/tiny/"));
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--trace-steps", "2"}).exit_code, 2) << "without --trace";
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--trace", "--trace-steps", "0"}).exit_code, 2);
+}
+
 TEST(Train, ASweepEndsWithTheComparisonAndAFailingCombinationIsTold) {
   const Program program;
   program.write("sweep.yaml", std::string(kTinyYaml) + "sweep: {device: [cuda:99, cpu], layer: [naive, fused]}\n");
