@@ -108,10 +108,10 @@ std::vector<int64_t> CsvPart::complete_rows() const {
 }
 
 int64_t CsvPart::num_missing() const {
+  const std::vector<std::string> seen = names_of(features);
   int64_t count = 0;
-  for (const std::vector<NumericColumn>* columns : {&features, &targets}) {
-    for (const NumericColumn& column : *columns) count += column.num_missing;
-  }
+  for (const NumericColumn& column : features) count += column.num_missing;
+  for (const NumericColumn& column : targets) count += is_listed(seen, column.name) ? 0 : column.num_missing;
   return count;
 }
 

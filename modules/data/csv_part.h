@@ -21,7 +21,7 @@ struct CsvPart {
   std::vector<std::string> labels;
 
   std::vector<int64_t> complete_rows() const;  // those without NaN
-  int64_t num_missing() const;
+  int64_t num_missing() const;                 // cells; a series' target is among its features too
 };
 
 // As data.task says; auto is regression for a series and classification for rows that stand alone.

@@ -17,7 +17,7 @@ nlohmann::ordered_json inspect(const DataSettings& settings);
 // train on it. UserError as the reader of that format.
 nlohmann::ordered_json inspect_file(const std::filesystem::path& path);
 
-// What the two above return, for people.
-std::string inspection_text(const nlohmann::ordered_json& inspection);
+// What the two above return, for people, in lines of at most `width` columns where pictures and YAML allow it.
+std::string inspection_text(const nlohmann::ordered_json& inspection, size_t width = 100);
 
 }  // namespace rnnlab

@@ -1,5 +1,9 @@
 // idx and npy.
+#include <fmt/format.h>
+
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "data/inspect_formats.h"
 #include "data/number_summary.h"
@@ -15,8 +19,14 @@ using Path = std::filesystem::path;
 
 std::string folder_of(const Path& path) { return path.has_parent_path() ? path.parent_path().string() : "."; }
 
+bool holds_integers(const Array& array) { return array.type != ElementType::kF32 && array.type != ElementType::kF64; }
+
+Array read_array(const std::string& source, const Path& path) {
+  return source == "npy" ? read_npy(path) : read_idx(path);
+}
+
 void add_class_counts(Json& json, const Array& array) {
-  if (array.shape.size() != 1 || array.type == ElementType::kF32 || array.type == ElementType::kF64) return;
+  if (array.shape.size() != 1 || !holds_integers(array)) return;
   std::map<int64_t, int64_t> counts;
   visit_values(array, [&](auto values) {
     for (const auto value : values) {
@@ -36,17 +46,47 @@ void add_picture(Json& json, const Array& array) {
   }
 }
 
+// The names that are in use for a file of inputs and the one of its targets.
+constexpr std::pair<std::string_view, std::string_view> kNamedAlike[] = {
+    {"images-idx3", "labels-idx1"}, {"images", "labels"}, {"inputs", "targets"}, {"X", "y"}, {"x", "y"}};
+
+// The file beside `path` that is called like its other half; nothing where there is none.
+std::optional<Path> other_half(const Path& path, bool is_targets) {
+  const std::string name = path.filename().string();
+  for (const auto& [inputs, targets] : kNamedAlike) {
+    const std::string_view mine = is_targets ? targets : inputs;
+    const size_t at = name.find(mine);
+    if (at == std::string::npos) continue;
+    std::string other = name;
+    other.replace(at, mine.size(), is_targets ? inputs : targets);
+    if (other != name && std::filesystem::is_regular_file(path.parent_path() / other))
+      return path.parent_path() / other;
+  }
+  return std::nullopt;
+}
+
+std::string half_line(const char* key, const std::optional<Path>& file) {
+  const std::string name = file ? yaml_text(file->filename().string()) : "FILL_IN   # the file's name";
+  return fmt::format("  {}: {}", key, name);
+}
+
 std::vector<std::string> array_yaml(const std::string& source, const Path& path, const Array& array) {
-  const bool labels = array.shape.size() == 1;
-  return {"data:", "  source: " + source, "  path: " + yaml_text(folder_of(path)),
-          "  train_inputs: " + (labels ? "..." : yaml_text(path.filename().string())),
-          "  train_targets: " + (labels ? yaml_text(path.filename().string()) : "...")};
+  const bool is_targets = array.shape.size() == 1;
+  const std::optional<Path> other = other_half(path, is_targets);
+  const bool classes = is_targets ? holds_integers(array) : !other || holds_integers(read_array(source, *other));
+  return {"data:",
+          "  source: " + source,
+          "  path: " + yaml_text(folder_of(path)),
+          half_line("train_inputs", is_targets ? other : path),
+          half_line("train_targets", is_targets ? path : other),
+          "model:",
+          classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"};
 }
 
 }  // namespace
 
 Json describe_array(const std::string& source, const Path& path) {
-  const Array array = source == "npy" ? read_npy(path) : read_idx(path);
+  const Array array = read_array(source, path);
   Json json;
   json["format"] = source;
   json["shape"] = array.shape;

@@ -1,13 +1,12 @@
 // csv, its delimiter and header guessed.
 #include <algorithm>
-#include <set>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/inspect_formats.h"
-#include "data/number_summary.h"
 #include "data/readers/csv_columns.h"
+#include "data/table_advice.h"
 
 namespace rnnlab {
 namespace {
@@ -27,7 +26,7 @@ char guess_delimiter(std::string_view head) {
   return best;
 }
 
-bool is_number(std::string_view cell) { return parse_double(trim(cell)).has_value(); }
+bool is_number(std::string_view cell) { return parse_double(trim(cell)).has_value() || has_decimal_comma(trim(cell)); }
 
 // Names are not numbers.
 CsvHeader guess_header(const Table& headless) {
@@ -37,51 +36,15 @@ CsvHeader guess_header(const Table& headless) {
   return headless.num_rows() > 1 ? CsvHeader::kPresent : CsvHeader::kAbsent;
 }
 
-bool is_numeric(const Table& table, int64_t column) {
-  for (int64_t row = 0; row < table.num_rows(); ++row) {
-    if (is_number(table.cell(row, column))) return true;
-  }
-  return false;
-}
-
-// The cells of a column, counted by what they hold.
-class ColumnSummary {
- public:
-  void add(std::string_view cell) {
-    if (const auto number = parse_double(cell)) {
-      numbers_.add(*number);
-      ++num_numbers_;
-    } else if (cell.empty()) {
-      ++num_empty_;
-    } else {
-      ++num_others_;
-      if (others_.size() <= kMostClasses) others_.insert(cell);
-    }
-  }
-
-  void write(Json& json) const {
-    json["numbers"] = num_numbers_;
-    json["empty"] = num_empty_;
-    json["other"] = num_others_;
-    if (num_numbers_ > 0) numbers_.write(json);
-    if (others_.size() > kMostClasses) return;
-    for (const std::string_view text : others_) json["texts"].push_back(in_quotes(text));
-  }
-
- private:
-  NumberSummary numbers_;
-  int64_t num_numbers_ = 0;
-  int64_t num_empty_ = 0;
-  int64_t num_others_ = 0;
-  std::set<std::string_view> others_;
-};
-
-Json describe_column(const Table& table, int64_t column) {
-  ColumnSummary summary;
-  for (int64_t row = 0; row < table.num_rows(); ++row) summary.add(trim(table.cell(row, column)));
+Json describe_column(const ColumnProfile& profile) {
   Json json;
-  json["name"] = table.column_names()[static_cast<size_t>(column)];
-  summary.write(json);
+  json["name"] = profile.name;
+  json["numbers"] = profile.num_numbers;
+  json["missing"] = profile.num_missing;
+  json["other"] = profile.num_texts;
+  if (profile.num_numbers > 0) profile.numbers.write(json);
+  if (profile.texts.size() > kMostClasses) return json;
+  for (const std::string& text : profile.texts) json["texts"].push_back(in_quotes(text));
   return json;
 }
 
@@ -96,28 +59,19 @@ Json first_rows(const Table& table) {
   return rows;
 }
 
-std::vector<std::string> csv_yaml(const Path& path, const Table& table) {
-  std::vector<std::string> lines = {"data:", "  source: csv", "  path: " + yaml_text(path.string())};
-  if (table.options().delimiter != ',') lines.push_back("  delimiter: " + yaml_text({table.options().delimiter}));
-  if (table.options().header == CsvHeader::kAbsent) lines.emplace_back("  header: false");
-  lines.push_back("  target: [" + yaml_text(table.column_names().back()) + "]");
-  const bool classes = !is_numeric(table, table.num_columns() - 1);
-  lines.emplace_back(classes ? "  task: classification" : "  task: regression  # or classification");
-  if (!classes) lines.emplace_back("  # window: 24       # for a series: this many rows make one sample");
-  return lines;
-}
-
 Json describe_table(const Path& path, const Table& table) {
   Json json;
   json["format"] = "csv";
   json["rows"] = table.num_rows();
   json["delimiter"] = std::string{table.options().delimiter};
   json["header"] = table.options().header == CsvHeader::kPresent;
-  for (int64_t column = 0; column < table.num_columns(); ++column) {
-    json["columns"].push_back(describe_column(table, column));
-  }
+  std::vector<ColumnProfile> columns;
+  for (int64_t column = 0; column < table.num_columns(); ++column) columns.push_back(profile_column(table, column));
+  for (const ColumnProfile& column : columns) json["columns"].push_back(describe_column(column));
   json["first_rows"] = first_rows(table);
-  json["yaml"] = csv_yaml(path, table);
+  TableAdvice advice = advise(path.string(), table, columns);
+  json["hints"] = std::move(advice.hints);
+  json["yaml"] = std::move(advice.yaml);
   return json;
 }
 

@@ -38,8 +38,13 @@ Json describe_text(const Path& path, const std::string& head) {
   json["length"] = text.tokens.size();
   add_vocabulary(json, text.vocabulary);
   json["begins"] = in_quotes(head, kTextShown);
-  json["yaml"] = {"data:", "  source: text", "  path: " + yaml_text(path.string()),
-                  fmt::format("  tokens: {}", config::name_of(unit)), "  sequence_length: 50"};
+  json["yaml"] = {"data:",
+                  "  source: text",
+                  "  path: " + yaml_text(path.string()),
+                  fmt::format("  tokens: {}", config::name_of(unit)),
+                  "  sequence_length: 50",
+                  "model:",
+                  "  kind: language_model"};
   return json;
 }
 

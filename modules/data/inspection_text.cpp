@@ -1,12 +1,33 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/numbers.h"
+#include "base/text.h"
 #include "data/inspect.h"
 
 namespace rnnlab {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// `text` with the lines that are wider than `width` broken at spaces; what follows a break is indented a step deeper.
+std::string wrapped(const std::string& text, size_t width) {
+  std::string result;
+  for (std::string line : split(text, '\n')) {
+    const std::string indent(line.find_first_not_of(' ') == std::string::npos ? 0 : line.find_first_not_of(' ') + 4,
+                             ' ');
+    while (display_width(line) > width) {
+      const size_t space = line.find_last_of(' ', width);
+      if (space == std::string::npos || space <= indent.size()) break;
+      result += line.substr(0, space) + "\n";
+      line = indent + line.substr(space + 1);
+    }
+    result += line + "\n";
+  }
+  result.pop_back();
+  return result;
+}
 
 std::string plain(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
@@ -84,28 +105,32 @@ std::string dataset_text(const Json& json) {
   if (json.contains("vocabulary")) text += vocabulary_text(json);
   text += "\nfirst samples, with their first steps\n";
   for (const Json& sample : json["first_samples"]) text += sample_text(sample);
-  if (json.contains("picture")) text += "\nthe first training sample\n" + plain(json["picture"]);
   return text;
+}
+
+// The first of them.
+std::string listed_texts(const Json& texts) {
+  constexpr size_t kMostShown = 10;
+  std::string listed;
+  for (size_t i = 0; i < std::min(kMostShown, texts.size()); ++i) listed += (i > 0 ? ", " : "") + plain(texts[i]);
+  return texts.size() > kMostShown ? listed + fmt::format(" and {} more", texts.size() - kMostShown) : listed;
 }
 
 std::string column_text(const Json& column) {
   std::string text = fmt::format("  {}: ", plain(column["name"]));
   const auto count = [&](const char* key) { return column[key].get<int64_t>(); };
   text += counted(count("numbers"), "number") + range_text(column);
-  if (count("empty") > 0) text += fmt::format("; {} empty", format_count(count("empty")));
+  if (count("missing") > 0) text += fmt::format("; {} missing", format_count(count("missing")));
   if (count("other") > 0) text += "; " + counted(count("other"), "text");
-  if (column.contains("texts")) {
-    std::string texts;
-    for (const Json& value : column["texts"]) texts += (texts.empty() ? "" : ", ") + plain(value);
-    text += ": " + texts;
-  }
+  if (column.contains("texts")) text += ": " + listed_texts(column["texts"]);
   return text + "\n";
 }
 
 std::string table_text(const Json& json) {
-  std::string text = fmt::format("{}, {}, {} header, delimiter '{}'\n", counted(json["rows"].get<int64_t>(), "row"),
-                                 counted(std::ssize(json["columns"]), "column"),
-                                 json["header"].get<bool>() ? "with a" : "without a", plain(json["delimiter"]));
+  std::string text =
+      fmt::format("{}, {}, {} header, delimiter {}\n", counted(json["rows"].get<int64_t>(), "row"),
+                  counted(std::ssize(json["columns"]), "column"), json["header"].get<bool>() ? "with a" : "without a",
+                  in_quotes(plain(json["delimiter"])));
   for (const Json& column : json["columns"]) text += column_text(column);
   text += "\nfirst rows\n";
   for (const Json& row : json["first_rows"]) {
@@ -116,7 +141,8 @@ std::string table_text(const Json& json) {
   return text;
 }
 
-std::string file_text(const Json& json) {
+// What can be broken into lines.
+std::string file_words(const Json& json) {
   std::string text = fmt::format("{}: {}, ", plain(json["file"]), plain(json["format"]));
   if (json.contains("rows")) text += table_text(json);
   if (json.contains("shape")) text += tensor_text(json) + "\n";
@@ -125,16 +151,28 @@ std::string file_text(const Json& json) {
     text += fmt::format("{} {}\n  {}\n{}", format_count(json["length"].get<int64_t>()), plain(json["tokens"]),
                         plain(json["begins"]), vocabulary_text(json));
   }
+  return text;
+}
+
+std::string file_text(const Json& json, size_t width) {
+  std::string text = wrapped(file_words(json), width);
   if (json.contains("picture")) text += "\nthe first image\n" + plain(json["picture"]);
-  text += "\nto train on it:\n";
+  std::string hints;
+  for (const Json& hint : json.value("hints", Json::array())) hints += fmt::format("\nhint: {}\n", plain(hint));
+  text += wrapped(hints, width);
+  if (json["yaml"].empty()) return text;
+  text += "\nto train on it, put this into a .yaml file:\n";
   for (const Json& line : json["yaml"]) text += "  " + plain(line) + "\n";
   return text;
 }
 
 }  // namespace
 
-std::string inspection_text(const Json& inspection) {
-  return inspection.contains("format") ? file_text(inspection) : dataset_text(inspection);
+std::string inspection_text(const Json& inspection, size_t width) {
+  if (inspection.contains("format")) return file_text(inspection, width);
+  std::string text = wrapped(dataset_text(inspection), width);
+  if (inspection.contains("picture")) text += "\nthe first training sample\n" + plain(inspection["picture"]);
+  return text;
 }
 
 }  // namespace rnnlab

@@ -21,11 +21,23 @@ bool equal_ignoring_case(std::string_view a, std::string_view lower_case) {
   return std::ranges::equal(a, lower_case, {}, lower);
 }
 
+}  // namespace
+
 bool is_missing(std::string_view cell) {
   constexpr std::array<std::string_view, 4> kTokens = {"na", "nan", "null", "?"};
   return cell.empty() ||
          std::ranges::any_of(kTokens, [&](std::string_view token) { return equal_ignoring_case(cell, token); });
 }
+
+bool has_decimal_comma(std::string_view cell) {
+  const size_t comma = cell.find(',');
+  if (comma == std::string_view::npos || comma + 1 == cell.size()) return false;
+  std::string with_point(cell);
+  with_point[comma] = '.';
+  return parse_double(with_point).has_value();
+}
+
+namespace {
 
 [[noreturn]] void fail_at_cell(const Table& table, int64_t row, int64_t column, const std::string& message) {
   throw_error(ExitCode::kData, "{}:{}: column {}: {}", table.path(), table.line(row, column),
@@ -49,7 +61,8 @@ double number_at(const Table& table, int64_t row, int64_t column) {
   if (const auto number = parse_double(cell)) return *number;
   if (is_missing(cell)) return kMissing;
   fail_at_cell(table, row, column,
-               fmt::format("got {}, expected a {}number", in_quotes(cell), is_infinite(cell) ? "finite " : ""));
+               fmt::format("got {}, expected a {}number{}", in_quotes(cell), is_infinite(cell) ? "finite " : "",
+                           has_decimal_comma(cell) ? " with a decimal point, not a comma" : ""));
 }
 
 void fill_with(double value, std::vector<double>& values) {

@@ -16,6 +16,10 @@ enum class MissingPolicy {
   kZero,
 };
 
+// Of a cell without the spaces around it.
+bool is_missing(std::string_view cell);
+bool has_decimal_comma(std::string_view cell);  // "1,5", which some programs write for one and a half
+
 struct NumericColumn {
   std::string name;
   std::vector<double> values;  // finite; NaN only where the policy is kDrop

@@ -1,0 +1,130 @@
+#include "data/table_advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "data/inspect_formats.h"
+#include "data/readers/csv_columns.h"
+
+namespace rnnlab {
+namespace {
+
+// The last column that can be one.
+const ColumnProfile* choose_target(const std::vector<ColumnProfile>& columns) {
+  const auto can_be_target = [](const ColumnProfile& column) { return column.is_label() || column.is_numeric(); };
+  const auto found = std::find_if(columns.rbegin(), columns.rend(), can_be_target);
+  return found == columns.rend() ? nullptr : &*found;
+}
+
+// What the target is predicted from. Where no other column is numeric, a series of numbers looks back on itself.
+struct Plan {
+  const ColumnProfile* target = nullptr;
+  std::vector<const ColumnProfile*> features;
+  bool names_features = false;  // for columns are left out
+  bool is_classification = false;
+  int64_t window = 0;
+
+  bool is_possible() const { return !features.empty(); }
+  bool has_missing() const {
+    const auto lacks = [](const ColumnProfile* column) { return column->num_missing > 0; };
+    return std::ranges::any_of(features, lacks) || (!is_classification && lacks(target));
+  }
+};
+
+Plan make_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
+  constexpr int64_t kUsualWindow = 24;
+  Plan plan;
+  plan.target = choose_target(columns);
+  if (plan.target == nullptr) return plan;
+  plan.is_classification = plan.target->is_label();
+  for (const ColumnProfile& column : columns)
+    if (&column != plan.target && column.is_numeric()) plan.features.push_back(&column);
+  plan.names_features = plan.features.size() + 1 < columns.size();
+  if (!plan.features.empty() || !plan.target->is_numeric()) return plan;
+  plan.features = {plan.target};
+  plan.is_classification = false;
+  plan.window = std::clamp<int64_t>(table.num_rows() / 20, 1, kUsualWindow);
+  return plan;
+}
+
+// "  features: [...]", on several lines where there are many.
+void add_features(std::vector<std::string>& lines, const Plan& plan) {
+  constexpr size_t kWidest = 90;
+  std::string line = "  features: [";
+  for (size_t i = 0; i < plan.features.size(); ++i) {
+    const bool is_last = i + 1 == plan.features.size();
+    const std::string item = yaml_text(plan.features[i]->name) + (is_last ? "]" : ", ");
+    if (i > 0 && display_width(line + item) > kWidest) {
+      lines.emplace_back(line.substr(0, line.size() - 1));
+      line = "    ";
+    }
+    line += item;
+  }
+  lines.push_back(line);
+}
+
+std::vector<std::string> yaml_for(const std::string& path, const Table& table, const Plan& plan) {
+  std::vector<std::string> lines = {"data:", "  source: csv", "  path: " + yaml_text(path)};
+  if (table.options().delimiter != ',') lines.push_back("  delimiter: " + yaml_text({table.options().delimiter}));
+  if (table.options().header == CsvHeader::kAbsent) lines.emplace_back("  header: false");
+  if (plan.names_features) add_features(lines, plan);
+  lines.push_back("  target: [" + yaml_text(plan.target->name) + "]");
+  lines.emplace_back(plan.is_classification ? "  task: classification" : "  task: regression");
+  if (plan.window > 0)
+    lines.push_back(
+        fmt::format("  window: {:<12} # rows that make one sample; the target is the row behind them", plan.window));
+  if (plan.has_missing())
+    lines.emplace_back(plan.window > 0
+                           ? "  missing: mean        # or previous, zero"
+                           : "  missing: drop        # the rows that lack a value; or previous, mean, zero");
+  lines.emplace_back("model:");
+  lines.emplace_back(plan.is_classification ? "  kind: sequence_classifier" : "  kind: sequence_regressor");
+  return lines;
+}
+
+std::string hint_on_delimiter(const Table& table) {
+  if (table.num_columns() > 1) return "";
+  const std::string_view first = table.cell(0, 0);
+  for (const char candidate : {';', '\t', '|', ','})
+    if (first.find(candidate) != std::string_view::npos && !has_decimal_comma(trim(first)))
+      return fmt::format("one column only, but its cells hold {}: if that separates them, set data.delimiter: {}",
+                         in_quotes(std::string_view(&candidate, 1)), yaml_text({candidate}));
+  return "";
+}
+
+std::string hint_on_decimal_commas(const std::vector<ColumnProfile>& columns) {
+  std::vector<std::string> names;
+  for (const ColumnProfile& column : columns)
+    if (column.num_decimal_commas > 0) names.push_back(in_quotes(column.name));
+  if (names.empty()) return "";
+  return fmt::format("numbers with a decimal comma (1,5) in {}: they are read as texts; write a point (1.5)",
+                     each_of(names));
+}
+
+std::string hint_on_plan(const Plan& plan) {
+  if (plan.target == nullptr) return "no column is of numbers, or of texts that repeat: there is no target to predict";
+  if (!plan.is_possible()) return "no other column is of numbers: there is nothing to predict the target from";
+  if (plan.is_classification && plan.target->num_missing > 0)
+    return fmt::format("{} in {}: fill them, or remove their rows, for every sample needs its class",
+                       counted(plan.target->num_missing, "missing label"), in_quotes(plan.target->name));
+  if (plan.window == 0 && !plan.is_classification)
+    return "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data";
+  return "";
+}
+
+}  // namespace
+
+TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnProfile>& columns) {
+  const Plan plan = make_plan(table, columns);
+  TableAdvice advice;
+  add_once(advice.hints, hint_on_delimiter(table));
+  add_once(advice.hints, hint_on_decimal_commas(columns));
+  add_once(advice.hints, hint_on_plan(plan));
+  if (plan.is_possible()) advice.yaml = yaml_for(path, table, plan);
+  return advice;
+}
+
+}  // namespace rnnlab
