@@ -39,6 +39,18 @@ bool is_there(const Path& path) {
   return std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored);
 }
 
+bool is_there_or_packed(const Path& path) {
+  Path packed = path;
+  packed += ".gz";
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) || std::filesystem::exists(packed, ignored);
+}
+
+std::string rule_on_relative_paths(const DataQuery& query) {
+  if (query.path.empty() || Path(query.path).is_absolute()) return "";
+  return "A relative data.path counts from the current directory, then from the folder of the experiment's file.\n";
+}
+
 }  // namespace
 
 std::filesystem::path find_data(const DataQuery& query) {
@@ -49,9 +61,19 @@ std::filesystem::path find_data(const DataQuery& query) {
     packed += ".gz";
     if (is_there(candidate)) return candidate;
     if (is_there(packed)) return packed;
-    looked_at += "\n  " + candidate.string();
+    looked_at += "\n  " + std::filesystem::absolute(candidate).lexically_normal().string();
   }
-  throw_error(ExitCode::kData, "no such data file, with .gz or without; looked at:{}\n{}", looked_at, query.advice);
+  throw_error(ExitCode::kData, "no such data file, with .gz or without; looked at:{}\n{}{}", looked_at,
+              rule_on_relative_paths(query), query.advice);
+}
+
+std::string path_beside(const DataSettings& settings, const Path& folder) {
+  const std::string& first_file = settings.train_inputs.empty() ? settings.train_file : settings.train_inputs;
+  const std::string& wanted = settings.path.empty() ? first_file : settings.path;
+  const bool is_relative = !wanted.empty() && Path(wanted).is_relative();
+  if (!is_relative || folder.empty() || is_there_or_packed(wanted) || !is_there_or_packed(folder / wanted))
+    return settings.path;
+  return (folder / settings.path).string();
 }
 
 }  // namespace rnnlab

@@ -1,9 +1,12 @@
-// Where a data file lies: in data.path, then in $RNNLAB_DATA, then in data/, under its name or with .gz behind it.
-// Looks at names only; whether the file holds what it should is its reader's affair.
+// Where a data file lies: in data.path (from the current directory, then from the experiment file's folder), then in
+// $RNNLAB_DATA, then in data/, under its name or with .gz behind it. Looks at names only; whether the file holds what
+// it should is its reader's affair.
 #pragma once
 
 #include <filesystem>
 #include <string>
+
+#include "data/data_settings.h"
 
 namespace rnnlab {
 
@@ -14,7 +17,11 @@ struct DataQuery {
   std::string advice;  // how to bring it here: the last line of the message
 };
 
-// The first place that has the file. UserError kData lists every place looked at.
+// The first place that has the file. UserError kData lists every place looked at, as absolute paths.
 std::filesystem::path find_data(const DataQuery& query);
+
+// data.path of settings that stand in a file in `folder`: where nothing is there from the current directory, but
+// something from `folder`, the path from there; else as it stands.
+std::string path_beside(const DataSettings& settings, const std::filesystem::path& folder);
 
 }  // namespace rnnlab

@@ -57,7 +57,9 @@ TEST_F(FindData, IsNotContentWithAFolder) {
                      [] {
                        find_data({"series.csv", "", "", "advice"});
                      }),
-            "no such data file, with .gz or without; looked at:\n  series.csv\n  data/series.csv\nadvice");
+            "no such data file, with .gz or without; looked at:\n  {}/series.csv\n  {}/data/series.csv\n"
+            "A relative data.path counts from the current directory, then from the folder of the experiment's file.\n"
+            "advice");
 }
 
 TEST_F(FindData, ListsEveryPlaceItLookedAt) {
@@ -66,8 +68,24 @@ TEST_F(FindData, ListsEveryPlaceItLookedAt) {
                      [] {
                        find_data({"mine", "a", "mnist", "advice"});
                      }),
-            "no such data file, with .gz or without; looked at:\n  mine/a\n  {}/central/mine/a\n  {}/central/a\n"
-            "  {}/central/mnist/a\n  data/mine/a\n  data/a\n  data/mnist/a\nadvice");
+            "no such data file, with .gz or without; looked at:\n  {}/mine/a\n  {}/central/mine/a\n  {}/central/a\n"
+            "  {}/central/mnist/a\n  {}/data/mine/a\n  {}/data/a\n  {}/data/mnist/a\n"
+            "A relative data.path counts from the current directory, then from the folder of the experiment's file.\n"
+            "advice");
+}
+
+TEST_F(FindData, TakesAPathFromTheExperimentsFolderWhereItIsNotHere) {
+  write("there/a.csv", "");
+  write("there/b.csv.gz", "");
+  write("c.csv", "");
+  write("there/c.csv", "");
+  const auto beside = [](const std::string& yaml) { return path_beside(parse_settings(yaml), "there"); };
+  EXPECT_EQ(beside("{source: csv, target: [y], path: a.csv}"), "there/a.csv");
+  EXPECT_EQ(beside("{source: csv, target: [y], path: b.csv}"), "there/b.csv");
+  EXPECT_EQ(beside("{source: csv, target: [y], path: c.csv}"), "c.csv") << "the current directory comes first";
+  EXPECT_EQ(beside("{source: csv, target: [y], path: none.csv}"), "none.csv");
+  EXPECT_EQ(beside("{source: csv, target: [y], train_file: a.csv}"), "there/");
+  EXPECT_EQ(beside("{source: digits}"), "");
 }
 
 }  // namespace

@@ -70,9 +70,10 @@ TEST_F(LoadText, RefusesATextShorterThanAWindow) {
 TEST_F(LoadText, SaysHowToFetchTinyShakespeare) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder());
-  EXPECT_EQ(error_of(ExitCode::kData, [] { load_dataset(parse_settings("source: text")); }),
-            "no such data file, with .gz or without; looked at:\n  data/input.txt\n  data/tinyshakespeare/input.txt\n"
-            "`data/fetch tinyshakespeare` brings this one; name your own text by data.path.");
+  EXPECT_EQ(
+      error_of(ExitCode::kData, [] { load_dataset(parse_settings("source: text")); }),
+      "no such data file, with .gz or without; looked at:\n  {}/data/input.txt\n  {}/data/tinyshakespeare/input.txt\n"
+      "`data/fetch tinyshakespeare` brings this one; name your own text by data.path.");
   std::filesystem::current_path(before);
 }
 
