@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Range;
 
-// The inputs of several steps are multiplied together, for this many rows or more to share a panel.
+// The inputs of several steps are multiplied together, for about so many rows to share a panel.
 constexpr int64_t kRowsOfInputs = 64;
 
 // One gate's part of a product, and the sum it goes to.
@@ -58,7 +58,7 @@ class BlockedForward {
         steps_together_(make_steps_together()),
         input_(input_products(trace.weights.weight_ih, trace.hidden_size())),
         recurrent_(recurrent_products(trace.weights.weight_hh, trace.hidden_size(), spec.cell)),
-        sums_(empty_kept({steps_together_, size_.num_blocks, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
+        sums_(empty_kept({size_.num_blocks, steps_together_, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
 
   void run() {
     run_recurrence(size_, [&](int64_t step, const Range& rows, const Range& blocks) { run_step(step, rows, blocks); });
@@ -86,12 +86,20 @@ class BlockedForward {
     }
   }
 
-  void multiply_inputs(int64_t first, const Range& rows, int64_t block) {
-    const int64_t last = std::min(first + steps_together_, size_.num_steps);
-    for (int64_t step = first; step < last; ++step) {
-      const int64_t t = place_of(spec_.direction, step, size_.num_steps);
-      multiply_gates(input_, rows_of(trace_.input, t, rows), sums_of(step, rows, block), block);
-    }
+  // The steps from `step` on that are multiplied together. Whole batches of neighbouring steps are one matrix.
+  void multiply_inputs(int64_t step, const Range& rows, int64_t block) {
+    const Steps steps = together_with(step);
+    const int64_t first = first_place_of(spec_.direction, steps, size_.num_steps);
+    if (rows.last - rows.first == size_.batch_size)
+      return multiply_gates(input_, rows_of(trace_.input, first, {0, steps.size() * size_.batch_size}),
+                            sums_at(0, rows, block), block);
+    for (int64_t i = 0; i < steps.size(); ++i)
+      multiply_gates(input_, rows_of(trace_.input, first + i, rows), sums_at(i, rows, block), block);
+  }
+
+  Steps together_with(int64_t step) const {
+    const int64_t first = step - step % steps_together_;
+    return {first, std::min(first + steps_together_, size_.num_steps)};
   }
 
   void multiply_gates(const std::vector<GateProduct>& gates, const RowBlock& rows, float* sums, int64_t block) const {
@@ -99,9 +107,13 @@ class BlockedForward {
       multiply(rows, gate.weight.panel(block), {sums + gate.sum * kPanelWidth, num_sums_ * kPanelWidth}, gate.onto);
   }
 
-  // (rows, sums * 64) of a step and a block of units.
+  // (rows, sums * 64) of a block of units, for a step and for the i-th place among those multiplied together.
   float* sums_of(int64_t step, const Range& rows, int64_t block) const {
-    const int64_t matrix = step % steps_together_ * size_.num_blocks + block;
+    const int64_t place = place_of(spec_.direction, step, size_.num_steps);
+    return sums_at(place - first_place_of(spec_.direction, together_with(step), size_.num_steps), rows, block);
+  }
+  float* sums_at(int64_t i, const Range& rows, int64_t block) const {
+    const int64_t matrix = block * steps_together_ + i;
     return sums_.mutable_data_ptr<float>() + (matrix * size_.batch_size + rows.first) * num_sums_ * kPanelWidth;
   }
 
