@@ -30,7 +30,8 @@ void AppendFile::append(std::string_view text) {
 
 void AppendFile::sync() {
   // EINVAL: a device or pipe that has nothing to sync.
-  if (::fsync(descriptor_.number()) != 0 && errno != EINVAL) throw_system_error(path_, "write", errno);
+  if (uninterrupted([&] { return ::fsync(descriptor_.number()); }) != 0 && errno != EINVAL)
+    throw_system_error(path_, "write", errno);
 }
 
 bool AppendFile::is_empty() const { return size_of(descriptor_.number()) == 0; }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <system_error>
 
 #include "base/error.h"
@@ -21,10 +20,8 @@ FileDescriptor::~FileDescriptor() {
 
 FileDescriptor open_for_writing(const std::filesystem::path& path, int flags) {
   constexpr mode_t kReadWriteForAll = 0666;
-  int number = -1;
-  do {
-    number = ::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, kReadWriteForAll);
-  } while (number < 0 && errno == EINTR);
+  const int number =
+      uninterrupted([&] { return ::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, kReadWriteForAll); });
   if (number < 0) throw_system_error(path, "open for writing", errno);
   return FileDescriptor(number);
 }
@@ -32,8 +29,7 @@ FileDescriptor open_for_writing(const std::filesystem::path& path, int flags) {
 size_t write_some(int number, std::string_view text) {
   size_t done = 0;
   while (done < text.size()) {
-    const ssize_t written = ::write(number, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = uninterrupted([&] { return ::write(number, text.data() + done, text.size() - done); });
     if (written < 0) break;
     done += static_cast<size_t>(written);
   }

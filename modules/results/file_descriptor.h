@@ -2,6 +2,7 @@
 // A failed call becomes UserError kDevice with the path and the system's reason.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <filesystem>
 #include <string_view>
@@ -22,6 +23,14 @@ class FileDescriptor {
  private:
   int number_ = -1;
 };
+
+// Makes a system call again while it is interrupted (EINTR).
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 // open(2) with O_CLOEXEC, again after EINTR; mode 0666 less the umask.
 FileDescriptor open_for_writing(const std::filesystem::path& path, int flags);

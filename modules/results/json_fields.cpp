@@ -11,18 +11,24 @@ std::string place_of_byte(const std::string& text, size_t byte) {
   return fmt::format("{}:{}", std::ranges::count(before, '\n') + 1, before.size() - line_begin + 1);
 }
 
-// The parser itself takes the last of two equal keys in silence.
-class DuplicateKeys {
+// The parser itself takes the last of two equal keys in silence, and anything as deep and wide as memory holds.
+class StrictObjects {
  public:
-  explicit DuplicateKeys(const std::string& file) : file_(file) {}
+  explicit StrictObjects(const std::string& file) : file_(file) {}
 
-  bool operator()(int, Json::parse_event_t event, const Json& parsed) {
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    constexpr int kMostLevels = 100;
+    if (depth > kMostLevels) throw_error(ExitCode::kData, "{}: nested in more than {} levels", file_, kMostLevels);
     if (event == Json::parse_event_t::object_start) open_.emplace_back();
     if (event == Json::parse_event_t::object_end) open_.pop_back();
     if (event != Json::parse_event_t::key) return true;
     const auto key = parsed.get<std::string>();
     if (!open_.back().insert(key).second)
       throw_error(ExitCode::kData, "{}: the key {} occurs twice", file_, in_quotes(key));
+    // Each key is looked up among all before it.
+    constexpr size_t kMostKeys = 4096;
+    if (open_.back().size() > kMostKeys)
+      throw_error(ExitCode::kData, "{}: more than {} keys in one object", file_, kMostKeys);
     return true;
   }
 
@@ -35,7 +41,7 @@ class DuplicateKeys {
 
 Json parse_json(const std::string& text, const std::string& file) {
   try {
-    return Json::parse(text, DuplicateKeys(file));
+    return Json::parse(text, StrictObjects(file));
   } catch (const Json::parse_error& error) {
     throw_error(ExitCode::kData, "{}:{}: not valid JSON: the file is damaged or was cut off", file,
                 place_of_byte(text, error.byte));

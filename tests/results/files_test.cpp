@@ -71,12 +71,28 @@ TEST(WriteFileAtomically, TakesBackAShortWrite) {
 
 TEST(WriteFileAtomically, GoesOnAfterAnInterruption) {
   const TemporaryFolder folder;
-  for (const int open_or_write : {1, 2}) {
-    arm_fault(open_or_write, EINTR);
+  for (int call = 1; call <= 6; ++call) {
+    arm_fault(call, EINTR);
     write_file_atomically(folder.path() / "a.txt", "whole");
-    EXPECT_TRUE(disarm_fault());
+    EXPECT_TRUE(disarm_fault()) << "call " << call;
     EXPECT_EQ(read_text(folder.path() / "a.txt"), "whole");
   }
+}
+
+TEST(WriteFileAtomically, PutsPiecesTogether) {
+  const TemporaryFolder folder;
+  const std::vector<std::string_view> pieces = {"a", "", "bc"};
+  write_file_atomically(folder.path() / "a.txt", pieces);
+  EXPECT_EQ(read_text(folder.path() / "a.txt"), "abc");
+}
+
+TEST(WriteNewFile, RefusesToTouchAnother) {
+  const TemporaryFolder folder;
+  const std::vector<std::string_view> pieces = {"a", "b"};
+  write_new_file(folder.path() / "a.txt", pieces);
+  EXPECT_EQ(read_text(folder.path() / "a.txt"), "ab");
+  expect_error(ExitCode::kDevice, folder.name("a.txt") + ": cannot open for writing: File exists",
+               [&] { write_new_file(folder.path() / "a.txt", pieces); });
 }
 
 TEST(WriteFileAtomically, SaysThatTheDiskIsFull) {

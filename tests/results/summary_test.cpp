@@ -112,8 +112,16 @@ TEST(Summary, IsReadStrictly) {
 TEST(Summary, SurvivesADeepFile) {
   const TemporaryFolder folder;
   write_text(folder.path() / "summary.json", std::string(1'000'000, '['));
-  expect_error(ExitCode::kData,
-               folder.name("summary.json") + ":1:1000001: not valid JSON: the file is damaged or was cut off",
+  expect_error(ExitCode::kData, folder.name("summary.json") + ": nested in more than 100 levels",
+               [&] { read_summary(folder.path()); });
+}
+
+TEST(Summary, SurvivesAWideFile) {
+  const TemporaryFolder folder;
+  std::string text = "{\"0\": 0";
+  for (int i = 1; i < 5000; ++i) text += ",\"" + std::to_string(i) + "\": 0";
+  write_text(folder.path() / "summary.json", text + "}");
+  expect_error(ExitCode::kData, folder.name("summary.json") + ": more than 4096 keys in one object",
                [&] { read_summary(folder.path()); });
 }
 

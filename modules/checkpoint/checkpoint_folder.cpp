@@ -1,0 +1,122 @@
+#include "checkpoint/checkpoint_folder.h"
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+#include <system_error>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/failure.h"
+#include "checkpoint/folder_changes.h"
+#include "checkpoint/names.h"
+#include "checkpoint/sealed_json.h"
+#include "results/files.h"
+#include "results/json_fields.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BestMark {
+  static constexpr int64_t kSchemaVersion = 1;
+
+  int64_t schema_version = kSchemaVersion;
+  int64_t step = 0;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("step", self.step);
+  }
+};
+
+std::optional<int64_t> best_step(const fs::path& folder) {
+  constexpr int64_t kMostBytes = 1 << 12;
+  const fs::path path = folder / kBestFile;
+  std::error_code error;
+  if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return std::nullopt;
+  return reading_checkpoint([&] {
+    const Json json = unsealed(read_file(path, kMostBytes), path.string());
+    return record_from<BestMark>(json, path.string(), BestMark::kSchemaVersion).step;
+  });
+}
+
+// Why the checkpoint does not verify, or "".
+std::string fault_of(const fs::path& checkpoint) {
+  try {
+    verify_checkpoint(checkpoint);
+    return "";
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
+
+// The newest first, of which the first is `newest`.
+std::vector<CheckpointPlace> up_to(const fs::path& folder, int64_t newest) {
+  std::vector<CheckpointPlace> places = list_checkpoints(folder);
+  std::erase_if(places, [&](const CheckpointPlace& place) { return place.step > newest; });
+  std::ranges::reverse(places);
+  return places;
+}
+
+}  // namespace
+
+std::vector<CheckpointPlace> list_checkpoints(const fs::path& folder) {
+  std::vector<CheckpointPlace> places;
+  for (const std::string& name : names_in(folder)) {
+    std::error_code ignored;
+    const auto step = step_of(name);
+    if (step && fs::is_directory(folder / name, ignored)) places.push_back({*step, folder / name});
+  }
+  std::ranges::sort(places, {}, &CheckpointPlace::step);
+  return places;
+}
+
+LatestCheckpoint latest_checkpoint(const fs::path& folder) {
+  LatestCheckpoint latest;
+  for (const CheckpointPlace& place : std::views::reverse(list_checkpoints(folder))) {
+    const std::string fault = fault_of(place.path);
+    if (fault.empty()) {
+      latest.place = place;
+      break;
+    }
+    latest.notes.push_back(fault);
+  }
+  return latest;
+}
+
+std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
+  const auto step = best_step(folder);
+  if (!step) return std::nullopt;
+  const CheckpointPlace place{*step, folder / step_folder_name(*step)};
+  std::error_code ignored;
+  if (!fs::is_directory(place.path, ignored))
+    refuse_checkpoint("{}: names step {}, but {} is not there; use another checkpoint", (folder / kBestFile).string(),
+                      *step, place.path.string());
+  return place;
+}
+
+void mark_best_checkpoint(const fs::path& folder, int64_t step) {
+  const LockedFolder lock(folder);  // or another would take the file for left over before it is renamed
+  std::error_code ignored;
+  RNNLAB_INVARIANT(fs::is_directory(folder / step_folder_name(step), ignored), "the best checkpoint is not there");
+  write_file_atomically(folder / kBestFile, sealed_text(to_json(BestMark{.step = step})));
+}
+
+void prune_checkpoints(const fs::path& folder, int64_t newest, int64_t keep) {
+  RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
+  const LockedFolder lock(folder);
+  remove_leftovers(folder);
+  const std::vector<CheckpointPlace> places = up_to(folder, newest);
+  if (std::ssize(places) <= keep) return;
+  const auto best = best_step(folder);
+  const auto older = std::ranges::find_if(places | std::views::drop(1),
+                                          [](const CheckpointPlace& place) { return fault_of(place.path).empty(); });
+  if (older == places.end()) return;
+  const auto num_kept = std::max(keep, older - places.begin() + 1);
+  for (const CheckpointPlace& place : places | std::views::drop(num_kept))
+    if (place.step != best) remove_checkpoint(folder, place.step);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,26 @@
+#include "checkpoint/checkpoint_writer.h"
+
+#include "base/error.h"
+#include "checkpoint/checkpoint_folder.h"
+
+namespace rnnlab {
+
+CheckpointWriter::CheckpointWriter(std::filesystem::path folder, int64_t keep)
+    : folder_(std::move(folder)), keep_(keep) {
+  RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
+}
+
+void CheckpointWriter::submit(int64_t step, CheckpointContents contents, Standing standing) {
+  wait();
+  pending_ = std::async(std::launch::async, [=, this, contents = std::move(contents)] {
+    save_checkpoint(folder_, step, contents);
+    if (standing == Standing::kBest) mark_best_checkpoint(folder_, step);
+    prune_checkpoints(folder_, step, keep_);
+  });
+}
+
+void CheckpointWriter::wait() {
+  if (pending_.valid()) pending_.get();
+}
+
+}  // namespace rnnlab

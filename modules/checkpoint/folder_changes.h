@@ -1,0 +1,44 @@
+// The changes that a folder of checkpoints goes through, each one system call that either happened or did not. All fail
+// with UserError kDevice, go on after EINTR, and follow no links.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "results/file_descriptor.h"
+
+namespace rnnlab {
+
+// Waits until nobody else changes the folder. The system gives it free when the process ends, however it ends; so what
+// looks left over under this lock is.
+class LockedFolder {
+ public:
+  explicit LockedFolder(const std::filesystem::path& folder);
+
+ private:
+  FileDescriptor descriptor_;
+};
+
+void make_folder(const std::filesystem::path& path);
+
+// Where it is missing; it lasts through a loss of power when this returns.
+void make_durable_folder(const std::filesystem::path& folder);
+
+// Renames the folder `from` to `to`. A folder that is there already takes the name `from` in the same moment, or, where
+// the file system cannot do that, is removed first.
+void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
+
+// A file, a link or a folder with all that is in it. Nothing there is fine.
+void remove_whole(const std::filesystem::path& path);
+
+// Under another name first, so that half a checkpoint never looks like one.
+void remove_checkpoint(const std::filesystem::path& folder, int64_t step);
+
+// What interrupted saves and removals left. The folder must be locked.
+void remove_leftovers(const std::filesystem::path& folder);
+
+// The names in a folder, sorted; none where it is missing.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+
+}  // namespace rnnlab

@@ -1,0 +1,155 @@
+#include "checkpoint/checkpoint_folder.h"
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/sample_checkpoint.h"
+#include "results/expect_error.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointFolder : public ::testing::Test {
+ protected:
+  void save(const std::vector<int64_t>& steps) const {
+    for (const int64_t step : steps) save_checkpoint(path(), step, sample_contents(step));
+  }
+  // Leaves the size as it is.
+  void damage(int64_t step) const { write_text(place(step).path / kStateFile, "{\n  \"step\": x\n}\n"); }
+  CheckpointPlace place(int64_t step) const {
+    for (const CheckpointPlace& place : list_checkpoints(path()))
+      if (place.step == step) return place;
+    ADD_FAILURE() << "no step " << step;
+    return {};
+  }
+  std::vector<int64_t> steps() const {
+    std::vector<int64_t> steps;
+    for (const CheckpointPlace& place : list_checkpoints(path())) steps.push_back(place.step);
+    return steps;
+  }
+  fs::path path() const { return folder_.path() / "checkpoints"; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+using Steps = std::vector<int64_t>;
+
+TEST_F(CheckpointFolder, ListsWholeCheckpointsByStep) {
+  EXPECT_TRUE(list_checkpoints(path()).empty());
+  save({5, 1, 2'000'000, 300});
+  fs::create_directories(path() / ".step-000009.tmp-1");
+  write_text(path() / "step-000010", "a file");
+  EXPECT_EQ(steps(), (Steps{1, 5, 300, 2'000'000}));
+  EXPECT_EQ(place(5).path, path() / "step-000005");
+}
+
+TEST_F(CheckpointFolder, FindsTheNewestThatVerifies) {
+  EXPECT_FALSE(latest_checkpoint(path()).place.has_value());
+  save({1, 2, 3});
+  EXPECT_EQ(latest_checkpoint(path()).place, place(3));
+  damage(3);
+  fs::remove(path() / "step-000002" / kModelFile);
+  const LatestCheckpoint latest = latest_checkpoint(path());
+  EXPECT_EQ(latest.place, place(1));
+  ASSERT_EQ(latest.notes.size(), 2u);
+  EXPECT_TRUE(latest.notes[0].starts_with((path() / "step-000003/state.json: SHA-256 ").string()));
+  EXPECT_EQ(latest.notes[1], (path() / "step-000002/model.safetensors").string() +
+                                 ": cannot read: No such file or directory; restore it, or train again");
+  damage(1);
+  EXPECT_FALSE(latest_checkpoint(path()).place.has_value());
+  EXPECT_EQ(latest_checkpoint(path()).notes.size(), 3u);
+}
+
+TEST_F(CheckpointFolder, RemembersTheBest) {
+  EXPECT_FALSE(best_checkpoint(path()).has_value());
+  save({1, 2});
+  EXPECT_FALSE(best_checkpoint(path()).has_value());
+  mark_best_checkpoint(path(), 1);
+  EXPECT_EQ(best_checkpoint(path()), place(1));
+  mark_best_checkpoint(path(), 2);
+  EXPECT_EQ(best_checkpoint(path()), place(2));
+  EXPECT_THROW(mark_best_checkpoint(path(), 3), InvariantError);
+}
+
+TEST_F(CheckpointFolder, SaysThatTheBestIsGone) {
+  save({1});
+  mark_best_checkpoint(path(), 1);
+  fs::remove_all(path() / "step-000001");
+  expect_error(ExitCode::kCheckpoint,
+               (path() / "best.json").string() + ": names step 1, but " + (path() / "step-000001").string() +
+                   " is not there; use another checkpoint",
+               [&] { best_checkpoint(path()); });
+}
+
+TEST_F(CheckpointFolder, KeepsTheNewestAndTheBest) {
+  save({1, 2, 3, 4, 5});
+  mark_best_checkpoint(path(), 2);
+  prune_checkpoints(path(), 5, 2);
+  EXPECT_EQ(steps(), (Steps{2, 4, 5}));
+  mark_best_checkpoint(path(), 5);
+  prune_checkpoints(path(), 5, 2);
+  EXPECT_EQ(steps(), (Steps{4, 5}));
+  prune_checkpoints(path(), 5, 2);
+  EXPECT_EQ(steps(), (Steps{4, 5}));
+}
+
+TEST_F(CheckpointFolder, AlwaysKeepsOneOlder) {
+  save({1, 2, 3});
+  prune_checkpoints(path(), 3, 1);
+  EXPECT_EQ(steps(), (Steps{2, 3}));
+}
+
+TEST_F(CheckpointFolder, KeepsAnOlderOneThatVerifies) {
+  save({1, 2, 3, 4, 5});
+  damage(4);
+  damage(3);
+  prune_checkpoints(path(), 5, 1);
+  EXPECT_EQ(steps(), (Steps{2, 3, 4, 5}));
+  save({6});
+  prune_checkpoints(path(), 6, 1);
+  EXPECT_EQ(steps(), (Steps{5, 6}));
+}
+
+TEST_F(CheckpointFolder, RemovesNothingWhereNoOlderOneVerifies) {
+  save({1, 2, 3});
+  damage(1);
+  damage(2);
+  prune_checkpoints(path(), 3, 1);
+  EXPECT_EQ(steps(), (Steps{1, 2, 3}));
+}
+
+TEST_F(CheckpointFolder, LeavesLaterStepsAlone) {
+  save({10, 20, 190, 200});
+  damage(190);
+  damage(200);
+  save({30});
+  prune_checkpoints(path(), 30, 2);
+  EXPECT_EQ(steps(), (Steps{20, 30, 190, 200}));
+}
+
+TEST_F(CheckpointFolder, RemovesNothingWhereTheBestIsUnknown) {
+  save({1, 2, 3, 4});
+  write_text(path() / "best.json", "{}");
+  expect_error(ExitCode::kCheckpoint,
+               (path() / "best.json").string() +
+                   ": its seal, the SHA-256 in its last line, does not fit; the file is damaged or was cut off",
+               [&] { prune_checkpoints(path(), 4, 1); });
+  EXPECT_EQ(steps(), (Steps{1, 2, 3, 4}));
+}
+
+TEST_F(CheckpointFolder, RemovesALinkAndNotWhatItLeadsTo) {
+  const TemporaryFolder elsewhere;
+  const fs::path other = save_checkpoint(elsewhere.path(), 1, sample_contents(1));
+  save({2, 3, 4});
+  fs::create_directory_symlink(other, path() / "step-000001");
+  prune_checkpoints(path(), 4, 2);
+  EXPECT_EQ(steps(), (Steps{3, 4}));
+  verify_checkpoint(other);
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

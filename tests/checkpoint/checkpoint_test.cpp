@@ -1,0 +1,215 @@
+#include "checkpoint/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cmath>
+
+#include "base/sha256.h"
+#include "checkpoint/names.h"
+#include "checkpoint/sample_checkpoint.h"
+#include "checkpoint/sealed_json.h"
+#include "results/expect_error.h"
+#include "results/json_fields.h"
+#include "results/small_disk.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST(Checkpoint, ReadsBack) {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path() / "checkpoints", 123, sample_contents(123));
+  EXPECT_EQ(path, folder.path() / "checkpoints" / "step-000123");
+  EXPECT_EQ(names_in(folder.path() / "checkpoints"), std::vector<std::string>{"step-000123"});
+  EXPECT_EQ(names_in(path),
+            (std::vector<std::string>{"manifest.json", "model.safetensors", "optimizer.safetensors", "state.json"}));
+  const Checkpoint read = load_checkpoint(path);
+  EXPECT_EQ(read.step, 123);
+  EXPECT_EQ(read.state, (Json{{"step", 123}}));
+  const CheckpointContents written = sample_contents(123);
+  for (const TensorView& tensor : written.model)
+    EXPECT_TRUE(std::ranges::equal(read.model.find(tensor.spec.name)->bytes, tensor.bytes));
+  for (const TensorView& tensor : written.optimizer)
+    EXPECT_TRUE(std::ranges::equal(read.optimizer.find(tensor.spec.name)->bytes, tensor.bytes));
+  EXPECT_EQ(verify_checkpoint(path).files.at(kStateFile).bytes, 18);
+}
+
+TEST(Checkpoint, IsTheSameWhereverItIsSaved) {
+  const TemporaryFolder folder;
+  const fs::path a = save_checkpoint(folder.path() / "a", 1, sample_contents(1));
+  const fs::path b = save_checkpoint(folder.path() / "b", 1, sample_contents(1));
+  for (const std::string& name : names_in(a)) EXPECT_EQ(read_text(a / name), read_text(b / name)) << name;
+}
+
+TEST(Checkpoint, MayHaveNoOptimizerAndALargeState) {
+  const TemporaryFolder folder;
+  CheckpointContents contents = sample_contents(1);
+  contents.optimizer.clear();
+  contents.state["rng"] = std::string(1 << 19, 'f');
+  const Checkpoint read = load_checkpoint(save_checkpoint(folder.path(), 1, contents));
+  EXPECT_TRUE(read.optimizer.tensors.empty());
+  EXPECT_EQ(read.state, contents.state);
+}
+
+TEST(SaveCheckpoint, RefusesAStateThatWouldNotReadBack) {
+  const TemporaryFolder folder;
+  CheckpointContents contents = sample_contents(1);
+  contents.state["loss"] = std::nan("");  // JSON has none
+  EXPECT_THROW(save_checkpoint(folder.path(), 1, contents), InvariantError);
+  contents.state["loss"] = std::string(1 << 20, 'x');
+  EXPECT_THROW(save_checkpoint(folder.path(), 1, contents), InvariantError);
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(SaveCheckpoint, ReplacesTheSameStep) {
+  const TemporaryFolder folder;
+  save_checkpoint(folder.path(), 1, sample_contents(1));
+  CheckpointContents contents = sample_contents(1);
+  contents.state["again"] = true;
+  EXPECT_EQ(load_checkpoint(save_checkpoint(folder.path(), 1, contents)).state, contents.state);
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-000001"});
+}
+
+TEST(SaveCheckpoint, RemovesWhatInterruptedSavesLeftAndNothingElse) {
+  const TemporaryFolder folder;
+  const TemporaryFolder elsewhere;
+  write_text(elsewhere.path() / "precious", "x");
+  for (const char* name : {".step-000001.tmp-77/model.safetensors", ".step-000002.old-77/a/b", ".best.json.77.tmp",
+                           ".step-000001.tmp-mine/a", "notes.txt", "step-1/a"})
+    write_text(folder.path() / name, "x");
+  fs::create_symlink(elsewhere.path(), folder.path() / ".step-000003.tmp-77");
+  fs::create_symlink(elsewhere.path(), folder.path() / ".step-000002.old-77" / "link");
+  save_checkpoint(folder.path(), 1, sample_contents(1));
+  EXPECT_EQ(names_in(folder.path()),
+            (std::vector<std::string>{".step-000001.tmp-mine", "notes.txt", "step-000001", "step-1"}));
+  EXPECT_EQ(read_text(elsewhere.path() / "precious"), "x");
+}
+
+TEST(SaveCheckpoint, FollowsNoLinkOutOfTheRun) {
+  const TemporaryFolder folder;
+  const TemporaryFolder elsewhere;
+  fs::create_symlink(elsewhere.path(), folder.path() / "checkpoints");
+  expect_error(ExitCode::kDevice,
+               folder.name("checkpoints") + ": is a link or a file, expected a folder of checkpoints; remove it",
+               [&] { save_checkpoint(folder.path() / "checkpoints", 1, sample_contents(1)); });
+  EXPECT_TRUE(fs::is_empty(elsewhere.path()));
+  write_text(folder.path() / "file", "x");
+  expect_error(ExitCode::kDevice,
+               folder.name("file") + ": is a link or a file, expected a folder of checkpoints; remove it",
+               [&] { save_checkpoint(folder.path() / "file", 1, sample_contents(1)); });
+}
+
+TEST(SaveCheckpoint, SaysThatTheRunIsGone) {
+  const TemporaryFolder folder;
+  expect_error(ExitCode::kDevice, folder.name("run/checkpoints") + ": cannot make: No such file or directory",
+               [&] { save_checkpoint(folder.path() / "run" / "checkpoints", 1, sample_contents(1)); });
+}
+
+TEST(SaveCheckpoint, WorksInAFolderWithAnyName) {
+  const TemporaryFolder folder;
+  const fs::path strange = folder.path() / "a b\n\xFF";
+  verify_checkpoint(save_checkpoint(strange, 1, sample_contents(1)));
+}
+
+TEST(SaveCheckpoint, LeavesTheLastOneWhereTheDiskIsFull) {
+  const SmallDisk disk;
+  const fs::path first = save_checkpoint(disk.path(), 1, sample_contents(1));
+  const std::string file = (disk.path() / temporary_name(2) / kModelFile).string();
+  expect_error(ExitCode::kDevice, file + ": cannot write: " + disk.reason(),
+               [&] { save_checkpoint(disk.path(), 2, sample_contents(2, 100)); });
+  verify_checkpoint(first);
+  EXPECT_EQ(names_in(disk.path()), std::vector<std::string>{"step-000001"});
+}
+
+// ---- reading ----
+
+class LoadCheckpoint : public ::testing::Test {
+ protected:
+  void expect_refused(const std::string& message) const {
+    expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { load_checkpoint(path_); });
+    expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { verify_checkpoint(path_); });
+  }
+  // As someone would who means harm: with a manifest that fits.
+  void replace(const std::string& name, const std::string& text) const {
+    Manifest manifest = verify_checkpoint(path_);
+    write_text(path_ / name, text);
+    manifest.files[name] = {static_cast<int64_t>(text.size()), Sha256().update(text).hex()};
+    write_text(path_ / kManifestFile, manifest_text(manifest));
+  }
+
+  TemporaryFolder folder_;
+  fs::path path_ = save_checkpoint(folder_.path(), 1, sample_contents(1));
+};
+
+TEST_F(LoadCheckpoint, NamesAFileThatIsMissing) {
+  for (const char* name : {kModelFile, kOptimizerFile, kStateFile, kManifestFile}) {
+    fs::rename(path_ / name, path_ / "away");
+    expect_refused("/" + std::string(name) + ": cannot read: No such file or directory; restore it, or train again");
+    fs::rename(path_ / "away", path_ / name);
+  }
+  verify_checkpoint(path_);
+}
+
+TEST_F(LoadCheckpoint, NamesAFileThatChanged) {
+  const std::string text = read_text(path_ / kStateFile);
+  write_text(path_ / kStateFile, text + "\n");
+  expect_refused("/state.json: 17 bytes, expected 16 by the manifest beside it; the file is damaged or was cut off");
+  write_text(path_ / kStateFile, "{\n  \"step\": 2\n}\n");
+  expect_refused("/state.json: SHA-256 " + Sha256().update(read_text(path_ / kStateFile)).hex() + ", expected '" +
+                 Sha256().update(text).hex() + "' by the manifest beside it; the file is damaged");
+}
+
+TEST_F(LoadCheckpoint, DoesNotWaitOnAFifo) {
+  fs::remove(path_ / kModelFile);
+  ::mkfifo((path_ / kModelFile).c_str(), 0600);
+  expect_refused("/model.safetensors: not a regular file; restore it, or train again");
+}
+
+TEST_F(LoadCheckpoint, NoticesAFolderWithAnothersName) {
+  fs::rename(path_, folder_.path() / "step-000002");
+  path_ = folder_.path() / "step-000002";
+  expect_refused(": the folder's name says step 2, its manifest.json says 1; give it its name back");
+  fs::rename(path_, folder_.path() / "kept for later");
+  verify_checkpoint(folder_.path() / "kept for later");
+}
+
+TEST_F(LoadCheckpoint, NeverReadsFilesThatAManifestInvents) {
+  Manifest manifest = verify_checkpoint(path_);
+  manifest.files["../../secret"] = {};
+  write_text(path_ / kManifestFile, manifest_text(manifest));
+  expect_refused("/manifest.json: files.'../../secret' is not part of a checkpoint");
+  manifest.files = {{kModelFile, {}}};
+  write_text(path_ / kManifestFile, manifest_text(manifest));
+  expect_refused("/manifest.json: files.optimizer.safetensors is missing");
+}
+
+TEST_F(LoadCheckpoint, RefusesBrokenFilesUnderAManifestThatFits) {
+  const auto expect_not_loaded = [&](const std::string& message) {
+    verify_checkpoint(path_);
+    expect_error(ExitCode::kCheckpoint, path_.string() + message, [&] { load_checkpoint(path_); });
+  };
+  const std::string model = read_text(path_ / kModelFile);
+  replace(kModelFile, "short");
+  expect_not_loaded("/model.safetensors: 5 bytes, expected at least 8; it is no safetensors file, or was cut off");
+  replace(kModelFile, model);
+  replace(kStateFile, std::string(1'000'000, '['));
+  expect_not_loaded("/state.json: nested in more than 100 levels");
+  replace(kStateFile, "{\"a\": 1, \"a\": 2}");
+  expect_not_loaded("/state.json: the key 'a' occurs twice");
+  replace(kStateFile, std::string((1 << 20) + 1, ' '));
+  expect_not_loaded(
+      "/state.json: larger than 1.00 MiB, the most that such a file may hold; restore it, or train again");
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

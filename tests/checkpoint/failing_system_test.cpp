@@ -1,0 +1,161 @@
+// Saving while the system fails: each system call of a save in turn, once or from then on (failing_system.cpp).
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_folder.h"
+#include "checkpoint/names.h"
+#include "checkpoint/sample_checkpoint.h"
+#include "checkpoint/save_program.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Failure {
+  std::string how;
+  std::string lasting = "0";
+  bool is_survived = false;  // by going on
+};
+
+struct Scenario {
+  std::string name;
+  std::vector<int64_t> steps;  // that are there when step 3 is saved
+};
+
+// Step 3 after 1 and 2, where keeping one removes 1; and once more over the step 3 of an earlier attempt.
+const std::vector<Scenario> kScenarios = {{"after", {1, 2}}, {"over", {1, 2, 3}}};
+
+class FailingSystem : public ::testing::TestWithParam<std::tuple<Failure, Scenario>> {
+ protected:
+  // The folder of checkpoints as it stands before the save, with something that an interrupted save left.
+  void prepare() const {
+    fs::remove_all(checkpoints());
+    for (const int64_t step : scenario().steps) save_checkpoint(checkpoints(), step, sample_contents(step));
+    mark_best_checkpoint(checkpoints(), 1);
+    write_text(checkpoints() / ".step-000003.tmp-1" / kModelFile, "left over");
+    fs::remove(log());
+  }
+
+  int save_with_failure(int call) const {
+    return save_in_process({.folder = checkpoints(),
+                            .first = 3,
+                            .last = 3,
+                            .keep = 1,
+                            .environment = {{"LD_PRELOAD", RNNLAB_FAILING_SYSTEM},
+                                            {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0"},
+                                            {"RNNLAB_FAIL_CALL", std::to_string(call)},
+                                            {"RNNLAB_FAIL_HOW", failure().how},
+                                            {"RNNLAB_FAIL_LASTING", failure().lasting},
+                                            {"RNNLAB_FAIL_LOG", log().string()}},
+                            .errors = errors()});
+  }
+
+  // `failed`: the first call that did.
+  void expect_clear_outcome(int exit_code, const std::string& failed) const {
+    const std::string message = read_text(errors());
+    if (failure().is_survived || is_look_at_older(failed)) {
+      EXPECT_EQ(exit_code, 0) << message;
+      EXPECT_EQ(message, "");
+      EXPECT_EQ(latest_checkpoint(checkpoints()).place->step, 3);
+      return;
+    }
+    const bool is_mark_unread = failed.find("open ") != std::string::npos && failed.ends_with("/best.json");
+    EXPECT_EQ(exit_code, static_cast<int>(is_mark_unread ? ExitCode::kCheckpoint : ExitCode::kDevice)) << message;
+    EXPECT_TRUE(message.starts_with("error: " + folder_.path().string()) && message.ends_with("\n")) << message;
+    EXPECT_EQ(std::ranges::count(message, '\n'), 1) << message;
+  }
+
+  // Before an old checkpoint is removed, a newer one is verified; where it cannot be read, nothing is removed.
+  static bool is_look_at_older(const std::string& failed) {
+    return failed.find("open ") != std::string::npos && failed.find("/step-") != std::string::npos;
+  }
+
+  void expect_nothing_lost() const {
+    EXPECT_GE(list_checkpoints(checkpoints()).back().step, 2);
+    verify_checkpoint(checkpoints() / step_folder_name(2));
+    for (const CheckpointPlace& place : list_checkpoints(checkpoints())) verify_checkpoint(place.path);
+    EXPECT_TRUE(best_checkpoint(checkpoints()).has_value());
+  }
+
+  void expect_next_save_to_work() const {
+    EXPECT_EQ(save_in_process({.folder = checkpoints(), .first = 4, .last = 4, .keep = 1}), 0);
+    for (const auto& entry : fs::directory_iterator(checkpoints()))
+      EXPECT_FALSE(is_leftover(entry.path().filename().string())) << entry.path();
+  }
+
+  const Failure& failure() const { return std::get<0>(GetParam()); }
+  const Scenario& scenario() const { return std::get<1>(GetParam()); }
+  fs::path checkpoints() const { return folder_.path() / "checkpoints"; }
+  fs::path errors() const { return folder_.path() / "errors"; }
+  fs::path log() const { return folder_.path() / "log"; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_P(FailingSystem, NeverCostsACheckpoint) {
+  int call = 1;
+  for (;; ++call) {
+    SCOPED_TRACE("call " + std::to_string(call));
+    prepare();
+    const int exit_code = save_with_failure(call);
+    const std::string log_text = read_text(log());
+    const size_t failed = log_text.find("FAILED ");
+    if (failed == std::string::npos) {
+      EXPECT_EQ(exit_code, 0);
+      break;
+    }
+    const std::string line = log_text.substr(failed, log_text.find('\n', failed) - failed);
+    SCOPED_TRACE(line);
+    expect_clear_outcome(exit_code, line);
+    expect_nothing_lost();
+    expect_next_save_to_work();
+  }
+  EXPECT_GT(call, 30);
+  RecordProperty("failures", call - 1);
+}
+
+std::string name_of_failure(const ::testing::TestParamInfo<std::tuple<Failure, Scenario>>& parameter) {
+  const auto& [failure, scenario] = parameter.param;
+  return failure.how + (failure.lasting == "1" ? "Lasting" : "") + "_" + scenario.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, FailingSystem,
+                         ::testing::Combine(::testing::Values(Failure{"ENOSPC"}, Failure{"ENOSPC", "1"}, Failure{"EIO"},
+                                                              Failure{"EIO", "1"}, Failure{"EINTR", "0", true},
+                                                              Failure{"SHORT", "0", true}, Failure{"SHORT", "1", true}),
+                                            ::testing::ValuesIn(kScenarios)),
+                         name_of_failure);
+
+// What makes a checkpoint last through a loss of power is the order of these calls.
+TEST(SaveCheckpoint, SyncsEverythingBeforeItCounts) {
+  const TemporaryFolder folder;
+  const fs::path checkpoints = folder.path() / "checkpoints";
+  ASSERT_EQ(save_in_process({.folder = checkpoints,
+                             .environment = {{"LD_PRELOAD", RNNLAB_FAILING_SYSTEM},
+                                             {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0"},
+                                             {"RNNLAB_FAIL_LOG", folder.name("log")}}}),
+            0);
+  std::vector<std::string> order;
+  std::istringstream log(read_text(folder.path() / "log"));
+  for (std::string name, path; log >> name >> path;)
+    if (name == "fsync" || name == "rename" || name == "mkdir")
+      order.push_back(name + " " + fs::path(path).filename().string());
+  for (std::string& line : order) line = std::regex_replace(line, std::regex("(tmp-|json\\.)[0-9]+"), "$1");
+  const std::string run = folder.path().filename().string();
+  EXPECT_EQ(order, (std::vector<std::string>{"mkdir checkpoints", "fsync " + run, "mkdir .step-000001.tmp-",
+                                             "fsync model.safetensors", "fsync optimizer.safetensors",
+                                             "fsync state.json", "fsync manifest.json", "fsync .step-000001.tmp-",
+                                             "rename step-000001", "fsync checkpoints",
+                                             // the mark of the best
+                                             "fsync .best.json..tmp", "rename best.json", "fsync checkpoints"}));
+}
+
+}  // namespace
+}  // namespace rnnlab::testing
