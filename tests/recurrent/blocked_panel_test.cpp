@@ -56,6 +56,16 @@ TEST_P(PanelProducts, AreThoseOfMatricesOfAnyShape) {
       }
 }
 
+TEST_P(PanelProducts, BeginAPanelWithEachGroupOfColumns) {
+  const at::Tensor a = random(3, 20), b = random(20, 3 * 70);
+  const PackedMatrix packed = PackedMatrix::of_transposed(b.t().contiguous(), /*num_groups=*/3);
+  ASSERT_EQ(packed.num_panels(), 6);
+  const at::Tensor sum = at::zeros({3, 6});
+  const ProductSeries series(GetParam());
+  multiply({a.const_data_ptr(), 20, 3}, packed.panel(3), {sum.mutable_data_ptr<float>(), 6}, Onto::kNothing);
+  EXPECT_LE(relative_error(sum, product_of(a, b.narrow(1, 70 + 64, 6))), 5e-6);
+}
+
 TEST_P(PanelProducts, GoOntoASumWhereTheyShould) {
   const at::Tensor a = random(3, 600), b = random(600, 10);
   const PackedMatrix packed = PackedMatrix::of(b);

@@ -16,31 +16,31 @@ using kernels::Range;
 // The inputs of several steps are multiplied together, for about so many rows to share a panel.
 constexpr int64_t kRowsOfInputs = 64;
 
-// One gate's part of a product, and the sum it goes to.
-struct GateProduct {
-  PackedMatrix weight;
+// The sum that a gate's product goes to.
+struct GateSum {
   int64_t sum;
   Onto onto;
 };
 
 // The input's products come first. A GRU's candidate keeps both sides apart: the reset gate comes between them.
-std::vector<GateProduct> input_products(const at::Tensor& weight_ih, int64_t hidden_size) {
-  std::vector<GateProduct> products;
-  for (int64_t gate = 0; gate < weight_ih.size(0) / hidden_size; ++gate)
-    products.push_back(
-        {PackedMatrix::of_transposed(weight_ih.narrow(0, gate * hidden_size, hidden_size)), gate, Onto::kNothing});
-  return products;
+std::vector<GateSum> input_sums(Cell cell) {
+  std::vector<GateSum> sums;
+  for (int64_t gate = 0; gate < num_gates(cell); ++gate) sums.push_back({gate, Onto::kNothing});
+  return sums;
 }
 
-std::vector<GateProduct> recurrent_products(const at::Tensor& weight_hh, int64_t hidden_size, Cell cell) {
-  std::vector<GateProduct> products = input_products(weight_hh, hidden_size);
-  for (GateProduct& product : products) product.onto = Onto::kSum;
-  if (cell == Cell::kGru) {
-    products[2].sum = 3;
-    products[2].onto = Onto::kNothing;
-  }
-  return products;
+std::vector<GateSum> recurrent_sums(Cell cell) {
+  std::vector<GateSum> sums = input_sums(cell);
+  for (GateSum& sum : sums) sum.onto = Onto::kSum;
+  if (cell == Cell::kGru) sums[2] = {3, Onto::kNothing};
+  return sums;
 }
+
+// One side's weights, gate by gate, and where its products go.
+struct Side {
+  PackedMatrix weights;
+  std::vector<GateSum> sums;
+};
 
 RowBlock rows_of(const at::Tensor& tensor, int64_t t, const Range& rows) {
   const int64_t width = tensor.size(2);
@@ -56,8 +56,9 @@ class BlockedForward {
         num_sums_(spec.cell == Cell::kGru ? 4 : num_gates(spec.cell)),
         size_(make_size()),
         steps_together_(make_steps_together()),
-        input_(input_products(trace.weights.weight_ih, trace.hidden_size())),
-        recurrent_(recurrent_products(trace.weights.weight_hh, trace.hidden_size(), spec.cell)),
+        input_{PackedMatrix::of_transposed(trace.weights.weight_ih, num_gates(spec.cell)), input_sums(spec.cell)},
+        recurrent_{PackedMatrix::of_transposed(trace.weights.weight_hh, num_gates(spec.cell)),
+                   recurrent_sums(spec.cell)},
         sums_(empty_kept({size_.num_blocks, steps_together_, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
 
   void run() {
@@ -102,9 +103,12 @@ class BlockedForward {
     return {first, std::min(first + steps_together_, size_.num_steps)};
   }
 
-  void multiply_gates(const std::vector<GateProduct>& gates, const RowBlock& rows, float* sums, int64_t block) const {
-    for (const GateProduct& gate : gates)
-      multiply(rows, gate.weight.panel(block), {sums + gate.sum * kPanelWidth, num_sums_ * kPanelWidth}, gate.onto);
+  void multiply_gates(const Side& side, const RowBlock& rows, float* sums, int64_t block) const {
+    for (size_t gate = 0; gate < side.sums.size(); ++gate) {
+      const auto [sum, onto] = side.sums[gate];
+      const Panel panel = side.weights.panel(static_cast<int64_t>(gate) * size_.num_blocks + block);
+      multiply(rows, panel, {sums + sum * kPanelWidth, num_sums_ * kPanelWidth}, onto);
+    }
   }
 
   // (rows, sums * 64) of a block of units, for a step and for the i-th place among those multiplied together.
@@ -130,7 +134,7 @@ class BlockedForward {
   int64_t num_sums_;
   RecurrenceSize size_;
   int64_t steps_together_;
-  std::vector<GateProduct> input_, recurrent_;
+  Side input_, recurrent_;
   at::Tensor sums_;
 };
 

@@ -122,8 +122,8 @@ void transpose(const RowBlock& source, int64_t num_columns, at::ScalarType type,
   }
 }
 
-PackedMatrix::PackedMatrix(at::ScalarType type, int64_t depth, int64_t num_columns)
-    : type_(type), depth_(depth), num_columns_(num_columns) {
+PackedMatrix::PackedMatrix(at::ScalarType type, int64_t depth, int64_t num_groups, int64_t group_size)
+    : type_(type), depth_(depth), num_groups_(num_groups), group_size_(group_size) {
   storage_ = empty_kept({num_panels() * panel_bytes(type, depth)}, at::kByte);
 }
 
@@ -132,14 +132,18 @@ void* PackedMatrix::data_of(int64_t index) const {
 }
 
 int64_t PackedMatrix::columns_of(int64_t index) const {
-  return std::min(kPanelWidth, num_columns_ - index * kPanelWidth);
+  return std::min(kPanelWidth, group_size_ - index % panels_of_group() * kPanelWidth);
+}
+
+int64_t PackedMatrix::first_column_of(int64_t index) const {
+  return index / panels_of_group() * group_size_ + index % panels_of_group() * kPanelWidth;
 }
 
 Panel PackedMatrix::panel(int64_t index) const { return {data_of(index), type_, depth_, columns_of(index)}; }
 
 PackedMatrix PackedMatrix::of(const at::Tensor& matrix) {
   const at::ScalarType type = matrix.scalar_type();
-  PackedMatrix packed(type, matrix.size(0), matrix.size(1));
+  PackedMatrix packed(type, matrix.size(0), /*num_groups=*/1, matrix.size(1));
   at::parallel_for(0, packed.num_panels(), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i)
       pack_panel({at_element(matrix.const_data_ptr(), type, i * kPanelWidth), matrix.size(1), matrix.size(0)},
@@ -148,18 +152,19 @@ PackedMatrix PackedMatrix::of(const at::Tensor& matrix) {
   return packed;
 }
 
-PackedMatrix PackedMatrix::of_transposed(const at::Tensor& matrix) {
+PackedMatrix PackedMatrix::of_transposed(const at::Tensor& matrix, int64_t num_groups) {
   const at::ScalarType type = matrix.scalar_type();
-  PackedMatrix packed(type, matrix.size(1), matrix.size(0));
+  PackedMatrix packed(type, matrix.size(1), num_groups, matrix.size(0) / num_groups);
   // Pairs of rows of the panel are pairs of columns here: words, if their number is even.
   const bool is_odd = type != at::kFloat && packed.depth_ % 2 != 0;
   const at::Tensor source = is_odd ? at::constant_pad_nd(matrix, {0, 1}) : matrix;
   const int64_t num_words = source.size(1) * size_of(type) / 4;
   at::parallel_for(0, packed.num_panels(), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i)
-      kernels::simd_steps()->transpose({at_element(source.const_data_ptr(), at::kFloat, i * kPanelWidth * num_words),
-                                        num_words, packed.columns_of(i), num_words},
-                                       packed.data_of(i), kPanelWidth);
+      kernels::simd_steps()->transpose(
+          {at_element(source.const_data_ptr(), at::kFloat, packed.first_column_of(i) * num_words), num_words,
+           packed.columns_of(i), num_words},
+          packed.data_of(i), kPanelWidth);
   });
   return packed;
 }

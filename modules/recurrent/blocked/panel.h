@@ -64,30 +64,33 @@ void pack_panel(const RowBlock& source, int64_t num_columns, at::ScalarType type
 // and zeros make the number of rows even.
 void transpose(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target, int64_t target_stride);
 
-// A whole matrix in panels, packed by all threads.
+// A whole matrix in panels, packed by all threads. Its columns are groups of equal size, each of which begins a panel:
+// as many panels for each group, one group after another.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  static PackedMatrix of(const at::Tensor& matrix);             // (K, N), dense
-  static PackedMatrix of_transposed(const at::Tensor& matrix);  // (N, K), dense: its transpose
+  static PackedMatrix of(const at::Tensor& matrix);                                     // (K, N), dense, one group
+  static PackedMatrix of_transposed(const at::Tensor& matrix, int64_t num_groups = 1);  // (N, K), dense: its transpose
 
   int64_t depth() const { return depth_; }
-  int64_t num_columns() const { return num_columns_; }
-  int64_t num_panels() const { return (num_columns_ + kPanelWidth - 1) / kPanelWidth; }
+  int64_t num_panels() const { return num_groups_ * panels_of_group(); }
   Panel panel(int64_t index) const;
 
  private:
-  PackedMatrix(at::ScalarType type, int64_t depth, int64_t num_columns);
+  PackedMatrix(at::ScalarType type, int64_t depth, int64_t num_groups, int64_t group_size);
+  int64_t panels_of_group() const { return (group_size_ + kPanelWidth - 1) / kPanelWidth; }
   void* data_of(int64_t index) const;
   int64_t columns_of(int64_t index) const;
+  int64_t first_column_of(int64_t index) const;
 
   at::Tensor storage_;
   at::ScalarType type_ = at::kFloat;
   int64_t depth_ = 0;
-  int64_t num_columns_ = 0;
+  int64_t num_groups_ = 0;
+  int64_t group_size_ = 0;
 };
 
-// (R, K) x (K, N) to a dense (R, N), in the type of the rows, by all threads.
+// (R, K) x (K, N), one group, to a dense (R, N), in the type of the rows, by all threads.
 void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::Tensor& product);
 
 }  // namespace rnnlab
