@@ -30,15 +30,18 @@ bool is_device_name(std::string_view text) {
   return index && *index >= 0 && *index < 128;
 }
 
-c10::Device resolve_device(const std::string& name) {
-  if (name == "cpu") return c10::Device(c10::kCPU);
+std::string why_no_device(const std::string& name) {
+  if (name == "cpu" || name == "auto") return "";
   const auto count = static_cast<int64_t>(torch::cuda::device_count());
-  if (name == "auto" && count == 0) return c10::Device(c10::kCPU);
-  const int64_t index = cuda_index(name);
-  if (index >= count)
-    throw_error(ExitCode::kDevice, "device: got {}, but {}; use device=cpu, or see `rnnlab info`", name,
-                available_gpus(count));
-  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
+  if (cuda_index(name) < count) return "";
+  return fmt::format("device: got {}, but {}; use device=cpu, or see `rnnlab info`", name, available_gpus(count));
+}
+
+c10::Device resolve_device(const std::string& name) {
+  if (const std::string reason = why_no_device(name); !reason.empty()) throw_error(ExitCode::kDevice, "{}", reason);
+  const bool is_auto_without_gpu = name == "auto" && torch::cuda::device_count() == 0;
+  if (name == "cpu" || is_auto_without_gpu) return c10::Device(c10::kCPU);
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(cuda_index(name)));
 }
 
 std::string device_label(c10::Device device) {

@@ -16,6 +16,9 @@ bool is_device_name(std::string_view text);
 // UserError kDevice when this machine has no such GPU, saying what it has. Requires is_device_name(name).
 c10::Device resolve_device(const std::string& name);
 
+// Why resolve_device(name) would throw; "" where it would not.
+std::string why_no_device(const std::string& name);
+
 // "cpu" or "cuda"; "cuda1" for a second GPU: fit for a folder's name.
 std::string device_label(c10::Device device);
 

@@ -7,7 +7,8 @@
 namespace rnnlab {
 namespace {
 
-constexpr const char* kOutOfMemory = "out of memory; try a smaller training.batch_size or data.num_train";
+constexpr const char* kWhatToReduce =
+    "\n  reduce training.batch_size, model.hidden_size or the sequences' length (data.sequence_length, data.window)";
 constexpr const char* kDefect = "\n  this is a defect of rnnlab; please report it";
 
 // The first line says what happened; the others are advice to users of Python, or a stack.
@@ -18,9 +19,13 @@ bool speaks_of_a_device(const std::string& message) {
          message.find("CUBLAS") != std::string::npos;
 }
 
+Failure out_of_memory() {
+  return {ExitCode::kDevice, std::string("out of memory") + kWhatToReduce + ", or data.num_train"};
+}
+
 Failure libtorch_failure(const c10::Error& error) {
   const bool cpu_allocator = std::string(error.what()).find("DefaultCPUAllocator") != std::string::npos;
-  if (cpu_allocator) return {ExitCode::kDevice, kOutOfMemory};
+  if (cpu_allocator) return out_of_memory();
   const std::string message = first_line(error.what_without_backtrace());
   if (speaks_of_a_device(message))
     return {ExitCode::kDevice, message + "\n  `rnnlab info` shows what this machine can do"};
@@ -35,12 +40,12 @@ Failure describe_failure(const std::exception_ptr& exception) {
   } catch (const UserError& error) {
     return {error.exit_code(), error.what()};
   } catch (const c10::OutOfMemoryError& error) {
-    return {ExitCode::kDevice, first_line(error.what_without_backtrace()) +
-                                   "\n  try a smaller training.batch_size, or data.placement=host"};
+    return {ExitCode::kDevice,
+            first_line(error.what_without_backtrace()) + kWhatToReduce + ", or set data.placement=host"};
   } catch (const c10::Error& error) {
     return libtorch_failure(error);
   } catch (const std::bad_alloc&) {
-    return {ExitCode::kDevice, kOutOfMemory};
+    return out_of_memory();
   } catch (const std::exception& error) {
     return {ExitCode::kInternal, std::string(error.what()) + kDefect};
   }

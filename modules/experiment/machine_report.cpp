@@ -63,8 +63,8 @@ std::string machine_lines(const MachineReport& report) {
   return fmt::format("rnnlab      {} ({}, {}, {}{})\n", e.software.rnnlab, build_kind(e.build), e.build.compiler,
                      e.build.git_revision.substr(0, 12), e.build.git_dirty ? " with changes" : "") +
          fmt::format("libraries   {}\n", software_line(e.software)) +
-         fmt::format("cpu         {}, {} of {} logical CPUs usable, {} threads, {} kernels\n", e.cpu.model,
-                     e.cpu.usable_cpus, e.cpu.logical_cpus, e.num_threads, report.cpu_kernels) +
+         fmt::format("cpu         {}, {} of {} usable, {}, {} kernels\n", e.cpu.model, e.cpu.usable_cpus,
+                     counted(e.cpu.logical_cpus, "logical CPU"), counted(e.num_threads, "thread"), report.cpu_kernels) +
          fmt::format("memory      {}\n", format_bytes(e.host.memory_bytes)) + gpu_lines(e.nvidia) +
          fmt::format("system      {}, {}\n", e.host.os, e.host.kernel);
 }

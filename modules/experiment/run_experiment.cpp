@@ -1,5 +1,6 @@
 #include "experiment/run_experiment.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 
@@ -48,9 +49,15 @@ Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const R
   return summary;
 }
 
+// One that was cut short has a row, but is none.
+int64_t num_whole_epochs(const PreparedRun& run, const std::vector<EpochRow>& rows) {
+  const int64_t steps_per_epoch = std::max<int64_t>(run.trainer.plan().steps_per_epoch, 1);
+  return std::min<int64_t>(std::ssize(rows), run.trainer.state().step / steps_per_epoch);
+}
+
 void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,
                     const std::string& stop_reason) {
-  summary.epochs = std::ssize(rows);
+  summary.epochs = num_whole_epochs(run, rows);
   summary.stop_reason = stop_reason;
   summary.final_metrics = final_metrics(rows);
   summary.epoch_time = epoch_time(rows);

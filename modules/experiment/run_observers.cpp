@@ -5,6 +5,17 @@
 #include "base/numbers.h"
 
 namespace rnnlab {
+namespace {
+
+// What became of an epoch that did not reach its end; "" where there is none.
+std::string cut_short_text(const TrainingState& state, const RunPlan& plan) {
+  const int64_t steps = state.step - (state.epoch - 1) * plan.steps_per_epoch;
+  if (steps <= 0 || steps >= plan.steps_per_epoch) return "";
+  return fmt::format("; epoch {} was cut short after {} of {} steps, so its time does not count", state.epoch, steps,
+                     plan.steps_per_epoch);
+}
+
+}  // namespace
 
 ConsoleObserver::ConsoleObserver(Logger& logger, const Terminal& terminal) : logger_(logger), bar_(terminal) {
   logger_.set_before_line([this] { bar_.clear(); });
@@ -42,7 +53,9 @@ void ConsoleObserver::on_epoch_end(const TrainingState&, const EpochRow& row) {
   logger_.check();
 }
 
-void ConsoleObserver::on_run_end(const TrainingState& state) { logger_.info(state.stop_text); }
+void ConsoleObserver::on_run_end(const TrainingState& state) {
+  logger_.info(state.stop_text + cut_short_text(state, plan_));
+}
 
 void FileObserver::on_epoch_end(const TrainingState&, const EpochRow& row) {
   log_.append(row);

@@ -32,6 +32,12 @@ TEST(ResolveDevice, SaysWhatThereIsInsteadOfAMissingGpu) {
   }
 }
 
+TEST(WhyNoDevice, IsNothingForWhatIsThere) {
+  EXPECT_EQ(why_no_device("cpu"), "");
+  EXPECT_EQ(why_no_device("auto"), "");
+  EXPECT_NE(why_no_device("cuda:99"), "");
+}
+
 TEST(DeviceLabel, FitsIntoAFolderName) {
   EXPECT_EQ(device_label(c10::Device("cpu")), "cpu");
   EXPECT_EQ(device_label(c10::Device("cuda:0")), "cuda");

@@ -39,7 +39,21 @@ TEST(DescribeFailure, CallsAnErrorOfCudaTheDevices) {
 
 TEST(DescribeFailure, SaysWhatToDoWhenMemoryIsShort) {
   EXPECT_EQ(failure_of(std::bad_alloc()).exit_code, ExitCode::kDevice);
-  EXPECT_EQ(failure_of(std::bad_alloc()).message, "out of memory; try a smaller training.batch_size or data.num_train");
+  EXPECT_EQ(failure_of(std::bad_alloc()).message,
+            "out of memory\n  reduce training.batch_size, model.hidden_size or the sequences' length "
+            "(data.sequence_length, data.window), or data.num_train");
+}
+
+TEST(DescribeFailure, SaysWhatToDoWhenTheGpuIsFull) {
+  try {
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate 2.00 GiB.\nadvice for Python");
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    EXPECT_EQ(failure.exit_code, ExitCode::kDevice);
+    EXPECT_EQ(failure.message,
+              "CUDA out of memory. Tried to allocate 2.00 GiB.\n  reduce training.batch_size, model.hidden_size or the "
+              "sequences' length (data.sequence_length, data.window), or set data.placement=host");
+  }
 }
 
 TEST(DescribeFailure, KnowsTheCpuAllocator) {

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "experiment/tiny_experiment.h"
+#include "results/run_ending.h"
 #include "results/temporary_folder.h"
 
 namespace rnnlab {
@@ -79,7 +80,51 @@ TEST(RunAll, BeginsNoRunAfterASignalWithinOne) {
   EXPECT_EQ(all.exit_code, ExitCode::kTerminated);
   ASSERT_EQ(all.finished.size(), 1u);
   EXPECT_EQ(all.finished[0].summary.stop_reason, "terminated (SIGTERM)");
-  EXPECT_EQ(all.finished[0].summary.epochs, 2);
+  EXPECT_EQ(all.finished[0].summary.epochs, 1) << "whole ones";
+}
+
+TEST(RunAll, SaysWhichEpochWasCutShort) {
+  const TemporaryFolder out;
+  Signaller signaller(6);
+  const auto all = run_quietly(cases_of(kTinyYaml), out, {&signaller});
+  EXPECT_THAT(
+      testing::read_text(all.finished.at(0).folder / "train.log"),
+      ::testing::HasSubstr("terminated (SIGTERM); epoch 2 was cut short after 2 of 4 steps, so its time does not "
+                           "count\n"));
+  EXPECT_EQ(ending_of(all.finished[0].summary), RunEnding::kInterrupted);
+}
+
+TEST(RunAll, LeavesASummaryOfARunThatDivergedMarkedAsSuch) {
+  const TemporaryFolder out;
+  run_quietly(cases_of(kTinyYaml, {"training.optimizer=sgd", "training.learning_rate=1e39"}), out);
+  const auto run = std::filesystem::directory_iterator(out.path() / "tiny")->path();
+  EXPECT_EQ(ending_of(read_summary(run)), RunEnding::kDiverged);
+}
+
+TEST(RunAll, AnswersASignalAtOnce) {
+  ::testing::internal::CaptureStderr();
+  run_four(Signaller(6));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::StartsWith("rnnlab: stopping after the current step; a second signal ends it at once\n"));
+}
+
+TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
+  const TemporaryFolder out;
+  ::testing::internal::CaptureStderr();
+  run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {device: [cpu, cuda:99], layer: [naive, fused]}\n"), out);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, ::testing::HasSubstr("2 of 4 runs will fail: device: got cuda:99, but "));
+  EXPECT_LT(log.find("will fail"), log.find("error"));
+}
+
+TEST(ReadCases, LooksForDataBesideTheFile) {
+  const TemporaryFolder folder;
+  testing::write_text(folder.path() / "mine" / "a.csv", "x,y\n1,2\n");
+  testing::write_text(folder.path() / "mine" / "a.yaml", "data: {source: csv, path: a.csv, target: [y]}\n");
+  config::Findings findings;
+  const auto document = config::Document::from_file((folder.path() / "mine" / "a.yaml").string(), findings);
+  const auto cases = read_cases(document, findings);
+  EXPECT_EQ(cases.at(0).experiment.data.path, (folder.path() / "mine" / "a.csv").string());
 }
 
 TEST(RunAll, BeginsNoRunAfterASignalInOneThatFails) {
