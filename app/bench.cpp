@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/numbers.h"
 #include "base/text.h"
 #include "bench/against.h"
 #include "bench/bench_here.h"
 #include "bench/report_text.h"
+#include "experiment/stop_notice.h"
 #include "experiment_arguments.h"
 #include "results/files.h"
 #include "training/stop_signal.h"
@@ -86,11 +88,19 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   std::optional<BenchReport> before;
   if (!options.against.empty()) before = read_report(options.against);
   const StopSignalGuard signals;
+  const StopNotice notice("stopping after the current measurement");
   const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options.quiet));
   write_results(outcome.report, options);
   if (const auto stop = pending_stop()) return exit_code_after(stop->reason);
   if (outcome.exit_code != ExitCode::kDone || !before) return outcome.exit_code;
   return print_against(outcome.report, *before, options);
+}
+
+// What is wrong with the text, or nothing: as CLI11 wants it.
+std::string check_tolerance(const std::string& text) {
+  const auto percent = parse_double(text);
+  if (percent && *percent >= 0) return "";
+  return fmt::format("got {}, expected a number of percent, at least 0", in_quotes(text));
 }
 
 ExitCode print_schema() {
@@ -112,7 +122,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   against->type_name("FILE");
   command->add_option("--tolerance", options->tolerance_percent, "how much slower --against lets a row be, in percent")
       ->type_name("PERCENT")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_tolerance)
       ->capture_default_str()
       ->needs(against);
   command->add_flag("--force", options->force, "compare what should not be compared, and say so")->needs(against);

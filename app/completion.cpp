@@ -79,12 +79,18 @@ std::string bash_script() {
 // zsh runs bash's completions as they are.
 std::string zsh_script() { return "#compdef rnnlab\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script(); }
 
+// What is wrong with the name, or nothing: as CLI11 wants it.
+std::string check_shell(const std::string& name) {
+  if (name == "bash" || name == "zsh") return "";
+  return fmt::format("got {}, expected bash or zsh", in_quotes(name));
+}
+
 }  // namespace
 
 void add_completion(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("completion", "Print a completion script for a shell");
   auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}))->type_name("");
+  command->add_option("shell", *shell, "bash or zsh")->required()->check(check_shell)->type_name("");
   command->footer(kFooter);
   command->callback([&chosen, shell] {
     chosen = [shell](const CommandLine&) {

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "base/text.h"
 #include "data/inspect.h"
 #include "experiment/run_all.h"
 #include "experiment_arguments.h"
+#include "results/terminal.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -34,6 +36,13 @@ nlohmann::ordered_json inspect_experiment(const std::string& file, const std::ve
   return inspect(cases.front().experiment.data);
 }
 
+// No wider than what is easy to read.
+size_t text_width() {
+  constexpr size_t kWidest = 100;
+  const Terminal terminal = inspect_terminal(1);
+  return terminal.is_terminal ? std::min(terminal.width, kWidest) : kWidest;
+}
+
 ExitCode inspect_one(const InspectOptions& options) {
   const auto [files, overrides] = tell_apart(options.arguments);
   if (files.size() != 1)
@@ -45,7 +54,7 @@ ExitCode inspect_one(const InspectOptions& options) {
     throw_error(ExitCode::kUsage, "data inspect: {} sets a key of an experiment, but {} is a data file",
                 in_quotes(overrides.front()), in_quotes(file));
   const auto inspection = is_experiment(file) ? inspect_experiment(file, overrides) : inspect_file(file);
-  fmt::print("{}", options.json ? inspection.dump(2) + "\n" : inspection_text(inspection));
+  fmt::print("{}", options.json ? inspection.dump(2) + "\n" : inspection_text(inspection, text_width()));
   return ExitCode::kDone;
 }
 

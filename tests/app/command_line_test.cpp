@@ -33,27 +33,64 @@ TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
 
 TEST(CommandLine, VersionIsOneLine) { EXPECT_EQ(Program().run({"--version"}).output, "rnnlab 0.1.0\n"); }
 
-TEST(CommandLine, NoVerbIsAUsageError) {
-  const auto result = Program().run({});
+TEST(CommandLine, HelpListsTheExitCodesThatThereAre) {
+  const auto result = Program().run({"--help"});
+  EXPECT_THAT(result.output, HasSubstr("4 device or environment, 5 diverged,\n  7 slower than the benchmark"));
+}
+
+// What the program says to a command line that it does not understand, without the line about --help.
+void expect_usage_error(const std::vector<std::string>& arguments, const std::string& message,
+                        const std::string& verb) {
+  const auto result = Program().run(arguments);
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors, "rnnlab: error: A subcommand is required\n  `rnnlab --help` shows how it is used\n");
+  EXPECT_EQ(result.errors, "rnnlab: error: " + message + "\n  `rnnlab" + verb + " --help` shows how it is used\n");
+}
+
+TEST(CommandLine, NoVerbIsAUsageError) {
+  expect_usage_error({}, "no verb given, expected train, compare, bench, check, data, info or completion", "");
+  expect_usage_error({"data"}, "data: no verb given, expected inspect", " data");
 }
 
 TEST(CommandLine, AnUnknownVerbSuggestsTheNearest) {
-  const auto result = Program().run({"trian", "a.yaml"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(
-      result.errors,
-      "rnnlab: error: unknown verb 'trian' (did you mean 'train'?); known are train, compare, bench, check, data, "
-      "info or completion\n  `rnnlab --help` shows how it is used\n");
+  expect_usage_error({"trian", "a.yaml"},
+                     "unknown verb 'trian' (did you mean 'train'?), expected train, compare, bench, check, data, info "
+                     "or completion",
+                     "");
+  expect_usage_error({"data", "inspct", "x"}, "unknown verb 'inspct' (did you mean 'inspect'?), expected inspect",
+                     " data");
 }
 
 TEST(CommandLine, AnUnknownOptionSuggestsTheNearest) {
-  const auto result = Program().run({"train", "a.yaml", "--quite"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors,
-            "rnnlab: error: unknown option '--quite' (did you mean '--quiet'?)\n"
-            "  `rnnlab train --help` shows how it is used\n");
+  expect_usage_error({"train", "a.yaml", "--quite"}, "unknown option '--quite' (did you mean '--quiet'?)", " train");
+  expect_usage_error({"compare", "--jsn"}, "unknown option '--jsn' (did you mean '--json'?)", " compare");
+  expect_usage_error({"-x"}, "unknown option '-x'", "");
+}
+
+TEST(CommandLine, AnOptionStandsBehindItsVerb) {
+  expect_usage_error({"--quiet", "train", "a.yaml"},
+                     "--quiet stands before the verb, expected it behind: `rnnlab train --quiet`", " train");
+}
+
+TEST(CommandLine, AnAbsentArgumentOrValueIsNamed) {
+  expect_usage_error({"compare"}, "compare: no argument given, expected run folders, or folders full of them",
+                     " compare");
+  expect_usage_error({"completion"}, "completion: no argument given, expected bash or zsh", " completion");
+  expect_usage_error({"train", "a.yaml", "--out"}, "--out: no value given, expected DIR", " train");
+}
+
+TEST(CommandLine, AnArgumentTooManyIsNamed) { expect_usage_error({"info", "a"}, "unexpected argument 'a'", " info"); }
+
+TEST(CommandLine, AValueThatIsWrongIsShown) {
+  expect_usage_error({"completion", "fish"}, "shell: got 'fish', expected bash or zsh", " completion");
+  expect_usage_error({"bench", "--against", "a.json", "--tolerance", "-3"},
+                     "--tolerance: got '-3', expected a number of percent, at least 0", " bench");
+}
+
+TEST(CommandLine, OptionsThatDoNotFitTogetherAreNamed) {
+  expect_usage_error({"compare", "a", "--json", "--csv"},
+                     "--json and --csv exclude each other: leave out one of the two", " compare");
+  expect_usage_error({"bench", "--tolerance", "3"},
+                     "--tolerance is of use with --against only: add --against or leave out --tolerance", " bench");
 }
 
 }  // namespace

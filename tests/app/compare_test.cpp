@@ -39,6 +39,15 @@ TEST_F(Compare, CountsARunOnceHoweverOftenItIsNamed) {
   EXPECT_EQ(compare({folders[0], folders[1], folders[0] + "/."}).output, compare({folders[0], folders[1]}).output);
 }
 
+TEST_F(Compare, TakesAFolderOfRunsForAllThatHaveEnded) {
+  const auto folders = two_runs("layer=naive");
+  program_.write("runs/tiny/unfinished/epochs.csv", "");
+  const auto result = compare({"runs/tiny"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.output, compare({folders[0], folders[1]}).output);
+  EXPECT_EQ(result.errors, "rnnlab: runs/tiny/unfinished left out: it has not ended yet, or was killed\n");
+}
+
 TEST_F(Compare, RefusesAnotherBatchSizeUnlessForced) {
   const auto folders = two_runs("training.batch_size=40");
   const auto refused = compare({folders[0], folders[1]});

@@ -1,7 +1,9 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "app/program.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -24,6 +26,36 @@ TEST(DataInspect, GuessesWhatALoneFileIs) {
   const auto result = program.run({"data", "inspect", "a.csv"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("csv"));
+}
+
+// What stands below "to train on it", without its indentation.
+std::string suggested_lines(const std::string& output) {
+  std::string lines;
+  for (const std::string& line : split(output.substr(output.find("to train on it")), '\n'))
+    if (line.starts_with("  ")) lines += line.substr(2) + "\n";
+  return lines;
+}
+
+// A table with dates, texts, missing values and integer labels; a series; a text.
+TEST(DataInspect, SuggestsLinesThatRunAsTheyAre) {
+  const Program program;
+  std::string table = "day,speed,colour,kind\n";
+  std::string series = "day;price\n";
+  for (int i = 0; i < 40; ++i) {
+    table += fmt::format("2026-01-{:02},{},{},{}\n", i, i % 9 == 0 ? "NA" : fmt::format("{}.5", i), "red", i % 3);
+    series += fmt::format("2026-01-{:02};{}.25\n", i, i);
+  }
+  program.write("table.csv", table);
+  program.write("series.csv", series);
+  program.write("text.txt", std::string(400, 'a') + std::string(400, 'b'));
+  for (const std::string file : {"table.csv", "series.csv", "text.txt"}) {
+    program.write("pasted.yaml", suggested_lines(program.run({"data", "inspect", file}).output));
+    const auto checked = program.run({"check", "pasted.yaml"});
+    EXPECT_EQ(checked.exit_code, 0) << file << checked.errors;
+    const auto trained =
+        program.run({"train", "pasted.yaml", "device=cpu", "training.epochs=1", "model.hidden_size=4"});
+    EXPECT_EQ(trained.exit_code, 0) << file << trained.errors;
+  }
 }
 
 TEST(DataInspect, MissingFileIsExitCode3) { EXPECT_EQ(Program().run({"data", "inspect", "nowhere.csv"}).exit_code, 3); }
