@@ -92,5 +92,15 @@ TEST(Check, TheReferencePageInDocsIsUpToDate) {
       << "run: build/release/rnnlab check --markdown > docs/experiment-reference.md";
 }
 
+TEST(Check, TheExperimentInTheReadmeIsTheOneInTheFolder) {
+  const std::string root = RNNLAB_SOURCE_DIR;
+  const std::string readme = testing::read_text(root + "/README.md");
+  const size_t begin = readme.find("name: mnist_rows\n");
+  const Program program;
+  program.write("readme.yaml", readme.substr(begin, readme.find("```", begin) - begin));
+  EXPECT_EQ(program.run({"check", "readme.yaml"}).output,
+            program.run({"check", root + "/experiments/mnist_rows.yaml"}).output);
+}
+
 }  // namespace
 }  // namespace rnnlab
