@@ -113,8 +113,11 @@ class BackwardPass {
     const bool transpose = spec_.rung.pretransposed;
     const auto laid_out = [&](const at::Tensor& weight) { return transpose ? weight.t().contiguous().t() : weight; };
     std::vector<Operands> all;
-    for (const LayerTrace& trace : layers_)
-      all.push_back({laid_out(trace.weights.weight_ih), laid_out(trace.weights.weight_hh)});
+    for (const LayerTrace& trace : layers_) {
+      const bool multiplies_inputs = !all.empty() || needs_.input;
+      all.push_back(
+          {multiplies_inputs ? laid_out(trace.weights.weight_ih) : at::Tensor(), laid_out(trace.weights.weight_hh)});
+    }
     return all;
   }
 

@@ -225,6 +225,8 @@ bool can_run_diagonal(const UnrolledSpec& spec, size_t num_layers, const std::ve
   return spec.rung.shares_diagonals && num_layers > 1 && masks.empty();
 }
 
+ExecutionPath diagonal_path() { return {"own loop over diagonals, one batched GEMM for all layers a step", {}}; }
+
 void run_diagonal_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& layers) {
   DiagonalForward(spec, layers).run();
 }

@@ -5,11 +5,15 @@
 // gates. LSTM and plain cells, forward direction, no dropout between layers.
 #pragma once
 
+#include "recurrent/execution_path.h"
 #include "recurrent/unrolled/backward_pass.h"
 
 namespace rnnlab {
 
 bool can_run_diagonal(const UnrolledSpec& spec, size_t num_layers, const std::vector<at::Tensor>& masks);
+
+// What a run records of it.
+ExecutionPath diagonal_path();
 
 // As run_forward_pass and run_backward_pass. The layers' `hidden` must lie one after the other in one piece of memory.
 void run_diagonal_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& layers);

@@ -116,7 +116,10 @@ PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrac
 }
 
 void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, const std::vector<at::Tensor>& masks) {
-  if (can_run_diagonal(spec, traces.size(), masks)) return run_diagonal_forward(spec, traces);
+  if (can_run_diagonal(spec, traces.size(), masks)) {
+    report_path(diagonal_path);
+    return run_diagonal_forward(spec, traces);
+  }
   if (!runs_blocked(spec, traces)) return run_forward_pass(spec, traces, masks);
   report_path([&] { return blocked_path(traces[0].gates.scalar_type()); });
   run_blocked_forward(spec, traces[0]);

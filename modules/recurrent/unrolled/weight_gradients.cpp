@@ -5,6 +5,20 @@
 #include <ATen/ops/sum.h>
 
 namespace rnnlab {
+namespace {
+
+// A GRU's sides differ in the candidate only, so reset and update gate are summed up already.
+void sum_recurrent_bias(const at::Tensor& recurrent_side, WeightGradients& weights) {
+  const int64_t hidden_size = recurrent_side.size(1) / 3;
+  const auto part = [&](const at::Tensor& bias, int64_t first, int64_t size) {
+    return bias.narrow(0, first * hidden_size, size * hidden_size);
+  };
+  part(weights.bias_hh, 0, 2).copy_(part(weights.bias_ih, 0, 2));
+  at::Tensor candidate = part(weights.bias_hh, 2, 1);
+  at::sum_out(candidate, recurrent_side.narrow(1, 2 * hidden_size, hidden_size), 0);
+}
+
+}  // namespace
 
 WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
   const DirectionWeights& weights = trace.weights;
@@ -21,7 +35,7 @@ void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace
   at::mm_out(weights.weight_ih, input_side.t(), matrix_of(trace.input));
   at::mm_out(weights.weight_hh, recurrent_side.t(), before);
   at::sum_out(weights.bias_ih, input_side, 0);
-  if (spec.cell == Cell::kGru) at::sum_out(weights.bias_hh, recurrent_side, 0);
+  if (spec.cell == Cell::kGru) sum_recurrent_bias(recurrent_side, weights);
 }
 
 }  // namespace rnnlab
