@@ -3,6 +3,7 @@
 option(RNNLAB_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(RNNLAB_PORTABLE "Link everything but LibTorch and CUDA statically, so that the binary runs on another machine" OFF)
 option(RNNLAB_UNITY "Compile several sources that include LibTorch as one: a third of the time" ON)
+option(RNNLAB_FUZZ "Build the fuzz targets of tests/fuzz: with clang, and with RNNLAB_SANITIZE to see more" OFF)
 option(RNNLAB_STRICT "Treat warnings in rnnlab's own code as errors" ON)
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -18,7 +19,16 @@ endif()
 
 if(RNNLAB_SANITIZE)
   set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  list(APPEND sanitize -Wno-maybe-uninitialized)  # GCC sees uses that are not there once the sanitizers are in
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND sanitize -Wno-maybe-uninitialized)  # GCC sees uses that are not there once the sanitizers are in
+  endif()
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${sanitize}>")
   add_link_options(-fsanitize=address,undefined)
+endif()
+
+if(RNNLAB_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "RNNLAB_FUZZ needs clang, whose libFuzzer it uses: -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>")
 endif()

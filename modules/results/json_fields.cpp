@@ -37,14 +37,20 @@ class StrictObjects {
   std::vector<std::set<std::string>> open_;
 };
 
+[[noreturn]] void throw_no_json(const std::string& text, size_t byte, const std::string& file) {
+  throw_error(ExitCode::kData, "{}:{}: not valid JSON: the file is damaged or was cut off", file,
+              place_of_byte(text, byte));
+}
+
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& file) {
+  // The parser would take a zero for the end.
+  if (const size_t zero = text.find('\0'); zero != std::string::npos) throw_no_json(text, zero + 1, file);
   try {
     return Json::parse(text, StrictObjects(file));
   } catch (const Json::parse_error& error) {
-    throw_error(ExitCode::kData, "{}:{}: not valid JSON: the file is damaged or was cut off", file,
-                place_of_byte(text, error.byte));
+    throw_no_json(text, error.byte, file);
   } catch (const Json::exception&) {
     throw_error(ExitCode::kData, "{}: a number in it does not fit into 64 bits", file);
   }

@@ -52,6 +52,14 @@ TEST(Manifest, IsSealed) {
   expect_refused(other, broken);
 }
 
+// Found by fuzzing: the JSON parser took the zero for the end, and what it had read was no object.
+TEST(Manifest, RefusesANumberAndAZeroBeforeItsSeal) {
+  const std::string before("2\0", 2);
+  const std::string seal = Sha256().update(before).hex();
+  expect_refused(before + "  \"seal\": \"" + seal + "\"\n}\n",
+                 ":1:2: not valid JSON: the file is damaged or was cut off");
+}
+
 TEST(Manifest, IsReadStrictlyWhoeverSealedIt) {
   using Json = nlohmann::ordered_json;
   expect_refused(sealed_text(Json{{"step", 1}}), ": schema_version is missing");

@@ -109,6 +109,11 @@ TEST(Summary, IsReadStrictly) {
                  ":37:1: not valid JSON: the file is damaged or was cut off");
 }
 
+TEST(Summary, DoesNotEndAtAZero) {
+  expect_refused("\"seed\": 3", std::string("\"seed\": 3\0", 11),
+                 ":7:12: not valid JSON: the file is damaged or was cut off");
+}
+
 TEST(Summary, SurvivesADeepFile) {
   const TemporaryFolder folder;
   write_text(folder.path() / "summary.json", std::string(1'000'000, '['));
