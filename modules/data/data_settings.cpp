@@ -150,9 +150,10 @@ void check_labels(const DataSettings& settings, Checker& checker) {
 
 void add_source_and_size_fields(Schema& schema) {
   schema.field("source", &DataSettings::source, "where the samples come from; digits and synthetic are generated");
-  schema.field("path", &DataSettings::path,
-               "file or folder of the data; looked for from the current directory, from the experiment file's folder, in "
-               "$RNNLAB_DATA and in data/");
+  schema.field(
+      "path", &DataSettings::path,
+      "file or folder of the data; looked for from the current directory, from the experiment file's folder, in "
+      "$RNNLAB_DATA and in data/");
   schema
       .field("num_train", &DataSettings::num_train,
              "training samples: the first so many of a file, all where not set; how many to generate (digits 60000, "

@@ -33,7 +33,8 @@ TEST_F(NumericColumnTest, ReadsNumbers) {
 TEST_F(NumericColumnTest, NamesACellThatIsNoNumber) {
   EXPECT_EQ(error_in("1,\nabc,\n"), "x.csv:3: column 'x': got 'abc', expected a number");
   EXPECT_EQ(error_in("\"1\n2\",\n"), "x.csv:2: column 'x': got '1\\x0a2', expected a number");
-  EXPECT_EQ(error_in("\"1,5\",\n"), "x.csv:2: column 'x': got '1,5', expected a number with a decimal point, not a comma");
+  EXPECT_EQ(error_in("\"1,5\",\n"),
+            "x.csv:2: column 'x': got '1,5', expected a number with a decimal point, not a comma");
   EXPECT_EQ(error_in("0x10,\n"), "x.csv:2: column 'x': got '0x10', expected a number");
 }
 
