@@ -118,7 +118,7 @@ TEST_P(FailingSystem, NeverCostsACheckpoint) {
     expect_next_save_to_work();
   }
   EXPECT_GT(call, 30);
-  RecordProperty("failures", call - 1);
+  RecordProperty("calls_failed", call - 1);
 }
 
 std::string name_of_failure(const ::testing::TestParamInfo<std::tuple<Failure, Scenario>>& parameter) {
