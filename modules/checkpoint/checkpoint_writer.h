@@ -16,6 +16,8 @@ class CheckpointWriter {
  public:
   // `folder`: of the run's checkpoints; `keep`: see prune_checkpoints, at least 1.
   CheckpointWriter(std::filesystem::path folder, int64_t keep);
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   // Waits for the save before, whose error it throws instead of taking this one; then saves, marks the best and removes
   // old ones behind the caller's back. What the contents show must not change until then.

@@ -21,8 +21,7 @@ void set_determinism(Determinism determinism);
 void set_num_threads(std::optional<int64_t> num_threads);
 
 // Seeds LibTorch's generators, on the CPU and on each GPU, by a pure function of the run's seed and the epoch: what an
-// epoch draws from them does not depend on how the run came to it. cuDNN's dropout between the layers of `fused` has a
-// state of its own, seeded from them at its first use in a process only.
+// epoch draws from them does not depend on how the run came to it.
 void seed_dropout(uint64_t seed, int64_t epoch);
 
 }  // namespace rnnlab

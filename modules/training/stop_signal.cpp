@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "base/error.h"
+
 namespace rnnlab {
 namespace {
 
@@ -32,13 +34,15 @@ std::optional<StopRequest> pending_stop() {
 StopSignalGuard::StopSignalGuard() : handler_stack_(kHandlerStackBytes) {
   stop_signal.store(0, std::memory_order_relaxed);
   const stack_t stack = {.ss_sp = handler_stack_.data(), .ss_flags = 0, .ss_size = handler_stack_.size()};
-  sigaltstack(&stack, &previous_stack_);
+  const bool has_stack = sigaltstack(&stack, &previous_stack_) == 0;
+  RNNLAB_INVARIANT(has_stack, "no stack for the handler of signals");
   struct sigaction action = {};
   action.sa_handler = remember_stop_signal;
   action.sa_flags = SA_RESTART | SA_ONSTACK;  // a write of results that is under way goes on
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &previous_interrupt_);
-  sigaction(SIGTERM, &action, &previous_terminate_);
+  const bool handles =
+      sigaction(SIGINT, &action, &previous_interrupt_) == 0 && sigaction(SIGTERM, &action, &previous_terminate_) == 0;
+  RNNLAB_INVARIANT(handles, "SIGINT and SIGTERM cannot be handled");
 }
 
 StopSignalGuard::~StopSignalGuard() {

@@ -79,8 +79,7 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
   s.field("min_delta", &Settings::min_delta, "early stopping: what counts as an improvement").at_least(0.0);
   s.field("cuda_graph", &Settings::cuda_graph,
           "GPU: every step, from the choice of its samples to the new weights, as one CUDA graph that the host only "
-          "starts; "
-          "the same results. Where that cannot be, steps run one by one and the log says why");
+          "starts; the same results. Where that cannot be, steps run one by one and the log says why");
   s.field("warmup_epochs", &Settings::warmup_epochs, "first epochs whose times are not counted")
       .unit("epochs")
       .at_least(0);
