@@ -40,6 +40,8 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
 // Unicode 15, table 3-7.
 size_t utf8_sequence_length(std::string_view text) {
   if (text.empty()) return 0;

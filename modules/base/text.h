@@ -17,6 +17,7 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::string_view trim(std::string_view text);
 std::string lower_case(std::string_view text);  // of ASCII letters
+std::string first_line(std::string_view text);  // without its end
 bool is_valid_utf8(std::string_view text);
 
 // The length of the well-formed UTF-8 sequence that `text` begins with, or 0 where it begins with none or is empty.

@@ -61,9 +61,6 @@ std::string progress_line(size_t number, size_t count, const MeasuredCombination
   return fmt::format("[{}/{}] {}: {}", number, count, to_string(shown), join(layers, ", "));
 }
 
-// The others are advice for an experiment.
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 bool is_measured(const BenchRow& row) { return row.measurement.has_value(); }
 
 BenchOutcome BenchRun::run() {
@@ -165,7 +162,7 @@ const Ceiling& BenchRun::ceiling(const Combination& combination) {
 void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {
   const Failure why = describe_failure(failure);
   row.measurement.reset();
-  row.reason = first_line(why.message);
+  row.reason = first_line(why.message);  // the others are advice for an experiment
   if (!first_failure_) first_failure_ = why.exit_code;
 }
 

@@ -4,15 +4,14 @@
 
 #include <new>
 
+#include "base/text.h"
+
 namespace rnnlab {
 namespace {
 
 constexpr const char* kWhatToReduce =
     "\n  reduce training.batch_size, model.hidden_size or the sequences' length (data.sequence_length, data.window)";
 constexpr const char* kDefect = "\n  this is a defect of rnnlab; please report it";
-
-// The first line says what happened; the others are advice to users of Python, or a stack.
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 bool speaks_of_a_device(const std::string& message) {
   return message.find("CUDA") != std::string::npos || message.find("cuDNN") != std::string::npos ||
@@ -23,6 +22,7 @@ Failure out_of_memory() {
   return {ExitCode::kDevice, std::string("out of memory") + kWhatToReduce + ", or data.num_train"};
 }
 
+// Of LibTorch's messages the first line says what happened; the others are advice to users of Python, or a stack.
 Failure libtorch_failure(const c10::Error& error) {
   const bool cpu_allocator = std::string(error.what()).find("DefaultCPUAllocator") != std::string::npos;
   if (cpu_allocator) return out_of_memory();

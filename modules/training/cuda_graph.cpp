@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -15,8 +16,6 @@ c10::cuda::CUDAStream side_stream(c10::Device device) {
   if (!device.is_cuda()) throw_error(ExitCode::kDevice, "a CUDA graph needs a GPU; the device is {}", device.str());
   return c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index());
 }
-
-std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
 
@@ -90,7 +89,7 @@ void CapturedWork::capture_warm(const std::function<void()>& work) {
   try {
     state_->capture(work);
   } catch (const std::exception& error) {
-    throw_error(ExitCode::kDevice, "cannot be captured as a CUDA graph: {}", first_line_of(error.what()));
+    throw_error(ExitCode::kDevice, "cannot be captured as a CUDA graph: {}", first_line(error.what()));
   }
 }
 

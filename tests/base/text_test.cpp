@@ -12,6 +12,12 @@ TEST(Split, KeepsEmptyParts) {
   EXPECT_EQ(split("", ','), Words{""});
 }
 
+TEST(FirstLine, IsTheWholeWhereThereIsNoOther) {
+  EXPECT_EQ(first_line("what happened\nadvice\nmore"), "what happened");
+  EXPECT_EQ(first_line("what happened"), "what happened");
+  EXPECT_EQ(first_line("\nadvice"), "");
+}
+
 TEST(DidYouMean, FindsTyposAndSwaps) {
   const Words keys = {"batch_size", "epochs", "optimizer"};
   EXPECT_EQ(did_you_mean("bacth_size", keys), " (did you mean 'batch_size'?)");
