@@ -12,6 +12,8 @@
 namespace rnnlab {
 namespace {
 
+constexpr const char* kNotInspected = "what ran is not known";
+
 // The rows of one combination, in the order of the layers.
 struct MeasuredCombination {
   Combination combination;
@@ -29,11 +31,11 @@ class BenchRun {
   MeasuredCombination measure(const Combination& combination);
   void measure_layers(MeasuredCombination& measured);
   std::vector<SampledGroup> sample_layers();
-  void fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& first, const Combination& combination);
+  void add_rates(MeasuredCombination& measured);
   const Ceiling& ceiling(const Combination& combination);
   void refuse(BenchRow& row, const std::exception_ptr& failure);
   void inspect(MeasuredCombination& measured);
-  void inspect(BenchRow& row, LayerKind layer);
+  void inspect_layer(BenchRow& row, LayerKind layer);
 
   const BenchSettings& settings_;
   Laboratory& laboratory_;
@@ -62,6 +64,32 @@ std::string progress_line(size_t number, size_t count, const MeasuredCombination
 }
 
 bool is_measured(const BenchRow& row) { return row.measurement.has_value(); }
+
+// "<what>: <what is being caught>".
+std::string note_of_failure(const char* what) {
+  return fmt::format("{}: {}", what, first_line(describe_failure(std::current_exception()).message));
+}
+
+// Only what was measured can be doubtful.
+void add_note(std::vector<BenchRow>& rows, const std::string& note) {
+  for (BenchRow& row : rows)
+    if (is_measured(row)) row.notes.push_back(note);
+}
+
+void fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& first) {
+  Measurement measurement;
+  measurement.iterations = group.iterations;
+  measurement.samples = by_program(group.samples);
+  measurement.seconds = part_times(measurement.samples);
+  if (&group == &first) {
+    measurement.speedup_forward = measurement.speedup_total = Estimate{1, 1, 1};
+  } else if (has_samples(first)) {
+    const Samples3 base = by_program(first.samples);
+    measurement.speedup_forward = ratio(base.forward, measurement.samples.forward);
+    measurement.speedup_total = ratio(base.all, measurement.samples.all);
+  }
+  row.measurement = std::move(measurement);
+}
 
 BenchOutcome BenchRun::run() {
   const std::vector<Combination> combinations = expand(settings_);
@@ -130,25 +158,21 @@ void BenchRun::measure_layers(MeasuredCombination& measured) {
     else if (!has_samples(groups[i]))
       row.reason = "stopped before it was measured";
     else
-      fill_row(row, groups[i], groups[0], measured.combination);
+      fill_row(row, groups[i], groups[0]);
   }
+  add_rates(measured);
 }
 
-void BenchRun::fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& first,
-                        const Combination& combination) {
-  Measurement measurement;
-  measurement.iterations = group.iterations;
-  measurement.samples = by_program(group.samples);
-  measurement.seconds = part_times(measurement.samples);
-  measurement.rates = part_rates(measurement.seconds, combination, ceiling(combination));
-  if (&group == &first) {
-    measurement.speedup_forward = measurement.speedup_total = Estimate{1, 1, 1};
-  } else if (has_samples(first)) {
-    const Samples3 base = by_program(first.samples);
-    measurement.speedup_forward = ratio(base.forward, measurement.samples.forward);
-    measurement.speedup_total = ratio(base.all, measurement.samples.all);
+// The times are good without them.
+void BenchRun::add_rates(MeasuredCombination& measured) {
+  if (std::ranges::none_of(measured.rows, is_measured)) return;
+  try {
+    const Ceiling& best = ceiling(measured.combination);
+    for (BenchRow& row : measured.rows)
+      if (is_measured(row)) row.measurement->rates = part_rates(row.measurement->seconds, measured.combination, best);
+  } catch (...) {
+    add_note(measured.rows, note_of_failure("its rates are not known"));
   }
-  row.measurement = std::move(measurement);
 }
 
 const Ceiling& BenchRun::ceiling(const Combination& combination) {
@@ -168,12 +192,16 @@ void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {
 
 void BenchRun::inspect(MeasuredCombination& measured) {
   if (std::ranges::none_of(measured.rows, is_measured)) return;
-  laboratory_.begin(measured.combination);
+  try {
+    laboratory_.begin(measured.combination);
+  } catch (...) {
+    return add_note(measured.rows, note_of_failure(kNotInspected));
+  }
   for (size_t i = 0; i < measured.rows.size(); ++i)
-    if (is_measured(measured.rows[i])) inspect(measured.rows[i], settings_.layer[i]);
+    if (is_measured(measured.rows[i])) inspect_layer(measured.rows[i], settings_.layer[i]);
 }
 
-void BenchRun::inspect(BenchRow& row, LayerKind layer) {
+void BenchRun::inspect_layer(BenchRow& row, LayerKind layer) {
   try {
     Inspection seen = laboratory_.inspect(layer);
     row.path = std::move(seen.path);
@@ -181,7 +209,7 @@ void BenchRun::inspect(BenchRow& row, LayerKind layer) {
     row.kernels = std::move(seen.kernels);
     row.peak_memory_bytes = seen.peak_memory_bytes;
   } catch (...) {
-    row.notes.push_back("what ran is not known: " + first_line(describe_failure(std::current_exception()).message));
+    row.notes.push_back(note_of_failure(kNotInspected));
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 #include "base/error.h"
 
 namespace rnnlab::testing {
@@ -30,6 +32,7 @@ class FakeRunner : public LayerRunner {
 void FakeLaboratory::begin(const Combination& combination) {
   log.push_back("begin " + to_string(combination));
   combination_ = combination;
+  if (num_begins-- == 0) throw std::bad_alloc();
   if (!unavailable.empty()) throw UserError(ExitCode::kDevice, unavailable);
 }
 
@@ -40,6 +43,7 @@ std::unique_ptr<LayerRunner> FakeLaboratory::make_runner(LayerKind layer) {
 
 Ceiling FakeLaboratory::measure_ceiling() {
   log.emplace_back("ceiling");
+  if (!ceiling_error.empty()) throw UserError(ExitCode::kDevice, ceiling_error);
   return {.device = device(),
           .precision = std::string(name_of(combination_.precision)),
           .gemm_flops_per_second = 1e12,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,7 +17,9 @@ class FakeLaboratory : public Laboratory {
   std::map<LayerKind, std::string> refused;            // with this message
   std::map<LayerKind, std::string> broken;             // throws it when it runs
   std::string unavailable;                             // begin() throws it, as a device error
+  std::string ceiling_error;
   std::string inspection_error;
+  size_t num_begins = SIZE_MAX;  // the next one is out of memory
   std::vector<std::string> doubts_to_tell;
   std::vector<std::string> log;  // "begin cpu eager ...", "run naive 0", "ceiling", "inspect naive"
 

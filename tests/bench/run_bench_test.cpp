@@ -148,6 +148,31 @@ TEST_F(RunBench, NotKnowingWhatRanIsANote) {
   EXPECT_TRUE(outcome.report.rows[0].measurement);
 }
 
+TEST_F(RunBench, NoMemoryForALookAtWhatRanIsANoteInEachMeasuredRow) {
+  laboratory_.refused[LayerKind::kFused] = "no";
+  laboratory_.num_begins = 1;
+  const BenchOutcome outcome = run(small_settings());
+  ASSERT_THAT(outcome.report.rows, SizeIs(2));
+  EXPECT_THAT(outcome.report.rows[0].notes, ElementsAre("what ran is not known: out of memory"));
+  EXPECT_TRUE(outcome.report.rows[0].measurement);
+  EXPECT_THAT(outcome.report.rows[1].notes, IsEmpty());
+  EXPECT_EQ(outcome.exit_code, ExitCode::kDone);
+}
+
+TEST_F(RunBench, WithoutACeilingTheTimesRemain) {
+  laboratory_.ceiling_error = "out of memory\n  advice for an experiment";
+  const BenchOutcome outcome = run(small_settings());
+  ASSERT_THAT(outcome.report.rows, SizeIs(2));
+  for (const BenchRow& row : outcome.report.rows) {
+    ASSERT_TRUE(row.measurement) << row.reason;
+    EXPECT_THAT(row.measurement->samples.all, SizeIs(6));
+    EXPECT_FALSE(row.measurement->rates.forward);
+    EXPECT_THAT(row.notes, ElementsAre("its rates are not known: out of memory"));
+  }
+  EXPECT_THAT(outcome.report.ceilings, IsEmpty());
+  EXPECT_EQ(count_in_log("ceiling"), 1u);
+}
+
 TEST_F(RunBench, AfterASignalWhatWasMeasuredRemains) {
   BenchSettings settings = small_settings();
   settings.hidden_size = {128, 256};
