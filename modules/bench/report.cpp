@@ -1,5 +1,9 @@
 #include "bench/report.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "results/json_fields.h"
 
 namespace rnnlab {
@@ -14,6 +18,29 @@ std::optional<PartRate> rate_of(double seconds, double flops, double bytes, cons
                   .gemm_share = flops_per_second / ceiling.gemm_flops_per_second,
                   .least_bytes = bytes,
                   .bandwidth_share = bytes / seconds / ceiling.copy_bytes_per_second};
+}
+
+// What compare_against takes for granted. `key` is of the list.
+void check_samples(const std::vector<double>& samples, size_t num_rounds, const std::string& file,
+                   const std::string& key) {
+  if (samples.empty()) throw_error(ExitCode::kData, "{}: {} is empty, expected seconds above 0", file, key);
+  if (samples.size() != num_rounds)
+    throw_error(ExitCode::kData, "{}: {} has {}, expected as many as forward, which has {}", file, key,
+                counted(static_cast<int64_t>(samples.size()), "sample"), num_rounds);
+  for (size_t i = 0; i < samples.size(); ++i)
+    if (!std::isfinite(samples[i]) || samples[i] <= 0)
+      throw_error(ExitCode::kData, "{}: {}.{} is {}, expected seconds above 0", file, key, i,
+                  format_shortest(samples[i]));
+}
+
+void check_rows(const BenchReport& report, const std::string& file) {
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    if (!report.rows[i].measurement) continue;
+    const Samples3& samples = report.rows[i].measurement->samples;
+    Samples3::visit(samples, [&](const char* name, const std::vector<double>& of_program) {
+      check_samples(of_program, samples.forward.size(), file, fmt::format("rows.{}.measurement.samples.{}", i, name));
+    });
+  }
 }
 
 }  // namespace
@@ -50,7 +77,9 @@ void write_report(const std::string& file, const BenchReport& report) { write_re
 
 BenchReport read_report(const std::string& file) {
   constexpr int64_t kMaxBytes = int64_t{1} << 30;
-  return read_record<BenchReport>(file, kBenchSchemaVersion, kMaxBytes);
+  BenchReport report = read_record<BenchReport>(file, kBenchSchemaVersion, kMaxBytes);
+  check_rows(report, file);
+  return report;
 }
 
 }  // namespace rnnlab

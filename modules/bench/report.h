@@ -169,6 +169,7 @@ PartRates part_rates(const PartTimes& seconds, const Combination& combination, c
 // As JSON; read_report reads it back to the same. UserError kDevice.
 void write_report(const std::string& file, const BenchReport& report);
 
+// A report whose measurements have equally many samples of each program, at least one, all above 0.
 // UserError kData naming the file and the key.
 BenchReport read_report(const std::string& file);
 

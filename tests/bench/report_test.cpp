@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "bench/sample_report.h"
 #include "results/expect_error.h"
 #include "results/temporary_folder.h"
@@ -55,6 +57,35 @@ TEST(BenchReport, ASampleThatIsNoNumberIsNamed) {
       ExitCode::kData,
       folder.name("a.json") + ": rows.0.measurement.samples.forward_data.0 is '\"long\"', expected a number",
       [&] { read_report(folder.name("a.json")); });
+}
+
+// Stored with these samples in its second row, it is refused with `message`, which the file's name goes before.
+void expect_refused(const Samples3& samples, const std::string& message) {
+  const TemporaryFolder folder;
+  BenchReport report = sample_report();
+  report.rows[1].measurement->samples = samples;
+  write_report(folder.name("a.json"), report);
+  testing::expect_error(ExitCode::kData, folder.name("a.json") + message, [&] { read_report(folder.name("a.json")); });
+}
+
+TEST(BenchReport, WithoutSamplesIsRefused) {
+  expect_refused({.forward = {}, .forward_data = {}, .all = {}},
+                 ": rows.1.measurement.samples.forward is empty, expected seconds above 0");
+}
+
+TEST(BenchReport, WithSamplesOfUnequalNumberIsRefused) {
+  expect_refused({.forward = {1, 2}, .forward_data = {1, 2}, .all = {3}},
+                 ": rows.1.measurement.samples.all has 1 sample, expected as many as forward, which has 2");
+}
+
+TEST(BenchReport, WithSamplesThatAreNoTimesIsRefused) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  expect_refused({.forward = {1, 0}, .forward_data = {1, 2}, .all = {3, 4}},
+                 ": rows.1.measurement.samples.forward.1 is 0, expected seconds above 0");
+  expect_refused({.forward = {1, 2}, .forward_data = {-1, 2}, .all = {3, 4}},
+                 ": rows.1.measurement.samples.forward_data.0 is -1, expected seconds above 0");
+  expect_refused({.forward = {1, 2}, .forward_data = {1, 2}, .all = {3, infinity}},
+                 ": rows.1.measurement.samples.all.1 is inf, expected seconds above 0");
 }
 
 TEST(BenchReport, RatesSayWhatTheTimesComeTo) {
