@@ -12,6 +12,7 @@
 #include "bench/report_text.h"
 #include "experiment/stop_notice.h"
 #include "experiment_arguments.h"
+#include "output.h"
 #include "results/files.h"
 #include "training/stop_signal.h"
 #include "verbs.h"
@@ -63,13 +64,13 @@ void check_folder_of(const std::string& file) {
 }
 
 BenchHooks make_hooks(bool quiet) {
-  const auto say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  const auto say = [](const std::string& line) { print_notice(line + "\n"); };
   return {.should_stop = [] { return pending_stop().has_value(); },
           .on_progress = quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say)};
 }
 
 void write_results(const BenchReport& report, const BenchOptions& options) {
-  fmt::print("{}", report_text(report, options.wide ? TableWidth::kWide : TableWidth::kNarrow));
+  print_output(report_text(report, options.wide ? TableWidth::kWide : TableWidth::kNarrow));
   if (!options.csv.empty()) write_file_atomically(options.csv, report_csv(report));
   if (!options.json.empty()) write_report(options.json, report);
 }
@@ -78,7 +79,7 @@ ExitCode print_against(const BenchReport& now, const BenchReport& before, const 
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
   const Against against = compare_against(
       now, before, options.against, {.on_difference = on_difference, .tolerance = options.tolerance_percent / 100});
-  fmt::print("\n{}", against_text(against));
+  print_output("\n" + against_text(against));
   return against.has_regression() ? ExitCode::kRegression : ExitCode::kDone;
 }
 
@@ -104,7 +105,7 @@ std::string check_tolerance(const std::string& text) {
 }
 
 ExitCode print_schema() {
-  fmt::print("{}", config::describe(BenchSettings::schema()));
+  print_output(config::describe(BenchSettings::schema()));
   return ExitCode::kDone;
 }
 

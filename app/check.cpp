@@ -8,6 +8,7 @@
 #include "config/sweep.h"
 #include "experiment/experiment.h"
 #include "experiment_arguments.h"
+#include "output.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -78,7 +79,7 @@ void add_check(CLI::App& program, Action& chosen) {
   command->footer(kFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine&) {
-      fmt::print("{}", checked(*options));
+      print_output(checked(*options));
       return ExitCode::kDone;
     };
   });

@@ -2,7 +2,9 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <sstream>
 
+#include "output.h"
 #include "usage_error.h"
 #include "version.h"
 
@@ -46,7 +48,9 @@ ExitCode run(int argc, const char* const* argv) {
   try {
     program->parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    program->exit(success);
+    std::ostringstream text;
+    program->exit(success, text, text);
+    print_output(text.str());
     return ExitCode::kDone;
   } catch (const CLI::ParseError& error) {
     throw UserError(ExitCode::kUsage, explain_usage_error(*program, error));

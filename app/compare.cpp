@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "output.h"
 #include "results/comparison_csv.h"
 #include "results/comparison_json.h"
 #include "results/comparison_text.h"
@@ -57,7 +58,7 @@ std::vector<std::string> expanded(const std::string& folder) {
     if (std::filesystem::exists(run / kSummaryFile))
       ended.push_back(run.string());
     else
-      fmt::print(stderr, "rnnlab: {} left out: it has not ended yet, or was killed\n", run.string());
+      print_notice(fmt::format("rnnlab: {} left out: it has not ended yet, or was killed\n", run.string()));
   }
   return ended.empty() ? std::vector<std::string>{folder} : ended;
 }
@@ -79,7 +80,7 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
   for (const std::string& folder : without_repetitions(all_expanded(options.folders))) runs.push_back(load_run(folder));
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
   const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
-  fmt::print("{}", formatted(comparison, options));
+  print_output(formatted(comparison, options));
   return ExitCode::kDone;
 }
 

@@ -8,6 +8,7 @@
 #include "bench/bench_settings.h"
 #include "command_line.h"
 #include "experiment/experiment.h"
+#include "output.h"
 
 namespace rnnlab::app {
 namespace {
@@ -94,7 +95,7 @@ void add_completion(CLI::App& program, Action& chosen) {
   command->footer(kFooter);
   command->callback([&chosen, shell] {
     chosen = [shell](const CommandLine&) {
-      fmt::print("{}", *shell == "bash" ? bash_script() : zsh_script());
+      print_output(*shell == "bash" ? bash_script() : zsh_script());
       return ExitCode::kDone;
     };
   });

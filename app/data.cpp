@@ -1,6 +1,4 @@
 // rnnlab data inspect: what rnnlab understands of a data file, or of the data of an experiment.
-#include <fmt/format.h>
-
 #include <CLI/Option.hpp>
 #include <algorithm>
 #include <memory>
@@ -9,6 +7,7 @@
 #include "data/inspect.h"
 #include "experiment/run_all.h"
 #include "experiment_arguments.h"
+#include "output.h"
 #include "results/terminal.h"
 #include "verbs.h"
 
@@ -54,7 +53,7 @@ ExitCode inspect_one(const InspectOptions& options) {
     throw_error(ExitCode::kUsage, "data inspect: {} sets a key of an experiment, but {} is a data file",
                 in_quotes(overrides.front()), in_quotes(file));
   const auto inspection = is_experiment(file) ? inspect_experiment(file, overrides) : inspect_file(file);
-  fmt::print("{}", options.json ? inspection.dump(2) + "\n" : inspection_text(inspection, text_width()));
+  print_output(options.json ? inspection.dump(2) + "\n" : inspection_text(inspection, text_width()));
   return ExitCode::kDone;
 }
 

@@ -1,10 +1,9 @@
 // rnnlab info: what this machine and this build can do.
-#include <fmt/format.h>
-
 #include <CLI/Option.hpp>
 #include <memory>
 
 #include "experiment/machine_report.h"
+#include "output.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -25,7 +24,7 @@ void add_info(CLI::App& program, Action& chosen) {
   command->callback([&chosen, json] {
     chosen = [json](const CommandLine& command_line) {
       const MachineReport report = make_machine_report(command_line);
-      fmt::print("{}", *json ? machine_report_json(report) : machine_report_text(report));
+      print_output(*json ? machine_report_json(report) : machine_report_text(report));
       return ExitCode::kDone;
     };
   });

@@ -8,6 +8,7 @@
 #include "base/numbers.h"
 #include "experiment/run_all.h"
 #include "experiment_arguments.h"
+#include "output.h"
 #include "results/comparison_json.h"
 #include "results/comparison_text.h"
 #include "verbs.h"
@@ -69,11 +70,11 @@ Comparison compare_all(const std::vector<RunOutcome>& runs) {
 void print_results(const std::vector<RunOutcome>& runs, bool json) {
   if (runs.empty()) return;
   if (json) {
-    fmt::print("{}", comparison_json(compare_all(runs)));
+    print_output(comparison_json(compare_all(runs)));
   } else if (runs.size() == 1) {
-    fmt::print("{}", summary_line(runs.front()));
+    print_output(summary_line(runs.front()));
   } else {
-    fmt::print("{}", comparison_text(compare_all(runs)));
+    print_output(comparison_text(compare_all(runs)));
   }
 }
 

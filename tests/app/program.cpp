@@ -18,22 +18,27 @@ void redirect(const fs::path& file, int descriptor) {
   ::dup2(opened, descriptor);
 }
 
-[[noreturn]] void become_program(const fs::path& folder, const std::vector<std::string>& arguments) {
+[[noreturn]] void become(const fs::path& folder, const char* executable, const std::vector<std::string>& arguments) {
   if (::chdir(folder.c_str()) != 0) ::_exit(126);
   redirect(folder / "stdout.txt", 1);
   redirect(folder / "stderr.txt", 2);
-  std::vector<char*> argv = {const_cast<char*>(RNNLAB_PROGRAM)};
+  std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  ::execv(RNNLAB_PROGRAM, argv.data());
+  ::execv(executable, argv.data());
   ::_exit(127);
+}
+
+std::vector<std::string> with_program(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), RNNLAB_PROGRAM);
+  return arguments;
 }
 
 }  // namespace
 
-int Program::start(const std::vector<std::string>& arguments) const {
+int Program::start(const char* executable, const std::vector<std::string>& argv) const {
   const int process = ::fork();
-  if (process == 0) become_program(folder(), arguments);
+  if (process == 0) become(folder(), executable, argv);
   return process;
 }
 
@@ -44,13 +49,19 @@ ProgramResult Program::finish(int process) const {
   return {exit_code, read_text(folder() / "stdout.txt"), read_text(folder() / "stderr.txt")};
 }
 
-ProgramResult Program::run(const std::vector<std::string>& arguments) const { return finish(start(arguments)); }
+ProgramResult Program::run(const std::vector<std::string>& arguments) const {
+  return finish(start(RNNLAB_PROGRAM, with_program(arguments)));
+}
+
+ProgramResult Program::run_in_shell(const std::string& command) const {
+  return finish(start("/bin/sh", {"sh", "-c", command, RNNLAB_PROGRAM}));
+}
 
 ProgramResult Program::run_and_signal(const std::vector<std::string>& arguments, int signal,
                                       const std::function<bool()>& ready) const {
   constexpr auto kPause = std::chrono::milliseconds(5);
   constexpr int kMostPauses = 12000;
-  const int process = start(arguments);
+  const int process = start(RNNLAB_PROGRAM, with_program(arguments));
   for (int i = 0; i < kMostPauses && !ready(); ++i) std::this_thread::sleep_for(kPause);
   ::kill(process, signal);
   return finish(process);

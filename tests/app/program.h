@@ -22,6 +22,9 @@ class Program {
  public:
   ProgramResult run(const std::vector<std::string>& arguments) const;
 
+  // Runs `command` with sh, where "$0" is the program: for other streams than the two that `run` reads.
+  ProgramResult run_in_shell(const std::string& command) const;
+
   // Sends `signal` once `ready` says so; asked every few milliseconds, for at most a minute.
   ProgramResult run_and_signal(const std::vector<std::string>& arguments, int signal,
                                const std::function<bool()>& ready) const;
@@ -33,7 +36,7 @@ class Program {
   std::vector<std::string> run_folders(const std::string& experiment) const;
 
  private:
-  int start(const std::vector<std::string>& arguments) const;
+  int start(const char* executable, const std::vector<std::string>& argv) const;
   ProgramResult finish(int process) const;
 
   TemporaryFolder folder_;
