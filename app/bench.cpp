@@ -104,7 +104,8 @@ std::string check_tolerance(const std::string& text) {
   return fmt::format("got {}, expected a number of percent, at least 0", in_quotes(text));
 }
 
-ExitCode print_schema() {
+ExitCode print_schema(const std::vector<std::string>& arguments) {
+  refuse_arguments_of_a_list("bench", arguments);
   print_output(config::describe(BenchSettings::schema()));
   return ExitCode::kDone;
 }
@@ -132,7 +133,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   command->footer(kFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) {
-      return options->schema ? print_schema() : bench(*options, command_line);
+      return options->schema ? print_schema(options->arguments) : bench(*options, command_line);
     };
   });
 }

@@ -4,7 +4,6 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
-#include "base/text.h"
 #include "config/sweep.h"
 #include "experiment/experiment.h"
 #include "experiment_arguments.h"
@@ -54,9 +53,7 @@ std::string check_files(const std::vector<std::string>& arguments) {
 
 std::string checked(const CheckOptions& options) {
   const bool lists_keys = options.schema || options.json_schema || options.markdown;
-  if (lists_keys && !options.arguments.empty())
-    throw_error(ExitCode::kUsage, "check: got {}, but a list of all keys takes no file: leave out one of the two",
-                in_quotes(options.arguments.front()));
+  if (lists_keys) refuse_arguments_of_a_list("check", options.arguments);
   if (options.schema) return config::describe(Experiment::schema());
   if (options.json_schema) return config::json_schema(Experiment::schema());
   if (options.markdown) return config::markdown(Experiment::schema());

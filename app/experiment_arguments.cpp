@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rnnlab::app {
 namespace {
@@ -30,6 +31,12 @@ ExperimentArguments tell_apart_with_files(const std::string& verb, const std::ve
   if (parts.files.empty())
     throw_error(ExitCode::kUsage, "{0}: no experiment file given\n  `rnnlab {0} --help` shows how it is used", verb);
   return parts;
+}
+
+void refuse_arguments_of_a_list(const std::string& verb, const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return;
+  throw_error(ExitCode::kUsage, "{}: got {}, but a list of all keys takes no arguments: leave out one of the two", verb,
+              in_quotes(arguments.front()));
 }
 
 config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,

@@ -19,6 +19,9 @@ ExperimentArguments tell_apart(const std::vector<std::string>& arguments);
 // The same, at least one file among them. UserError kUsage that begins with the verb's name.
 ExperimentArguments tell_apart_with_files(const std::string& verb, const std::vector<std::string>& arguments);
 
+// UserError kUsage that begins with the verb's name where a list of all keys was asked for and there are arguments too.
+void refuse_arguments_of_a_list(const std::string& verb, const std::vector<std::string>& arguments);
+
 // The file with the overrides laid over it. What is wrong goes to `findings`.
 config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,
                                config::Findings& findings);

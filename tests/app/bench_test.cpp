@@ -119,6 +119,15 @@ TEST(Bench, ASignalEndsItWithWhatWasMeasured) {
   EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
 }
 
+TEST(Bench, AListOfKeysTakesNoArguments) {
+  const auto result = Program().run({"bench", "--schema", "layer=nonsense"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(
+      result.errors,
+      "rnnlab: error: bench: got 'layer=nonsense', but a list of all keys takes no arguments: leave out one of the "
+      "two\n");
+}
+
 TEST(Bench, ListsItsKeys) {
   const auto result = Program().run({"bench", "--schema"});
   EXPECT_EQ(result.exit_code, 0);
