@@ -10,6 +10,7 @@
 #include "bench/against.h"
 #include "bench/bench_here.h"
 #include "bench/report_text.h"
+#include "experiment/failure.h"
 #include "experiment/stop_notice.h"
 #include "experiment_arguments.h"
 #include "output.h"
@@ -56,11 +57,14 @@ BenchSettings read_settings(const std::vector<std::string>& arguments) {
   return settings;
 }
 
-// Found out before minutes of measuring rather than after.
-void check_folder_of(const std::string& file) {
+// Found out before minutes of measuring rather than after. A device, such as /dev/null, would be replaced by the file.
+void check_writable(const std::string& file) {
+  std::error_code none_there;
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder))
+  if (!folder.empty() && !std::filesystem::is_directory(folder, none_there))
     throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to", file, in_quotes(folder.string()));
+  if (std::filesystem::exists(file, none_there) && !std::filesystem::is_regular_file(file, none_there))
+    throw_error(ExitCode::kUsage, "{}: a folder or a device, expected the name of a file to write", file);
 }
 
 BenchHooks make_hooks(bool quiet) {
@@ -69,10 +73,23 @@ BenchHooks make_hooks(bool quiet) {
           .on_progress = quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say)};
 }
 
+// Each is tried, what holds every sample first: minutes of measuring are in them. Throws what failed afterwards.
 void write_results(const BenchReport& report, const BenchOptions& options) {
-  print_output(report_text(report, options.wide ? TableWidth::kWide : TableWidth::kNarrow));
-  if (!options.csv.empty()) write_file_atomically(options.csv, report_csv(report));
-  if (!options.json.empty()) write_report(options.json, report);
+  std::vector<Failure> failures;
+  const auto attempt = [&](const auto& write) {
+    try {
+      write();
+    } catch (...) {
+      failures.push_back(describe_failure(std::current_exception()));
+    }
+  };
+  if (!options.json.empty()) attempt([&] { write_report(options.json, report); });
+  if (!options.csv.empty()) attempt([&] { write_file_atomically(options.csv, report_csv(report)); });
+  attempt([&] { print_output(report_text(report, options.wide ? TableWidth::kWide : TableWidth::kNarrow)); });
+  if (failures.empty()) return;
+  std::vector<std::string> messages;
+  for (const Failure& failure : failures) messages.push_back(failure.message);
+  throw UserError(failures.front().exit_code, join(messages, "\n"));
 }
 
 ExitCode print_against(const BenchReport& now, const BenchReport& before, const BenchOptions& options) {
@@ -85,7 +102,7 @@ ExitCode print_against(const BenchReport& now, const BenchReport& before, const 
 
 ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   const BenchSettings settings = read_settings(options.arguments);
-  for (const std::string& file : {options.csv, options.json}) check_folder_of(file);
+  for (const std::string& file : {options.csv, options.json}) check_writable(file);
   std::optional<BenchReport> before;
   if (!options.against.empty()) before = read_report(options.against);
   const StopSignalGuard signals;

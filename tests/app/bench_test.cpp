@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/program.h"
@@ -75,6 +76,25 @@ TEST(Bench, AFolderThatIsNotThereIsFoundOutBeforeMeasuring) {
   const auto result = Program().run(tiny_with({"--json", "nowhere/a.json"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors, "rnnlab: error: nowhere/a.json: there is no folder 'nowhere' to write it to\n");
+}
+
+TEST(Bench, WhatIsNoFileIsNotWrittenTo) {
+  const Program program;
+  std::filesystem::create_directory(program.folder() / "results");
+  const auto result = program.run(tiny_with({"--csv", "results"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors, "rnnlab: error: results: a folder or a device, expected the name of a file to write\n");
+}
+
+TEST(Bench, ACsvThatCannotBeWrittenTakesNothingElseWithIt) {
+  const Program program;
+  const std::string too_long(250, 'x');  // for the temporary file beside it
+  const auto result = program.run(tiny_with({"-q", "--csv", too_long, "--json", "a.json"}));
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("cannot open for writing: File name too long\n"));
+  EXPECT_THAT(result.output, HasSubstr("naive ran "));
+  const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
+  EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 6u);
 }
 
 TEST(Bench, AgainstTimesThatWereShorterItEndsWithItsOwnExitCode) {
