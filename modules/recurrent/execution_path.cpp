@@ -5,17 +5,12 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "recurrent/number_type.h"
 #include "recurrent/onednn_log.h"
 #include "recurrent/operator_log.h"
 
 namespace rnnlab {
 namespace {
-
-std::string name_of_type(at::ScalarType type) {
-  if (type == at::kDouble) return "float64";
-  if (type == at::kBFloat16) return "bfloat16";
-  return type == at::kHalf ? "float16" : "float32";
-}
 
 std::string gemms_a_step(const LayerCall& call) {
   const double gemms = static_cast<double>(call.num_gemms) / static_cast<double>(call.cell_steps);
@@ -28,7 +23,7 @@ ExecutionPath describe_cudnn(const CudnnCall& call) {
   const std::string algorithm = forward == backward
                                     ? fmt::format("{} algorithm", forward)
                                     : fmt::format("{} algorithm forward, {} backward", forward, backward);
-  ExecutionPath path = {fmt::format("cuDNN {} ({})", algorithm, name_of_type(call.type)), {}};
+  ExecutionPath path = {fmt::format("cuDNN {} ({})", algorithm, number_type_name(call.type)), {}};
   add_once(path.notes, why_standard(call));
   return path;
 }
@@ -51,7 +46,7 @@ std::string why_no_library(const LayerCall& call) {
   if (call.recurrent_operator != "aten::lstm") return "LibTorch has oneDNN run LSTM only";
   if (call.type == at::kDouble) return "oneDNN has no float64";
   if (call.is_packed) return "LibTorch does not give oneDNN sequences with lengths of their own";
-  return fmt::format("LibTorch did not choose oneDNN for {} on this CPU", name_of_type(call.type));
+  return fmt::format("LibTorch did not choose oneDNN for {} on this CPU", number_type_name(call.type));
 }
 
 ExecutionPath describe(const LayerCall& call, const std::vector<OnednnCall>& onednn_calls) {

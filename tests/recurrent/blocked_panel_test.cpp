@@ -8,10 +8,17 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
 
 #include "recurrent/blocked/kept_memory.h"
 #include "recurrent/blocked/weight_product.h"
+#include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -62,7 +69,7 @@ TEST_P(PanelProducts, BeginAPanelWithEachGroupOfColumns) {
   ASSERT_EQ(packed.num_panels(), 6);
   const at::Tensor sum = at::zeros({3, 6});
   const ProductSeries series(GetParam());
-  multiply({a.const_data_ptr(), 20, 3}, packed.panel(3), {sum.mutable_data_ptr<float>(), 6}, Onto::kNothing);
+  multiply({a.const_data_ptr(), 20, 3}, packed.panel(3), {sum.mutable_data_ptr<float>(), 6}, Accumulate::kOverwrite);
   EXPECT_LE(relative_error(sum, product_of(a, b.narrow(1, 70 + 64, 6))), 5e-6);
 }
 
@@ -72,10 +79,10 @@ TEST_P(PanelProducts, GoOntoASumWhereTheyShould) {
   const at::Tensor sum = at::ones({3, 12});
   const ProductSeries series(GetParam());
   const ExactProduct exact = product_of(a, b);
-  multiply({a.const_data_ptr(), 600, 3}, packed.panel(0), {sum.mutable_data_ptr<float>(), 12}, Onto::kSum);
+  multiply({a.const_data_ptr(), 600, 3}, packed.panel(0), {sum.mutable_data_ptr<float>(), 12}, Accumulate::kAdd);
   EXPECT_LE(relative_error(sum.narrow(1, 0, 10), {exact.value + 1, exact.magnitude}), 5e-6);
   EXPECT_TRUE(sum.narrow(1, 10, 2).equal(at::ones({3, 2})));
-  multiply({a.const_data_ptr(), 600, 3}, packed.panel(0), {sum.mutable_data_ptr<float>(), 12}, Onto::kNothing);
+  multiply({a.const_data_ptr(), 600, 3}, packed.panel(0), {sum.mutable_data_ptr<float>(), 12}, Accumulate::kOverwrite);
   EXPECT_LE(relative_error(sum.narrow(1, 0, 10), exact), 5e-6);
 }
 
@@ -120,6 +127,43 @@ TEST(KeptMemory, IsPlainMemoryForSmallTensors) {
   const size_t waiting = kept_bytes();
   { const at::Tensor small = empty_kept({10, 10}, at::kFloat); }
   EXPECT_EQ(kept_bytes(), waiting);
+}
+
+// What LibTorch's profiler, and with it the memory column of `rnnlab bench`, is told by this thread.
+class MemoryWatch : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override {
+    held += bytes;
+    peak = std::max(peak, held);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t held = 0, peak = 0;
+};
+
+std::shared_ptr<MemoryWatch> watched(const std::function<void()>& work) {
+  const auto watch = std::make_shared<MemoryWatch>();
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, watch);
+  work();
+  return watch;
+}
+
+TEST(KeptMemory, IsReportedWhileItIsInUse) {
+  constexpr int64_t kBytes = 5 << 20;
+  for (const char* time : {"the first time", "the second time"}) {
+    const auto watch = watched([] { empty_kept({kBytes}, at::kByte); });
+    EXPECT_GE(watch->peak, kBytes) << time;
+    EXPECT_EQ(watch->held, 0) << time;
+  }
+}
+
+TEST(KeptMemory, ShowsWhatAStepOfBlockedHolds) {
+  constexpr int64_t kSteps = 12, kBatch = 40, kHidden = 96;
+  constexpr int64_t kGates = kSteps * kBatch * 4 * kHidden * 4, kCell = (kSteps + 1) * kBatch * kHidden * 4;
+  const auto layer = make_layer(LayerKind::kBlocked, {.input_size = 7, .hidden_size = kHidden});
+  const at::Tensor input = at::randn({kSteps, kBatch, 7});
+  const auto step = [&] { layer->forward(input).output.sum().backward(); };
+  EXPECT_GE(watched(step)->peak, kGates + kCell);
+  EXPECT_GE(watched(step)->peak, kGates + kCell) << "by kept memory";
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ class BlockedBackward {
 
   const float* multiply_next_step(int64_t i, const Steps& steps, const kernels::Range& rows, int64_t block) const {
     float* sums = sums_.mutable_data_ptr<float>() + (block * size_.batch_size + rows.first) * kPanelWidth;
-    multiply(rows_after(i, steps, rows), recurrent_.panel(block), {sums, kPanelWidth}, Onto::kNothing);
+    multiply(rows_after(i, steps, rows), recurrent_.panel(block), {sums, kPanelWidth}, Accumulate::kOverwrite);
     return sums;
   }
 

@@ -6,6 +6,7 @@
 #include "recurrent/blocked/kept_memory.h"
 #include "recurrent/blocked/panel.h"
 #include "recurrent/blocked/work_split.h"
+#include "recurrent/number_type.h"
 #include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {
@@ -19,20 +20,20 @@ constexpr int64_t kRowsOfInputs = 64;
 // The sum that a gate's product goes to.
 struct GateSum {
   int64_t sum;
-  Onto onto;
+  Accumulate accumulate;
 };
 
 // The input's products come first. A GRU's candidate keeps both sides apart: the reset gate comes between them.
 std::vector<GateSum> input_sums(Cell cell) {
   std::vector<GateSum> sums;
-  for (int64_t gate = 0; gate < num_gates(cell); ++gate) sums.push_back({gate, Onto::kNothing});
+  for (int64_t gate = 0; gate < num_gates(cell); ++gate) sums.push_back({gate, Accumulate::kOverwrite});
   return sums;
 }
 
 std::vector<GateSum> recurrent_sums(Cell cell) {
   std::vector<GateSum> sums = input_sums(cell);
-  for (GateSum& sum : sums) sum.onto = Onto::kSum;
-  if (cell == Cell::kGru) sums[2] = {3, Onto::kNothing};
+  for (GateSum& sum : sums) sum.accumulate = Accumulate::kAdd;
+  if (cell == Cell::kGru) sums[2] = {3, Accumulate::kOverwrite};
   return sums;
 }
 
@@ -105,9 +106,9 @@ class BlockedForward {
 
   void multiply_gates(const Side& side, const RowBlock& rows, float* sums, int64_t block) const {
     for (size_t gate = 0; gate < side.sums.size(); ++gate) {
-      const auto [sum, onto] = side.sums[gate];
+      const auto [sum, accumulate] = side.sums[gate];
       const Panel panel = side.weights.panel(static_cast<int64_t>(gate) * size_.num_blocks + block);
-      multiply(rows, panel, {sums + sum * kPanelWidth, num_sums_ * kPanelWidth}, onto);
+      multiply(rows, panel, {sums + sum * kPanelWidth, num_sums_ * kPanelWidth}, accumulate);
     }
   }
 
@@ -143,8 +144,7 @@ class BlockedForward {
 bool can_run_blocked(at::ScalarType type) { return has_panel_products(type); }
 
 ExecutionPath blocked_path(at::ScalarType type) {
-  return {fmt::format("oneDNN's block kernels ({}), {} steps", type == at::kFloat ? "float32" : "bfloat16",
-                      kernels::simd_steps()->name),
+  return {fmt::format("oneDNN's block kernels ({}), {} steps", number_type_name(type), kernels::simd_steps()->name),
           {}};
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/Allocator.h>
 #include <c10/core/impl/alloc_cpu.h>
 
 #include <algorithm>
@@ -29,12 +30,14 @@ class KeptMemory {
     if (found != waiting_.end()) forget(found);
     in_use_ += block.bytes;
     most_in_use_ = std::max(most_in_use_, in_use_);
+    report(block, static_cast<int64_t>(block.bytes));
     return block;
   }
 
   void give_back(const Block& block) {
     const std::lock_guard<std::mutex> lock(mutex_);
     in_use_ -= block.bytes;
+    report(block, -static_cast<int64_t>(block.bytes));
     waiting_.push_back(block);
     waiting_bytes_ += block.bytes;
     while (in_use_ + waiting_bytes_ > most_in_use_ + most_in_use_ / 2) {
@@ -49,6 +52,11 @@ class KeptMemory {
   }
 
  private:
+  // As LibTorch's own allocator does, so that whoever watches memory sees this too. What waits is held by nobody.
+  void report(const Block& block, int64_t bytes) const {
+    c10::reportMemoryUsageToProfiler(block.data, bytes, in_use_, in_use_ + waiting_bytes_, at::kCPU);
+  }
+
   void forget(std::deque<Block>::iterator block) {
     waiting_bytes_ -= block->bytes;
     waiting_.erase(block);

@@ -52,7 +52,8 @@ bool try_product(at::ScalarType type) {
   alignas(64) std::array<float, 2 *kPanelWidth> zeros = {}, sum = {};
   try {
     const ProductSeries series(type);
-    multiply({zeros.data(), 2, 1}, {zeros.data(), type, 2, kPanelWidth}, {sum.data(), kPanelWidth}, Onto::kNothing);
+    multiply({zeros.data(), 2, 1}, {zeros.data(), type, 2, kPanelWidth}, {sum.data(), kPanelWidth},
+             Accumulate::kOverwrite);
     return true;
   } catch (const c10::Error&) {
     return false;
@@ -74,6 +75,17 @@ void interleave_rows(const RowBlock& source, int64_t num_columns, void* target, 
 // ProductSeries had LibTorch lay them out at the start of each series; it was not tried again since.
 bool has_tiles() { return __builtin_cpu_supports("amx-tile"); }
 
+// Straight into the product where that is float32, else by way of a block of sums.
+void multiply_block(const RowBlock& rows, const Panel& panel, void* product, int64_t stride, std::vector<float>& sums) {
+  if (panel.type == at::kFloat)
+    return multiply(rows, panel, {static_cast<float*>(product), stride}, Accumulate::kOverwrite);
+  sums.resize(static_cast<size_t>(rows.num_rows * kPanelWidth));
+  multiply(rows, panel, {sums.data(), kPanelWidth}, Accumulate::kOverwrite);
+  for (int64_t i = 0; i < rows.num_rows; ++i)
+    kernels::simd_steps()->narrow(sums.data() + i * kPanelWidth, panel.num_columns,
+                                  at_element(product, panel.type, i * stride));
+}
+
 }  // namespace
 
 bool has_panel_products(at::ScalarType type) {
@@ -82,11 +94,12 @@ bool has_panel_products(at::ScalarType type) {
   return (type == at::kFloat && kHasFloat) || (type == at::kBFloat16 && kHasBfloat16);
 }
 
-void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Onto onto) {
+void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Accumulate accumulate) {
   const int64_t num_parts = (panel.depth + kDepthAtOnce - 1) / kDepthAtOnce;
   const int64_t part = even((panel.depth + num_parts - 1) / num_parts);
   for (int64_t first = 0; first < panel.depth; first += part)
-    multiply_part(rows, panel, first, std::min(part, panel.depth - first), sum, first > 0 || onto == Onto::kSum);
+    multiply_part(rows, panel, first, std::min(part, panel.depth - first), sum,
+                  first > 0 || accumulate == Accumulate::kAdd);
 }
 
 ProductSeries::ProductSeries(at::ScalarType type) : type_(type) { forget_kernel(type); }
@@ -168,20 +181,6 @@ PackedMatrix PackedMatrix::of_transposed(const at::Tensor& matrix, int64_t num_g
   });
   return packed;
 }
-
-namespace {
-
-// Straight into the product where that is float32, else by way of a block of sums.
-void multiply_block(const RowBlock& rows, const Panel& panel, void* product, int64_t stride, std::vector<float>& sums) {
-  if (panel.type == at::kFloat) return multiply(rows, panel, {static_cast<float*>(product), stride}, Onto::kNothing);
-  sums.resize(static_cast<size_t>(rows.num_rows * kPanelWidth));
-  multiply(rows, panel, {sums.data(), kPanelWidth}, Onto::kNothing);
-  for (int64_t i = 0; i < rows.num_rows; ++i)
-    kernels::simd_steps()->narrow(sums.data() + i * kPanelWidth, panel.num_columns,
-                                  at_element(product, panel.type, i * stride));
-}
-
-}  // namespace
 
 void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::Tensor& product) {
   const at::ScalarType type = rows.scalar_type();

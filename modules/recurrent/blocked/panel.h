@@ -36,7 +36,7 @@ struct SumBlock {
   int64_t stride = 0;
 };
 
-enum class Onto { kNothing, kSum };  // whether the product replaces what is there or is added to it
+enum class Accumulate { kOverwrite, kAdd };  // whether the product replaces what is there or is added to it
 
 // A thread's products of one type, in which nothing else but `multiply` uses tile units (AMX). LibTorch remembers each
 // thread's last kernel and lays out the tiles for another one only, though oneDNN's other primitives lay them out anew
@@ -53,7 +53,7 @@ class ProductSeries {
 };
 
 // (rows, K) x (K, N) to (rows, N), within a series of this thread.
-void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Onto onto);
+void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Accumulate accumulate);
 
 // Bytes of a panel, and packing of one from a row-major matrix whose rows are `stride` elements apart.
 int64_t panel_bytes(at::ScalarType type, int64_t depth);
@@ -72,7 +72,6 @@ class PackedMatrix {
   static PackedMatrix of(const at::Tensor& matrix);                                     // (K, N), dense, one group
   static PackedMatrix of_transposed(const at::Tensor& matrix, int64_t num_groups = 1);  // (N, K), dense: its transpose
 
-  int64_t depth() const { return depth_; }
   int64_t num_panels() const { return num_groups_ * panels_of_group(); }
   Panel panel(int64_t index) const;
 

@@ -62,7 +62,7 @@ void WeightProduct::transpose_rows(const at::Tensor& right) {
 void WeightProduct::multiply_rows(const at::Tensor& left) {
   const at::ScalarType type = left.scalar_type();
   const int64_t num_rows = left.size(0), width = left.size(1);
-  const Onto onto = is_empty_ ? Onto::kNothing : Onto::kSum;
+  const Accumulate accumulate = is_empty_ ? Accumulate::kOverwrite : Accumulate::kAdd;
   at::parallel_for(0, (width + kPanelWidth - 1) / kPanelWidth, 1, [&](int64_t first, int64_t last) {
     const ProductSeries series(type);
     const at::Tensor packed = empty_kept({panel_bytes(type, num_rows)}, at::kByte);
@@ -72,7 +72,7 @@ void WeightProduct::multiply_rows(const at::Tensor& left) {
       const Panel panel = {packed.data_ptr(), type, packed_depth(type, num_rows), num_columns};
       for (int64_t i = 0; i < transposed_.size(0); i += kRowsOfTranspose)
         multiply(block_of(transposed_, i, 0, std::min(kRowsOfTranspose, transposed_.size(0) - i)), panel,
-                 {sum_.mutable_data_ptr<float>() + i * width + column, width}, onto);
+                 {sum_.mutable_data_ptr<float>() + i * width + column, width}, accumulate);
     }
   });
 }

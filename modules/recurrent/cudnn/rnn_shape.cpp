@@ -3,6 +3,8 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
+#include "recurrent/number_type.h"
+
 namespace rnnlab {
 
 RnnShape shape_of(const RecurrentOptions& options, const at::Tensor& input, Passes passes) {
@@ -21,10 +23,8 @@ RnnShape shape_of(const RecurrentOptions& options, const at::Tensor& input, Pass
 }
 
 std::string precision_of(const RnnShape& shape) {
-  if (shape.type == at::kDouble) return "float64";
-  if (shape.type == at::kHalf) return "float16";
-  if (shape.type == at::kBFloat16) return "bfloat16";
-  return shape.float32_math == Float32Math::kTf32 ? "float32, TF32" : "float32";
+  const std::string name(number_type_name(shape.type));
+  return shape.float32_math == Float32Math::kTf32 ? name + ", TF32" : name;
 }
 
 std::string text_of(const RnnShape& shape) {
