@@ -1,12 +1,17 @@
 // What the parity suite does not see of the ladder: how steps are grouped, larger stacks, and what is not computed.
 #include "recurrent/unrolled/unrolled_layer.h"
 
+#include <ATen/Context.h>
+#include <ATen/cuda/Sleep.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "recurrent/unrolled/forward_pass.h"
+#include "recurrent/unrolled/step_launch.h"
 
 namespace rnnlab {
 namespace {
@@ -49,6 +54,41 @@ TEST(Rung, AddsOneThingToTheOneBefore) {
   EXPECT_EQ(rung_of(LayerKind::kHoisted).input_products, InputProducts::kAllSteps);
   EXPECT_FALSE(rung_of(LayerKind::kHoisted).layers_side_by_side);
   EXPECT_TRUE(rung_of(LayerKind::kWavefront).layers_side_by_side);
+}
+
+// A batch of no sequences is no grid; without a GPU nothing starts anyway.
+TEST(StepLaunch, FailsAsTheDevicesFaultAndSaysWhatToDo) {
+  kernels::LstmForward work;
+  work.step.hidden_size = 1;
+  const std::vector<kernels::LstmForward> works(2, work);
+  const auto fail = [](const auto& failing) {
+    try {
+      launch_on_stream(failing, nullptr);
+      ADD_FAILURE() << "it started";
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+      EXPECT_THAT(error.what(), testing::MatchesRegex("a recurrent step's kernel did not start: .+; "
+                                                      "`rnnlab info` shows what this machine can do"));
+    }
+  };
+  fail(works.front());
+  fail(std::span<const kernels::LstmForward>(works));
+}
+
+TEST(Lanes, AreJoinedWhereAPassThrows) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  const at::Device gpu(at::kCUDA, 0);
+  const at::Tensor number = at::zeros({1}, gpu);
+  const auto pass = [&] {
+    const Lanes lanes(gpu, 2);
+    lanes.run(1, [&] {
+      at::cuda::sleep(200'000'000);  // cycles: about a tenth of a second
+      number.fill_(1);
+    });
+    throw std::runtime_error("a step that cannot be queued");
+  };
+  EXPECT_THROW(pass(), std::runtime_error);
+  EXPECT_EQ(number.item<float>(), 1) << "the current stream did not wait for the other lane";
 }
 
 // Groups of several steps, several diagonals, and gradients from the middle of the stack's results.

@@ -33,7 +33,9 @@ struct Products {
   const void* bias_ih = nullptr;    // (G * H)
   const void* bias_hh = nullptr;    // (G * H)
   const void* below = nullptr;      // W_ih x where it is not in `input`, or null
-  int64_t row_stride = 0;           // elements between the rows of `recurrent` and `below`; 0 where they are dense
+  // Elements between the rows of `recurrent` and `below`; 0 where they are dense. LSTM and plain cells only: a GRU's
+  // must be dense.
+  int64_t row_stride = 0;
 };
 
 // The gradient with respect to a step's hidden state, the sum of all three, `from_above` only together with a stride.
@@ -95,7 +97,7 @@ struct RnnBackward {
   void* gate_gradients = nullptr;  // (B, H) before activation
 };
 
-// On a GPU, queued on `stream`. Throws std::runtime_error with CUDA's words if the launch fails.
+// On a GPU, queued on `stream`. Throws std::runtime_error with CUDA's words and the next step if the launch fails.
 void run(const LstmForward& work, CUstream_st* stream);
 void run(const LstmBackward& work, CUstream_st* stream);
 void run(const GruForward& work, CUstream_st* stream);

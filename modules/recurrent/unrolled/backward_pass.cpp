@@ -103,8 +103,7 @@ class BackwardPass {
   at::Tensor make_carry(const LayerTrace& trace) const {
     if (spec_.cell == Cell::kLstm) return at::zeros_like(trace.cell[0]);
     if (spec_.cell != Cell::kGru) return {};
-    const bool is_double = trace.hidden.scalar_type() == at::kDouble;
-    return at::zeros_like(trace.hidden[0], trace.hidden.options().dtype(is_double ? at::kDouble : at::kFloat));
+    return at::zeros_like(trace.hidden[0], trace.hidden.options().dtype(accumulation_type(trace.hidden.scalar_type())));
   }
 
   // As they are, the weights' inner index is the slow one here, where it is the fast one in the forward pass, and

@@ -32,6 +32,8 @@ struct ResultGradients {
   std::vector<at::Tensor> cell;
 };
 
+// `layers`: as run_forward_pass has filled them; they are left as they are. `masks`: those of the forward pass, (T, B,
+// H) each, between layer l and l + 1, or none at all. What is defined of `results` must be dense.
 PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                 const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs);
 

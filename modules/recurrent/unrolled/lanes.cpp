@@ -3,6 +3,7 @@
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <exception>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -30,6 +31,14 @@ Lanes::Lanes(at::Device device, size_t count) : device_(device), count_(device.i
   for (size_t lane = 1; lane < count_; ++lane) order(0, lane);
 }
 
+Lanes::~Lanes() {
+  if (is_joined_) return;
+  try {
+    join();
+  } catch (const std::exception&) {  // the device is lost: no kernel writes any more
+  }
+}
+
 void Lanes::run(size_t lane, const std::function<void()>& work) const {
   if (lane == 0 || count_ == 1) return work();
   const c10::cuda::CUDAStreamGuard guard(side_stream(device_, lane));
@@ -43,8 +52,9 @@ void Lanes::order(size_t before, size_t after) const {
   event.block(stream_of(device_, after));
 }
 
-void Lanes::join() const {
+void Lanes::join() {
   for (size_t lane = 1; lane < count_; ++lane) order(lane, 0);
+  is_joined_ = true;
 }
 
 }  // namespace rnnlab

@@ -14,17 +14,25 @@ class Lanes {
   // All lanes begin after what is queued on the current stream. Needs no join() if nothing is queued on the others.
   Lanes(at::Device device, size_t count);
 
+  // Joins the lanes of a pass that ends by an exception: its tensors are freed on the current stream, and would be
+  // given to others while kernels of the other lanes still write to them.
+  ~Lanes();
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+
   void run(size_t lane, const std::function<void()>& work) const;
 
   // What is queued on lane `after` from now on waits for all that is queued on lane `before` until now.
   void order(size_t before, size_t after) const;
 
-  // The current stream waits for all lanes: from now on their tensors are safe to use and to free there.
-  void join() const;
+  // The current stream waits for all lanes: from now on their tensors are safe to use and to free there. Ends the pass:
+  // nothing is queued on the other lanes any more.
+  void join();
 
  private:
   at::Device device_;
   size_t count_;
+  bool is_joined_ = false;
 };
 
 }  // namespace rnnlab

@@ -1,5 +1,6 @@
 // The ladder of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946) as switches: each rung does what the one before
-// it does, and one thing more. All take the gates' products as one (the first rung, `grouped`).
+// it does, and one thing more, but `hoisted`, which has nothing left to run on a second stream, and `blocked`, its form
+// for the CPU. All take the gates' products as one (the first rung, `grouped`).
 #pragma once
 
 #include "recurrent/layer_kind.h"

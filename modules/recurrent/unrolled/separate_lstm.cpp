@@ -4,6 +4,7 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/zeros_like.h>
 
 namespace rnnlab {
 namespace {

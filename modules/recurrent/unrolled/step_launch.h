@@ -7,14 +7,26 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
 
+#include "base/error.h"
 #include "recurrent/kernels/pointwise.h"
 
 namespace rnnlab {
 
+// UserError kDevice where the kernel does not start: for the caller it is the machine's fault, or the build's.
+template <class Work>
+void launch_on_stream(const Work& work, CUstream_st* stream) {
+  try {
+    kernels::run(work, stream);
+  } catch (const std::runtime_error& error) {
+    throw_error(ExitCode::kDevice, "{}", error.what());
+  }
+}
+
 template <class Work>
 void launch_step(const Work& work, const at::Device& device) {
-  if (device.is_cuda()) return kernels::run(work, c10::cuda::getCurrentCUDAStream(device.index()).stream());
+  if (device.is_cuda()) return launch_on_stream(work, c10::cuda::getCurrentCUDAStream(device.index()).stream());
   constexpr int64_t kUnitsPerThread = 2048;  // that a thread of the CPU is worth starting for
   const int64_t grain = std::max<int64_t>(1, kUnitsPerThread / work.step.hidden_size);
   at::parallel_for(0, work.step.batch_size, grain, [&](int64_t first, int64_t last) {
@@ -31,7 +43,7 @@ void launch_steps(std::span<const Work> works, const at::Device& device) {
   }
   const auto stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
   for (size_t first = 0; first < works.size(); first += kernels::kLayersAtOnce)
-    kernels::run(works.subspan(first, std::min(kernels::kLayersAtOnce, works.size() - first)), stream);
+    launch_on_stream(works.subspan(first, std::min(kernels::kLayersAtOnce, works.size() - first)), stream);
 }
 
 }  // namespace rnnlab

@@ -19,8 +19,13 @@ struct LayerGradients {
 
 enum class NextStep { kThere, kNone };  // whether `from_next_step` counts
 
-// `recurrent`: (B, G * H), W_hh h of step t.
+// Step t, its place in the sequence. Of the trace, the inputs' products and the state before the step must be there:
+// the activated gates take the place of the products, and the state after the step is written. `recurrent`: (B, G * H),
+// W_hh h of step t.
 void run_forward_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);
+
+// The same backwards, after the step that was read next. Writes step t of `input_side` and `recurrent_side`, and turns
+// `carry` from the gradient after the step into the one before it; `from_next_step` is the caller's to multiply anew.
 void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
                        int64_t t);
 

@@ -1,13 +1,15 @@
 // What a forward pass keeps of one direction of one layer, and all that the backward pass needs.
 #pragma once
 
-#include "recurrent/parameters.h"
-#include "recurrent/stacked_layer.h"
+#include "recurrent/direction_weights.h"
 #include "recurrent/unrolled/rung.h"
 
 namespace rnnlab {
 
-// T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc": float32 where the type has 16 bits.
+// Of sums and cell states: float32 where the type has 16 bits.
+inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
+
+// T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc" marks the accumulation type.
 struct LayerTrace {
   DirectionWeights weights;
   at::Tensor input;       // (T, B, I)

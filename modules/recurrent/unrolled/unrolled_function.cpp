@@ -25,8 +25,6 @@ struct UnrolledNotes : torch::CustomClassHolder {
   size_t num_layers = 0;
 };
 
-at::ScalarType accumulation_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
-
 // What a gradient is for, in this order: sequence, initial hidden states, initial cell states (LSTM only), then the
 // parameters layer by layer.
 size_t first_parameter(Cell cell) { return cell == Cell::kLstm ? 3 : 2; }

@@ -22,6 +22,8 @@ struct UnrolledResult {
   std::vector<at::Tensor> cell;  // acc, LSTM only
 };
 
+// Differentiable with respect to the sequence, the initial states and the weights, not the masks. Autocast does
+// not reach in: everything must have the type of the sequence, or acc where that is said.
 UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input);
 
 }  // namespace rnnlab

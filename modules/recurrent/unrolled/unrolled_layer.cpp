@@ -10,8 +10,6 @@
 namespace rnnlab {
 namespace {
 
-at::ScalarType cell_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
-
 // Layers first_layer ... of a state (L * D, B, H), one direction of them.
 at::Tensor states_of(const at::Tensor& all, int64_t first_layer, int64_t num_layers, int64_t num_directions,
                      Direction direction) {
@@ -84,7 +82,7 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
                          .cell = states(initial.cell),
                          .layers = {},
                          .masks = dropout_masks(block, sequence)};
-  if (input.cell.defined()) input.cell = input.cell.to(cell_type(input.sequence.scalar_type()));
+  if (input.cell.defined()) input.cell = input.cell.to(accumulation_type(input.sequence.scalar_type()));
   for (int64_t layer = block.first_layer; layer < block.first_layer + block.num_layers; ++layer)
     input.layers.push_back(direction_weights(
         weights(), static_cast<size_t>(layer * num_directions + (direction == Direction::kForward ? 0 : 1))));
