@@ -1,6 +1,7 @@
 // `cudnn_algorithm: auto` without a GPU: what is measured, what is kept, and that a bad cache costs no more than time.
 #include <ATen/Context.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -11,14 +12,16 @@
 
 #include "base/error.h"
 #include "recurrent/cudnn/algorithm_choice.h"
+#include "recurrent/cudnn/rnn_descriptor.h"
 
 namespace rnnlab {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
+using testing::EndsWith;
 using testing::IsEmpty;
 using testing::Pair;
+using testing::StartsWith;
 
 constexpr auto kStandard = CudnnAlgorithm::kStandard;
 constexpr auto kPersistStatic = CudnnAlgorithm::kPersistStatic;
@@ -57,13 +60,14 @@ class AlgorithmChoice : public testing::Test {
   }
   ~AlgorithmChoice() override { std::filesystem::remove_all(folder_); }
 
-  AlgorithmCache cache() const { return AlgorithmCache(folder_ / "new" / "folder" / "algorithms.json"); }
+  std::filesystem::path file() const { return folder_ / "new" / "folder" / "algorithms.json"; }
+  AlgorithmCache cache() const { return AlgorithmCache(file()); }
   CudnnAlgorithm choose(const RnnShape& shape, const CudnnPlatform& platform = kPlatform) {
     return choose_algorithm(platform, shape, cache(), stopwatch_.measure()).algorithm;
   }
   void write_cache(const std::string& text) const {
-    std::filesystem::create_directories(cache().file().parent_path());
-    std::ofstream(cache().file()) << text;
+    std::filesystem::create_directories(file().parent_path());
+    std::ofstream(file()) << text;
   }
 
   std::filesystem::path folder_;
@@ -160,7 +164,60 @@ TEST_F(AlgorithmChoice, FailsClearlyWhereCudnnRunsNothing) {
         "cuDNN 9.19.0 runs none of its algorithms on NVIDIA H200 for lstm in float16, T 28, B 128, I 28, H 128, "
         "L 1, D 1; use layer: fused");
   }
-  EXPECT_FALSE(std::filesystem::exists(cache().file()));
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+void run_out_of_memory() { TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory"); }
+
+TEST_F(AlgorithmChoice, DoesNotRememberAnAnswerThatLacksAnAlgorithmForWantOfMemory) {
+  const MeasureAlgorithm with_memory = stopwatch_.measure();
+  const MeasureAlgorithm without = [&](CudnnAlgorithm algorithm) {
+    if (algorithm == kPersistStatic) run_out_of_memory();
+    return with_memory(algorithm);
+  };
+  const auto chosen = choose_algorithm(kPlatform, shape_with(128), cache(), without);
+  EXPECT_EQ(chosen.algorithm, kStandard);
+  EXPECT_THAT(chosen.milliseconds, ElementsAre(Pair(kStandard, 0.5), Pair(kPersistDynamic, 0.5)));
+  EXPECT_EQ(choose(shape_with(128)), kPersistStatic) << "measured again, with memory";
+}
+
+TEST_F(AlgorithmChoice, SaysThatMemoryIsWhyNothingRuns) {
+  const MeasureAlgorithm measure = [](CudnnAlgorithm) -> std::optional<double> {
+    run_out_of_memory();
+    return std::nullopt;
+  };
+  EXPECT_THROW(choose_algorithm(kPlatform, shape_with(128), cache(), measure), c10::OutOfMemoryError);
+}
+
+TEST_F(AlgorithmChoice, EndsWhereAnAlgorithmFailsThatIsNotRefused) {
+  const MeasureAlgorithm measure = [](CudnnAlgorithm) -> std::optional<double> {
+    throw_error(ExitCode::kDevice, "cuDNN failed");
+  };
+  EXPECT_THROW(choose_algorithm(kPlatform, shape_with(128), cache(), measure), UserError);
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST(CudnnFailure, IsTheUsersWhereCudnnRefusesAndTheDevicesElsewhere) {
+  for (const auto status : {CUDNN_STATUS_NOT_SUPPORTED, CUDNN_STATUS_NOT_SUPPORTED_SHAPE, CUDNN_STATUS_BAD_PARAM,
+                            CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND})
+    EXPECT_EQ(exit_code_of(status), ExitCode::kUsage) << cudnnGetErrorString(status);
+  for (const auto status : {CUDNN_STATUS_EXECUTION_FAILED, CUDNN_STATUS_EXECUTION_FAILED_CUDART,
+                            CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, CUDNN_STATUS_NOT_INITIALIZED})
+    EXPECT_EQ(exit_code_of(status), ExitCode::kDevice) << cudnnGetErrorString(status);
+}
+
+TEST(CudnnFailure, NamesWhatToUseInstead) {
+  const auto failure = [](CudnnAlgorithm algorithm, cudnnStatus_t status) {
+    return std::string(failure_of(shape_with(128), algorithm, status, "cudnnRNNForward").what());
+  };
+  const std::string refused = failure(kSmallHidden, CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_THAT(refused, StartsWith("cudnn_algorithm: small_hidden cannot run lstm in float16, T 28, B 128, I 28, H 128, "
+                                  "L 1, D 1: cudnnRNNForward says CUDNN_STATUS_NOT_SUPPORTED"));
+  EXPECT_THAT(refused, EndsWith("; use cudnn_algorithm: standard"));
+  const std::string failed = failure(kStandard, CUDNN_STATUS_EXECUTION_FAILED);
+  EXPECT_THAT(failed, StartsWith("cudnn_algorithm: standard failed at lstm in float16, T 28, B 128, I 28, H 128, L 1, "
+                                 "D 1: cudnnRNNForward says CUDNN_STATUS_EXECUTION_FAILED"));
+  EXPECT_THAT(failed, EndsWith("; use layer: fused"));
 }
 
 // Sets environment variables while it lives; nullptr unsets one.

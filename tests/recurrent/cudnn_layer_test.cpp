@@ -164,9 +164,14 @@ TEST_F(CudnnLayerOnGpu, SaysWhatCudnnRefuses) {
   EXPECT_THAT(complaint, StartsWith("cudnn_algorithm: small_hidden cannot run lstm in float32, T 5, B 16, I 64, H 512, "
                                     "L 1, D 1: cudnn"));
   EXPECT_THAT(complaint, HasSubstr("CUDNN_STATUS_NOT_SUPPORTED"));
-  EXPECT_THAT(complaint, HasSubstr("use cudnn_algorithm: auto"));
+  EXPECT_THAT(complaint, HasSubstr("use cudnn_algorithm: standard"));
   // The refusal leaves nothing behind.
-  EXPECT_NO_THROW(layer_on_gpu({.input_size = 64, .hidden_size = 512})->forward(at::randn({5, 16, 64}, on_gpu())));
+  const auto working = layer_on_gpu({.input_size = 64, .hidden_size = 512});
+  const auto naive = make_layer(LayerKind::kNaive, working->options());
+  naive->to(at::kCUDA);
+  copy_weights(*working, *naive);
+  const at::Tensor input = at::randn({5, 16, 64}, on_gpu());
+  EXPECT_TRUE(at::allclose(working->forward(input).output, naive->forward(input).output, 1e-4, 1e-4));
 }
 
 TEST_F(CudnnLayerOnGpu, ReadsNothingBeyondALength) {

@@ -26,8 +26,6 @@ class AlgorithmCache {
   // Keeps what other processes have added meanwhile; the last of two that write at once wins.
   void add(const std::string& key, const MeasuredAlgorithm& measured) const;
 
-  const std::filesystem::path& file() const { return file_; }
-
  private:
   std::filesystem::path file_;  // empty: nothing is kept
 };

@@ -17,13 +17,15 @@ struct CudnnPlatform {
   std::string cudnn;   // "9.19.0"
 };
 
-// The milliseconds of a pass; nothing where cuDNN does not run the algorithm at the shape.
+// The milliseconds of a pass; nothing where cuDNN does not run the algorithm at the shape. c10::OutOfMemoryError where
+// there is too little memory for it now.
 using MeasureAlgorithm = std::function<std::optional<double>(CudnnAlgorithm)>;
 
 // The key of an answer in the cache: everything that it holds for, readable.
 std::string algorithm_key(const CudnnPlatform& platform, const RnnShape& shape);
 
-// From the cache, else measured and added to it. UserError kUsage where no algorithm runs.
+// From the cache, else measured and added to it, but for an answer that lacks an algorithm for want of memory: with
+// more it may be another. UserError kUsage where no algorithm runs, the c10::OutOfMemoryError where memory is why.
 MeasuredAlgorithm choose_algorithm(const CudnnPlatform& platform, const RnnShape& shape, const AlgorithmCache& cache,
                                    const MeasureAlgorithm& measure);
 

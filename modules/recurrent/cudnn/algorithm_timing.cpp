@@ -91,7 +91,8 @@ MeasureAlgorithm measure_on_gpu(const RnnShape& shape, const WeightLayout& layou
     const ScratchPass& pass = **scratch;
     try {
       return median_milliseconds(RnnPlan(shape, algorithm, {}, pass.operands.weights, layout), pass);
-    } catch (const UserError&) {
+    } catch (const UserError& error) {
+      if (error.exit_code() != ExitCode::kUsage) throw;
       return std::nullopt;  // cuDNN has refused
     }
   };

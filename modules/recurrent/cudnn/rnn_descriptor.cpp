@@ -36,6 +36,7 @@ cudnnRNNMode_t cudnn_name_of(Cell cell) {
     case Cell::kRnnRelu:
       return CUDNN_RNN_RELU;
   }
+  RNNLAB_INVARIANT(false, "a cell that cuDNN has no name for here");
   return CUDNN_LSTM;
 }
 
@@ -125,11 +126,17 @@ WeightLayout RnnDescriptor::weight_layout(const void* base) const {
 
 void RnnDescriptor::check(cudnnStatus_t status, const char* function) const {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  const std::string words = words_of(status);
+  const UserError failure = failure_of(shape_, algorithm_, status, function);
   cudaGetLastError();  // a refused launch is told once, here, and not by the next operator of LibTorch's
-  const bool is_standard = algorithm_ == CudnnAlgorithm::kStandard;
-  throw_error(ExitCode::kUsage, "cudnn_algorithm: {} cannot run {}: {} says {}; use {}", config::name_of(algorithm_),
-              text_of(shape_), function, words, is_standard ? "layer: fused" : "cudnn_algorithm: auto");
+  throw failure;
+}
+
+UserError failure_of(const RnnShape& shape, CudnnAlgorithm algorithm, cudnnStatus_t status, const char* function) {
+  const ExitCode exit_code = exit_code_of(status);
+  const bool is_standard = algorithm == CudnnAlgorithm::kStandard;
+  return {exit_code, fmt::format("cudnn_algorithm: {} {} {}: {} says {}; use {}", config::name_of(algorithm),
+                                 exit_code == ExitCode::kUsage ? "cannot run" : "failed at", text_of(shape), function,
+                                 words_of(status), is_standard ? "layer: fused" : "cudnn_algorithm: standard")};
 }
 
 }  // namespace rnnlab

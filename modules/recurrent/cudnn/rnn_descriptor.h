@@ -19,9 +19,13 @@ struct WeightLayout {
 
 enum class SequenceLengths { kWhole, kVaried };
 
+// What to tell the user of a `status` of cuDNN's `function` that is no success: algorithm, shape, cuDNN's words and
+// what to use instead. With exit_code_of(status).
+UserError failure_of(const RnnShape& shape, CudnnAlgorithm algorithm, cudnnStatus_t status, const char* function);
+
 class RnnDescriptor {
  public:
-  // kAuto is not an algorithm. UserError kUsage naming algorithm and shape where cuDNN refuses them.
+  // kAuto is not an algorithm. UserError as failure_of says where cuDNN refuses algorithm and shape.
   RnnDescriptor(const RnnShape& shape, CudnnAlgorithm algorithm, SequenceLengths lengths);
 
   cudnnRNNDescriptor_t get() const { return rnn_.get(); }
@@ -34,7 +38,7 @@ class RnnDescriptor {
   // not one piece with its gates in our order.
   WeightLayout weight_layout(const void* base) const;
 
-  // Passes if `status` is a success; else UserError naming `function`, algorithm, shape and cuDNN's words.
+  // Passes if `status` is a success; else throws failure_of.
   void check(cudnnStatus_t status, const char* function) const;
 
  private:

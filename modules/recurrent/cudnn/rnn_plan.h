@@ -38,7 +38,7 @@ enum class WeightGradient { kWanted, kUnwanted };
 class RnnPlan {
  public:
   // lengths: (B) int64 on the CPU, or undefined where every sequence is whole. weights: where a weight space lies that
-  // is laid out as `layout`. UserError kUsage where cuDNN refuses; InvariantError where its layout is another.
+  // is laid out as `layout`. UserError (failure_of) where cuDNN refuses; InvariantError where its layout is another.
   RnnPlan(const RnnShape& shape, CudnnAlgorithm algorithm, const at::Tensor& lengths, const at::Tensor& weights,
           const WeightLayout& layout);
 

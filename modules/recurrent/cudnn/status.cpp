@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "base/error.h"
 #include "base/text.h"
 
 namespace rnnlab {
@@ -15,6 +14,12 @@ std::string words_of(cudnnStatus_t status) {
     if (c == '\n') c = ' ';
   const std::string name = cudnnGetErrorString(status);
   return words.empty() ? name : fmt::format("{} ({})", name, words);
+}
+
+ExitCode exit_code_of(cudnnStatus_t status) {
+  const int category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));
+  const bool is_refusal = category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
+  return is_refusal ? ExitCode::kUsage : ExitCode::kDevice;
 }
 
 void check_cudnn(cudnnStatus_t status, const char* function) {
