@@ -49,10 +49,35 @@ std::vector<float> sweep(float limit) {
   return values;
 }
 
+// What a plain cell makes of these sums.
+std::vector<float> tanh_by(const SimdSteps& steps, std::vector<float> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  const std::vector<float> zeros(values.size());
+  const RnnForward work = {{.batch_size = 1, .hidden_size = count},
+                           {values.data(), zeros.data(), zeros.data(), zeros.data()},
+                           values.data()};
+  run(steps, work, Sums{}, Part{{0, 1}, {0, count}});
+  return values;
+}
+
+// What an LSTM makes of these sums as its first gate.
+std::vector<float> sigmoid_by(const SimdSteps& steps, std::vector<float> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  const std::vector<float> zeros(4 * values.size());
+  std::vector<float> cell(values.size()), hidden(values.size());
+  values.resize(zeros.size());
+  const LstmForward work = {{.batch_size = 1, .hidden_size = count},
+                            {values.data(), zeros.data(), zeros.data(), zeros.data()},
+                            zeros.data(),
+                            cell.data(),
+                            hidden.data()};
+  run(steps, work, Sums{}, Part{{0, 1}, {0, count}});
+  values.resize(cell.size());
+  return values;
+}
+
 template <class Wanted>
-double worst(void (*function)(const float*, int64_t, float*), const std::vector<float>& values, const Wanted& wanted) {
-  std::vector<float> got(values.size());
-  function(values.data(), static_cast<int64_t>(values.size()), got.data());
+double worst(const std::vector<float>& got, const std::vector<float>& values, const Wanted& wanted) {
   double largest = 0;
   for (size_t i = 0; i < values.size(); ++i) largest = std::max(largest, ulps(got[i], wanted(double{values[i]})));
   return largest;
@@ -60,19 +85,19 @@ double worst(void (*function)(const float*, int64_t, float*), const std::vector<
 
 TEST_P(Simd, SigmoidIsWithinThreeUnitsOfTheLastPlace) {
   const auto wanted = [](double x) { return 1 / (1 + std::exp(-x)); };
-  EXPECT_LE(worst(GetParam()->sigmoid, sweep(86), wanted), 3.0);
+  const std::vector<float> values = sweep(86);
+  EXPECT_LE(worst(sigmoid_by(*GetParam(), values), values, wanted), 3.0);
 }
 
 TEST_P(Simd, TanhIsWithinTwoUnitsOfTheLastPlace) {
-  EXPECT_LE(worst(GetParam()->tanh, sweep(20), [](double x) { return std::tanh(x); }), 2.0);
+  const std::vector<float> values = sweep(20);
+  EXPECT_LE(worst(tanh_by(*GetParam(), values), values, [](double x) { return std::tanh(x); }), 2.0);
 }
 
 TEST_P(Simd, ExtremesKeepTheirLimitsAndNanStaysNan) {
   const float inf = INFINITY, nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> values = {inf, -inf, 1e30F, -1e30F, 200, -200, 0.0F, nan};
-  std::vector<float> sigmoids(values.size()), tanhs(values.size());
-  GetParam()->sigmoid(values.data(), 8, sigmoids.data());
-  GetParam()->tanh(values.data(), 8, tanhs.data());
+  const std::vector<float> sigmoids = sigmoid_by(*GetParam(), values), tanhs = tanh_by(*GetParam(), values);
   for (const size_t large : {0, 2, 4}) {
     EXPECT_EQ(sigmoids[large], 1.0F);
     EXPECT_EQ(tanhs[large], 1.0F);

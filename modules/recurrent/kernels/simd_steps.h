@@ -53,8 +53,6 @@ struct SimdSteps {
   void (*transpose)(const WordMatrix& source, void* target, int64_t target_stride);  // target: num_columns rows
   void (*interleave)(const uint16_t* even, const uint16_t* odd, int64_t count, void* target);  // count words
   void (*narrow)(const float* source, int64_t count, void* target);                            // to bfloat16
-  void (*sigmoid)(const float* source, int64_t count, float* target);
-  void (*tanh)(const float* source, int64_t count, float* target);
   // Philox 4x32-10 (Salmon et al. 2011), kWordsOfBlock words a block: of kCountersOfBlock counters their first words,
   // then their second ...; block b begins with counter b * kCountersOfBlock.
   void (*random_words)(uint64_t key, uint64_t first_block, int64_t num_blocks, uint32_t* target);

@@ -211,8 +211,6 @@ constexpr SimdSteps make_steps(const char* name) {
           transpose_words,
           interleave_words,
           narrow_floats,
-          sigmoid_of_all,
-          tanh_of_all,
           random_words};
 }
 

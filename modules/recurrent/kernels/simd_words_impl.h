@@ -72,14 +72,6 @@ void narrow_floats(const float* source, int64_t count, void* target) {
   for_vectors(count, [&](int64_t i, int64_t size) { store(at<Bfloat16>(target, i), load(source + i, size), size); });
 }
 
-void sigmoid_of_all(const float* source, int64_t count, float* target) {
-  for_vectors(count, [&](int64_t i, int64_t size) { store(target + i, sigmoid_of(load(source + i, size)), size); });
-}
-
-void tanh_of_all(const float* source, int64_t count, float* target) {
-  for_vectors(count, [&](int64_t i, int64_t size) { store(target + i, tanh_of(load(source + i, size)), size); });
-}
-
 using Unsigned = uint32_t __attribute__((vector_size(kSimdWidth * 4)));
 using Longs = uint64_t __attribute__((vector_size(kSimdWidth * 4)));
 
