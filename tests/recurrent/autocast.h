@@ -1,4 +1,4 @@
-// Autocast to bfloat16 on one kind of device while it lives, as training with `precision: bf16` runs.
+// Autocast to 16 bits on one kind of device while it lives, as training with `precision: bf16` or `fp16` runs.
 #pragma once
 
 #include <ATen/autocast_mode.h>
@@ -7,9 +7,9 @@ namespace rnnlab {
 
 class Autocast {
  public:
-  explicit Autocast(at::DeviceType device) : device_(device) {
+  explicit Autocast(at::DeviceType device, at::ScalarType type = at::kBFloat16) : device_(device) {
     at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+    at::autocast::set_autocast_dtype(device_, type);
     at::autocast::increment_nesting();
   }
   ~Autocast() {

@@ -30,6 +30,9 @@ inline double tolerance_of(at::ScalarType type, at::Device device) {
 }
 
 // How far a relu's argument must stay from its kink, for rounding in this type not to cross it.
-inline double distance_to_kink_of(at::ScalarType type) { return type == at::kBFloat16 ? 0.02 : 1e-3; }
+inline double distance_to_kink_of(at::ScalarType type) {
+  if (type == at::kBFloat16) return 0.02;
+  return type == at::kHalf ? 4e-3 : 1e-3;
+}
 
 }  // namespace rnnlab
