@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+
 namespace rnnlab {
 namespace {
 
@@ -43,6 +45,7 @@ std::string_view words_for(CudnnAlgorithm algorithm) {
     case CudnnAlgorithm::kSmallHidden:
       return "persist static small-H";
   }
+  RNNLAB_INVARIANT(false, "an algorithm that words_for does not know");
   return "";
 }
 

@@ -21,6 +21,7 @@ struct CudnnCall {
   CudnnSequences sequences = CudnnSequences::kWhole;
 };
 
+// LibTorch's choice for one pass of `call`; never kAuto. The passes of one call may differ.
 CudnnAlgorithm cudnn_algorithm(const CudnnCall& call, CudnnPass pass);
 
 // "standard", "persist static", "persist static small-H".

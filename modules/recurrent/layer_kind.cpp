@@ -23,20 +23,12 @@ std::optional<std::string> contradiction(const RecurrentOptions& options) {
   return std::nullopt;
 }
 
-std::optional<std::string> unsupported_by_fused(const RecurrentOptions& options) {
+std::optional<std::string> unsupported_by_library(std::string_view library, const RecurrentOptions& options) {
   if (options.activation != Activation::kTanh)
-    return fmt::format("activation: {} (LibTorch's {} has tanh only)", name_of(options.activation),
+    return fmt::format("activation: {} ({}'s {} has tanh only)", name_of(options.activation), library,
                        name_of(options.cell));
   if (options.reset_gate == ResetGate::kBefore)
-    return "reset_gate: before (LibTorch's gru applies the reset gate after the recurrent product)";
-  return std::nullopt;
-}
-
-std::optional<std::string> unsupported_by_cudnn(const RecurrentOptions& options) {
-  if (options.activation != Activation::kTanh)
-    return fmt::format("activation: {} (cuDNN's {} has tanh only)", name_of(options.activation), name_of(options.cell));
-  if (options.reset_gate == ResetGate::kBefore)
-    return "reset_gate: before (cuDNN's gru applies the reset gate after the recurrent product)";
+    return fmt::format("reset_gate: before ({}'s gru applies the reset gate after the recurrent product)", library);
   return std::nullopt;
 }
 
@@ -70,9 +62,9 @@ std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& o
     case LayerKind::kDiagonal:
       return unsupported_by_ladder(kind, options);
     case LayerKind::kFused:
-      return unsupported_by_fused(options);
+      return unsupported_by_library("LibTorch", options);
     case LayerKind::kCudnn:
-      return unsupported_by_cudnn(options);
+      return unsupported_by_library("cuDNN", options);
     case LayerKind::kAuto:
       return std::nullopt;
   }

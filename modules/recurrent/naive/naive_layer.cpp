@@ -3,6 +3,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
+#include "base/error.h"
 #include "recurrent/naive/gru_cell.h"
 #include "recurrent/naive/lstm_cell.h"
 #include "recurrent/naive/rnn_cell.h"
@@ -21,6 +22,7 @@ std::unique_ptr<NaiveCell> make_cell(const RecurrentOptions& options, const Dire
     case Cell::kRnnRelu:
       return std::make_unique<RnnCell>(weights, Activation::kRelu);
   }
+  RNNLAB_INVARIANT(false, "a cell that the naive layer does not know");
   return nullptr;
 }
 
