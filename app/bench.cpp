@@ -92,10 +92,13 @@ void write_results(const BenchReport& report, const BenchOptions& options) {
   throw UserError(failures.front().exit_code, join(messages, "\n"));
 }
 
+AgainstOptions against_options(const BenchOptions& options) {
+  return {.on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse,
+          .tolerance = options.tolerance_percent / 100};
+}
+
 ExitCode print_against(const BenchReport& now, const BenchReport& before, const BenchOptions& options) {
-  const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
-  const Against against = compare_against(
-      now, before, options.against, {.on_difference = on_difference, .tolerance = options.tolerance_percent / 100});
+  const Against against = compare_against(now, before, options.against, against_options(options));
   print_output("\n" + against_text(against));
   return against.has_regression() ? ExitCode::kRegression : ExitCode::kDone;
 }
@@ -107,7 +110,10 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   if (!options.against.empty()) before = read_report(options.against);
   const StopSignalGuard signals;
   const StopNotice notice("stopping after the current measurement");
-  const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options.quiet));
+  const auto check_plan = [&](const BenchReport& plan) {
+    if (before) check_comparable(plan, *before, options.against, against_options(options));
+  };
+  const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options.quiet), check_plan);
   write_results(outcome.report, options);
   if (const auto stop = pending_stop()) return exit_code_after(stop->reason);
   if (outcome.exit_code != ExitCode::kDone || !before) return outcome.exit_code;

@@ -156,19 +156,26 @@ bool Against::has_regression() const {
       rows, [](const RowAgainst& row) { return row.verdict == Verdict::kSlower || row.verdict == Verdict::kGone; });
 }
 
-Against compare_against(const BenchReport& now, const BenchReport& before, const std::string& file,
-                        const AgainstOptions& options) {
+void check_comparable(const BenchReport& now, const BenchReport& before, const std::string& file,
+                      const AgainstOptions& options) {
   const std::vector<MatchedRow> matched = match_rows(now, before);
   if (matched.empty())
     throw_error(ExitCode::kUsage, "{}: none of its rows is about a layer and sizes that were measured now; it has {}",
                 file, before.rows.empty() ? "none" : shared_text(before.rows));
+  const std::vector<std::string> found = differences(now, before, matched);
+  if (!found.empty() && options.on_difference == OnDifference::kRefuse)
+    throw_error(ExitCode::kUsage, "{} cannot be compared with:\n  {}\n  --force compares all the same", file,
+                join(found, "\n  "));
+}
+
+Against compare_against(const BenchReport& now, const BenchReport& before, const std::string& file,
+                        const AgainstOptions& options) {
+  check_comparable(now, before, file, options);
+  const std::vector<MatchedRow> matched = match_rows(now, before);
   Against against;
   against.file = file;
   against.tolerance = options.tolerance;
   against.forced = differences(now, before, matched);
-  if (!against.forced.empty() && options.on_difference == OnDifference::kRefuse)
-    throw_error(ExitCode::kUsage, "{} cannot be compared with:\n  {}\n  --force compares all the same", file,
-                join(against.forced, "\n  "));
   for (const MatchedRow& row : matched)
     if (row.now->measurement || row.before->measurement) against.rows.push_back(compare_rows(row, options.tolerance));
   against.num_only_now = now.rows.size() - matched.size();

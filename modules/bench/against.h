@@ -35,8 +35,13 @@ struct Against {
   bool has_regression() const;
 };
 
-// `file` names `before` in messages. UserError kUsage, with every reason, where GPU, CPU, build or precision differ and
-// that is not forced; also where no row of the two is the same.
+// Refuses what compare_against would, but looks at environments and keys only: `now` need not be measured yet. `file`
+// names `before` in messages. UserError kUsage, with every reason, where GPU, CPU, build or precision differ and that
+// is not forced; also where no row of the two is the same.
+void check_comparable(const BenchReport& now, const BenchReport& before, const std::string& file,
+                      const AgainstOptions& options);
+
+// Checks the same first.
 Against compare_against(const BenchReport& now, const BenchReport& before, const std::string& file,
                         const AgainstOptions& options);
 

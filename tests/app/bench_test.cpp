@@ -13,6 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Program;
+using ::testing::StartsWith;
 
 const std::vector<std::string> kTiny = {"bench",        "device=cpu",          "hidden_size=4",
                                         "batch_size=2", "num_layers=1",        "num_steps=3",
@@ -95,6 +96,19 @@ TEST(Bench, ACsvThatCannotBeWrittenTakesNothingElseWithIt) {
   EXPECT_THAT(result.output, HasSubstr("naive ran "));
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
   EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 6u);
+}
+
+TEST(Bench, AgainstAnotherBuildItIsRefusedBeforeMeasuring) {
+  const Program program;
+  ASSERT_EQ(program.run(tiny_with({"device=auto", "--json", "old.json"})).exit_code, 0);
+  auto json = nlohmann::ordered_json::parse(testing::read_text(program.folder() / "old.json"));
+  json["environment"]["build"]["type"] = "Another";
+  program.write("old.json", json.dump());
+  const auto result = program.run(tiny_with({"device=auto", "--against", "old.json", "--json", "new.json"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, StartsWith("rnnlab: error: old.json cannot be compared with:\n  build: "));
+  EXPECT_EQ(result.output, "");
+  EXPECT_FALSE(std::filesystem::exists(program.folder() / "new.json"));
 }
 
 TEST(Bench, AgainstTimesThatWereShorterItEndsWithItsOwnExitCode) {

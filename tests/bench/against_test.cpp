@@ -101,6 +101,18 @@ TEST(Against, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
   EXPECT_THAT(against_text(forced), HasSubstr("FORCED: this is not a fair comparison.\n  build: Release now"));
 }
 
+TEST(Against, WhatCannotBeComparedIsKnownBeforeItIsMeasured) {
+  BenchReport plan = sample_report(), before = sample_report();
+  for (BenchRow& row : plan.rows) row.measurement.reset();
+  before.environment.num_threads = 8;
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  number of threads: 2 now, 8 before\n"
+               "  --force compares all the same",
+               [&] { check_comparable(plan, before, "old.json", {}); });
+  check_comparable(plan, before, "old.json", {.on_difference = OnDifference::kForce});
+  check_comparable(plan, sample_report(), "old.json", {});
+}
+
 TEST(Against, OnAGpuTheGpuMustBeTheSame) {
   BenchReport now = sample_report(), before = sample_report();
   for (BenchReport* report : {&now, &before})
