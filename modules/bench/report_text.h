@@ -9,7 +9,7 @@ namespace rnnlab {
 
 enum class TableWidth {
   kNarrow,  // times with the half width of their interval, microseconds a layer-step, rates and speed-ups
-  kWide,    // and intervals, backward rates, bytes, bandwidth, memory and the longest kernels
+  kWide,    // and intervals, rates of the total, bytes, bandwidth, memory and the longest kernels
 };
 
 // Warnings first, then the table, then what ran, row by row, and why rows are missing.
