@@ -36,7 +36,9 @@ target_link_libraries(rnnlab_torch INTERFACE ${torch_openmp})
 add_library(rnnlab::torch ALIAS rnnlab_torch)
 
 # cuDNN, called directly: the one that LibTorch itself loads, with the headers beside it. There must be only one in a process.
-get_filename_component(torch_cudnn "${TORCH_INSTALL_PREFIX}/../nvidia/cudnn" ABSOLUTE)
+# TORCH_INSTALL_PREFIX may be a link into the wheel, whose neighbours are beside what it points to.
+get_filename_component(torch_real "${TORCH_INSTALL_PREFIX}" REALPATH)
+get_filename_component(torch_cudnn "${torch_real}/../nvidia/cudnn" ABSOLUTE)
 find_library(RNNLAB_CUDNN_LIBRARY NAMES libcudnn.so.9 REQUIRED NO_DEFAULT_PATH
   PATHS "${torch_cudnn}/lib" "${TORCH_INSTALL_PREFIX}/lib" "${CUDA_TOOLKIT_ROOT_DIR}/lib64")
 find_path(RNNLAB_CUDNN_INCLUDE cudnn_adv.h REQUIRED NO_DEFAULT_PATH
@@ -47,7 +49,7 @@ target_link_libraries(rnnlab_cudnn INTERFACE "${RNNLAB_CUDNN_LIBRARY}")
 add_library(rnnlab::cudnn ALIAS rnnlab_cudnn)
 
 # NVTX is headers alone; a toolkit that was installed in parts may lack them, and LibTorch's wheel brings them along.
-get_filename_component(torch_cuda "${TORCH_INSTALL_PREFIX}/../nvidia/cu13" ABSOLUTE)
+get_filename_component(torch_cuda "${torch_real}/../nvidia/cu13" ABSOLUTE)
 find_path(RNNLAB_NVTX_INCLUDE nvtx3/nvToolsExt.h REQUIRED NO_DEFAULT_PATH
   PATHS "${CUDA_TOOLKIT_ROOT_DIR}/include" "${torch_cuda}/include")
 add_library(rnnlab_nvtx INTERFACE)
