@@ -106,7 +106,7 @@ void add_train(CLI::App& program, Action& chosen) {
                                   "write trace.json, what CPU and GPU do in the first steps after warm-up");
   command->add_option("--trace-steps", options->trace_steps, "how many steps")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str()
       ->needs(trace);
   command->footer(kFooter);

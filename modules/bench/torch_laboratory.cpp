@@ -63,7 +63,7 @@ double copy_ceiling(c10::Device device) {
 void check_possible(const Combination& combination, c10::Device device) {
   if (!device.is_cpu()) return;
   if (combination.mode == BenchMode::kGraph)
-    throw_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs");
+    throw_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs; use mode=eager");
   if (combination.precision == Precision::kTf32)
     throw_error(ExitCode::kUsage, "precision: tf32 is fp32 on device: cpu; use precision: fp32");
   if (const auto reason = refusal_on_cpu(combination.precision)) throw_error(ExitCode::kUsage, "{}", *reason);

@@ -111,7 +111,9 @@ std::string hint_on_plan(const Plan& plan) {
     return fmt::format("{} in {}: fill them, or remove their rows, for every sample needs its class",
                        counted(plan.target->num_missing, "missing label"), in_quotes(plan.target->name));
   if (plan.window == 0 && !plan.is_classification)
-    return "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data";
+    return fmt::format(
+        "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data{}",
+        plan.has_missing() ? ", and write missing: previous in place of drop" : "");
   return "";
 }
 
@@ -121,7 +123,9 @@ TableAdvice advise(const std::string& path, const Table& table, const std::vecto
   const Plan plan = make_plan(table, columns);
   TableAdvice advice;
   add_once(advice.hints, hint_on_delimiter(table));
-  add_once(advice.hints, hint_on_decimal_commas(columns));
+  const std::string misread = hint_on_decimal_commas(columns);
+  add_once(advice.hints, misread);
+  if (!misread.empty()) return advice;  // a plan for other columns than the file's author sees would be none
   add_once(advice.hints, hint_on_plan(plan));
   if (plan.is_possible()) advice.yaml = yaml_for(path, table, plan);
   return advice;

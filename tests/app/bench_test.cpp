@@ -70,7 +70,8 @@ TEST(Bench, AnUnknownKeyIsNamedWithItsPlace) {
 TEST(Bench, WhatNoLayerCanDoIsATableOfReasonsAndAnExitCode) {
   const auto result = Program().run(tiny_with({"mode=graph"}));
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.output, HasSubstr("naive was not measured: mode: graph needs CUDA; device: cpu has no graphs\n"));
+  EXPECT_THAT(result.output,
+              HasSubstr("naive was not measured: mode: graph needs CUDA; device: cpu has no graphs; use mode=eager\n"));
 }
 
 TEST(Bench, AFolderThatIsNotThereIsFoundOutBeforeMeasuring) {

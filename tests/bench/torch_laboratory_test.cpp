@@ -33,7 +33,7 @@ TEST(TorchLaboratory, TheCpuHasNoGraphsAndNoTf32) {
   BenchSettings settings = tiny_settings();
   settings.mode = {BenchMode::kGraph};
   TorchLaboratory laboratory(settings);
-  expect_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs",
+  expect_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs; use mode=eager",
                [&] { laboratory.begin(expand(settings).at(0)); });
   settings.mode = {BenchMode::kEager};
   settings.precision = {Precision::kTf32};
