@@ -21,7 +21,7 @@
 namespace rnnlab::app {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kBenchFooter = R"(
 Every key takes one value or several: a list in the file, values with commas on the command line. The first layer is
 what the others are measured against. docs/bench.md says what the numbers mean.
 
@@ -153,7 +153,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   command->add_flag("--force", options->force, "compare what should not be compared, and say so")->needs(against);
   command->add_flag("-q,--quiet", options->quiet, "no progress");
   command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
-  command->footer(kFooter);
+  command->footer(kBenchFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) {
       return options->schema ? print_schema(options->arguments) : bench(*options, command_line);

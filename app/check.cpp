@@ -13,7 +13,7 @@
 namespace rnnlab::app {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kCheckFooter = R"(
 Prints the effective configuration, every key with its meaning; what it prints is itself an experiment file.
 
 Examples:
@@ -73,7 +73,7 @@ void add_check(CLI::App& program, Action& chosen) {
   auto* markdown = command->add_flag("--markdown", options->markdown, "print the keys as a Markdown page");
   schema->excludes(json_schema)->excludes(markdown);
   json_schema->excludes(markdown);
-  command->footer(kFooter);
+  command->footer(kCheckFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine&) {
       print_output(checked(*options));

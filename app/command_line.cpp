@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kDescription =
     "rnnlab trains recurrent networks from YAML files and compares the epoch times of their implementations";
 
-constexpr const char* kFooter = R"(
+constexpr const char* kProgramFooter = R"(
 Examples:
   rnnlab train experiments/mnist_rows.yaml device=cpu
   rnnlab compare runs/mnist_rows
@@ -28,7 +28,7 @@ Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device
 
 std::unique_ptr<CLI::App> make_parser(Action& chosen) {
   auto program = std::make_unique<CLI::App>(kDescription, "rnnlab");
-  program->footer(kFooter);
+  program->footer(kProgramFooter);
   program->set_version_flag("--version", "rnnlab " RNNLAB_VERSION);
   program->require_subcommand(1);
   program->get_formatter()->column_width(34);

@@ -17,7 +17,7 @@
 namespace rnnlab::app {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kCompareFooter = R"(
 Runs that differ in their seed alone are pooled. docs/timing.md says what the numbers mean.
 
 Examples:
@@ -99,7 +99,7 @@ void add_compare(CLI::App& program, Action& chosen) {
   command->add_flag("--force", options->force, "compare what should not be compared, and say so in the output");
   auto* json = command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
-  command->footer(kFooter);
+  command->footer(kCompareFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return compare_runs(*options); }; });
 }
 

@@ -13,7 +13,7 @@
 namespace rnnlab::app {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kCompletionFooter = R"(
 Examples:
   source <(rnnlab completion bash)
   rnnlab completion zsh > ~/.zfunc/_rnnlab)";
@@ -92,7 +92,7 @@ void add_completion(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("completion", "Print a completion script for a shell");
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "bash or zsh")->required()->check(check_shell)->type_name("");
-  command->footer(kFooter);
+  command->footer(kCompletionFooter);
   command->callback([&chosen, shell] {
     chosen = [shell](const CommandLine&) {
       print_output(*shell == "bash" ? bash_script() : zsh_script());

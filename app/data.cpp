@@ -14,7 +14,7 @@
 namespace rnnlab::app {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kDataFooter = R"(
 FILE is a data file (IDX, npy, CSV, text; .gz too) or an experiment's .yaml, whose data is then loaded as `train` would.
 
 Examples:
@@ -67,7 +67,7 @@ void add_data(CLI::App& program, Action& chosen) {
   command->add_option("arguments", options->arguments, "a data file, or an experiment file with overrides")
       ->type_name("FILE [key=value ...]");
   command->add_flag("--json", options->json, "print JSON");
-  command->footer(kFooter);
+  command->footer(kDataFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return inspect_one(*options); }; });
 }
 

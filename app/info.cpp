@@ -9,7 +9,7 @@
 namespace rnnlab::app {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kInfoFooter = R"(
 Examples:
   rnnlab info
   rnnlab info --json)";
@@ -20,7 +20,7 @@ void add_info(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("info", "Show what this machine and build can do");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "print JSON");
-  command->footer(kFooter);
+  command->footer(kInfoFooter);
   command->callback([&chosen, json] {
     chosen = [json](const CommandLine& command_line) {
       const MachineReport report = make_machine_report(command_line);

@@ -16,7 +16,7 @@
 namespace rnnlab::app {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kTrainFooter = R"(
 The log goes to stderr, the result to stdout, everything to runs/<name>/<start time>-<device>-<layer>/.
 
 Examples:
@@ -109,7 +109,7 @@ void add_train(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str()
       ->needs(trace);
-  command->footer(kFooter);
+  command->footer(kTrainFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) { return train(*options, command_line); };
   });

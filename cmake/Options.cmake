@@ -2,7 +2,7 @@
 
 option(RNNLAB_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(RNNLAB_PORTABLE "Link everything but LibTorch and CUDA statically, so that the binary runs on another machine" OFF)
-option(RNNLAB_UNITY "Compile several sources that include LibTorch as one: a third of the time" ON)
+option(RNNLAB_UNITY "Compile several sources of a target as one: a third of the time" ON)
 option(RNNLAB_FUZZ "Build the fuzz targets of tests/fuzz: with clang, and with RNNLAB_SANITIZE to see more" OFF)
 option(RNNLAB_STRICT "Treat warnings in rnnlab's own code as errors" ON)
 

@@ -6,7 +6,7 @@ target_compile_options(rnnlab_warnings INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 sees overlaps in std::string that are not there (its bug 105651)
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${RNNLAB_STRICT}>>:-Werror>)
 
-# LibTorch's headers take seconds to parse: with the word UNITY, a few sources of a target are compiled as one.
+# Most of the time to compile a source goes into the headers it includes: a few sources of a target are compiled as one.
 # Names in their unnamed namespaces must differ then.
 function(rnnlab_share_units target)
   if(RNNLAB_UNITY)
@@ -14,29 +14,25 @@ function(rnnlab_share_units target)
   endif()
 endfunction()
 
-# rnnlab_module(NAME [UNITY] SOURCES file... LINKS target...): the static library rnnlab::NAME in modules/NAME.
+# rnnlab_module(NAME SOURCES file... LINKS target...): the static library rnnlab::NAME in modules/NAME.
 # LINKS may name only modules listed above it in modules/CMakeLists.txt.
 function(rnnlab_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "UNITY" "" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
   add_library(rnnlab_${name} STATIC ${arg_SOURCES})
   add_library(rnnlab::${name} ALIAS rnnlab_${name})
   target_include_directories(rnnlab_${name} PUBLIC "${CMAKE_SOURCE_DIR}/modules")
   target_link_libraries(rnnlab_${name} PUBLIC ${arg_LINKS} PRIVATE rnnlab_warnings)
-  if(arg_UNITY)
-    rnnlab_share_units(rnnlab_${name})
-  endif()
+  rnnlab_share_units(rnnlab_${name})
 endfunction()
 
-# rnnlab_test(NAME [UNITY] SOURCES file... LINKS target...): the executable NAME_tests, one CTest entry.
+# rnnlab_test(NAME SOURCES file... LINKS target...): the executable NAME_tests, one CTest entry.
 function(rnnlab_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "UNITY" "" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
   add_executable(${name}_tests ${arg_SOURCES})
   target_include_directories(${name}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests")
   target_compile_definitions(${name}_tests PRIVATE RNNLAB_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name}_tests PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main rnnlab_warnings)
-  if(arg_UNITY)
-    rnnlab_share_units(${name}_tests)
-  endif()
+  rnnlab_share_units(${name}_tests)
   add_test(NAME ${name} COMMAND ${name}_tests)
   set_tests_properties(${name} PROPERTIES WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" SKIP_RETURN_CODE 77)
 endfunction()

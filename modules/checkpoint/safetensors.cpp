@@ -16,7 +16,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the bytes of tensors are written as they stand in memory");
 
-constexpr size_t kLengthBytes = 8;  // of the header's length
 constexpr uint64_t kMostHeaderBytes = 100'000'000;
 
 std::string quoted(const TensorSpec& spec) { return in_quotes(spec.name, 200); }

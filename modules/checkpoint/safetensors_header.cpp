@@ -14,7 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kLengthBytes = 8;  // before the header
 constexpr const char* kMetadataKey = "__metadata__";
 
 DType dtype_from(const std::string& name, const std::string& place) {

@@ -13,6 +13,8 @@
 
 namespace rnnlab {
 
+inline constexpr size_t kLengthBytes = 8;  // of the header's length, which stands before the header
+
 struct SafetensorsEntry {
   TensorSpec spec;
   uint64_t begin = 0;  // in the buffer behind the header

@@ -16,7 +16,7 @@ TensorFile file_with(const std::vector<TensorSpec>& specs) {
 const TensorSpec kWeight = {"weight", DType::kF32, {2, 3}};
 const TensorSpec kBias = {"bias", DType::kF32, {3}};
 
-void expect_refused(const std::vector<TensorSpec>& got, const std::string& message) {
+void expect_tensors_refused(const std::vector<TensorSpec>& got, const std::string& message) {
   expect_error(ExitCode::kCheckpoint, "m.safetensors: " + message + "; it was made with another model", [&] {
     require_tensors(file_with(got), {kWeight, kBias});
   });
@@ -28,19 +28,19 @@ TEST(RequireTensors, TakesThemInAnyOrder) {
 }
 
 TEST(RequireTensors, NamesWhatDiffers) {
-  expect_refused({{"weight", DType::kF32, {3, 2}}, kBias}, "tensor 'weight' has shape [3, 2], expected [2, 3]");
-  expect_refused({{"weight", DType::kF64, {2, 3}}, kBias}, "tensor 'weight' has dtype F64, expected F32");
-  expect_refused({kWeight}, "tensor 'bias' is missing, expected F32 [3]");
-  expect_refused({kWeight, kBias, {"gain", DType::kF16, {}}},
-                 "tensor 'gain' is there, F16 [], expected none of this name");
+  expect_tensors_refused({{"weight", DType::kF32, {3, 2}}, kBias}, "tensor 'weight' has shape [3, 2], expected [2, 3]");
+  expect_tensors_refused({{"weight", DType::kF64, {2, 3}}, kBias}, "tensor 'weight' has dtype F64, expected F32");
+  expect_tensors_refused({kWeight}, "tensor 'bias' is missing, expected F32 [3]");
+  expect_tensors_refused({kWeight, kBias, {"gain", DType::kF16, {}}},
+                         "tensor 'gain' is there, F16 [], expected none of this name");
 }
 
 TEST(RequireTensors, CountsTheOthers) {
-  expect_refused({kWeight, {"gain", DType::kF16, {}}},
-                 "tensor 'bias' is missing, expected F32 [3], and 1 difference more");
-  expect_refused({}, "tensor 'weight' is missing, expected F32 [2, 3], and 1 difference more");
-  expect_refused({{"a", DType::kU8, {}}, {"b", DType::kU8, {}}},
-                 "tensor 'weight' is missing, expected F32 [2, 3], and 3 differences more");
+  expect_tensors_refused({kWeight, {"gain", DType::kF16, {}}},
+                         "tensor 'bias' is missing, expected F32 [3], and 1 difference more");
+  expect_tensors_refused({}, "tensor 'weight' is missing, expected F32 [2, 3], and 1 difference more");
+  expect_tensors_refused({{"a", DType::kU8, {}}, {"b", DType::kU8, {}}},
+                         "tensor 'weight' is missing, expected F32 [2, 3], and 3 differences more");
 }
 
 }  // namespace
