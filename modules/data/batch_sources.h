@@ -19,6 +19,7 @@ struct EpochPlan {
   at::Tensor order;  // (N) int64 on the CPU
   int64_t batch_size = 1;
   int64_t num_batches = 0;
+  int64_t first_batch = 0;  // that will be asked for
 
   int64_t size(int64_t batch) const;
   std::span<const int64_t> samples(int64_t batch) const;
@@ -28,7 +29,7 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual void start(const EpochPlan& plan) = 0;
-  // Batch 0, 1, 2 ... of the plan, each asked for once and in this order.
+  // A batch of the plan, each asked for once and in order, beginning with the first.
   virtual Batch fetch(int64_t batch) = 0;
 };
 

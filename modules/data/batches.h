@@ -46,8 +46,9 @@ class Batches {
   Batches(Batches&&) noexcept;
   Batches& operator=(Batches&&) noexcept;
 
-  // Begins epoch `epoch` (from 0) at its first batch; an epoch that is under way is given up.
-  void start_epoch(int64_t epoch);
+  // Begins epoch `epoch` (from 0) at its batch `first_batch`, as if those before had been taken; an epoch that is under
+  // way is given up. At batches_per_epoch() there is nothing left of it.
+  void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
   // The next batch, or nothing at the end of the epoch. Never waits for the device. What the prefetch thread threw
   // is thrown from here.

@@ -129,7 +129,7 @@ class PrefetchedSource : public BatchSource {
   void work(const EpochPlan& plan, const std::stop_token& stop) noexcept {
     try {
       const c10::OptionalDeviceGuard guard(device_.is_cpu() ? std::nullopt : std::optional(device_));
-      for (int64_t batch = 0; batch < plan.num_batches; ++batch) {
+      for (int64_t batch = plan.first_batch; batch < plan.num_batches; ++batch) {
         if (!queue_->push(preparer_->prepare(samples_, plan.samples(batch)), stop)) return;
       }
     } catch (...) {

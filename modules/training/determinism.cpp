@@ -2,9 +2,12 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 
 #include <cstdlib>
+#include <mutex>
 
+#include "base/error.h"
 #include "base/split_mix64.h"
 
 namespace rnnlab {
@@ -30,6 +33,39 @@ void set_num_threads(std::optional<int64_t> num_threads) {
 void seed_dropout(uint64_t seed, int64_t epoch) {
   // The step spreads neighbouring epochs over all bits.
   at::manual_seed(seed ^ (static_cast<uint64_t>(epoch) * SplitMix64::kStep));
+}
+
+namespace {
+
+std::vector<std::pair<std::string, at::Generator>> generators(c10::Device device) {
+  std::vector<std::pair<std::string, at::Generator>> all{{"cpu", at::globalContext().defaultGenerator(at::kCPU)}};
+  if (device.is_cuda()) all.emplace_back("cuda", at::globalContext().defaultGenerator(device));
+  return all;
+}
+
+}  // namespace
+
+GeneratorStates generator_states(c10::Device device) {
+  GeneratorStates states;
+  for (auto& [name, generator] : generators(device)) {
+    const std::scoped_lock lock(generator.mutex());
+    states[name] = generator.get_state();
+  }
+  return states;
+}
+
+void set_generator_states(const GeneratorStates& states, c10::Device device) {
+  for (auto& [name, generator] : generators(device)) {
+    const auto state = states.find(name);
+    if (state == states.end()) throw_error(ExitCode::kCheckpoint, "there is no state of the {} generator", name);
+    try {
+      const std::scoped_lock lock(generator.mutex());
+      generator.set_state(state->second);
+    } catch (const c10::Error& error) {
+      throw_error(ExitCode::kCheckpoint, "the state of the {} generator is not one: {}", name,
+                  error.what_without_backtrace());
+    }
+  }
 }
 
 }  // namespace rnnlab

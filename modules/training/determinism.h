@@ -3,8 +3,13 @@
 // which mode they ran in.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 namespace rnnlab {
 
@@ -23,5 +28,13 @@ void set_num_threads(std::optional<int64_t> num_threads);
 // Seeds LibTorch's generators, on the CPU and on each GPU, by a pure function of the run's seed and the epoch: what an
 // epoch draws from them does not depend on how the run came to it.
 void seed_dropout(uint64_t seed, int64_t epoch);
+
+// The states of LibTorch's generators on the CPU and on `device`, by "cpu" and, for a GPU, "cuda": (N) uint8, on the
+// CPU. LibTorch alone knows what the bytes mean.
+using GeneratorStates = std::map<std::string, at::Tensor>;
+GeneratorStates generator_states(c10::Device device);
+
+// From here on they draw what they drew from there on. A state that LibTorch does not accept is UserError kCheckpoint.
+void set_generator_states(const GeneratorStates& states, c10::Device device);
 
 }  // namespace rnnlab

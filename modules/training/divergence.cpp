@@ -15,10 +15,9 @@ constexpr const char* kAdvice = "try a smaller training.learning_rate or trainin
 
 bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor.detach()).all().item<bool>(); }
 
-std::optional<std::string> first_bad_weight(const std::vector<NamedTensor>& parameters) {
-  const auto bad =
-      std::find_if(parameters.begin(), parameters.end(), [](const auto& p) { return !all_finite(p.tensor); });
-  if (bad == parameters.end()) return std::nullopt;
+std::optional<std::string> first_not_finite(const std::vector<NamedTensor>& tensors) {
+  const auto bad = std::find_if(tensors.begin(), tensors.end(), [](const auto& t) { return !all_finite(t.tensor); });
+  if (bad == tensors.end()) return std::nullopt;
   return bad->name;
 }
 
@@ -77,7 +76,7 @@ bool is_finite(const StepRow& row) {
 
 void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& parameters, const Samples& train) {
   const int64_t last_good = bad.step - 1;
-  if (const auto weight = first_bad_weight(parameters)) {
+  if (const auto weight = first_not_finite(parameters)) {
     throw_error(ExitCode::kDiverged, "{}: {} ({}); {}", where(bad), blame_weight(*weight, last_good), losses(bad),
                 kAdvice);
   }
@@ -90,10 +89,20 @@ void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& paramete
               kAdvice);
 }
 
+void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>& parameters,
+                    const std::vector<NamedTensor>& optimizer_state) {
+  const auto begin = fmt::format("training diverged at epoch {}, step {}", epoch, step);
+  if (const auto weight = first_not_finite(parameters))
+    throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, blame_weight(*weight, step), kAdvice);
+  if (const auto tensor = first_not_finite(optimizer_state))
+    throw_error(ExitCode::kDiverged, "{}: the optimiser's {} is not finite after the update of step {}; {}", begin,
+                *tensor, step, kAdvice);
+}
+
 void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, const std::vector<NamedTensor>& parameters,
                                   const Samples& valid) {
   const auto begin = fmt::format("training diverged at the validation of epoch {}, after step {}", epoch, step);
-  if (const auto weight = first_bad_weight(parameters)) {
+  if (const auto weight = first_not_finite(parameters)) {
     throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, blame_weight(*weight, step), kAdvice);
   }
   if (const auto data = blame_data(valid, "validation")) {

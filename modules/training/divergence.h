@@ -27,7 +27,12 @@ bool is_finite(const StepRow& row);
 // gradients.
 [[noreturn]] void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& parameters, const Samples& train);
 
-// The same for a validation loss after `step` updates.
+// Before a state is kept: UserError kDiverged where a weight or a number of the optimiser's is not finite after `step`
+// updates. Waits for the device.
+void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>& parameters,
+                    const std::vector<NamedTensor>& optimizer_state);
+
+// As throw_diverged, for a validation loss after `step` updates.
 [[noreturn]] void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss,
                                                const std::vector<NamedTensor>& parameters, const Samples& valid);
 

@@ -33,15 +33,16 @@ bool EarlyStopping::improves(double value, double best) const {
   return larger_is_better(metric_) ? value > best + min_delta_ : value < best - min_delta_;
 }
 
-void EarlyStopping::update(const EpochRow& row, TrainingState& state) const {
+void EarlyStopping::remember(const EpochRow& row, TrainingState& state) const {
   const auto value = watched_value(row);
   if (!value) return;
-  if (!state.best_value || improves(*value, *state.best_value)) {
-    state.best_value = value;
-    state.best_epoch = row.epoch;
-    return;
-  }
-  if (!metric_ || row.epoch - state.best_epoch < patience_) return;
+  if (state.best_value && !improves(*value, *state.best_value)) return;
+  state.best_value = value;
+  state.best_epoch = row.epoch;
+}
+
+void EarlyStopping::stop_if_patience_is_over(TrainingState& state) const {
+  if (!metric_ || !state.best_value || state.epoch - state.best_epoch < patience_) return;
   state.stop(
       StopReason::kEarlyStopping,
       fmt::format("{} has not improved by more than {} for {} (best {:.6g} at epoch {})", config::name_of(*metric_),

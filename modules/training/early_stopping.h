@@ -1,5 +1,5 @@
 // Remembers the best epoch, and says when a metric has stopped improving. It keeps no state of its own: what it
-// remembers is part of TrainingState. The best weights are not kept.
+// remembers is part of TrainingState, so a run that is resumed stops where it would have stopped.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,12 @@ class EarlyStopping {
  public:
   explicit EarlyStopping(const TrainingSettings& settings);
 
-  // Takes the epoch into account, and stops `state` after `patience` epochs without an improvement of more than
-  // min_delta. An epoch that lacks the metric (no validation data) is passed over. Without early_stopping it only
-  // remembers the best loss.
-  void update(const EpochRow& row, TrainingState& state) const;
+  // Takes a whole epoch into account. One that lacks the metric (no validation data) is passed over. Without
+  // early_stopping the best is that of the least loss.
+  void remember(const EpochRow& row, TrainingState& state) const;
+
+  // Stops `state` if its last epoch, which is over, is `patience` epochs or more behind the best.
+  void stop_if_patience_is_over(TrainingState& state) const;
 
  private:
   std::optional<double> watched_value(const EpochRow& row) const;

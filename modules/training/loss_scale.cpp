@@ -19,6 +19,10 @@ LossScale::LossScale(c10::Device device)
     : value_(at::full({}, kFirst, at::TensorOptions().dtype(at::kFloat).device(device))),
       good_steps_(at::zeros({}, value_.options().dtype(at::kInt))) {}
 
+std::vector<NamedTensor> LossScale::state() const {
+  return {{"loss_scale.value", value_}, {"loss_scale.good_steps", good_steps_}};
+}
+
 at::Tensor LossScale::unscale(at::TensorList gradients) {
   at::Tensor overflow = at::zeros({}, value_.options());
   at::_amp_foreach_non_finite_check_and_unscale_(gradients, overflow, value_.reciprocal());

@@ -4,7 +4,9 @@
 // device and reads nothing back, so a CUDA graph can hold it.
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include <vector>
+
+#include "training/named_tensor.h"
 
 namespace rnnlab {
 
@@ -14,6 +16,9 @@ class LossScale {
 
   // () float32, from 65536; a power of two, so that it costs no rounding.
   const at::Tensor& value() const { return value_; }
+
+  // Both its tensors, not copies: "loss_scale.value" and "loss_scale.good_steps".
+  std::vector<NamedTensor> state() const;
 
   // Divides the gradients in place by the scale and then changes it for the next step. () float32: 1 where a gradient
   // overflowed and a smaller scale may mend that, else 0. At a scale of 1 or less an overflow is the gradient's own.

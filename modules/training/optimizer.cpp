@@ -19,6 +19,12 @@ class Sgd : public Optimizer {
     if (momentum_ != 0.0) velocity_ = zeros_like_parameters();
   }
 
+  std::vector<NamedTensor> state() const override {
+    std::vector<NamedTensor> named;
+    append_named(velocity_, "momentum_buffer", named);
+    return named;
+  }
+
  private:
   void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
               const std::optional<at::Tensor>& found_inf) override {
@@ -55,6 +61,13 @@ class Adam : public Optimizer {
         exp_avg_sq_(zeros_like_parameters()),
         step_(at::zeros({}, this->parameters().front().tensor.options().dtype(at::kFloat).requires_grad(false))),
         steps_(exp_avg_.size(), step_) {}
+
+  std::vector<NamedTensor> state() const override {
+    std::vector<NamedTensor> named{{"step", step_}};
+    append_named(exp_avg_, "exp_avg", named);
+    append_named(exp_avg_sq_, "exp_avg_sq", named);
+    return named;
+  }
 
  private:
   void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
@@ -133,6 +146,11 @@ std::vector<at::Tensor> Optimizer::zeros_like_parameters() const {
   std::vector<at::Tensor> zeros;
   for (const auto& weight : weights_) zeros.push_back(at::zeros_like(weight));
   return zeros;
+}
+
+void Optimizer::append_named(const std::vector<at::Tensor>& tensors, const char* suffix,
+                             std::vector<NamedTensor>& named) const {
+  for (size_t i = 0; i < tensors.size(); ++i) named.push_back({parameters_[i].name + "." + suffix, tensors[i]});
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters) {

@@ -3,20 +3,13 @@
 // torch::optim's versions loop over the parameters and count on the host.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "training/named_tensor.h"
 #include "training/training_settings.h"
 
 namespace rnnlab {
-
-struct NamedTensor {
-  std::string name;
-  at::Tensor tensor;
-};
 
 class Optimizer {
  public:
@@ -36,9 +29,15 @@ class Optimizer {
   std::vector<at::Tensor> gradients() const;
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
 
+  // The optimiser's own tensors, not copies, by PyTorch's words for them: "<parameter>.exp_avg",
+  // "<parameter>.exp_avg_sq" and one "step" for Adam and AdamW, "<parameter>.momentum_buffer" for SGD with momentum.
+  virtual std::vector<NamedTensor> state() const = 0;
+
  protected:
   explicit Optimizer(std::vector<NamedTensor> parameters);
   std::vector<at::Tensor> zeros_like_parameters() const;
+  // One tensor a parameter, as "<parameter>.<suffix>".
+  void append_named(const std::vector<at::Tensor>& tensors, const char* suffix, std::vector<NamedTensor>& named) const;
 
  private:
   // The rate is a number on a CPU and a tensor on a GPU, and LibTorch has an operator for each.

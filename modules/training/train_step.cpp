@@ -50,6 +50,13 @@ EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
   return step;
 }
 
+std::vector<NamedTensor> TrainStep::state() const {
+  auto state = optimizer_->state();
+  if (loss_scale_)
+    for (auto& tensor : loss_scale_->state()) state.push_back(std::move(tensor));
+  return state;
+}
+
 Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
   if (batches.size() == 1) return backpropagate_one(batches.front(), 1.0);
   const auto total = static_cast<double>(num_targets(batches));

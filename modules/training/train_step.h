@@ -32,6 +32,10 @@ class TrainStep {
 
   const Optimizer& optimizer() const { return *optimizer_; }
 
+  // The optimiser's state and, in fp16, the loss scale's: all tensors, besides the weights, that the next step depends
+  // on. Not copies.
+  std::vector<NamedTensor> state() const;
+
  private:
   Evaluation backpropagate_all(std::span<const Batch> batches);
   Evaluation backpropagate_one(const Batch& batch, double share);

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/numbers.h"
+#include "base/error.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
 #include "training/divergence.h"
@@ -28,47 +28,6 @@ void wait_for(c10::Device device) {
   if (!device.is_cuda()) return;
   const TraceRange range("wait for the device");
   torch::cuda::synchronize(device.index());
-}
-
-BatchOptions train_batch_options(const TrainerOptions& options) {
-  const auto& settings = options.settings;
-  return {.batch_size = settings.batch_size,
-          .tail = settings.drop_last ? TailPolicy::kDrop : TailPolicy::kKeep,
-          .order = settings.shuffle ? Order::kShuffled : Order::kSequential,
-          .seed = options.seed,
-          .placement = options.placement};
-}
-
-std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOptions& options) {
-  if (valid.size() == 0) return std::nullopt;
-  const BatchOptions batch_options{.batch_size = std::min(options.settings.valid_batch_size, valid.size()),
-                                   .tail = TailPolicy::kKeep,
-                                   .order = Order::kSequential,
-                                   .seed = 0,
-                                   .placement = options.placement};
-  return Batches(valid, batch_options, options.device);
-}
-
-Replay replay(const TrainerOptions& options) { return options.settings.cuda_graph ? Replay::kGraphs : Replay::kNever; }
-
-// 0 where neither epochs nor steps bound the run.
-int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
-  if (settings.epochs == 0) return settings.max_steps.value_or(0);
-  const auto by_epochs = checked_multiply(settings.epochs, steps_per_epoch);
-  if (!by_epochs) {
-    throw_error(ExitCode::kUsage, "training.epochs: {} epochs of {} steps each are more than can be counted",
-                settings.epochs, steps_per_epoch);
-  }
-  return settings.max_steps ? std::min(*by_epochs, *settings.max_steps) : *by_epochs;
-}
-
-RunPlan make_plan(const TrainingSettings& settings, const Batches& train, const std::optional<Batches>& valid) {
-  const int64_t steps_per_epoch = (train.batches_per_epoch() + settings.accumulate - 1) / settings.accumulate;
-  return {.num_train = train.samples_per_epoch(),
-          .num_valid = valid ? valid->samples_per_epoch() : 0,
-          .steps_per_epoch = steps_per_epoch,
-          .total_steps = total_steps(settings, steps_per_epoch),
-          .epochs = settings.epochs};
 }
 
 double norm_of(const std::vector<double>& norms) {
@@ -104,7 +63,7 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       dataset_(dataset),
       options_(options),
       objective_(options.settings.loss, dataset, options.device),
-      train_batches_(dataset.train, train_batch_options(options), options.device),
+      train_batches_(make_train_batches(dataset.train, options)),
       valid_batches_(make_valid_batches(dataset.valid, options)),
       plan_(make_plan(options.settings, train_batches_, valid_batches_)),
       schedule_(make_schedule(options.settings, plan_.total_steps)),
@@ -119,11 +78,12 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
 }
 
 const TrainingState& Trainer::run() {
-  RNNLAB_INVARIANT(state_.epoch == 0, "a trainer runs once");
+  RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer runs once");
   run_began_ = Clock::now();
   wait_for(options_.device);  // what was queued before is on another stream than graphs may run on
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
   for (auto* observer : observers_) observer->on_run_begin(plan_);
+  if (restored_) stop_where_done();
   while (!state_.stopped()) {
     begin_epoch();
     const TraceRange range("epoch");
@@ -136,23 +96,46 @@ const TrainingState& Trainer::run() {
 }
 
 void Trainer::begin_epoch() {
-  ++state_.epoch;
-  tally_ = {};
-  seed_dropout(options_.seed, state_.epoch);
+  if (epoch_is_over_)
+    begin_new_epoch();
+  else
+    go_on_with_epoch();
+  restored_.reset();
   reset_peak_memory(options_.device);
   for (auto* observer : observers_) observer->on_epoch_begin(state_);
+}
+
+void Trainer::begin_new_epoch() {
+  ++state_.epoch;
+  tally_ = {};
+  epoch_is_over_ = epoch_is_pieced_ = false;
+  seed_dropout(options_.seed, state_.epoch);
+}
+
+void Trainer::go_on_with_epoch() {
+  epoch_is_pieced_ = true;
+  set_generator_states(restored_.value().generators, options_.device);
 }
 
 void Trainer::train_epoch() {
   model_.train();
   wait_for(options_.device);
-  epoch_began_ = record_read_ = Clock::now();
-  train_batches_.start_epoch(state_.epoch - 1);
-  train_steps();
+  training_since_ = record_read_ = Clock::now();
+  const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may take fewer
+  train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
+  if (!is_whole()) train_steps();
   wait_for(options_.device);
-  tally_.seconds = seconds_since(epoch_began_);
+  tally_.seconds = epoch_seconds();
+  tally_.data_seconds += train_batches_.seconds_waited();
+  training_since_.reset();
   read_record();
 }
+
+double Trainer::epoch_seconds() const {
+  return tally_.seconds + (training_since_ ? seconds_since(*training_since_) : 0.0);
+}
+
+double Trainer::run_seconds() const { return seconds_before_ + seconds_since(run_began_); }
 
 void Trainer::train_steps() {
   while (!state_.stopped() && train_one_step()) {
@@ -183,7 +166,7 @@ void Trainer::report_step() {
                               .step_in_epoch = tally_.steps,
                               .steps_per_epoch = plan_.steps_per_epoch,
                               .step = state_.step,
-                              .seconds = seconds_since(epoch_began_),
+                              .seconds = epoch_seconds(),
                               .read_loss = [this] { return record_.latest_loss(); }};
   for (auto* observer : observers_) observer->on_step(progress);
 }
@@ -225,7 +208,7 @@ void Trainer::stop_at_bounds() {
   if (settings.max_steps && state_.step >= *settings.max_steps) {
     state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
   }
-  if (settings.max_seconds && seconds_since(run_began_) >= *settings.max_seconds) {
+  if (settings.max_seconds && run_seconds() >= *settings.max_seconds) {
     state_.stop(StopReason::kSeconds, fmt::format("training.max_seconds ({:g}) are over", *settings.max_seconds));
   }
 }
@@ -234,13 +217,20 @@ void Trainer::end_epoch() {
   auto row = training_row();
   if (should_validate()) validate(row);
   row.peak_memory_bytes = peak_memory_bytes(options_.device);
-  stop_at_bounds();  // validation took time too
-  early_stopping_.update(row, state_);
-  if (state_.epoch == options_.settings.epochs) {
-    state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", state_.epoch));
-  }
+  epoch_is_over_ = is_whole() && row.valid_loss.has_value() == valid_batches_.has_value();
+  if (epoch_is_over_) early_stopping_.remember(row, state_);
+  stop_where_done();  // validation took time too
   const TraceRange range("observers");
   for (auto* observer : observers_) observer->on_epoch_end(state_, row);
+}
+
+void Trainer::stop_where_done() {
+  stop_at_bounds();
+  if (!epoch_is_over_) return;
+  early_stopping_.stop_if_patience_is_over(state_);
+  const int64_t epochs = options_.settings.epochs;
+  if (epochs > 0 && state_.epoch >= epochs)
+    state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", epochs));
 }
 
 EpochRow Trainer::training_row() const {
@@ -252,16 +242,48 @@ EpochRow Trainer::training_row() const {
     row.gradient_norm = tally_.gradient_norm_sum / static_cast<double>(tally_.steps - tally_.skipped_steps);
   if (options_.precision == Precision::kFp16) row.skipped_steps = tally_.skipped_steps;
   row.train_seconds = tally_.seconds;
-  row.data_seconds = train_batches_.seconds_waited();
+  row.data_seconds = tally_.data_seconds;
   row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
-  const bool cut_short = tally_.steps < plan_.steps_per_epoch;
-  row.warmup = cut_short || state_.epoch <= options_.settings.warmup_epochs;
+  const bool is_warmup = state_.epoch < first_epoch_ + options_.settings.warmup_epochs;
+  row.warmup = is_warmup || epoch_is_pieced_ || !is_whole();
   return row;
 }
 
 bool Trainer::should_validate() const {
   if (!valid_batches_) return false;
   return !state_.stopped() || exit_code_after(*state_.stop_reason) == ExitCode::kDone;
+}
+
+Snapshot Trainer::snapshot() {
+  read_record();
+  const auto optimizer_state = step_.state();
+  require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);
+  Progress progress{.state = state_,
+                    .epoch_is_over = epoch_is_over_,
+                    .tally = tally_,
+                    .last_loss = last_loss_,
+                    .seconds = run_seconds()};
+  progress.state.stop_reason.reset();
+  progress.state.stop_text.clear();
+  progress.tally.seconds = epoch_seconds();
+  if (training_since_) progress.tally.data_seconds += train_batches_.seconds_waited();
+  return {.progress = std::move(progress),
+          .model = copied_to_host(optimizer().parameters()),
+          .optimizer = copied_to_host(optimizer_state),
+          .generators = generator_states(options_.device)};
+}
+
+void Trainer::restore(const Snapshot& snapshot) {
+  RNNLAB_INVARIANT(state_.epoch == 0, "restored into a run that has begun");
+  copy_tensors(snapshot.model, optimizer().parameters());
+  copy_tensors(snapshot.optimizer, step_.state());
+  state_ = snapshot.progress.state;
+  tally_ = snapshot.progress.tally;
+  epoch_is_over_ = snapshot.progress.epoch_is_over;
+  last_loss_ = snapshot.progress.last_loss;
+  seconds_before_ = snapshot.progress.seconds;
+  first_epoch_ = epoch_is_over_ ? state_.epoch + 1 : state_.epoch;
+  restored_ = snapshot;
 }
 
 void Trainer::validate(EpochRow& row) {

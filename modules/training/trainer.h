@@ -13,17 +13,11 @@
 #include "training/early_stopping.h"
 #include "training/observer.h"
 #include "training/schedule.h"
+#include "training/snapshot.h"
 #include "training/train_step.h"
+#include "training/trainer_options.h"
 
 namespace rnnlab {
-
-struct TrainerOptions {
-  TrainingSettings settings;
-  uint64_t seed = 0;  // of batch order and dropout
-  c10::Device device = c10::Device(c10::kCPU);
-  Precision precision = Precision::kFp32;
-  Placement placement = Placement::kAutomatic;
-};
 
 class Trainer {
  public:
@@ -38,7 +32,17 @@ class Trainer {
   // signal it is not validated.
   const TrainingState& run();
 
+  // Where the run stands, for a later restore(). Between two steps: from an observer's on_step, on_epoch_end or
+  // on_run_end. Waits for the device. UserError kDiverged where anything in it is not finite.
+  Snapshot snapshot();
+
+  // Before run(): it then goes on from there, and ends with the weights of a run that was never stopped, bit for bit
+  // where the mode is deterministic. The snapshot must be of the same model, data and settings; bounds may be further
+  // away.
+  void restore(const Snapshot& snapshot);
+
   const TrainingState& state() const { return state_; }
+  bool epoch_is_over() const { return epoch_is_over_; }
   // Why the steps are not CUDA graphs although training.cuda_graph asks for them; "" where they are, or nobody asked.
   const std::string& why_no_graphs() const { return train_loop_.refusal(); }
   const Optimizer& optimizer() const { return step_.optimizer(); }
@@ -48,18 +52,9 @@ class Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What one epoch of training adds up to.
-  struct EpochTally {
-    Totals totals;
-    int64_t skipped_steps = 0;
-    double gradient_norm_sum = 0.0;  // of the others
-    double learning_rate = 0.0;
-    int64_t steps = 0;
-    int64_t samples = 0;
-    double seconds = 0.0;
-  };
-
   void begin_epoch();
+  void begin_new_epoch();
+  void go_on_with_epoch();
   void train_epoch();
   void train_steps();
   bool train_one_step();
@@ -73,7 +68,11 @@ class Trainer {
   void report_step();
   void stop_at_signal();
   void stop_at_bounds();
+  void stop_where_done();
   bool should_validate() const;
+  bool is_whole() const { return tally_.steps == plan_.steps_per_epoch; }
+  double epoch_seconds() const;
+  double run_seconds() const;
 
   Model& model_;
   const Dataset& dataset_;
@@ -91,10 +90,17 @@ class Trainer {
   TrainingState state_;
   std::vector<Observer*> observers_;
 
+  // Of the epoch that began last.
   EpochTally tally_;
+  bool epoch_is_over_ = true;
+  bool epoch_is_pieced_ = false;                     // it was begun before the run was stopped
+  std::optional<Clock::time_point> training_since_;  // the steps of an epoch are under way
+
   std::optional<double> last_loss_;
+  std::optional<Snapshot> restored_;  // until the run goes on
+  double seconds_before_ = 0.0;       // the run was stopped
+  int64_t first_epoch_ = 1;           // since then
   Clock::time_point run_began_;
-  Clock::time_point epoch_began_;
   Clock::time_point record_read_;
 };
 

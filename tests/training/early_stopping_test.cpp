@@ -22,10 +22,11 @@ TrainingState after(const TrainingSettings& settings, const std::vector<double>&
     ++row.epoch;
     row.train_loss = row.valid_loss.emplace(value);
     row.train_accuracy = row.valid_accuracy = value;
-    early_stopping.update(row, state);
+    state.epoch = row.epoch;
+    early_stopping.remember(row, state);
+    early_stopping.stop_if_patience_is_over(state);
     if (state.stopped()) break;
   }
-  state.epoch = row.epoch;
   return state;
 }
 
@@ -63,7 +64,7 @@ TEST(EarlyStopping, PassesOverAnEpochThatLacksTheMetric) {
   TrainingState state;
   EpochRow row;
   row.epoch = 1;
-  early_stopping.update(row, state);
+  early_stopping.remember(row, state);
   EXPECT_FALSE(state.best_value.has_value());
 }
 
