@@ -69,6 +69,13 @@ std::string complaint_about_key(std::string_view key) {
   return "";
 }
 
+void collect_places(const Value& map, const std::string& prefix, std::map<std::string, Place>& places) {
+  for (const Member& member : map.members) {
+    places.insert_or_assign(prefix + member.key, member.value.place);
+    collect_places(member.value, prefix + member.key + ".", places);
+  }
+}
+
 std::string blocked_by(const Value& value, const std::string& path, std::string_view key) {
   if (value.is_sequence())
     return fmt::format("{} is a list ({}), whose items cannot be set one by one; write {}=[...]", path,
@@ -112,6 +119,12 @@ void Document::apply_override(std::string_view assignment, Findings& findings) {
   if (!value) return;
   assign(root_, key, place, std::move(*value), findings);
   overrides_.push_back({std::string(key), argument});
+}
+
+std::map<std::string, Place> places_of_keys(const Document& document) {
+  std::map<std::string, Place> places;
+  collect_places(document.root(), "", places);
+  return places;
 }
 
 void assign(Value& root, std::string_view dotted_key, const Place& key_place, Value value, Findings& findings) {

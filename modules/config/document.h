@@ -2,6 +2,7 @@
 // malformed goes to Findings. Which keys exist and what they may hold is the schema's business (config/schema.h).
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,9 @@ class Document {
   std::vector<Override> overrides_;
   int num_overrides_ = 0;  // malformed ones count too
 };
+
+// Where the value of each key stands that the document sets, by dotted key.
+std::map<std::string, Place> places_of_keys(const Document& document);
 
 // Puts `value` at a dotted key below the map `root`, making maps on the way. A value in the way that is neither a map
 // nor nothing is a finding at `value`'s place.

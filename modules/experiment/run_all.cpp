@@ -28,12 +28,18 @@ std::string heading(const ExperimentCase& one, size_t number, size_t count) {
   return fmt::format("=== run {} of {}: {}", number, count, what);
 }
 
+// A message that begins with a key, "layer: cudnn needs a CUDA GPU", with the place in front where the key is set.
+std::string with_place(const std::string& message, const ExperimentCase& one) {
+  const auto found = one.places.find(message.substr(0, message.find(':')));
+  return found == one.places.end() ? message : fmt::format("{}: {}", config::to_string(found->second), message);
+}
+
 void run_one(const ExperimentCase& one, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
     all.finished.push_back(run_experiment(one.experiment, request, logger));
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    logger.error(failure.message);
+    logger.error(with_place(failure.message, one));
     if (all.exit_code == ExitCode::kDone) all.exit_code = failure.exit_code;
   }
   logger.close_file();
@@ -48,7 +54,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
   for (const config::SweepCase& one : config::expand_sweep(document, findings)) {
     Experiment experiment = config::read(one.document, Experiment::schema(), findings);
     experiment.data.path = path_beside(experiment.data, folder);
-    cases.push_back({one.label, std::move(experiment)});
+    cases.push_back({one.label, std::move(experiment), config::places_of_keys(one.document)});
   }
   return cases;
 }

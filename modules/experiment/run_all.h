@@ -2,6 +2,7 @@
 // reported through the logger and the rest go on; SIGINT and SIGTERM end them all, whenever they come.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace rnnlab {
 struct ExperimentCase {
   std::string label;  // "device=cpu layer=naive"; "" where there is nothing to tell apart
   Experiment experiment;
+  std::map<std::string, config::Place> places;  // of the keys that are set, for messages
 };
 
 // Every combination that the document's sweep asks for, or the one experiment that it is.

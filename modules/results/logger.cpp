@@ -49,12 +49,12 @@ class CheckedFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::optional<UserError> failure_;
 };
 
-// Information as it is, warnings and errors with their level in front; the progress bar makes way first.
+// Information as it is, warnings and errors with the program and their level in front; the progress bar makes way first.
 class ConsoleSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit ConsoleSink(spdlog::color_mode colors) : plain_(colors), marked_(colors) {
     plain_.set_pattern("%v");
-    marked_.set_pattern("%^%l: %v%$");
+    marked_.set_pattern("%^%n: %l: %v%$");  // as main does
   }
   void set_before_line(std::function<void()> before_line) {
     const std::lock_guard lock(mutex_);

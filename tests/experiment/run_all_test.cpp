@@ -117,6 +117,14 @@ TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
   EXPECT_LT(log.find("will fail"), log.find("error"));
 }
 
+TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
+  const TemporaryFolder out;
+  ::testing::internal::CaptureStderr();
+  run_quietly(cases_of(kTinyYaml, {"device=cuda:99"}), out);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::StartsWith("rnnlab: error: argument 'device=cuda:99': device: got cuda:99, but "));
+}
+
 TEST(ReadCases, LooksForDataBesideTheFile) {
   const TemporaryFolder folder;
   testing::write_text(folder.path() / "mine" / "a.csv", "x,y\n1,2\n");

@@ -23,9 +23,11 @@ std::string console_of(Verbosity verbosity, const Terminal& terminal) {
 }
 
 TEST(Logger, ObeysTheVerbosity) {
-  EXPECT_EQ(console_of(Verbosity::kQuiet, {}), "warning: a warning\nerror: an error\n");
-  EXPECT_EQ(console_of(Verbosity::kNormal, {}), "an information\nwarning: a warning\nerror: an error\n");
-  EXPECT_EQ(console_of(Verbosity::kVerbose, {}), "a detail {}\nan information\nwarning: a warning\nerror: an error\n");
+  EXPECT_EQ(console_of(Verbosity::kQuiet, {}), "rnnlab: warning: a warning\nrnnlab: error: an error\n");
+  EXPECT_EQ(console_of(Verbosity::kNormal, {}),
+            "an information\nrnnlab: warning: a warning\nrnnlab: error: an error\n");
+  EXPECT_EQ(console_of(Verbosity::kVerbose, {}),
+            "a detail {}\nan information\nrnnlab: warning: a warning\nrnnlab: error: an error\n");
 }
 
 TEST(Logger, ColoursOnlyWhereTheTerminalDoes) {
