@@ -38,7 +38,7 @@ std::optional<double> parse_double(std::string_view text) {
   return value;
 }
 
-std::string format_shortest(double value) { return fmt::format("{}", value); }
+std::string format_shortest(double value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }
 
 std::string format_bytes(int64_t bytes) {
   constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -72,6 +72,7 @@ std::string counted(int64_t count, std::string_view noun) {
 }
 
 std::string format_within(size_t width, std::string_view format, double value) {
+  if (std::isnan(value)) return "nan";  // whose sign means nothing
   std::string text = fmt::format(fmt::runtime(format), value);
   return text.size() <= width ? text : fmt::format("{:.3e}", value);
 }

@@ -108,6 +108,16 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string shell_quoted(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_-./:=@%+,").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string one_of(std::span<const std::string> choices) { return listed(choices, " or "); }
 
 std::string each_of(std::span<const std::string> parts) { return listed(parts, " and "); }
@@ -118,6 +128,8 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   std::string best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
+    const size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+    if (longer >= best_distance) continue;  // and a candidate may be megabytes long
     const size_t distance = edit_distance(word, candidate);
     if (distance >= best_distance) continue;
     best = candidate;
@@ -129,6 +141,17 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   const std::string best = nearest(word, candidates);
   return best.empty() ? "" : fmt::format(" (did you mean '{}'?)", best);
+}
+
+std::vector<std::string> wrap(std::string_view text, size_t width) {
+  std::vector<std::string> lines(1);
+  for (const std::string& word : split(text, ' ')) {
+    const bool fits = lines.back().empty() || display_width(lines.back()) + 1 + display_width(word) <= width;
+    if (!fits) lines.emplace_back();
+    if (!lines.back().empty()) lines.back() += ' ';
+    lines.back() += word;
+  }
+  return lines;
 }
 
 size_t display_width(std::string_view utf8) {

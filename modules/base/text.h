@@ -30,6 +30,9 @@ std::optional<size_t> first_invalid_utf8(std::string_view text);
 // whatever a file holds.
 std::string in_quotes(std::string_view text, size_t max_bytes = 60);
 
+// As one word of a shell's command line, in single quotes where it needs them.
+std::string shell_quoted(const std::string& word);
+
 // "a", "a or b", "a, b or c".
 std::string one_of(std::span<const std::string> choices);
 
@@ -48,6 +51,9 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 
 // " (did you mean 'x'?)" or "".
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+// `text` cut at spaces into lines of at most `width` columns; a longer word has a line of its own. At least one line.
+std::vector<std::string> wrap(std::string_view text, size_t width);
 
 // The columns that `utf8` takes on a terminal, one a code point. Wide and combining characters are not told apart.
 size_t display_width(std::string_view utf8);

@@ -127,6 +127,11 @@ std::map<std::string, Place> places_of_keys(const Document& document) {
   return places;
 }
 
+std::string with_place(const std::string& message, const std::map<std::string, Place>& places) {
+  const auto found = places.find(message.substr(0, message.find(':')));
+  return found == places.end() ? message : fmt::format("{}: {}", to_string(found->second), message);
+}
+
 void assign(Value& root, std::string_view dotted_key, const Place& key_place, Value value, Findings& findings) {
   Value* target = &root;
   std::string path;

@@ -57,6 +57,9 @@ class Document {
 // Where the value of each key stands that the document sets, by dotted key.
 std::map<std::string, Place> places_of_keys(const Document& document);
 
+// A message that begins with a key, "layer: cudnn needs a CUDA GPU", with the place in front where that key is set.
+std::string with_place(const std::string& message, const std::map<std::string, Place>& places);
+
 // Puts `value` at a dotted key below the map `root`, making maps on the way. A value in the way that is neither a map
 // nor nothing is a finding at `value`'s place.
 void assign(Value& root, std::string_view dotted_key, const Place& key_place, Value value, Findings& findings);

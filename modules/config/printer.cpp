@@ -17,6 +17,10 @@ struct Line {
   std::string comment;
 };
 
+std::string padded(const std::string& text, size_t width) {
+  return text + std::string(width - std::min(width, display_width(text)), ' ');
+}
+
 // An absent optional is a comment, unless its default is a value, which only null takes back.
 Line field_line(const Entry& entry, const void* object, const void* defaults) {
   const FieldSpec& field = *entry.field();
@@ -26,9 +30,23 @@ Line field_line(const Entry& entry, const void* object, const void* defaults) {
   return {content, fmt::format("{} ({})", meaning(entry), limits_text(field, defaults))};
 }
 
+// The comment goes on below itself where it is long, and stands above the key where its value leaves too little room.
 void append_line(std::string& text, const std::string& indent, const Line& line, size_t width) {
-  text += fmt::format("{}{}{}  # {}\n", indent, line.content,
-                      std::string(width - std::min(width, display_width(line.content)), ' '), line.comment);
+  constexpr size_t kMostColumns = 120, kFewestForComment = 40;
+  const std::string mark = "  # ";
+  const size_t before = indent.size() + std::max(width, display_width(line.content));
+  const bool is_above = before + mark.size() + std::min(kFewestForComment, display_width(line.comment)) > kMostColumns;
+  if (is_above) {
+    for (const std::string& piece : wrap(line.comment, kMostColumns - std::min(kMostColumns, indent.size() + 2)))
+      text += fmt::format("{}# {}\n", indent, piece);
+    text += indent + line.content + "\n";
+    return;
+  }
+  std::string content = indent + line.content;
+  for (const std::string& piece : wrap(line.comment, kMostColumns - before - mark.size())) {
+    text += padded(content, before) + mark + piece + "\n";
+    content.clear();
+  }
 }
 
 void print_group(std::string& text, const StructSpec& spec, const void* object, const void* defaults,

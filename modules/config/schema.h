@@ -76,6 +76,9 @@ class Schema {
     });
   }
 
+  // A file of these settings has no `sweep:`, and no message proposes one.
+  void refuse_sweep() { spec_.sweep = StructSpec::Sweep::kRefused; }
+
   const StructSpec& spec() const { return spec_; }
 
  private:

@@ -63,8 +63,11 @@ struct Entry {
 };
 
 struct StructSpec {
+  enum class Sweep { kTaken, kRefused };
+
   std::string title;
-  std::deque<Entry> entries;  // a deque, so that handles to entries stay valid
+  Sweep sweep = Sweep::kTaken;  // whether `sweep:` may stand at the top of a file
+  std::deque<Entry> entries;    // a deque, so that handles to entries stay valid
   std::vector<std::function<void(const void* object, Checker&)>> rules;
 
   const Entry* find(std::string_view key) const;

@@ -19,9 +19,17 @@ struct Axis {
   std::vector<Value> values;
 };
 
+// Words with commas between them.
+bool is_plain_list_text(std::string_view text) {
+  const std::vector<std::string> parts = split(text, ',');
+  return std::ranges::all_of(parts, [](const std::string& part) { return is_plain_safe(trim(part)); });
+}
+
 std::string complaint_about_values(const std::string& key, const Value& value) {
   if (value.is_sequence() && !value.items.empty()) return "";
-  return fmt::format("sweep of {}: got {}, expected a list of at least one value", in_quotes(key), shown(value));
+  const bool is_plain_list = value.is_scalar() && value.text.size() <= 60 && is_plain_list_text(value.text);
+  return fmt::format("sweep of {}: got {}, expected a list of at least one value{}", in_quotes(key), shown(value),
+                     is_plain_list ? fmt::format(" (write [{}])", value.text) : "");
 }
 
 void complain_repeated_values(const Axis& axis, Findings& findings) {

@@ -34,14 +34,14 @@ std::string nested_form(const std::string& dotted_key) {
 
 std::vector<std::string> keys_of_group(const StructSpec& group, const std::string& prefix) {
   std::vector<std::string> keys = group.keys();
-  if (prefix.empty()) keys.emplace_back(kSweepKey);
+  if (prefix.empty() && group.sweep == StructSpec::Sweep::kTaken) keys.emplace_back(kSweepKey);
   return keys;
 }
 
 }  // namespace
 
 UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, const std::string& prefix,
-                               const std::string& key) {
+                               const std::string& key, Listing listing) {
   const std::string where = prefix.empty() ? "" : " in " + prefix.substr(0, prefix.size() - 1);
   const std::string complaint = fmt::format("unknown key {}{}", in_quotes(key), where);
   if (key.find('.') != std::string::npos && group.find_path(key))
@@ -51,7 +51,8 @@ UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, 
     return {fmt::format("{} (did you mean '{}'?)", complaint, meant), prefix + meant};
   if (const std::string meant = same_name_elsewhere(root, key); !meant.empty())
     return {fmt::format("{} (did you mean '{}'?)", complaint, meant), meant};
-  return {fmt::format("{} (keys here: {})", complaint, join(keys, ", ")), ""};
+  if (listing == Listing::kNone) return {complaint, ""};
+  return {fmt::format("{} (keys here: {})", complaint, join(keys, ", ")), "", true};
 }
 
 }  // namespace rnnlab::config

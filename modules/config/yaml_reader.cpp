@@ -238,6 +238,24 @@ std::string explain(const std::string& message) {
   return "not valid YAML: " + message;
 }
 
+// What stands on the line of `mark`, behind its indentation.
+std::string_view line_at(std::string_view text, const YAML::Mark& mark) {
+  const std::string_view before = text_before(text, mark);
+  const std::string_view from_line(before.data(), static_cast<size_t>(text.data() + text.size() - before.data()));
+  return trim(from_line.substr(0, from_line.find('\n')));
+}
+
+// A second "key:" in one line is most often a map without its braces; nothing where it is no such line.
+std::string message_of_second_colon(std::string_view line) {
+  constexpr size_t kMostShown = 80;
+  const size_t colon = line.find(": ");
+  const bool has_second = colon != std::string_view::npos && line.find(": ", colon + 2) != std::string_view::npos;
+  if (!has_second || line.size() > kMostShown || line.find_first_of("#'\"{}[]&*!") != std::string_view::npos) return "";
+  return fmt::format(
+      "a second ':' in one line; write {0}: {{{1}}} if these are keys of {0}, or put quotes around a text",
+      line.substr(0, colon), trim(line.substr(colon + 2)));
+}
+
 std::string message_of_error(const YAML::Exception& error, std::string_view text) {
   const std::string_view before = text_before(text, error.mark);
   const std::string_view indentation = before.substr(0, before.find_first_not_of(" \t"));
@@ -245,6 +263,8 @@ std::string message_of_error(const YAML::Exception& error, std::string_view text
   if ((is_about("illegal map value") || is_about("illegal block entry")) &&
       indentation.find('\t') != std::string_view::npos)
     return kTabInIndentation;
+  const std::string of_second = is_about("illegal map value") ? message_of_second_colon(line_at(text, error.mark)) : "";
+  if (!of_second.empty()) return of_second;
   if (is_about("end of map not found") && indentation != before) return "there is more after the value";
   return explain(error.msg);
 }

@@ -77,5 +77,10 @@ TEST(CheckedMultiply, NoticesOverflow) {
   EXPECT_FALSE(checked_multiply(int64_t{1} << 40, int64_t{1} << 40));
 }
 
+TEST(Nan, HasNoSign) {
+  EXPECT_EQ(format_shortest(-std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_EQ(format_within(8, "{:.4f}", -std::numeric_limits<double>::quiet_NaN()), "nan");
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -72,5 +72,13 @@ TEST(Trim, TakesSpaceAndLineEndsOffBothEnds) {
 
 TEST(DisplayWidth, CountsCodePoints) { EXPECT_EQ(display_width("\u00b1 1.5"), 5u); }
 
+TEST(Wrap, CutsAtSpaces) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(wrap("", 5), Lines{""});
+  EXPECT_EQ(wrap("one two three", 7), (Lines{"one two", "three"}));
+  EXPECT_EQ(wrap("one two three", 6), (Lines{"one", "two", "three"}));
+  EXPECT_EQ(wrap("\u00e9\u00e9 x incomparable y", 4), (Lines{"\u00e9\u00e9 x", "incomparable", "y"}));
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "base/text.h"
 #include "config/settings.h"
 #include "config/yaml_text.h"
 
@@ -35,6 +36,28 @@ training:         # how the weights are fitted
   deterministic: false  # bit-identical from run to run (default false)
   decay_at: []          # epochs at which the rate drops (default []; a list, each an integer, at least 1)
 )");
+}
+
+TEST(Print, KeepsCommentsTo120Columns) {
+  Experiment experiment;
+  experiment.features = {std::string(100, 'x')};
+  experiment.name = std::string(60, 'n');
+  const std::string text = print(experiment, Experiment::schema());
+  EXPECT_THAT(text, ::testing::HasSubstr("\n# columns to learn from (default [x]; a list of at least one item, each "
+                                         "text)\nfeatures: [xxx"));
+  EXPECT_THAT(text, ::testing::HasSubstr("nnn  # names the run folder (default experiment)\n"));
+  for (const std::string& line : split(text, '\n'))
+    EXPECT_TRUE(line.size() <= 120u || line.starts_with("features: [xxx")) << line;
+}
+
+TEST(Print, GoesOnBelowWithALongComment) {
+  struct Wordy {
+    int64_t n = 1;
+  };
+  Schema<Wordy> schema("Words");
+  schema.field("n", &Wordy::n, std::string("a meaning") + std::string(60, '.') + " of " + std::string(60, '.'));
+  EXPECT_EQ(print(Wordy{}, schema), "# Words\nn: 1  # a meaning" + std::string(60, '.') + " of\n      # " +
+                                        std::string(60, '.') + " (default 1)\n");
 }
 
 Experiment printed_and_read(const Experiment& experiment) { return accepted(print(experiment, Experiment::schema())); }

@@ -93,6 +93,35 @@ TEST(UnknownKey, WithoutANearNameListsTheKeysThatThereAre) {
                           "weights, cells, limit, model, training, sweep)"));
 }
 
+TEST(UnknownKey, ListsTheKeysOnce) {
+  EXPECT_THAT(
+      complaints("model: {colour: red, flavour: sweet}"),
+      ElementsAre("exp.yaml:1:9: unknown key 'colour' in model (keys here: cell, hidden_size, bidirectional, kind)",
+                  "exp.yaml:1:22: unknown key 'flavour' in model"));
+}
+
+TEST(SeveralValues, WhereOneIsWantedAreASweep) {
+  EXPECT_THAT(complaints("model: {cell: [lstm, gru]}"),
+              ElementsAre("exp.yaml:1:15: model.cell: got a list, expected lstm, gru or rnn_tanh (for a run of each "
+                          "write sweep: {model.cell: [lstm, gru]})"));
+  EXPECT_THAT(complaints("seed: 1, 2"),
+              ElementsAre("exp.yaml:1:7: seed: got '1, 2', expected an integer, at least -2147483648 and at most "
+                          "2147483647 (for a run of each write sweep: {seed: [1, 2]})"));
+  EXPECT_THAT(complaints("name: a", {"training.epochs=1,2"}),
+              ElementsAre("argument 'training.epochs=1,2': training.epochs: got '1,2', expected an integer, at "
+                          "least 1 (for a run of each write 'sweep.training.epochs=[1, 2]', with the quotes)"));
+  EXPECT_THAT(complaints("model: {cell: [lstm, x]}"),
+              ElementsAre("exp.yaml:1:15: model.cell: got a list, expected lstm, gru or rnn_tanh"));
+}
+
+TEST(Group, ThatIsNoMapSaysHowToWriteOne) {
+  EXPECT_THAT(complaints("name: a", {"training=epochs:5"}),
+              ElementsAre("argument 'training=epochs:5': training: got 'epochs:5', expected a map of keys (write "
+                          "training.epochs=5, or the whole argument in quotes if it had braces)"));
+  EXPECT_THAT(complaints("training: epochs:5"),
+              ElementsAre("exp.yaml:1:11: training: got 'epochs:5', expected a map of keys (write {epochs: 5})"));
+}
+
 TEST(Integer, IsDecimalAndWritesOutWhatWasProbablyMeant) {
   EXPECT_EQ(complaint_about("epochs", "010"), "epochs: got '010', expected an integer, at least 1 (write 10)");
   EXPECT_EQ(complaint_about("epochs", "0x10"), "epochs: got '0x10', expected an integer, at least 1 (write 16)");

@@ -94,10 +94,11 @@ TEST(Sweep, CombinationsAreCheckedOneByOne) {
 TEST(Sweep, ThatIsMalformedIsReported) {
   EXPECT_THAT(expand("sweep: [1]").complaints,
               ElementsAre("exp.yaml:1:8: sweep: got a list, expected a map from keys to lists of values"));
-  EXPECT_THAT(expand("sweep: {device: cpu, seed: [], name: , weights: {}}").complaints,
-              ElementsAre("exp.yaml:1:17: sweep of 'device': got 'cpu', expected a list of at least one value",
-                          "exp.yaml:1:28: sweep of 'seed': got an empty list, expected a list of at least one value",
-                          "exp.yaml:1:32: sweep of 'name': got nothing, expected a list of at least one value"));
+  EXPECT_THAT(
+      expand("sweep: {device: cpu, seed: [], name: , weights: {}}").complaints,
+      ElementsAre("exp.yaml:1:17: sweep of 'device': got 'cpu', expected a list of at least one value (write [cpu])",
+                  "exp.yaml:1:28: sweep of 'seed': got an empty list, expected a list of at least one value",
+                  "exp.yaml:1:32: sweep of 'name': got nothing, expected a list of at least one value"));
   EXPECT_THAT(expand("sweep: {seed: [1, 2, 1]}").complaints,
               ElementsAre("exp.yaml:1:22: sweep of 'seed': 1 is listed twice"));
   EXPECT_THAT(expand("sweep: {model.kind: [a], model: {kind: [b]}}").complaints,

@@ -58,7 +58,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"name: a\n seed: 2\n",
                 "exp.yaml:2:6: ':' cannot stand here; check the indentation, or put quotes around the text"},
         Refused{"name: a: b\n",
-                "exp.yaml:1:8: ':' cannot stand here; check the indentation, or put quotes around the text"},
+                "exp.yaml:1:8: a second ':' in one line; write name: {a: b} if these are keys of name, or put quotes "
+                "around a text"},
+        Refused{"name: x\ntraining: epochs: 3, batch_size: 7\n",
+                "exp.yaml:2:17: a second ':' in one line; write training: {epochs: 3, batch_size: 7} if these are keys "
+                "of training, or put quotes around a text"},
+        Refused{"name: \"a\": b\n",
+                "exp.yaml:1:10: ':' cannot stand here; check the indentation, or put quotes around the text"},
         Refused{"name: - a\n", "exp.yaml:1:7: a list of '- ' items must begin on a line of its own"},
         Refused{"features: [a, b\n", "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
         Refused{"features: [a, b", "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
