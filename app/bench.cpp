@@ -43,7 +43,7 @@ struct BenchOptions {
 };
 
 BenchSettings read_settings(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart(arguments);
+  const auto [files, overrides] = tell_apart(arguments, BenchSettings::schema().spec());
   if (files.size() > 1)
     throw_error(ExitCode::kUsage,
                 "bench: got {} files, expected at most one\n  `rnnlab bench --help` shows how it is used",
@@ -139,7 +139,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("bench", "Time recurrent layers over a grid of sizes");
   auto options = std::make_shared<BenchOptions>();
   command->add_option("arguments", options->arguments, "a file of keys, and keys such as hidden_size=256,512")
-      ->type_name("[FILE] [key=value,value ...]");
+      ->type_name("[FILE] [key=value,value]");
   command->add_flag("--wide", options->wide, "a table with every column");
   command->add_option("--csv", options->csv, "write the rows as CSV")->type_name("FILE");
   command->add_option("--json", options->json, "write everything, every sample included")->type_name("FILE");

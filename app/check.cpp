@@ -4,7 +4,9 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "base/text.h"
 #include "config/sweep.h"
+#include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment_arguments.h"
 #include "output.h"
@@ -27,13 +29,25 @@ struct CheckOptions {
   bool markdown = false;
 };
 
+// The key and the reason why this machine would refuse what the file rightly says; nothing where it would not.
+std::optional<std::string> refusal_here(const Experiment& experiment) {
+  if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
+  auto reason = refusal(experiment.layer, Processor::kCpu);
+  if (!reason) reason = refusal_on_cpu(experiment.precision);
+  const bool is_open = reason && experiment.device == "auto";
+  if (!is_open || !resolve_device("auto").is_cpu()) return std::nullopt;  // looks for a GPU only where it matters
+  return *reason + "; device: auto is the CPU here";
+}
+
 // The first combination of a sweep stands for all: what the others change, the sweep says.
 std::string effective_config(const std::string& file, const std::vector<std::string>& overrides,
-                             config::Findings& findings) {
+                             config::Findings& findings, std::vector<std::string>& notes) {
   const config::Document document = read_document(file, overrides, findings);
   std::string printed;
   for (const config::SweepCase& one : config::expand_sweep(document, findings)) {
     const auto experiment = config::read(one.document, Experiment::schema(), findings);
+    if (const auto reason = refusal_here(experiment))
+      add_once(notes, config::with_place(*reason, config::places_of_keys(one.document)));
     if (printed.empty()) printed = config::print(experiment, Experiment::schema());
   }
   return printed + config::print_sweep(document);
@@ -43,11 +57,14 @@ std::string check_files(const std::vector<std::string>& arguments) {
   const auto [files, overrides] = tell_apart_with_files("check", arguments);
   config::Findings findings;
   std::string printed;
+  std::vector<std::string> notes;
   for (const std::string& file : files) {
     if (files.size() > 1) printed += fmt::format("# {}\n", file);
-    printed += effective_config(file, overrides, findings);
+    printed += effective_config(file, overrides, findings, notes);
   }
   findings.throw_if_any();
+  for (const std::string& note : notes)
+    print_notice(fmt::format("rnnlab: note: this machine cannot run it: {}\n", note));
   return printed;
 }
 
@@ -66,7 +83,7 @@ void add_check(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("check", "Validate experiment files and print what they come to");
   auto options = std::make_shared<CheckOptions>();
   command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
-      ->type_name("FILE... [key=value ...]");
+      ->type_name("FILE... [key=value]");
   auto* schema = command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
   auto* json_schema =
       command->add_flag("--json-schema", options->json_schema, "print the keys as JSON Schema, for editors");

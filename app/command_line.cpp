@@ -3,6 +3,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include "output.h"
 #include "usage_error.h"
@@ -16,13 +18,22 @@ constexpr const char* kDescription =
 
 constexpr const char* kProgramFooter = R"(
 Examples:
-  rnnlab train experiments/mnist_rows.yaml device=cpu
-  rnnlab compare runs/mnist_rows
+  rnnlab train experiments/quickstart.yaml device=cpu
+  rnnlab compare runs/quickstart
 
 Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device or environment, 5 diverged,
   7 slower than the benchmark that was compared with,
   130 / 143 stopped by a signal after the results were written.
-`rnnlab VERB --help` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";
+`rnnlab help VERB` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";
+
+// `rnnlab help train` is `rnnlab train --help`, `rnnlab help` is `rnnlab --help`.
+std::vector<const char*> with_help_as_option(int argc, const char* const* argv) {
+  std::vector<const char*> arguments(argv, argv + argc);
+  if (argc < 2 || std::string_view(arguments[1]) != "help") return arguments;
+  arguments.erase(arguments.begin() + 1);
+  arguments.push_back("--help");
+  return arguments;
+}
 
 }  // namespace
 
@@ -46,7 +57,8 @@ ExitCode run(int argc, const char* const* argv) {
   Action chosen;
   const auto program = make_parser(chosen);
   try {
-    program->parse(argc, argv);
+    const auto arguments = with_help_as_option(argc, argv);
+    program->parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream text;
     program->exit(success, text, text);

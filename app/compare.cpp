@@ -91,7 +91,7 @@ void add_compare(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<CompareVerbOptions>();
   command->add_option("folders", options->folders, "run folders, or folders full of them")
       ->required()
-      ->type_name("RUN...");
+      ->type_name("RUN");
   command
       ->add_option("--baseline", options->baseline,
                    "what the others are measured against: a label of the table or a folder")

@@ -3,6 +3,7 @@
 
 #include <CLI/Option.hpp>
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "bench/bench_settings.h"
@@ -18,18 +19,37 @@ Examples:
   source <(rnnlab completion bash)
   rnnlab completion zsh > ~/.zfunc/_rnnlab)";
 
-// Verbs complete to their options, experiment keys (with a trailing '=') and files.
-constexpr const char* kBashScript = R"(_rnnlab() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
-  case "${{COMP_WORDS[1]}}" in
-{cases}    *) words="{verbs} --help --version" ;;
-  esac
-  [ "$COMP_CWORD" -eq 1 ] && words="{verbs} --help --version"
-  compopt +o nospace 2> /dev/null
-  COMPREPLY=($(compgen -W "$words" -- "$word") $(compgen -f -- "$word"))
-  [[ "${{COMPREPLY[0]:-}}" == *= ]] && compopt -o nospace 2> /dev/null
-  return 0
+// Verbs complete to their options, experiment keys (with a trailing '=') and files; such a key to its values. Bash
+// takes `layer=na` for three words where '=' is among COMP_WORDBREAKS, as it usually is, zsh for one.
+constexpr const char* kBashScript = R"(_rnnlab_values() {{
+  case "$1" in
+{values}  esac
 }}
+_rnnlab() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}" words="" before="" key=""
+  [ "$COMP_CWORD" -ge 2 ] && before="${{COMP_WORDS[COMP_CWORD-1]}}"
+  if [ "$word" = "=" ]; then
+    key="$before" word=""
+  elif [ "$before" = "=" ]; then
+    key="${{COMP_WORDS[COMP_CWORD-2]}}"
+  elif [[ "$word" == *=* ]]; then
+    key="${{word%%=*}}"
+    COMPREPLY=($(compgen -P "$key=" -W "$(_rnnlab_values "$key")" -- "${{word#*=}}"))
+    return 0
+  fi
+  if [ -n "$key" ]; then
+    COMPREPLY=($(compgen -W "$(_rnnlab_values "$key")" -- "$word") $(compgen -f -- "$word"))
+    return 0
+  fi
+  case "${{COMP_WORDS[1]}}" in
+{cases}    *) words="{verbs} --help --version" ;
+;
+esac["$COMP_CWORD" - eq 1]&& words =
+    "{verbs} --help --version" compopt + o nospace 2 > / dev / null COMPREPLY =
+        ($(compgen - W "$words" --"$word") $(compgen - f-- "$word"))[["${{COMPREPLY[0]:-}}" == *= ]] &&
+        compopt - o nospace 2 > / dev / null return 0
+}
+}
 complete -o filenames -F _rnnlab rnnlab
 )";
 
@@ -40,6 +60,32 @@ void append_keys(const config::StructSpec& spec, const std::string& prefix, std:
     else
       keys.push_back(prefix + entry.key + "=");
   }
+}
+
+// What a key may hold, where that is a list of words.
+std::vector<std::string> values_of(const config::FieldSpec& field) {
+  return field.kind == config::ScalarKind::kBool ? std::vector<std::string>{"true", "false"} : field.choices;
+}
+
+void append_values(const config::StructSpec& spec, const std::string& prefix,
+                   std::map<std::string, std::vector<std::string>>& values) {
+  for (const config::Entry& entry : spec.entries) {
+    if (entry.group() != nullptr)
+      append_values(*entry.group()->spec, prefix + entry.key + ".", values);
+    else
+      values.emplace(prefix + entry.key, values_of(*entry.field()));
+  }
+}
+
+// The keys of a benchmark are called like an experiment's and take the same words.
+std::string cases_of_values() {
+  std::map<std::string, std::vector<std::string>> values;
+  append_values(Experiment::schema().spec(), "", values);
+  append_values(BenchSettings::schema().spec(), "", values);
+  std::string cases;
+  for (const auto& [key, words] : values)
+    if (!words.empty()) cases += fmt::format("    {}) echo \"{}\" ;;\n", key, join(words, " "));
+  return cases;
 }
 
 bool takes_overrides(const CLI::App& verb) {
@@ -74,7 +120,8 @@ std::string bash_script() {
     verbs.push_back(verb->get_name());
     cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), words_after(*verb));
   }
-  return fmt::format(kBashScript, fmt::arg("cases", cases), fmt::arg("verbs", join(verbs, " ")));
+  return fmt::format(kBashScript, fmt::arg("values", cases_of_values()), fmt::arg("cases", cases),
+                     fmt::arg("verbs", join(verbs, " ")));
 }
 
 // zsh runs bash's completions as they are.

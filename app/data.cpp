@@ -15,6 +15,11 @@ namespace rnnlab::app {
 namespace {
 
 constexpr const char* kDataFooter = R"(
+Examples:
+  rnnlab data inspect weather.csv
+  rnnlab data inspect experiments/quickstart.yaml)";
+
+constexpr const char* kInspectFooter = R"(
 FILE is a data file (IDX, npy, CSV, text; .gz too) or an experiment's .yaml, whose data is then loaded as `train` would.
 
 Examples:
@@ -43,7 +48,7 @@ size_t text_width() {
 }
 
 ExitCode inspect_one(const InspectOptions& options) {
-  const auto [files, overrides] = tell_apart(options.arguments);
+  const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
   if (files.size() != 1)
     throw_error(ExitCode::kUsage,
                 "data inspect: got {} files, expected one\n  `rnnlab data inspect --help` shows how it is used",
@@ -62,12 +67,13 @@ ExitCode inspect_one(const InspectOptions& options) {
 void add_data(CLI::App& program, Action& chosen) {
   CLI::App* data = program.add_subcommand("data", "Look at data");
   data->require_subcommand(1);
+  data->footer(kDataFooter);
   CLI::App* command = data->add_subcommand("inspect", "Show what is understood of a data file or an experiment's data");
   auto options = std::make_shared<InspectOptions>();
   command->add_option("arguments", options->arguments, "a data file, or an experiment file with overrides")
-      ->type_name("FILE [key=value ...]");
+      ->type_name("FILE [key=value]");
   command->add_flag("--json", options->json, "print JSON");
-  command->footer(kDataFooter);
+  command->footer(kInspectFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return inspect_one(*options); }; });
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "experiment/experiment.h"
 
 namespace rnnlab::app {
 namespace {
@@ -17,17 +19,58 @@ bool is_override(const std::string& argument) {
   return std::all_of(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(equals), is_key_character);
 }
 
+bool is_there(const std::string& file) {
+  std::error_code ignored;
+  return std::filesystem::exists(file, ignored);
+}
+
+// `training.epochs 5`, or `training.epochs: 5` as in a file, at arguments[at].
+void refuse_key_without_value(const std::vector<std::string>& arguments, size_t at, const config::StructSpec& keys) {
+  const std::string& argument = arguments[at];
+  const std::string key = argument.substr(0, argument.find_last_not_of(':') + 1);
+  const config::Entry* entry = keys.find_path(key);
+  if (entry == nullptr || entry->field() == nullptr || is_there(argument)) return;
+  const std::string next = at + 1 < arguments.size() ? arguments[at + 1] : "";
+  const std::string value = next.substr(std::min(next.find_first_not_of('='), next.size()));
+  const bool is_value = !value.empty() && (next[0] == '=' || (!is_override(next) && !is_there(next)));
+  throw_error(ExitCode::kUsage, "{} is a key and no file, and lacks its '=': write {}={}", in_quotes(argument), key,
+              is_value ? in_quotes(value).substr(1, in_quotes(value).size() - 2) : "VALUE");
+}
+
+int depth_of(std::string_view text) {
+  return static_cast<int>(std::ranges::count_if(text, [](char c) { return c == '{' || c == '['; }) -
+                          std::ranges::count_if(text, [](char c) { return c == '}' || c == ']'; }));
+}
+
+// `sweep={layer: [naive, fused]}` without quotes comes as several arguments, of which arguments[at] is the first.
+void refuse_cut_value(const std::vector<std::string>& arguments, size_t at) {
+  std::string whole = arguments[at];
+  const char opening = whole[std::min(whole.find('=') + 1, whole.size() - 1)];
+  if (opening != '{' && opening != '[') return;
+  for (size_t next = at + 1; depth_of(whole) > 0 && next < arguments.size(); ++next) whole += " " + arguments[next];
+  if (whole == arguments[at] || depth_of(whole) != 0) return;
+  throw_error(ExitCode::kUsage, "argument {}: the shell cut it at its spaces; put quotes around the whole: {}",
+              in_quotes(arguments[at]), in_quotes(whole, 200));
+}
+
 }  // namespace
 
-ExperimentArguments tell_apart(const std::vector<std::string>& arguments) {
+ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const config::StructSpec& keys) {
   ExperimentArguments parts;
-  for (const std::string& argument : arguments)
-    (is_override(argument) ? parts.overrides : parts.files).push_back(argument);
+  for (size_t at = 0; at < arguments.size(); ++at) {
+    if (is_override(arguments[at])) {
+      refuse_cut_value(arguments, at);
+      parts.overrides.push_back(arguments[at]);
+    } else {
+      refuse_key_without_value(arguments, at, keys);
+      parts.files.push_back(arguments[at]);
+    }
+  }
   return parts;
 }
 
 ExperimentArguments tell_apart_with_files(const std::string& verb, const std::vector<std::string>& arguments) {
-  ExperimentArguments parts = tell_apart(arguments);
+  ExperimentArguments parts = tell_apart(arguments, Experiment::schema().spec());
   if (parts.files.empty())
     throw_error(ExitCode::kUsage, "{0}: no experiment file given\n  `rnnlab {0} --help` shows how it is used", verb);
   return parts;

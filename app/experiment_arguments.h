@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/document.h"
+#include "config/spec.h"
 
 namespace rnnlab::app {
 
@@ -13,10 +14,12 @@ struct ExperimentArguments {
   std::vector<std::string> overrides;  // "training.epochs=3"
 };
 
-// An argument is an override when a dotted key and '=' stand at its start: `a/b=c.yaml` is a file.
-ExperimentArguments tell_apart(const std::vector<std::string>& arguments);
+// An argument is an override when a dotted key and '=' stand at its start: `a/b=c.yaml` is a file. UserError kUsage for
+// what is neither: one of `keys` without its '=', and a map or list that the shell cut at its spaces.
+ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const config::StructSpec& keys);
 
-// The same, at least one file among them. UserError kUsage that begins with the verb's name.
+// The same with the keys of an experiment, at least one file among them. UserError kUsage that begins with the verb's
+// name.
 ExperimentArguments tell_apart_with_files(const std::string& verb, const std::vector<std::string>& arguments);
 
 // UserError kUsage that begins with the verb's name where a list of all keys was asked for and there are arguments too.

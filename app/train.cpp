@@ -20,11 +20,13 @@ constexpr const char* kTrainFooter = R"(
 The log goes to stderr, the result to stdout, everything to runs/<name>/<start time>-<device>-<layer>/.
 
 Examples:
-  rnnlab train experiments/quickstart.yaml
-  rnnlab train experiments/mnist_rows.yaml device=cpu layer=naive data.num_train=6000)";
+  rnnlab train experiments/quickstart.yaml device=cpu
+  rnnlab train experiments/mnist_rows.yaml device=cpu layer=naive data.num_train=6000
+  rnnlab train --resume runs/mnist_rows/2026-11-21T02-59-51Z-cpu-naive training.epochs=10)";
 
 struct TrainOptions {
   std::vector<std::string> arguments;
+  std::string resume;  // a run's folder or a sweep's file
   std::string out = "runs";
   bool quiet = false;
   bool verbose = false;
@@ -78,15 +80,26 @@ void print_results(const std::vector<RunOutcome>& runs, bool json) {
   }
 }
 
+RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger& logger) {
+  if (options.resume.empty()) return run_all(read_all_cases(options.arguments), request, logger);
+  const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
+  if (!files.empty())
+    throw_error(
+        ExitCode::kUsage,
+        "train --resume takes a run with its own settings, so {} has no place here; give overrides only, such as "
+        "training.epochs=10",
+        in_quotes(files.front()));
+  return resume_all(options.resume, overrides, request, logger);
+}
+
 ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
-  const auto cases = read_all_cases(options.arguments);
   const Terminal console = inspect_terminal(2);
   Logger logger(verbosity(options), console);
   const RunRequest request{.out = options.out,
                            .command_line = command_line,
                            .console = options.quiet ? Terminal{} : console,
                            .trace_steps = options.trace ? std::optional(options.trace_steps) : std::nullopt};
-  const RunAllOutcome all = run_all(cases, request, logger);
+  const RunAllOutcome all = run(options, request, logger);
   print_results(all.finished, options.json);
   return all.exit_code;
 }
@@ -97,8 +110,12 @@ void add_train(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("train", "Train what experiment files describe");
   auto options = std::make_shared<TrainOptions>();
   command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
-      ->type_name("FILE... [key=value ...]");
+      ->type_name("FILE... [key=value]");
   command->add_option("--out", options->out, "where run folders go")->type_name("DIR")->capture_default_str();
+  command
+      ->add_option("--resume", options->resume,
+                   "go on with this run, in its folder, from its newest checkpoint; or with a sweep, by its file")
+      ->type_name("RUN");
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");
   command->add_flag("-v,--verbose", options->verbose, "more details")->excludes(quiet);
   command->add_flag("--json", options->json, "print the result as JSON");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "experiment/experiment.h"
 
 namespace rnnlab::app {
 namespace {
@@ -44,9 +45,17 @@ std::string opening(const CLI::App& command) {
   return path.empty() ? "" : path + ": ";
 }
 
+// A key of an experiment may have been taken for an option: --training.epochs=5.
+std::string option_hint(const CLI::App& command, const std::string& extra) {
+  const std::string name = extra.substr(std::min(extra.find_first_not_of('-'), extra.size()));
+  const config::Entry* entry = Experiment::schema().spec().find_path(name.substr(0, name.find('=')));
+  if (entry == nullptr || entry->field() == nullptr) return did_you_mean(extra, option_names(command));
+  return fmt::format("; keys of an experiment stand without dashes: {}={}", name.substr(0, name.find('=')),
+                     name.find('=') == std::string::npos ? "VALUE" : name.substr(name.find('=') + 1));
+}
+
 std::string explain_extra(const CLI::App& command, const std::string& extra) {
-  if (extra.starts_with("-"))
-    return fmt::format("unknown option {}{}", in_quotes(extra), did_you_mean(extra, option_names(command)));
+  if (extra.starts_with("-")) return fmt::format("unknown option {}{}", in_quotes(extra), option_hint(command, extra));
   const auto verbs = verb_names(command);
   if (!verbs.empty())
     return fmt::format("unknown verb {}{}, expected {}", in_quotes(extra), did_you_mean(extra, verbs), one_of(verbs));

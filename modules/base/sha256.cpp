@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/hex.h"
 
 namespace rnnlab {
 namespace {
@@ -42,7 +43,7 @@ std::string Sha256::hex() const {
   require(EVP_MD_CTX_copy_ex(copy.context, state_->context), "EVP_MD_CTX_copy_ex");
   std::array<unsigned char, 32> digest{};
   require(EVP_DigestFinal_ex(copy.context, digest.data(), nullptr), "EVP_DigestFinal_ex");
-  return fmt::format("{:02x}", fmt::join(digest, ""));
+  return to_hex(std::as_bytes(std::span(digest)));
 }
 
 }  // namespace rnnlab

@@ -9,6 +9,7 @@
 #include "checkpoint/folder_changes.h"
 #include "checkpoint/names.h"
 #include "results/files.h"
+#include "results/folder_lock.h"
 #include "results/json_fields.h"
 
 namespace rnnlab {
@@ -155,7 +156,7 @@ fs::path save_checkpoint(const fs::path& folder, int64_t step, const CheckpointC
   const SafetensorsImage optimizer(contents.optimizer);
   const std::string state = state_text(contents.state);
   make_durable_folder(folder);
-  const LockedFolder lock(folder);
+  const FolderLock lock(folder, WhenTaken::kWait);
   remove_leftovers(folder);
   NewCheckpoint checkpoint(folder, step);
   checkpoint.add(kModelFile, model.pieces());

@@ -11,6 +11,7 @@
 #include "checkpoint/names.h"
 #include "checkpoint/sealed_json.h"
 #include "results/files.h"
+#include "results/folder_lock.h"
 #include "results/json_fields.h"
 
 namespace rnnlab {
@@ -98,7 +99,7 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
 }
 
 void mark_best_checkpoint(const fs::path& folder, int64_t step) {
-  const LockedFolder lock(folder);  // or another would take the file for left over before it is renamed
+  const FolderLock lock(folder, WhenTaken::kWait);  // or another would take the file for left over before it is renamed
   std::error_code ignored;
   RNNLAB_INVARIANT(fs::is_directory(folder / step_folder_name(step), ignored), "the best checkpoint is not there");
   write_file_atomically(folder / kBestFile, sealed_text(to_json(BestMark{.step = step})));
@@ -106,7 +107,7 @@ void mark_best_checkpoint(const fs::path& folder, int64_t step) {
 
 void prune_checkpoints(const fs::path& folder, int64_t newest, int64_t keep) {
   RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
-  const LockedFolder lock(folder);
+  const FolderLock lock(folder, WhenTaken::kWait);
   remove_leftovers(folder);
   const std::vector<CheckpointPlace> places = up_to(folder, newest);
   if (std::ssize(places) <= keep) return;

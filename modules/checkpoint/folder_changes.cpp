@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "checkpoint/names.h"
+#include "results/file_descriptor.h"
 #include "results/files.h"
 
 namespace rnnlab {
@@ -28,16 +28,6 @@ fs::path parent_of(const fs::path& folder) {
   return parent.empty() ? "." : parent;
 }
 
-FileDescriptor open_folder(const fs::path& folder) {
-  FileDescriptor descriptor(
-      uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
-  if (descriptor.is_open()) return descriptor;
-  if (errno == ELOOP || errno == ENOTDIR)
-    throw_error(ExitCode::kDevice, "{}: is a link or a file, expected a folder of checkpoints; remove it",
-                folder.string());
-  throw_system_error(folder, "open", errno);
-}
-
 bool is_in_the_way(int error_number) { return error_number == EEXIST || error_number == ENOTEMPTY; }
 
 void rename_or_throw(const fs::path& from, const fs::path& to) {
@@ -49,13 +39,6 @@ int exchange(const fs::path& a, const fs::path& b) {
 }
 
 }  // namespace
-
-LockedFolder::LockedFolder(const fs::path& folder) : descriptor_(open_folder(folder)) {
-  // Where the file system has no locks, processes are trusted to stay apart.
-  const bool is_locked = uninterrupted([&] { return ::flock(descriptor_.number(), LOCK_EX); }) == 0;
-  if (!is_locked && errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP)
-    throw_system_error(folder, "lock", errno);
-}
 
 void make_folder(const fs::path& path) {
   if (make(path) != 0) throw_system_error(path, "make", errno);

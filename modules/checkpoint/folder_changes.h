@@ -6,19 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "results/file_descriptor.h"
-
 namespace rnnlab {
-
-// Waits until nobody else changes the folder. The system gives it free when the process ends, however it ends; so what
-// looks left over under this lock is.
-class LockedFolder {
- public:
-  explicit LockedFolder(const std::filesystem::path& folder);
-
- private:
-  FileDescriptor descriptor_;
-};
 
 void make_folder(const std::filesystem::path& path);
 
@@ -35,7 +23,8 @@ void remove_whole(const std::filesystem::path& path);
 // Under another name first, so that half a checkpoint never looks like one.
 void remove_checkpoint(const std::filesystem::path& folder, int64_t step);
 
-// What interrupted saves and removals left. The folder must be locked.
+// What interrupted saves and removals left. The folder must be locked (results/folder_lock.h), so that what looks left
+// over is.
 void remove_leftovers(const std::filesystem::path& folder);
 
 // The names in a folder, sorted; none where it is missing.

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "config/enum_names.h"
+
 namespace rnnlab {
 
 enum class Task { kClassification, kBinary, kRegression, kLanguageModel };
@@ -36,6 +38,13 @@ struct TargetScale {
   std::string name;
   double offset = 0;
   double scale = 1;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("name", self.name);
+    field("offset", self.offset);
+    field("scale", self.scale);
+  }
 };
 
 struct Dataset {
@@ -50,3 +59,13 @@ struct Dataset {
 };
 
 }  // namespace rnnlab
+
+template <>
+struct rnnlab::config::EnumNames<rnnlab::Task> {
+  static constexpr std::array<std::pair<rnnlab::Task, std::string_view>, 4> kNames = {{
+      {rnnlab::Task::kClassification, "classification"},
+      {rnnlab::Task::kBinary, "binary"},
+      {rnnlab::Task::kRegression, "regression"},
+      {rnnlab::Task::kLanguageModel, "language_model"},
+  }};
+};

@@ -106,6 +106,8 @@ void list_fields(config::Schema<Experiment>& s) {
   s.group("data", &Experiment::data, "what to learn from", DataSettings::schema());
   s.group("model", &Experiment::model, "the network", ModelSettings::schema());
   s.group("training", &Experiment::training, "how the weights are fitted", TrainingSettings::schema());
+  s.group("checkpoint", &Experiment::checkpoint, "when the run's state is saved, to resume it and to use the model",
+          CheckpointSettings::schema());
 }
 
 config::Schema<Experiment> make_schema() {

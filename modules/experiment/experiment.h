@@ -7,6 +7,7 @@
 
 #include "config/schema.h"
 #include "data/data_settings.h"
+#include "experiment/checkpoint_settings.h"
 #include "models/model_settings.h"
 #include "recurrent/layer_kind.h"
 #include "training/precision.h"
@@ -26,6 +27,7 @@ struct Experiment {
   DataSettings data;
   ModelSettings model;
   TrainingSettings training;
+  CheckpointSettings checkpoint;
 
   static const config::Schema<Experiment>& schema();
 };

@@ -5,6 +5,7 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -69,6 +70,31 @@ std::string machine_lines(const MachineReport& report) {
          fmt::format("system      {}, {}\n", e.host.os, e.host.kernel);
 }
 
+// "layer: hoisted cannot do ...": what follows the layer's name.
+std::string without_layer(const std::string& reason, const std::string& layer) {
+  const std::string opening = fmt::format("layer: {} ", layer);
+  return reason.starts_with(opening) ? reason.substr(opening.size()) : reason;
+}
+
+// Each limit once, under the layers that it holds for.
+std::string limit_lines(const std::vector<LayerReport>& layers) {
+  std::vector<std::string> limits;
+  std::map<std::string, std::vector<std::string>> layers_of;
+  for (const LayerReport& layer : layers) {
+    for (const std::string& reason : layer.refusals) {
+      const std::string limit = without_layer(reason, layer.name);
+      add_once(limits, limit);
+      layers_of[limit].push_back(layer.name);
+    }
+  }
+  std::string lines = "limits:\n";
+  for (const std::string& limit : limits) {
+    lines += fmt::format("  {}\n", join(layers_of[limit], ", "));
+    for (const std::string& line : wrap(limit, 110)) lines += fmt::format("      {}\n", line);
+  }
+  return lines;
+}
+
 }  // namespace
 
 MachineReport make_machine_report(const std::vector<std::string>& command_line) {
@@ -86,10 +112,8 @@ std::string machine_report_text(const MachineReport& report) {
   std::string text = machine_lines(report);
   text += fmt::format("\ndevice:     {}\nprecision:  {}\nlayer:\n", join(report.devices, ", "),
                       join(report.precisions, ", "));
-  for (const LayerReport& layer : report.layers) {
-    text += fmt::format("  {:<15}  {}\n", layer.name, layer.computes);
-    for (const std::string& reason : layer.refusals) text += fmt::format("                   {}\n", reason);
-  }
+  for (const LayerReport& layer : report.layers) text += fmt::format("  {:<15}  {}\n", layer.name, layer.computes);
+  text += limit_lines(report.layers);
   for (const std::string& warning : report.warnings) text += fmt::format("\nwarning: {}\n", warning);
   return text;
 }

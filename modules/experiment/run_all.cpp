@@ -1,13 +1,20 @@
 #include "experiment/run_all.h"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 
+#include "base/text.h"
+#include "checkpoint/checkpoint_folder.h"
 #include "config/sweep.h"
 #include "data/find_data.h"
 #include "experiment/device.h"
 #include "experiment/failure.h"
+#include "experiment/resume.h"
 #include "experiment/stop_notice.h"
+#include "experiment/sweep_file.h"
+#include "results/run_ending.h"
+#include "results/run_folder.h"
 #include "training/device_memory.h"
 #include "training/stop_signal.h"
 
@@ -23,27 +30,112 @@ void warn_of_missing_devices(const std::vector<ExperimentCase>& cases, Logger& l
     logger.warn(fmt::format("{} of {} runs will fail: {}", count, cases.size(), reason));
 }
 
-std::string heading(const ExperimentCase& one, size_t number, size_t count) {
-  const std::string& what = one.label.empty() ? one.experiment.name : one.label;
-  return fmt::format("=== run {} of {}: {}", number, count, what);
+// One of the runs of a command: a new one, or one that goes on.
+struct RunTask {
+  std::string label;
+  std::function<RunOutcome(const RunRequest&, Logger&)> run;
+};
+
+std::string heading(const RunTask& task, size_t number, size_t count) {
+  return fmt::format("=== run {} of {}: {}", number, count, task.label);
 }
 
-// A message that begins with a key, "layer: cudnn needs a CUDA GPU", with the place in front where the key is set.
-std::string with_place(const std::string& message, const ExperimentCase& one) {
-  const auto found = one.places.find(message.substr(0, message.find(':')));
-  return found == one.places.end() ? message : fmt::format("{}: {}", config::to_string(found->second), message);
-}
-
-void run_one(const ExperimentCase& one, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
+void run_one(const RunTask& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
-    all.finished.push_back(run_experiment(one.experiment, request, logger));
+    all.finished.push_back(task.run(request, logger));
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    logger.error(with_place(failure.message, one));
+    logger.error(failure.message);
     if (all.exit_code == ExitCode::kDone) all.exit_code = failure.exit_code;
   }
   logger.close_file();
   release_cached_memory();
+}
+
+void say_how_to_go_on(const RunAllOutcome& all, const SweepFile* sweep, Logger& logger) {
+  std::filesystem::path what;
+  if (sweep != nullptr)
+    what = sweep->path();
+  else if (!all.finished.empty() && list_checkpoints(all.finished.back().folder / kCheckpointsFolder).size() > 0)
+    what = all.finished.back().folder;
+  if (!what.empty()) logger.info("to go on: rnnlab train --resume " + shell_quoted(what.string()));
+}
+
+void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest request, Logger& logger,
+               RunAllOutcome& all) {
+  size_t num_begun = 0;
+  while (num_begun < tasks.size() && !pending_stop()) {
+    const size_t number = num_begun++;
+    if (sweep != nullptr) {
+      logger.info(heading(tasks[number], num_begun, tasks.size()));
+      request.on_folder = [&](const std::filesystem::path& folder) { sweep->set_folder(number, folder); };
+    }
+    run_one(tasks[number], request, logger, all);
+    if (sweep != nullptr) logger.info("");
+  }
+  if (const auto stop = pending_stop()) {
+    const size_t num_left = tasks.size() - num_begun;
+    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not begun", stop->text, num_left, tasks.size()));
+    all.exit_code = exit_code_after(stop->reason);
+    say_how_to_go_on(all, sweep, logger);
+  } else if (sweep != nullptr && all.exit_code == ExitCode::kDone) {
+    sweep->remove();
+  }
+}
+
+RunAllOutcome run_guarded(const std::vector<RunTask>& tasks, SweepFile* sweep, const RunRequest& request,
+                          Logger& logger) {
+  const StopSignalGuard signals;
+  const StopNotice notice("stopping after the current step");
+  RunAllOutcome all;
+  run_tasks(tasks, sweep, request, logger, all);
+  return all;
+}
+
+// What is wrong with a key is said with the place in front where it is set.
+RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request, Logger& logger) {
+  try {
+    return run_experiment(one.experiment, request, logger);
+  } catch (const UserError& error) {
+    throw UserError(error.exit_code(), config::with_place(error.what(), one.places));
+  }
+}
+
+RunTask task_of(const ExperimentCase& one) {
+  return {one.label.empty() ? one.experiment.name : one.label,
+          [one](const RunRequest& request, Logger& logger) { return run_with_places(one, request, logger); }};
+}
+
+std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
+  std::vector<SweepEntry> entries;
+  for (const ExperimentCase& one : cases)
+    entries.push_back({task_of(one).label, config::print(one.experiment, Experiment::schema()), std::nullopt});
+  return entries;
+}
+
+// A run of a sweep that has ended as its settings want is not touched again.
+std::optional<RunOutcome> ended(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
+  RunOutcome outcome{.folder = folder, .summary = read_summary(folder)};
+  if (ending_of(outcome.summary) != RunEnding::kComplete) return std::nullopt;
+  return outcome;
+}
+
+RunTask task_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
+  return {entry.label, [=](const RunRequest& request, Logger& logger) {
+            if (!entry.folder) {
+              config::Findings findings;
+              auto document = config::Document::from_text(entry.experiment, source, findings);
+              for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+              const Experiment experiment = config::read(document, Experiment::schema(), findings);
+              findings.throw_if_any();
+              return run_experiment(experiment, request, logger);
+            }
+            if (overrides.empty())
+              if (auto outcome = ended(*entry.folder)) return *std::move(outcome);
+            return resume_experiment(*entry.folder, overrides, request, logger);
+          }};
 }
 
 }  // namespace
@@ -60,23 +152,27 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
 }
 
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger) {
-  const StopSignalGuard signals;
-  const StopNotice notice("stopping after the current step");
-  if (cases.size() > 1) warn_of_missing_devices(cases, logger);
-  RunAllOutcome all;
-  size_t num_begun = 0;
-  while (num_begun < cases.size() && !pending_stop()) {
-    const ExperimentCase& one = cases[num_begun++];
-    if (cases.size() > 1) logger.info(heading(one, num_begun, cases.size()));
-    run_one(one, request, logger, all);
-    if (cases.size() > 1) logger.info("");
+  std::vector<RunTask> tasks;
+  for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
+  if (cases.size() == 1) return run_guarded(tasks, nullptr, request, logger);
+  warn_of_missing_devices(cases, logger);
+  SweepFile sweep(request.out, entries_of(cases));
+  return run_guarded(tasks, &sweep, request, logger);
+}
+
+RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
+                         const RunRequest& request, Logger& logger) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
+    const RunTask task{"", [&](const RunRequest& asked, Logger& log) {
+                         return resume_experiment(run_or_sweep, overrides, asked, log);
+                       }};
+    return run_guarded({task}, nullptr, request, logger);
   }
-  if (const auto stop = pending_stop()) {
-    const size_t num_left = cases.size() - num_begun;
-    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not begun", stop->text, num_left, cases.size()));
-    all.exit_code = exit_code_after(stop->reason);
-  }
-  return all;
+  SweepFile sweep(run_or_sweep);
+  std::vector<RunTask> tasks;
+  for (const SweepEntry& entry : sweep.entries()) tasks.push_back(task_of(entry, run_or_sweep.string(), overrides));
+  return run_guarded(tasks, &sweep, request, logger);
 }
 
 }  // namespace rnnlab

@@ -25,7 +25,14 @@ struct RunAllOutcome {
   ExitCode exit_code = ExitCode::kDone;  // the signal's, or of the first that failed
 };
 
-// Installs a StopSignalGuard: the caller must have none.
+// Several cases leave a sweep file (sweep_file.h) until all have ended. Installs a StopSignalGuard: the caller must
+// have none.
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
+
+// Goes on with a run, by its folder, or with a sweep, by its file: runs that have ended are only told of again, those
+// that were stopped go on, those that were not begun are. `overrides` as of resume_experiment. UserError kUsage where
+// there is neither.
+RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
+                         const RunRequest& request, Logger& logger);
 
 }  // namespace rnnlab

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct RunRequest {
   Terminal console;                         // where the progress bar is drawn; Terminal{} for none
   std::vector<Observer*> observers = {};    // told of every run after its own console and files
   std::optional<int64_t> trace_steps = {};  // after warm-up, in trace.json; no trace without a number
+  std::function<void(const std::filesystem::path&)> on_folder = {};  // told where the run is, before it begins
 };
 
 struct RunOutcome {

@@ -47,9 +47,9 @@ const std::string& ConsoleObserver::loss_text(const StepProgress& progress) {
   return loss_text_;
 }
 
-void ConsoleObserver::on_epoch_end(const TrainingState&, const EpochRow& row) {
+void ConsoleObserver::on_epoch_end(const TrainingState& state, const EpochRow& row) {
   if (!table_) logger_.info(table_.emplace(row).header());
-  logger_.info(table_->line(row));
+  logger_.info(table_->line(row, cut_short_text(state, plan_).empty() ? "" : "cut short"));
   logger_.check();
 }
 
@@ -62,8 +62,8 @@ void FileObserver::on_epoch_end(const TrainingState&, const EpochRow& row) {
   rows_.push_back(row);
 }
 
-void FileObserver::on_run_end(const TrainingState&) { finish(); }
+void FileObserver::on_run_end(const TrainingState&) { sync(); }
 
-void FileObserver::finish() { log_.finish(); }
+void FileObserver::sync() { log_.sync(); }
 
 }  // namespace rnnlab

@@ -38,13 +38,16 @@ class ConsoleObserver : public Observer {
 
 class FileObserver : public Observer {
  public:
-  explicit FileObserver(const std::filesystem::path& run_folder) : log_(run_folder) {}
+  // `rows`: what the log holds already.
+  FileObserver(const std::filesystem::path& run_folder, std::vector<EpochRow> rows)
+      : log_(run_folder), rows_(std::move(rows)) {}
 
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
   void on_run_end(const TrainingState& state) override;
 
-  // For a run that ends without on_run_end: it diverged. UserError kDevice where the disk was found full only now.
-  void finish();
+  // Until the disk has every row. UserError kDevice where it was found full only now. For a run that ends without
+  // on_run_end, too: it diverged.
+  void sync();
 
   const std::vector<EpochRow>& rows() const { return rows_; }
 

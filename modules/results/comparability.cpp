@@ -58,17 +58,17 @@ constexpr Condition kConditions[] = {
     {"build", [](const Identity& identity) { return identity.build_type; }, ""},
 };
 
-std::vector<std::string> condition_differences(const RunGroup& baseline, const RunGroup& group) {
+std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
-  std::vector<std::string> found;
+  std::vector<Remark> found;
   for (const Condition& condition : kConditions) {
     const std::string first = condition.value(a.summary.identity);
     const std::string second = condition.value(b.summary.identity);
     // What one of them did not record cannot be held against it; comparability_notes says so.
     if (first == second || first.empty() || second.empty()) continue;
-    found.push_back(fmt::format("{}: {} in {}, {} in {}{}", condition.what, first, baseline.label, second, group.label,
-                                differing_settings(a, b, condition.config_section)));
+    found.push_back({fmt::format("{}: {} in {}, {} in ", condition.what, first, baseline.label, second), group.label,
+                     differing_settings(a, b, condition.config_section)});
   }
   return found;
 }
@@ -77,15 +77,15 @@ using Hash = std::string Identity::*;
 
 const std::string& hash_of(const RunRecord& run, Hash hash) { return run.summary.identity.*hash; }
 
-std::string describe_mismatch(const std::string& what, const RunRecord& a, const RunRecord& b, Hash hash,
-                              const std::string& detail) {
-  return fmt::format("{}: {} in {}, {} in {}{}", what, short_hash(hash_of(a, hash)), a.folder.string(),
-                     short_hash(hash_of(b, hash)), b.folder.string(), detail);
+Remark describe_mismatch(const std::string& what, const RunRecord& a, const RunRecord& b, Hash hash,
+                         const std::string& detail) {
+  return {fmt::format("{}: {} in {}, {} in ", what, short_hash(hash_of(a, hash)), a.folder.string(),
+                      short_hash(hash_of(b, hash))),
+          b.folder.string(), detail};
 }
 
 // The first two runs with equal seeds and unequal hashes.
-std::optional<std::string> seed_difference(const RunGroup& baseline, const RunGroup& group, const char* what,
-                                           Hash hash) {
+std::optional<Remark> seed_difference(const RunGroup& baseline, const RunGroup& group, const char* what, Hash hash) {
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs)
       if (a->summary.seed == b->summary.seed && hash_of(*a, hash) != hash_of(*b, hash))
@@ -99,7 +99,7 @@ bool has_one_value(const RunGroup& group, Hash hash) {
 }
 
 // Data may be drawn or split by the seed; where it is not, it must be equal whatever the seeds.
-std::optional<std::string> data_difference(const RunGroup& baseline, const RunGroup& group) {
+std::optional<Remark> data_difference(const RunGroup& baseline, const RunGroup& group) {
   constexpr Hash kData = &Identity::data_fingerprint;
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
@@ -117,47 +117,49 @@ std::string num_epochs(const RunGroup& group) {
   return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
 }
 
-void note_lengths(std::vector<std::string>& notes, const RunGroup& baseline, const RunGroup& group) {
+void note_lengths(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
   if (num_epochs(baseline) == num_epochs(group)) return;
-  notes.push_back(fmt::format(
-      "trained for different numbers of epochs, so their final losses and metrics are not comparable: {} in "
-      "{}, {} in {}",
-      num_epochs(baseline), baseline.label, num_epochs(group), group.label));
+  notes.push_back(
+      {fmt::format("trained for different numbers of epochs, so their final losses and metrics are not comparable: {} "
+                   "in {}, {} in ",
+                   num_epochs(baseline), baseline.label, num_epochs(group)),
+       group.label, ""});
 }
 
 std::string seed_list(const RunGroup& group) { return fmt::format("{}", fmt::join(seeds(group), ", ")); }
 
-void note_difference(std::vector<std::string>& notes, const char* what, const RunGroup& baseline, const RunGroup& group,
+void note_difference(std::vector<Remark>& notes, const char* what, const RunGroup& baseline, const RunGroup& group,
                      const std::string& first, const std::string& second) {
   if (first != second)
-    notes.push_back(fmt::format("{}: {} in {}, {} in {}", what, first, baseline.label, second, group.label));
+    notes.push_back({fmt::format("{}: {} in {}, {} in ", what, first, baseline.label, second), group.label, ""});
 }
 
 }  // namespace
 
-std::vector<std::string> differences(const RunGroup& baseline, const RunGroup& group) {
-  std::vector<std::string> found = condition_differences(baseline, group);
+std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<Remark> found = condition_differences(baseline, group);
   if (const auto data = data_difference(baseline, group)) found.push_back(*data);
   const auto weights = seed_difference(baseline, group, "initial weights", &Identity::initial_weights_sha256);
   if (weights) found.push_back(*weights);
   return found;
 }
 
-std::vector<std::string> comparability_notes(const RunGroup& baseline, const RunGroup& group) {
+std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup& group) {
   const Environment& a = baseline.runs[0]->environment;
   const Environment& b = group.runs[0]->environment;
-  std::vector<std::string> notes;
+  std::vector<Remark> notes;
   if (seeds(baseline) != seeds(group))
     notes.push_back(
-        fmt::format("the seeds differ, so initial weights were compared only where they agree: {} in {}, {} in {}",
-                    seed_list(baseline), baseline.label, seed_list(group), group.label));
+        {fmt::format("the seeds differ, so initial weights were compared only where they agree: {} in {}, {} in ",
+                     seed_list(baseline), baseline.label, seed_list(group)),
+         group.label, ""});
   note_lengths(notes, baseline, group);
   const bool first_has_gpu = !baseline.runs[0]->summary.identity.gpu_model.empty();
   const bool second_has_gpu = !group.runs[0]->summary.identity.gpu_model.empty();
   if (first_has_gpu != second_has_gpu)
-    notes.push_back(fmt::format("{} recorded no GPU, so whether it is the same machine as that of {} is not known",
-                                first_has_gpu ? group.label : baseline.label,
-                                first_has_gpu ? baseline.label : group.label));
+    notes.push_back({"", first_has_gpu ? group.label : baseline.label,
+                     fmt::format(" recorded no GPU, so whether it is the same machine as that of {} is not known",
+                                 first_has_gpu ? baseline.label : group.label)});
   note_difference(notes, "LibTorch", baseline, group, a.software.libtorch, b.software.libtorch);
   note_difference(notes, "CUDA", baseline, group, a.software.cuda, b.software.cuda);
   note_difference(notes, "cuDNN", baseline, group, a.software.cudnn, b.software.cudnn);

@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "results/remark.h"
 #include "results/run_record.h"
 
 namespace rnnlab {
 
-// One sentence for each condition that differs from the baseline's, naming both groups and both values; empty when they
-// are comparable. Weights (and data) are compared seed by seed, for they may follow from the seed.
-std::vector<std::string> differences(const RunGroup& baseline, const RunGroup& group);
+// One remark on the group for each condition that differs from the baseline's, naming both groups and both values;
+// empty when they are comparable. Weights (and data) are compared seed by seed, for they may follow from the seed.
+std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group);
 
 // What does not forbid the comparison but must be said: other seeds, other versions, hardware that was not recorded.
-std::vector<std::string> comparability_notes(const RunGroup& baseline, const RunGroup& group);
+std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab

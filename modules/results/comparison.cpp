@@ -87,14 +87,18 @@ void set_against(GroupResult& result, const std::vector<double>& seconds, const 
   result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
 }
 
+void append(std::vector<Remark>& all, const std::vector<Remark>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
 std::vector<std::string> all_differences(const RunGroup& baseline, const std::vector<RunGroup>& groups) {
-  std::vector<std::string> found;
+  std::vector<Remark> found;
   for (const RunGroup& group : groups) {
-    for (const std::string& reason : differences(baseline, group)) add_once(found, reason);
+    append(found, differences(baseline, group));
     // Within a group too: a data file may have changed between two runs of one experiment.
-    for (const std::string& reason : differences(group, group)) add_once(found, reason);
+    append(found, differences(group, group));
   }
-  return found;
+  return merged(found);
 }
 
 void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, OnDifference on_difference) {
@@ -125,15 +129,18 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   refuse_or_keep(comparison, all_differences(baseline, groups), options.on_difference);
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
   const std::vector<double> baseline_seconds = timed_seconds(baseline);
+  std::vector<Remark> all_doubts, remarks;
   for (const RunGroup& group : groups) {
     GroupResult& result = comparison.groups.emplace_back(describe(group));
     measure_time(result, timed_seconds(group));
     if (&group != &baseline) set_against(result, timed_seconds(group), baseline_seconds);
     for (const std::string& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
-    for (const std::string& warning : doubts(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
-    for (const std::string& note : comparability_notes(baseline, group)) add_once(comparison.notes, note);
+    append(all_doubts, doubts(group));
+    append(remarks, comparability_notes(baseline, group));
   }
+  for (const std::string& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
+  for (const std::string& note : merged(remarks)) add_once(comparison.notes, note);
   add_once(comparison.notes, few_seeds_note(groups));
   return comparison;
 }

@@ -48,13 +48,37 @@ std::string marked_label(const GroupResult& group) {
   return group.ended == "complete" ? group.label : fmt::format("{} ({})", group.label, group.ended);
 }
 
+// A long label gets a number and is cut; the whole stands below the table.
+bool has_long_label(const Comparison& comparison) {
+  constexpr size_t kLongest = 28;
+  return std::ranges::any_of(comparison.groups,
+                             [](const GroupResult& group) { return display_width(marked_label(group)) > kLongest; });
+}
+
+std::string label_in_table(const Comparison& comparison, size_t number) {
+  constexpr size_t kMostBytes = 20;
+  const std::string label = marked_label(comparison.groups[number]);
+  if (!has_long_label(comparison)) return label;
+  const std::string quoted = in_quotes(label, kMostBytes);
+  return fmt::format("{}: {}", number + 1, quoted.substr(1, quoted.size() - 2));
+}
+
+std::string label_lines(const Comparison& comparison) {
+  if (!has_long_label(comparison)) return "";
+  std::string lines;
+  for (size_t i = 0; i < comparison.groups.size(); ++i)
+    lines += fmt::format("{}: {}\n", i + 1, marked_label(comparison.groups[i]));
+  return lines + "\n";
+}
+
 std::string star_if(bool is_full_range) { return is_full_range ? "*" : ""; }
 
-std::vector<std::string> cells_of(const GroupResult& group, const Comparison& comparison,
+std::vector<std::string> cells_of(size_t index, const Comparison& comparison,
                                   const std::vector<EpochColumn>& metrics) {
+  const GroupResult& group = comparison.groups[index];
   const bool is_baseline = group.label == comparison.baseline;
   std::vector<std::string> cells = {
-      marked_label(group),
+      label_in_table(comparison, index),
       fmt::format("{}", fmt::join(group.seeds, ",")),
       fmt::format("{}", group.num_timed_epochs),
       number(group.median_seconds, 4),
@@ -80,7 +104,7 @@ Table make_table(const Comparison& comparison) {
   for (const char* heading : {"epochs", "s/epoch", "95 % interval", "ratio", "95 % interval", "p"})
     table.add_column(heading, Align::kRight);
   for (const EpochColumn& metric : metrics) table.add_column(std::string(metric.heading), Align::kRight);
-  for (const GroupResult& group : comparison.groups) table.add_row(cells_of(group, comparison, metrics));
+  for (size_t i = 0; i < comparison.groups.size(); ++i) table.add_row(cells_of(i, comparison, metrics));
   return table;
 }
 
@@ -109,7 +133,7 @@ std::string comparison_text(const Comparison& comparison) {
     text += "NOTICE: these runs differ in more than the device and the layer.\n" + lines("  ", comparison.differences) +
             "\n";
   if (!comparison.warnings.empty()) text += lines("WARNING: ", comparison.warnings) + "\n";
-  text += make_table(comparison).text() + "\n";
+  text += make_table(comparison).text() + "\n" + label_lines(comparison);
   text +=
       "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n";
   if (std::ranges::any_of(comparison.groups, has_star))

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "config/document.h"
 
 namespace rnnlab {
 namespace {
@@ -23,6 +22,10 @@ std::map<std::string, std::string> config_values(const std::filesystem::path& fi
   config::Findings findings;
   const auto document = config::Document::from_file(file.string(), findings);
   if (!findings.empty()) throw UserError(ExitCode::kData, join(findings.lines(), "\n"));
+  return config_values(document);
+}
+
+std::map<std::string, std::string> config_values(const config::Document& document) {
   std::map<std::string, std::string> values;
   collect(document.root(), "", values);
   return values;

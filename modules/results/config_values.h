@@ -6,9 +6,14 @@
 #include <map>
 #include <string>
 
+#include "config/document.h"
+
 namespace rnnlab {
 
 // {"training.epochs": "3", ...}; what is absent is left out. UserError kData where the file is missing or no YAML.
 std::map<std::string, std::string> config_values(const std::filesystem::path& file);
+
+// Of a document that is in memory already.
+std::map<std::string, std::string> config_values(const config::Document& document);
 
 }  // namespace rnnlab

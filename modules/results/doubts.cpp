@@ -29,31 +29,34 @@ std::string name_of(const RunRecord& run, const RunGroup& group) {
 
 }  // namespace
 
-std::vector<std::string> doubts(const RunGroup& group) {
+std::vector<Remark> doubts(const RunGroup& group) {
   constexpr int64_t kFewestEpochs = 5;
-  std::vector<std::string> found;
+  std::vector<Remark> found;
   for (const RunRecord* run : group.runs) {
     // Those about the machine come from environment.json; the summary has them too, and those about the run itself.
     std::vector<std::string> given = warnings(run->environment);
     for (const std::string& warning : run->summary.warnings) add_once(given, warning);
-    for (const std::string& warning : given) found.push_back(name_of(*run, group) + ": " + warning);
+    for (const std::string& warning : given)
+      found.push_back({"", name_of(*run, group), ": " + warning, warning.substr(0, warning.find(':'))});
     if (first_epoch_is_outlier(run->rows))
-      found.push_back(
-          fmt::format("{}: the first epoch of {} is an outlier ({:.4g} s) but not marked as warm-up: set "
-                      "training.warmup_epochs to leave it out",
-                      group.label, run->folder.string(), run->rows[0].train_seconds));
+      found.push_back({"", group.label,
+                       fmt::format(": the first epoch of {} is an outlier ({:.4g} s) but not marked as warm-up: set "
+                                   "training.warmup_epochs to leave it out",
+                                   run->folder.string(), run->rows[0].train_seconds)});
   }
   const int64_t num_epochs = std::ssize(timed_seconds(group));
   if (num_epochs < kFewestEpochs)
-    found.push_back(fmt::format("{}: {} after warm-up: TOO FEW TO CLAIM anything, at least {} are needed", group.label,
-                                counted(num_epochs, "timed epoch"), kFewestEpochs));
+    found.push_back({"", group.label,
+                     fmt::format(": {} after warm-up: TOO FEW TO CLAIM anything, at least {} are needed",
+                                 counted(num_epochs, "timed epoch"), kFewestEpochs)});
   return found;
 }
 
 std::vector<std::string> pooling_notes(const RunGroup& group) {
   if (group.runs.size() < 2) return {};
-  return {fmt::format("{}: {} runs of the same work pooled, seeds {}", group.label, group.runs.size(),
-                      fmt::join(seeds(group), ", "))};
+  const std::vector<int64_t> all = seeds(group);
+  return {fmt::format("{}: {} runs of the same work pooled, {} {}", group.label, group.runs.size(),
+                      all.size() == 1 ? "all of seed" : "seeds", fmt::join(all, ", "))};
 }
 
 std::string few_seeds_note(const std::vector<RunGroup>& groups) {

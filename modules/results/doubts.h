@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "results/remark.h"
 #include "results/run_record.h"
 
 namespace rnnlab {
 
 // Debug build, busy or throttled machine, too few epochs to claim anything, a first epoch that should have been
 // warm-up.
-std::vector<std::string> doubts(const RunGroup& group);
+std::vector<Remark> doubts(const RunGroup& group);
 
 // Which runs were put together.
 std::vector<std::string> pooling_notes(const RunGroup& group);

@@ -1,10 +1,28 @@
 #include "results/epoch_log.h"
 
+#include "base/error.h"
+#include "base/numbers.h"
 #include "results/epoch_text.h"
 #include "results/files.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{1} << 28;  // a million epochs
+
+// A part of a line at the end is no line.
+std::string first_lines(const std::string& text, int64_t count) {
+  size_t end = 0;
+  for (int64_t line = 0; line < count; ++line) {
+    const size_t line_end = text.find('\n', end);
+    if (line_end == std::string::npos) break;
+    end = line_end + 1;
+  }
+  return text.substr(0, end);
+}
+
+}  // namespace
 
 EpochLog::EpochLog(const std::filesystem::path& run_folder)
     : csv_(run_folder / kEpochsCsvFile), jsonl_(run_folder / kEpochsJsonlFile) {
@@ -16,13 +34,30 @@ void EpochLog::append(const EpochRow& row) {
   jsonl_.append(epoch_jsonl_line(row));
 }
 
-void EpochLog::finish() {
+void EpochLog::sync() {
   csv_.sync();
   jsonl_.sync();
 }
 
+std::vector<EpochRow> keep_epochs(const std::filesystem::path& run_folder, int64_t last) {
+  const std::filesystem::path path = run_folder / kEpochsCsvFile;
+  std::vector<EpochRow> rows;
+  if (last > 0) rows = parse_epochs_csv(first_lines(read_file(path, kMaxBytes), 1 + last), path.string());
+  if (std::ssize(rows) != last)
+    throw_error(ExitCode::kData, "{}: {}, expected at least {}; the file was cut off: restore it, or train again",
+                path.string(), counted(std::ssize(rows), "epoch"), last);
+  std::string csv = epoch_csv_header();
+  std::string jsonl;
+  for (const EpochRow& row : rows) {
+    csv += epoch_csv_line(row);
+    jsonl += epoch_jsonl_line(row);
+  }
+  write_file_atomically(path, csv);
+  write_file_atomically(run_folder / kEpochsJsonlFile, jsonl);
+  return rows;
+}
+
 std::vector<EpochRow> read_epochs(const std::filesystem::path& run_folder) {
-  constexpr int64_t kMaxBytes = int64_t{1} << 28;  // a million epochs
   const std::filesystem::path path = run_folder / kEpochsCsvFile;
   return parse_epochs_csv(read_file(path, kMaxBytes), path.string());
 }

@@ -18,13 +18,18 @@ class EpochLog {
   // UserError kDevice when either file cannot take the whole row.
   void append(const EpochRow& row);
 
-  // Call once after the last row: a disk that was found full only now is an error here. UserError kDevice.
-  void finish();
+  // fsync of both files: a disk that was found full only now is an error here. UserError kDevice. Call it after the
+  // last row too.
+  void sync();
 
  private:
   AppendFile csv_;
   AppendFile jsonl_;
 };
+
+// Takes back what was logged after epoch `last`, in both files, whatever became of their ends; returns the rows that
+// stay. Atomically, each file by itself. UserError kData where one of these is missing, kDevice.
+std::vector<EpochRow> keep_epochs(const std::filesystem::path& run_folder, int64_t last);
 
 // The rows of `run_folder`/epochs.csv. UserError kData with file and line.
 std::vector<EpochRow> read_epochs(const std::filesystem::path& run_folder);

@@ -1,5 +1,7 @@
 #include "results/epoch_table.h"
 
+#include <fmt/format.h>
+
 #include "results/table.h"
 
 namespace rnnlab {
@@ -27,11 +29,12 @@ std::string EpochTable::header() const {
   return line_of(columns_, [](const EpochColumn& column) { return std::string(column.heading); });
 }
 
-std::string EpochTable::line(const EpochRow& row) const {
+std::string EpochTable::line(const EpochRow& row, const std::string& mark) const {
   const std::string line = line_of(columns_, [&](const EpochColumn& column) {
     const auto value = number_in(row, column);
     return value ? console_text(column, *value) : "-";
   });
+  if (!mark.empty()) return fmt::format("{}  ({})", line, mark);
   return row.warmup ? line + "  (warm-up)" : line;
 }
 

@@ -15,7 +15,7 @@ class EpochTable {
   explicit EpochTable(const EpochRow& first);
 
   std::string header() const;  // without a line end, as the lines
-  std::string line(const EpochRow& row) const;
+  std::string line(const EpochRow& row, const std::string& mark = "") const;  // "(mark)" behind it, or "(warm-up)"
 
  private:
   std::vector<EpochColumn> columns_;

@@ -83,6 +83,12 @@ inline std::string shown(const Json& json) {
   return in_quotes(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
+// Any text as a part of a message.
+inline std::string on_one_line(const std::string& text) {
+  const std::string quoted = in_quotes(text);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 // A value with the file and the dotted key that it came from.
 struct JsonPlace {
   const Json& json;
@@ -153,7 +159,7 @@ template <class T>
 void from_json(const JsonPlace& place, std::map<std::string, T>& values) {
   if (!place.json.is_object()) place.throw_unexpected("an object");
   values.clear();
-  for (const auto& [key, part] : place.json.items()) from_json(place.at(part, key), values[key]);
+  for (const auto& [key, part] : place.json.items()) from_json(place.at(part, on_one_line(key)), values[key]);
 }
 
 template <HasFields T>

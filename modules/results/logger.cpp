@@ -49,7 +49,8 @@ class CheckedFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::optional<UserError> failure_;
 };
 
-// Information as it is, warnings and errors with the program and their level in front; the progress bar makes way first.
+// Information as it is, warnings and errors with the program and their level in front; the progress bar makes way
+// first.
 class ConsoleSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit ConsoleSink(spdlog::color_mode colors) : plain_(colors), marked_(colors) {

@@ -45,15 +45,15 @@ Made make_folder(const fs::path& path) {
   throw_cannot_create(path, std::generic_category().message(errno));
 }
 
-void make_parent(const fs::path& path) {
-  std::error_code ignored;
-  if (path.empty() || fs::is_directory(path, ignored)) return;
-  make_parent(path.parent_path());
-  if (make_folder(path) == Made::kThereAlready && !fs::is_directory(path, ignored))
-    throw_cannot_create(path, describe_obstacle(path));
-}
-
 }  // namespace
+
+void make_folders(const fs::path& folder) {
+  std::error_code ignored;
+  if (folder.empty() || fs::is_directory(folder, ignored)) return;
+  make_folders(folder.parent_path());
+  if (make_folder(folder) == Made::kThereAlready && !fs::is_directory(folder, ignored))
+    throw_cannot_create(folder, describe_obstacle(folder));
+}
 
 std::string run_folder_name(const RunLabel& label) {
   std::string device = label.device;
@@ -66,7 +66,7 @@ fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
   check_is_folder_name(label.device, "the device");
   check_is_folder_name(label.layer, "the layer");
   const fs::path parent = (out / label.name).lexically_normal();
-  make_parent(parent);
+  make_folders(parent);
   const std::string name = run_folder_name(label);
   constexpr int kMostRunsInOneSecond = 10000;
   for (int count = 1; count <= kMostRunsInOneSecond; ++count) {

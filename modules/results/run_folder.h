@@ -14,6 +14,7 @@ inline constexpr const char* kLogFile = "train.log";
 inline constexpr const char* kEpochsCsvFile = "epochs.csv";
 inline constexpr const char* kEpochsJsonlFile = "epochs.jsonl";
 inline constexpr const char* kSummaryFile = "summary.json";
+inline constexpr const char* kCheckpointsFolder = "checkpoints";
 inline constexpr const char* kTraceFile = "trace.json";  // where one was asked for
 
 struct RunLabel {
@@ -30,5 +31,8 @@ std::string run_folder_name(const RunLabel& label);
 // UserError kDevice when it cannot be made (read-only, no space, a file or dangling link in its place); kUsage when a
 // part of the label cannot be a folder's name.
 std::filesystem::path create_run_folder(const std::filesystem::path& out, const RunLabel& label);
+
+// The folder and those above it, where they are missing. UserError kDevice.
+void make_folders(const std::filesystem::path& folder);
 
 }  // namespace rnnlab

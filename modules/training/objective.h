@@ -22,6 +22,14 @@ struct Totals {
   int64_t count = 0;
 
   void add(const StepRow& row);
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("loss_sum", self.loss_sum);
+    field("weighted_loss_sum", self.weighted_loss_sum);
+    field("metric_sum", self.metric_sum);
+    field("count", self.count);
+  }
 };
 
 // Empty where a metric does not apply.

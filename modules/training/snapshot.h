@@ -22,20 +22,41 @@ struct EpochTally {
   int64_t samples = 0;
   double seconds = 0.0;       // of training
   double data_seconds = 0.0;  // of these, waiting for batches
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("totals", self.totals);
+    field("skipped_steps", self.skipped_steps);
+    field("gradient_norm_sum", self.gradient_norm_sum);
+    field("learning_rate", self.learning_rate);
+    field("steps", self.steps);
+    field("samples", self.samples);
+    field("seconds", self.seconds);
+    field("data_seconds", self.data_seconds);
+  }
 };
 
 // How far a run has come, in numbers.
-struct Progress {
+struct RunProgress {
   TrainingState state;  // never stopped: why it stopped is not part of where it was
-  // The epoch was trained, validated and told to the observers. Else `epoch_tally.steps` of its steps are done.
+  // The epoch was trained, validated and told to the observers. Else `tally.steps` of its steps are done.
   bool epoch_is_over = true;
   EpochTally tally;
   std::optional<double> last_loss;
   double seconds = 0.0;  // since the run began, without the time between stopping and going on
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("state", self.state);
+    field("epoch_is_over", self.epoch_is_over);
+    field("tally", self.tally);
+    field("last_loss", self.last_loss);
+    field("seconds", self.seconds);
+  }
 };
 
 struct Snapshot {
-  Progress progress;
+  RunProgress progress;
   std::vector<NamedTensor> model;      // on the CPU, float32 or whatever the model holds
   std::vector<NamedTensor> optimizer;  // on the CPU: TrainStep::state
   GeneratorStates generators;

@@ -258,7 +258,7 @@ Snapshot Trainer::snapshot() {
   read_record();
   const auto optimizer_state = step_.state();
   require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);
-  Progress progress{.state = state_,
+  RunProgress progress{.state = state_,
                     .epoch_is_over = epoch_is_over_,
                     .tally = tally_,
                     .last_loss = last_loss_,

@@ -46,6 +46,7 @@ class Trainer {
   // Why the steps are not CUDA graphs although training.cuda_graph asks for them; "" where they are, or nobody asked.
   const std::string& why_no_graphs() const { return train_loop_.refusal(); }
   const Optimizer& optimizer() const { return step_.optimizer(); }
+  std::vector<NamedTensor> optimizer_state() const { return step_.state(); }  // with the loss scale's; not copies
   const RunPlan& plan() const { return plan_; }
   Placement placement() const { return train_batches_.placement(); }  // of the training samples: never kAutomatic
 

@@ -22,6 +22,15 @@ struct TrainingState {
   std::string stop_text;  // the reason as a sentence: "3 epochs are done"
 
   bool stopped() const { return stop_reason.has_value(); }
+  // Without the reason to stop.
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("epoch", self.epoch);
+    field("step", self.step);
+    field("best_epoch", self.best_epoch);
+    field("best_value", self.best_value);
+  }
+
   // The first reason stays.
   void stop(StopReason reason, std::string text);
 };

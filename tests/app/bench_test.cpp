@@ -67,6 +67,12 @@ TEST(Bench, AnUnknownKeyIsNamedWithItsPlace) {
             "rnnlab: error: argument 'hiden_size=4': unknown key 'hiden_size' (did you mean 'hidden_size'?)\n");
 }
 
+TEST(Bench, TheKeysThatThereAreAreListedOnceAndHaveNoSweep) {
+  const std::string errors = Program().run({"bench", "wibble=4", "wobble=4"}).errors;
+  EXPECT_THAT(errors, HasSubstr("unknown key 'wibble' (keys here: layer, device, "));
+  EXPECT_THAT(errors, HasSubstr(", seed, num_threads)\nargument 'wobble=4': unknown key 'wobble'\n"));
+}
+
 TEST(Bench, WhatNoLayerCanDoIsATableOfReasonsAndAnExitCode) {
   const auto result = Program().run(tiny_with({"mode=graph"}));
   EXPECT_EQ(result.exit_code, 2);

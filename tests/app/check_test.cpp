@@ -46,6 +46,29 @@ TEST(Check, ReportsEveryMistakeWithItsPlace) {
   EXPECT_THAT(result.errors, HasSubstr("argument 'seed=-1'"));
 }
 
+TEST(Check, NotesWhatThisMachineCannotRun) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run({"check", "tiny.yaml", "device=cuda:99"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.errors, ::testing::StartsWith("rnnlab: note: this machine cannot run it: argument "
+                                                   "'device=cuda:99': device: got cuda:99, but "));
+  if (program.run({"info"}).output.find("device:     cpu\n") == std::string::npos) GTEST_SKIP() << "there is a GPU";
+  EXPECT_EQ(program.run({"check", "tiny.yaml", "device=auto", "layer=cudnn"}).errors,
+            "rnnlab: note: this machine cannot run it: argument 'layer=cudnn': layer: cudnn needs a CUDA GPU; on a CPU "
+            "use layer: fused; device: auto is the CPU here\n");
+  EXPECT_EQ(
+      program.run({"check", "tiny.yaml", "device=auto", "precision=fp16"}).errors,
+      "rnnlab: note: this machine cannot run it: argument 'precision=fp16': precision: fp16 needs a GPU; use bf16 "
+      "or fp32 on the CPU; device: auto is the CPU here\n");
+}
+
+TEST(Check, KeepsItsLinesTo120Columns) {
+  const std::string file = std::string(RNNLAB_SOURCE_DIR) + "/experiments/quickstart.yaml";
+  std::istringstream lines(Program().run({"check", file}).output);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120u) << line;
+}
+
 TEST(Check, NeedsAFile) {
   const auto result = Program().run({"check"});
   EXPECT_EQ(result.exit_code, 2);

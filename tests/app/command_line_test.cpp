@@ -18,8 +18,8 @@ TEST(CommandLine, HelpGoesToStdoutWithExamplesAndExitCodes) {
 }
 
 TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
-  const std::vector<std::vector<std::string>> verbs = {{"train"},           {"compare"}, {"bench"},     {"check"},
-                                                       {"data", "inspect"}, {"info"},    {"completion"}};
+  const std::vector<std::vector<std::string>> verbs = {{"train"}, {"compare"}, {"bench"},      {"check"},
+                                                       {"data"},  {"info"},    {"completion"}, {"data", "inspect"}};
   for (auto arguments : verbs) {
     arguments.emplace_back("--help");
     const auto result = Program().run(arguments);
@@ -29,6 +29,18 @@ TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
     const std::string after = result.output.substr(examples);
     EXPECT_GE(std::ranges::count(after, '\n'), 2) << after;
   }
+}
+
+TEST(CommandLine, HelpIsAVerbToo) {
+  EXPECT_EQ(Program().run({"help"}).output, Program().run({"--help"}).output);
+  EXPECT_EQ(Program().run({"help", "train"}).output, Program().run({"train", "--help"}).output);
+  EXPECT_EQ(Program().run({"help", "data", "inspect"}).output, Program().run({"data", "inspect", "--help"}).output);
+  EXPECT_EQ(Program().run({"help", "trian"}).exit_code, 2);
+}
+
+TEST(CommandLine, HelpNamesArgumentsWithOneEllipsisEach) {
+  EXPECT_THAT(Program().run({"train", "--help"}).output, HasSubstr("\n  arguments FILE... [key=value] ...\n"));
+  EXPECT_THAT(Program().run({"compare", "--help"}).output, HasSubstr("\n  folders RUN ... REQUIRED "));
 }
 
 TEST(CommandLine, VersionIsOneLine) { EXPECT_EQ(Program().run({"--version"}).output, "rnnlab 0.1.0\n"); }
@@ -64,6 +76,35 @@ TEST(CommandLine, AnUnknownOptionSuggestsTheNearest) {
   expect_usage_error({"train", "a.yaml", "--quite"}, "unknown option '--quite' (did you mean '--quiet'?)", " train");
   expect_usage_error({"compare", "--jsn"}, "unknown option '--jsn' (did you mean '--json'?)", " compare");
   expect_usage_error({"-x"}, "unknown option '-x'", "");
+}
+
+TEST(CommandLine, AKeyStandsWithoutDashes) {
+  expect_usage_error({"train", "a.yaml", "--training.epochs=5"},
+                     "unknown option '--training.epochs=5'; keys of an experiment stand without dashes: "
+                     "training.epochs=5",
+                     " train");
+  expect_usage_error({"train", "a.yaml", "--seed"},
+                     "unknown option '--seed'; keys of an experiment stand without dashes: seed=VALUE", " train");
+}
+
+TEST(CommandLine, AKeyWithoutItsEqualsSignIsNoFile) {
+  const auto errors = [](const std::vector<std::string>& arguments) { return Program().run(arguments).errors; };
+  EXPECT_EQ(errors({"train", "a.yaml", "training.epochs", "5"}),
+            "rnnlab: error: 'training.epochs' is a key and no file, and lacks its '=': write training.epochs=5\n");
+  EXPECT_EQ(errors({"check", "a.yaml", "training.epochs:", "5"}),
+            "rnnlab: error: 'training.epochs:' is a key and no file, and lacks its '=': write training.epochs=5\n");
+  EXPECT_EQ(errors({"check", "a.yaml", "seed", "=3"}),
+            "rnnlab: error: 'seed' is a key and no file, and lacks its '=': write seed=3\n");
+  EXPECT_EQ(errors({"bench", "hidden_size"}),
+            "rnnlab: error: 'hidden_size' is a key and no file, and lacks its '=': write hidden_size=VALUE\n");
+}
+
+TEST(CommandLine, AValueThatTheShellCutIsGivenWhole) {
+  const auto result = Program().run({"check", "a.yaml", "sweep={layer:", "[naive,", "fused]}", "seed=3"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: argument 'sweep={layer:': the shell cut it at its spaces; put quotes around the whole: "
+            "'sweep={layer: [naive, fused]}'\n");
 }
 
 TEST(CommandLine, AnOptionStandsBehindItsVerb) {

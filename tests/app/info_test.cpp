@@ -16,6 +16,13 @@ TEST(Info, ShowsMachineLibrariesDevicesAndLayers) {
     EXPECT_THAT(result.output, HasSubstr(part));
 }
 
+TEST(Info, SaysALimitOfSeveralLayersOnce) {
+  const std::string output = Program().run({"info"}).output;
+  const std::string limit = "  streamed, wavefront, diagonal\n      needs CUDA streams; on a CPU use layer: hoisted\n";
+  EXPECT_THAT(output, HasSubstr(limit));
+  EXPECT_EQ(output.find("reset gate, so the products"), output.rfind("reset gate, so the products"));
+}
+
 TEST(Info, GivesTheSameAsJson) {
   const auto result = Program().run({"info", "--json"});
   EXPECT_EQ(result.exit_code, 0);

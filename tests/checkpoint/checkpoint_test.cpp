@@ -100,12 +100,12 @@ TEST(SaveCheckpoint, FollowsNoLinkOutOfTheRun) {
   const TemporaryFolder elsewhere;
   fs::create_symlink(elsewhere.path(), folder.path() / "checkpoints");
   expect_error(ExitCode::kDevice,
-               folder.name("checkpoints") + ": is a link or a file, expected a folder of checkpoints; remove it",
+               folder.name("checkpoints") + ": is a link or a file, expected a folder; remove it",
                [&] { save_checkpoint(folder.path() / "checkpoints", 1, sample_contents(1)); });
   EXPECT_TRUE(fs::is_empty(elsewhere.path()));
   write_text(folder.path() / "file", "x");
   expect_error(ExitCode::kDevice,
-               folder.name("file") + ": is a link or a file, expected a folder of checkpoints; remove it",
+               folder.name("file") + ": is a link or a file, expected a folder; remove it",
                [&] { save_checkpoint(folder.path() / "file", 1, sample_contents(1)); });
 }
 

@@ -45,6 +45,17 @@ Comparison sample_comparison() {
   return comparison;
 }
 
+TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
+  Comparison comparison = sample_comparison();
+  comparison.groups[1].label = "cpu fused learning_rate=0.001 schedule=cosine";
+  const std::string text = comparison_text(comparison);
+  EXPECT_NE(text.find("\n1: cpu naive            "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n2: cpu fused learning_r...  1 "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n\n1: cpu naive\n2: cpu fused learning_rate=0.001 schedule=cosine (diverged)\n\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(ComparisonText, IsATableWithItsSmallPrint) {
   EXPECT_EQ(
       comparison_text(sample_comparison()),

@@ -299,6 +299,27 @@ TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {
                           "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start"));
 }
 
+TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
+  const std::vector<std::string> layers = {"naive", "grouped", "hoisted", "fused", "blocked"};
+  for (const std::string& layer : layers) {
+    SampleRun run = sample_run("cpu", layer, 1, kSlow);
+    run.environment.cpu.busy_fraction = layer == "fused" ? 0.5 : 0.4;
+    add(layer, run);
+  }
+  EXPECT_THAT(compare(runs_, {}).warnings,
+              ElementsAre("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY: other work took 40 % of 2 "
+                          "usable CPUs at the start (in the first of them)"));
+}
+
+TEST_F(CompareTest, RefusesSeveralForOneReasonOnce) {
+  for (const std::string layer : {"naive", "fused", "hoisted"}) {
+    SampleRun run = sample_run("cpu", layer, 1, kSlow);
+    run.summary.identity.batch_size = layer == "naive" ? 64 : 128;
+    add(layer, run);
+  }
+  expect_refused("batch size: 64 in cpu naive, 128 in cpu fused and cpu hoisted");
+}
+
 TEST_F(CompareTest, ShoutsAboutAnUnmarkedWarmUp) {
   add_pair([](SampleRun& run) { run.first_is_warmup = false; });
   EXPECT_THAT(

@@ -18,7 +18,7 @@ TEST(EpochLog, WritesEveryRowAsItComes) {
   EXPECT_EQ(read_text(folder.path() / "epochs.csv"), epoch_csv_header() + epoch_csv_line(sample_row(1, 2)));
   EXPECT_EQ(read_text(folder.path() / "epochs.jsonl"), epoch_jsonl_line(sample_row(1, 2)));
   log.append(sample_row(2, 3));
-  log.finish();
+  log.sync();
   EXPECT_EQ(read_epochs(folder.path()).back().train_seconds, 3);
 }
 

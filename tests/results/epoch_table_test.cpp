@@ -22,6 +22,12 @@ TEST(EpochTable, LinesUpAndMarksWarmUp) {
             "    60000     1.50 GiB");
 }
 
+TEST(EpochTable, MarksWhatItIsToldInPlaceOfWarmUp) {
+  EpochRow row{.epoch = 2, .train_loss = 1};
+  row.warmup = true;
+  EXPECT_TRUE(EpochTable(row).line(row, "cut short").ends_with("  (cut short)"));
+}
+
 TEST(EpochTable, KeepsItsColumnsWhateverTheNumbers) {
   const EpochTable table({.epoch = 1, .valid_rmse = 1});
   EXPECT_EQ(table.header(), "epoch  train loss  learn rate  train s   data s  samples/s  valid RMSE");

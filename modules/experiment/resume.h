@@ -1,0 +1,20 @@
+// A run that goes on in its folder from its newest checkpoint that verifies, or from the beginning where it was stopped
+// before the first: in a deterministic mode it ends with the weights and the log of a run that was never stopped.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiment/run_experiment.h"
+
+namespace rnnlab {
+
+// `overrides` as on a command line, of what may change: bounds (training.epochs, max_steps, max_seconds), `checkpoint`,
+// and where the data lie. UserError kUsage where another setting changed (config.yaml was edited), kCheckpoint where no
+// checkpoint verifies or the data are others, kDevice where another process is at work in the folder, and what
+// run_experiment throws.
+RunOutcome resume_experiment(const std::filesystem::path& run_folder, const std::vector<std::string>& overrides,
+                             const RunRequest& request, Logger& logger);
+
+}  // namespace rnnlab

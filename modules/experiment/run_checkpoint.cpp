@@ -1,0 +1,134 @@
+#include "experiment/run_checkpoint.h"
+
+#include <map>
+#include <memory>
+
+#include "base/hex.h"
+#include "checkpoint/failure.h"
+#include "config/document.h"
+#include "experiment/tensor_bytes.h"
+#include "results/json_fields.h"
+
+namespace rnnlab {
+namespace {
+
+struct ShapeRecord {
+  std::string task;
+  int64_t input_size = 0;
+  int64_t sequence_length = 0;
+  int64_t num_outputs = 0;
+  bool has_lengths = false;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("task", self.task);
+    field("input_size", self.input_size);
+    field("sequence_length", self.sequence_length);
+    field("num_outputs", self.num_outputs);
+    field("has_lengths", self.has_lengths);
+  }
+};
+
+struct StateRecord {
+  static constexpr int64_t kSchemaVersion = 1;
+
+  int64_t schema_version = kSchemaVersion;
+  RunProgress progress;
+  std::map<std::string, std::string> generators;  // hexadecimal
+  std::string experiment;                         // as config.yaml has it
+  Identity identity;
+  ShapeRecord shape;
+  std::vector<std::string> vocabulary;
+  std::vector<TargetScale> target_scales;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("progress", self.progress);
+    field("generators", self.generators);
+    field("experiment", self.experiment);
+    field("identity", self.identity);
+    field("shape", self.shape);
+    field("vocabulary", self.vocabulary);
+    field("target_scales", self.target_scales);
+  }
+};
+
+std::string hex_of(const at::Tensor& bytes) {
+  return to_hex({static_cast<const std::byte*>(bytes.const_data_ptr()), bytes.nbytes()});
+}
+
+at::Tensor bytes_of(const std::string& generator, const std::string& hex, const std::string& file) {
+  const auto bytes = from_hex(hex);
+  if (!bytes) refuse_checkpoint("{}: generators.{} is not hexadecimal; the file is damaged", file, generator);
+  const TensorSpec spec{generator, DType::kU8, {std::ssize(*bytes)}};
+  return to_tensor({spec, *bytes}).tensor;
+}
+
+ShapeRecord to_record(const DataShape& shape) {
+  return {std::string(config::name_of(shape.task)), shape.input_size, shape.sequence_length, shape.num_outputs,
+          shape.has_lengths};
+}
+
+DataShape from_record(const ShapeRecord& record, const std::string& file) {
+  const auto task = config::from_name<Task>(record.task);
+  if (!task) refuse_checkpoint("{}: shape.task is {}, which there is not", file, in_quotes(record.task));
+  return {*task, record.input_size, record.sequence_length, record.num_outputs, record.has_lengths};
+}
+
+Experiment read_experiment(const std::string& text, const std::string& file) {
+  config::Findings findings;
+  const auto document = config::Document::from_text(text, file, findings);
+  Experiment experiment = config::read(document, Experiment::schema(), findings);
+  if (findings.empty()) return experiment;
+  refuse_checkpoint("{}: its experiment is not valid: {}", file, findings.lines().front());
+}
+
+SavedRun from_record(StateRecord record, const Checkpoint& checkpoint, const std::string& file) {
+  SavedRun saved{.facts = {.experiment = read_experiment(record.experiment, file),
+                           .identity = std::move(record.identity),
+                           .shape = from_record(record.shape, file),
+                           .vocabulary = std::move(record.vocabulary),
+                           .target_scales = std::move(record.target_scales)},
+                 .snapshot = {.progress = record.progress,
+                              .model = to_tensors(checkpoint.model.tensors),
+                              .optimizer = to_tensors(checkpoint.optimizer.tensors),
+                              .generators = {}}};
+  for (const auto& [name, hex] : record.generators) saved.snapshot.generators[name] = bytes_of(name, hex, file);
+  return saved;
+}
+
+}  // namespace
+
+CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
+  const auto owner = std::make_shared<const Snapshot>(std::move(snapshot));
+  StateRecord record{.progress = owner->progress,
+                     .generators = {},
+                     .experiment = config::print(facts.experiment, Experiment::schema()),
+                     .identity = facts.identity,
+                     .shape = to_record(facts.shape),
+                     .vocabulary = facts.vocabulary,
+                     .target_scales = facts.target_scales};
+  for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
+  return {.model = views_of(owner->model),
+          .optimizer = views_of(owner->optimizer),
+          .state = to_json(record),
+          .owner = owner};
+}
+
+SavedRun read_saved_run(const std::filesystem::path& checkpoint) {
+  const Checkpoint loaded = load_checkpoint(checkpoint);
+  const std::string file = (checkpoint / kStateFile).string();
+  return reading_checkpoint([&] {
+    auto record = record_from<StateRecord>(loaded.state, file, StateRecord::kSchemaVersion);
+    return from_record(std::move(record), loaded, file);
+  });
+}
+
+void require_same_tensors(const std::vector<NamedTensor>& saved, const std::vector<NamedTensor>& wanted,
+                          const std::string& file) {
+  const TensorFile saved_file{.name = file, .tensors = views_of(saved), .metadata = {}, .bytes = nullptr};
+  require_tensors(saved_file, specs_of(wanted));
+}
+
+}  // namespace rnnlab

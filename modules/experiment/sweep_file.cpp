@@ -1,0 +1,64 @@
+#include "experiment/sweep_file.h"
+
+#include <fmt/chrono.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "base/error.h"
+#include "results/json_fields.h"
+#include "results/run_folder.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SweepRecord {
+  static constexpr int64_t kSchemaVersion = 1;
+
+  int64_t schema_version = kSchemaVersion;
+  std::vector<SweepEntry> runs;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("runs", self.runs);
+  }
+};
+
+// The process tells apart two sweeps of one second.
+std::string new_name() {
+  return fmt::format("sweep-{:%Y-%m-%dT%H-%M-%S}Z-{}.json", fmt::gmtime(std::time(nullptr)), ::getpid());
+}
+
+}  // namespace
+
+SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries)
+    : path_(out / new_name()), entries_(std::move(entries)) {
+  make_folders(out);
+  write();
+}
+
+SweepFile::SweepFile(fs::path path) : path_(std::move(path)) {
+  constexpr int64_t kMostBytes = int64_t{1} << 26;
+  try {
+    entries_ = read_record<SweepRecord>(path_, SweepRecord::kSchemaVersion, kMostBytes).runs;
+  } catch (const UserError& error) {
+    throw UserError(ExitCode::kUsage, error.what());
+  }
+}
+
+void SweepFile::set_folder(size_t entry, const fs::path& folder) {
+  entries_.at(entry).folder = fs::absolute(folder).lexically_normal().string();
+  write();
+}
+
+void SweepFile::remove() const {
+  std::error_code ignored;  // it only says again what the folders say
+  fs::remove(path_, ignored);
+}
+
+void SweepFile::write() const { write_record(path_, SweepRecord{.runs = entries_}); }
+
+}  // namespace rnnlab

@@ -1,0 +1,48 @@
+// Which runs a sweep consists of and where each of them is, in one file beside the run folders, so that a sweep that
+// was stopped can go on: <out>/sweep-<start time>.json. It is replaced atomically whenever a run gets its folder, and
+// removed once every run has ended.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rnnlab {
+
+struct SweepEntry {
+  std::string label;                  // "device=cpu layer=naive"
+  std::string experiment;             // as YAML
+  std::optional<std::string> folder;  // of the run, absolute; none before it has one
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("label", self.label);
+    field("experiment", self.experiment);
+    field("folder", self.folder);
+  }
+};
+
+class SweepFile {
+ public:
+  // A new file in `out`, which is made where it is missing. UserError kDevice.
+  SweepFile(const std::filesystem::path& out, std::vector<SweepEntry> entries);
+
+  // One that is there. UserError kUsage where it is not readable as one.
+  explicit SweepFile(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::vector<SweepEntry>& entries() const { return entries_; }
+
+  // UserError kDevice.
+  void set_folder(size_t entry, const std::filesystem::path& folder);
+  void remove() const;
+
+ private:
+  void write() const;
+
+  std::filesystem::path path_;
+  std::vector<SweepEntry> entries_;
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,49 @@
+#include "results/remark.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+struct Shared {
+  Remark first;
+  std::vector<std::string> who;
+  bool differ = false;  // in `after`
+};
+
+bool are_of_one_kind(const Remark& a, const Remark& b) {
+  if (a.before != b.before || a.kind != b.kind) return false;
+  return !a.kind.empty() || a.after == b.after;
+}
+
+std::string names_of(std::vector<std::string> who) {
+  constexpr size_t kMostNamed = 3;
+  if (who.size() <= kMostNamed + 1) return each_of(who);
+  const size_t num_more = who.size() - kMostNamed;
+  who.resize(kMostNamed);
+  return fmt::format("{} and {} more", join(who, ", "), num_more);
+}
+
+}  // namespace
+
+std::vector<std::string> merged(const std::vector<Remark>& remarks) {
+  std::vector<Shared> all;
+  for (const Remark& remark : remarks) {
+    const auto is_alike = [&](const Shared& shared) { return are_of_one_kind(shared.first, remark); };
+    const auto found = std::ranges::find_if(all, is_alike);
+    Shared& shared = found == all.end() ? all.emplace_back(Shared{.first = remark, .who = {}}) : *found;
+    add_once(shared.who, remark.who);
+    shared.differ = shared.differ || shared.first.after != remark.after;
+  }
+  std::vector<std::string> lines;
+  for (const Shared& shared : all)
+    lines.push_back(fmt::format("{}{}{}{}", shared.first.before, names_of(shared.who), shared.first.after,
+                                shared.differ ? " (in the first of them)" : ""));
+  return lines;
+}
+
+}  // namespace rnnlab
