@@ -123,11 +123,11 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor) {
   const bool needs_streams =
       kind == LayerKind::kStreamed || kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
   if (needs_streams && processor == Processor::kCpu)
-    return fmt::format("layer: {} needs CUDA streams, and device: cpu has none; use layer: hoisted", name_of(kind));
+    return fmt::format("layer: {} needs CUDA streams; on a CPU use layer: hoisted", name_of(kind));
   if (kind == LayerKind::kBlocked && processor == Processor::kGpu)
-    return "layer: blocked is made of kernels for the CPU, and device: cuda is none; use layer: hoisted or cudnn";
+    return "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn";
   if (kind == LayerKind::kCudnn && processor == Processor::kCpu)
-    return "layer: cudnn needs a CUDA GPU, and device: cpu is none; use layer: fused";
+    return "layer: cudnn needs a CUDA GPU; on a CPU use layer: fused";
   return std::nullopt;
 }
 

@@ -71,7 +71,7 @@ TEST(Experiment, RefusesAModelThatDoesNotFitTheData) {
 
 TEST(Experiment, RefusesALayerOnADeviceThatItIsNotFor) {
   EXPECT_THAT(findings_in("device: cpu\nlayer: wavefront\n"),
-              ElementsAre(HasSubstr("layer: wavefront needs CUDA streams, and device: cpu has none")));
+              ElementsAre(HasSubstr("layer: wavefront needs CUDA streams; on a CPU use layer: hoisted")));
   EXPECT_THAT(findings_in("device: auto\nlayer: wavefront\n"), IsEmpty());
   EXPECT_THAT(findings_in("device: cpu\nprecision: fp16\n"),
               ElementsAre(HasSubstr("precision: fp16 needs a GPU; use bf16 or fp32 on the CPU")));

@@ -105,7 +105,7 @@ TEST(Blocked, TellsItsPath) {
 TEST(Blocked, IsForTheCpu) {
   EXPECT_EQ(refusal(LayerKind::kBlocked, Processor::kCpu), std::nullopt);
   EXPECT_EQ(refusal(LayerKind::kBlocked, Processor::kGpu),
-            "layer: blocked is made of kernels for the CPU, and device: cuda is none; use layer: hoisted or cudnn");
+            "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn");
 }
 
 TEST(WorkSplit, CutsABatchWhoseBlocksAreWorthAPassOverTheWeights) {

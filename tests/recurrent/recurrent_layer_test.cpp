@@ -298,7 +298,7 @@ TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
 
 TEST(Refusal, NamesWhatNeedsStreams) {
   EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kCpu),
-            "layer: wavefront needs CUDA streams, and device: cpu has none; use layer: hoisted");
+            "layer: wavefront needs CUDA streams; on a CPU use layer: hoisted");
   EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
   EXPECT_EQ(refusal(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
 }
