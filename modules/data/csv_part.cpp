@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/yaml_text.h"
 
 namespace rnnlab {
 namespace {
@@ -15,19 +16,55 @@ bool is_listed(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+bool begins_with_text(const Table& table, int64_t column) {
+  return table.num_rows() > 0 && is_text(trim(table.cell(0, column)));
+}
+
+std::vector<std::string> names_of_numbers(const Table& table, const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names)
+    if (!begins_with_text(table, table.column_index(name))) found.push_back(config::yaml_text(name));
+  return found;
+}
+
+// Dates and texts among columns that nobody named show in the first row; those that can be named instead, too.
+void refuse_texts(const Table& table, const std::vector<std::string>& names) {
+  constexpr size_t kMostNamed = 12;
+  for (const std::string& name : names) {
+    const int64_t column = table.column_index(name);
+    if (!begins_with_text(table, column)) continue;
+    const std::vector<std::string> numbers = names_of_numbers(table, names);
+    const bool is_short = !numbers.empty() && numbers.size() <= kMostNamed;
+    throw_error(ExitCode::kData, "{}:{}: column {}: got {}, expected a number; leave it out: {}", table.path(),
+                table.line(0, column), in_quotes(name), in_quotes(trim(table.cell(0, column))),
+                is_short ? fmt::format("data.features: [{}]", join(numbers, ", "))
+                         : "name the columns of numbers in data.features");
+  }
+}
+
 // Where none are named: all columns but the target, which a series of numbers may look back on too.
 std::vector<std::string> feature_names(const Table& table, const DataSettings& settings) {
   if (!settings.features.empty()) return settings.features;
-  if (settings.window > 0 && csv_task(settings) != Task::kClassification) return table.column_names();
+  const bool looks_back = settings.window > 0 && csv_task(settings) != Task::kClassification;
   std::vector<std::string> names;
   for (const std::string& name : table.column_names()) {
-    if (!is_listed(settings.target, name)) names.push_back(name);
+    if (looks_back || !is_listed(settings.target, name)) names.push_back(name);
   }
   if (names.empty()) {
     throw_error(ExitCode::kData, "{}: no column is left for the features, for data.target names all of them",
                 table.path());
   }
+  refuse_texts(table, names);
   return names;
+}
+
+// With the key that names what is not there.
+void require_columns(const Table& table, const char* key, const std::vector<std::string>& names) {
+  try {
+    for (const std::string& name : names) table.column_index(name);
+  } catch (const UserError& error) {
+    throw_error(error.exit_code(), "{}: {}", key, error.what());
+  }
 }
 
 void require_within(const Table& table, const NumericColumn& column, double least, double most,
@@ -123,7 +160,8 @@ Task csv_task(const DataSettings& settings) {
 CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvPart* like) {
   CsvPart part;
   part.table = std::move(table);
-  for (const std::string& name : settings.target) part.table.column_index(name);
+  require_columns(part.table, "data.target", settings.target);
+  require_columns(part.table, "data.features", settings.features);
   const std::vector<std::string> names =
       like != nullptr ? names_of(like->features) : feature_names(part.table, settings);
   part.features = numbers(part.table, names, settings.missing);

@@ -1,6 +1,7 @@
 // idx and npy.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -37,6 +38,15 @@ void add_class_counts(Json& json, const Array& array) {
   for (const auto& [label, count] : counts) {
     json["classes"].push_back({{"class", std::to_string(label)}, {"samples", count}});
   }
+}
+
+// One integer a sample, none below 1. Images' labels, which begin with class 0, are not.
+bool may_be_lengths(const Array& array) {
+  if (array.shape.size() != 1 || !holds_integers(array)) return false;
+  bool are_positive = true;
+  visit_values(array,
+               [&](auto values) { are_positive = std::ranges::all_of(values, [](auto value) { return value >= 1; }); });
+  return are_positive;
 }
 
 void add_picture(Json& json, const Array& array) {
@@ -94,6 +104,10 @@ Json describe_array(const std::string& source, const Path& path) {
   visit_values(array, [&](auto values) { NumberSummary::of(values).write(json); });
   add_class_counts(json, array);
   add_picture(json, array);
+  if (may_be_lengths(array))
+    json["hints"] = {
+        "if these are the lengths of the sequences and no classes, name the file in train_lengths, beside "
+        "train_inputs and train_targets"};
   json["yaml"] = array_yaml(source, path, array);
   return json;
 }

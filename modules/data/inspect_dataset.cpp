@@ -80,8 +80,15 @@ std::string tokens_text(const Dataset& dataset, int64_t sample) {
   return in_quotes(text, 100);
 }
 
-Json first_steps(const at::Tensor& sample) {
-  const at::Tensor corner = sample.slice(0, 0, kFirstSteps).slice(1, 0, kFirstFeatures);
+int64_t num_steps(const Samples& samples, int64_t sample) {
+  if (samples.lengths.defined()) return values_of<int64_t>(samples.lengths)[static_cast<size_t>(sample)];
+  return samples.inputs.size(1);
+}
+
+// What lies beyond a sample's length is no part of it.
+Json first_steps(const Samples& samples, int64_t sample) {
+  const int64_t num_shown = std::min(kFirstSteps, num_steps(samples, sample));
+  const at::Tensor corner = samples.inputs[sample].slice(0, 0, num_shown).slice(1, 0, kFirstFeatures);
   Json json = Json::array();
   for (int64_t step = 0; step < corner.size(0); ++step) {
     const auto row = values_of<float>(corner[step].contiguous());
@@ -96,7 +103,10 @@ Json first_samples(const Dataset& dataset) {
     if (dataset.shape.task == Task::kLanguageModel) {
       json.push_back({{"text", tokens_text(dataset, i)}});
     } else {
-      json.push_back({{"target", target_text(dataset, i)}, {"first_steps", first_steps(dataset.train.inputs[i])}});
+      json.push_back({{"target", target_text(dataset, i)},
+                      {"num_steps", num_steps(dataset.train, i)},
+                      {"num_features", dataset.shape.input_size},
+                      {"first_steps", first_steps(dataset.train, i)}});
     }
   }
   return json;

@@ -13,8 +13,8 @@ namespace rnnlab {
 // `source` is idx or npy, of which `path` must be one. UserError as the reader of that format.
 nlohmann::ordered_json describe_array(const std::string& source, const std::filesystem::path& path);
 
-// Nothing where the file is no table of at least two columns; one that is called .csv or .tsv must be a table, or it is
-// UserError kData. `head` is how the file begins.
+// Nothing where the file is no table of at least two columns and rows, or is called .txt; one that is called .csv or
+// .tsv must be a table, or it is UserError kData. `head` is how the file begins.
 std::optional<nlohmann::ordered_json> describe_if_table(const std::filesystem::path& path, const std::string& head);
 
 // `head` is how the file begins, whole where it is shorter than kHeadBytes.

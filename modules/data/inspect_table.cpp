@@ -87,12 +87,20 @@ bool is_named_csv(const Path& path) {
   return name.ends_with(".csv") || name.ends_with(".csv.gz") || name.ends_with(".tsv") || name.ends_with(".tsv.gz");
 }
 
-// A table of at least two columns, by its content; a file that is called .csv must be one.
+bool is_named_text(const Path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".txt") || name.ends_with(".txt.gz");
+}
+
+// A table of at least two columns and two rows, by its content; a file that is called .csv must be one, and one that is
+// called .txt is a text.
 std::optional<Table> read_if_table(const Path& path, const std::string& head) {
   if (is_named_csv(path)) return read_guessing(path, head);
+  if (is_named_text(path)) return std::nullopt;
   try {
     Table table = read_guessing(path, head);
-    if (table.num_columns() >= 2) return table;
+    const bool has_header = table.options().header == CsvHeader::kPresent;
+    if (table.num_columns() >= 2 && table.num_rows() + (has_header ? 1 : 0) >= 2) return table;
   } catch (const UserError&) {
     return std::nullopt;  // ragged or empty: text
   }

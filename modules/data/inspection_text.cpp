@@ -80,8 +80,10 @@ std::string step_text(const Json& step) {
 std::string sample_text(const Json& sample) {
   if (sample.contains("text")) return fmt::format("  {}\n", plain(sample["text"]));
   std::string text = fmt::format("  {}\n", plain(sample["target"]));
-  for (const Json& step : sample["first_steps"]) text += fmt::format("    {} ...\n", step_text(step));
-  return text;
+  const Json& steps = sample["first_steps"];
+  const auto ellipsis = [&](const Json& step) { return sample["num_features"] > step.size() ? " ..." : ""; };
+  for (const Json& step : steps) text += fmt::format("    {}{}\n", step_text(step), ellipsis(step));
+  return sample["num_steps"] > steps.size() ? text + "    ...\n" : text;
 }
 
 std::string vocabulary_text(const Json& json) {
@@ -126,18 +128,29 @@ std::string column_text(const Json& column) {
   return text + "\n";
 }
 
+// The first cells.
+std::string row_text(const Json& row) {
+  constexpr size_t kMostCells = 12;
+  const size_t num_shown = std::min(kMostCells, row.size());
+  std::string text = " ";
+  for (size_t i = 0; i < num_shown; ++i) text += " " + plain(row[i]);
+  return num_shown < row.size() ? text + fmt::format(" and {} more\n", row.size() - num_shown) : text + "\n";
+}
+
 std::string table_text(const Json& json) {
   std::string text =
       fmt::format("{}, {}, {} header, delimiter {}\n", counted(json["rows"].get<int64_t>(), "row"),
                   counted(std::ssize(json["columns"]), "column"), json["header"].get<bool>() ? "with a" : "without a",
                   in_quotes(plain(json["delimiter"])));
-  for (const Json& column : json["columns"]) text += column_text(column);
+  constexpr size_t kMostColumns = 40;
+  const size_t num_columns = json["columns"].size();
+  const size_t num_shown = num_columns <= kMostColumns ? num_columns : kMostColumns / 2;
+  for (size_t i = 0; i < num_shown; ++i) text += column_text(json["columns"][i]);
+  if (num_shown < num_columns)
+    text += fmt::format("  and {} more (--json has all of them)\n",
+                        counted(static_cast<int64_t>(num_columns - num_shown), "column"));
   text += "\nfirst rows\n";
-  for (const Json& row : json["first_rows"]) {
-    text += " ";
-    for (const Json& cell : row) text += " " + plain(cell);
-    text += "\n";
-  }
+  for (const Json& row : json["first_rows"]) text += row_text(row);
   return text;
 }
 

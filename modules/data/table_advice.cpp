@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -17,6 +18,31 @@ const ColumnProfile* choose_target(const std::vector<ColumnProfile>& columns) {
   const auto can_be_target = [](const ColumnProfile& column) { return column.is_label() || column.is_numeric(); };
   const auto found = std::find_if(columns.rbegin(), columns.rend(), can_be_target);
   return found == columns.rend() ? nullptr : &*found;
+}
+
+// "2024-01-31", "1/2", "12:30": in a first column they say that the rows are in the order of time.
+bool is_time(const ColumnProfile& column) {
+  const auto is_one = [](const std::string& text) {
+    constexpr std::string_view kDigits = "0123456789";
+    return kDigits.find(text[0]) != std::string_view::npos && text.find_first_of("-/:.") != std::string::npos;
+  };
+  return column.num_numbers == 0 && !column.texts.empty() && std::ranges::all_of(column.texts, is_one);
+}
+
+// An input at most: who forecasts wants something else.
+bool is_part_of_time(const ColumnProfile& column) {
+  constexpr std::string_view kNames[] = {"year",   "month",  "week", "weekday", "day", "hour",
+                                         "minute", "second", "time", "index",   "id"};
+  return std::ranges::find(kNames, lower_case(trim(column.name))) != std::end(kNames);
+}
+
+// Of a series the first column of numbers that is no part of the time.
+const ColumnProfile* choose_series_target(const std::vector<ColumnProfile>& columns) {
+  const auto can_be_target = [](const ColumnProfile& column) {
+    return column.is_numeric() && !is_part_of_time(column);
+  };
+  const auto found = std::ranges::find_if(columns, can_be_target);
+  return found == columns.end() ? nullptr : &*found;
 }
 
 // What the target is predicted from. Where no other column is numeric, a series of numbers looks back on itself.
@@ -34,8 +60,26 @@ struct Plan {
   }
 };
 
+int64_t usual_window(const Table& table) {
+  constexpr int64_t kUsual = 24;
+  return std::clamp<int64_t>(table.num_rows() / 20, 1, kUsual);
+}
+
+// Numbers in the order of time: all of them, the target too, are looked back on.
+std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
+  Plan plan;
+  if (!is_time(columns[0]) || columns.back().is_label()) return std::nullopt;
+  plan.target = choose_series_target(columns);
+  if (plan.target == nullptr) return std::nullopt;
+  for (const ColumnProfile& column : columns)
+    if (column.is_numeric()) plan.features.push_back(&column);
+  plan.names_features = true;
+  plan.window = usual_window(table);
+  return plan;
+}
+
 Plan make_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
-  constexpr int64_t kUsualWindow = 24;
+  if (const auto series = make_series_plan(table, columns)) return *series;
   Plan plan;
   plan.target = choose_target(columns);
   if (plan.target == nullptr) return plan;
@@ -46,7 +90,7 @@ Plan make_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
   if (!plan.features.empty() || !plan.target->is_numeric()) return plan;
   plan.features = {plan.target};
   plan.is_classification = false;
-  plan.window = std::clamp<int64_t>(table.num_rows() / 20, 1, kUsualWindow);
+  plan.window = usual_window(table);
   return plan;
 }
 

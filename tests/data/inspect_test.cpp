@@ -39,7 +39,7 @@ TEST_F(Inspect, ShowsTheDataOfAnExperiment) {
                         "  targets  2 int64, from 0 to 1, mean 0.5, standard deviation 0.5\n"
                         "  classes  lily: 1, rose: 1\n\n"
                         "first samples, with their first steps\n"
-                        "  class rose\n    0 ...\n  class lily\n    0.5 ...\n  class rose\n    1 ...\n",
+                        "  class rose\n    0\n  class lily\n    0.5\n  class rose\n    1\n",
                         path("a.csv"), fingerprint));
 }
 
@@ -206,6 +206,61 @@ TEST_F(Inspect, TakesTheRestForText) {
                                                                 "night\\x0a'\n\nvocabulary of ",
                                                                 path("a.txt"))));
   EXPECT_EQ(inspect_file(path("a.txt"))["yaml"][1], "  source: text");
+}
+
+TEST_F(Inspect, TakesATextInOneLongLineForAText) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "one, two, three ";
+  for (const char* name : {"a.txt", "a"}) {
+    write(name, text + "\n");
+    EXPECT_EQ(inspect_file(path(name))["format"], "text") << name;
+  }
+  write("b.txt", "x,y\n1,2\n3,4\n");
+  EXPECT_EQ(inspect_file(path("b.txt"))["format"], "text") << "by its name";
+}
+
+TEST_F(Inspect, ShowsTheFirstOfManyColumns) {
+  std::string header, row;
+  for (int i = 0; i < 100; ++i) {
+    header += fmt::format("{}c{}", i > 0 ? "," : "", i);
+    row += fmt::format("{}{}.5", i > 0 ? "," : "", i);
+  }
+  write("a.csv", header + "\n" + row + "\n" + row + "\n");
+  const std::string text = text_of("a.csv");
+  EXPECT_THAT(text, HasSubstr("csv, 2 rows, 100 columns, "));
+  EXPECT_THAT(text, HasSubstr("\n  c19: 2 numbers, from 19.5 to 19.5, mean 19.5, standard deviation 0\n"
+                              "  and 80 columns more (--json has all of them)\n"));
+  EXPECT_THAT(text, HasSubstr(" '11.5' and 88 more\n"));
+  EXPECT_EQ(inspect_file(path("a.csv"))["columns"].size(), 100u);
+}
+
+TEST_F(Inspect, TakesATableThatBeginsWithDatesForASeries) {
+  std::string table = "date,hour,temperature,pressure\n";
+  for (int i = 0; i < 60; ++i) table += fmt::format("2026-01-{:02},{},{}.5,{}.25\n", 1 + i / 24, i % 24, i, 1000 - i);
+  write("a.csv", table);
+  EXPECT_EQ(advice_for(inspect_file(path("a.csv"))),
+            "data:|source: csv|features: [\"hour\", \"temperature\", \"pressure\"]|target: [\"temperature\"]|task: "
+            "regression|window: 3|model:|kind: sequence_regressor|");
+}
+
+TEST_F(Inspect, AsksWhetherPositiveIntegersAreLengths) {
+  write_npy<int64_t>("n.npy", "<i8", "3,", {5, 1, 2});
+  EXPECT_EQ(inspect_file(path("n.npy"))["hints"][0],
+            "if these are the lengths of the sequences and no classes, name the file in train_lengths, beside "
+            "train_inputs and train_targets");
+  write_npy<int64_t>("y.npy", "<i8", "3,", {0, 1, 2});
+  EXPECT_FALSE(inspect_file(path("y.npy")).contains("hints"));
+}
+
+TEST_F(Inspect, ShowsOfASampleWhatItsLengthCovers) {
+  write_npy<float>("x.npy", "<f4", "2, 2, 1", {1, 2, 3, 4});
+  write_npy<int64_t>("y.npy", "<i8", "2,", {0, 1});
+  write_npy<int64_t>("n.npy", "<i8", "2,", {1, 2});
+  const std::string text = inspection_text(inspect(parse_settings(
+      fmt::format("source: npy\npath: {}\ntrain_inputs: x.npy\ntrain_targets: y.npy\ntrain_lengths: n.npy\nnum_valid: "
+                  "0\nsplit: ordered\nnormalize: none",
+                  folder().string()))));
+  EXPECT_THAT(text, HasSubstr("  class 0\n    1\n  class 1\n    3\n    4\n"));
 }
 
 TEST_F(Inspect, NamesAFileThatIsNotThere) {

@@ -45,6 +45,24 @@ TEST_F(LoadCsv, MakesASequenceOfEveryRowsFeatures) {
   EXPECT_TRUE(data.notes.empty());
 }
 
+TEST_F(LoadCsv, NamesTheColumnsToReadWhereOneOfDatesIsAmongThem) {
+  write("a.csv", "day,speed,way to go\n2026-01-01,1,2\n2026-01-02,3,4\n");
+  EXPECT_EQ(
+      load_error("target: [speed]\nwindow: 1\n"),
+      "{}/a.csv:2: column 'day': got '2026-01-01', expected a number; leave it out: data.features: [speed, \"way to "
+      "go\"]");
+}
+
+TEST_F(LoadCsv, NamesTheKeyOfAColumnThatIsNotThere) {
+  write_flowers();
+  EXPECT_EQ(
+      load_error("target: [kin]\n"),
+      "data.target: {}/a.csv: no column is called 'kin' (did you mean 'kind'?); the columns are 'length', 'width', "
+      "'kind'");
+  EXPECT_EQ(load_error("target: [kind]\nfeatures: [x]\n"),
+            "data.features: {}/a.csv: no column is called 'x'; the columns are 'length', 'width', 'kind'");
+}
+
 TEST_F(LoadCsv, ScalesColumnsByTheTrainingPartOnly) {
   write_flowers();
   const Dataset data = load("target: [kind]\nsplit: ordered\nnum_valid: 2\nnormalize: minmax\n");

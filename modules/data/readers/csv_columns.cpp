@@ -21,6 +21,11 @@ bool equal_ignoring_case(std::string_view a, std::string_view lower_case) {
   return std::ranges::equal(a, lower_case, {}, lower);
 }
 
+bool is_infinite(std::string_view cell) {
+  if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
+  return equal_ignoring_case(cell, "inf") || equal_ignoring_case(cell, "infinity");
+}
+
 }  // namespace
 
 bool is_missing(std::string_view cell) {
@@ -37,6 +42,10 @@ bool has_decimal_comma(std::string_view cell) {
   return parse_double(with_point).has_value();
 }
 
+bool is_text(std::string_view cell) {
+  return !is_missing(cell) && !is_infinite(cell) && !has_decimal_comma(cell) && !parse_double(cell);
+}
+
 namespace {
 
 [[noreturn]] void fail_at_cell(const Table& table, int64_t row, int64_t column, const std::string& message) {
@@ -49,11 +58,6 @@ namespace {
   fail_at_cell(table, row, column,
                cell.empty() ? fmt::format("the cell is empty, expected {}", wanted)
                             : fmt::format("the value is missing ({}), expected {}", in_quotes(cell), wanted));
-}
-
-bool is_infinite(std::string_view cell) {
-  if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
-  return equal_ignoring_case(cell, "inf") || equal_ignoring_case(cell, "infinity");
 }
 
 double number_at(const Table& table, int64_t row, int64_t column) {

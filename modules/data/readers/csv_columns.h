@@ -19,6 +19,7 @@ enum class MissingPolicy {
 // Of a cell without the spaces around it.
 bool is_missing(std::string_view cell);
 bool has_decimal_comma(std::string_view cell);  // "1,5", which some programs write for one and a half
+bool is_text(std::string_view cell);            // neither missing nor a number, however it is written
 
 struct NumericColumn {
   std::string name;
