@@ -21,7 +21,7 @@ Examples:
 
 // Verbs complete to their options, experiment keys (with a trailing '=') and files; such a key to its values. Bash
 // takes `layer=na` for three words where '=' is among COMP_WORDBREAKS, as it usually is, zsh for one.
-constexpr const char* kBashScript = R"(_rnnlab_values() {{
+constexpr const char* kBashScript = R"bash(_rnnlab_values() {{
   case "$1" in
 {values}  esac
 }}
@@ -42,16 +42,16 @@ _rnnlab() {{
     return 0
   fi
   case "${{COMP_WORDS[1]}}" in
-{cases}    *) words="{verbs} --help --version" ;
-;
-esac["$COMP_CWORD" - eq 1]&& words =
-    "{verbs} --help --version" compopt + o nospace 2 > / dev / null COMPREPLY =
-        ($(compgen - W "$words" --"$word") $(compgen - f-- "$word"))[["${{COMPREPLY[0]:-}}" == *= ]] &&
-        compopt - o nospace 2 > / dev / null return 0
-}
-}
+{cases}    *) words="{verbs} --help --version" ;;
+  esac
+  [ "$COMP_CWORD" -eq 1 ] && words="{verbs} --help --version"
+  compopt +o nospace 2> /dev/null
+  COMPREPLY=($(compgen -W "$words" -- "$word") $(compgen -f -- "$word"))
+  [[ "${{COMPREPLY[0]:-}}" == *= ]] && compopt -o nospace 2> /dev/null
+  return 0
+}}
 complete -o filenames -F _rnnlab rnnlab
-)";
+)bash";
 
 void append_keys(const config::StructSpec& spec, const std::string& prefix, std::vector<std::string>& keys) {
   for (const config::Entry& entry : spec.entries) {
