@@ -10,6 +10,7 @@
 #include "data/find_data.h"
 #include "experiment/device.h"
 #include "experiment/failure.h"
+#include "experiment/initial_weights.h"
 #include "experiment/resume.h"
 #include "experiment/stop_notice.h"
 #include "experiment/sweep_file.h"
@@ -78,7 +79,7 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
     if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not begun", stop->text, num_left, tasks.size()));
     all.exit_code = exit_code_after(stop->reason);
     say_how_to_go_on(all, sweep, logger);
-  } else if (sweep != nullptr && all.exit_code == ExitCode::kDone) {
+  } else if (sweep != nullptr) {
     sweep->remove();
   }
 }
@@ -122,20 +123,24 @@ std::optional<RunOutcome> ended(const std::filesystem::path& folder) {
   return outcome;
 }
 
+Experiment experiment_of(const SweepEntry& entry, const std::string& source,
+                         const std::vector<std::string>& overrides) {
+  config::Findings findings;
+  auto document = config::Document::from_text(entry.experiment, source, findings);
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  Experiment experiment = config::read(document, Experiment::schema(), findings);
+  findings.throw_if_any();
+  return experiment;
+}
+
 RunTask task_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
-  return {entry.label, [=](const RunRequest& request, Logger& logger) {
-            if (!entry.folder) {
-              config::Findings findings;
-              auto document = config::Document::from_text(entry.experiment, source, findings);
-              for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-              const Experiment experiment = config::read(document, Experiment::schema(), findings);
-              findings.throw_if_any();
-              return run_experiment(experiment, request, logger);
-            }
-            if (overrides.empty())
-              if (auto outcome = ended(*entry.folder)) return *std::move(outcome);
-            return resume_experiment(*entry.folder, overrides, request, logger);
-          }};
+  const auto run = [=](const RunRequest& request, Logger& logger) {
+    if (!entry.folder) return run_experiment(experiment_of(entry, source, overrides), request, logger);
+    if (overrides.empty())
+      if (auto outcome = ended(*entry.folder)) return *std::move(outcome);
+    return resume_experiment(*entry.folder, overrides, request, logger);
+  };
+  return {entry.label, run};
 }
 
 }  // namespace
@@ -146,6 +151,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
   for (const config::SweepCase& one : config::expand_sweep(document, findings)) {
     Experiment experiment = config::read(one.document, Experiment::schema(), findings);
     experiment.data.path = path_beside(experiment.data, folder);
+    experiment.model.initial_weights = weights_beside(experiment.model.initial_weights, folder);
     cases.push_back({one.label, std::move(experiment), config::places_of_keys(one.document)});
   }
   return cases;

@@ -25,8 +25,8 @@ struct RunAllOutcome {
   ExitCode exit_code = ExitCode::kDone;  // the signal's, or of the first that failed
 };
 
-// Several cases leave a sweep file (sweep_file.h) until all have ended. Installs a StopSignalGuard: the caller must
-// have none.
+// Several cases leave a sweep file (sweep_file.h) until all have had their turn. Installs a StopSignalGuard: the caller
+// must have none.
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
 
 // Goes on with a run, by its folder, or with a sweep, by its file: runs that have ended are only told of again, those

@@ -1,6 +1,6 @@
 // Which runs a sweep consists of and where each of them is, in one file beside the run folders, so that a sweep that
-// was stopped can go on: <out>/sweep-<start time>.json. It is replaced atomically whenever a run gets its folder, and
-// removed once every run has ended.
+// was stopped can go on: <out>/sweep-<start time>-<process>.json. It is replaced atomically whenever a run gets its
+// folder, and removed once every run has had its turn.
 #pragma once
 
 #include <filesystem>
