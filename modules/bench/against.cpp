@@ -73,9 +73,11 @@ std::array<std::optional<Estimate>, kParts.size()> ratios_of(const Samples3& now
 
 Verdict verdict_of(const RowAgainst& row, double tolerance) {
   const auto is_slower = [&](const std::optional<Estimate>& ratio) { return ratio && ratio->low > 1 + tolerance; };
-  const auto is_faster = [](const std::optional<Estimate>& ratio) { return ratio && ratio->high < 1; };
+  const Estimate& total = row.ratios.back().value();
   if (std::ranges::any_of(row.ratios, is_slower)) return Verdict::kSlower;
-  return is_faster(row.ratios.back()) ? Verdict::kFaster : Verdict::kSame;
+  if (total.high < 1) return Verdict::kFaster;
+  const bool is_within = total.low >= 1 - tolerance && total.high <= 1 + tolerance;
+  return is_within ? Verdict::kSame : Verdict::kUnclear;
 }
 
 RowAgainst compare_rows(const MatchedRow& matched, double tolerance) {
@@ -87,7 +89,10 @@ RowAgainst compare_rows(const MatchedRow& matched, double tolerance) {
     return row;
   }
   row.seconds_now = matched.now->measurement->seconds.total.value;
-  if (!matched.before->measurement) return row;
+  if (!matched.before->measurement) {
+    row.verdict = Verdict::kNew;
+    return row;
+  }
   row.ratios = ratios_of(matched.now->measurement->samples, matched.before->measurement->samples);
   row.verdict = verdict_of(row, tolerance);
   return row;
@@ -101,8 +106,12 @@ std::string text_of(Verdict verdict) {
       return "faster";
     case Verdict::kSlower:
       return "SLOWER";
+    case Verdict::kUnclear:
+      return "cannot be told";
     case Verdict::kGone:
       return "GONE";
+    case Verdict::kNew:
+      return "new";
   }
   return "";
 }
@@ -110,7 +119,9 @@ std::string text_of(Verdict verdict) {
 std::string total_ms(const std::optional<double>& seconds) { return seconds ? significant(*seconds * 1e3, 4) : "-"; }
 
 std::string ratio_text(const std::optional<Estimate>& ratio) {
-  return ratio ? fmt::format("{:.3f} ({:.3f} .. {:.3f})", ratio->value, ratio->low, ratio->high) : "-";
+  if (!ratio) return "-";
+  if (ratio->low <= 0) return fmt::format("< {:.3f}", std::max(ratio->high, 0.0));  // of a difference that may be zero
+  return fmt::format("{:.3f} ({:.3f} .. {:.3f})", ratio->value, ratio->low, ratio->high);
 }
 
 // The layer stands for the row; row_text wants whole rows.
@@ -143,10 +154,25 @@ Table make_against_table(const Against& against) {
 
 std::string summary_line(const Against& against) {
   const auto count = [&](Verdict verdict) { return std::ranges::count(against.rows, verdict, &RowAgainst::verdict); };
+  const size_t num_only_now = against.num_only_now + static_cast<size_t>(count(Verdict::kNew));
   return fmt::format(
-      "{} slower by more than {:.3g} %, {} gone, {} faster, {} the same; only before: {}, only now: {}\n",
+      "{0} slower by more than {1:.3g} %, {2} gone, {3} faster, {4} the same within {1:.3g} %, {5} cannot be told; "
+      "only "
+      "before: {6}, only now: {7}\n",
       count(Verdict::kSlower), 100 * against.tolerance, count(Verdict::kGone), count(Verdict::kFaster),
-      count(Verdict::kSame), against.num_only_before, against.num_only_now);
+      count(Verdict::kSame), count(Verdict::kUnclear), against.num_only_before, num_only_now);
+}
+
+std::string unclear_lines(const Against& against) {
+  const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
+  std::string lines;
+  for (const RowAgainst& row : against.rows)
+    if (row.verdict == Verdict::kUnclear)
+      lines += fmt::format("{} cannot be told: between {:.3f} and {:.3f} of its time before\n",
+                           row_label(row.key, varying), row.ratios.back()->low, row.ratios.back()->high);
+  if (lines.empty()) return lines;
+  return lines +
+         "More samples narrow an interval: a larger repeats or min_seconds, on a machine with nothing else to do.\n";
 }
 
 }  // namespace
@@ -189,7 +215,8 @@ std::string against_text(const Against& against) {
     text += "FORCED: this is not a fair comparison.\n  " + join(against.forced, "\n  ") + "\n\n";
   text += fmt::format("now over {}, {}\n\n", against.file, shared_text(rows_with_keys(against)));
   text += make_against_table(against).text() + "\n";
-  return text + "Ratios of medians with 95 % intervals; below 1 is faster.\n" + summary_line(against);
+  return text + "Ratios of medians with 95 % intervals; below 1 is faster.\n" + summary_line(against) +
+         unclear_lines(against);
 }
 
 }  // namespace rnnlab

@@ -16,7 +16,9 @@ struct AgainstOptions {
   double tolerance = 0.05;  // a part has regressed where the whole interval of its ratio lies above 1 + tolerance
 };
 
-enum class Verdict { kSame, kFaster, kSlower, kGone };  // kGone: was measured before, and is not now
+// Of a row. kSame: the interval of its total lies within the tolerance; kUnclear: it reaches beyond. kGone: was
+// measured before, and is not now; kNew: the other way round.
+enum class Verdict { kSame, kFaster, kSlower, kUnclear, kGone, kNew };
 
 struct RowAgainst {
   RowKey key;

@@ -121,6 +121,7 @@ void list_protocol(config::Schema<BenchSettings>& s) {
 const config::Schema<BenchSettings>& BenchSettings::schema() {
   static const config::Schema<BenchSettings> schema = [] {
     config::Schema<BenchSettings> s("What to time");
+    s.refuse_sweep();
     list_axes(s);
     list_protocol(s);
     s.check([](const BenchSettings& settings, Checker& checker) {
@@ -136,6 +137,7 @@ const config::Schema<BenchSettings>& BenchSettings::schema() {
 
 config::Document with_lists(const config::Document& document) {
   config::Value root = document.root();
+  std::erase_if(root.members, [](const config::Member& member) { return member.key == config::kSweepKey; });
   for (config::Member& member : root.members)
     if (member.value.is_scalar() && takes_list(member.key)) member.value = as_list(member.value);
   return document.with_root(std::move(root));
@@ -144,6 +146,7 @@ config::Document with_lists(const config::Document& document) {
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings) {
   if (const config::Member* sweep = config::find_member(document.root(), config::kSweepKey))
     findings.add(sweep->key_place, "unknown key 'sweep': here every key takes a list, such as hidden_size: [256, 512]");
+  // which with_lists leaves out
   return config::read(with_lists(document), BenchSettings::schema(), findings);
 }
 

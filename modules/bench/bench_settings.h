@@ -43,7 +43,7 @@ struct BenchSettings {
 };
 
 // `document` with every lone value of a key that takes a list as a list of one, and those of arguments cut at their
-// commas: `hidden_size=256,512`.
+// commas: `hidden_size=256,512`. Without its `sweep:`.
 config::Document with_lists(const config::Document& document);
 
 // What the document says; what is wrong goes to `findings`.

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 
+#include "base/text.h"
+#include "results/files.h"
 #include "results/json_fields.h"
 
 namespace rnnlab {
@@ -75,7 +78,27 @@ PartRates part_rates(const PartTimes& seconds, const Combination& combination, c
 
 void write_report(const std::string& file, const BenchReport& report) { write_record(file, report); }
 
+namespace {
+
+// Said before the parser says where a file of another kind stops to be JSON.
+void check_is_benchmark(const std::string& file) {
+  constexpr size_t kEnough = 256;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored))
+    throw_error(ExitCode::kUsage, "{0}: no such file; `rnnlab bench --json {0}` with the same keys writes it", file);
+  const std::string beginning = read_beginning(file, kEnough);
+  const std::string_view text = trim(beginning);
+  if (!text.starts_with('{') && !text.starts_with('['))
+    throw_error(ExitCode::kData,
+                "{}: no JSON, expected what `rnnlab bench --json FILE` wrote; the rows of --csv lack the samples to "
+                "compare with",
+                file);
+}
+
+}  // namespace
+
 BenchReport read_report(const std::string& file) {
+  check_is_benchmark(file);
   constexpr int64_t kMaxBytes = int64_t{1} << 30;
   BenchReport report = read_record<BenchReport>(file, kBenchSchemaVersion, kMaxBytes);
   check_rows(report, file);

@@ -16,10 +16,11 @@ constexpr size_t kKernelsShown = 3;
 
 std::string milliseconds(double seconds) { return significant(seconds * 1e3, 4); }
 
-// "12.81 ±0.3%": the farther end of the interval.
+// "12.81 ±0.3%": the farther end of the interval. "< 0.0455": a difference whose interval reaches nothing, up to its
+// other end.
 std::string with_half_width(const Estimate& seconds) {
+  if (seconds.low <= 0) return "< " + milliseconds(std::max(seconds.high, 0.0));
   const double half = std::max(seconds.high - seconds.value, seconds.value - seconds.low);
-  if (seconds.value <= 0) return fmt::format("{} ±{}", milliseconds(seconds.value), milliseconds(half));
   return fmt::format("{} ±{:.1f}%", milliseconds(seconds.value), 100 * half / seconds.value);
 }
 
@@ -169,6 +170,14 @@ std::string reason_lines(const BenchReport& report) {
   return join(lines, "");
 }
 
+bool has_part_near_nothing(const BenchReport& report) {
+  return std::ranges::any_of(report.rows, [](const BenchRow& row) {
+    if (!row.measurement) return false;
+    const PartTimes& seconds = row.measurement->seconds;
+    return seconds.backward_data.low <= 0 || seconds.backward_weights.low <= 0;
+  });
+}
+
 bool has_few_samples(const BenchReport& report) {
   constexpr size_t kFewest = 6;
   return std::ranges::any_of(report.rows, [](const BenchRow& row) {
@@ -187,6 +196,8 @@ std::string report_text(const BenchReport& report, TableWidth width) {
   text +=
       "Medians with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best "
       "above;\ngain: over the first layer, in the forward pass and in all.\n";
+  if (has_part_near_nothing(report))
+    text += "< x: too short to tell from nothing; x is the upper end of the interval.\n";
   if (has_few_samples(report)) text += "With fewer than six samples the interval is only their range.\n";
   return text + path_lines(report, width) + reason_lines(report);
 }

@@ -1,5 +1,6 @@
 #include "bench/against.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +80,11 @@ TEST(Against, WhatIsNoLongerMeasuredIsARegression) {
 TEST(Against, WhatWasNotMeasuredBeforeCannotRegress) {
   BenchReport before = sample_report();
   before.rows[1].measurement.reset();
-  EXPECT_FALSE(compare_against(sample_report(), before, "old.json", {}).has_regression());
+  const Against against = compare_against(sample_report(), before, "old.json", {});
+  EXPECT_FALSE(against.has_regression());
+  EXPECT_EQ(against.rows.at(1).verdict, Verdict::kNew);
+  EXPECT_THAT(against_text(against),
+              HasSubstr("1 the same within 5 %, 0 cannot be told; only before: 0, only now: 1\n"));
 }
 
 TEST(Against, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
@@ -166,8 +171,31 @@ naive       1200    1950  2.000 (2.000 .. 2.000)  1.500 (1.500 .. 1.500)  1.250 
 fused      600.0   600.0  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)
 
 Ratios of medians with 95 % intervals; below 1 is faster.
-1 slower by more than 5 %, 0 gone, 0 faster, 1 the same; only before: 0, only now: 0
+1 slower by more than 5 %, 0 gone, 0 faster, 1 the same within 5 %, 0 cannot be told; only before: 0, only now: 0
 )");
+}
+
+// naive's total took 1.2 s before; now between 0.9 and 1.5 times as long.
+BenchReport noisy_report() {
+  BenchReport report = report_with(measured_row(LayerKind::kNaive, 0.4, 1.0, 1.2));
+  report.rows[0].measurement->samples.all = {1.08, 1.1, 1.2, 1.2, 1.7, 1.8};
+  return report;
+}
+
+TEST(Against, AWideIntervalIsNotTakenForTheSame) {
+  const Against against = compare_against(noisy_report(), sample_report(), "old.json", {});
+  EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
+  EXPECT_FALSE(against.has_regression());
+  const std::string text = against_text(against);
+  EXPECT_THAT(text, HasSubstr("0 the same within 5 %, 1 cannot be told;"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("\nnaive cannot be told: between {:.3f} and {:.3f} of its time before\n",
+                                          against.rows[0].ratios.back()->low, against.rows[0].ratios.back()->high)));
+  EXPECT_THAT(text, HasSubstr("\nMore samples narrow an interval: a larger repeats or min_seconds, "));
+}
+
+TEST(Against, APartThatMayBeNothingIsGivenByItsUpperEnd) {
+  const BenchReport now = report_with(measured_row(LayerKind::kNaive, 0.4, 1.0, 0.9));
+  EXPECT_THAT(against_text(compare_against(now, sample_report(), "old.json", {})), HasSubstr("  < 0.000  "));
 }
 
 }  // namespace

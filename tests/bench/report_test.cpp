@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "bench/report_text.h"
 #include "bench/sample_report.h"
 #include "results/expect_error.h"
 #include "results/temporary_folder.h"
@@ -42,6 +43,20 @@ TEST(BenchReport, OfAnotherVersionIsRefused) {
       folder.name("a.json") +
           ": schema_version is '99', expected 1: another version of rnnlab wrote it; use that one, or train again",
       [&] { read_report(folder.name("a.json")); });
+}
+
+TEST(BenchReport, ThatIsNotThereOrNoJsonIsRefused) {
+  const TemporaryFolder folder;
+  const std::string file = folder.name("a.json");
+  testing::expect_error(ExitCode::kUsage,
+                        file + ": no such file; `rnnlab bench --json " + file + "` with the same keys writes it",
+                        [&] { read_report(file); });
+  testing::write_text(file, report_csv(sample_report()));
+  testing::expect_error(ExitCode::kData,
+                        file +
+                            ": no JSON, expected what `rnnlab bench --json FILE` wrote; the rows of --csv lack the "
+                            "samples to compare with",
+                        [&] { read_report(file); });
 }
 
 TEST(BenchReport, ASampleThatIsNoNumberIsNamed) {

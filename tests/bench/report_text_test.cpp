@@ -35,6 +35,14 @@ hoisted was not measured: layer: hoisted cannot do this
 )");
 }
 
+TEST(BenchText, ADifferenceThatMayBeNothingIsGivenByItsUpperEnd) {
+  BenchReport report = sample_report();
+  report.rows[1].measurement->seconds.backward_weights = {.value = -0.001, .low = -0.01, .high = 0.0455};
+  const std::string text = report_text(report, TableWidth::kNarrow);
+  EXPECT_THAT(text, HasSubstr("300.0 ±0.0%         < 45.50  600.0 ±0.0%"));
+  EXPECT_THAT(text, HasSubstr("\n< x: too short to tell from nothing; x is the upper end of the interval.\n"));
+}
+
 TEST(BenchText, WhatDiffersMakesAColumn) {
   BenchReport report = sample_report();
   report.rows[0].key.hidden_size = report.rows[0].key.input_size = 256;
