@@ -27,8 +27,9 @@ if(RNNLAB_SANITIZE)
 endif()
 
 if(RNNLAB_FUZZ)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    message(FATAL_ERROR "RNNLAB_FUZZ needs clang, whose libFuzzer it uses: -DCMAKE_CXX_COMPILER=clang++")
+  # Older ones do not compile the ranges of GCC 12's library.
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+    message(FATAL_ERROR "RNNLAB_FUZZ needs clang 16 or newer, whose libFuzzer it uses: scripts/fuzz configures with it")
   endif()
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>")
 endif()

@@ -83,6 +83,16 @@ std::string in_quotes(std::string_view text, size_t max_bytes) {
   return shown + "'";
 }
 
+std::string without_controls(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F;
+    shown += is_control ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return shown;
+}
+
 namespace {
 
 std::string listed(std::span<const std::string> parts, std::string_view before_last) {

@@ -33,6 +33,9 @@ std::string in_quotes(std::string_view text, size_t max_bytes = 60);
 // As one word of a shell's command line, in single quotes where it needs them.
 std::string shell_quoted(const std::string& word);
 
+// `text` with control bytes other than line ends and tabs as \xNN: a terminal shows it and obeys nothing in it.
+std::string without_controls(std::string_view text);
+
 // "a", "a or b", "a, b or c".
 std::string one_of(std::span<const std::string> choices);
 

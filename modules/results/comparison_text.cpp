@@ -140,7 +140,7 @@ std::string comparison_text(const Comparison& comparison) {
     text +=
         "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
         "interval.\n";
-  return text + lines("", comparison.notes) + path_lines(comparison);
+  return without_controls(text + lines("", comparison.notes) + path_lines(comparison));
 }
 
 }  // namespace rnnlab

@@ -26,6 +26,12 @@ TEST(DidYouMean, FindsTyposAndSwaps) {
   EXPECT_EQ(did_you_mean(std::string(100000, 'x'), keys), "");
 }
 
+// The header of a stranger's CSV file: a table of edits would take 35 GB.
+TEST(DidYouMean, PassesOverCandidatesOfMegabytes) {
+  const Words keys = {std::string(1 << 26, 'x'), std::string(64, 'y')};
+  EXPECT_EQ(did_you_mean(std::string(63, 'y'), keys), " (did you mean '" + keys[1] + "'?)");
+}
+
 TEST(IsValidUtf8, FollowsTheStandardsTable) {
   EXPECT_TRUE(is_valid_utf8("a\u00e9\u20ac\U0001F600"));
   for (const char* bad : {"\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\x80", "\xFF"})
@@ -43,6 +49,10 @@ TEST(InQuotes, ShowsHostileBytesSafely) {
   EXPECT_EQ(in_quotes("plain"), "'plain'");
   EXPECT_EQ(in_quotes("a\nb\x1b[31m\xff"), "'a\\x0ab\\x1b[31m\\xff'");
   EXPECT_EQ(in_quotes("abcdefgh", 4), "'abcd...'");
+}
+
+TEST(WithoutControls, KeepsLinesAndTabs) {
+  EXPECT_EQ(without_controls("a\tb\n\x1b[2J\r\x7f\u00e9"), "a\tb\n\\x1b[2J\\x0d\\x7f\u00e9");
 }
 
 TEST(OneOf, ReadsAsProse) {

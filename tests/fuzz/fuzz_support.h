@@ -1,8 +1,10 @@
-// What every fuzz target asks of a reader: it takes the input, or refuses it with one line and the right exit code.
+// What every fuzz target asks of a reader: it takes the input, or refuses it with the right exit code and, where a
+// reader stops at the first thing that is wrong, with one line.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 
@@ -15,15 +17,32 @@ inline void require(bool holds) {
   if (!holds) __builtin_trap();
 }
 
+// Lives while an input is read: none may take a second of the processor, however busy the machine is with others.
+class OneSecond {
+ public:
+  OneSecond() = default;
+  ~OneSecond() { require(std::clock() - start_ < CLOCKS_PER_SEC); }
+  OneSecond(const OneSecond&) = delete;
+  OneSecond& operator=(const OneSecond&) = delete;
+
+ private:
+  std::clock_t start_ = std::clock();
+};
+
 inline std::string text_of(const uint8_t* data, size_t size) { return {reinterpret_cast<const char*>(data), size}; }
 
+enum class Lines { kOne, kSeveral };  // of a refusal
+
+// Whether it was read.
 template <class Read>
-void expect_read_or_refused(ExitCode exit_code, Read read) {
+bool expect_read_or_refused(ExitCode exit_code, Read read, Lines lines = Lines::kOne) {
   try {
     read();
+    return true;
   } catch (const UserError& error) {
     require(error.exit_code() == exit_code);
-    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
+    require(lines == Lines::kSeveral || std::string_view(error.what()).find('\n') == std::string_view::npos);
+    return false;
   }
 }
 

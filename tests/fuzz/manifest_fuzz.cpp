@@ -20,6 +20,7 @@ std::string sealed(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace rnnlab;
+  const testing::OneSecond limit;
   const std::string text = testing::text_of(data, size);
   testing::expect_read_or_refused(ExitCode::kCheckpoint, [&] { testing::read(text); });
   testing::expect_read_or_refused(ExitCode::kCheckpoint, [&] { testing::read(testing::sealed(text)); });

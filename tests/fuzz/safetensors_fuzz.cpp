@@ -28,6 +28,7 @@ void read(std::string bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace rnnlab;
+  const testing::OneSecond limit;
   testing::expect_read_or_refused(ExitCode::kCheckpoint, [&] { testing::read(testing::text_of(data, size)); });
   return 0;
 }

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -87,6 +88,12 @@ TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
                                "\n"
                                "WARNING: cpu naive: THE CPU IS BUSY\n"
                                "\n"));
+}
+
+TEST(ComparisonText, HoldsNothingThatATerminalObeys) {
+  Comparison comparison;
+  comparison.notes = {"a\x1b[2Jb"};
+  EXPECT_THAT(comparison_text(comparison), ::testing::HasSubstr("a\\x1b[2Jb\n"));
 }
 
 TEST(ComparisonText, TellsOfDifferencesWithoutTheWordForced) {

@@ -85,6 +85,13 @@ TEST(Summary, ReadsBack) {
   EXPECT_EQ(read.identity.initial_weights_sha256, "w1");
 }
 
+TEST(Summary, IsRefusedWithThousandsOfTexts) {
+  std::string notes = "\"n\"";
+  for (int i = 0; i < 4096; ++i) notes += ", \"n\"";
+  expect_refused("\"path_notes\": []", "\"path_notes\": [" + notes + "]",
+                 ": path_notes has 4,097 texts, expected at most 4,096");
+}
+
 TEST(Summary, IsReadStrictly) {
   expect_refused(
       "\"schema_version\": 1", "\"schema_version\": 2",
@@ -101,6 +108,8 @@ TEST(Summary, IsReadStrictly) {
                  ": identity.batch_size is 'null', expected a whole number");
   expect_refused("\"train_loss\": 0.5", "\"train_loss\": \"low\"",
                  ": final_metrics.train_loss is '\"low\"', expected a number");
+  expect_refused("\"train_loss\": 0.5", "\"a\\nb\": \"low\"",
+                 R"(: final_metrics.a\x0ab is '"low"', expected a number)");
   expect_refused("\"path_notes\": []", "\"path_notes\": [\"a\", 1]", ": path_notes.1 is '1', expected a string");
   expect_refused("\"path_notes\": []", "\"path_notes\": {}", ": path_notes is '{}', expected a list");
   expect_refused("\"seed\": 3", "\"seed\": 1e999", ": a number in it does not fit into 64 bits");

@@ -49,7 +49,7 @@ std::string read_whole(const std::filesystem::path& path, int64_t limit) {
   const std::unique_ptr<ByteStream> stream = open_stream(path);
   const int64_t most_bytes = stream->most_bytes();
   if (!stream->is_packed() && most_bytes > limit) fail_too_large(path, limit);
-  constexpr int64_t kFirstPiece = 1 << 20;
+  constexpr int64_t kFirstPiece = 1 << 16;
   // One byte more than there can be, so that the end shows without another turn.
   auto room = static_cast<size_t>((stream->is_packed() ? std::min(most_bytes, kFirstPiece) : most_bytes) + 1);
   std::string text;

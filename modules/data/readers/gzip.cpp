@@ -9,7 +9,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr size_t kBufferBytes = 1 << 18;
+constexpr int64_t kBufferBytes = 1 << 18;
 constexpr int kGzipWindowBits = 15 + 16;  // zlib's way to say: a gzip wrapper and nothing else
 constexpr int64_t kMostExpansion = 1032;  // deflate's best ratio: 258 bytes from two bits
 
@@ -23,7 +23,8 @@ bool is_gzip(std::span<const std::byte> start) {
   return start.size() >= 2 && start[0] == std::byte{0x1f} && start[1] == std::byte{0x8b};
 }
 
-GzipStream::GzipStream(std::unique_ptr<File> file) : file_(std::move(file)), buffer_(kBufferBytes) {
+GzipStream::GzipStream(std::unique_ptr<File> file)
+    : file_(std::move(file)), buffer_(static_cast<size_t>(std::min(file_->most_bytes() + 1, kBufferBytes))) {
   RNNLAB_INVARIANT(inflateInit2(&inflater_, kGzipWindowBits) == Z_OK, "zlib's inflateInit2 failed");
 }
 

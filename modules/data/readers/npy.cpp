@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/numbers.h"
+#include "base/text.h"
 #include "data/readers/array_stream.h"
 #include "data/readers/npy_header.h"
 
@@ -89,11 +90,11 @@ ElementType encoded_type(const ByteStream& stream, int64_t header_offset, const 
   const auto* found = std::ranges::find(kEncodings, header.element_code, &Encoding::code);
   const bool known = found != kEncodings.end() && (header.byte_order != '|' || element_size(found->type) == 1);
   if (!known)
-    fail_at(stream, header_offset,
-            fmt::format(
-                "got the element type '{}{}', expected b1, i1, i2, i4, i8, u1, u2, u4, u8, f2, f4 or f8 with a byte "
-                "order: convert it with array.astype('float32')",
-                header.byte_order, header.element_code));
+    fail_at(
+        stream, header_offset,
+        fmt::format("got the element type {}, expected b1, i1, i2, i4, i8, u1, u2, u4, u8, f2, f4 or f8 with a byte "
+                    "order: convert it with array.astype('float32')",
+                    in_quotes(header.byte_order + header.element_code)));
   return found->type;
 }
 
@@ -126,17 +127,19 @@ Array widened(const Array& halves) {
 Array transposed(const Array& source) {
   Array result{source.type, source.shape, std::vector<std::byte>(source.bytes.size())};
   const auto width = static_cast<size_t>(element_size(source.type));
-  const size_t rank = source.shape.size();
+  std::vector<int64_t> shape = source.shape;
+  std::erase(shape, 1);  // they move nothing
+  const size_t rank = shape.size();
   std::vector<size_t> stride(rank, 1);
-  for (size_t i = 1; i < rank; ++i) stride[i] = stride[i - 1] * static_cast<size_t>(source.shape[i - 1]);
+  for (size_t i = 1; i < rank; ++i) stride[i] = stride[i - 1] * static_cast<size_t>(shape[i - 1]);
   std::vector<int64_t> index(rank, 0);
   size_t from = 0;
   for (size_t to = 0; to < result.bytes.size(); to += width) {
     std::memcpy(&result.bytes[to], &source.bytes[from * width], width);
     for (size_t i = rank; i-- > 0;) {
       from += stride[i];
-      if (++index[i] < source.shape[i]) break;
-      from -= stride[i] * static_cast<size_t>(source.shape[i]);
+      if (++index[i] < shape[i]) break;
+      from -= stride[i] * static_cast<size_t>(shape[i]);
       index[i] = 0;
     }
   }

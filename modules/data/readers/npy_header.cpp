@@ -11,6 +11,7 @@ namespace rnnlab {
 namespace {
 
 constexpr std::string_view kRemedy = "write the file again with numpy.save";
+constexpr size_t kMostDimensions = 64;
 
 class HeaderParser {
  public:
@@ -125,6 +126,8 @@ class HeaderParser {
   void parse_shape() {
     expect('(');
     while (next() != ')') {
+      if (header_.shape.size() == kMostDimensions)
+        fail(at_, fmt::format("got more than {} dimensions, the most that NumPy takes", kMostDimensions));
       header_.shape.push_back(parse_size());
       if (next() != ')') expect(',');
     }
@@ -138,7 +141,9 @@ class HeaderParser {
     const std::string_view digits = text_.substr(begin, at_ - begin);
     if (digits.empty()) fail(at_, fmt::format("got {}, expected a size", shown()));
     const std::optional<int64_t> size = parse_int64(digits);
-    if (!size || *size < 0) fail(begin, fmt::format("got the size {}, expected 0 to 2^63 - 1", digits));
+    constexpr size_t kMostShown = 40;
+    if (!size || *size < 0)
+      fail(begin, fmt::format("got the size {}, expected 0 to 2^63 - 1", digits.substr(0, kMostShown)));
     return *size;
   }
 

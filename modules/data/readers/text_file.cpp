@@ -1,5 +1,7 @@
 #include "data/readers/text_file.h"
 
+#include <array>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "data/readers/byte_stream.h"
@@ -38,47 +40,70 @@ size_t unit_value(std::string_view bytes) {
   return value;
 }
 
-// In order of value. Remembers for each value where it first stands, in a table no longer than the largest value.
+// A number for each value of a unit. Its room comes in pages, for even a short text may hold the last code point.
+class UnitTable {
+ public:
+  static constexpr int64_t kNothing = -1;
+
+  int64_t& operator[](size_t value) {
+    std::vector<int64_t>& page = pages_[value / kPageSize];
+    if (page.empty()) page.assign(kPageSize, kNothing);
+    return page[value % kPageSize];
+  }
+
+  int64_t find(size_t value) const {
+    const std::vector<int64_t>& page = pages_[value / kPageSize];
+    return page.empty() ? kNothing : page[value % kPageSize];
+  }
+
+  // Calls take(number) for each that there is, in order of value.
+  template <class Take>
+  void for_each(Take take) const {
+    for (const std::vector<int64_t>& page : pages_)
+      for (const int64_t number : page)
+        if (number != kNothing) take(number);
+  }
+
+ private:
+  static constexpr size_t kPageSize = 1024;
+  static constexpr size_t kNumCodePoints = 0x110000;
+  std::array<std::vector<int64_t>, kNumCodePoints / kPageSize> pages_;
+};
+
+// In order of value.
 std::vector<std::string> vocabulary_of(std::string_view text, TextUnit unit) {
-  constexpr size_t kNowhere = std::string_view::npos;
-  std::vector<size_t> first_at;
+  UnitTable first_at;
   for (size_t at = 0; at < text.size();) {
     const std::string_view bytes = first_unit(text.substr(at), unit);
-    const size_t value = unit_value(bytes);
-    if (value >= first_at.size()) first_at.resize(value + 1, kNowhere);
-    if (first_at[value] == kNowhere) first_at[value] = at;
+    int64_t& first = first_at[unit_value(bytes)];
+    if (first == UnitTable::kNothing) first = static_cast<int64_t>(at);
     at += bytes.size();
   }
   std::vector<std::string> vocabulary;
-  for (const size_t at : first_at)
-    if (at != kNowhere) vocabulary.emplace_back(first_unit(text.substr(at), unit));
+  first_at.for_each(
+      [&](int64_t at) { vocabulary.emplace_back(first_unit(text.substr(static_cast<size_t>(at)), unit)); });
   return vocabulary;
 }
 
-constexpr int64_t kUnknown = -1;
-
-std::vector<int64_t> tokens_by_value(const std::vector<std::string>& vocabulary, TextUnit unit) {
-  std::vector<int64_t> tokens;
+UnitTable tokens_by_value(const std::vector<std::string>& vocabulary, TextUnit unit) {
+  UnitTable tokens;
   for (size_t i = 0; i < vocabulary.size(); ++i) {
     RNNLAB_INVARIANT(!vocabulary[i].empty() && first_unit(vocabulary[i], unit).size() == vocabulary[i].size(),
                      "a vocabulary of other units");
-    const size_t value = unit_value(vocabulary[i]);
-    if (value >= tokens.size()) tokens.resize(value + 1, kUnknown);
-    tokens[value] = static_cast<int64_t>(i);
+    tokens[unit_value(vocabulary[i])] = static_cast<int64_t>(i);
   }
   return tokens;
 }
 
 std::vector<int64_t> encode(std::string_view text, const std::string& name, TextUnit unit,
                             const std::vector<std::string>& vocabulary) {
-  const std::vector<int64_t> by_value = tokens_by_value(vocabulary, unit);
+  const UnitTable by_value = tokens_by_value(vocabulary, unit);
   std::vector<int64_t> tokens;
   tokens.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     const std::string_view bytes = first_unit(text.substr(at), unit);
-    const size_t value = unit_value(bytes);
-    tokens.push_back(value < by_value.size() ? by_value[value] : kUnknown);
-    if (tokens.back() == kUnknown)
+    tokens.push_back(by_value.find(unit_value(bytes)));
+    if (tokens.back() == UnitTable::kNothing)
       throw_error(ExitCode::kData,
                   "{}: byte {}: got {}, which the training text never has: remove it, or train on a text that has it",
                   name, at, in_quotes(bytes));

@@ -98,6 +98,14 @@ TEST_F(NpyTest, NamesTheByteOfTheUnpackedHeader) {
             "numpy.save");
 }
 
+TEST_F(NpyTest, TurnsFortranOrderIntoRowMajorBetweenDimensionsOfOne) {
+  const auto header = [](std::string_view shape) {
+    return fmt::format("{{'descr': '|u1', 'fortran_order': True, 'shape': {}, }}", shape);
+  };
+  EXPECT_THAT(read(npy(header("(1, 2, 1, 3)"), "\1\2\3\4\5\6")).values<uint8_t>(), ElementsAre(1, 3, 5, 2, 4, 6));
+  EXPECT_THAT(read(npy(header("(1, 1)"), "\7")).values<uint8_t>(), ElementsAre(7));
+}
+
 TEST_F(NpyTest, RefusesOtherFiles) {
   EXPECT_EQ(error_in(""), "x.npy: empty file, expected npy data: write it again with numpy.save");
   EXPECT_EQ(error_in("PK\3\4zip"),
@@ -144,6 +152,7 @@ TEST_F(NpyTest, RefusesNumbersOfOtherWidths) {
       "convert it with array.astype('float32')";
   EXPECT_EQ(error_in(npy_of("<f16", "(1,)", "")), "x.npy: byte 10: got the element type '<f16'" + wanted);
   EXPECT_EQ(error_in(npy_of("|f4", "(1,)", "")), "x.npy: byte 10: got the element type '|f4'" + wanted);
+  EXPECT_EQ(error_in(npy_of("<f\n2\x80", "(1,)", "")), "x.npy: byte 10: got the element type '<f\\x0a2\\x80'" + wanted);
 }
 
 TEST_F(NpyTest, RefusesEmptyArraysAndSingleNumbers) {
@@ -167,6 +176,20 @@ TEST_F(NpyTest, HoldsTheDataAgainstTheShape) {
   EXPECT_EQ(error_in(npy_of("<f8", "(4611686018427387904, 4)", "")),
             "x.npy: 4611686018427387904 x 4 of f64 are more bytes than a file can hold: "
             "the file is damaged, fetch or write it again");
+}
+
+TEST_F(NpyTest, RefusesMoreDimensionsThanNumPyTakes) {
+  std::string shape;
+  for (int i = 0; i < 65; ++i) shape += "1,";
+  EXPECT_EQ(header_error("{'shape': (" + shape + ")}"),
+            "x.npy: byte 149: got more than 64 dimensions, the most that NumPy takes: "
+            "write the file again with numpy.save");
+}
+
+TEST_F(NpyTest, CutsASizeOfManyDigitsInTheMessage) {
+  EXPECT_EQ(header_error("{'shape': (" + std::string(2000, '9') + ",)}"),
+            "x.npy: byte 21: got the size " + std::string(40, '9') +
+                ", expected 0 to 2^63 - 1: write the file again with numpy.save");
 }
 
 struct BadHeader {

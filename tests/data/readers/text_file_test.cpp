@@ -24,6 +24,12 @@ TEST_F(TextFileTest, SortsCodePointsByValue) {
   EXPECT_THAT(text.tokens, ElementsAre(1, 3, 0, 2, 4, 0));
 }
 
+TEST_F(TextFileTest, TakesTheFirstAndTheLastCodePoint) {
+  const Text text = read_text(write("x.txt", bytes("\U0010FFFF\0\uFFFF\U00010000")), TextUnit::kCodePoint);
+  EXPECT_THAT(text.tokens, ElementsAre(3, 0, 1, 2));
+  EXPECT_THAT(text.vocabulary, ElementsAre(bytes("\0"), "\uFFFF", "\U00010000", "\U0010FFFF"));
+}
+
 TEST_F(TextFileTest, ReadsBytesThatAreNoText) {
   const Text text = read(bytes("\xff\0\xff"), TextUnit::kByte);
   EXPECT_THAT(text.vocabulary, ElementsAre(bytes("\0"), "\xff"));

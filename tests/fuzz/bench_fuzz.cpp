@@ -1,0 +1,31 @@
+// A stored benchmark from a stranger, as `rnnlab bench --against` reads it. What is read is written and read again, and
+// held against one that is as it should be.
+#include "bench/against.h"
+#include "bench/report.h"
+#include "bench/sample_report.h"
+#include "fuzz/memory_file.h"
+#include "results/json_fields.h"
+
+namespace rnnlab::testing {
+namespace {
+
+void read(const std::string& text) {
+  static MemoryFile file;
+  const BenchReport report = read_report(file.holding(text));
+  const std::string written = json_text(to_json(report));
+  require(json_text(to_json(read_report(file.holding(written)))) == written);
+  expect_read_or_refused(
+      ExitCode::kUsage,
+      [&] { check_comparable(sample_report(), report, "before.json", {.on_difference = OnDifference::kForce}); },
+      Lines::kSeveral);
+}
+
+}  // namespace
+}  // namespace rnnlab::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace rnnlab;
+  const testing::OneSecond limit;
+  testing::expect_read_or_refused(ExitCode::kData, [&] { testing::read(testing::text_of(data, size)); });
+  return 0;
+}

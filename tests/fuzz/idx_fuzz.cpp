@@ -1,0 +1,9 @@
+// An IDX file from a stranger.
+#include "data/readers/idx.h"
+#include "fuzz/array_fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const rnnlab::testing::OneSecond limit;
+  rnnlab::testing::fuzz_array(rnnlab::read_idx, rnnlab::testing::text_of(data, size));
+  return 0;
+}

@@ -1,0 +1,9 @@
+// An npy file from a stranger.
+#include "data/readers/npy.h"
+#include "fuzz/array_fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const rnnlab::testing::OneSecond limit;
+  rnnlab::testing::fuzz_array(rnnlab::read_npy, rnnlab::testing::text_of(data, size));
+  return 0;
+}
