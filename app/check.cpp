@@ -63,8 +63,7 @@ std::string check_files(const std::vector<std::string>& arguments) {
     printed += effective_config(file, overrides, findings, notes);
   }
   findings.throw_if_any();
-  for (const std::string& note : notes)
-    print_notice(fmt::format("rnnlab: note: this machine cannot run it: {}\n", note));
+  for (const std::string& note : notes) print_notice(fmt::format("rnnlab: note: not on this machine: {}\n", note));
   return printed;
 }
 

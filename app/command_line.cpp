@@ -26,12 +26,14 @@ Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device
   130 / 143 stopped by a signal after the results were written.
 `rnnlab help VERB` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";
 
-// `rnnlab help train` is `rnnlab train --help`, `rnnlab help` is `rnnlab --help`.
-std::vector<const char*> with_help_as_option(int argc, const char* const* argv) {
+// `rnnlab help train` is `rnnlab train --help`, `rnnlab help` is `rnnlab --help`. What is no verb is left to be
+// refused.
+std::vector<const char*> with_help_as_option(const CLI::App& program, int argc, const char* const* argv) {
   std::vector<const char*> arguments(argv, argv + argc);
   if (argc < 2 || std::string_view(arguments[1]) != "help") return arguments;
   arguments.erase(arguments.begin() + 1);
-  arguments.push_back("--help");
+  const auto is_meant = [&](const CLI::App* verb) { return argc > 2 && verb->get_name() == arguments[1]; };
+  if (argc == 2 || !program.get_subcommands(is_meant).empty()) arguments.push_back("--help");
   return arguments;
 }
 
@@ -57,7 +59,7 @@ ExitCode run(int argc, const char* const* argv) {
   Action chosen;
   const auto program = make_parser(chosen);
   try {
-    const auto arguments = with_help_as_option(argc, argv);
+    const auto arguments = with_help_as_option(*program, argc, argv);
     program->parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream text;

@@ -51,16 +51,15 @@ TEST(Check, NotesWhatThisMachineCannotRun) {
   program.write("tiny.yaml", kTinyYaml);
   const auto result = program.run({"check", "tiny.yaml", "device=cuda:99"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.errors, ::testing::StartsWith("rnnlab: note: this machine cannot run it: argument "
+  EXPECT_THAT(result.errors, ::testing::StartsWith("rnnlab: note: not on this machine: argument "
                                                    "'device=cuda:99': device: got cuda:99, but "));
   if (program.run({"info"}).output.find("device:     cpu\n") == std::string::npos) GTEST_SKIP() << "there is a GPU";
   EXPECT_EQ(program.run({"check", "tiny.yaml", "device=auto", "layer=cudnn"}).errors,
-            "rnnlab: note: this machine cannot run it: argument 'layer=cudnn': layer: cudnn needs a CUDA GPU; on a CPU "
+            "rnnlab: note: not on this machine: argument 'layer=cudnn': layer: cudnn needs a CUDA GPU; on a CPU "
             "use layer: fused; device: auto is the CPU here\n");
-  EXPECT_EQ(
-      program.run({"check", "tiny.yaml", "device=auto", "precision=fp16"}).errors,
-      "rnnlab: note: this machine cannot run it: argument 'precision=fp16': precision: fp16 needs a GPU; use bf16 "
-      "or fp32 on the CPU; device: auto is the CPU here\n");
+  EXPECT_EQ(program.run({"check", "tiny.yaml", "device=auto", "precision=fp16"}).errors,
+            "rnnlab: note: not on this machine: argument 'precision=fp16': precision: fp16 needs a GPU; use bf16 "
+            "or fp32 on the CPU; device: auto is the CPU here\n");
 }
 
 TEST(Check, KeepsItsLinesTo120Columns) {

@@ -31,11 +31,21 @@ TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
   }
 }
 
+// What the program says to a command line that it does not understand, without the line about --help.
+void expect_usage_error(const std::vector<std::string>& arguments, const std::string& message,
+                        const std::string& verb) {
+  const auto result = Program().run(arguments);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors, "rnnlab: error: " + message + "\n  `rnnlab" + verb + " --help` shows how it is used\n");
+}
+
 TEST(CommandLine, HelpIsAVerbToo) {
   EXPECT_EQ(Program().run({"help"}).output, Program().run({"--help"}).output);
   EXPECT_EQ(Program().run({"help", "train"}).output, Program().run({"train", "--help"}).output);
   EXPECT_EQ(Program().run({"help", "data", "inspect"}).output, Program().run({"data", "inspect", "--help"}).output);
-  EXPECT_EQ(Program().run({"help", "trian"}).exit_code, 2);
+  const auto unknown = Program().run({"help", "trian"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.errors, HasSubstr("unknown verb 'trian' (did you mean 'train'?), expected train, "));
 }
 
 TEST(CommandLine, HelpNamesArgumentsWithOneEllipsisEach) {
@@ -48,14 +58,6 @@ TEST(CommandLine, VersionIsOneLine) { EXPECT_EQ(Program().run({"--version"}).out
 TEST(CommandLine, HelpListsTheExitCodesThatThereAre) {
   const auto result = Program().run({"--help"});
   EXPECT_THAT(result.output, HasSubstr("4 device or environment, 5 diverged,\n  7 slower than the benchmark"));
-}
-
-// What the program says to a command line that it does not understand, without the line about --help.
-void expect_usage_error(const std::vector<std::string>& arguments, const std::string& message,
-                        const std::string& verb) {
-  const auto result = Program().run(arguments);
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors, "rnnlab: error: " + message + "\n  `rnnlab" + verb + " --help` shows how it is used\n");
 }
 
 TEST(CommandLine, NoVerbIsAUsageError) {

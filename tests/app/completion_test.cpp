@@ -35,7 +35,7 @@ TEST(Completion, OffersKeysOfTheExperiment) {
 TEST(Completion, OffersKeysOfABenchmark) { EXPECT_EQ(offered("rnnlab bench hidden_s"), "hidden_size=\n"); }
 
 TEST(Completion, OffersTheValuesOfAKey) {
-  EXPECT_EQ(offered("rnnlab train a.yaml layer = fus"), "fused\nfused_pointwise\n") << "as bash cuts words";
+  EXPECT_EQ(offered("rnnlab train a.yaml layer = fus"), "fused_pointwise\nfused\n") << "as bash cuts words";
   EXPECT_THAT(offered("rnnlab train a.yaml precision ="), HasSubstr("bf16\n"));
   EXPECT_EQ(offered("rnnlab train a.yaml layer=na"), "layer=naive\n") << "as zsh cuts words";
   EXPECT_EQ(offered("rnnlab bench mode = gr"), "graph\n");
