@@ -55,12 +55,19 @@ bool has_long_label(const Comparison& comparison) {
                              [](const GroupResult& group) { return display_width(marked_label(group)) > kLongest; });
 }
 
-std::string label_in_table(const Comparison& comparison, size_t number) {
+// What tells most in little room: how a label begins, with device and layer; of a run folder what follows its time.
+std::string telling_part(const GroupResult& group) {
   constexpr size_t kMostBytes = 20;
-  const std::string label = marked_label(comparison.groups[number]);
-  if (!has_long_label(comparison)) return label;
-  const std::string quoted = in_quotes(label, kMostBytes);
-  return fmt::format("{}: {}", number + 1, quoted.substr(1, quoted.size() - 2));
+  const size_t name = group.label.rfind('/') + 1;  // of a folder
+  const size_t after_time = name == 0 ? std::string::npos : group.label.find("Z-", name);
+  const std::string telling = after_time == std::string::npos ? group.label : group.label.substr(after_time + 2);
+  const std::string quoted = in_quotes(telling, kMostBytes);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string label_in_table(const Comparison& comparison, size_t number) {
+  const GroupResult& group = comparison.groups[number];
+  return has_long_label(comparison) ? fmt::format("{}: {}", number + 1, telling_part(group)) : marked_label(group);
 }
 
 std::string label_lines(const Comparison& comparison) {
@@ -73,8 +80,7 @@ std::string label_lines(const Comparison& comparison) {
 
 std::string star_if(bool is_full_range) { return is_full_range ? "*" : ""; }
 
-std::vector<std::string> cells_of(size_t index, const Comparison& comparison,
-                                  const std::vector<EpochColumn>& metrics) {
+std::vector<std::string> cells_of(size_t index, const Comparison& comparison, const std::vector<EpochColumn>& metrics) {
   const GroupResult& group = comparison.groups[index];
   const bool is_baseline = group.label == comparison.baseline;
   std::vector<std::string> cells = {

@@ -55,6 +55,8 @@ TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
   EXPECT_NE(text.find("\n\n1: cpu naive\n2: cpu fused learning_rate=0.001 schedule=cosine (diverged)\n\n"),
             std::string::npos)
       << text;
+  comparison.groups[1].label = "runs/rows/2026-11-21T13-06-20Z-cuda0-fused";
+  EXPECT_NE(comparison_text(comparison).find("\n2: cuda0-fused "), std::string::npos);
 }
 
 TEST(ComparisonText, IsATableWithItsSmallPrint) {
