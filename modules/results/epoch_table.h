@@ -14,7 +14,7 @@ class EpochTable {
   // `first` decides which columns there are.
   explicit EpochTable(const EpochRow& first);
 
-  std::string header() const;  // without a line end, as the lines
+  std::string header() const;                                                 // without a line end, as the lines
   std::string line(const EpochRow& row, const std::string& mark = "") const;  // "(mark)" behind it, or "(warm-up)"
 
  private:
