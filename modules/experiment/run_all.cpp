@@ -41,15 +41,17 @@ std::string heading(const RunTask& task, size_t number, size_t count) {
   return fmt::format("=== run {} of {}: {}", number, count, task.label);
 }
 
+// What a log could not hold is told of a run that has not failed anyway.
 void run_one(const RunTask& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
     all.finished.push_back(task.run(request, logger));
+    logger.close_file();
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
     logger.error(failure.message);
     if (all.exit_code == ExitCode::kDone) all.exit_code = failure.exit_code;
+    logger.abandon_file();
   }
-  logger.close_file();
   release_cached_memory();
 }
 
@@ -178,7 +180,9 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   SweepFile sweep(run_or_sweep);
   std::vector<RunTask> tasks;
   for (const SweepEntry& entry : sweep.entries()) tasks.push_back(task_of(entry, run_or_sweep.string(), overrides));
-  return run_guarded(tasks, &sweep, request, logger);
+  RunRequest in_its_place = request;
+  in_its_place.out = run_or_sweep.parent_path();
+  return run_guarded(tasks, &sweep, in_its_place, logger);
 }
 
 }  // namespace rnnlab

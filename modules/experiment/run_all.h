@@ -30,8 +30,8 @@ struct RunAllOutcome {
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
 
 // Goes on with a run, by its folder, or with a sweep, by its file: runs that have ended are only told of again, those
-// that were stopped go on, those that were not begun are. `overrides` as of resume_experiment. UserError kUsage where
-// there is neither.
+// that were stopped go on, those that were not begun are, beside the sweep's file. `overrides` as of resume_experiment.
+// UserError kUsage where there is neither.
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger);
 
