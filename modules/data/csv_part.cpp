@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -93,7 +94,7 @@ std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::st
   return columns;
 }
 
-void read_targets(CsvPart& part, const DataSettings& settings, const CsvPart* like) {
+void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   const Task task = csv_task(settings);
   if (task == Task::kClassification) {
     const std::string& name = settings.target.at(0);
@@ -120,7 +121,7 @@ std::vector<std::string> names_of(const std::vector<NumericColumn>& columns) {
   return names;
 }
 
-double mean_over(const NumericColumn& column, const std::vector<int64_t>& rows, const std::string& path) {
+std::optional<double> mean_over(const NumericColumn& column, const std::vector<int64_t>& rows) {
   double sum = 0;
   int64_t count = 0;
   for (const int64_t row : rows) {
@@ -129,11 +130,21 @@ double mean_over(const NumericColumn& column, const std::vector<int64_t>& rows, 
     sum += value;
     ++count;
   }
-  if (count == 0) {
+  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+}
+
+void fill_column(NumericColumn& column, const std::map<std::string, double>& means, const std::string& path) {
+  if (column.num_missing == 0) return;
+  const auto mean = means.find(column.name);
+  if (mean == means.end())
     throw_error(ExitCode::kData, "{}: column {} has no value in the training part, so missing: mean cannot fill it",
                 path, in_quotes(column.name));
-  }
-  return sum / static_cast<double>(count);
+  std::ranges::replace_if(
+      column.values, [](double value) { return std::isnan(value); }, mean->second);
+}
+
+bool has_any_column(const Table& table, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [&](const std::string& name) { return is_listed(table.column_names(), name); });
 }
 
 }  // namespace
@@ -157,29 +168,31 @@ Task csv_task(const DataSettings& settings) {
   return settings.window > 0 ? Task::kRegression : Task::kClassification;
 }
 
-CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvPart* like) {
+CsvLayout CsvPart::layout() const { return {names_of(features), labels}; }
+
+CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like, Targets wanted) {
   CsvPart part;
   part.table = std::move(table);
-  require_columns(part.table, "data.target", settings.target);
+  const bool needs_targets = wanted == Targets::kRequired || has_any_column(part.table, settings.target);
+  if (needs_targets) require_columns(part.table, "data.target", settings.target);
   require_columns(part.table, "data.features", settings.features);
-  const std::vector<std::string> names =
-      like != nullptr ? names_of(like->features) : feature_names(part.table, settings);
+  const std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings);
   part.features = numbers(part.table, names, settings.missing);
-  read_targets(part, settings, like);
+  if (needs_targets) read_targets(part, settings, like);
   return part;
 }
 
-void fill_with_means(CsvPart& part, const CsvPart& train, const std::vector<int64_t>& rows) {
-  const auto fill = [&](std::vector<NumericColumn>& columns, const std::vector<NumericColumn>& train_columns) {
-    for (size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i].num_missing == 0) continue;
-      const double mean = mean_over(train_columns[i], rows, train.table.path());
-      std::ranges::replace_if(
-          columns[i].values, [](double value) { return std::isnan(value); }, mean);
-    }
-  };
-  fill(part.features, train.features);
-  fill(part.targets, train.targets);
+std::map<std::string, double> column_means(const CsvPart& part, const std::vector<int64_t>& rows) {
+  std::map<std::string, double> means;
+  for (const auto* columns : {&part.features, &part.targets})
+    for (const NumericColumn& column : *columns)
+      if (const auto mean = mean_over(column, rows)) means.emplace(column.name, *mean);
+  return means;
+}
+
+void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) {
+  for (NumericColumn& column : part.features) fill_column(column, means, part.table.path());
+  for (NumericColumn& column : part.targets) fill_column(column, means, part.table.path());
 }
 
 }  // namespace rnnlab

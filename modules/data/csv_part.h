@@ -3,15 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "data/csv_samples.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"
+#include "data/load_for_inference.h"
 #include "data/readers/csv_columns.h"
 
 namespace rnnlab {
+
+// What another file must have to be read as the training part was.
+struct CsvLayout {
+  std::vector<std::string> features;  // columns, in order
+  std::vector<std::string> labels;    // of the classes
+};
 
 struct CsvPart {
   Table table;
@@ -21,19 +29,25 @@ struct CsvPart {
   std::vector<std::string> labels;
 
   std::vector<int64_t> complete_rows() const;  // those without NaN
-  int64_t num_missing() const;                 // cells; a series' target is among its features too
+  CsvLayout layout() const;
+  bool has_targets() const { return !targets.empty() || !classes.empty(); }
+  int64_t num_missing() const;  // cells; a series' target is among its features too
 };
 
 // As data.task says; auto is regression for a series and classification for rows that stand alone.
 Task csv_task(const DataSettings& settings);
 
-// `like` is the training part, whose columns and labels a validation file must have; none for the training part itself.
+// `like` is the layout of the training part, which any other file must have; none for the training part itself. With
+// Targets::kWhereThere a file may have none of the target columns.
 // UserError kData: no such column, a cell that is no number (by line), a number beyond float32, a binary target outside
 // 0 to 1.
-CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvPart* like);
+CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like,
+                      Targets wanted = Targets::kRequired);
 
-// Fills what is missing by each column's mean over `rows` of `train`. UserError kData where a column has no value
-// there.
-void fill_with_means(CsvPart& part, const CsvPart& train, const std::vector<int64_t>& rows);
+// By column; a column without a value in these rows has none.
+std::map<std::string, double> column_means(const CsvPart& part, const std::vector<int64_t>& rows);
+
+// Fills what is missing by the means of the training part. UserError kData where a column has none.
+void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 
 }  // namespace rnnlab

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "base/numbers.h"
 
@@ -28,6 +30,21 @@ Windows windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t hor
   return windows;
 }
 
+Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part) {
+  if (window == 0) return windows_in(rows, window, horizon, part);
+  const auto num_rows = static_cast<int64_t>(rows.size());
+  if (num_rows < window)
+    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many", part, counted(num_rows, "row"),
+                window);
+  Windows windows{window, {}, {}};
+  for (int64_t i = 0; i + window <= num_rows; ++i) {
+    const int64_t target = i + window - 1 + horizon;
+    windows.first.push_back(rows[static_cast<size_t>(i)]);
+    windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
+  }
+  return windows;
+}
+
 at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
   const auto num_samples = static_cast<int64_t>(windows.first.size());
   const auto num_columns = static_cast<int64_t>(columns.size());
@@ -48,7 +65,8 @@ at::Tensor gather_values(const Columns& columns, const Windows& windows) {
       at::empty({static_cast<int64_t>(windows.target.size()), static_cast<int64_t>(columns.size())}, at::kFloat);
   float* out = values.mutable_data_ptr<float>();
   for (const int64_t row : windows.target) {
-    for (const std::vector<double>& column : columns) *out++ = static_cast<float>(value(column, row));
+    for (const std::vector<double>& column : columns)
+      *out++ = row == kNoRow ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value(column, row));
   }
   return values;
 }
@@ -56,7 +74,7 @@ at::Tensor gather_values(const Columns& columns, const Windows& windows) {
 at::Tensor gather_classes(const std::vector<int64_t>& classes, const Windows& windows) {
   at::Tensor values = at::empty({static_cast<int64_t>(windows.target.size())}, at::kLong);
   int64_t* out = values.mutable_data_ptr<int64_t>();
-  for (const int64_t row : windows.target) *out++ = classes[static_cast<size_t>(row)];
+  for (const int64_t row : windows.target) *out++ = row == kNoRow ? -1 : classes[static_cast<size_t>(row)];
   return values;
 }
 

@@ -5,12 +5,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "config/enum_names.h"
 
 namespace rnnlab {
+
+enum class Normalization;
 
 enum class Task { kClassification, kBinary, kRegression, kLanguageModel };
 
@@ -33,9 +36,9 @@ struct DataShape {
   bool has_lengths = false;
 };
 
-// How a real-valued target was scaled for training: scaled = (value - offset) / scale.
-struct TargetScale {
-  std::string name;
+// How numbers of one kind, a feature's or a target's, were scaled for training: scaled = (value - offset) / scale.
+struct ColumnScale {
+  std::string name;  // of the column, where it has one
   double offset = 0;
   double scale = 1;
 
@@ -47,15 +50,22 @@ struct TargetScale {
   }
 };
 
-struct Dataset {
+// What the training part decided about how data are read: with it, new data are read as the training part was.
+struct FittedData {
+  DataShape shape;
+  std::vector<std::string> vocabulary;      // a token's text by its number, or the names of the classes; may be empty
+  std::vector<ColumnScale> target_scales;   // one a target where targets were scaled, else empty
+  Normalization normalization{};            // of the inputs; what data.normalize came to
+  std::vector<ColumnScale> feature_scales;  // csv: one a column, in order; else where scaling was fitted, one a feature
+  std::map<std::string, double> column_means;  // csv, where missing values are filled with them
+};
+
+struct Dataset : FittedData {
   Samples train;
   Samples valid;
-  DataShape shape;
-  std::vector<std::string> vocabulary;     // a token's text by its number, or the names of the classes; may be empty
-  std::vector<TargetScale> target_scales;  // one a target where targets were scaled, else empty
-  std::vector<std::string> notes;          // what was done to the data on the way, a sentence each
-  std::string description;                 // one line
-  std::string fingerprint;                 // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
+  std::vector<std::string> notes;  // what was done to the data on the way, a sentence each
+  std::string description;         // one line
+  std::string fingerprint;         // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
 };
 
 }  // namespace rnnlab

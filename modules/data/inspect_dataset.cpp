@@ -128,7 +128,7 @@ Json inspect(const DataSettings& settings) {
   json["fingerprint"] = dataset.fingerprint;
   json["training"] = describe_part(dataset.train, dataset);
   json["validation"] = describe_part(dataset.valid, dataset);
-  for (const TargetScale& scale : dataset.target_scales) {
+  for (const ColumnScale& scale : dataset.target_scales) {
     json["target_scales"].push_back({{"name", scale.name}, {"offset", scale.offset}, {"scale", scale.scale}});
   }
   if (dataset.shape.task == Task::kLanguageModel) add_vocabulary(json, dataset.vocabulary);

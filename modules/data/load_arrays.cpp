@@ -23,7 +23,7 @@ using Reader = Array (*)(const Path&);
 
 struct PartFiles {
   Path inputs;
-  Path targets;
+  Path targets;  // empty: there are none
   Path lengths;  // empty: every sequence is whole
 };
 
@@ -40,15 +40,21 @@ void add_lengths(Samples& samples, const PartFiles& files, Reader read) {
   require_lengths(samples.lengths, samples.inputs.size(1), files.lengths);
 }
 
-Part read_part(const PartFiles& files, Reader read, TaskChoice choice) {
-  Part part;
+void add_targets(Part& part, const PartFiles& files, Reader read, TaskChoice choice) {
+  if (files.targets.empty()) return;
   const Array targets = read(files.targets);
   part.task = task_for(targets, choice);
   part.samples.targets = part.task == Task::kClassification ? classes_from(targets, files.targets)
                                                             : values_from(targets, part.task, files.targets);
+}
+
+Part read_part(const PartFiles& files, Reader read, TaskChoice choice) {
+  Part part;
+  add_targets(part, files, read, choice);
   const Array inputs = read(files.inputs);
   part.input_type = inputs.type;
-  require_equal_counts(inputs.shape[0], files.inputs, targets.shape[0], files.targets);
+  if (part.samples.targets.defined())
+    require_equal_counts(inputs.shape[0], files.inputs, part.samples.targets.size(0), files.targets);
   part.samples.inputs = inputs_from(inputs, files.inputs);
   add_lengths(part.samples, files, read);
   return part;
@@ -153,6 +159,17 @@ Path find_array(const DataSettings& settings, const std::string& name) {
       {settings.path, name, "", "The names in the experiment are looked for below data.path, $RNNLAB_DATA and data/."});
 }
 
+PartFiles training_files(const DataSettings& settings) {
+  return {find_array(settings, settings.train_inputs), find_array(settings, settings.train_targets),
+          find_array(settings, settings.train_lengths)};
+}
+
+Reader reader_of(const DataSettings& settings) { return settings.source == Source::kIdx ? read_idx : read_npy; }
+
+std::string origin_of(const DataSettings& settings, const PartFiles& files) {
+  return fmt::format("{} from {}", config::name_of(settings.source), files.inputs.string());
+}
+
 }  // namespace
 
 Loaded load_mnist(const DataSettings& settings) {
@@ -167,16 +184,26 @@ Loaded load_mnist(const DataSettings& settings) {
 }
 
 Loaded load_arrays(const DataSettings& settings) {
-  const Reader read = settings.source == Source::kIdx ? read_idx : read_npy;
-  const PartFiles train{find_array(settings, settings.train_inputs), find_array(settings, settings.train_targets),
-                        find_array(settings, settings.train_lengths)};
+  const PartFiles train = training_files(settings);
   std::optional<PartFiles> valid;
   if (!settings.valid_inputs.empty()) {
     valid = {find_array(settings, settings.valid_inputs), find_array(settings, settings.valid_targets),
              find_array(settings, settings.valid_lengths)};
   }
-  return load(train, valid, read, settings,
-              fmt::format("{} from {}", config::name_of(settings.source), train.inputs.string()));
+  return load(train, valid, reader_of(settings), settings, origin_of(settings, train));
+}
+
+LoadedPart load_all_arrays(const DataSettings& settings, const FittedData& fitted, Targets targets) {
+  const PartFiles files = training_files(settings);
+  if (files.targets.empty() && targets == Targets::kRequired)
+    throw_error(ExitCode::kUsage, "{}: these samples have no targets: name their file in data.train_targets",
+                files.inputs.string());
+  const Part all = read_part(files, reader_of(settings), settings.task);
+  if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
+    require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets);
+  return {.samples = all.samples,
+          .origin = origin_of(settings, files),
+          .normalize = resolve(settings, all.input_type, files.inputs)};
 }
 
 }  // namespace rnnlab

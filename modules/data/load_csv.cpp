@@ -1,6 +1,7 @@
 // csv: rows that each stand alone, or a series that a window slides over. Scaled column by column, by what the rows of
 // the training part hold.
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -63,24 +64,33 @@ struct Parts {
   CsvPart& valid() { return valid_file ? *valid_file : train; }
 };
 
-Parts read_parts(const DataSettings& settings) {
+Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
   Parts parts;
-  parts.train = read_csv_part(read_table(settings, settings.train_file), settings, nullptr);
+  parts.train = read_csv_part(read_table(settings, settings.train_file), settings, like);
   const std::vector<int64_t> usable = usable_rows(parts.train, settings);
   if (settings.valid_file.empty()) {
     parts.rows = split_table(usable, settings, parts.train.table.path());
   } else {
-    parts.valid_file = read_csv_part(read_table(settings, settings.valid_file), settings, &parts.train);
+    const CsvLayout layout = parts.train.layout();
+    parts.valid_file = read_csv_part(read_table(settings, settings.valid_file), settings, &layout);
     parts.rows = {usable, usable_rows(*parts.valid_file, settings)};
   }
   keep_first(parts.rows.train, rows_for(settings.num_train, settings));
   return parts;
 }
 
-void fill_missing(Parts& parts, const DataSettings& settings) {
+// One file, of which every row that can be is used.
+Parts read_whole_file(const DataSettings& settings, const CsvLayout& like, Targets targets) {
+  Parts parts;
+  parts.train = read_csv_part(read_table(settings, settings.train_file), settings, &like, targets);
+  parts.rows.train = usable_rows(parts.train, settings);
+  return parts;
+}
+
+void fill_missing(Parts& parts, const DataSettings& settings, const std::map<std::string, double>& means) {
   if (settings.missing != MissingPolicy::kMean) return;
-  if (parts.valid_file) fill_with_means(*parts.valid_file, parts.train, parts.rows.train);
-  fill_with_means(parts.train, parts.train, parts.rows.train);
+  if (parts.valid_file) fill_with_means(*parts.valid_file, means);
+  fill_with_means(parts.train, means);
 }
 
 Scaling fit(const NumericColumn& column, const std::vector<int64_t>& rows, Normalization how) {
@@ -120,32 +130,58 @@ CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
   return scalings;
 }
 
-Samples samples_of(const CsvPart& part, const std::vector<int64_t>& rows, const CsvScalings& scalings,
-                   const DataSettings& settings, const std::string& name) {
-  const bool none_wanted = rows.empty() && settings.num_valid == 0;
-  const Windows windows =
-      none_wanted ? Windows{settings.window, {}, {}} : windows_in(rows, settings.window, settings.horizon, name);
+CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part) {
+  CsvScalings scalings{{}, std::vector<Scaling>(part.targets.size())};
+  for (const ColumnScale& column : fitted.feature_scales) scalings.features.push_back({column.offset, column.scale});
+  for (size_t i = 0; i < std::min(fitted.target_scales.size(), part.targets.size()); ++i)
+    scalings.targets[i] = {fitted.target_scales[i].offset, fitted.target_scales[i].scale};
+  return scalings;
+}
+
+Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings) {
   Samples samples;
   samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
+  if (!part.has_targets()) return samples;
   samples.targets = part.targets.empty() ? gather_classes(part.classes, windows)
                                          : gather_values(scaled(part.targets, scalings.targets), windows);
   return samples;
 }
 
-void add_notes(Dataset& dataset, Parts& parts, const DataSettings& settings, Normalization how) {
+Windows windows_of_part(const std::vector<int64_t>& rows, const DataSettings& settings, const std::string& name) {
+  const bool none_wanted = rows.empty() && settings.num_valid == 0;
+  if (none_wanted) return {settings.window, {}, {}};
+  return windows_in(rows, settings.window, settings.horizon, name);
+}
+
+Samples training_samples(Parts& parts, const CsvScalings& scalings, const DataSettings& settings) {
+  const std::string name = parts.train.table.path() + ": the training part";
+  return samples_in(parts.train, windows_of_part(parts.rows.train, settings, name), scalings);
+}
+
+Samples validation_samples(Parts& parts, const CsvScalings& scalings, const DataSettings& settings) {
+  const std::string name = parts.valid().table.path() + ": the validation part";
+  return samples_in(parts.valid(), windows_of_part(parts.rows.valid, settings, name), scalings);
+}
+
+std::optional<std::string> note_on_missing(const Parts& parts, const DataSettings& settings) {
   int64_t num_missing = parts.train.num_missing();
   if (parts.valid_file) num_missing += parts.valid_file->num_missing();
-  if (num_missing > 0) {
-    dataset.notes.push_back(fmt::format("{}, treated by missing: {}", counted(num_missing, "missing value"),
-                                        config::name_of(settings.missing)));
-  }
+  if (num_missing == 0) return std::nullopt;
+  return fmt::format("{}, treated by missing: {}", counted(num_missing, "missing value"),
+                     config::name_of(settings.missing));
+}
+
+void add_notes(Dataset& dataset, const Parts& parts, const DataSettings& settings, Normalization how) {
+  if (const auto note = note_on_missing(parts, settings)) dataset.notes.push_back(*note);
   if (how != Normalization::kStandard && how != Normalization::kMinMax) return;
   const std::string_view range = how == Normalization::kStandard ? "mean 0 and standard deviation 1" : "0 to 1";
   dataset.notes.push_back(fmt::format("columns scaled to {}, fitted on the training part ({})", range,
                                       counted(std::ssize(parts.rows.train), "row")));
 }
 
-void add_target_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scalings, Normalization how) {
+void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scalings, Normalization how) {
+  for (size_t i = 0; i < train.features.size(); ++i)
+    dataset.feature_scales.push_back({train.features[i].name, scalings.features[i].offset, scalings.features[i].scale});
   if (how != Normalization::kStandard && how != Normalization::kMinMax) return;
   if (dataset.shape.task != Task::kRegression) return;
   for (size_t i = 0; i < train.targets.size(); ++i) {
@@ -153,29 +189,55 @@ void add_target_scales(Dataset& dataset, const CsvPart& train, const CsvScalings
   }
 }
 
+CsvLayout layout_of(const FittedData& fitted) {
+  CsvLayout layout{{}, fitted.vocabulary};
+  for (const ColumnScale& column : fitted.feature_scales) layout.features.push_back(column.name);
+  return layout;
+}
+
+// Scaling by columns is done with the table, scaling within a sample is left to the samples.
+Normalization left_to_do(Normalization how) { return how == Normalization::kColumnMinMax ? how : Normalization::kNone; }
+
 }  // namespace
 
 Loaded load_csv(const DataSettings& settings) {
   const Normalization how =
       settings.normalize == Normalization::kAutomatic ? Normalization::kStandard : settings.normalize;
-  Parts parts = read_parts(settings);
-  fill_missing(parts, settings);
-  const Task task = csv_task(settings);
-  const CsvScalings scalings = fit_scalings(parts, task, how);
+  Parts parts = read_parts(settings, nullptr);
   Loaded loaded;
   loaded.origin = "csv from " + parts.train.table.path();
-  loaded.normalize = how == Normalization::kColumnMinMax ? how : Normalization::kNone;
+  loaded.normalize = left_to_do(how);
   Dataset& dataset = loaded.dataset;
-  dataset.train =
-      samples_of(parts.train, parts.rows.train, scalings, settings, parts.train.table.path() + ": the training part");
-  dataset.valid = samples_of(parts.valid(), parts.rows.valid, scalings, settings,
-                             parts.valid().table.path() + ": the validation part");
+  dataset.normalization = how;
+  if (settings.missing == MissingPolicy::kMean) dataset.column_means = column_means(parts.train, parts.rows.train);
+  fill_missing(parts, settings, dataset.column_means);
+  const Task task = csv_task(settings);
+  const CsvScalings scalings = fit_scalings(parts, task, how);
+  dataset.train = training_samples(parts, scalings, settings);
+  dataset.valid = validation_samples(parts, scalings, settings);
   dataset.vocabulary = parts.train.labels;
   const auto num_outputs =
       static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : parts.train.targets.size());
   dataset.shape = {task, dataset.train.inputs.size(2), dataset.train.inputs.size(1), num_outputs, false};
   add_notes(dataset, parts, settings, how);
-  add_target_scales(dataset, parts.train, scalings, how);
+  add_scales(dataset, parts.train, scalings, how);
+  return loaded;
+}
+
+LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
+  const CsvLayout like = layout_of(fitted);
+  Parts parts = part == DataPart::kAll ? read_whole_file(settings, like, targets) : read_parts(settings, &like);
+  fill_missing(parts, settings, fitted.column_means);
+  const CsvScalings scalings = scalings_of(fitted, parts.train);
+  LoadedPart loaded{
+      .samples = {}, .origin = "csv from " + parts.train.table.path(), .normalize = left_to_do(settings.normalize)};
+  if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
+  if (part == DataPart::kTrain) loaded.samples = training_samples(parts, scalings, settings);
+  if (part == DataPart::kValid) loaded.samples = validation_samples(parts, scalings, settings);
+  if (part != DataPart::kAll) return loaded;
+  const auto windows = targets == Targets::kRequired ? windows_in : all_windows_in;
+  loaded.samples = samples_in(
+      parts.train, windows(parts.rows.train, settings.window, settings.horizon, parts.train.table.path()), scalings);
   return loaded;
 }
 

@@ -8,7 +8,6 @@
 #include "data/split.h"
 
 namespace rnnlab {
-namespace {
 
 Loaded load_source(const DataSettings& settings) {
   switch (settings.source) {
@@ -29,6 +28,8 @@ Loaded load_source(const DataSettings& settings) {
   return load_synthetic(settings);
 }
 
+namespace {
+
 std::string outputs_text(const DataShape& shape) {
   switch (shape.task) {
     case Task::kClassification:
@@ -41,6 +42,12 @@ std::string outputs_text(const DataShape& shape) {
       break;
   }
   return fmt::format("vocabulary {}", shape.num_outputs);
+}
+
+// Tables have kept theirs, column by column.
+void keep_scaling(Dataset& dataset, Normalization how, const std::vector<Scaling>& features) {
+  dataset.normalization = how;
+  for (const Scaling& feature : features) dataset.feature_scales.push_back({"", feature.offset, feature.scale});
 }
 
 std::string describe(const std::string& origin, const Dataset& dataset) {
@@ -60,8 +67,9 @@ Dataset load_dataset(const DataSettings& settings) {
   Dataset& dataset = loaded.dataset;
   dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin);
   dataset.valid = take_first(dataset.valid, settings.num_valid, "num_valid", loaded.origin);
-  const std::string scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
-  if (!scaling.empty()) dataset.notes.push_back(scaling);
+  const Normalized scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
+  if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
+  if (settings.source != Source::kCsv) keep_scaling(dataset, loaded.normalize, scaling.features);
   dataset.description = describe(loaded.origin, dataset);
   dataset.fingerprint = fingerprint(dataset.train, dataset.valid);
   return std::move(dataset);

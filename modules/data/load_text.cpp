@@ -44,6 +44,11 @@ std::filesystem::path find_text(const DataSettings& settings, const std::string&
       {settings.path, name, "", "Name the text by data.path, or by data.train_file in the folder data.path."});
 }
 
+RowSplit split_windows(const Samples& windows, const DataSettings& settings, const std::string& origin) {
+  const Split how = settings.split == Split::kAutomatic ? Split::kOrdered : settings.split;
+  return split_rows(windows.size(), {how, settings.num_valid, settings.valid_fraction, settings.seed}, origin);
+}
+
 }  // namespace
 
 Loaded load_text(const DataSettings& settings) {
@@ -64,10 +69,22 @@ Loaded load_text(const DataSettings& settings) {
         windows_of(read_text_as(valid_path, settings.tokens, text.vocabulary), settings.sequence_length, valid_path);
     return loaded;
   }
-  const Split how = settings.split == Split::kAutomatic ? Split::kOrdered : settings.split;
-  const RowSplit rows = split_rows(all.size(), {how, settings.num_valid, settings.valid_fraction, settings.seed}, path);
+  const RowSplit rows = split_windows(all, settings, path);
   dataset.train = take(all, rows.train);
   dataset.valid = take(all, rows.valid);
+  return loaded;
+}
+
+LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted, DataPart part) {
+  const bool has_own_file = part == DataPart::kValid && !settings.valid_file.empty();
+  const auto path = find_text(settings, has_own_file ? settings.valid_file : settings.train_file);
+  const Samples all =
+      windows_of(read_text_as(path, settings.tokens, fitted.vocabulary), settings.sequence_length, path);
+  LoadedPart loaded{.samples = all, .origin = "text from " + path.string()};
+  const bool is_split = part != DataPart::kAll && settings.valid_file.empty();
+  if (!is_split) return loaded;
+  const RowSplit rows = split_windows(all, settings, path);
+  loaded.samples = take(all, part == DataPart::kTrain ? rows.train : rows.valid);
   return loaded;
 }
 

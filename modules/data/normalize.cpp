@@ -64,12 +64,11 @@ void scale_all(const Samples& samples, const std::vector<Scaling>& scalings) {
   for (int64_t n = 0; n < samples.size(); ++n) scale_sample(samples, n, scalings);
 }
 
-void scale_by_features(const Samples& train, const Samples& valid, Normalization how) {
+std::vector<Scaling> fit_features(const Samples& train, Normalization how) {
+  if (how != Normalization::kStandard && how != Normalization::kMinMax) return {};
   std::vector<Moments> moments(static_cast<size_t>(train.inputs.size(2)));
   for (int64_t n = 0; n < train.size(); ++n) add_sample(moments, train, n);
-  const std::vector<Scaling> scalings = scalings_of(moments, how);
-  scale_all(train, scalings);
-  scale_all(valid, scalings);
+  return scalings_of(moments, how);
 }
 
 void scale_by_columns(const Samples& samples) {
@@ -80,35 +79,50 @@ void scale_by_columns(const Samples& samples) {
   }
 }
 
+std::string note_on(Normalization how) {
+  switch (how) {
+    case Normalization::kUnit:
+      return "inputs divided by 255";
+    case Normalization::kStandard:
+      return "inputs scaled to mean 0 and standard deviation 1 for each feature, fitted on the training part";
+    case Normalization::kMinMax:
+      return "inputs scaled to 0 to 1 for each feature, fitted on the training part";
+    case Normalization::kColumnMinMax:
+      return "inputs scaled to 0 to 1 for each feature of each sample over its steps";
+    case Normalization::kNone:
+    case Normalization::kAutomatic:
+      break;
+  }
+  return "";
+}
+
 }  // namespace
 
 Scaling fit_standard(std::span<const double> values) { return standard(moments_of(values)); }
 Scaling fit_minmax(std::span<const double> values) { return minmax(moments_of(values)); }
 
-std::string normalize(Samples& train, Samples& valid, Normalization how) {
+Normalized normalize(Samples& train, Samples& valid, Normalization how) {
+  Normalized done{note_on(how), fit_features(train, how)};
+  normalize_as(train, how, done.features);
+  normalize_as(valid, how, done.features);
+  return done;
+}
+
+void normalize_as(Samples& samples, Normalization how, const std::vector<Scaling>& features) {
   switch (how) {
     case Normalization::kNone:
-      return "";
+      return;
     case Normalization::kUnit:
-      for (Samples* part : {&train, &valid}) {
-        scale_all(*part, std::vector<Scaling>(static_cast<size_t>(part->inputs.size(2)), Scaling{0, 255}));
-      }
-      return "inputs divided by 255";
+      return scale_all(samples, std::vector<Scaling>(static_cast<size_t>(samples.inputs.size(2)), Scaling{0, 255}));
     case Normalization::kStandard:
-      scale_by_features(train, valid, how);
-      return "inputs scaled to mean 0 and standard deviation 1 for each feature, fitted on the training part";
     case Normalization::kMinMax:
-      scale_by_features(train, valid, how);
-      return "inputs scaled to 0 to 1 for each feature, fitted on the training part";
+      return scale_all(samples, features);
     case Normalization::kColumnMinMax:
-      scale_by_columns(train);
-      scale_by_columns(valid);
-      return "inputs scaled to 0 to 1 for each feature of each sample over its steps";
+      return scale_by_columns(samples);
     case Normalization::kAutomatic:
       break;
   }
   RNNLAB_INVARIANT(false, "the loader of a source resolves 'auto'");
-  return "";
 }
 
 }  // namespace rnnlab

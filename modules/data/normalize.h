@@ -20,8 +20,15 @@ struct Scaling {
 Scaling fit_standard(std::span<const double> values);  // mean and standard deviation (of the population)
 Scaling fit_minmax(std::span<const double> values);    // onto 0 to 1
 
+struct Normalized {
+  std::string note;               // a sentence that says what was done, "" for kNone
+  std::vector<Scaling> features;  // what was fitted, one a feature; empty where nothing is
+};
+
 // Scales both parts; kStandard and kMinMax are fitted to each feature of the training part. Not kAutomatic.
-// Returns a sentence that says what was done, "" for kNone.
-std::string normalize(Samples& train, Samples& valid, Normalization how);
+Normalized normalize(Samples& train, Samples& valid, Normalization how);
+
+// Scales further samples as `features` and `how` once did.
+void normalize_as(Samples& samples, Normalization how, const std::vector<Scaling>& features);
 
 }  // namespace rnnlab

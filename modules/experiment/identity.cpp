@@ -10,6 +10,12 @@ namespace {
 
 std::string digest(const std::string& text) { return Sha256().update(text).hex(); }
 
+// The weights that a file gave are compared by their own digest.
+std::string model_description(ModelSettings settings) {
+  settings.initial_weights.clear();
+  return config::print(settings, ModelSettings::schema());
+}
+
 // How long a run lasts, and what is compared apart, is no part of the work of an epoch.
 std::string training_description(const Experiment& experiment) {
   const TrainingSettings defaults;
@@ -35,7 +41,7 @@ Identity make_identity(const RunStart& start) {
   const Environment& environment = start.environment;
   return {.data_fingerprint = start.dataset.fingerprint,
           .batch_size = e.training.batch_size,
-          .model_hash = digest(config::print(e.model, ModelSettings::schema())),
+          .model_hash = digest(model_description(e.model)),
           .initial_weights_sha256 = weights_sha256(start.model),
           .training_hash = digest(training_description(e)),
           .placement = std::string(config::name_of(start.placement)),

@@ -7,6 +7,7 @@
 #include "experiment/device.h"
 #include "experiment/fastest_layer.h"
 #include "experiment/identity.h"
+#include "experiment/initial_weights.h"
 #include "experiment/versions.h"
 #include "models/initialization.h"
 #include "training/determinism.h"
@@ -44,9 +45,11 @@ const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, c
   return experiment;
 }
 
-std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const DataShape& shape) {
+std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const DataShape& shape, WeightsFrom weights) {
   auto model = make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, shape);
   initialize(*model, experiment.model.initialization, static_cast<uint64_t>(experiment.seed));
+  const std::string& file = experiment.model.initial_weights;
+  if (!file.empty() && weights == WeightsFrom::kExperiment) load_initial_weights(*model, file);
   return model;
 }
 
@@ -60,13 +63,13 @@ TrainerOptions trainer_options(const Experiment& experiment, c10::Device device)
 
 }  // namespace
 
-PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line)
+PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights)
     : device(resolve_device(wanted.device)),
       experiment(with_device(wanted, device)),
       environment(set_up_process(experiment, command_line)),
       dataset(load_dataset(experiment.data)),
       options(trainer_options(experiment, device)),
-      model(make_initial_model(settle_layer(experiment, dataset, options, notes), dataset.shape)),
+      model(make_initial_model(settle_layer(experiment, dataset, options, notes), dataset.shape, weights)),
       trainer(*model, dataset, options),
       identity(make_identity({experiment, device, trainer.placement(), dataset, *model, environment})) {}
 

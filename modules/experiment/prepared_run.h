@@ -14,11 +14,15 @@
 
 namespace rnnlab {
 
+// A run that goes on has its weights from a checkpoint: the file of model.initial_weights need not be there any more.
+enum class WeightsFrom { kExperiment, kCheckpoint };
+
 // The trainer refers to its neighbours, so this stays where it was made.
 struct PreparedRun {
   // Sets threads, determinism and precision of the whole process: the last one's word counts.
-  // UserError kDevice, kData or kUsage where this machine or the data cannot do what is asked.
-  PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line);
+  // UserError kDevice, kData, kCheckpoint or kUsage where this machine or the data cannot do what is asked.
+  PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line,
+              WeightsFrom weights = WeightsFrom::kExperiment);
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
 

@@ -13,6 +13,7 @@
 #include "experiment/train_run.h"
 #include "results/config_values.h"
 #include "results/epoch_log.h"
+#include "results/files.h"
 #include "results/folder_lock.h"
 #include "results/run_folder.h"
 
@@ -38,6 +39,20 @@ Experiment read_experiment(const fs::path& folder, const std::vector<std::string
   findings.throw_if_any();
   experiment.data.path = path_beside(experiment.data, folder);
   return experiment;
+}
+
+// Whoever made the folder must not have the log written elsewhere.
+void refuse_link(const fs::path& file) {
+  std::error_code ignored;
+  if (fs::is_symlink(file, ignored))
+    throw_error(ExitCode::kDevice, "{}: is a link, expected a file; remove it", file.string());
+}
+
+// What stands in the way of going on, or was left by a process that was killed.
+void tidy(const fs::path& folder) {
+  refuse_link(folder / kLogFile);
+  refuse_link(folder / kTraceFile);
+  remove_temporary_files(folder);
 }
 
 struct Found {
@@ -141,6 +156,7 @@ EarlierPart take_up(const Found& found, PreparedRun& run, const fs::path& folder
   refuse_other_tensors(found, run);
   const RunProgress& progress = found.saved.snapshot.progress;
   run.trainer.restore(found.saved.snapshot);
+  run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
   EarlierPart earlier{.rows = keep_epochs(folder, progress.state.epoch - (progress.epoch_is_over ? 0 : 1)),
                       .seconds = progress.seconds,
                       .notes = {where_it_goes_on(progress)},
@@ -165,8 +181,9 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   std::vector<std::string> warnings;
   const auto found = newest_state(folder, warnings);
   if (found) refuse_other_settings(*found, wanted);
-  PreparedRun run(wanted, request.command_line);
+  PreparedRun run(wanted, request.command_line, found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment);
   throw_if_asked_to_stop();
+  tidy(folder);
   EarlierPart earlier = found ? take_up(*found, run, folder) : start_over(folder);
   earlier.warnings.insert(earlier.warnings.begin(), warnings.begin(), warnings.end());
   return train_run(run, folder, earlier, request, logger);

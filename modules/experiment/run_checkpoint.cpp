@@ -39,7 +39,10 @@ struct StateRecord {
   Identity identity;
   ShapeRecord shape;
   std::vector<std::string> vocabulary;
-  std::vector<TargetScale> target_scales;
+  std::vector<ColumnScale> target_scales;
+  std::string normalization;
+  std::vector<ColumnScale> feature_scales;
+  std::map<std::string, double> column_means;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -51,6 +54,9 @@ struct StateRecord {
     field("shape", self.shape);
     field("vocabulary", self.vocabulary);
     field("target_scales", self.target_scales);
+    field("normalization", self.normalization);
+    field("feature_scales", self.feature_scales);
+    field("column_means", self.column_means);
   }
 };
 
@@ -76,6 +82,18 @@ DataShape from_record(const ShapeRecord& record, const std::string& file) {
   return {*task, record.input_size, record.sequence_length, record.num_outputs, record.has_lengths};
 }
 
+FittedData data_from(StateRecord& record, const std::string& file) {
+  const auto normalization = config::from_name<Normalization>(record.normalization);
+  if (!normalization || *normalization == Normalization::kAutomatic)
+    refuse_checkpoint("{}: normalization is {}, which there is not", file, in_quotes(record.normalization));
+  return {.shape = from_record(record.shape, file),
+          .vocabulary = std::move(record.vocabulary),
+          .target_scales = std::move(record.target_scales),
+          .normalization = *normalization,
+          .feature_scales = std::move(record.feature_scales),
+          .column_means = std::move(record.column_means)};
+}
+
 Experiment read_experiment(const std::string& text, const std::string& file) {
   config::Findings findings;
   const auto document = config::Document::from_text(text, file, findings);
@@ -87,9 +105,7 @@ Experiment read_experiment(const std::string& text, const std::string& file) {
 SavedRun from_record(StateRecord record, const Checkpoint& checkpoint, const std::string& file) {
   SavedRun saved{.facts = {.experiment = read_experiment(record.experiment, file),
                            .identity = std::move(record.identity),
-                           .shape = from_record(record.shape, file),
-                           .vocabulary = std::move(record.vocabulary),
-                           .target_scales = std::move(record.target_scales)},
+                           .data = data_from(record, file)},
                  .snapshot = {.progress = record.progress,
                               .model = to_tensors(checkpoint.model.tensors),
                               .optimizer = to_tensors(checkpoint.optimizer.tensors),
@@ -106,9 +122,12 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .generators = {},
                      .experiment = config::print(facts.experiment, Experiment::schema()),
                      .identity = facts.identity,
-                     .shape = to_record(facts.shape),
-                     .vocabulary = facts.vocabulary,
-                     .target_scales = facts.target_scales};
+                     .shape = to_record(facts.data.shape),
+                     .vocabulary = facts.data.vocabulary,
+                     .target_scales = facts.data.target_scales,
+                     .normalization = std::string(config::name_of(facts.data.normalization)),
+                     .feature_scales = facts.data.feature_scales,
+                     .column_means = facts.data.column_means};
   for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
   return {.model = views_of(owner->model),
           .optimizer = views_of(owner->optimizer),

@@ -18,9 +18,7 @@ namespace rnnlab {
 struct RunFacts {
   Experiment experiment;  // as it runs, without any "auto"
   Identity identity;
-  DataShape shape;
-  std::vector<std::string> vocabulary;
-  std::vector<TargetScale> target_scales;
+  FittedData data;
 };
 
 struct SavedRun {

@@ -82,11 +82,7 @@ std::optional<TraceObserver> make_trace(const PreparedRun& run, const std::files
 }
 
 RunFacts facts_of(const PreparedRun& run) {
-  return {.experiment = run.experiment,
-          .identity = run.identity,
-          .shape = run.dataset.shape,
-          .vocabulary = run.dataset.vocabulary,
-          .target_scales = run.dataset.target_scales};
+  return {.experiment = run.experiment, .identity = run.identity, .data = run.dataset};
 }
 
 // Everyone who watches a run, in the order in which they are told.

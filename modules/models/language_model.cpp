@@ -21,4 +21,9 @@ at::Tensor LanguageModel::forward(const Batch& batch) {
   return output_(dropped(recurrent().forward(embedded, {}, batch.lengths).output, output_dropout_));
 }
 
+LanguageModelResult LanguageModel::go_on(const at::Tensor& tokens, const RecurrentState& state) {
+  const RecurrentResult result = recurrent().forward(at::embedding(table(), tokens), state);
+  return {output_(dropped(result.output, output_dropout_)), result.state};
+}
+
 }  // namespace rnnlab

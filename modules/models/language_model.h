@@ -1,6 +1,6 @@
 // A token-by-token language model: embedding, recurrent layers, dropout, and an output layer over the vocabulary at
-// every step. Tied, input and output share one table (Press and Wolf 2017). Every batch starts from a zero state: no
-// text is carried over.
+// every step. Tied, input and output share one table (Press and Wolf 2017). In training every batch starts from a zero
+// state: no text is carried over.
 #pragma once
 
 #include <torch/nn/modules/embedding.h>
@@ -10,12 +10,20 @@
 
 namespace rnnlab {
 
+struct LanguageModelResult {
+  at::Tensor logits;     // (T, B, vocabulary)
+  RecurrentState state;  // after the last token
+};
+
 class LanguageModel : public Model {
  public:
   LanguageModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
 
   // Batch inputs (T, B) int64 -> (T, B, vocabulary).
   at::Tensor forward(const Batch& batch) override;
+
+  // tokens (T, B) int64, which go on from where `state` was left; an empty state begins a text.
+  LanguageModelResult go_on(const at::Tensor& tokens, const RecurrentState& state);
 
  private:
   const at::Tensor& table() const;

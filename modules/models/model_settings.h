@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,6 +43,7 @@ struct ModelSettings {
   bool tied = false;
 
   Initialization initialization = Initialization::kPyTorch;
+  std::string initial_weights;
 
   int64_t effective_embedding_size() const { return embedding_size.value_or(hidden_size); }
 

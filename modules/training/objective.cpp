@@ -60,7 +60,7 @@ Evaluation mean_squared_error(const at::Tensor& output, const at::Tensor& target
   return {loss, errors.square().mean(), errors.abs().sum(), targets.numel()};
 }
 
-ErrorUnits error_units(const std::vector<TargetScale>& scales, c10::Device device) {
+ErrorUnits error_units(const std::vector<ColumnScale>& scales, c10::Device device) {
   if (scales.empty()) return {};
   double widest = 0.0;
   for (const auto& target : scales) widest = std::max(widest, target.scale);

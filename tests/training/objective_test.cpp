@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-Objective objective_for(Task task, LossKind loss = LossKind::kAuto, std::vector<TargetScale> scales = {}) {
+Objective objective_for(Task task, LossKind loss = LossKind::kAuto, std::vector<ColumnScale> scales = {}) {
   Dataset dataset;
   dataset.shape.task = task;
   dataset.target_scales = std::move(scales);
@@ -127,7 +127,7 @@ TEST(Metrics, RegressionHasMeanAbsoluteAndRootMeanSquaredError) {
 }
 
 // Two samples of two targets: scaled errors 1 and -2, then 0 and 3.
-Metrics metrics_of_four_errors(const std::vector<TargetScale>& scales) {
+Metrics metrics_of_four_errors(const std::vector<ColumnScale>& scales) {
   const auto objective = objective_for(Task::kRegression, LossKind::kAuto, scales);
   const auto output = at::tensor({1.0F, 2.0F, 3.0F, 4.0F}).view({2, 2});
   const auto targets = at::tensor({0.0F, 4.0F, 3.0F, 1.0F}).view({2, 2});

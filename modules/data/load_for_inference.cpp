@@ -1,0 +1,93 @@
+#include "data/load_for_inference.h"
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "data/normalize.h"
+#include "data/sources.h"
+#include "data/split.h"
+
+namespace rnnlab {
+namespace {
+
+bool has_files_of_arrays(const DataSettings& settings) {
+  return settings.source == Source::kIdx || settings.source == Source::kNpy;
+}
+
+TaskChoice choice_of(Task task) {
+  if (task == Task::kBinary) return TaskChoice::kBinary;
+  return task == Task::kRegression ? TaskChoice::kRegression : TaskChoice::kClassification;
+}
+
+// What `auto` came to in training stands, whatever it would come to for these data.
+DataSettings as_trained(DataSettings settings, const FittedData& fitted) {
+  settings.normalize = fitted.normalization;
+  const bool has_task = settings.source == Source::kCsv || has_files_of_arrays(settings);
+  if (has_task) settings.task = choice_of(fitted.shape.task);
+  if (has_files_of_arrays(settings) && fitted.shape.task == Task::kClassification)
+    settings.num_classes = fitted.shape.num_outputs;
+  return settings;
+}
+
+LoadedPart part_of(Loaded loaded, DataPart part) {
+  Dataset& dataset = loaded.dataset;
+  return {part == DataPart::kTrain ? dataset.train : dataset.valid, loaded.origin, loaded.normalize, dataset.notes};
+}
+
+LoadedPart load_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
+  if (settings.source == Source::kCsv) return load_csv_part(settings, fitted, part, targets);
+  if (settings.source == Source::kText) return load_text_part(settings, fitted, part);
+  if (part != DataPart::kAll) return part_of(load_source(settings), part);
+  if (has_files_of_arrays(settings)) return load_all_arrays(settings, fitted, targets);
+  throw_error(ExitCode::kUsage,
+              "data.source: {} has a training and a validation part of its own; use part train or valid",
+              config::name_of(settings.source));
+}
+
+std::string part_name(DataPart part) {
+  if (part == DataPart::kTrain) return "training ";
+  return part == DataPart::kValid ? "validation " : "";
+}
+
+Samples first_samples_of(const Samples& samples, const DataSettings& settings, DataPart part,
+                         const std::string& origin) {
+  if (part == DataPart::kTrain) return take_first(samples, settings.num_train, "num_train", origin);
+  if (part == DataPart::kValid) return take_first(samples, settings.num_valid, "num_valid", origin);
+  return samples;
+}
+
+// Steps may be more or fewer.
+void require_fit(const LoadedPart& loaded, const DataShape& shape) {
+  if (shape.task == Task::kLanguageModel) return;
+  const int64_t num_features = loaded.samples.inputs.size(2);
+  if (num_features != shape.input_size)
+    throw_error(ExitCode::kData, "{}: got {} a step, but the model was trained on {}", loaded.origin,
+                counted(num_features, "feature"), shape.input_size);
+  const at::Tensor& targets = loaded.samples.targets;
+  if (targets.defined() && targets.dim() > 1 && targets.size(1) != shape.num_outputs)
+    throw_error(ExitCode::kData, "{}: got {} a sample, but the model was trained on {}", loaded.origin,
+                counted(targets.size(1), "target"), shape.num_outputs);
+}
+
+std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
+  std::vector<Scaling> scalings;
+  for (const ColumnScale& column : columns) scalings.push_back({column.offset, column.scale});
+  return scalings;
+}
+
+std::string description_of(const LoadedPart& loaded, DataPart part) {
+  return fmt::format("{}: {}", loaded.origin, counted(loaded.samples.size(), part_name(part) + "sample"));
+}
+
+}  // namespace
+
+InferenceData load_for_inference(const DataSettings& settings, const FittedData& fitted, DataPart part,
+                                 Targets targets) {
+  const DataSettings wanted = as_trained(settings, fitted);
+  LoadedPart loaded = load_part(wanted, fitted, part, targets);
+  require_fit(loaded, fitted.shape);
+  loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin);
+  normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
+  return {loaded.samples, description_of(loaded, part), std::move(loaded.notes)};
+}
+
+}  // namespace rnnlab
