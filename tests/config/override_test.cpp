@@ -91,6 +91,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Override, ShowsHostileTextSafely) {
   EXPECT_THAT(complaints(kFile, {"name='a'\nseed: 3"}),
               ElementsAre("argument 'name='a'\\x0aseed: 3': there is more after the value"));
+  EXPECT_THAT(complaints(kFile, {"fea\ntures[0]=b"}),
+              ElementsAre("argument 'fea\\x0atures[0]=b': items of a list cannot be set one by one; write "
+                          "fea\\x0atures=[...]"));
   EXPECT_THAT(complaints(kFile, {"name=\xff"}), ElementsAre("argument 'name=\\xff': not valid UTF-8 text"));
   EXPECT_THAT(complaints(kFile, {std::string("name=\0", 6)}),
               ElementsAre("argument 'name=\\x00': not valid UTF-8 text"));
