@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <regex>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -23,11 +26,19 @@ void write_and_sync(const FileDescriptor& descriptor, const std::filesystem::pat
   if (uninterrupted([&] { return ::fsync(descriptor.number()); }) != 0) throw_system_error(path, "write", errno);
 }
 
+std::string temporary_name(const std::string& name) { return fmt::format(".{}.{}.tmp", name, ::getpid()); }
+
+// Of any process.
+bool is_temporary_name(const std::string& name) {
+  static const std::regex kPattern(R"(\..+\.[0-9]+\.tmp)");
+  return std::regex_match(name, kPattern);
+}
+
 // Removes its file unless the rename has taken it away.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target)
-      : path_(target.parent_path() / fmt::format(".{}.{}.tmp", target.filename().string(), ::getpid())),
+      : path_(target.parent_path() / temporary_name(target.filename().string())),
         descriptor_(open_for_writing(path_, O_CREAT | O_TRUNC | O_NOFOLLOW)) {}
   ~TemporaryFile() {
     if (!renamed_) uninterrupted([&] { return ::unlink(path_.c_str()); });
@@ -97,6 +108,14 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   file.write(pieces);
   file.rename_to(path);
   sync_folder(folder_of(path));
+}
+
+void remove_temporary_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(folder, ignored); entry != end(entry); entry.increment(ignored))
+    if (is_temporary_name(entry->path().filename().string())) files.push_back(entry->path());
+  for (const std::filesystem::path& file : files) uninterrupted([&] { return ::unlink(file.c_str()); });
 }
 
 void write_new_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {

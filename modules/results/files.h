@@ -16,6 +16,10 @@ namespace rnnlab {
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
+// Removes what write_file_atomically left in `folder` where it was killed. Nobody else may be writing there. What
+// cannot be removed stays.
+void remove_temporary_files(const std::filesystem::path& folder);
+
 // A file that must not be there yet, written and synced under its own name: for a folder that nobody reads yet. A part
 // of it may be left where this fails. UserError kDevice.
 void write_new_file(const std::filesystem::path& path, std::span<const std::string_view> pieces);

@@ -111,6 +111,13 @@ class Logger::Impl {
     file->finish();
   }
 
+  void abandon_file() {
+    try {
+      close_file();
+    } catch (const UserError&) {
+    }
+  }
+
   void set_before_line(std::function<void()> before_line) { console_->set_before_line(std::move(before_line)); }
 
  private:
@@ -130,6 +137,7 @@ void Logger::error(std::string_view line) { impl_->log(spdlog::level::err, line)
 void Logger::open_file(const std::filesystem::path& path) { impl_->open_file(path); }
 void Logger::check() { impl_->check(); }
 void Logger::close_file() { impl_->close_file(); }
+void Logger::abandon_file() { impl_->abandon_file(); }
 void Logger::set_before_line(std::function<void()> before_line) { impl_->set_before_line(std::move(before_line)); }
 
 }  // namespace rnnlab

@@ -36,6 +36,9 @@ class Logger {
   // Ends the file, synced to the disk; nothing when none is open. UserError kDevice as check().
   void close_file();
 
+  // Ends the file whether or not it is whole: for what has failed already.
+  void abandon_file();
+
   // Called before every line that goes to the console: the progress bar's clear().
   void set_before_line(std::function<void()> before_line);
 

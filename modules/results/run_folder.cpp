@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "results/file_descriptor.h"
+#include "results/files.h"
 
 namespace rnnlab {
 namespace {
@@ -38,9 +40,13 @@ std::string describe_obstacle(const fs::path& path) {
 
 enum class Made { kNew, kThereAlready };
 
+// It lasts through a loss of power.
 Made make_folder(const fs::path& path) {
   constexpr mode_t kAllRightsLessUmask = 0777;
-  if (::mkdir(path.c_str(), kAllRightsLessUmask) == 0) return Made::kNew;
+  if (uninterrupted([&] { return ::mkdir(path.c_str(), kAllRightsLessUmask); }) == 0) {
+    sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+    return Made::kNew;
+  }
   if (errno == EEXIST) return Made::kThereAlready;
   throw_cannot_create(path, std::generic_category().message(errno));
 }

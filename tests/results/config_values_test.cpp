@@ -36,6 +36,13 @@ TEST(ConfigValues, AreDottedKeysWithTheirText) {
                                                         {"seed", "1"}}));
 }
 
+TEST(ConfigValues, OfADocumentInMemoryAreTheSame) {
+  const std::string yaml = "name: rows\nmodel: {hidden_size: 8}\n";
+  config::Findings findings;
+  EXPECT_EQ(config_values(config::Document::from_text(yaml, "config.yaml", findings)), values_of(yaml));
+  EXPECT_TRUE(findings.empty());
+}
+
 TEST(ConfigValues, OfADamagedFileAreAnError) {
   const TemporaryFolder folder;
   write_text(folder.path() / "config.yaml", "name: rows\nmodel: {cell: lst");

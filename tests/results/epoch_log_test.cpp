@@ -54,6 +54,81 @@ TEST(EpochLog, NamesTheFileThatCannotBeWritten) {
                [&] { EpochLog log(folder.path()); });
 }
 
+class KeepEpochs : public ::testing::Test {
+ protected:
+  KeepEpochs() {
+    EpochLog log(run());
+    for (int64_t epoch = 1; epoch <= 3; ++epoch) log.append(sample_row(epoch, 2));
+  }
+
+  // Both files hold epochs 1 to `last`, and go on from there.
+  void expect_epochs_to(int64_t last) const {
+    std::string csv = epoch_csv_header();
+    std::string jsonl;
+    for (int64_t epoch = 1; epoch <= last; ++epoch) {
+      csv += epoch_csv_line(sample_row(epoch, 2));
+      jsonl += epoch_jsonl_line(sample_row(epoch, 2));
+    }
+    EXPECT_EQ(read_text(run() / "epochs.csv"), csv);
+    EXPECT_EQ(read_text(run() / "epochs.jsonl"), jsonl);
+    EpochLog(run()).append(sample_row(last + 1, 2));
+    EXPECT_EQ(std::ssize(read_epochs(run())), last + 1);
+  }
+
+  const std::filesystem::path& run() const { return folder_.path(); }
+  std::string csv_name() const { return folder_.name("epochs.csv"); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(KeepEpochs, TakesBackWhatCameAfter) {
+  const auto rows = keep_epochs(run(), 2);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows.back().epoch, 2);
+  expect_epochs_to(2);
+}
+
+TEST_F(KeepEpochs, MayKeepAllOrNone) {
+  EXPECT_EQ(keep_epochs(run(), 3).size(), 3U);
+  EXPECT_EQ(keep_epochs(run(), 0).size(), 0U);
+  expect_epochs_to(0);
+}
+
+TEST_F(KeepEpochs, MendsTheEndsOfBothFiles) {
+  write_text(run() / "epochs.csv", read_text(run() / "epochs.csv") + "4,0.");
+  write_text(run() / "epochs.jsonl", epoch_jsonl_line(sample_row(1, 2)) + "{\"epo");
+  keep_epochs(run(), 3);
+  expect_epochs_to(3);
+}
+
+TEST_F(KeepEpochs, NeedsNoFilesWhereNothingIsKept) {
+  std::filesystem::remove(run() / "epochs.csv");
+  std::filesystem::remove(run() / "epochs.jsonl");
+  keep_epochs(run(), 0);
+  expect_epochs_to(0);
+}
+
+TEST_F(KeepEpochs, RefusesAFileThatLacksSome) {
+  expect_error(ExitCode::kData,
+               csv_name() + ": 3 epochs, expected at least 4; the file was cut off: restore it, or train again",
+               [&] { keep_epochs(run(), 4); });
+  write_text(run() / "epochs.csv", epoch_csv_header() + "1,");
+  expect_error(ExitCode::kData,
+               csv_name() + ": 0 epochs, expected at least 1; the file was cut off: restore it, or train again",
+               [&] { keep_epochs(run(), 1); });
+}
+
+TEST_F(KeepEpochs, ReplacesALinkAndLeavesAloneWhatItPointsAt) {
+  const TemporaryFolder elsewhere;
+  const std::string rows = read_text(run() / "epochs.csv");
+  std::filesystem::rename(run() / "epochs.csv", elsewhere.path() / "epochs.csv");
+  std::filesystem::create_symlink(elsewhere.path() / "epochs.csv", run() / "epochs.csv");
+  keep_epochs(run(), 1);
+  EXPECT_EQ(read_text(elsewhere.path() / "epochs.csv"), rows);
+  expect_epochs_to(1);
+}
+
 TEST(ReadEpochs, NamesTheFileAndTheLine) {
   const TemporaryFolder folder;
   write_text(folder.path() / "epochs.csv", epoch_csv_header() + "1,");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "results/expect_error.h"
@@ -102,6 +103,19 @@ TEST(WriteFileAtomically, SaysThatTheDiskIsFull) {
   expect_error(ExitCode::kDevice, temporary + ": cannot write: " + disk.reason(),
                [&] { write_file_atomically(disk.path() / "a.txt", std::string(SmallDisk::kBytes + 1, 'x')); });
   EXPECT_EQ(read_text(disk.path() / "a.txt"), "old");
+}
+
+TEST(RemoveTemporaryFiles, TakesAwayWhatAKilledProcessLeft) {
+  const TemporaryFolder folder;
+  for (const char* name : {".a.txt.1.tmp", ".epochs.csv.99999.tmp", "a.txt", ".a.txt.x.tmp", "a.1.tmp", ".hidden"})
+    write_text(folder.path() / name, "x");
+  remove_temporary_files(folder.path());
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{".a.txt.x.tmp", ".hidden", "a.1.tmp", "a.txt"}));
+  remove_temporary_files(folder.path() / "absent");
 }
 
 TEST(ReadFile, ReadsUpToTheCap) {

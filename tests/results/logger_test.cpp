@@ -71,6 +71,15 @@ TEST(Logger, MakesAFullDiskAnError) {
   logger.check();
 }
 
+TEST(Logger, AbandonsAFileThatIsNotWhole) {
+  Logger logger(Verbosity::kQuiet, {});
+  logger.open_file("/dev/full");
+  logger.info("lost");
+  logger.abandon_file();
+  logger.check();
+  logger.close_file();
+}
+
 TEST(Logger, SaysThatTheFileCannotBeOpened) {
   Logger logger(Verbosity::kQuiet, {});
   expect_error(ExitCode::kDevice, "/no/such/train.log: cannot open for writing: No such file or directory",
