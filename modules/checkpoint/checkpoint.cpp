@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMostManifestBytes = 1 << 16;
-constexpr int64_t kMostStateBytes = 1 << 20;
+constexpr int64_t kMostStateBytes = 1 << 26;
 constexpr std::array<const char*, 3> kParts = {kModelFile, kOptimizerFile, kStateFile};
 
 // ---- writing ----

@@ -24,7 +24,7 @@ inline constexpr const char* kManifestFile = "manifest.json";
 struct CheckpointContents {
   std::vector<TensorView> model;
   std::vector<TensorView> optimizer;
-  nlohmann::ordered_json state;       // at most 1 MiB of text; numbers in it are finite, strings UTF-8
+  nlohmann::ordered_json state;       // at most 64 MiB of text; numbers in it are finite, strings UTF-8
   std::shared_ptr<const void> owner;  // keeps the bytes of the tensors alive; null where something else does
 };
 
