@@ -1,0 +1,16 @@
+// An evaluation for people, and for programs.
+#pragma once
+
+#include <string>
+
+#include "inference/evaluate_model.h"
+
+namespace rnnlab {
+
+// A line on the model, one on the data, one a metric, and one on the time.
+std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation);
+
+// The same with all digits; metrics are called as in epochs.csv, without "valid_".
+std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation);
+
+}  // namespace rnnlab

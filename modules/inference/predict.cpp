@@ -1,0 +1,84 @@
+#include "inference/predict.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include "base/error.h"
+#include "inference/evaluate_model.h"
+
+namespace rnnlab {
+namespace {
+
+// Batches want targets; nobody looks at these.
+Samples with_some_targets(Samples samples) {
+  samples.targets = at::zeros({samples.size()}, at::kLong);
+  return samples;
+}
+
+at::Tensor raw_outputs(const TrainedModel& trained, const Samples& samples) {
+  const TrainerOptions options = trained.options();
+  auto batches = make_valid_batches(with_some_targets(samples), options);
+  if (!batches) return at::empty({0, trained.data.shape.num_outputs}, at::kFloat);
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> outputs;
+  batches->start_epoch(0);
+  while (const auto batch = batches->next()) {
+    const AutocastGuard autocast(options.precision, options.device);
+    outputs.push_back(trained.model->forward(*batch).to(at::kCPU, at::kFloat));
+  }
+  return at::cat(outputs).contiguous();
+}
+
+PredictionKind kind_of(LossKind loss) {
+  if (loss == LossKind::kCrossEntropy) return PredictionKind::kClasses;
+  return loss == LossKind::kBinaryCrossEntropy ? PredictionKind::kProbabilities : PredictionKind::kValues;
+}
+
+// (N, K) float64.
+at::Tensor unscaled(const at::Tensor& values, const std::vector<ColumnScale>& scales) {
+  if (scales.empty()) return values.to(at::kDouble);
+  std::vector<double> factors, offsets;
+  for (const ColumnScale& target : scales) {
+    factors.push_back(target.scale);
+    offsets.push_back(target.offset);
+  }
+  return values.to(at::kDouble) * at::tensor(factors, at::kDouble) + at::tensor(offsets, at::kDouble);
+}
+
+at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const FittedData& data) {
+  if (kind == PredictionKind::kClasses) return at::softmax(raw.to(at::kDouble), 1);
+  if (kind == PredictionKind::kProbabilities) return at::sigmoid(raw.to(at::kDouble));
+  return unscaled(raw, data.target_scales);
+}
+
+std::vector<std::string> output_names(const TrainedModel& trained, PredictionKind kind) {
+  const auto count = static_cast<size_t>(trained.data.shape.num_outputs);
+  const bool has_columns = trained.experiment.data.source == Source::kCsv && kind != PredictionKind::kClasses;
+  std::vector<std::string> names = has_columns ? trained.experiment.data.target : trained.data.vocabulary;
+  if (names.size() == count) return names;
+  names.clear();
+  for (size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+}  // namespace
+
+Predictions predict(const TrainedModel& trained, const Samples& samples) {
+  RNNLAB_INVARIANT(trained.data.shape.task != Task::kLanguageModel, "a language model generates");
+  Predictions predictions;
+  predictions.kind = kind_of(objective_of(trained).loss());
+  predictions.names = output_names(trained, predictions.kind);
+  predictions.raw = raw_outputs(trained, samples);
+  predictions.values = meaning(predictions.raw, predictions.kind, trained.data).contiguous();
+  if (!samples.targets.defined()) return predictions;
+  const bool is_class = predictions.kind == PredictionKind::kClasses;
+  predictions.targets = is_class ? samples.targets : unscaled(samples.targets, trained.data.target_scales).contiguous();
+  return predictions;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,133 @@
+#include "inference/trained_model.h"
+
+#include <algorithm>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "checkpoint/checkpoint_folder.h"
+#include "checkpoint/failure.h"
+#include "checkpoint/names.h"
+#include "data/find_data.h"
+#include "experiment/device.h"
+#include "experiment/run_checkpoint.h"
+#include "inference/use_settings.h"
+#include "results/run_folder.h"
+#include "training/determinism.h"
+#include "training/train_step.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+fs::path newest_of(const fs::path& folder, std::vector<std::string>& notes) {
+  const LatestCheckpoint latest = latest_checkpoint(folder);
+  for (const std::string& fault : latest.notes) notes.push_back("a newer checkpoint is not usable: " + fault);
+  if (latest.place) return latest.place->path;
+  if (latest.notes.empty())
+    refuse_checkpoint("{}: there is no checkpoint in it; train with checkpoint.save", folder.string());
+  refuse_checkpoint("{}: none of {} verifies: {}", folder.string(), counted(std::ssize(latest.notes), "checkpoint"),
+                    latest.notes.front());
+}
+
+fs::path named_one_of(const fs::path& folder, const std::string& name) {
+  std::vector<std::string> names;
+  for (const CheckpointPlace& place : list_checkpoints(folder)) {
+    names.push_back(step_folder_name(place.step));
+    if (names.back() == name) return place.path;
+  }
+  names.insert(names.begin(), {"best", "last"});
+  throw_error(ExitCode::kUsage, "--checkpoint: got {}, expected {}", in_quotes(name), one_of(names));
+}
+
+fs::path best_of(const fs::path& folder) {
+  if (const auto best = best_checkpoint(folder)) return best->path;
+  refuse_checkpoint("{}: none is marked as the best; use --checkpoint last", folder.string());
+}
+
+// Data that lie beside the run, or beside the experiment's file in times of training.
+Experiment with_data_beside(Experiment experiment, const fs::path& checkpoint) {
+  experiment.data.path = path_beside(experiment.data, checkpoint.parent_path().parent_path());
+  return experiment;
+}
+
+void set_up_process(const Experiment& experiment) {
+  set_num_threads(experiment.training.num_threads);
+  set_determinism(experiment.deterministic ? Determinism::kOn : Determinism::kOff);
+  set_precision(experiment.precision);
+}
+
+void require_layer_on_device(const Experiment& experiment, c10::Device device) {
+  if (const auto reason = refusal(experiment.layer, device.is_cpu() ? Processor::kCpu : Processor::kGpu))
+    throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
+    throw_error(ExitCode::kUsage, "{}", *reason);
+}
+
+std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
+                                  const DataShape& shape, const fs::path& checkpoint) {
+  auto model = make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, shape);
+  const std::vector<NamedTensor> parameters = named_parameters(*model);
+  require_same_tensors(weights, parameters, (checkpoint / kModelFile).string());
+  copy_tensors(weights, parameters);
+  return model;
+}
+
+}  // namespace
+
+TrainerOptions TrainedModel::options() const {
+  return {.settings = experiment.training,
+          .seed = static_cast<uint64_t>(experiment.seed),
+          .device = device,
+          .precision = experiment.precision,
+          .placement = experiment.data.placement};
+}
+
+fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes) {
+  const fs::path folder = request.run / kCheckpointsFolder;
+  if (is_there(request.run / kManifestFile)) {
+    if (request.checkpoint.empty()) return request.run;
+    throw_error(ExitCode::kUsage, "{}: this is a checkpoint; --checkpoint chooses one of a run's",
+                request.run.string());
+  }
+  if (!is_there(folder))
+    throw_error(ExitCode::kUsage,
+                "{}: no trained model: there is neither {} nor {} in it; give the folder of a run, or a checkpoint",
+                request.run.string(), kCheckpointsFolder, kManifestFile);
+  if (request.checkpoint == "best") return best_of(folder);
+  if (request.checkpoint == "last") return newest_of(folder, notes);
+  if (!request.checkpoint.empty()) return named_one_of(folder, request.checkpoint);
+  if (const auto best = best_checkpoint(folder)) return best->path;
+  return newest_of(folder, notes);
+}
+
+TrainedModel load_trained_model(const ModelRequest& request) {
+  TrainedModel trained;
+  trained.checkpoint = find_checkpoint(request, trained.notes);
+  const SavedRun saved = read_saved_run(trained.checkpoint);
+  const Experiment experiment = with_data_beside(saved.facts.experiment, trained.checkpoint);
+  UseSettings use = use_settings(experiment, request.overrides, request.part);
+  trained.notes.insert(trained.notes.end(), use.notes.begin(), use.notes.end());
+  trained.experiment = std::move(use.experiment);
+  trained.part = use.part;
+  trained.data = saved.facts.data;
+  trained.device = resolve_device(trained.experiment.device);
+  trained.experiment.device = trained.device.str();
+  require_layer_on_device(trained.experiment, trained.device);
+  set_up_process(trained.experiment);
+  trained.model = model_with(saved.snapshot.model, trained.experiment, trained.data.shape, trained.checkpoint);
+  trained.model->to(trained.device);
+  trained.model->eval();
+  return trained;
+}
+
+InferenceData load_data(const TrainedModel& trained, Targets targets) {
+  return load_for_inference(trained.experiment.data, trained.data, trained.part, targets);
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,48 @@
+// A model as a checkpoint holds it, ready to be used: on any device, with any layer that can compute it. Nothing but
+// the checkpoint is needed for it, no data and no run folder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/load_for_inference.h"
+#include "experiment/experiment.h"
+#include "models/model.h"
+#include "training/trainer_options.h"
+
+namespace rnnlab {
+
+struct ModelRequest {
+  std::filesystem::path run;  // a run's folder, or a checkpoint
+  std::string checkpoint;     // "best", "last" or "step-000123"; "": the best where one is marked, else the last
+  std::vector<std::string> overrides = {};
+  std::optional<DataPart> part = std::nullopt;  // use_settings.h
+};
+
+struct TrainedModel {
+  std::filesystem::path checkpoint;
+  Experiment experiment;  // with the overrides
+  FittedData data;        // of training
+  DataPart part = DataPart::kValid;
+  c10::Device device = c10::Device(c10::kCPU);
+  std::shared_ptr<Model> model;    // on the device, in evaluation mode
+  std::vector<std::string> notes;  // what is otherwise than asked or than in training
+
+  TrainerOptions options() const;
+};
+
+// The checkpoint that the request means. UserError kUsage where there is no such run or checkpoint, kCheckpoint where
+// none verifies; `notes` gets why a newer one was passed over.
+std::filesystem::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes);
+
+// Verifies and reads it, and sets threads, determinism and precision of the whole process. UserError kCheckpoint where
+// it is damaged or its tensors are not the model's, kUsage and kDevice where the overrides cannot be.
+TrainedModel load_trained_model(const ModelRequest& request);
+
+// The samples that the model is to be used on.
+InferenceData load_data(const TrainedModel& trained, Targets targets);
+
+}  // namespace rnnlab

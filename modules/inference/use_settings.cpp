@@ -1,0 +1,175 @@
+#include "inference/use_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "base/text.h"
+#include "config/document.h"
+#include "experiment/device.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr std::array<std::string_view, 24> kMayChange = {"device",
+                                                         "layer",
+                                                         "cudnn_algorithm",
+                                                         "precision",
+                                                         "deterministic",
+                                                         "training.valid_batch_size",
+                                                         "training.num_threads",
+                                                         "data.source",
+                                                         "data.path",
+                                                         "data.train_inputs",
+                                                         "data.train_targets",
+                                                         "data.train_lengths",
+                                                         "data.valid_inputs",
+                                                         "data.valid_targets",
+                                                         "data.valid_lengths",
+                                                         "data.train_file",
+                                                         "data.valid_file",
+                                                         "data.num_train",
+                                                         "data.num_valid",
+                                                         "data.valid_fraction",
+                                                         "data.delimiter",
+                                                         "data.header",
+                                                         "data.missing",
+                                                         "data.placement"};
+
+constexpr std::array<std::string_view, 4> kOtherData = {"data.path", "data.train_inputs", "data.train_file",
+                                                        "data.source"};
+
+std::string key_of(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
+
+void require_changeable(const std::vector<std::string>& overrides) {
+  for (const std::string& assignment : overrides) {
+    if (std::ranges::find(kMayChange, key_of(assignment)) != kMayChange.end()) continue;
+    throw_error(
+        ExitCode::kUsage,
+        "argument {}: {} is part of what was trained; what may change is device, layer, cudnn_algorithm, precision, "
+        "deterministic, training.valid_batch_size, training.num_threads, and where the data are (data.path and "
+        "the like)",
+        in_quotes(assignment), key_of(assignment));
+  }
+}
+
+// The overrides by their keys, the last of a key counting.
+class Overrides {
+ public:
+  explicit Overrides(const std::vector<std::string>& list) : list_(list) {}
+
+  bool has(std::string_view key) const { return !value(key).empty(); }
+
+  std::string value(std::string_view key) const {
+    std::string found;
+    for (const std::string& assignment : list_)
+      if (key_of(assignment) == key) found = assignment.substr(key.size() + 1);
+    return found;
+  }
+
+ private:
+  const std::vector<std::string>& list_;
+};
+
+void settle_device(Experiment& experiment, const Overrides& overrides, std::vector<std::string>& notes) {
+  if (overrides.has("device") || why_no_device(experiment.device).empty()) return;
+  notes.push_back(fmt::format("trained on {}, which this machine has not: runs on the CPU", experiment.device));
+  experiment.device = "cpu";
+}
+
+void settle_layer(Experiment& experiment, Processor processor, const Overrides& overrides,
+                  std::vector<std::string>& notes) {
+  if (overrides.has("layer") || !refusal(experiment.layer, processor)) return;
+  notes.push_back(fmt::format("trained with layer {}, which is not for this device: runs with layer fused",
+                              config::name_of(experiment.layer)));
+  experiment.layer = LayerKind::kFused;
+}
+
+void settle_precision(Experiment& experiment, Processor processor, const Overrides& overrides,
+                      std::vector<std::string>& notes) {
+  const bool stands = processor == Processor::kGpu || !refusal_on_cpu(experiment.precision);
+  if (overrides.has("precision") || stands) return;
+  notes.push_back(
+      fmt::format("trained in {}, which this CPU has not: runs in fp32", config::name_of(experiment.precision)));
+  experiment.precision = Precision::kFp32;
+}
+
+bool is_on_cpu(const std::string& device) {
+  if (device == "cpu") return true;
+  return is_device_name(device) && why_no_device(device).empty() && resolve_device(device).is_cpu();
+}
+
+// Before the overrides, so that what they leave open fits what they say.
+Experiment settled(Experiment experiment, const Overrides& overrides, std::vector<std::string>& notes) {
+  settle_device(experiment, overrides, notes);
+  const bool on_cpu = is_on_cpu(overrides.has("device") ? overrides.value("device") : experiment.device);
+  const Processor processor = on_cpu ? Processor::kCpu : Processor::kGpu;
+  settle_layer(experiment, processor, overrides, notes);
+  settle_precision(experiment, processor, overrides, notes);
+  const bool other_layer = overrides.has("layer") && overrides.value("layer") != "cudnn";
+  if (other_layer || experiment.layer != LayerKind::kCudnn) experiment.cudnn_algorithm = CudnnAlgorithm::kAuto;
+  return experiment;
+}
+
+Experiment with_overrides(const Experiment& experiment, const std::vector<std::string>& overrides) {
+  config::Findings findings;
+  const std::string text = config::print(experiment, Experiment::schema());
+  auto document = config::Document::from_text(text, "the checkpoint's experiment", findings);
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  Experiment changed = config::read(document, Experiment::schema(), findings);
+  findings.throw_if_any();
+  return changed;
+}
+
+void require_settled_layer(const Experiment& experiment) {
+  if (experiment.layer != LayerKind::kAuto) return;
+  throw_error(ExitCode::kUsage, "layer: auto measures training, which is not done here; name a layer, such as fused");
+}
+
+enum class Family { kTable, kText, kArrays };
+
+Family family_of(Source source) {
+  if (source == Source::kCsv) return Family::kTable;
+  return source == Source::kText ? Family::kText : Family::kArrays;
+}
+
+void require_same_family(Source trained, const Overrides& overrides) {
+  const auto now = config::from_name<Source>(overrides.value("data.source"));
+  if (!now || family_of(*now) == family_of(trained)) return;
+  throw_error(ExitCode::kUsage, "data.source: was {} in training, and a model of such data cannot be used on {}",
+              config::name_of(trained), config::name_of(*now));
+}
+
+// Of a path alone, the names that training's files had are not meant; of inputs alone, not the old targets.
+void forget_old_files(DataSettings& data, const Overrides& overrides) {
+  std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(data.path, ignored);
+  if (overrides.has("data.path") && !overrides.has("data.train_file") && !is_folder) data.train_file.clear();
+  if (!overrides.has("data.train_inputs")) return;
+  if (!overrides.has("data.train_targets")) data.train_targets.clear();
+  if (!overrides.has("data.train_lengths")) data.train_lengths.clear();
+}
+
+bool has_whole(Source source) {
+  return source == Source::kCsv || source == Source::kText || source == Source::kIdx || source == Source::kNpy;
+}
+
+}  // namespace
+
+UseSettings use_settings(const Experiment& trained, const std::vector<std::string>& assignments,
+                         std::optional<DataPart> part) {
+  require_changeable(assignments);
+  const Overrides overrides(assignments);
+  require_same_family(trained.data.source, overrides);
+  UseSettings use;
+  use.experiment = with_overrides(settled(trained, overrides, use.notes), assignments);
+  DataSettings& data = use.experiment.data;
+  require_settled_layer(use.experiment);
+  const bool other_data = std::ranges::any_of(kOtherData, [&](std::string_view key) { return overrides.has(key); });
+  use.part = part.value_or(other_data && has_whole(data.source) ? DataPart::kAll : DataPart::kValid);
+  if (use.part == DataPart::kAll) forget_old_files(data, overrides);
+  return use;
+}
+
+}  // namespace rnnlab
