@@ -1,9 +1,12 @@
 #include "experiment/run_checkpoint.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "base/hex.h"
+#include "base/text.h"
 #include "checkpoint/failure.h"
 #include "config/document.h"
 #include "experiment/tensor_bytes.h"
@@ -39,6 +42,7 @@ struct StateRecord {
   Identity identity;
   ShapeRecord shape;
   std::vector<std::string> vocabulary;
+  bool vocabulary_is_hex = false;  // where tokens are bytes that JSON's UTF-8 cannot hold
   std::vector<ColumnScale> target_scales;
   std::string normalization;
   std::vector<ColumnScale> feature_scales;
@@ -53,6 +57,7 @@ struct StateRecord {
     field("identity", self.identity);
     field("shape", self.shape);
     field("vocabulary", self.vocabulary);
+    field("vocabulary_is_hex", self.vocabulary_is_hex);
     field("target_scales", self.target_scales);
     field("normalization", self.normalization);
     field("feature_scales", self.feature_scales);
@@ -82,12 +87,29 @@ DataShape from_record(const ShapeRecord& record, const std::string& file) {
   return {*task, record.input_size, record.sequence_length, record.num_outputs, record.has_lengths};
 }
 
+std::vector<std::string> hex_of_each(const std::vector<std::string>& tokens) {
+  std::vector<std::string> hex;
+  for (const std::string& token : tokens) hex.push_back(to_hex(std::as_bytes(std::span(token))));
+  return hex;
+}
+
+std::vector<std::string> vocabulary_from(const StateRecord& record, const std::string& file) {
+  if (!record.vocabulary_is_hex) return record.vocabulary;
+  std::vector<std::string> tokens;
+  for (const std::string& hex : record.vocabulary) {
+    const auto bytes = from_hex(hex);
+    if (!bytes) refuse_checkpoint("{}: vocabulary holds {}, which is not hexadecimal", file, in_quotes(hex));
+    tokens.emplace_back(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  }
+  return tokens;
+}
+
 FittedData data_from(StateRecord& record, const std::string& file) {
   const auto normalization = config::from_name<Normalization>(record.normalization);
   if (!normalization || *normalization == Normalization::kAutomatic)
     refuse_checkpoint("{}: normalization is {}, which there is not", file, in_quotes(record.normalization));
   return {.shape = from_record(record.shape, file),
-          .vocabulary = std::move(record.vocabulary),
+          .vocabulary = vocabulary_from(record, file),
           .target_scales = std::move(record.target_scales),
           .normalization = *normalization,
           .feature_scales = std::move(record.feature_scales),
@@ -118,12 +140,14 @@ SavedRun from_record(StateRecord record, const Checkpoint& checkpoint, const std
 
 CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
   const auto owner = std::make_shared<const Snapshot>(std::move(snapshot));
+  const bool is_text = std::ranges::all_of(facts.data.vocabulary, is_valid_utf8);
   StateRecord record{.progress = owner->progress,
                      .generators = {},
                      .experiment = config::print(facts.experiment, Experiment::schema()),
                      .identity = facts.identity,
                      .shape = to_record(facts.data.shape),
-                     .vocabulary = facts.data.vocabulary,
+                     .vocabulary = is_text ? facts.data.vocabulary : hex_of_each(facts.data.vocabulary),
+                     .vocabulary_is_hex = !is_text,
                      .target_scales = facts.data.target_scales,
                      .normalization = std::string(config::name_of(facts.data.normalization)),
                      .feature_scales = facts.data.feature_scales,
