@@ -125,6 +125,12 @@ std::optional<RunOutcome> ended(const std::filesystem::path& folder) {
   return outcome;
 }
 
+// A run that was killed before it had its settings in its folder is none yet.
+bool has_begun(const SweepEntry& entry) {
+  std::error_code ignored;
+  return entry.folder && std::filesystem::is_regular_file(std::filesystem::path(*entry.folder) / kConfigFile, ignored);
+}
+
 Experiment experiment_of(const SweepEntry& entry, const std::string& source,
                          const std::vector<std::string>& overrides) {
   config::Findings findings;
@@ -137,7 +143,7 @@ Experiment experiment_of(const SweepEntry& entry, const std::string& source,
 
 RunTask task_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
   const auto run = [=](const RunRequest& request, Logger& logger) {
-    if (!entry.folder) return run_experiment(experiment_of(entry, source, overrides), request, logger);
+    if (!has_begun(entry)) return run_experiment(experiment_of(entry, source, overrides), request, logger);
     if (overrides.empty())
       if (auto outcome = ended(*entry.folder)) return *std::move(outcome);
     return resume_experiment(*entry.folder, overrides, request, logger);

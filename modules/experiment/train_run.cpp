@@ -8,6 +8,7 @@
 #include "experiment/run_observers.h"
 #include "experiment/trace_observer.h"
 #include "experiment/training_path.h"
+#include "results/file_descriptor.h"
 #include "results/files.h"
 #include "results/run_folder.h"
 #include "training/determinism.h"
@@ -118,7 +119,15 @@ class Watchers {
   std::optional<TraceObserver> trace_;
 };
 
+// Of the part before: a run that goes on has not ended.
+void remove_summary(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::remove(folder / kSummaryFile, error);
+  if (error) throw_system_error(folder / kSummaryFile, "remove", error.value());
+}
+
 void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
+  remove_summary(folder);
   write_file_atomically(folder / kConfigFile, config::print(run.experiment, Experiment::schema()));
   write_environment(folder, run.environment);
   logger.open_file(folder / kLogFile);
