@@ -2,7 +2,8 @@
 //   RNNLAB_FAIL_CALL=n     the n-th, from 1; the file is then noted in RNNLAB_FAIL_LOG as "FAILED name path"
 //   RNNLAB_FAIL_HOW=ENOSPC, EIO, EINTR, or SHORT: a write of half the bytes, which fails nothing else
 //   RNNLAB_FAIL_LASTING=1  and all after it
-//   RNNLAB_FAIL_LOG=path   every call, a line each: "open /a/b", "fsync /a/b"
+//   RNNLAB_FAIL_BELOW=path only calls on what lies in this folder count
+//   RNNLAB_FAIL_LOG=path   every call that counts, a line each: "open /a/b", "fsync /a/b"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,13 @@ void note(const std::string& line) {
 
 enum class Verdict { kPass, kFail, kShort };
 
+bool counts(const std::string& path) {
+  const std::string folder = variable("RNNLAB_FAIL_BELOW");
+  return folder.empty() || path.starts_with(folder + "/");
+}
+
 Verdict judge(const std::string& name, const std::string& path) {
+  if (!counts(path)) return Verdict::kPass;
   static std::atomic<int> num_calls = 0;
   const int call = ++num_calls;
   const std::string wanted = variable("RNNLAB_FAIL_CALL");
@@ -68,6 +75,12 @@ std::string path_of(int number) {
   return {path, static_cast<size_t>(std::max<ssize_t>(size, 0))};
 }
 
+// Of a name that a folder's descriptor is given with.
+std::string path_in(int folder, const char* path) {
+  if (folder == AT_FDCWD || path[0] == '/') return path;
+  return path_of(folder) + "/" + path;
+}
+
 using Open = int (*)(const char*, int, ...);
 using OpenAt = int (*)(int, const char*, int, ...);
 
@@ -90,7 +103,7 @@ int openat(int folder, const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
-  return fails("openat", path) ? -1 : next<OpenAt>("openat")(folder, path, flags, mode);
+  return fails("openat", path_in(folder, path).c_str()) ? -1 : next<OpenAt>("openat")(folder, path, flags, mode);
 }
 
 ssize_t write(int number, const void* bytes, size_t size) {
@@ -115,7 +128,9 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
 int unlink(const char* path) { return fails("unlink", path) ? -1 : next<int (*)(const char*)>("unlink")(path); }
 
 int unlinkat(int folder, const char* path, int flags) {
-  return fails("unlinkat", path) ? -1 : next<int (*)(int, const char*, int)>("unlinkat")(folder, path, flags);
+  return fails("unlinkat", path_in(folder, path).c_str())
+             ? -1
+             : next<int (*)(int, const char*, int)>("unlinkat")(folder, path, flags);
 }
 
 int rmdir(const char* path) { return fails("rmdir", path) ? -1 : next<int (*)(const char*)>("rmdir")(path); }

@@ -1,0 +1,147 @@
+// What may stand in the way of a run: others at work in its folder, a folder that is read-only, gone or a link, names
+// that a shell would split.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+
+#include <regex>
+
+#include "app/program.h"
+#include "checkpoint/checkpoint_folder.h"
+#include "reliability/trained_run.h"
+#include "results/run_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Obstacle : public ::testing::Test {
+ protected:
+  Obstacle() { program_.write("small.yaml", kSmallYaml); }
+
+  // A whole run; its folder.
+  fs::path run() const {
+    EXPECT_EQ(program_.run({"train", "-q", "small.yaml", "--out", out()}).exit_code, 0);
+    return only_run_in(out(), "small");
+  }
+
+  // One of many epochs, given `signal` once it has saved something and `then` was done.
+  ProgramResult run_long(int signal, const std::function<void(const fs::path& run)>& then,
+                         const std::string& out) const {
+    return program_.run_and_signal({"train", "small.yaml", "training.epochs=100000", "--out", out}, signal, [&] {
+      std::error_code ignored;
+      for (const auto& entry : fs::directory_iterator(fs::path(out) / "small", ignored))
+        if (fs::exists(entry.path() / kCheckpointsFolder / kBestMark)) {
+          then(entry.path());
+          return true;
+        }
+      return false;
+    });
+  }
+
+  ProgramResult resume(const fs::path& run) const { return program_.run({"train", "-q", "--resume", run.string()}); }
+
+  // Digits, as of processes and times, are not looked at.
+  static std::string without_digits(const std::string& text) {
+    return std::regex_replace(text, std::regex("[0-9]+"), "N");
+  }
+
+  static void expect_error_line(const ProgramResult& result, int exit_code, const std::string& line) {
+    EXPECT_EQ(result.exit_code, exit_code);
+    EXPECT_THAT(without_digits(result.errors), HasSubstr(without_digits("rnnlab: error: " + line + "\n")));
+  }
+
+  const Program& program() const { return program_; }
+  std::string out() const { return (program_.folder() / "out").string(); }
+
+ private:
+  static constexpr const char* kBestMark = "best.json";
+  Program program_;
+};
+
+TEST_F(Obstacle, ASecondProcessInTheFolder) {
+  ProgramResult second;
+  std::string folder;
+  const auto first = run_long(
+      SIGTERM,
+      [&](const fs::path& run) {
+        const Program other;
+        folder = fs::canonical(run).string();
+        second = other.run({"train", "-q", "--resume", folder});
+      },
+      out());
+  EXPECT_EQ(first.exit_code, 143) << first.errors;
+  expect_error_line(second, 4, folder + ": another process is at work in this folder; wait for it, or end it");
+}
+
+TEST_F(Obstacle, AFolderThatIsGoneMidway) {
+  const auto result = run_long(
+      0, [](const fs::path& run) { fs::rename(run, run.string() + ".away"); }, out());
+  const std::string run = only_run_in(out(), "small").string();
+  ASSERT_TRUE(run.ends_with(".away"));
+  expect_error_line(result, 4, run.substr(0, run.size() - 5) + "/checkpoints: cannot make: No such file or directory");
+  EXPECT_NO_THROW(read_trained_run(run)) << "what was saved before";
+}
+
+TEST_F(Obstacle, AReadOnlyFolder) {
+  if (::geteuid() != 0 || ::unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root, to mount a file system";
+  ASSERT_EQ(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  fs::create_directory(out());
+  if (::mount("none", out().c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "needs the right to mount";
+  const fs::path whole = run();
+  const TrainedRun before = read_trained_run(whole);
+  ASSERT_EQ(::mount("none", out().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
+  expect_error_line(resume(whole), 4,
+                    whole.string() + "/.epochs.csv.0.tmp: cannot open for writing: Read-only file system");
+  expect_error_line(
+      program().run({"train", "-q", "small.yaml", "--out", out()}), 4,
+      whole.string() + ": cannot create the run folder: Read-only file system; choose another place with --out");
+  EXPECT_EQ(read_trained_run(whole), before);
+  ::umount2(out().c_str(), MNT_DETACH);
+}
+
+TEST_F(Obstacle, ALinkInTheFoldersPlaceIsFollowedToTheRun) {
+  const fs::path whole = run();
+  const TrainedRun before = read_trained_run(whole);
+  fs::create_symlink(whole, program().folder() / "link");
+  EXPECT_EQ(resume(program().folder() / "link").exit_code, 0);
+  EXPECT_EQ(read_trained_run(whole), before);
+}
+
+TEST_F(Obstacle, ALinkInThePlaceOfWhatARunWrites) {
+  const fs::path whole = run();
+  const fs::path elsewhere = program().folder() / "elsewhere";
+  fs::rename(whole / kLogFile, elsewhere);
+  fs::create_symlink(elsewhere, whole / kLogFile);
+  const std::string before = read_text(elsewhere);
+  expect_error_line(resume(whole), 4, (whole / kLogFile).string() + ": is a link, expected a file; remove it");
+  EXPECT_EQ(read_text(elsewhere), before) << "nothing is written outside of the folder";
+  fs::remove(whole / kLogFile);
+
+  fs::rename(whole / kCheckpointsFolder, program().folder() / "checkpoints");
+  fs::create_symlink(program().folder() / "checkpoints", whole / kCheckpointsFolder);
+  const auto result = program().run({"train", "-q", "--resume", whole.string(), "training.epochs=3"});
+  expect_error_line(result, 4,
+                    (whole / kCheckpointsFolder).string() + ": is a link or a file, expected a folder; remove it");
+}
+
+TEST_F(Obstacle, NamesThatAShellWouldSplit) {
+  const std::string odd = (program().folder() / "a b\nc'd $HOME").string();
+  const auto stopped = run_long(
+      SIGINT, [](const fs::path&) {}, odd);
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.errors;
+  const std::string begin = "to go on: rnnlab";
+  const size_t line = stopped.errors.find(begin);
+  ASSERT_NE(line, std::string::npos) << stopped.errors;
+  const std::string command = "\"$0\"" + stopped.errors.substr(line + begin.size());
+  const auto result =
+      program().run_in_shell(command.substr(0, command.find_last_not_of('\n') + 1) + " training.epochs=1");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

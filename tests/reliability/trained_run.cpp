@@ -1,0 +1,81 @@
+#include "reliability/trained_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "base/numbers.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_folder.h"
+#include "results/epoch_log.h"
+#include "results/json_fields.h"
+#include "results/run_folder.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_computed(const EpochColumn& column) {
+  for (const char* name : {"epoch", "learning_rate", "gradient_norm"})
+    if (column.name == name) return true;
+  return column.role == ColumnRole::kMetric;
+}
+
+std::string line_of(const EpochRow& row) {
+  std::string line;
+  for (const EpochColumn& column : epoch_columns())
+    if (const auto number = number_in(row, column); number && is_computed(column))
+      line += fmt::format("{} {} ", column.name, format_shortest(*number));
+  return line;
+}
+
+std::string line_of(const Json& row) {
+  std::string line;
+  for (const EpochColumn& column : epoch_columns())
+    if (const auto value = row.find(std::string(column.name));
+        value != row.end() && value->is_number() && is_computed(column))
+      line += fmt::format("{} {} ", column.name, format_shortest(value->get<double>()));
+  return line;
+}
+
+}  // namespace
+
+TrainedRun read_trained_run(const fs::path& folder) {
+  TrainedRun run;
+  const auto latest = latest_checkpoint(folder / kCheckpointsFolder);
+  if (!latest.place) throw_error(ExitCode::kCheckpoint, "{}: no checkpoint verifies", folder.string());
+  const Manifest manifest = verify_checkpoint(latest.place->path);
+  run.step = manifest.step;
+  run.model_sha256 = manifest.files.at(kModelFile).sha256;
+  run.optimizer_sha256 = manifest.files.at(kOptimizerFile).sha256;
+  for (const EpochRow& row : read_epochs(folder)) run.csv_epochs.push_back(line_of(row));
+  std::istringstream lines(read_text(folder / kEpochsJsonlFile));
+  for (std::string line; std::getline(lines, line);)
+    run.jsonl_epochs.push_back(line_of(parse_json(line, kEpochsJsonlFile)));
+  return run;
+}
+
+fs::path only_run_in(const fs::path& out, const std::string& experiment) {
+  std::vector<fs::path> runs;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(out / experiment, ignored)) runs.push_back(entry.path());
+  EXPECT_EQ(runs.size(), 1U) << out;
+  return runs.empty() ? out / experiment / "none" : runs.front();
+}
+
+std::vector<std::string> leftovers_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (const std::string name = entry.path().filename().string(); name.starts_with('.')) names.push_back(name);
+  return names;
+}
+
+int64_t number_from_environment(const char* variable, int64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atoll(text);
+}
+
+}  // namespace rnnlab::testing

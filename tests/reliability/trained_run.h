@@ -1,0 +1,44 @@
+// What a run of the program left in its folder, in the parts that must not depend on whether it was interrupted.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace rnnlab::testing {
+
+// Trains in a moment, and saves its state after every step.
+inline constexpr const char* kSmallYaml = R"(name: small
+device: cpu
+layer: fused
+deterministic: true
+data: {source: digits, num_train: 24, num_valid: 8}
+model: {hidden_size: 4, output_dropout: 0.3}
+training: {epochs: 2, batch_size: 12, num_threads: 1}
+checkpoint: {every_seconds: 0, every_steps: 1}
+)";
+
+struct TrainedRun {
+  int64_t step = 0;          // of its newest checkpoint that verifies
+  std::string model_sha256;  // of its files
+  std::string optimizer_sha256;
+  std::vector<std::string> csv_epochs;    // a line for each row, of what was not measured but computed
+  std::vector<std::string> jsonl_epochs;  // the same of the other file
+
+  bool operator==(const TrainedRun&) const = default;
+};
+
+// UserError where the folder does not hold all that.
+TrainedRun read_trained_run(const std::filesystem::path& folder);
+
+// The only run folder of `experiment` below `out`.
+std::filesystem::path only_run_in(const std::filesystem::path& out, const std::string& experiment);
+
+// What interrupted writing left in the folder of a run, at any depth.
+std::vector<std::string> leftovers_in(const std::filesystem::path& folder);
+
+// The number in that environment variable, or `otherwise`.
+int64_t number_from_environment(const char* variable, int64_t otherwise);
+
+}  // namespace rnnlab::testing
