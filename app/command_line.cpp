@@ -22,7 +22,7 @@ Examples:
   rnnlab compare runs/quickstart
 
 Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device or environment, 5 diverged,
-  7 slower than the benchmark that was compared with,
+  6 checkpoint unusable, 7 slower than the benchmark that was compared with,
   130 / 143 stopped by a signal after the results were written.
 `rnnlab help VERB` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";
 
@@ -46,6 +46,9 @@ std::unique_ptr<CLI::App> make_parser(Action& chosen) {
   program->require_subcommand(1);
   program->get_formatter()->column_width(34);
   add_train(*program, chosen);
+  add_evaluate(*program, chosen);
+  add_predict(*program, chosen);
+  add_convert(*program, chosen);
   add_compare(*program, chosen);
   add_bench(*program, chosen);
   add_check(*program, chosen);

@@ -15,6 +15,9 @@ using CommandLine = std::vector<std::string>;  // as typed, the program's name f
 using Action = std::function<ExitCode(const CommandLine&)>;
 
 void add_train(CLI::App& program, Action& chosen);
+void add_evaluate(CLI::App& program, Action& chosen);
+void add_predict(CLI::App& program, Action& chosen);
+void add_convert(CLI::App& program, Action& chosen);
 void add_compare(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
 void add_check(CLI::App& program, Action& chosen);

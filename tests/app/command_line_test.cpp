@@ -18,8 +18,9 @@ TEST(CommandLine, HelpGoesToStdoutWithExamplesAndExitCodes) {
 }
 
 TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
-  const std::vector<std::vector<std::string>> verbs = {{"train"}, {"compare"}, {"bench"},      {"check"},
-                                                       {"data"},  {"info"},    {"completion"}, {"data", "inspect"}};
+  const std::vector<std::vector<std::string>> verbs = {{"train"},   {"evaluate"},   {"predict"},        {"convert"},
+                                                       {"compare"}, {"bench"},      {"check"},          {"data"},
+                                                       {"info"},    {"completion"}, {"data", "inspect"}};
   for (auto arguments : verbs) {
     arguments.emplace_back("--help");
     const auto result = Program().run(arguments);
@@ -57,19 +58,23 @@ TEST(CommandLine, VersionIsOneLine) { EXPECT_EQ(Program().run({"--version"}).out
 
 TEST(CommandLine, HelpListsTheExitCodesThatThereAre) {
   const auto result = Program().run({"--help"});
-  EXPECT_THAT(result.output, HasSubstr("4 device or environment, 5 diverged,\n  7 slower than the benchmark"));
+  EXPECT_THAT(result.output,
+              HasSubstr("4 device or environment, 5 diverged,\n  6 checkpoint unusable, 7 slower than the benchmark"));
 }
 
 TEST(CommandLine, NoVerbIsAUsageError) {
-  expect_usage_error({}, "no verb given, expected train, compare, bench, check, data, info or completion", "");
+  expect_usage_error(
+      {}, "no verb given, expected train, evaluate, predict, convert, compare, bench, check, data, info or completion",
+      "");
   expect_usage_error({"data"}, "data: no verb given, expected inspect", " data");
 }
 
 TEST(CommandLine, AnUnknownVerbSuggestsTheNearest) {
-  expect_usage_error({"trian", "a.yaml"},
-                     "unknown verb 'trian' (did you mean 'train'?), expected train, compare, bench, check, data, info "
-                     "or completion",
-                     "");
+  expect_usage_error(
+      {"trian", "a.yaml"},
+      "unknown verb 'trian' (did you mean 'train'?), expected train, evaluate, predict, convert, compare, "
+      "bench, check, data, info or completion",
+      "");
   expect_usage_error({"data", "inspct", "x"}, "unknown verb 'inspct' (did you mean 'inspect'?), expected inspect",
                      " data");
 }

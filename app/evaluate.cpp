@@ -1,0 +1,46 @@
+// rnnlab evaluate: loss and metrics of a trained model.
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "inference/evaluation_report.h"
+#include "output.h"
+#include "use_arguments.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kEvaluateFooter = R"(
+RUN is a run's folder, of which the best checkpoint is taken, or a checkpoint. What may change: device, layer, cudnn_algorithm,
+precision, deterministic, training.valid_batch_size, training.num_threads, and where the data are.
+
+Examples:
+  rnnlab evaluate runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn
+  rnnlab evaluate runs/weather/2026-11-21T02-59-51Z-cpu-fused data.path=december.csv layer=naive --json)";
+
+struct EvaluateOptions {
+  UseArguments use;
+  bool json = false;
+};
+
+ExitCode evaluate_one(const EvaluateOptions& options) {
+  const TrainedModel trained = load_model(model_request("evaluate", options.use));
+  const InferenceData data = load_data(trained, Targets::kRequired);
+  print_notes(data.notes);
+  const ModelEvaluation evaluation = evaluate_model(trained, data.samples);
+  print_output(options.json ? evaluation_json(trained, data, evaluation) : evaluation_text(trained, data, evaluation));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("evaluate", "Compute loss and metrics of a trained model");
+  auto options = std::make_shared<EvaluateOptions>();
+  add_use_arguments(*command, options->use, TakesData::kYes);
+  command->add_flag("--json", options->json, "print JSON");
+  command->footer(kEvaluateFooter);
+  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return evaluate_one(*options); }; });
+}
+
+}  // namespace rnnlab::app

@@ -1,0 +1,105 @@
+// rnnlab predict: what a trained model says of each sample, or the text with which a language model goes on.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "inference/generate_text.h"
+#include "inference/prediction_file.h"
+#include "output.h"
+#include "results/files.h"
+#include "use_arguments.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kPredictFooter = R"(
+New data are scaled as the training data were, by what the checkpoint holds. A CSV need not have the target columns.
+A language model goes on from --prompt instead.
+
+Examples:
+  rnnlab predict runs/flowers/2026-11-21T02-59-51Z-cpu-fused data.path=new.csv --out kinds.csv
+  rnnlab predict runs/char_lm/2026-11-21T02-59-51Z-cuda0-cudnn device=cpu --prompt "ROMEO:" --length 500 --temperature 0.8)";
+
+struct PredictOptions {
+  UseArguments use;
+  std::string out;
+  TextRequest text;
+  CLI::Option* prompt = nullptr;
+};
+
+void print_or_write(const std::string& text, const std::string& out) {
+  if (out.empty()) return print_output(text);
+  write_file_atomically(out, text);
+}
+
+void require_text_options(const PredictOptions& options, const TrainedModel& trained) {
+  const bool is_language_model = trained.data.shape.task == Task::kLanguageModel;
+  if (is_language_model && options.prompt->empty())
+    throw_error(ExitCode::kUsage, "predict: a language model goes on from a text: give --prompt TEXT");
+  if (!is_language_model && !options.prompt->empty())
+    throw_error(ExitCode::kUsage, "predict: --prompt is for a language model, and this is a {}; leave it out",
+                config::name_of(trained.experiment.model.kind));
+}
+
+void predict_samples(const TrainedModel& trained, const std::string& out) {
+  if (!out.empty()) require_prediction_file(out);
+  const InferenceData data = load_data(trained, Targets::kWhereThere);
+  print_notes(data.notes);
+  const Predictions predictions = predict(trained, data.samples);
+  if (out.empty()) return print_output(prediction_csv(predictions));
+  write_predictions(out, predictions);
+}
+
+// What is wrong with a number, or nothing: as CLI11 wants it.
+std::string check_count(const std::string& text) {
+  const auto number = parse_int64(text);
+  return number && *number >= 0 ? "" : fmt::format("got {}, expected an integer, at least 0", in_quotes(text));
+}
+
+std::string check_temperature(const std::string& text) {
+  const auto number = parse_double(text);
+  return number && *number >= 0 ? "" : fmt::format("got {}, expected a number, at least 0", in_quotes(text));
+}
+
+void add_text_options(CLI::App& command, PredictOptions& options) {
+  options.prompt = command.add_option("--prompt", options.text.prompt, "language model: the text to go on from");
+  options.prompt->type_name("TEXT");
+  const auto add = [&](const char* name, auto& value, const char* help, const char* type, const auto& check) {
+    command.add_option(name, value, help)->check(check)->type_name(type)->capture_default_str()->needs(options.prompt);
+  };
+  add("--length", options.text.length, "language model: how many tokens to add", "N", check_count);
+  add("--temperature", options.text.temperature,
+      "language model: 0 takes the most probable token, a higher one is more random", "T", check_temperature);
+  add("--seed", options.text.seed, "language model: of the random choice", "S", check_count);
+}
+
+ExitCode predict_one(const PredictOptions& options) {
+  const TrainedModel trained = load_model(model_request("predict", options.use));
+  require_text_options(options, trained);
+  if (trained.data.shape.task == Task::kLanguageModel)
+    print_or_write(options.text.prompt + generate_text(trained, options.text) + "\n", options.out);
+  else
+    predict_samples(trained, options.out);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("predict", "Predict with a trained model, or generate text");
+  auto options = std::make_shared<PredictOptions>();
+  add_use_arguments(*command, options->use, TakesData::kYes);
+  command
+      ->add_option("--out", options->out,
+                   "write there instead of printing CSV: .csv, .jsonl, or .npy for the raw outputs (samples, outputs)")
+      ->type_name("FILE");
+  add_text_options(*command, *options);
+  command->footer(kPredictFooter);
+  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return predict_one(*options); }; });
+}
+
+}  // namespace rnnlab::app

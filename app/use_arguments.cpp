@@ -1,0 +1,59 @@
+#include "use_arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+
+#include "base/text.h"
+#include "experiment_arguments.h"
+#include "output.h"
+
+namespace rnnlab::app {
+namespace {
+
+std::string check_part(const std::string& name) {
+  if (config::from_name<DataPart>(name)) return "";
+  return fmt::format("got {}, expected train, valid or all", in_quotes(name));
+}
+
+}  // namespace
+
+void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData takes_data) {
+  command
+      .add_option("arguments", arguments.arguments,
+                  "a run's folder or a checkpoint, and overrides such as device=cpu or layer=naive")
+      ->type_name("RUN [key=value]");
+  command
+      .add_option("--checkpoint", arguments.checkpoint,
+                  "best, last, or one by its name, such as step-000123; by default the best where one is marked")
+      ->type_name("NAME");
+  if (takes_data == TakesData::kNo) return;
+  command
+      .add_option("--part", arguments.part, "train, valid or all of the data; by default valid, and all of other data")
+      ->check(check_part)
+      ->type_name("PART");
+}
+
+ModelRequest model_request(const std::string& verb, const UseArguments& arguments) {
+  const auto [files, overrides] = tell_apart(arguments.arguments, Experiment::schema().spec());
+  if (files.size() != 1)
+    throw_error(ExitCode::kUsage,
+                "{0}: got {1} folders, expected one run or checkpoint\n  `rnnlab {0} --help` shows how it is used",
+                verb, files.size());
+  return {.run = files.front(),
+          .checkpoint = arguments.checkpoint,
+          .overrides = overrides,
+          .part = config::from_name<DataPart>(arguments.part)};
+}
+
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) print_notice(fmt::format("rnnlab: note: {}\n", note));
+}
+
+TrainedModel load_model(const ModelRequest& request) {
+  TrainedModel trained = load_trained_model(request);
+  print_notes(trained.notes);
+  return trained;
+}
+
+}  // namespace rnnlab::app

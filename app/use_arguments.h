@@ -1,0 +1,30 @@
+// The arguments RUN [key=value ...] and the options that the verbs on trained models share.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+#include <vector>
+
+#include "inference/trained_model.h"
+
+namespace rnnlab::app {
+
+struct UseArguments {
+  std::vector<std::string> arguments;
+  std::string checkpoint;
+  std::string part;
+};
+
+enum class TakesData { kNo, kYes };
+
+void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData takes_data);
+
+// UserError kUsage that begins with the verb's name, where there is not exactly one RUN.
+ModelRequest model_request(const std::string& verb, const UseArguments& arguments);
+
+// The model, its notes told on stderr.
+TrainedModel load_model(const ModelRequest& request);
+
+void print_notes(const std::vector<std::string>& notes);
+
+}  // namespace rnnlab::app

@@ -1,0 +1,118 @@
+// evaluate, predict and convert: what is done with a run once it is trained.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Program;
+using testing::read_text;
+using ::testing::StartsWith;
+
+constexpr const char* kTable = "a,b,kind\n1,5,cat\n2,7,dog\n3,6,cat\n4,8,dog\n2,5,cat\n1,8,dog\n";
+constexpr const char* kTableYaml = R"(name: pets
+device: cpu
+data: {source: csv, path: pets.csv, target: [kind], num_valid: 2}
+model: {hidden_size: 4}
+training: {epochs: 2, batch_size: 2}
+)";
+
+// A program with a trained run of it.
+class UseModel : public ::testing::Test {
+ protected:
+  UseModel() {
+    program_.write("pets.csv", kTable);
+    program_.write("pets.yaml", kTableYaml);
+    const auto result = program_.run({"train", "pets.yaml", "--quiet"});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    run_ = program_.run_folders("pets").at(0);
+  }
+
+  Program program_;
+  std::string run_;
+};
+
+TEST_F(UseModel, EvaluatesOnTheValidationPart) {
+  const auto result = program_.run({"evaluate", run_, "layer=naive"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, StartsWith("model     pets from "));
+  EXPECT_THAT(result.output, HasSubstr("\nlayer     naive on cpu, precision fp32\ndata      csv from "));
+  EXPECT_THAT(result.output, HasSubstr(": 2 validation samples\nloss "));
+  const auto json = nlohmann::json::parse(program_.run({"evaluate", run_, "--part", "all", "--json"}).output);
+  EXPECT_EQ(json["samples"], 6);
+  EXPECT_EQ(json["layer"], "fused");
+}
+
+TEST_F(UseModel, PredictsNewRowsWithoutTargets) {
+  program_.write("new.csv", "b,a\n5,1\n8,4\n");
+  const auto result = program_.run({"predict", run_, "data.path=new.csv"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, StartsWith("index,prediction,probability_cat,probability_dog\n0,"));
+  EXPECT_EQ(program_.run({"predict", run_, "data.path=new.csv", "--out", "new.jsonl"}).output, "");
+  EXPECT_THAT(read_text(program_.folder() / "new.jsonl"), StartsWith(R"({"index":0,"prediction":")"));
+}
+
+TEST_F(UseModel, SaysWhatItCannotPredict) {
+  EXPECT_EQ(program_.run({"predict", run_, "--out", "a.txt"}).errors,
+            "rnnlab: error: --out: got 'a.txt', expected a name that ends in .csv, .jsonl or .npy\n");
+  EXPECT_EQ(program_.run({"predict", run_, "--prompt", "a"}).errors,
+            "rnnlab: error: predict: --prompt is for a language model, and this is a sequence_classifier; leave it "
+            "out\n");
+  EXPECT_EQ(
+      program_.run({"predict"}).errors,
+      "rnnlab: error: predict: got 0 folders, expected one run or checkpoint\n  `rnnlab predict --help` shows how "
+      "it is used\n");
+  EXPECT_EQ(
+      program_.run({"predict", run_, "--prompt", "a", "--temperature", "-1"}).errors,
+      "rnnlab: error: --temperature: got '-1', expected a number, at least 0\n  `rnnlab predict --help` shows how "
+      "it is used\n");
+  EXPECT_EQ(
+      program_.run({"evaluate", run_, "--part", "test"}).errors,
+      "rnnlab: error: --part: got 'test', expected train, valid or all\n  `rnnlab evaluate --help` shows how it is "
+      "used\n");
+}
+
+TEST_F(UseModel, ConvertsAndStartsFromTheResult) {
+  const auto result = program_.run({"convert", run_, "--part", "recurrent", "-o", "lstm.safetensors"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, StartsWith("lstm.safetensors: 4 tensors, 112 parameters of "));
+  EXPECT_THAT(result.output, HasSubstr("\nfor torch.nn.LSTM(1, 4)\n"));
+  EXPECT_EQ(program_.run({"train", "pets.yaml", "--quiet", "model.initial_weights=lstm.safetensors"}).exit_code, 0);
+  EXPECT_EQ(program_.run({"convert", run_}).errors,
+            "rnnlab: error: convert: there is no file to write; add -o FILE.safetensors\n");
+  EXPECT_EQ(program_.run({"convert", run_, "device=cpu", "-o", "a.safetensors"}).errors,
+            "rnnlab: error: convert: got 'device=cpu', but weights are the same on every device and with every layer: "
+            "leave it out\n");
+}
+
+TEST_F(UseModel, ADamagedCheckpointHasItsExitCode) {
+  program_.write(run_ + "/checkpoints/best.json", "{}");
+  EXPECT_EQ(program_.run({"evaluate", run_}).exit_code, 6);
+  program_.write("bad.safetensors", "nothing");
+  const auto result = program_.run({"train", "pets.yaml", "--quiet", "model.initial_weights=bad.safetensors"});
+  EXPECT_EQ(result.exit_code, 6);
+  EXPECT_THAT(result.errors, HasSubstr("bad.safetensors: 7 bytes, expected at least 8; it is no safetensors file"));
+}
+
+TEST(UseLanguageModel, GoesOnFromAPrompt) {
+  const Program program;
+  program.write("text.txt", "abcabcabcabcabcabcabcabcabcabcabcabcabcabc");
+  program.write("text.yaml",
+                "name: text\ndevice: cpu\ndata: {source: text, path: text.txt, sequence_length: 5}\n"
+                "model: {kind: language_model, hidden_size: 8}\ntraining: {epochs: 2, batch_size: 2}\n");
+  ASSERT_EQ(program.run({"train", "text.yaml", "--quiet"}).exit_code, 0);
+  const std::string run = program.run_folders("text").at(0);
+  const auto text = program.run({"predict", run, "--prompt", "ab", "--length", "7", "--seed", "3"}).output;
+  EXPECT_THAT(text, StartsWith("ab"));
+  EXPECT_EQ(text.size(), 10u) << "and a line end";
+  EXPECT_EQ(program.run({"predict", run}).errors,
+            "rnnlab: error: predict: a language model goes on from a text: give --prompt TEXT\n");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,128 @@
+#include "inference/evaluate_model.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "inference/evaluation_report.h"
+#include "inference/trained_runs.h"
+#include "results/epoch_log.h"
+#include "results/expect_error.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::TrainedRuns;
+
+class EvaluateModel : public TrainedRuns {
+ protected:
+  Metrics metrics(const TrainedModel& trained) const {
+    return evaluate_model(trained, load_data(trained, Targets::kRequired).samples).metrics;
+  }
+  Metrics last(const std::filesystem::path& run, const std::vector<std::string>& overrides = {}) const {
+    return metrics(load_trained_model({.run = run, .checkpoint = "last", .overrides = overrides}));
+  }
+};
+
+TEST_F(EvaluateModel, GivesTheDigitsOfTheRunsLog) {
+  const auto flowers = train_flowers();
+  const EpochRow row = read_epochs(flowers).back();
+  EXPECT_EQ(last(flowers).loss, row.valid_loss);
+  EXPECT_EQ(last(flowers).accuracy, row.valid_accuracy);
+  const auto series = train_series();
+  EXPECT_EQ(last(series).root_mean_squared_error, read_epochs(series).back().valid_rmse);
+  const auto text = train_text();
+  EXPECT_EQ(last(text).perplexity, read_epochs(text).back().valid_perplexity);
+}
+
+TEST_F(EvaluateModel, GivesTheDigitsOfTheLogForGeneratedImagesInBatches) {
+  const auto run = train(
+      "data: {source: digits, num_train: 200, num_valid: 50}\nmodel: {hidden_size: 8}\n"
+      "training: {epochs: 2, batch_size: 50, valid_batch_size: 16}\n");
+  EXPECT_EQ(last(run).loss, read_epochs(run).back().valid_loss);
+}
+
+TEST_F(EvaluateModel, TakesTheBestCheckpointWhereOneIsMarked) {
+  const auto run = train_flowers({"training.epochs=6", "training.learning_rate=0.2", "checkpoint.every_seconds=0"});
+  double best = 1e9;
+  for (const EpochRow& row : read_epochs(run)) best = std::min(best, row.valid_loss.value());
+  EXPECT_EQ(metrics(load(run)).loss, best);
+}
+
+TEST_F(EvaluateModel, LooksAtThePartThatIsNamed) {
+  const auto run = train_flowers();
+  const TrainedModel train_part = load(run, {}, DataPart::kTrain);
+  EXPECT_EQ(load_data(train_part, Targets::kRequired).samples.size(), 36);
+  EXPECT_EQ(load_data(load(run, {}, DataPart::kAll), Targets::kRequired).samples.size(), 40);
+  EXPECT_EQ(load_data(load(run), Targets::kRequired).samples.size(), 4);
+}
+
+// The same rows give the same samples in other company, and as a part of their own.
+TEST_F(EvaluateModel, ScalesOtherDataAsTheTrainingData) {
+  const auto run = train_series();
+  write("part.csv",
+        "level,flow\n" + std::string("1000,7\n") + "100,5\n100,5\n100,5\n100,5\n100,5\n100,5\n100,5\n100,5\n100,5\n");
+  const auto samples = load_data(load(run, {"data.path=" + name("part.csv")}), Targets::kRequired).samples;
+  const auto all = load_data(load(run, {}, DataPart::kAll), Targets::kRequired).samples;
+  ASSERT_EQ(samples.size(), 1);
+  EXPECT_EQ(samples.inputs.size(1), 8);
+  const FittedData fitted = load(run).data;
+  ASSERT_EQ(fitted.feature_scales.size(), 2u);
+  EXPECT_EQ(samples.inputs[0][0][0].item<float>(),
+            static_cast<float>((1000 - fitted.feature_scales[0].offset) / fitted.feature_scales[0].scale));
+  EXPECT_EQ(all.inputs[0][0][0].item<float>(), samples.inputs[0][1][0].item<float>()) << "both are 100";
+}
+
+TEST_F(EvaluateModel, NeedsTargets) {
+  const auto run = train_flowers();
+  write("new.csv", "length,width\n10,3\n");
+  testing::expect_error(
+      ExitCode::kData,
+      "data.target: " + name("new.csv") + ": no column is called 'kind'; the columns are 'length', 'width'",
+      [&] { load_data(load(run, {"data.path=" + name("new.csv")}), Targets::kRequired); });
+}
+
+TEST_F(EvaluateModel, NamesAClassThatTrainingNeverSaw) {
+  const auto run = train_flowers();
+  write("new.csv", "length,width,kind\n10,3,iris\n12,4,lily\n");
+  testing::expect_error(
+      ExitCode::kData,
+      name("new.csv") + ":3: column 'kind': got the class 'lily', which the training data does not have",
+      [&] { load_data(load(run, {"data.path=" + name("new.csv")}), Targets::kRequired); });
+}
+
+TEST_F(EvaluateModel, NamesACharacterThatTrainingNeverSaw) {
+  const auto run = train_text();
+  write("new.txt", "ab, ba. ab, ba. ab? ba. ab, ba.");
+  testing::expect_error(
+      ExitCode::kData,
+      name("new.txt") +
+          ": byte 18: got '?', which the training text never has: remove it, or train on a text that has it",
+      [&] { load_data(load(run, {"data.path=" + name("new.txt")}), Targets::kRequired); });
+}
+
+TEST_F(EvaluateModel, NamesFeaturesThatDoNotFit) {
+  const auto run = train_flowers();
+  write("new.csv", "length,height,kind\n10,3,iris\n");
+  testing::expect_error(ExitCode::kData,
+                        name("new.csv") + ": no column is called 'width'; the columns are 'length', 'height', 'kind'",
+                        [&] { load_data(load(run, {"data.path=" + name("new.csv")}), Targets::kRequired); });
+}
+
+TEST_F(EvaluateModel, ReportsForPeopleAndPrograms) {
+  const TrainedModel trained = load(train_flowers());
+  const InferenceData data = load_data(trained, Targets::kRequired);
+  const ModelEvaluation evaluation{.metrics = {.loss = 0.25, .accuracy = 0.5}, .num_samples = 4, .seconds = 0.0032};
+  EXPECT_EQ(evaluation_text(trained, data, evaluation),
+            "model     small from " + trained.checkpoint.string() +
+                "\nlayer     naive on cpu, precision fp32\ndata      csv from " + name("flowers.csv") +
+                ": 4 validation samples\nloss                0.25\naccuracy            0.5\ntime      3.2 ms, 1250 "
+                "samples/s\n");
+  const auto json = nlohmann::json::parse(evaluation_json(trained, data, evaluation));
+  EXPECT_EQ(json["metrics"], (nlohmann::json{{"loss", 0.25}, {"accuracy", 0.5}}));
+  EXPECT_EQ(json["part"], "valid");
+  EXPECT_EQ(json["samples"], 4);
+}
+
+}  // namespace
+}  // namespace rnnlab

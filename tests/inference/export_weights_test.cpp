@@ -1,0 +1,151 @@
+#include "inference/export_weights.h"
+
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "experiment/initial_weights.h"
+#include "experiment/tensor_bytes.h"
+#include "inference/predict.h"
+#include "inference/trained_runs.h"
+#include "models/model_parameters.h"
+#include "results/expect_error.h"
+#include "results/run_record.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::expect_error;
+using testing::TrainedRuns;
+using ::testing::UnorderedElementsAre;
+
+class ExportWeights : public TrainedRuns {
+ protected:
+  Exported export_to(const std::string& file, const TrainedModel& trained, ExportPart part) const {
+    return export_weights(trained, part, name(file));
+  }
+};
+
+std::vector<std::string> names_in(const std::string& file) {
+  std::vector<std::string> names;
+  for (const TensorView& tensor : read_safetensors(file).tensors) names.push_back(tensor.spec.name);
+  return names;
+}
+
+TEST_F(ExportWeights, WritesTheModelOrTheRecurrentLayerAlone) {
+  const TrainedModel trained = load(train_flowers());
+  const Exported whole = export_to("whole.safetensors", trained, ExportPart::kModel);
+  EXPECT_EQ(whole.num_tensors, 6);
+  EXPECT_EQ(whole.num_parameters, num_parameters(*trained.model));
+  const Exported recurrent = export_to("lstm.safetensors", trained, ExportPart::kRecurrent);
+  EXPECT_EQ(recurrent.module, "torch.nn.LSTM(1, 6)");
+  EXPECT_THAT(names_in(name("lstm.safetensors")),
+              UnorderedElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"));
+}
+
+TEST_F(ExportWeights, SaysWhatTheModuleInPyTorchIs) {
+  const auto module_of = [&](const std::vector<std::string>& overrides) {
+    return export_to("a.safetensors", load(train_flowers(overrides)), ExportPart::kRecurrent).module;
+  };
+  EXPECT_EQ(module_of({"model.cell=gru", "model.num_layers=2", "training.epochs=1"}),
+            "torch.nn.GRU(1, 6, num_layers=2)");
+  EXPECT_EQ(module_of({"model.cell=rnn_relu", "model.bidirectional=true", "training.epochs=1"}),
+            "torch.nn.RNN(1, 6, bidirectional=True, nonlinearity='relu')");
+}
+
+TEST_F(ExportWeights, WarnsWherePyTorchComputesSomethingElse) {
+  const TrainedModel trained = load(train_flowers({"model.cell=gru", "model.reset_gate=before", "training.epochs=1"}));
+  EXPECT_THAT(
+      export_to("a.safetensors", trained, ExportPart::kRecurrent).notes,
+      ElementsAre("model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and computes "
+                  "something else"));
+}
+
+// ---- and back: model.initial_weights
+
+TEST_F(ExportWeights, StartsTrainingFromTheWholeModel) {
+  const auto run = train_flowers();
+  const TrainedModel first = load_trained_model({.run = run, .checkpoint = "last"});
+  export_to("whole.safetensors", first, ExportPart::kModel);
+  const auto second = train_flowers({"model.initial_weights=" + name("whole.safetensors"), "training.epochs=1"});
+  EXPECT_EQ(load_run(second).summary.identity.initial_weights_sha256, weights_sha256(*first.model));
+}
+
+TEST_F(ExportWeights, StartsTrainingFromTheRecurrentLayerAlone) {
+  const TrainedModel first = load(train_flowers());
+  export_to("lstm.safetensors", first, ExportPart::kRecurrent);
+  auto model = make_model(first.experiment.model, LayerKind::kNaive, first.data.shape);
+  const at::Tensor output_before = model->named_parameters()["output.weight"].clone();
+  load_initial_weights(*model, name("lstm.safetensors"));
+  EXPECT_TRUE(model->named_parameters()["output.weight"].equal(output_before));
+  EXPECT_TRUE(model->named_parameters()["recurrent.weight_hh_l0"].equal(
+      first.model->named_parameters()["recurrent.weight_hh_l0"]));
+}
+
+TEST_F(ExportWeights, FindsTheFileBesideTheExperiment) {
+  export_to("whole.safetensors", load(train_flowers()), ExportPart::kModel);
+  EXPECT_NO_THROW(train_flowers({"model.initial_weights=whole.safetensors", "training.epochs=1"}));
+}
+
+TEST_F(ExportWeights, IsRefusedByAnotherModelWithTheTensorsNamed) {
+  export_to("whole.safetensors", load(train_flowers()), ExportPart::kModel);
+  expect_error(ExitCode::kCheckpoint,
+               name("whole.safetensors") +
+                   ": tensor 'recurrent.weight_ih_l0' has shape [24, 1], expected [28, 1], and 4 differences more; it "
+                   "was made with another model",
+               [&] {
+                 train_flowers({"model.initial_weights=whole.safetensors", "model.hidden_size=7"});
+               });
+  expect_error(ExitCode::kCheckpoint,
+               name("whole.safetensors") +
+                   ": tensor 'recurrent.weight_ih_l1' is missing, expected F32 [24, 6], and 3 differences more; it was "
+                   "made with another model",
+               [&] {
+                 train_flowers({"model.initial_weights=whole.safetensors", "model.num_layers=2"});
+               });
+  expect_error(ExitCode::kCheckpoint,
+               "none.safetensors: cannot read: No such file or directory; restore it, or train again",
+               [&] { train_flowers({"model.initial_weights=none.safetensors"}); });
+}
+
+// ---- Python
+
+at::Tensor outputs_of(Model& model, const Samples& samples) {
+  const at::NoGradGuard no_grad;
+  Batch batch;
+  batch.inputs = samples.inputs.transpose(0, 1).contiguous();
+  batch.size = samples.size();
+  model.eval();
+  return model.forward(batch);
+}
+
+double largest_difference(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+// RNNLAB_PYTHON names an interpreter with the packages `torch` and `safetensors`, if "python3" has none.
+TEST_F(ExportWeights, IsComputedAlikeByPyTorch) {
+  const char* named = std::getenv("RNNLAB_PYTHON");
+  const std::string python = named == nullptr ? "python3" : named;
+  if (std::system((python + " -c 'import torch, safetensors.torch' 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << python << " has no package torch or safetensors: RNNLAB_PYTHON=... names one that has";
+  const std::string script = RNNLAB_SOURCE_DIR "/tests/inference/compare_with_pytorch.py";
+  for (const char* cell : {"lstm", "gru", "rnn_tanh"}) {
+    const TrainedModel trained =
+        load(train_series({std::string("model.cell=") + cell, "model.num_layers=2", "model.bidirectional=true"}));
+    export_to("recurrent.safetensors", trained, ExportPart::kRecurrent);
+    export_to("model.safetensors", trained, ExportPart::kModel);
+    const Samples samples = load_data(trained, Targets::kRequired).samples;
+    const NamedTensor inputs{"inputs", samples.inputs}, outputs{"outputs", predict(trained, samples).raw};
+    write_safetensors(name("data.safetensors"), SafetensorsImage({view_of(inputs), view_of(outputs)}));
+    EXPECT_EQ(std::system((python + " " + script + " " + folder_.path().string() + " " + cell).c_str()), 0) << cell;
+    // And the other way: a model that PyTorch drew, with its outputs for the same inputs.
+    const auto model = make_model(trained.experiment.model, LayerKind::kFused, trained.data.shape);
+    load_initial_weights(*model, name("from_pytorch.safetensors"));
+    const TensorFile drawn = read_safetensors(name("outputs_of_pytorch.safetensors"));
+    EXPECT_LT(largest_difference(outputs_of(*model, samples), to_tensor(*drawn.find("outputs")).tensor), 3e-6) << cell;
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab

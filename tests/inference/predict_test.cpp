@@ -1,0 +1,82 @@
+#include "inference/predict.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "inference/trained_runs.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::TrainedRuns;
+
+class Predict : public TrainedRuns {
+ protected:
+  Predictions predictions(const std::filesystem::path& run, const std::vector<std::string>& overrides = {}) const {
+    const TrainedModel trained = load(run, overrides);
+    return predict(trained, load_data(trained, Targets::kWhereThere).samples);
+  }
+};
+
+TEST_F(Predict, GivesProbabilitiesOfNamedClasses) {
+  const Predictions flowers = predictions(train_flowers());
+  EXPECT_EQ(flowers.kind, PredictionKind::kClasses);
+  EXPECT_THAT(flowers.names, ElementsAre("iris", "rose, red"));
+  EXPECT_EQ(flowers.values.sizes(), (std::vector<int64_t>{4, 2}));
+  EXPECT_NEAR(flowers.values.sum().item<double>(), 4, 1e-12);
+  EXPECT_EQ(flowers.targets.size(0), 4);
+}
+
+TEST_F(Predict, TakesATableWithoutTargets) {
+  const auto run = train_flowers();
+  write("with.csv", "kind,width,length\niris,3,10\niris,4,32\n");  // in another order
+  write("without.csv", "length,width\n10,3\n32,4\n");
+  const Predictions with = predictions(run, {"data.path=" + name("with.csv")});
+  const Predictions without = predictions(run, {"data.path=" + name("without.csv")});
+  EXPECT_TRUE(with.raw.equal(without.raw));
+  EXPECT_TRUE(with.targets.defined());
+  EXPECT_FALSE(without.targets.defined());
+}
+
+TEST_F(Predict, GivesValuesInTheTargetsOwnUnits) {
+  const Predictions levels = predictions(train_series());
+  EXPECT_EQ(levels.kind, PredictionKind::kValues);
+  EXPECT_THAT(levels.names, ElementsAre("level"));
+  EXPECT_GT(levels.targets.max().item<double>(), 60) << "not scaled to a deviation of 1";
+  EXPECT_GT(levels.values.max().item<double>(), 60);
+}
+
+// The windows at the end have no target yet: they are what a forecast is for.
+TEST_F(Predict, ForecastsBeyondTheEndOfASeries) {
+  const auto run = train_series();
+  write_series("new.csv", 12);
+  const Predictions forecast = predictions(run, {"data.path=" + name("new.csv")});
+  ASSERT_EQ(forecast.values.size(0), 5);  // windows of 8 rows in 12
+  EXPECT_FALSE(std::isnan(forecast.targets[2][0].item<double>()));
+  EXPECT_TRUE(std::isnan(forecast.targets[3][0].item<double>()));
+  EXPECT_TRUE(std::isnan(forecast.targets[4][0].item<double>()));
+}
+
+TEST_F(Predict, GivesTheProbabilityOfABinaryTarget) {
+  std::string text = "a,b,y\n";
+  for (int i = 0; i < 30; ++i) text += fmt::format("{},{},{}\n", i, 30 - i, i % 2);
+  write("yes.csv", text);
+  const auto run = train(
+      "data: {source: csv, path: yes.csv, target: [y], task: binary}\nmodel: {hidden_size: 4}\n"
+      "training: {epochs: 1, batch_size: 10}\n");
+  const Predictions yes = predictions(run);
+  EXPECT_EQ(yes.kind, PredictionKind::kProbabilities);
+  EXPECT_NEAR(yes.values[0][0].item<double>(), 1 / (1 + std::exp(-yes.raw[0][0].item<double>())), 1e-12);
+}
+
+TEST_F(Predict, NamesClassesOfImagesByTheirNumbers) {
+  const auto run = train(
+      "data: {source: digits, num_train: 60, num_valid: 20}\nmodel: {hidden_size: 4}\n"
+      "training: {epochs: 1, batch_size: 20}\n");
+  EXPECT_THAT(predictions(run).names, ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"));
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,104 @@
+#include "inference/prediction_file.h"
+
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+
+#include "data/readers/npy.h"
+#include "results/expect_error.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::TemporaryFolder;
+
+at::Tensor doubles(const std::vector<double>& values, int64_t columns) {
+  return at::tensor(values, at::kDouble).view({-1, columns});
+}
+
+Predictions of_classes() {
+  return {.kind = PredictionKind::kClasses,
+          .names = {"iris", "rose, red"},
+          .raw = at::tensor({1.f, 0.f, 2.f, 0.5f}).view({2, 2}),
+          .values = doubles({0.75, 0.25, 0.125, 0.875}, 2),
+          .targets = at::tensor({int64_t{0}, int64_t{-1}}, at::kLong)};
+}
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+Predictions of_values() {
+  return {.kind = PredictionKind::kValues,
+          .names = {"level", "flow"},
+          .raw = at::tensor({0.f, 0.f}).view({1, 2}),
+          .values = doubles({100.5, 0.1}, 2),
+          .targets = doubles({101, kUnknown}, 2)};
+}
+
+Predictions of_one_probability() {
+  return {.kind = PredictionKind::kProbabilities,
+          .names = {"y"},
+          .raw = at::tensor({0.f}).view({1, 1}),
+          .values = doubles({0.5}, 1),
+          .targets = {}};
+}
+
+TEST(PredictionCsv, HasARowASample) {
+  EXPECT_EQ(prediction_csv(of_classes()),
+            "index,target,prediction,probability_iris,\"probability_rose, red\"\n"
+            "0,iris,iris,0.75,0.25\n"
+            "1,,\"rose, red\",0.125,0.875\n");
+  EXPECT_EQ(prediction_csv(of_values()),
+            "index,target_level,target_flow,prediction_level,prediction_flow\n0,101,,100.5,0.1\n");
+  EXPECT_EQ(prediction_csv(of_one_probability()), "index,prediction,probability\n0,1,0.5\n");
+}
+
+TEST(PredictionJsonl, HasAnObjectASample) {
+  EXPECT_EQ(prediction_jsonl(of_classes()),
+            R"({"index":0,"target":"iris","prediction":"iris","probabilities":{"iris":0.75,"rose, red":0.25}})"
+            "\n"
+            R"({"index":1,"target":null,"prediction":"rose, red","probabilities":{"iris":0.125,"rose, red":0.875}})"
+            "\n");
+  EXPECT_EQ(prediction_jsonl(of_values()),
+            R"({"index":0,"target":{"level":101,"flow":null},"prediction":{"level":100.5,"flow":0.1}})"
+            "\n");
+  EXPECT_EQ(prediction_jsonl(of_one_probability()), "{\"index\":0,\"prediction\":1,\"probability\":0.5}\n");
+}
+
+TEST(WritePredictions, GoesByTheNamesEnding) {
+  const TemporaryFolder folder;
+  write_predictions(folder.path() / "a.csv", of_classes());
+  EXPECT_EQ(testing::read_text(folder.path() / "a.csv"), prediction_csv(of_classes()));
+  write_predictions(folder.path() / "a.jsonl", of_classes());
+  EXPECT_EQ(testing::read_text(folder.path() / "a.jsonl"), prediction_jsonl(of_classes()));
+  testing::expect_error(ExitCode::kUsage, "--out: got 'a.txt', expected a name that ends in .csv, .jsonl or .npy",
+                        [] { write_predictions("a.txt", of_classes()); });
+}
+
+TEST(WritePredictions, WritesRawOutputsAsNpy) {
+  const TemporaryFolder folder;
+  write_predictions(folder.path() / "a.npy", of_classes());
+  const Array array = read_npy(folder.path() / "a.npy");
+  EXPECT_EQ(array.shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(array.type, ElementType::kF32);
+  EXPECT_EQ(testing::read_text(folder.path() / "a.npy").size(), 128u + 16u) << "aligned to 64 bytes";
+}
+
+// RNNLAB_PYTHON names an interpreter with numpy, if "python3" has none.
+TEST(WritePredictions, WritesNpyThatNumpyReads) {
+  const char* named = std::getenv("RNNLAB_PYTHON");
+  const std::string python = named == nullptr ? "python3" : named;
+  if (std::system((python + " -c 'import numpy' 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << python << " has no numpy: RNNLAB_PYTHON=... names one that has";
+  const TemporaryFolder folder;
+  write_predictions(folder.path() / "a.npy", of_classes());
+  const std::string command = python + " -c \"import numpy; a = numpy.load('" + folder.name("a.npy") +
+                              "'); assert a.dtype == 'float32' and a.tolist() == [[1, 0], [2, 0.5]], a\"";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,145 @@
+#include "inference/trained_model.h"
+
+#include <gmock/gmock.h>
+
+#include "inference/predict.h"
+#include "inference/trained_runs.h"
+#include "results/expect_error.h"
+#include "results/run_folder.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::expect_error;
+using ::testing::HasSubstr;
+using testing::TrainedRuns;
+
+using FindCheckpoint = TrainedRuns;
+
+std::filesystem::path found(const std::filesystem::path& run, const std::string& checkpoint) {
+  std::vector<std::string> notes;
+  return find_checkpoint({.run = run, .checkpoint = checkpoint}, notes);
+}
+
+TEST_F(FindCheckpoint, TakesOneByItsNameOrItself) {
+  const auto run = train_flowers();
+  const auto last = run / "checkpoints" / "step-000020";
+  EXPECT_EQ(found(run, "last"), last);
+  EXPECT_EQ(found(run, "step-000020"), last);
+  EXPECT_EQ(found(last, ""), last);
+}
+
+TEST_F(FindCheckpoint, RefusesWhatIsNotThere) {
+  const auto run = train_flowers({"checkpoint.best=false", "checkpoint.every_epochs=0"});
+  expect_error(ExitCode::kUsage, "--checkpoint: got 'step-000007', expected best, last or step-000020",
+               [&] { found(run, "step-000007"); });
+  expect_error(ExitCode::kCheckpoint,
+               (run / "checkpoints").string() + ": none is marked as the best; use --checkpoint last",
+               [&] { found(run, "best"); });
+  expect_error(
+      ExitCode::kUsage,
+      (run / "checkpoints/step-000020").string() + ": this is a checkpoint; --checkpoint chooses one of a run's",
+      [&] { found(run / "checkpoints/step-000020", "last"); });
+  expect_error(
+      ExitCode::kUsage,
+      name("none") +
+          ": no trained model: there is neither checkpoints nor manifest.json in it; give the folder of a run, "
+          "or a checkpoint",
+      [&] { found(name("none"), ""); });
+}
+
+TEST_F(FindCheckpoint, PassesOverADamagedOneWithANote) {
+  const auto run = train_flowers({"checkpoint.best=false", "checkpoint.every_seconds=0"});
+  testing::write_text(run / "checkpoints/step-000020/state.json", "{}");
+  std::vector<std::string> notes;
+  EXPECT_EQ(find_checkpoint({.run = run, .checkpoint = ""}, notes), run / "checkpoints/step-000015");
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("a newer checkpoint is not usable: ")));
+}
+
+using LoadTrainedModel = TrainedRuns;
+
+TEST_F(LoadTrainedModel, RefusesADamagedCheckpoint) {
+  const auto checkpoint = train_flowers() / "checkpoints/step-000020";
+  std::string bytes = testing::read_text(checkpoint / "model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  testing::write_text(checkpoint / "model.safetensors", bytes);
+  try {
+    load(checkpoint);
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kCheckpoint);
+    EXPECT_THAT(error.what(), HasSubstr((checkpoint / "model.safetensors").string()));
+  }
+}
+
+TEST_F(LoadTrainedModel, NeedsNeitherDataNorTheRunFolder) {
+  const auto run = train_flowers();
+  std::filesystem::rename(run / "checkpoints/step-000020", name("model"));
+  std::filesystem::remove_all(run);
+  std::filesystem::remove(name("flowers.csv"));
+  EXPECT_THAT(load(name("model")).data.vocabulary, ElementsAre("iris", "rose, red"));
+}
+
+TEST_F(LoadTrainedModel, RefusesToChangeWhatWasTrained) {
+  const auto run = train_flowers();
+  expect_error(
+      ExitCode::kUsage,
+      "argument 'model.hidden_size=8': model.hidden_size is part of what was trained; what may change is device, "
+      "layer, cudnn_algorithm, precision, deterministic, training.valid_batch_size, training.num_threads, and "
+      "where the data are (data.path and the like)",
+      [&] { load(run, {"model.hidden_size=8"}); });
+  expect_error(ExitCode::kUsage, "layer: auto measures training, which is not done here; name a layer, such as fused",
+               [&] { load(run, {"layer=auto"}); });
+  expect_error(ExitCode::kUsage, "data.source: was csv in training, and a model of such data cannot be used on npy",
+               [&] { load(run, {"data.source=npy"}); });
+}
+
+TEST_F(LoadTrainedModel, SaysWhatItTakesInsteadOfALayerThatIsNotForTheDevice) {
+  const auto run = train_flowers({"layer=blocked"});
+  EXPECT_EQ(load(run).experiment.layer, LayerKind::kBlocked);
+  EXPECT_EQ(load(run, {"layer=fused"}).experiment.layer, LayerKind::kFused);
+}
+
+// ---- any layer: the bounds of tests/recurrent/tolerances.h, through dense layers and a softmax that do not widen
+// them.
+constexpr double kSameToRounding = 3e-6;
+
+// What this machine's CPU and the model's options leave.
+std::vector<std::string> layers_for(const RecurrentOptions& options) {
+  std::vector<std::string> names;
+  for (const LayerKind kind : layer_kinds())
+    if (!refusal(kind, Processor::kCpu) && !refusal(kind, options)) names.emplace_back(config::name_of(kind));
+  return names;
+}
+
+struct Used {
+  std::string cell;
+  std::string trained_with;
+};
+
+class AnyLayer : public TrainedRuns, public ::testing::WithParamInterface<Used> {};
+
+TEST_P(AnyLayer, PredictsTheSameWithEveryOther) {
+  const Used& used = GetParam();
+  for (const auto& run :
+       {train_flowers({"model.cell=" + used.cell, "layer=" + used.trained_with, "model.num_layers=2"}),
+        train_series({"model.cell=" + used.cell, "layer=" + used.trained_with, "model.bidirectional=true"})}) {
+    const TrainedModel own = load(run);
+    const Samples samples = load_data(own, Targets::kWhereThere).samples;
+    const at::Tensor expected = predict(own, samples).raw;
+    const Model& model = *own.model;
+    for (const std::string& layer : layers_for(model.recurrent().options())) {
+      const at::Tensor got = predict(load(run, {"layer=" + layer}), samples).raw;
+      const double largest = std::max(1.0, expected.abs().max().item<double>());
+      EXPECT_LT((got - expected).abs().max().item<double>() / largest, kSameToRounding) << layer;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cells, AnyLayer,
+                         ::testing::Values(Used{"lstm", "fused"}, Used{"gru", "naive"}, Used{"rnn_tanh", "hoisted"}),
+                         [](const auto& used) { return used.param.cell; });
+
+}  // namespace
+}  // namespace rnnlab
