@@ -1,0 +1,71 @@
+#include "experiment/sweep_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <regex>
+
+#include "results/expect_error.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using testing::TemporaryFolder;
+
+const std::vector<SweepEntry> kTwoRuns = {{"layer=naive", "layer: naive\n", std::nullopt},
+                                          {"layer=fused", "layer: fused\n", std::nullopt}};
+
+TEST(SweepFile, SaysWhichRunsThereAreAndWhere) {
+  const TemporaryFolder out;
+  SweepFile sweep(out.path() / "new", kTwoRuns);
+  EXPECT_TRUE(std::regex_match(
+      sweep.path().filename().string(),
+      std::regex("sweep-\\d{4}-\\d\\d-\\d\\dT\\d\\d-\\d\\d-\\d\\dZ-" + std::to_string(::getpid()) + "\\.json")))
+      << sweep.path();
+  sweep.set_folder(1, "/runs/a b\n/../two");
+  const SweepFile again(sweep.path());
+  ASSERT_EQ(again.entries().size(), 2U);
+  EXPECT_EQ(again.entries()[0].label, "layer=naive");
+  EXPECT_EQ(again.entries()[0].experiment, "layer: naive\n");
+  EXPECT_FALSE(again.entries()[0].folder);
+  EXPECT_EQ(again.entries()[1].folder, "/runs/two");
+  sweep.remove();
+  EXPECT_FALSE(fs::exists(sweep.path()));
+  sweep.remove();
+}
+
+TEST(SweepFile, KeepsWhereARunIsFromAnyWorkingFolder) {
+  const TemporaryFolder out;
+  SweepFile sweep(out.path(), kTwoRuns);
+  sweep.set_folder(0, "runs/one");
+  EXPECT_EQ(SweepFile(sweep.path()).entries()[0].folder, (fs::current_path() / "runs/one").string());
+}
+
+TEST(SweepFile, ThatIsNoneIsAMistakeOfTheUser) {
+  const TemporaryFolder folder;
+  testing::write_text(folder.path() / "a.json", "{\"schema_version\": 1, \"runs\": [{\"label\": 3}]}");
+  expect_error(ExitCode::kUsage, folder.name("a.json") + ": runs.0.label is '3', expected a string",
+               [&] { SweepFile(folder.path() / "a.json"); });
+  testing::write_text(folder.path() / "b.json", "{\"schema_version\": 2}");
+  expect_error(ExitCode::kUsage,
+               folder.name("b.json") +
+                   ": schema_version is '2', expected 1: another version of rnnlab wrote it; use that one, or train "
+                   "again",
+               [&] { SweepFile(folder.path() / "b.json"); });
+}
+
+TEST(SweepFile, NeedsAPlace) {
+  const TemporaryFolder folder;
+  testing::write_text(folder.path() / "file", "");
+  expect_error(ExitCode::kDevice,
+               folder.name("file") +
+                   ": cannot create the run folder: there is a file of this name; choose another "
+                   "place with --out",
+               [&] { SweepFile(folder.path() / "file", kTwoRuns); });
+}
+
+}  // namespace
+}  // namespace rnnlab
