@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/numbers.h"
+#include "base/text.h"
 #include "experiment/run_all.h"
 #include "experiment_arguments.h"
 #include "output.h"
@@ -111,11 +112,13 @@ void add_train(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<TrainOptions>();
   command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
       ->type_name("FILE... [key=value]");
-  command->add_option("--out", options->out, "where run folders go")->type_name("DIR")->capture_default_str();
+  auto* out = command->add_option("--out", options->out, "where run folders go");
+  out->type_name("DIR")->capture_default_str();
   command
       ->add_option("--resume", options->resume,
                    "go on with this run, in its folder, from its newest checkpoint; or with a sweep, by its file")
-      ->type_name("RUN");
+      ->type_name("RUN")
+      ->excludes(out);
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");
   command->add_flag("-v,--verbose", options->verbose, "more details")->excludes(quiet);
   command->add_flag("--json", options->json, "print the result as JSON");

@@ -85,10 +85,15 @@ std::string in_quotes(std::string_view text, size_t max_bytes) {
 
 std::string without_controls(std::string_view text) {
   std::string shown;
-  for (const char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     const auto byte = static_cast<unsigned char>(c);
-    const bool is_control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F;
+    // C2 80 to C2 9F are the control characters beyond ASCII, which some terminals obey too.
+    const bool begins_c1 =
+        byte == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
+    const bool is_control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F || begins_c1;
     shown += is_control ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+    if (begins_c1) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));
   }
   return shown;
 }

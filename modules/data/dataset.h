@@ -60,6 +60,9 @@ struct FittedData {
   std::map<std::string, double> column_means;  // csv, where missing values are filled with them
 };
 
+// What cannot have been fitted to any data, in words; "" where nothing is wrong. For what comes from a file.
+std::string fault_of(const FittedData& data);
+
 struct Dataset : FittedData {
   Samples train;
   Samples valid;

@@ -1,13 +1,16 @@
 #include "experiment/resume.h"
 
 #include <map>
+#include <utility>
 
 #include "base/numbers.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/failure.h"
+#include "checkpoint/names.h"
 #include "config/document.h"
 #include "data/find_data.h"
+#include "experiment/initial_weights.h"
 #include "experiment/prepared_run.h"
 #include "experiment/run_checkpoint.h"
 #include "experiment/train_run.h"
@@ -38,6 +41,7 @@ Experiment read_experiment(const fs::path& folder, const std::vector<std::string
   Experiment experiment = config::read(document, Experiment::schema(), findings);
   findings.throw_if_any();
   experiment.data.path = path_beside(experiment.data, folder);
+  experiment.model.initial_weights = weights_beside(experiment.model.initial_weights, folder);
   return experiment;
 }
 
@@ -87,8 +91,8 @@ std::string value_in(const std::map<std::string, std::string>& values, const std
   return found == values.end() ? "absent" : found->second;
 }
 
-void refuse_other_settings(const Found& found, const Experiment& wanted) {
-  const auto then = values_of(found.saved.facts.experiment);
+void refuse_other_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
+  const auto then = values_of(before);
   const auto now = values_of(wanted);
   auto keys = then;
   keys.insert(now.begin(), now.end());
@@ -100,7 +104,13 @@ void refuse_other_settings(const Found& found, const Experiment& wanted) {
   throw_error(ExitCode::kUsage,
               "{}: cannot go on with other settings: {}; only bounds (training.epochs, max_steps, max_seconds), "
               "checkpoint and data.path may change: restore these, or train anew",
-              found.path.string(), join(changes, ", "));
+              source.string(), join(changes, ", "));
+}
+
+// Where there is no checkpoint, config.yaml alone says what the run is.
+void refuse_other_settings(const std::optional<Found>& found, const fs::path& folder, const Experiment& wanted) {
+  if (found) return refuse_other_settings(found->path, found->saved.facts.experiment, wanted);
+  refuse_other_settings(folder, read_experiment(folder, {}), wanted);
 }
 
 void refuse_other_data(const Found& found, const PreparedRun& run) {
@@ -151,24 +161,76 @@ std::string where_it_goes_on(const RunProgress& progress) {
                      state.epoch);
 }
 
-EarlierPart take_up(const Found& found, PreparedRun& run, const fs::path& folder) {
+// Whatever a stranger may have put into a state that verifies.
+void refuse_impossible_state(const Found& found, const PreparedRun& run) {
+  const Snapshot& snapshot = found.saved.snapshot;
+  const std::string file = (found.path / kStateFile).string();
+  if (const std::string fault = fault_of(snapshot.progress, run.trainer.plan().steps_per_epoch); !fault.empty())
+    refuse_checkpoint("{}: its progress cannot be: {}", file, fault);
+  try {
+    set_generator_states(snapshot.generators, run.device);
+  } catch (const UserError& error) {
+    refuse_checkpoint("{}: {}", file, error.what());
+  }
+}
+
+// Times of another machine are no times of this one.
+void exclude_from_timing(std::vector<EpochRow>& rows) {
+  for (EpochRow& row : rows) row.warmup = true;
+}
+
+// Nothing in the folder changes before everything was checked.
+EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   refuse_other_data(found, run);
   refuse_other_tensors(found, run);
-  const RunProgress& progress = found.saved.snapshot.progress;
-  run.trainer.restore(found.saved.snapshot);
-  run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
-  EarlierPart earlier{.rows = keep_epochs(folder, progress.state.epoch - (progress.epoch_is_over ? 0 : 1)),
+  refuse_impossible_state(found, run);
+  const RunProgress progress = found.saved.snapshot.progress;
+  const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
+  const auto changes = hardware_changes(found.saved.facts.identity, run.identity);
+  EarlierPart earlier{.rows = read_first_epochs(folder, num_whole_epochs),
                       .seconds = progress.seconds,
                       .notes = {where_it_goes_on(progress)},
-                      .warnings = hardware_changes(found.saved.facts.identity, run.identity)};
+                      .warnings = found.saved.facts.warnings};
+  if (!changes.empty()) exclude_from_timing(earlier.rows);
+  for (const std::string& change : changes) add_once(earlier.warnings, change);
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
-    earlier.warnings.push_back(*change);
+    add_once(earlier.warnings, *change);
+  run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
+  run.trainer.restore(std::move(found.saved.snapshot));
   return earlier;
 }
 
 EarlierPart start_over(const fs::path& folder) {
-  keep_epochs(folder, 0);
+  std::error_code ignored;
+  if (fs::exists(folder / kSummaryFile, ignored))
+    refuse_checkpoint("{}: the run has ended and left no checkpoint to go on from; train anew with its {}",
+                      folder.string(), kConfigFile);
   return {.notes = {"begins anew: the run was stopped before its first checkpoint"}};
+}
+
+// A mark that cannot be read would end the run when the next checkpoints are removed.
+void drop_damaged_mark(const fs::path& checkpoints, std::vector<std::string>& warnings) {
+  try {
+    best_checkpoint(checkpoints);
+  } catch (const UserError& error) {
+    warnings.push_back(fmt::format("which checkpoint was the best is forgotten: {}", error.what()));
+    remove_file(checkpoints / kBestFile);
+  }
+}
+
+// The run has not ended any more, and has no epochs but those that it goes on from.
+void cut_back(const fs::path& folder, const EarlierPart& earlier) {
+  remove_file(folder / kSummaryFile);
+  sync_folder(folder);
+  rewrite_epochs(folder, earlier.rows);
+}
+
+// Where the bounds are reached already and the run has told of it, nothing is trained and nothing changes.
+std::optional<RunOutcome> already_done(const PreparedRun& run, const fs::path& folder, Logger& logger) {
+  std::error_code ignored;
+  if (!run.trainer.state().stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
+  logger.info(fmt::format("{}: nothing to go on with: {}", folder.string(), run.trainer.state().stop_text));
+  return RunOutcome{.folder = folder, .summary = read_summary(folder)};
 }
 
 }  // namespace
@@ -179,13 +241,16 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   const FolderLock lock(folder, WhenTaken::kRefuse);
   const Experiment wanted = read_experiment(folder, overrides);
   std::vector<std::string> warnings;
-  const auto found = newest_state(folder, warnings);
-  if (found) refuse_other_settings(*found, wanted);
+  auto found = newest_state(folder, warnings);
+  refuse_other_settings(found, folder, wanted);
   PreparedRun run(wanted, request.command_line, found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment);
   throw_if_asked_to_stop();
+  EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
+  if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
   tidy(folder);
-  EarlierPart earlier = found ? take_up(*found, run, folder) : start_over(folder);
-  earlier.warnings.insert(earlier.warnings.begin(), warnings.begin(), warnings.end());
+  drop_damaged_mark(folder / kCheckpointsFolder, warnings);
+  cut_back(folder, earlier);
+  for (const std::string& warning : warnings) add_once(earlier.warnings, warning);
   return train_run(run, folder, earlier, request, logger);
 }
 

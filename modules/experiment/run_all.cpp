@@ -50,18 +50,32 @@ void run_one(const RunTask& task, const RunRequest& request, Logger& logger, Run
     const Failure failure = describe_failure(std::current_exception());
     logger.error(failure.message);
     if (all.exit_code == ExitCode::kDone) all.exit_code = failure.exit_code;
+    if (failure.exit_code != ExitCode::kDiverged) all.can_go_on = true;
     logger.abandon_file();
   }
   release_cached_memory();
+}
+
+bool has_checkpoint(const std::filesystem::path& folder) {
+  try {
+    return !list_checkpoints(folder / kCheckpointsFolder).empty();
+  } catch (const UserError&) {
+    return false;  // what is wrong with it, whoever goes on is told
+  }
 }
 
 void say_how_to_go_on(const RunAllOutcome& all, const SweepFile* sweep, Logger& logger) {
   std::filesystem::path what;
   if (sweep != nullptr)
     what = sweep->path();
-  else if (!all.finished.empty() && list_checkpoints(all.finished.back().folder / kCheckpointsFolder).size() > 0)
+  else if (!all.finished.empty() && has_checkpoint(all.finished.back().folder))
     what = all.finished.back().folder;
   if (!what.empty()) logger.info("to go on: rnnlab train --resume " + shell_quoted(what.string()));
+}
+
+// A signal's code promises that all was saved: what failed on the way says otherwise.
+bool gives_way_to_signal(ExitCode exit_code) {
+  return exit_code != ExitCode::kDevice && exit_code != ExitCode::kCheckpoint && exit_code != ExitCode::kInternal;
 }
 
 void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest request, Logger& logger,
@@ -79,11 +93,11 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
   if (const auto stop = pending_stop()) {
     const size_t num_left = tasks.size() - num_begun;
     if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not begun", stop->text, num_left, tasks.size()));
-    all.exit_code = exit_code_after(stop->reason);
-    say_how_to_go_on(all, sweep, logger);
-  } else if (sweep != nullptr) {
-    sweep->remove();
+    if (gives_way_to_signal(all.exit_code)) all.exit_code = exit_code_after(stop->reason);
+    all.can_go_on = true;
   }
+  if (all.can_go_on) say_how_to_go_on(all, sweep, logger);
+  if (!all.can_go_on && sweep != nullptr) sweep->remove();
 }
 
 RunAllOutcome run_guarded(const std::vector<RunTask>& tasks, SweepFile* sweep, const RunRequest& request,
@@ -109,10 +123,24 @@ RunTask task_of(const ExperimentCase& one) {
           [one](const RunRequest& request, Logger& logger) { return run_with_places(one, request, logger); }};
 }
 
+// Whoever goes on with the sweep may stand in another folder.
+std::string whole_path(const std::string& path) {
+  std::error_code ignored;
+  if (path.empty() || !std::filesystem::exists(path, ignored)) return path;
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+Experiment with_whole_paths(Experiment experiment) {
+  experiment.data.path = whole_path(experiment.data.path);
+  experiment.model.initial_weights = whole_path(experiment.model.initial_weights);
+  return experiment;
+}
+
 std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
   std::vector<SweepEntry> entries;
   for (const ExperimentCase& one : cases)
-    entries.push_back({task_of(one).label, config::print(one.experiment, Experiment::schema()), std::nullopt});
+    entries.push_back(
+        {task_of(one).label, config::print(with_whole_paths(one.experiment), Experiment::schema()), std::nullopt});
   return entries;
 }
 

@@ -23,6 +23,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
 struct RunAllOutcome {
   std::vector<RunOutcome> finished;      // in order, one that a signal cut short included
   ExitCode exit_code = ExitCode::kDone;  // the signal's, or of the first that failed
+  bool can_go_on = false;                // something was left undone that --resume can do
 };
 
 // Several cases leave a sweep file (sweep_file.h) until all have had their turn. Installs a StopSignalGuard: the caller

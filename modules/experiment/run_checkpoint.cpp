@@ -32,6 +32,17 @@ struct ShapeRecord {
   }
 };
 
+struct ColumnMean {
+  std::string name;
+  double mean = 0;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("name", self.name);
+    field("mean", self.mean);
+  }
+};
+
 struct StateRecord {
   static constexpr int64_t kSchemaVersion = 1;
 
@@ -40,13 +51,14 @@ struct StateRecord {
   std::map<std::string, std::string> generators;  // hexadecimal
   std::string experiment;                         // as config.yaml has it
   Identity identity;
+  std::vector<std::string> warnings;
   ShapeRecord shape;
   std::vector<std::string> vocabulary;
   bool vocabulary_is_hex = false;  // where tokens are bytes that JSON's UTF-8 cannot hold
   std::vector<ColumnScale> target_scales;
   std::string normalization;
   std::vector<ColumnScale> feature_scales;
-  std::map<std::string, double> column_means;
+  std::vector<ColumnMean> column_means;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -55,6 +67,7 @@ struct StateRecord {
     field("generators", self.generators);
     field("experiment", self.experiment);
     field("identity", self.identity);
+    field("warnings", self.warnings);
     field("shape", self.shape);
     field("vocabulary", self.vocabulary);
     field("vocabulary_is_hex", self.vocabulary_is_hex);
@@ -104,16 +117,31 @@ std::vector<std::string> vocabulary_from(const StateRecord& record, const std::s
   return tokens;
 }
 
-FittedData data_from(StateRecord& record, const std::string& file) {
+std::vector<ColumnMean> to_list(const std::map<std::string, double>& means) {
+  std::vector<ColumnMean> list;
+  for (const auto& [name, mean] : means) list.push_back({name, mean});
+  return list;
+}
+
+std::map<std::string, double> from_list(const std::vector<ColumnMean>& list) {
+  std::map<std::string, double> means;
+  for (const auto& [name, mean] : list) means[name] = mean;
+  return means;
+}
+
+FittedData data_from(const StateRecord& record, const std::string& file) {
   const auto normalization = config::from_name<Normalization>(record.normalization);
   if (!normalization || *normalization == Normalization::kAutomatic)
     refuse_checkpoint("{}: normalization is {}, which there is not", file, in_quotes(record.normalization));
-  return {.shape = from_record(record.shape, file),
-          .vocabulary = vocabulary_from(record, file),
-          .target_scales = std::move(record.target_scales),
-          .normalization = *normalization,
-          .feature_scales = std::move(record.feature_scales),
-          .column_means = std::move(record.column_means)};
+  FittedData data{.shape = from_record(record.shape, file),
+                  .vocabulary = vocabulary_from(record, file),
+                  .target_scales = record.target_scales,
+                  .normalization = *normalization,
+                  .feature_scales = record.feature_scales,
+                  .column_means = from_list(record.column_means)};
+  if (const std::string fault = fault_of(data); !fault.empty())
+    refuse_checkpoint("{}: what it says of the data cannot be: {}", file, fault);
+  return data;
 }
 
 Experiment read_experiment(const std::string& text, const std::string& file) {
@@ -124,10 +152,11 @@ Experiment read_experiment(const std::string& text, const std::string& file) {
   refuse_checkpoint("{}: its experiment is not valid: {}", file, findings.lines().front());
 }
 
-SavedRun from_record(StateRecord record, const Checkpoint& checkpoint, const std::string& file) {
+SavedRun from_record(const StateRecord& record, const Checkpoint& checkpoint, const std::string& file) {
   SavedRun saved{.facts = {.experiment = read_experiment(record.experiment, file),
-                           .identity = std::move(record.identity),
-                           .data = data_from(record, file)},
+                           .identity = record.identity,
+                           .data = data_from(record, file),
+                           .warnings = record.warnings},
                  .snapshot = {.progress = record.progress,
                               .model = to_tensors(checkpoint.model.tensors),
                               .optimizer = to_tensors(checkpoint.optimizer.tensors),
@@ -145,13 +174,14 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .generators = {},
                      .experiment = config::print(facts.experiment, Experiment::schema()),
                      .identity = facts.identity,
+                     .warnings = facts.warnings,
                      .shape = to_record(facts.data.shape),
                      .vocabulary = is_text ? facts.data.vocabulary : hex_of_each(facts.data.vocabulary),
                      .vocabulary_is_hex = !is_text,
                      .target_scales = facts.data.target_scales,
                      .normalization = std::string(config::name_of(facts.data.normalization)),
                      .feature_scales = facts.data.feature_scales,
-                     .column_means = facts.data.column_means};
+                     .column_means = to_list(facts.data.column_means)};
   for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
   return {.model = views_of(owner->model),
           .optimizer = views_of(owner->optimizer),
@@ -163,8 +193,7 @@ SavedRun read_saved_run(const std::filesystem::path& checkpoint) {
   const Checkpoint loaded = load_checkpoint(checkpoint);
   const std::string file = (checkpoint / kStateFile).string();
   return reading_checkpoint([&] {
-    auto record = record_from<StateRecord>(loaded.state, file, StateRecord::kSchemaVersion);
-    return from_record(std::move(record), loaded, file);
+    return from_record(record_from<StateRecord>(loaded.state, file, StateRecord::kSchemaVersion), loaded, file);
   });
 }
 

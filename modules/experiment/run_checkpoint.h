@@ -19,6 +19,7 @@ struct RunFacts {
   Experiment experiment;  // as it runs, without any "auto"
   Identity identity;
   FittedData data;
+  std::vector<std::string> warnings = {};  // of all parts of the run so far
 };
 
 struct SavedRun {

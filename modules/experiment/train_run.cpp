@@ -8,10 +8,8 @@
 #include "experiment/run_observers.h"
 #include "experiment/trace_observer.h"
 #include "experiment/training_path.h"
-#include "results/file_descriptor.h"
 #include "results/files.h"
 #include "results/run_folder.h"
-#include "training/determinism.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
@@ -37,6 +35,8 @@ Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const E
   append(summary.path_notes, earlier.notes);
   summary.warnings = warnings(run.environment);
   append(summary.warnings, earlier.warnings);
+  if (e.checkpoint.save && e.checkpoint.every_steps)
+    summary.warnings.emplace_back("checkpoint.every_steps: epoch times include copies of the state");
   if (request.trace_steps) summary.warnings.emplace_back("traced (--trace): the times include the tracing");
   summary.identity = run.identity;
   return summary;
@@ -58,11 +58,6 @@ void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<
   summary.total_seconds = earlier_seconds + seconds.count();
 }
 
-ExecutionPath observe_path(const PreparedRun& run) {
-  seed_dropout(run.options.seed, 0);  // cuDNN seeds its dropout once, at its first use
-  return observe_training_path(*run.model, run.dataset, run.options);
-}
-
 // What became of training.cuda_graph; nothing where it is off.
 std::vector<std::string> graph_notes(const PreparedRun& run) {
   if (!run.experiment.training.cuda_graph) return {};
@@ -74,28 +69,29 @@ std::vector<std::string> graph_notes(const PreparedRun& run) {
 std::optional<TraceObserver> make_trace(const PreparedRun& run, const std::filesystem::path& folder,
                                         const RunRequest& request, Logger& logger) {
   if (!request.trace_steps) return std::nullopt;
-  return std::optional<TraceObserver>(std::in_place,
-                                      TraceRequest{.file = folder / kTraceFile,
-                                                   .num_steps = *request.trace_steps,
-                                                   .warmup_epochs = run.experiment.training.warmup_epochs,
-                                                   .device = run.device},
-                                      logger);
+  return std::optional<TraceObserver>(
+      std::in_place,
+      TraceRequest{.file = folder / kTraceFile,
+                   .num_steps = *request.trace_steps,
+                   .warmup_epochs = run.trainer.state().epoch + run.experiment.training.warmup_epochs,
+                   .device = run.device},
+      logger);
 }
 
-RunFacts facts_of(const PreparedRun& run) {
-  return {.experiment = run.experiment, .identity = run.identity, .data = run.dataset};
+RunFacts facts_of(const PreparedRun& run, const Summary& summary) {
+  return {.experiment = run.experiment, .identity = run.identity, .data = run.dataset, .warnings = summary.warnings};
 }
 
 // Everyone who watches a run, in the order in which they are told.
 class Watchers {
  public:
-  Watchers(PreparedRun& run, const std::filesystem::path& folder, const EarlierPart& earlier, const RunRequest& request,
+  Watchers(PreparedRun& run, const RunOutcome& outcome, const EarlierPart& earlier, const RunRequest& request,
            Logger& logger)
-      : files_(folder, earlier.rows),
+      : files_(outcome.folder, earlier.rows),
         console_(logger, request.console),
-        trace_(make_trace(run, folder, request, logger)) {
+        trace_(make_trace(run, outcome.folder, request, logger)) {
     if (run.experiment.checkpoint.save)
-      checkpoints_.emplace(folder, facts_of(run), run.trainer, [this] { files_.sync(); });
+      checkpoints_.emplace(outcome.folder, facts_of(run, outcome.summary), run.trainer, [this] { files_.sync(); });
     run.trainer.add_observer(files_);
     run.trainer.add_observer(console_);
     if (checkpoints_) run.trainer.add_observer(*checkpoints_);
@@ -119,15 +115,16 @@ class Watchers {
   std::optional<TraceObserver> trace_;
 };
 
-// Of the part before: a run that goes on has not ended.
-void remove_summary(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::remove(folder / kSummaryFile, error);
-  if (error) throw_system_error(folder / kSummaryFile, "remove", error.value());
+// What diverged is what the user is told in the end, whatever else fails.
+void finish_diverged(Watchers& watchers, Logger& logger) {
+  try {
+    watchers.finish();
+  } catch (const UserError& error) {
+    logger.error(error.what());
+  }
 }
 
 void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
-  remove_summary(folder);
   write_file_atomically(folder / kConfigFile, config::print(run.experiment, Experiment::schema()));
   write_environment(folder, run.environment);
   logger.open_file(folder / kLogFile);
@@ -146,12 +143,12 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   open_folder(run, folder, logger);
   log_notes(earlier.notes, logger);
   for (const std::string& warning : earlier.warnings) logger.warn(warning);
-  const ExecutionPath path = observe_path(run);
+  const ExecutionPath path = observe_training_path(*run.model, run.dataset, run.options);
   log_path(path, logger);
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, path, earlier, request)};
-  Watchers watchers(run, folder, earlier, request, logger);
+  Watchers watchers(run, outcome, earlier, request, logger);
   try {
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, watchers.rows(), earlier.seconds, end.stop_text);
@@ -161,9 +158,9 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
     outcome.exit_code = exit_code_after(end.stop_reason.value());
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
-    watchers.finish();
     finish_summary(outcome.summary, run, watchers.rows(), earlier.seconds, error.what());
     write_summary(folder, outcome.summary);
+    finish_diverged(watchers, logger);
     throw;
   }
   write_summary(folder, outcome.summary);

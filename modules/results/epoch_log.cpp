@@ -39,22 +39,25 @@ void EpochLog::sync() {
   jsonl_.sync();
 }
 
-std::vector<EpochRow> keep_epochs(const std::filesystem::path& run_folder, int64_t last) {
+std::vector<EpochRow> read_first_epochs(const std::filesystem::path& run_folder, int64_t last) {
   const std::filesystem::path path = run_folder / kEpochsCsvFile;
   std::vector<EpochRow> rows;
   if (last > 0) rows = parse_epochs_csv(first_lines(read_file(path, kMaxBytes), 1 + last), path.string());
-  if (std::ssize(rows) != last)
+  if (std::ssize(rows) != last || (last > 0 && rows.back().epoch != last))
     throw_error(ExitCode::kData, "{}: {}, expected at least {}; the file was cut off: restore it, or train again",
                 path.string(), counted(std::ssize(rows), "epoch"), last);
+  return rows;
+}
+
+void rewrite_epochs(const std::filesystem::path& run_folder, std::span<const EpochRow> rows) {
   std::string csv = epoch_csv_header();
   std::string jsonl;
   for (const EpochRow& row : rows) {
     csv += epoch_csv_line(row);
     jsonl += epoch_jsonl_line(row);
   }
-  write_file_atomically(path, csv);
+  write_file_atomically(run_folder / kEpochsCsvFile, csv);
   write_file_atomically(run_folder / kEpochsJsonlFile, jsonl);
-  return rows;
 }
 
 std::vector<EpochRow> read_epochs(const std::filesystem::path& run_folder) {

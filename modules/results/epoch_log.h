@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "results/append_file.h"
@@ -27,9 +28,12 @@ class EpochLog {
   AppendFile jsonl_;
 };
 
-// Takes back what was logged after epoch `last`, in both files, whatever became of their ends; returns the rows that
-// stay. Atomically, each file by itself. UserError kData where one of these is missing, kDevice.
-std::vector<EpochRow> keep_epochs(const std::filesystem::path& run_folder, int64_t last);
+// The rows of epochs 1 to `last` of `run_folder`/epochs.csv, whatever comes behind them. UserError kData where one is
+// missing.
+std::vector<EpochRow> read_first_epochs(const std::filesystem::path& run_folder, int64_t last);
+
+// Both files anew, with these rows. Atomically, each file by itself. UserError kDevice.
+void rewrite_epochs(const std::filesystem::path& run_folder, std::span<const EpochRow> rows);
 
 // The rows of `run_folder`/epochs.csv. UserError kData with file and line.
 std::vector<EpochRow> read_epochs(const std::filesystem::path& run_folder);

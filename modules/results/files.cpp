@@ -110,6 +110,11 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   sync_folder(folder_of(path));
 }
 
+void remove_file(const std::filesystem::path& path) {
+  if (uninterrupted([&] { return ::unlink(path.c_str()); }) != 0 && errno != ENOENT)
+    throw_system_error(path, "remove", errno);
+}
+
 void remove_temporary_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   std::error_code ignored;

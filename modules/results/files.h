@@ -16,6 +16,9 @@ namespace rnnlab {
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
+// Nothing there is fine. UserError kDevice.
+void remove_file(const std::filesystem::path& path);
+
 // Removes what write_file_atomically left in `folder` where it was killed. Nobody else may be writing there. What
 // cannot be removed stays.
 void remove_temporary_files(const std::filesystem::path& folder);

@@ -148,11 +148,6 @@ void from_json(const JsonPlace& place, std::optional<T>& value) {
 template <class T>
 void from_json(const JsonPlace& place, std::vector<T>& values) {
   if (!place.json.is_array()) place.throw_unexpected("a list");
-  // Texts are gathered each once, by a look at all before it.
-  constexpr size_t kMostTexts = 4096;
-  if (std::is_same_v<T, std::string> && place.json.size() > kMostTexts)
-    throw_error(ExitCode::kData, "{}: {} has {}, expected at most {}", place.file, place.key,
-                counted(std::ssize(place.json), "text"), format_count(kMostTexts));
   values.clear();
   for (const Json& part : place.json) {
     const JsonPlace place_of_part = place.at(part, std::to_string(values.size()));

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "results/append_file.h"
 
 namespace rnnlab {
@@ -92,7 +93,11 @@ class Logger::Impl {
     logger_.set_level(spdlog::level::debug);
   }
 
-  void log(spdlog::level::level_enum level, std::string_view line) { logger_.log(level, spdlog::string_view_t(line)); }
+  // Lines may hold what files hold.
+  void log(spdlog::level::level_enum level, std::string_view line) {
+    const std::string shown = without_controls(line);
+    logger_.log(level, spdlog::string_view_t(shown));
+  }
 
   void open_file(const std::filesystem::path& path) {
     close_file();

@@ -5,6 +5,17 @@
 #include "results/statistics.h"
 
 namespace rnnlab {
+namespace {
+
+// Texts are gathered each once, by a look at all before it.
+void refuse_thousands(const std::filesystem::path& path, const char* key, const std::vector<std::string>& texts) {
+  constexpr int64_t kMost = 4096;
+  if (std::ssize(texts) > kMost)
+    throw_error(ExitCode::kData, "{}: {} has {}, expected at most {}", path.string(), key,
+                counted(std::ssize(texts), "text"), format_count(kMost));
+}
+
+}  // namespace
 
 std::map<std::string, double> final_metrics(std::span<const EpochRow> rows) {
   std::map<std::string, double> metrics;
@@ -38,7 +49,11 @@ void write_summary(const std::filesystem::path& run_folder, const Summary& summa
 }
 
 Summary read_summary(const std::filesystem::path& run_folder) {
-  return read_record<Summary>(run_folder / kSummaryFile, kSummarySchemaVersion);
+  const std::filesystem::path path = run_folder / kSummaryFile;
+  Summary summary = read_record<Summary>(path, kSummarySchemaVersion);
+  refuse_thousands(path, "path_notes", summary.path_notes);
+  refuse_thousands(path, "warnings", summary.warnings);
+  return summary;
 }
 
 }  // namespace rnnlab

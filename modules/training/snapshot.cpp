@@ -3,10 +3,57 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace rnnlab {
+
+namespace {
+
+bool are_finite(const RunProgress& progress) {
+  const EpochTally& tally = progress.tally;
+  return std::ranges::all_of(
+      std::initializer_list<double>{tally.totals.loss_sum, tally.totals.weighted_loss_sum, tally.totals.metric_sum,
+                                    tally.gradient_norm_sum, tally.learning_rate, tally.seconds, tally.data_seconds,
+                                    progress.seconds, progress.last_loss.value_or(0.0),
+                                    progress.state.best_value.value_or(0.0)},
+      [](double value) { return std::isfinite(value); });
+}
+
+bool are_counts(const RunProgress& progress) {
+  const EpochTally& tally = progress.tally;
+  return std::ranges::all_of(std::initializer_list<int64_t>{tally.totals.count, tally.skipped_steps, tally.samples},
+                             [](int64_t count) { return count >= 0; }) &&
+         tally.seconds >= 0 && tally.data_seconds >= 0 && progress.seconds >= 0 && tally.skipped_steps <= tally.steps;
+}
+
+// Steps of whole epochs and of the one under way; nothing where that does not fit into 63 bits.
+std::optional<int64_t> steps_before(const RunProgress& progress, int64_t steps_per_epoch) {
+  const auto whole = checked_multiply(progress.state.epoch - 1, steps_per_epoch);
+  if (!whole || *whole > std::numeric_limits<int64_t>::max() - progress.tally.steps) return std::nullopt;
+  return *whole + progress.tally.steps;
+}
+
+}  // namespace
+
+std::string fault_of(const RunProgress& progress, int64_t steps_per_epoch) {
+  const TrainingState& state = progress.state;
+  const int64_t steps = progress.tally.steps;
+  if (!are_finite(progress)) return "a number in it is not finite";
+  if (!are_counts(progress)) return "a count or time in it is negative or too large";
+  if (state.epoch < 1 || state.best_epoch < 0 || state.best_epoch > state.epoch)
+    return fmt::format("epoch {} with the best at {}", state.epoch, state.best_epoch);
+  if (steps < 0 || steps > steps_per_epoch || (progress.epoch_is_over && steps != steps_per_epoch))
+    return fmt::format("{} of {} steps of an epoch that is {}", steps, steps_per_epoch,
+                       progress.epoch_is_over ? "over" : "under way");
+  if (state.step != steps_before(progress, steps_per_epoch))
+    return fmt::format("step {} after {} of {} steps of epoch {}", state.step, steps, steps_per_epoch, state.epoch);
+  return "";
+}
 
 std::vector<NamedTensor> copied_to_host(const std::vector<NamedTensor>& tensors) {
   std::vector<NamedTensor> copies;

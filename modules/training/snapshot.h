@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "training/determinism.h"
@@ -61,6 +62,10 @@ struct Snapshot {
   std::vector<NamedTensor> optimizer;  // on the CPU: TrainStep::state
   GeneratorStates generators;
 };
+
+// What cannot be the progress of a run with epochs of so many steps, in words; "" where nothing is wrong. For what
+// comes from a file.
+std::string fault_of(const RunProgress& progress, int64_t steps_per_epoch);
 
 // Copies on the CPU.
 std::vector<NamedTensor> copied_to_host(const std::vector<NamedTensor>& tensors);

@@ -83,7 +83,6 @@ const TrainingState& Trainer::run() {
   wait_for(options_.device);  // what was queued before is on another stream than graphs may run on
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
   for (auto* observer : observers_) observer->on_run_begin(plan_);
-  if (restored_) stop_where_done();
   while (!state_.stopped()) {
     begin_epoch();
     const TraceRange range("epoch");
@@ -114,7 +113,7 @@ void Trainer::begin_new_epoch() {
 
 void Trainer::go_on_with_epoch() {
   epoch_is_pieced_ = true;
-  set_generator_states(restored_.value().generators, options_.device);
+  set_generator_states(restored_.value(), options_.device);
 }
 
 void Trainer::train_epoch() {
@@ -167,9 +166,11 @@ void Trainer::report_step() {
                               .steps_per_epoch = plan_.steps_per_epoch,
                               .step = state_.step,
                               .seconds = epoch_seconds(),
-                              .read_loss = [this] { return record_.latest_loss(); }};
+                              .read_loss = [this] { return latest_loss(); }};
   for (auto* observer : observers_) observer->on_step(progress);
 }
+
+double Trainer::latest_loss() const { return record_.size() > 0 ? record_.latest_loss() : last_loss_.value(); }
 
 void Trainer::read_record_if_due() {
   if (record_.full() || Clock::now() - record_read_ > kLongestBlindness) read_record();
@@ -259,10 +260,10 @@ Snapshot Trainer::snapshot() {
   const auto optimizer_state = step_.state();
   require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);
   RunProgress progress{.state = state_,
-                    .epoch_is_over = epoch_is_over_,
-                    .tally = tally_,
-                    .last_loss = last_loss_,
-                    .seconds = run_seconds()};
+                       .epoch_is_over = epoch_is_over_,
+                       .tally = tally_,
+                       .last_loss = last_loss_,
+                       .seconds = run_seconds()};
   progress.state.stop_reason.reset();
   progress.state.stop_text.clear();
   progress.tally.seconds = epoch_seconds();
@@ -273,7 +274,7 @@ Snapshot Trainer::snapshot() {
           .generators = generator_states(options_.device)};
 }
 
-void Trainer::restore(const Snapshot& snapshot) {
+void Trainer::restore(Snapshot snapshot) {
   RNNLAB_INVARIANT(state_.epoch == 0, "restored into a run that has begun");
   copy_tensors(snapshot.model, optimizer().parameters());
   copy_tensors(snapshot.optimizer, step_.state());
@@ -283,7 +284,8 @@ void Trainer::restore(const Snapshot& snapshot) {
   last_loss_ = snapshot.progress.last_loss;
   seconds_before_ = snapshot.progress.seconds;
   first_epoch_ = epoch_is_over_ ? state_.epoch + 1 : state_.epoch;
-  restored_ = snapshot;
+  restored_ = std::move(snapshot.generators);
+  stop_where_done();
 }
 
 void Trainer::validate(EpochRow& row) {

@@ -37,9 +37,9 @@ class Trainer {
   Snapshot snapshot();
 
   // Before run(): it then goes on from there, and ends with the weights of a run that was never stopped, bit for bit
-  // where the mode is deterministic. The snapshot must be of the same model, data and settings; bounds may be further
-  // away.
-  void restore(const Snapshot& snapshot);
+  // where the mode is deterministic. The snapshot must be of the same model, data and settings, without a fault
+  // (fault_of); bounds may be further away. Where one of these is reached already, state() is stopped from here on.
+  void restore(Snapshot snapshot);
 
   const TrainingState& state() const { return state_; }
   bool epoch_is_over() const { return epoch_is_over_; }
@@ -72,6 +72,7 @@ class Trainer {
   void stop_where_done();
   bool should_validate() const;
   bool is_whole() const { return tally_.steps == plan_.steps_per_epoch; }
+  double latest_loss() const;
   double epoch_seconds() const;
   double run_seconds() const;
 
@@ -98,10 +99,10 @@ class Trainer {
   std::optional<Clock::time_point> training_since_;  // the steps of an epoch are under way
 
   std::optional<double> last_loss_;
-  std::optional<Snapshot> restored_;  // until the run goes on
-  double seconds_before_ = 0.0;       // the run was stopped
-  int64_t first_epoch_ = 1;           // since then
-  Clock::time_point run_began_;
+  std::optional<GeneratorStates> restored_;  // until the run goes on
+  double seconds_before_ = 0.0;              // the run was stopped
+  int64_t first_epoch_ = 1;                  // since then
+  Clock::time_point run_began_ = Clock::now();
   Clock::time_point record_read_;
 };
 

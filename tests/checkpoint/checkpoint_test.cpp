@@ -66,7 +66,7 @@ TEST(SaveCheckpoint, RefusesAStateThatWouldNotReadBack) {
   CheckpointContents contents = sample_contents(1);
   contents.state["loss"] = std::nan("");  // JSON has none
   EXPECT_THROW(save_checkpoint(folder.path(), 1, contents), InvariantError);
-  contents.state["loss"] = std::string(1 << 20, 'x');
+  contents.state["loss"] = std::string(1 << 26, 'x');
   EXPECT_THROW(save_checkpoint(folder.path(), 1, contents), InvariantError);
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
@@ -99,13 +99,11 @@ TEST(SaveCheckpoint, FollowsNoLinkOutOfTheRun) {
   const TemporaryFolder folder;
   const TemporaryFolder elsewhere;
   fs::create_symlink(elsewhere.path(), folder.path() / "checkpoints");
-  expect_error(ExitCode::kDevice,
-               folder.name("checkpoints") + ": is a link or a file, expected a folder; remove it",
+  expect_error(ExitCode::kDevice, folder.name("checkpoints") + ": is a link or a file, expected a folder; remove it",
                [&] { save_checkpoint(folder.path() / "checkpoints", 1, sample_contents(1)); });
   EXPECT_TRUE(fs::is_empty(elsewhere.path()));
   write_text(folder.path() / "file", "x");
-  expect_error(ExitCode::kDevice,
-               folder.name("file") + ": is a link or a file, expected a folder; remove it",
+  expect_error(ExitCode::kDevice, folder.name("file") + ": is a link or a file, expected a folder; remove it",
                [&] { save_checkpoint(folder.path() / "file", 1, sample_contents(1)); });
 }
 
@@ -206,9 +204,9 @@ TEST_F(LoadCheckpoint, RefusesBrokenFilesUnderAManifestThatFits) {
   expect_not_loaded("/state.json: nested in more than 100 levels");
   replace(kStateFile, "{\"a\": 1, \"a\": 2}");
   expect_not_loaded("/state.json: the key 'a' occurs twice");
-  replace(kStateFile, std::string((1 << 20) + 1, ' '));
+  replace(kStateFile, std::string((1 << 26) + 1, ' '));
   expect_not_loaded(
-      "/state.json: larger than 1.00 MiB, the most that such a file may hold; restore it, or train again");
+      "/state.json: larger than 64.00 MiB, the most that such a file may hold; restore it, or train again");
 }
 
 }  // namespace

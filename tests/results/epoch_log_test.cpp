@@ -75,6 +75,12 @@ class KeepEpochs : public ::testing::Test {
     EXPECT_EQ(std::ssize(read_epochs(run())), last + 1);
   }
 
+  std::vector<EpochRow> keep(int64_t last) const {
+    auto rows = read_first_epochs(run(), last);
+    rewrite_epochs(run(), rows);
+    return rows;
+  }
+
   const std::filesystem::path& run() const { return folder_.path(); }
   std::string csv_name() const { return folder_.name("epochs.csv"); }
 
@@ -83,40 +89,40 @@ class KeepEpochs : public ::testing::Test {
 };
 
 TEST_F(KeepEpochs, TakesBackWhatCameAfter) {
-  const auto rows = keep_epochs(run(), 2);
+  const auto rows = keep(2);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows.back().epoch, 2);
   expect_epochs_to(2);
 }
 
 TEST_F(KeepEpochs, MayKeepAllOrNone) {
-  EXPECT_EQ(keep_epochs(run(), 3).size(), 3U);
-  EXPECT_EQ(keep_epochs(run(), 0).size(), 0U);
+  EXPECT_EQ(keep(3).size(), 3U);
+  EXPECT_EQ(keep(0).size(), 0U);
   expect_epochs_to(0);
 }
 
 TEST_F(KeepEpochs, MendsTheEndsOfBothFiles) {
   write_text(run() / "epochs.csv", read_text(run() / "epochs.csv") + "4,0.");
   write_text(run() / "epochs.jsonl", epoch_jsonl_line(sample_row(1, 2)) + "{\"epo");
-  keep_epochs(run(), 3);
+  keep(3);
   expect_epochs_to(3);
 }
 
 TEST_F(KeepEpochs, NeedsNoFilesWhereNothingIsKept) {
   std::filesystem::remove(run() / "epochs.csv");
   std::filesystem::remove(run() / "epochs.jsonl");
-  keep_epochs(run(), 0);
+  keep(0);
   expect_epochs_to(0);
 }
 
 TEST_F(KeepEpochs, RefusesAFileThatLacksSome) {
   expect_error(ExitCode::kData,
                csv_name() + ": 3 epochs, expected at least 4; the file was cut off: restore it, or train again",
-               [&] { keep_epochs(run(), 4); });
+               [&] { keep(4); });
   write_text(run() / "epochs.csv", epoch_csv_header() + "1,");
   expect_error(ExitCode::kData,
                csv_name() + ": 0 epochs, expected at least 1; the file was cut off: restore it, or train again",
-               [&] { keep_epochs(run(), 1); });
+               [&] { keep(1); });
 }
 
 TEST_F(KeepEpochs, ReplacesALinkAndLeavesAloneWhatItPointsAt) {
@@ -124,7 +130,7 @@ TEST_F(KeepEpochs, ReplacesALinkAndLeavesAloneWhatItPointsAt) {
   const std::string rows = read_text(run() / "epochs.csv");
   std::filesystem::rename(run() / "epochs.csv", elsewhere.path() / "epochs.csv");
   std::filesystem::create_symlink(elsewhere.path() / "epochs.csv", run() / "epochs.csv");
-  keep_epochs(run(), 1);
+  keep(1);
   EXPECT_EQ(read_text(elsewhere.path() / "epochs.csv"), rows);
   expect_epochs_to(1);
 }
