@@ -97,7 +97,7 @@ class FailingTraining : public ::testing::TestWithParam<TrainingFailure> {
 TEST_P(FailingTraining, LosesNoCheckpointAndTheRunEndsAsIfNothingHadFailed) {
   ASSERT_EQ(train_with_failure(0), "");
   const TrainedRun whole = read_trained_run(runs().front());
-  const int64_t step = number_from_environment("RNNLAB_CALLS_APART", 61);
+  const int64_t step = number_from_environment("RNNLAB_CALLS_APART", 97);
   int64_t num_failed = 0;
   for (int64_t call = 1 + static_cast<int64_t>(GetParam().name.size()) % step;; call += step, ++num_failed) {
     const std::string failed = train_with_failure(call);
