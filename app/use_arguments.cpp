@@ -19,15 +19,17 @@ std::string check_part(const std::string& name) {
 }  // namespace
 
 void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData takes_data) {
+  const bool is_on_data = takes_data == TakesData::kYes;
   command
       .add_option("arguments", arguments.arguments,
-                  "a run's folder or a checkpoint, and overrides such as device=cpu or layer=naive")
-      ->type_name("RUN [key=value]");
+                  is_on_data ? "a run's folder or a checkpoint, and overrides such as device=cpu or layer=naive"
+                             : "a run's folder or a checkpoint")
+      ->type_name(is_on_data ? "RUN [key=value]" : "RUN");
   command
       .add_option("--checkpoint", arguments.checkpoint,
                   "best, last, or one by its name, such as step-000123; by default the best where one is marked")
       ->type_name("NAME");
-  if (takes_data == TakesData::kNo) return;
+  if (!is_on_data) return;
   command
       .add_option("--part", arguments.part, "train, valid or all of the data; by default valid, and all of other data")
       ->check(check_part)
