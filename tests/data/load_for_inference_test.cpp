@@ -72,7 +72,7 @@ TEST_F(LoadForInference, NamesAClassThatTrainingNeverSaw) {
                        load_for_inference(table("b.csv", kOrdered + "target: [kind]\n"), dataset, DataPart::kAll,
                                           Targets::kRequired);
                      }),
-            "{}/b.csv:3: column 'kind' holds 'cow', which is not among the classes of the training part: 'cat', 'dog'");
+            "{}/b.csv:3: column 'kind': got the class 'cow', which the training data does not have");
 }
 
 TEST_F(LoadForInference, TakesTheWindowsWhoseTargetIsStillToCome) {
@@ -97,10 +97,10 @@ TEST_F(LoadForInference, ScalesArraysByWhatWasFitted) {
   write_arrays({12, 3}, {1});
   const Samples samples = load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired).samples;
   EXPECT_THAT(values_of<float>(samples.inputs), ElementsAre(2, 0.5)) << "0 to 6 became 0 to 1";
-  write_arrays({12, 3}, {2});
+  write_arrays({12, 3}, {3});
   EXPECT_EQ(
       error_of(ExitCode::kData, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }),
-      "{}/y.npy: sample 0 (counted from 0) is of class 2, but there are 2 classes, 0 to 1");
+      "{}/y.npy: sample 0 (counted from 0) has class 3, expected one of 3 classes, 0 to 2");
 }
 
 TEST_F(LoadForInference, TakesArraysWithoutTargetsOnlyWhereNobodyNeedsThem) {
