@@ -44,12 +44,12 @@ std::string fault_of(const RunProgress& progress, int64_t steps_per_epoch) {
   const TrainingState& state = progress.state;
   const int64_t steps = progress.tally.steps;
   if (!are_finite(progress)) return "a number in it is not finite";
-  if (!are_counts(progress)) return "a count or time in it is negative or too large";
   if (state.epoch < 1 || state.best_epoch < 0 || state.best_epoch > state.epoch)
     return fmt::format("epoch {} with the best at {}", state.epoch, state.best_epoch);
   if (steps < 0 || steps > steps_per_epoch || (progress.epoch_is_over && steps != steps_per_epoch))
     return fmt::format("{} of {} steps of an epoch that is {}", steps, steps_per_epoch,
                        progress.epoch_is_over ? "over" : "under way");
+  if (!are_counts(progress)) return "a count or time in it is negative or too large";
   if (state.step != steps_before(progress, steps_per_epoch))
     return fmt::format("step {} after {} of {} steps of epoch {}", state.step, steps, steps_per_epoch, state.epoch);
   return "";

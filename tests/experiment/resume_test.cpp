@@ -1,134 +1,25 @@
 #include "experiment/resume.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <csignal>
-
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/checkpoint_folder.h"
-#include "experiment/tiny_experiment.h"
-#include "results/epoch_log.h"
-#include "results/expect_error.h"
-#include "results/folder_lock.h"
-#include "results/run_ending.h"
-#include "results/run_folder.h"
-#include "results/temporary_folder.h"
+#include "experiment/resumed_run.h"
 
 namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::cases_of;
-using ::testing::ElementsAre;
-using testing::expect_error;
+using ::testing::Contains;
+using testing::exactly;
+using testing::final_state;
+using testing::FinalState;
+using testing::flip_a_byte;
 using ::testing::HasSubstr;
-using testing::kTinyYaml;
 using testing::read_text;
-using testing::TemporaryFolder;
+using testing::StopAtStep;
 using testing::write_text;
 
-// Three epochs of four steps, with dropout, saved at the end of each.
-const std::vector<std::string> kExact = {"deterministic=true", "training.num_threads=1", "model.output_dropout=0.3",
-                                         "checkpoint.every_seconds=0"};
+using Resume = testing::ResumedRun;
 
-std::vector<std::string> exactly(const std::vector<std::string>& more = {}) {
-  std::vector<std::string> overrides = kExact;
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  return overrides;
-}
-
-// Raises SIGTERM after a step of a run, the first of them or a later one.
-class StopAtStep : public Observer {
- public:
-  explicit StopAtStep(int64_t step, int run = 1) : step_(step), run_(run) {}
-  void on_run_begin(const RunPlan&) override { --run_; }
-  void on_step(const StepProgress& progress) override {
-    if (run_ == 0 && progress.step == step_) std::raise(SIGTERM);
-  }
-
- private:
-  int64_t step_;
-  int run_;
-};
-
-struct FinalState {
-  std::string model;
-  std::string optimizer;
-  std::vector<std::string> epochs;  // what was computed, not measured
-  std::vector<std::string> json_epochs;
-
-  bool operator==(const FinalState&) const = default;
-};
-
-std::string computed_part(const EpochRow& row) {
-  return fmt::format("{} {} {} {} {} {} {}", row.epoch, row.train_loss, row.train_accuracy.value_or(-1),
-                     row.valid_loss.value_or(-1), row.valid_accuracy.value_or(-1), row.learning_rate,
-                     row.gradient_norm.value_or(-1));
-}
-
-std::vector<std::string> first_fields(const std::string& jsonl) {
-  std::vector<std::string> fields;
-  std::istringstream lines(jsonl);
-  for (std::string line; std::getline(lines, line);) fields.push_back(line.substr(0, line.find("\"learning_rate\"")));
-  return fields;
-}
-
-FinalState final_state(const fs::path& run) {
-  const auto newest = list_checkpoints(run / kCheckpointsFolder).back();
-  const Manifest manifest = verify_checkpoint(newest.path);
-  FinalState state{manifest.files.at(kModelFile).sha256, manifest.files.at(kOptimizerFile).sha256, {}, {}};
-  for (const EpochRow& row : read_epochs(run)) state.epochs.push_back(computed_part(row));
-  state.json_epochs = first_fields(read_text(run / kEpochsJsonlFile));
-  return state;
-}
-
-void flip_a_byte(const fs::path& file) {
-  std::string bytes = read_text(file);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  write_text(file, bytes);
-}
-
-class Resume : public ::testing::Test {
- protected:
-  RunAllOutcome train(const std::string& yaml, const std::vector<std::string>& overrides,
-                      const std::vector<Observer*>& observers = {}) {
-    return run_all(cases_of(yaml, overrides), request(observers), logger_);
-  }
-
-  // The folder of a run, whole or stopped after that step.
-  fs::path run(const std::vector<std::string>& overrides, std::optional<int64_t> stop_at = std::nullopt) {
-    StopAtStep stop(stop_at.value_or(-1));
-    const auto all = train(kTinyYaml, overrides, {&stop});
-    EXPECT_EQ(all.exit_code, stop_at ? ExitCode::kTerminated : ExitCode::kDone);
-    return all.finished.at(0).folder;
-  }
-
-  RunAllOutcome go_on(const fs::path& what, const std::vector<std::string>& overrides = {},
-                      const std::vector<Observer*>& observers = {}) {
-    return resume_all(what, overrides, request(observers), logger_);
-  }
-
-  void expect_refusal(ExitCode exit_code, const std::string& message, const fs::path& run,
-                      const std::vector<std::string>& overrides = {}) {
-    expect_error(exit_code, message, [&] { resume_experiment(run, overrides, request({}), logger_); });
-    logger_.close_file();
-  }
-
-  const fs::path& out() const { return out_.path(); }
-
- private:
-  RunRequest request(const std::vector<Observer*>& observers) const {
-    return {.out = out_.path(), .command_line = {}, .console = {}, .observers = observers};
-  }
-
-  TemporaryFolder out_;
-  Logger logger_{Verbosity::kQuiet, Terminal{}};
-};
-
-// ---- going on ----
-
-// Within the first epoch, at the end of one, within the second, before the last step.
 TEST_F(Resume, EndsAsIfTheRunHadNeverStopped) {
   const FinalState whole = final_state(run(exactly()));
   ASSERT_EQ(whole.epochs.size(), 3U);
@@ -180,6 +71,40 @@ TEST_F(Resume, OfARunThatHasEndedTellsOfItAgain) {
   const auto all = go_on(done);
   EXPECT_EQ(all.finished.at(0).summary.stop_reason, "training.epochs (3) are done");
   EXPECT_EQ(final_state(done), before);
+}
+
+TEST_F(Resume, OfARunThatABoundEndedWithinAnEpochChangesNothing) {
+  const fs::path folder = run(exactly({"training.max_steps=6"}));
+  const std::string rows = read_text(folder / kEpochsCsvFile);
+  const std::string summary = read_text(folder / kSummaryFile);
+  EXPECT_EQ(go_on(folder).exit_code, ExitCode::kDone);
+  EXPECT_EQ(read_text(folder / kEpochsCsvFile), rows);
+  EXPECT_EQ(read_text(folder / kSummaryFile), summary);
+}
+
+TEST_F(Resume, RefusesARunThatHasEndedWithoutACheckpoint) {
+  const fs::path folder = run(exactly({"checkpoint.save=false"}));
+  const std::string rows = read_text(folder / kEpochsCsvFile);
+  expect_refusal(ExitCode::kCheckpoint,
+                 folder.string() +
+                     ": the run has ended and left no checkpoint to go on from; train anew with its "
+                     "config.yaml",
+                 folder);
+  EXPECT_EQ(read_text(folder / kEpochsCsvFile), rows);
+}
+
+TEST_F(Resume, ForgetsADamagedMarkOfTheBest) {
+  const fs::path folder = run(exactly(), 6);
+  write_text(folder / kCheckpointsFolder / "best.json", "{");
+  EXPECT_EQ(go_on(folder).exit_code, ExitCode::kDone);
+  EXPECT_TRUE(best_checkpoint(folder / kCheckpointsFolder));
+}
+
+TEST_F(Resume, KeepsTheWarningsOfEarlierParts) {
+  const fs::path folder = run(exactly({"training.epochs=4", "checkpoint.every_steps=2"}), 6);
+  const auto all = go_on(folder, {"checkpoint.every_steps=100"});
+  EXPECT_THAT(all.finished.at(0).summary.warnings,
+              Contains(HasSubstr("checkpoint.every_steps: epoch times include copies of the state")));
 }
 
 TEST_F(Resume, RaisesTheEpochs) {
@@ -312,59 +237,6 @@ TEST_F(Resume, RefusesASecondProcessInTheFolder) {
         stopped);
   }
   EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone);
-}
-
-// ---- sweeps ----
-
-class ResumeSweep : public Resume {
- protected:
-  static std::string sweep() { return kTinyYaml + std::string("sweep: {layer: [naive, fused], seed: [1, 2]}\n"); }
-
-  fs::path sweep_file() const {
-    fs::path file;
-    for (const auto& entry : fs::directory_iterator(out()))
-      if (entry.path().filename().string().starts_with("sweep-")) file = entry.path();
-    return file;
-  }
-};
-
-TEST_F(ResumeSweep, GoesOnWithTheRunThatWasStoppedAndThoseThatWereNotBegun) {
-  const auto whole = train(sweep(), exactly());
-  ASSERT_EQ(whole.finished.size(), 4U);
-  EXPECT_EQ(sweep_file(), "") << "is removed once every run has ended";
-
-  StopAtStep stop(6, 2);
-  const auto stopped = train(sweep(), exactly(), {&stop});
-  EXPECT_EQ(stopped.exit_code, ExitCode::kTerminated);
-  ASSERT_EQ(stopped.finished.size(), 2U);
-  const auto all = go_on(sweep_file());
-  EXPECT_EQ(all.exit_code, ExitCode::kDone);
-  ASSERT_EQ(all.finished.size(), 4U);
-  EXPECT_EQ(sweep_file(), "");
-  for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(ending_of(all.finished[i].summary), RunEnding::kComplete);
-    EXPECT_EQ(final_state(all.finished[i].folder), final_state(whole.finished[i].folder)) << "run " << i;
-  }
-}
-
-TEST_F(ResumeSweep, BeginsARunAnewThatWasKilledBeforeItHadItsSettings) {
-  StopAtStep stop(6, 2);
-  const auto stopped = train(sweep(), exactly(), {&stop});
-  for (const auto& entry : fs::directory_iterator(stopped.finished.at(1).folder)) fs::remove_all(entry.path());
-  const auto all = go_on(sweep_file());
-  EXPECT_EQ(all.exit_code, ExitCode::kDone);
-  EXPECT_EQ(all.finished.size(), 4U);
-}
-
-TEST_F(ResumeSweep, SaysWhatGoesOnWithIt) {
-  StopAtStep stop(2);
-  ::testing::internal::CaptureStderr();
-  Logger logger(Verbosity::kNormal, Terminal{});
-  run_all(cases_of(sweep(), exactly()), {.out = out(), .command_line = {}, .console = {}, .observers = {&stop}},
-          logger);
-  const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, HasSubstr("terminated (SIGTERM): 3 of 4 runs not begun\n"));
-  EXPECT_THAT(log, HasSubstr("to go on: rnnlab train --resume " + sweep_file().string() + "\n"));
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ TEST(RunAll, SaysWhichEpochWasCutShort) {
       testing::read_text(all.finished.at(0).folder / "train.log"),
       ::testing::HasSubstr("terminated (SIGTERM); epoch 2 was cut short after 2 of 4 steps, so its time does not "
                            "count\n"));
+  EXPECT_THAT(testing::read_text(all.finished[0].folder / "train.log"), ::testing::HasSubstr("  (cut short)\n"));
   EXPECT_EQ(ending_of(all.finished[0].summary), RunEnding::kInterrupted);
 }
 

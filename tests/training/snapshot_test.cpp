@@ -57,6 +57,7 @@ void expect_same_results(const EpochRow& a, const EpochRow& b) {
   EXPECT_EQ(a.train_loss, b.train_loss);
   EXPECT_EQ(a.train_accuracy, b.train_accuracy);
   EXPECT_EQ(a.valid_loss, b.valid_loss);
+  EXPECT_EQ(a.valid_rmse, b.valid_rmse);
   EXPECT_EQ(a.learning_rate, b.learning_rate);
   EXPECT_EQ(a.gradient_norm, b.gradient_norm);
   EXPECT_EQ(a.skipped_steps, b.skipped_steps);
@@ -73,6 +74,7 @@ void expect_exact_resume(const Work& work) {
     EXPECT_EQ(sha256_of(second.end.model), sha256_of(whole.end.model));
     EXPECT_EQ(sha256_of(second.end.optimizer), sha256_of(whole.end.optimizer));
     EXPECT_EQ(second.state.best_epoch, whole.state.best_epoch);
+    EXPECT_EQ(second.state.best_value, whole.state.best_value);
     EXPECT_EQ(second.state.stop_text, whole.state.stop_text);
     const auto missing = whole.rows.size() - second.rows.size();
     for (size_t i = 0; i < second.rows.size(); ++i) expect_same_results(second.rows[i], whole.rows[missing + i]);
@@ -109,6 +111,18 @@ TEST(Snapshot, WithMomentumAndASchedule) {
 
 TEST(Snapshot, WithBatchesPreparedByAThread) {
   expect_exact_resume(work_with([](Work& w) { w.options.placement = Placement::kHost; }));
+}
+
+TEST(Snapshot, OfARegression) {
+  expect_exact_resume(work_with([](Work& w) { w.dataset = toy_dataset(96, 32, Task::kRegression); }));
+}
+
+TEST(Snapshot, CountsTheSecondsOfAllParts) {
+  Work work;
+  Part first = train_part(work, std::nullopt, 1);
+  first.end.progress.seconds = 1000.0;
+  work.options.settings.max_seconds = 900.0;
+  EXPECT_EQ(train_part(work, first.end, std::nullopt).state.stop_text, "training.max_seconds (900) are over");
 }
 
 TEST(Snapshot, WithoutValidation) {

@@ -1,0 +1,102 @@
+// Checkpoints that verify, but whose state no run of ours has written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_folder.h"
+#include "experiment/resume.h"
+#include "experiment/run_checkpoint.h"
+#include "experiment/tiny_experiment.h"
+#include "results/expect_error.h"
+#include "results/run_folder.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using testing::read_text;
+using testing::TemporaryFolder;
+using testing::tiny_experiment;
+
+// Three epochs of four steps that have ended.
+class ForgedState : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    run_ = run_experiment(tiny_experiment(), request(), logger_).folder;
+    logger_.close_file();
+    checkpoint_ = latest_checkpoint(run_ / kCheckpointsFolder).place.value().path;
+  }
+
+  void forge(const std::string& pointer, const nlohmann::ordered_json& value) {
+    Checkpoint checkpoint = load_checkpoint(checkpoint_);
+    checkpoint.state[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    save_checkpoint(run_ / kCheckpointsFolder, checkpoint.step,
+                    {checkpoint.model.tensors, checkpoint.optimizer.tensors, checkpoint.state, nullptr});
+  }
+
+  void expect_not_resumed(const std::string& message) {
+    const std::string rows = read_text(run_ / kEpochsCsvFile);
+    expect_error(ExitCode::kCheckpoint, (checkpoint_ / kStateFile).string() + ": " + message,
+                 [&] { resume_experiment(run_, {"training.epochs=5"}, request(), logger_); });
+    EXPECT_EQ(read_text(run_ / kEpochsCsvFile), rows);
+    EXPECT_TRUE(fs::exists(run_ / kSummaryFile));
+  }
+
+  void expect_not_read(const std::string& message) {
+    expect_error(ExitCode::kCheckpoint, (checkpoint_ / kStateFile).string() + ": " + message,
+                 [&] { read_saved_run(checkpoint_); });
+  }
+
+ private:
+  RunRequest request() const { return {.out = out_.path(), .command_line = {"rnnlab"}, .console = {}}; }
+
+  TemporaryFolder out_;
+  Logger logger_{Verbosity::kQuiet, Terminal{}};
+  fs::path run_;
+  fs::path checkpoint_;
+};
+
+TEST_F(ForgedState, WithStepsThatTheEpochDoesNotHave) {
+  forge("/progress/tally/steps", -1);
+  expect_not_resumed("its progress cannot be: -1 of 4 steps of an epoch that is over");
+  forge("/progress/tally/steps", 9);
+  expect_not_resumed("its progress cannot be: 9 of 4 steps of an epoch that is over");
+}
+
+TEST_F(ForgedState, WithAnEpochThatDoesNotFitItsSteps) {
+  forge("/progress/state/epoch", 0);
+  expect_not_resumed("its progress cannot be: epoch 0 with the best at 3");
+  forge("/progress/state/epoch", std::numeric_limits<int64_t>::max());
+  expect_not_resumed("its progress cannot be: step 12 after 4 of 4 steps of epoch 9223372036854775807");
+  forge("/progress/state/epoch", 3);
+  forge("/progress/state/step", -5);
+  expect_not_resumed("its progress cannot be: step -5 after 4 of 4 steps of epoch 3");
+}
+
+TEST_F(ForgedState, WithNumbersThatAreNone) {
+  forge("/progress/tally/seconds", "nan");
+  expect_not_resumed("its progress cannot be: a number in it is not finite");
+  forge("/progress/tally/seconds", -1.0);
+  expect_not_resumed("its progress cannot be: a count or time in it is negative or too large");
+}
+
+TEST_F(ForgedState, WithAGeneratorThatIsNone) {
+  forge("/generators", nlohmann::ordered_json::object());
+  expect_not_resumed("there is no state of the cpu generator");
+}
+
+TEST_F(ForgedState, WithDataThatNobodyCanHaveFitted) {
+  forge("/shape/input_size", 0);
+  expect_not_read("what it says of the data cannot be: 28 steps of 0 features and 10 outputs");
+  forge("/shape/input_size", 28);
+  forge("/vocabulary", {"one", "two"});
+  expect_not_read("what it says of the data cannot be: 2 names of 10 outputs");
+  forge("/vocabulary", nlohmann::ordered_json::array());
+  forge("/feature_scales", {{{"name", "x"}, {"offset", 0.0}, {"scale", 0.0}}});
+  expect_not_read("what it says of the data cannot be: a scale that is zero or not finite");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,69 @@
+#include <gmock/gmock.h>
+
+#include "experiment/resume.h"
+#include "experiment/resumed_run.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::cases_of;
+using testing::exactly;
+using testing::final_state;
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using testing::StopAtStep;
+
+class ResumeSweep : public testing::ResumedRun {
+ protected:
+  static std::string sweep() { return kTinyYaml + std::string("sweep: {layer: [naive, fused], seed: [1, 2]}\n"); }
+
+  fs::path sweep_file() const {
+    fs::path file;
+    for (const auto& entry : fs::directory_iterator(out()))
+      if (entry.path().filename().string().starts_with("sweep-")) file = entry.path();
+    return file;
+  }
+};
+
+TEST_F(ResumeSweep, GoesOnWithTheRunThatWasStoppedAndThoseThatWereNotBegun) {
+  const auto whole = train(sweep(), exactly());
+  ASSERT_EQ(whole.finished.size(), 4U);
+  EXPECT_EQ(sweep_file(), "") << "is removed once every run has ended";
+
+  StopAtStep stop(6, 2);
+  const auto stopped = train(sweep(), exactly(), {&stop});
+  EXPECT_EQ(stopped.exit_code, ExitCode::kTerminated);
+  ASSERT_EQ(stopped.finished.size(), 2U);
+  const auto all = go_on(sweep_file());
+  EXPECT_EQ(all.exit_code, ExitCode::kDone);
+  ASSERT_EQ(all.finished.size(), 4U);
+  EXPECT_EQ(sweep_file(), "");
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(ending_of(all.finished[i].summary), RunEnding::kComplete);
+    EXPECT_EQ(final_state(all.finished[i].folder), final_state(whole.finished[i].folder)) << "run " << i;
+  }
+}
+
+TEST_F(ResumeSweep, BeginsARunAnewThatWasKilledBeforeItHadItsSettings) {
+  StopAtStep stop(6, 2);
+  const auto stopped = train(sweep(), exactly(), {&stop});
+  for (const auto& entry : fs::directory_iterator(stopped.finished.at(1).folder)) fs::remove_all(entry.path());
+  const auto all = go_on(sweep_file());
+  EXPECT_EQ(all.exit_code, ExitCode::kDone);
+  EXPECT_EQ(all.finished.size(), 4U);
+}
+
+TEST_F(ResumeSweep, SaysWhatGoesOnWithIt) {
+  StopAtStep stop(2);
+  ::testing::internal::CaptureStderr();
+  Logger logger(Verbosity::kNormal, Terminal{});
+  run_all(cases_of(sweep(), exactly()), {.out = out(), .command_line = {}, .console = {}, .observers = {&stop}},
+          logger);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("terminated (SIGTERM): 3 of 4 runs not begun\n"));
+  EXPECT_THAT(log, HasSubstr("to go on: rnnlab train --resume " + sweep_file().string() + "\n"));
+}
+
+}  // namespace
+}  // namespace rnnlab
