@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
+
 namespace rnnlab {
 
 int64_t Samples::bytes() const {
@@ -24,6 +26,8 @@ bool is_usable(const ColumnScale& scale) {
   return std::isfinite(scale.offset) && std::isfinite(scale.scale) && scale.scale != 0;
 }
 
+bool is_token(const std::string& text) { return text.size() == 1 || (is_valid_utf8(text) && display_width(text) == 1); }
+
 bool is_size(int64_t size) { return size >= 1 && size <= std::numeric_limits<int32_t>::max(); }
 
 }  // namespace
@@ -36,6 +40,8 @@ std::string fault_of(const FittedData& data) {
   const auto num_tokens = std::ssize(data.vocabulary);
   if (num_tokens > 0 && num_tokens != shape.num_outputs)
     return fmt::format("{} names of {} outputs", num_tokens, shape.num_outputs);
+  if (shape.task == Task::kLanguageModel && !std::ranges::all_of(data.vocabulary, is_token))
+    return "a token that is neither a byte nor a character";
   const auto num_targets = std::ssize(data.target_scales);
   if (num_targets > 0 && num_targets != shape.num_outputs)
     return fmt::format("{} scales of {} targets", num_targets, shape.num_outputs);

@@ -68,6 +68,14 @@ void require_fit(const LoadedPart& loaded, const DataShape& shape) {
                 counted(targets.size(1), "target"), shape.num_outputs);
 }
 
+void require_scales(Normalization how, const FittedData& fitted) {
+  const auto count = std::ssize(fitted.feature_scales);
+  const bool needs_scales = how == Normalization::kStandard || how == Normalization::kMinMax;
+  if (needs_scales && count != fitted.shape.input_size)
+    throw_error(ExitCode::kCheckpoint, "the checkpoint has {} for {}; it is damaged or not of ours",
+                counted(count, "scale"), counted(fitted.shape.input_size, "feature"));
+}
+
 std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
   std::vector<Scaling> scalings;
   for (const ColumnScale& column : columns) scalings.push_back({column.offset, column.scale});
@@ -85,6 +93,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   const DataSettings wanted = as_trained(settings, fitted);
   LoadedPart loaded = load_part(wanted, fitted, part, targets);
   require_fit(loaded, fitted.shape);
+  require_scales(loaded.normalize, fitted);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin);
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
   return {loaded.samples, description_of(loaded, part), std::move(loaded.notes)};

@@ -103,6 +103,16 @@ TEST_F(LoadForInference, ScalesArraysByWhatWasFitted) {
       "{}/y.npy: sample 0 (counted from 0) has class 3, expected one of 3 classes, 0 to 2");
 }
 
+TEST_F(LoadForInference, RefusesScalesThatAreNotOfTheFeatures) {
+  write_arrays({0, 2, 4, 6, 10, 10}, {0, 1, 2});
+  const DataSettings settings = arrays(kOrdered + "normalize: minmax\n");
+  Dataset forged = load_dataset(settings);
+  forged.feature_scales.clear();
+  EXPECT_EQ(error_of(ExitCode::kCheckpoint,
+                     [&] { load_for_inference(settings, forged, DataPart::kAll, Targets::kRequired); }),
+            "the checkpoint has 0 scales for 1 feature; it is damaged or not of ours");
+}
+
 TEST_F(LoadForInference, TakesArraysWithoutTargetsOnlyWhereNobodyNeedsThem) {
   write_arrays({0, 2, 4, 6, 10, 10}, {0, 1, 1});
   DataSettings settings = arrays(kOrdered);

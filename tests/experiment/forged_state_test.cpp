@@ -94,6 +94,12 @@ TEST_F(ForgedState, WithDataThatNobodyCanHaveFitted) {
   forge("/vocabulary", {"one", "two"});
   expect_not_read("what it says of the data cannot be: 2 names of 10 outputs");
   forge("/vocabulary", nlohmann::ordered_json::array());
+  forge("/shape/task", "language_model");
+  forge("/shape/num_outputs", 1);
+  forge("/vocabulary", {"ab"});
+  expect_not_read("what it says of the data cannot be: a token that is neither a byte nor a character");
+  forge("/shape/num_outputs", 10);
+  forge("/vocabulary", nlohmann::ordered_json::array());
   forge("/feature_scales", {{{"name", "x"}, {"offset", 0.0}, {"scale", 0.0}}});
   expect_not_read("what it says of the data cannot be: a scale that is zero or not finite");
 }
