@@ -24,6 +24,17 @@ bool is_there(const std::string& file) {
   return std::filesystem::exists(file, ignored);
 }
 
+// `training.epochs = 5` as one argument, or with the spaces of a file.
+void refuse_spaces_around_equals(const std::string& argument, const config::StructSpec& keys) {
+  const size_t equals = argument.find('=');
+  if (equals == std::string::npos || is_there(argument)) return;
+  const std::string key(trim(std::string_view(argument).substr(0, equals)));
+  const config::Entry* entry = keys.find_path(key);
+  if (entry == nullptr) return;
+  throw_error(ExitCode::kUsage, "argument {}: there are spaces before its '=': write {}={}", in_quotes(argument), key,
+              trim(std::string_view(argument).substr(equals + 1)));
+}
+
 // `training.epochs 5`, or `training.epochs: 5` as in a file, at arguments[at].
 void refuse_key_without_value(const std::vector<std::string>& arguments, size_t at, const config::StructSpec& keys) {
   const std::string& argument = arguments[at];
@@ -62,6 +73,7 @@ ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const 
       refuse_cut_value(arguments, at);
       parts.overrides.push_back(arguments[at]);
     } else {
+      refuse_spaces_around_equals(arguments[at], keys);
       refuse_key_without_value(arguments, at, keys);
       parts.files.push_back(arguments[at]);
     }

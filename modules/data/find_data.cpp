@@ -69,8 +69,10 @@ std::filesystem::path find_data(const DataQuery& query) {
 
 std::string path_beside(const DataSettings& settings, const Path& folder) {
   const std::string& first_file = settings.train_inputs.empty() ? settings.train_file : settings.train_inputs;
-  const std::string& wanted = settings.path.empty() ? first_file : settings.path;
-  const bool is_relative = !wanted.empty() && Path(wanted).is_relative();
+  const Path wanted = settings.path.empty() ? Path(first_file)
+                      : first_file.empty()  ? Path(settings.path)
+                                            : settings.path / Path(first_file);
+  const bool is_relative = !wanted.empty() && wanted.is_relative();
   if (!is_relative || folder.empty() || is_there_or_packed(wanted) || !is_there_or_packed(folder / wanted))
     return settings.path;
   return (folder / settings.path).string();

@@ -75,6 +75,9 @@ std::optional<Found> newest_state(const fs::path& folder, std::vector<std::strin
   return std::nullopt;
 }
 
+constexpr const char* kWhatMayChange =
+    "only bounds (training.epochs, max_steps, max_seconds), checkpoint and data.path may change";
+
 bool may_change(const std::string& key) {
   return key == "training.epochs" || key == "training.max_steps" || key == "training.max_seconds" ||
          key == "data.path" || key.starts_with("checkpoint.");
@@ -101,10 +104,8 @@ void refuse_other_settings(const fs::path& source, const Experiment& before, con
     if (!may_change(key) && value_in(then, key) != value_in(now, key))
       changes.push_back(fmt::format("{} was {} and is {}", key, value_in(then, key), value_in(now, key)));
   if (changes.empty()) return;
-  throw_error(ExitCode::kUsage,
-              "{}: cannot go on with other settings: {}; only bounds (training.epochs, max_steps, max_seconds), "
-              "checkpoint and data.path may change: restore these, or train anew",
-              source.string(), join(changes, ", "));
+  throw_error(ExitCode::kUsage, "{}: cannot go on with other settings: {}; {}: restore these, or train anew",
+              source.string(), join(changes, ", "), kWhatMayChange);
 }
 
 // Where there is no checkpoint, config.yaml alone says what the run is.
@@ -234,6 +235,13 @@ std::optional<RunOutcome> already_done(const PreparedRun& run, const fs::path& f
 }
 
 }  // namespace
+
+void refuse_other_overrides(const std::vector<std::string>& overrides) {
+  for (const std::string& assignment : overrides)
+    if (!may_change(assignment.substr(0, assignment.find('='))))
+      throw_error(ExitCode::kUsage, "argument {}: cannot go on with other settings: {}", in_quotes(assignment),
+                  kWhatMayChange);
+}
 
 RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger) {

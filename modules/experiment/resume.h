@@ -10,6 +10,9 @@
 
 namespace rnnlab {
 
+// UserError kUsage where one of these, "key=value", is of a key that may not change.
+void refuse_other_overrides(const std::vector<std::string>& overrides);
+
 // `overrides` as on a command line, of what may change: bounds (training.epochs, max_steps, max_seconds), `checkpoint`,
 // and where the data lie. UserError kUsage where another setting changed (config.yaml was edited), kCheckpoint where no
 // checkpoint verifies or the data are others, kDevice where another process is at work in the folder, and what

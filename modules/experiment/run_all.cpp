@@ -70,7 +70,7 @@ void say_how_to_go_on(const RunAllOutcome& all, const SweepFile* sweep, Logger& 
     what = sweep->path();
   else if (!all.finished.empty() && has_checkpoint(all.finished.back().folder))
     what = all.finished.back().folder;
-  if (!what.empty()) logger.info("to go on: rnnlab train --resume " + shell_quoted(what.string()));
+  if (!what.empty()) logger.warn("to go on: rnnlab train --resume " + shell_quoted(what.string()));
 }
 
 // A signal's code promises that all was saved: what failed on the way says otherwise.
@@ -212,8 +212,11 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
     return run_guarded({task}, nullptr, request, logger);
   }
   SweepFile sweep(run_or_sweep);
+  refuse_other_overrides(overrides);
+  sweep.add_overrides(overrides);
   std::vector<RunTask> tasks;
-  for (const SweepEntry& entry : sweep.entries()) tasks.push_back(task_of(entry, run_or_sweep.string(), overrides));
+  for (const SweepEntry& entry : sweep.entries())
+    tasks.push_back(task_of(entry, run_or_sweep.string(), sweep.overrides()));
   RunRequest in_its_place = request;
   in_its_place.out = run_or_sweep.parent_path();
   return run_guarded(tasks, &sweep, in_its_place, logger);

@@ -19,11 +19,13 @@ struct SweepRecord {
 
   int64_t schema_version = kSchemaVersion;
   std::vector<SweepEntry> runs;
+  std::vector<std::string> overrides;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
     field("schema_version", self.schema_version);
     field("runs", self.runs);
+    field("overrides", self.overrides);
   }
 };
 
@@ -43,10 +45,18 @@ SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries)
 SweepFile::SweepFile(fs::path path) : path_(std::move(path)) {
   constexpr int64_t kMostBytes = int64_t{1} << 26;
   try {
-    entries_ = read_record<SweepRecord>(path_, SweepRecord::kSchemaVersion, kMostBytes).runs;
+    auto record = read_record<SweepRecord>(path_, SweepRecord::kSchemaVersion, kMostBytes);
+    entries_ = std::move(record.runs);
+    overrides_ = std::move(record.overrides);
   } catch (const UserError& error) {
     throw UserError(ExitCode::kUsage, error.what());
   }
+}
+
+void SweepFile::add_overrides(const std::vector<std::string>& more) {
+  if (more.empty()) return;
+  overrides_.insert(overrides_.end(), more.begin(), more.end());
+  write();
 }
 
 void SweepFile::set_folder(size_t entry, const fs::path& folder) {
@@ -59,6 +69,6 @@ void SweepFile::remove() const {
   fs::remove(path_, ignored);
 }
 
-void SweepFile::write() const { write_record(path_, SweepRecord{.runs = entries_}); }
+void SweepFile::write() const { write_record(path_, SweepRecord{.runs = entries_, .overrides = overrides_}); }
 
 }  // namespace rnnlab

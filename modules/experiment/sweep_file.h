@@ -34,7 +34,11 @@ class SweepFile {
   const std::filesystem::path& path() const { return path_; }
   const std::vector<SweepEntry>& entries() const { return entries_; }
 
+  // Of all commands that went on with the sweep, in their order: they hold for its runs that are still to come, too.
+  const std::vector<std::string>& overrides() const { return overrides_; }
+
   // UserError kDevice.
+  void add_overrides(const std::vector<std::string>& more);
   void set_folder(size_t entry, const std::filesystem::path& folder);
   void remove() const;
 
@@ -43,6 +47,7 @@ class SweepFile {
 
   std::filesystem::path path_;
   std::vector<SweepEntry> entries_;
+  std::vector<std::string> overrides_;
 };
 
 }  // namespace rnnlab

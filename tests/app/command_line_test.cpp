@@ -102,6 +102,9 @@ TEST(CommandLine, AKeyWithoutItsEqualsSignIsNoFile) {
             "rnnlab: error: 'training.epochs:' is a key and no file, and lacks its '=': write training.epochs=5\n");
   EXPECT_EQ(errors({"check", "a.yaml", "seed", "=3"}),
             "rnnlab: error: 'seed' is a key and no file, and lacks its '=': write seed=3\n");
+  EXPECT_EQ(
+      errors({"check", "a.yaml", "training.epochs = 3"}),
+      "rnnlab: error: argument 'training.epochs = 3': there are spaces before its '=': write training.epochs=3\n");
   EXPECT_EQ(errors({"bench", "hidden_size"}),
             "rnnlab: error: 'hidden_size' is a key and no file, and lacks its '=': write hidden_size=VALUE\n");
 }

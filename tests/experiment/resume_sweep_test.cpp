@@ -54,6 +54,30 @@ TEST_F(ResumeSweep, BeginsARunAnewThatWasKilledBeforeItHadItsSettings) {
   EXPECT_EQ(all.finished.size(), 4U);
 }
 
+TEST_F(ResumeSweep, RemembersTheOverridesOfEveryCommand) {
+  StopAtStep stop(2), again(6, 2);
+  train(sweep(), exactly(), {&stop});
+  go_on(sweep_file(), {"training.epochs=2"}, {&again});
+  const auto all = go_on(sweep_file());
+  ASSERT_EQ(all.finished.size(), 4U);
+  for (const RunOutcome& run : all.finished) EXPECT_EQ(run.summary.stop_reason, "training.epochs (2) are done");
+}
+
+TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
+  StopAtStep stop(2);
+  train(sweep(), exactly(), {&stop});
+  testing::expect_error(ExitCode::kUsage,
+                        "argument 'training.learning_rate=0.5': cannot go on with other settings: only bounds "
+                        "(training.epochs, max_steps, max_seconds), checkpoint and data.path may change",
+                        [&] { go_on(sweep_file(), {"training.learning_rate=0.5"}); });
+}
+
+TEST_F(ResumeSweep, IsKeptWhileARunIsLeftUndone) {
+  const auto all = train(kTinyYaml + std::string("sweep: {device: [cpu, 'cuda:99']}\n"), exactly());
+  EXPECT_EQ(all.exit_code, ExitCode::kDevice);
+  EXPECT_NE(sweep_file(), "");
+}
+
 TEST_F(ResumeSweep, SaysWhatGoesOnWithIt) {
   StopAtStep stop(2);
   ::testing::internal::CaptureStderr();
