@@ -222,7 +222,7 @@ TEST_F(CompareTest, NotesRunsOfDifferentLengths) {
 
 TEST_F(CompareTest, MarksARatioOfFewEpochs) {
   add_pair([](SampleRun& run) { run.train_seconds = {9, 1}; });
-  const GroupResult& fused = compare(runs_, {}).groups[1];
+  const GroupResult fused = compare(runs_, {}).groups[1];
   EXPECT_TRUE(fused.ratio_interval_is_full_range);
   EXPECT_TRUE(fused.interval_is_full_range);
 }
