@@ -11,6 +11,7 @@
 #include "training/determinism.h"
 #include "training/device_memory.h"
 #include "training/divergence.h"
+#include "training/epoch_metrics.h"
 #include "training/evaluate.h"
 #include "training/stop_signal.h"
 #include "training/trace_range.h"
@@ -37,23 +38,6 @@ double norm_of(const std::vector<double>& norms) {
 Model& moved_to(c10::Device device, Model& model) {
   model.to(device);
   return model;
-}
-
-void put_training_metrics(const Metrics& metrics, EpochRow& row) {
-  row.train_loss = metrics.loss;
-  row.train_accuracy = metrics.accuracy;
-  row.train_perplexity = metrics.perplexity;
-  row.train_mae = metrics.mean_absolute_error;
-  row.train_rmse = metrics.root_mean_squared_error;
-}
-
-void put_validation_metrics(const Metrics& metrics, EpochRow& row) {
-  row.valid_loss = metrics.loss;
-  row.valid_accuracy = metrics.accuracy;
-  row.valid_perplexity = metrics.perplexity;
-  row.valid_bits_per_character = metrics.bits_per_token;
-  row.valid_mae = metrics.mean_absolute_error;
-  row.valid_rmse = metrics.root_mean_squared_error;
 }
 
 }  // namespace
