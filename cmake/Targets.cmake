@@ -10,7 +10,7 @@ target_compile_options(rnnlab_warnings INTERFACE
 # Names in their unnamed namespaces must differ then.
 function(rnnlab_share_units target)
   if(RNNLAB_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
   endif()
 endfunction()
 

@@ -11,14 +11,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct Refused {
+struct RefusedText {
   std::string text;
   std::string complaint;
 };
 
-void PrintTo(const Refused& refused, std::ostream* stream) { *stream << ::testing::PrintToString(refused.text); }
+void PrintTo(const RefusedText& refused, std::ostream* stream) { *stream << ::testing::PrintToString(refused.text); }
 
-class Yaml : public ::testing::TestWithParam<Refused> {};
+class Yaml : public ::testing::TestWithParam<RefusedText> {};
 
 TEST_P(Yaml, IsRefusedAtItsPlace) { EXPECT_THAT(complaints(GetParam().text), ElementsAre(GetParam().complaint)); }
 
@@ -29,75 +29,82 @@ const std::string kTab = "a tab in the indentation; use spaces";
 INSTANTIATE_TEST_SUITE_P(
     BeyondPlainSettings, Yaml,
     ::testing::Values(
-        Refused{"name: a\nname: b\n", "exp.yaml:2:1: key 'name' is given twice (first: exp.yaml:1:1)"},
-        Refused{"training: {epochs: 2, \"epochs\": 3}",
-                "exp.yaml:1:23: key 'epochs' is given twice (first: exp.yaml:1:12)"},
-        Refused{"name: &x a\n",
-                "exp.yaml:1:7: anchors (&x) are not supported; write the value out, or put quotes around the text"},
-        Refused{"name: *x\n", "exp.yaml:1:7: " + kNoAliases}, Refused{"name: *.csv\n", "exp.yaml:1:7: " + kNoAliases},
-        Refused{"<<: {name: a}\n", "exp.yaml:1:1: merge keys (<<) are not supported; write the keys out"},
-        Refused{"name: !!str 3\n", "exp.yaml:1:7: tags ('!!str') are not supported; leave it out"},
-        Refused{"name: !local 3\n", "exp.yaml:1:7: tags ('!local') are not supported; leave it out"},
-        Refused{"name: a\n---\nname: b\n", "exp.yaml:2:1: a second document begins here; only one is allowed"},
-        Refused{"name: a\n...\nname: b\n", "exp.yaml:3:1: a second document begins here; only one is allowed"},
-        Refused{"{name: a}\nseed: 2\n", "exp.yaml:2:1: a second document begins here; only one is allowed"},
-        Refused{"? {a: 1}\n: 2\n", "exp.yaml:1:3: a map cannot be a key; or is its '}' missing?"},
-        Refused{"[a]: 1\n", "exp.yaml:1:1: a list cannot be a key; or is its ']' missing?"},
-        Refused{": 3\n", "exp.yaml:1:1: a key is missing before ':'"},
-        Refused{"~: 3\n", "exp.yaml:1:1: a key is missing before ':'"},
-        Refused{"name: \"a\\0b\"\n", "exp.yaml:1:7: the text holds a NUL character"}));
+        RefusedText{"name: a\nname: b\n", "exp.yaml:2:1: key 'name' is given twice (first: exp.yaml:1:1)"},
+        RefusedText{"training: {epochs: 2, \"epochs\": 3}",
+                    "exp.yaml:1:23: key 'epochs' is given twice (first: exp.yaml:1:12)"},
+        RefusedText{"name: &x a\n",
+                    "exp.yaml:1:7: anchors (&x) are not supported; write the value out, or put quotes around the text"},
+        RefusedText{"name: *x\n", "exp.yaml:1:7: " + kNoAliases},
+        RefusedText{"name: *.csv\n", "exp.yaml:1:7: " + kNoAliases},
+        RefusedText{"<<: {name: a}\n", "exp.yaml:1:1: merge keys (<<) are not supported; write the keys out"},
+        RefusedText{"name: !!str 3\n", "exp.yaml:1:7: tags ('!!str') are not supported; leave it out"},
+        RefusedText{"name: !local 3\n", "exp.yaml:1:7: tags ('!local') are not supported; leave it out"},
+        RefusedText{"name: a\n---\nname: b\n", "exp.yaml:2:1: a second document begins here; only one is allowed"},
+        RefusedText{"name: a\n...\nname: b\n", "exp.yaml:3:1: a second document begins here; only one is allowed"},
+        RefusedText{"{name: a}\nseed: 2\n", "exp.yaml:2:1: a second document begins here; only one is allowed"},
+        RefusedText{"? {a: 1}\n: 2\n", "exp.yaml:1:3: a map cannot be a key; or is its '}' missing?"},
+        RefusedText{"[a]: 1\n", "exp.yaml:1:1: a list cannot be a key; or is its ']' missing?"},
+        RefusedText{": 3\n", "exp.yaml:1:1: a key is missing before ':'"},
+        RefusedText{"~: 3\n", "exp.yaml:1:1: a key is missing before ':'"},
+        RefusedText{"name: \"a\\0b\"\n", "exp.yaml:1:7: the text holds a NUL character"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Malformed, Yaml,
     ::testing::Values(
-        Refused{"training:\n\tepochs: 3\n", "exp.yaml:2:8: " + kTab},
-        Refused{"training:\n  seed: 3\n\tx: 3\n", "exp.yaml:3:1: " + kTab},
-        Refused{"features:\n\t- a\n", "exp.yaml:2:2: " + kTab},
-        Refused{"training:\n   epochs: 3\n  batch_size: 2\n", "exp.yaml:3:3: " + kIndentation},
-        Refused{"features:\n  - a\n - b\n", "exp.yaml:3:2: " + kIndentation},
-        Refused{"name: a\n seed: 2\n",
-                "exp.yaml:2:6: ':' cannot stand here; check the indentation, or put quotes around the text"},
-        Refused{"name: a: b\n",
-                "exp.yaml:1:8: a second ':' in one line; write name: {a: b} if these are keys of name, or put quotes "
-                "around a text"},
-        Refused{"name: x\ntraining: epochs: 3, batch_size: 7\n",
-                "exp.yaml:2:17: a second ':' in one line; write training: {epochs: 3, batch_size: 7} if these are keys "
-                "of training, or put quotes around a text"},
-        Refused{"name: \"a\": b\n",
-                "exp.yaml:1:10: ':' cannot stand here; check the indentation, or put quotes around the text"},
-        Refused{"name: - a\n", "exp.yaml:1:7: a list of '- ' items must begin on a line of its own"},
-        Refused{"features: [a, b\n", "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
-        Refused{"features: [a, b", "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
-        Refused{"training: {epochs: 3\nname: x\n",
-                "exp.yaml:1:11: this '{' has no matching '}', or lacks a ',' between its members"},
-        Refused{"features: [a]\n]\n", "exp.yaml:2:1: this closing bracket was never opened"},
-        Refused{"name: 'a\n", "exp.yaml:1:7: this quoted text has no closing quote"},
-        Refused{"name: \"a\\\"", "exp.yaml:1:7: this quoted text has no closing quote"},
-        Refused{"name: 'it''s", "exp.yaml:1:7: this quoted text has no closing quote"},
-        Refused{"name: \"a\" b\n", "exp.yaml:1:11: there is more after the value"},
-        Refused{"name: @home\n", "exp.yaml:1:7: a value cannot begin with this character; put quotes around it"},
-        Refused{"name: \"\\q\"\n", "exp.yaml:1:10: not valid YAML: unknown escape character: q"},
-        Refused{"name: \"\\ud800\"\n", "exp.yaml:1:14: not valid YAML: invalid unicode: 55296"},
-        Refused{"%YAML 3.0\n---\nname: a\n", "exp.yaml:1:1: not valid YAML: YAML major version too large"}));
+        RefusedText{"training:\n\tepochs: 3\n", "exp.yaml:2:8: " + kTab},
+        RefusedText{"training:\n  seed: 3\n\tx: 3\n", "exp.yaml:3:1: " + kTab},
+        RefusedText{"features:\n\t- a\n", "exp.yaml:2:2: " + kTab},
+        RefusedText{"training:\n   epochs: 3\n  batch_size: 2\n", "exp.yaml:3:3: " + kIndentation},
+        RefusedText{"features:\n  - a\n - b\n", "exp.yaml:3:2: " + kIndentation},
+        RefusedText{"name: a\n seed: 2\n",
+                    "exp.yaml:2:6: ':' cannot stand here; check the indentation, or put quotes around the text"},
+        RefusedText{
+            "name: a: b\n",
+            "exp.yaml:1:8: a second ':' in one line; write name: {a: b} if these are keys of name, or put quotes "
+            "around a text"},
+        RefusedText{
+            "name: x\ntraining: epochs: 3, batch_size: 7\n",
+            "exp.yaml:2:17: a second ':' in one line; write training: {epochs: 3, batch_size: 7} if these are keys "
+            "of training, or put quotes around a text"},
+        RefusedText{"name: \"a\": b\n",
+                    "exp.yaml:1:10: ':' cannot stand here; check the indentation, or put quotes around the text"},
+        RefusedText{"name: - a\n", "exp.yaml:1:7: a list of '- ' items must begin on a line of its own"},
+        RefusedText{"features: [a, b\n",
+                    "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
+        RefusedText{"features: [a, b", "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
+        RefusedText{"training: {epochs: 3\nname: x\n",
+                    "exp.yaml:1:11: this '{' has no matching '}', or lacks a ',' between its members"},
+        RefusedText{"features: [a]\n]\n", "exp.yaml:2:1: this closing bracket was never opened"},
+        RefusedText{"name: 'a\n", "exp.yaml:1:7: this quoted text has no closing quote"},
+        RefusedText{"name: \"a\\\"", "exp.yaml:1:7: this quoted text has no closing quote"},
+        RefusedText{"name: 'it''s", "exp.yaml:1:7: this quoted text has no closing quote"},
+        RefusedText{"name: \"a\" b\n", "exp.yaml:1:11: there is more after the value"},
+        RefusedText{"name: @home\n", "exp.yaml:1:7: a value cannot begin with this character; put quotes around it"},
+        RefusedText{"name: \"\\q\"\n", "exp.yaml:1:10: not valid YAML: unknown escape character: q"},
+        RefusedText{"name: \"\\ud800\"\n", "exp.yaml:1:14: not valid YAML: invalid unicode: 55296"},
+        RefusedText{"%YAML 3.0\n---\nname: a\n", "exp.yaml:1:1: not valid YAML: YAML major version too large"}));
 
 INSTANTIATE_TEST_SUITE_P(
     NoSettings, Yaml,
-    ::testing::Values(Refused{"", "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
-                      Refused{"# nothing yet\n", "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
-                      Refused{"~\n", "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
-                      Refused{"trial\n", "exp.yaml:1:1: got 'trial', expected keys, such as 'name: trial'"},
-                      Refused{"- a\n", "exp.yaml:1:1: got a list, expected keys, such as 'name: trial'"}));
+    ::testing::Values(RefusedText{"", "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
+                      RefusedText{"# nothing yet\n",
+                                  "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
+                      RefusedText{"~\n", "exp.yaml: the file is empty, expected keys, such as 'name: trial'"},
+                      RefusedText{"trial\n", "exp.yaml:1:1: got 'trial', expected keys, such as 'name: trial'"},
+                      RefusedText{"- a\n", "exp.yaml:1:1: got a list, expected keys, such as 'name: trial'"}));
 
 INSTANTIATE_TEST_SUITE_P(
     NoText, Yaml,
     ::testing::Values(
-        Refused{"name: \xff\n", "exp.yaml:1:7: byte 0xff at offset 6 is not valid UTF-8"},
-        Refused{"name: \xc3\xa9\xc0\n", "exp.yaml:1:8: byte 0xc0 at offset 8 is not valid UTF-8"},
-        Refused{std::string("name: a\0\n", 9), "exp.yaml:1:8: control character 0x00 at offset 7; expected plain text"},
-        Refused{"name: a\nseed: \x1b[2J\n", "exp.yaml:2:7: control character 0x1b at offset 14; expected plain text"},
-        Refused{"name: a\rseed: 2\r", "exp.yaml:1:8: control character 0x0d at offset 7; expected plain text"},
-        Refused{std::string("\xff\xfen\0a\0", 6), "exp.yaml: this looks like UTF-16; save it as UTF-8"},
-        Refused{std::string("\0n\0a", 4), "exp.yaml: this looks like UTF-16; save it as UTF-8"}));
+        RefusedText{"name: \xff\n", "exp.yaml:1:7: byte 0xff at offset 6 is not valid UTF-8"},
+        RefusedText{"name: \xc3\xa9\xc0\n", "exp.yaml:1:8: byte 0xc0 at offset 8 is not valid UTF-8"},
+        RefusedText{std::string("name: a\0\n", 9),
+                    "exp.yaml:1:8: control character 0x00 at offset 7; expected plain text"},
+        RefusedText{"name: a\nseed: \x1b[2J\n",
+                    "exp.yaml:2:7: control character 0x1b at offset 14; expected plain text"},
+        RefusedText{"name: a\rseed: 2\r", "exp.yaml:1:8: control character 0x0d at offset 7; expected plain text"},
+        RefusedText{std::string("\xff\xfen\0a\0", 6), "exp.yaml: this looks like UTF-16; save it as UTF-8"},
+        RefusedText{std::string("\0n\0a", 4), "exp.yaml: this looks like UTF-16; save it as UTF-8"}));
 
 TEST(Yaml, CountsColumnsInCharacters) {
   EXPECT_THAT(complaints("training: {\u00e9\u00e9: 1, ephocs: 2}\n"),

@@ -3,6 +3,7 @@
 #include "recurrent/layer_groups.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
