@@ -1,5 +1,7 @@
 #include "experiment/experiment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
