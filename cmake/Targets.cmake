@@ -14,6 +14,11 @@ function(rnnlab_share_units target)
   endif()
 endfunction()
 
+# For what no timing looks at and nobody waits for: a fifth less to compile than with -O3.
+function(rnnlab_optimise_little target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # rnnlab_module(NAME SOURCES file... LINKS target...): the static library rnnlab::NAME in modules/NAME.
 # LINKS may name only modules listed above it in modules/CMakeLists.txt.
 function(rnnlab_module name)
@@ -31,7 +36,7 @@ function(rnnlab_test name)
   add_executable(${name}_tests ${arg_SOURCES})
   target_include_directories(${name}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests")
   target_compile_definitions(${name}_tests PRIVATE RNNLAB_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  target_compile_options(${name}_tests PRIVATE $<$<CONFIG:Release>:-O1>)  # a fifth less to compile than with -O3
+  rnnlab_optimise_little(${name}_tests)
   target_link_libraries(${name}_tests PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main rnnlab_warnings)
   rnnlab_share_units(${name}_tests)
   add_test(NAME ${name} COMMAND ${name}_tests)

@@ -7,11 +7,10 @@
 
 #include "base/error.h"
 #include "bench/device_clock.h"
+#include "experiment/device.h"
 
 namespace rnnlab {
 namespace {
-
-Processor processor_of(c10::Device device) { return device.is_cpu() ? Processor::kCpu : Processor::kGpu; }
 
 std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerKind kind) {
   if (const auto reason = refusal(kind, processor_of(problem.device))) throw_error(ExitCode::kUsage, "{}", *reason);

@@ -64,8 +64,7 @@ void CheckpointObserver::save(Held held, Standing standing) {
 
 void CheckpointObserver::save_held() {
   if (!best_) return;
-  const auto held = std::exchange(best_, std::nullopt);
-  save(*held, Standing::kBest);
+  save(*std::exchange(best_, std::nullopt), Standing::kBest);
 }
 
 }  // namespace rnnlab

@@ -7,10 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "recurrent/layer_kind.h"
+
 namespace rnnlab {
 
 // Whether `text` is `auto`, `cpu`, `cuda` or `cuda:N`.
 bool is_device_name(std::string_view text);
+
+Processor processor_of(c10::Device device);
 
 // `auto` is the first GPU, or the CPU where there is none; `cuda` is `cuda:0`.
 // UserError kDevice when this machine has no such GPU, saying what it has. Requires is_device_name(name).

@@ -9,9 +9,8 @@
 #include "checkpoint/failure.h"
 #include "checkpoint/names.h"
 #include "config/document.h"
-#include "data/find_data.h"
-#include "experiment/initial_weights.h"
 #include "experiment/prepared_run.h"
+#include "experiment/read_experiment.h"
 #include "experiment/run_checkpoint.h"
 #include "experiment/train_run.h"
 #include "results/config_values.h"
@@ -34,15 +33,10 @@ fs::path existing_folder(const fs::path& run_folder) {
   return folder;
 }
 
-Experiment read_experiment(const fs::path& folder, const std::vector<std::string>& overrides) {
+Experiment configured(const fs::path& folder, const std::vector<std::string>& overrides) {
   config::Findings findings;
   auto document = config::Document::from_file((folder / kConfigFile).string(), findings);
-  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-  Experiment experiment = config::read(document, Experiment::schema(), findings);
-  findings.throw_if_any();
-  experiment.data.path = path_beside(experiment.data, folder);
-  experiment.model.initial_weights = weights_beside(experiment.model.initial_weights, folder);
-  return experiment;
+  return with_paths_beside(read_experiment(std::move(document), overrides, findings), folder);
 }
 
 // Whoever made the folder must not have the log written elsewhere.
@@ -89,11 +83,6 @@ std::map<std::string, std::string> values_of(const Experiment& experiment) {
       config::Document::from_text(config::print(experiment, Experiment::schema()), kConfigFile, findings));
 }
 
-std::string value_in(const std::map<std::string, std::string>& values, const std::string& key) {
-  const auto found = values.find(key);
-  return found == values.end() ? "absent" : found->second;
-}
-
 void refuse_other_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
   const auto then = values_of(before);
   const auto now = values_of(wanted);
@@ -101,8 +90,8 @@ void refuse_other_settings(const fs::path& source, const Experiment& before, con
   keys.insert(now.begin(), now.end());
   std::vector<std::string> changes;
   for (const auto& [key, ignored] : keys)
-    if (!may_change(key) && value_in(then, key) != value_in(now, key))
-      changes.push_back(fmt::format("{} was {} and is {}", key, value_in(then, key), value_in(now, key)));
+    if (!may_change(key) && value_or_absent(then, key) != value_or_absent(now, key))
+      changes.push_back(fmt::format("{} was {} and is {}", key, value_or_absent(then, key), value_or_absent(now, key)));
   if (changes.empty()) return;
   throw_error(ExitCode::kUsage, "{}: cannot go on with other settings: {}; {}: restore these, or train anew",
               source.string(), join(changes, ", "), kWhatMayChange);
@@ -111,7 +100,7 @@ void refuse_other_settings(const fs::path& source, const Experiment& before, con
 // Where there is no checkpoint, config.yaml alone says what the run is.
 void refuse_other_settings(const std::optional<Found>& found, const fs::path& folder, const Experiment& wanted) {
   if (found) return refuse_other_settings(found->path, found->saved.facts.experiment, wanted);
-  refuse_other_settings(folder, read_experiment(folder, {}), wanted);
+  refuse_other_settings(folder, configured(folder, {}), wanted);
 }
 
 void refuse_other_data(const Found& found, const PreparedRun& run) {
@@ -247,7 +236,7 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
                              const RunRequest& request, Logger& logger) {
   const fs::path folder = existing_folder(run_folder);
   const FolderLock lock(folder, WhenTaken::kRefuse);
-  const Experiment wanted = read_experiment(folder, overrides);
+  const Experiment wanted = configured(folder, overrides);
   std::vector<std::string> warnings;
   auto found = newest_state(folder, warnings);
   refuse_other_settings(found, folder, wanted);

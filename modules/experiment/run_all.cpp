@@ -7,10 +7,9 @@
 #include "base/text.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "config/sweep.h"
-#include "data/find_data.h"
 #include "experiment/device.h"
 #include "experiment/failure.h"
-#include "experiment/initial_weights.h"
+#include "experiment/read_experiment.h"
 #include "experiment/resume.h"
 #include "experiment/stop_notice.h"
 #include "experiment/sweep_file.h"
@@ -162,11 +161,7 @@ bool has_begun(const SweepEntry& entry) {
 Experiment experiment_of(const SweepEntry& entry, const std::string& source,
                          const std::vector<std::string>& overrides) {
   config::Findings findings;
-  auto document = config::Document::from_text(entry.experiment, source, findings);
-  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-  Experiment experiment = config::read(document, Experiment::schema(), findings);
-  findings.throw_if_any();
-  return experiment;
+  return read_experiment(config::Document::from_text(entry.experiment, source, findings), overrides, findings);
 }
 
 RunTask task_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
@@ -186,9 +181,8 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
   std::vector<ExperimentCase> cases;
   for (const config::SweepCase& one : config::expand_sweep(document, findings)) {
     Experiment experiment = config::read(one.document, Experiment::schema(), findings);
-    experiment.data.path = path_beside(experiment.data, folder);
-    experiment.model.initial_weights = weights_beside(experiment.model.initial_weights, folder);
-    cases.push_back({one.label, std::move(experiment), config::places_of_keys(one.document)});
+    cases.push_back(
+        {one.label, with_paths_beside(std::move(experiment), folder), config::places_of_keys(one.document)});
   }
   return cases;
 }

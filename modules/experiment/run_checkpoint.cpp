@@ -144,7 +144,7 @@ FittedData data_from(const StateRecord& record, const std::string& file) {
   return data;
 }
 
-Experiment read_experiment(const std::string& text, const std::string& file) {
+Experiment saved_experiment(const std::string& text, const std::string& file) {
   config::Findings findings;
   const auto document = config::Document::from_text(text, file, findings);
   Experiment experiment = config::read(document, Experiment::schema(), findings);
@@ -153,7 +153,7 @@ Experiment read_experiment(const std::string& text, const std::string& file) {
 }
 
 SavedRun from_record(const StateRecord& record, const Checkpoint& checkpoint, const std::string& file) {
-  SavedRun saved{.facts = {.experiment = read_experiment(record.experiment, file),
+  SavedRun saved{.facts = {.experiment = saved_experiment(record.experiment, file),
                            .identity = record.identity,
                            .data = data_from(record, file),
                            .warnings = record.warnings},

@@ -4,9 +4,7 @@
 
 #include "experiment/device.h"
 #include "experiment/prepared_run.h"
-#include "experiment/run_log.h"
 #include "experiment/train_run.h"
-#include "results/files.h"
 #include "results/folder_lock.h"
 #include "results/run_folder.h"
 
@@ -15,9 +13,7 @@ namespace {
 
 std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& request) {
   const std::string layer(config::name_of(run.experiment.layer));
-  const auto folder =
-      create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
-  return folder;
+  return create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
 }
 
 }  // namespace

@@ -7,12 +7,12 @@
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/failure.h"
 #include "checkpoint/names.h"
-#include "data/find_data.h"
 #include "experiment/device.h"
+#include "experiment/process.h"
+#include "experiment/read_experiment.h"
 #include "experiment/run_checkpoint.h"
 #include "inference/use_settings.h"
 #include "results/run_folder.h"
-#include "training/determinism.h"
 #include "training/train_step.h"
 
 namespace rnnlab {
@@ -50,25 +50,6 @@ fs::path best_of(const fs::path& folder) {
   refuse_checkpoint("{}: none is marked as the best; use --checkpoint last", folder.string());
 }
 
-// Data that lie beside the run, or beside the experiment's file in times of training.
-Experiment with_data_beside(Experiment experiment, const fs::path& checkpoint) {
-  experiment.data.path = path_beside(experiment.data, checkpoint.parent_path().parent_path());
-  return experiment;
-}
-
-void set_up_process(const Experiment& experiment) {
-  set_num_threads(experiment.training.num_threads);
-  set_determinism(experiment.deterministic ? Determinism::kOn : Determinism::kOff);
-  set_precision(experiment.precision);
-}
-
-void require_layer_on_device(const Experiment& experiment, c10::Device device) {
-  if (const auto reason = refusal(experiment.layer, device.is_cpu() ? Processor::kCpu : Processor::kGpu))
-    throw_error(ExitCode::kUsage, "{}", *reason);
-  if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
-    throw_error(ExitCode::kUsage, "{}", *reason);
-}
-
 std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
                                   const DataShape& shape, const fs::path& checkpoint) {
   auto model = make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, shape);
@@ -80,13 +61,7 @@ std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const
 
 }  // namespace
 
-TrainerOptions TrainedModel::options() const {
-  return {.settings = experiment.training,
-          .seed = static_cast<uint64_t>(experiment.seed),
-          .device = device,
-          .precision = experiment.precision,
-          .placement = experiment.data.placement};
-}
+TrainerOptions TrainedModel::options() const { return trainer_options(experiment, device); }
 
 fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes) {
   const fs::path folder = request.run / kCheckpointsFolder;
@@ -110,7 +85,9 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   TrainedModel trained;
   trained.checkpoint = find_checkpoint(request, trained.notes);
   const SavedRun saved = read_saved_run(trained.checkpoint);
-  const Experiment experiment = with_data_beside(saved.facts.experiment, trained.checkpoint);
+  // Data that lie beside the run, or beside the experiment's file in times of training.
+  const fs::path run = trained.checkpoint.parent_path().parent_path();
+  const Experiment experiment = with_paths_beside(saved.facts.experiment, run);
   UseSettings use = use_settings(experiment, request.overrides, request.part);
   trained.notes.insert(trained.notes.end(), use.notes.begin(), use.notes.end());
   trained.experiment = std::move(use.experiment);
@@ -118,7 +95,7 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   trained.data = saved.facts.data;
   trained.device = resolve_device(trained.experiment.device);
   trained.experiment.device = trained.device.str();
-  require_layer_on_device(trained.experiment, trained.device);
+  require_runs_on(trained.experiment, trained.device);
   set_up_process(trained.experiment);
   trained.model = model_with(saved.snapshot.model, trained.experiment, trained.data.shape, trained.checkpoint);
   trained.model->to(trained.device);

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "config/document.h"
 #include "experiment/device.h"
+#include "experiment/read_experiment.h"
 
 namespace rnnlab {
 namespace {
@@ -115,11 +115,8 @@ Experiment settled(Experiment experiment, const Overrides& overrides, std::vecto
 Experiment with_overrides(const Experiment& experiment, const std::vector<std::string>& overrides) {
   config::Findings findings;
   const std::string text = config::print(experiment, Experiment::schema());
-  auto document = config::Document::from_text(text, "the checkpoint's experiment", findings);
-  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-  Experiment changed = config::read(document, Experiment::schema(), findings);
-  findings.throw_if_any();
-  return changed;
+  return read_experiment(config::Document::from_text(text, "the checkpoint's experiment", findings), overrides,
+                         findings);
 }
 
 void require_settled_layer(const Experiment& experiment) {

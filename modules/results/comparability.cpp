@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "results/config_values.h"
 
 namespace rnnlab {
 namespace {
@@ -16,10 +17,7 @@ std::string short_hash(const std::string& hash) {
   return hash.substr(0, kDigitsShown);
 }
 
-std::string setting_in(const RunRecord& run, const std::string& name) {
-  const auto found = run.config.find(name);
-  return found == run.config.end() ? "absent" : found->second;
-}
+std::string setting_in(const RunRecord& run, const std::string& name) { return value_or_absent(run.config, name); }
 
 // Keys outside its section that a hash holds too.
 bool belongs_to(const std::string& name, const std::string& section) {

@@ -31,4 +31,9 @@ std::map<std::string, std::string> config_values(const config::Document& documen
   return values;
 }
 
+std::string value_or_absent(const std::map<std::string, std::string>& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? "absent" : found->second;
+}
+
 }  // namespace rnnlab

@@ -16,4 +16,7 @@ std::map<std::string, std::string> config_values(const std::filesystem::path& fi
 // Of a document that is in memory already.
 std::map<std::string, std::string> config_values(const config::Document& document);
 
+// The text of a key in what these gave, or "absent".
+std::string value_or_absent(const std::map<std::string, std::string>& values, const std::string& key);
+
 }  // namespace rnnlab

@@ -1,0 +1,30 @@
+#include "experiment/process.h"
+
+#include "base/error.h"
+#include "experiment/device.h"
+#include "recurrent/recurrent_layer.h"
+#include "training/determinism.h"
+
+namespace rnnlab {
+
+void require_runs_on(const Experiment& experiment, c10::Device device) {
+  if (const auto reason = refusal(experiment.layer, processor_of(device))) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
+    throw_error(ExitCode::kUsage, "{}", *reason);
+}
+
+void set_up_process(const Experiment& experiment) {
+  set_num_threads(experiment.training.num_threads);
+  set_determinism(experiment.deterministic ? Determinism::kOn : Determinism::kOff);
+  set_precision(experiment.precision);
+}
+
+TrainerOptions trainer_options(const Experiment& experiment, c10::Device device) {
+  return {.settings = experiment.training,
+          .seed = static_cast<uint64_t>(experiment.seed),
+          .device = device,
+          .precision = experiment.precision,
+          .placement = experiment.data.placement};
+}
+
+}  // namespace rnnlab

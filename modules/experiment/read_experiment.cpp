@@ -1,0 +1,22 @@
+#include "experiment/read_experiment.h"
+
+#include "data/find_data.h"
+#include "experiment/initial_weights.h"
+
+namespace rnnlab {
+
+Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
+                           config::Findings& findings) {
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  Experiment experiment = config::read(document, Experiment::schema(), findings);
+  findings.throw_if_any();
+  return experiment;
+}
+
+Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder) {
+  experiment.data.path = path_beside(experiment.data, folder);
+  experiment.model.initial_weights = weights_beside(experiment.model.initial_weights, folder);
+  return experiment;
+}
+
+}  // namespace rnnlab
