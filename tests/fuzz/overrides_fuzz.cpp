@@ -16,7 +16,7 @@ constexpr std::string_view kFile =
     "  hidden_size: 32\n"
     "sweep:\n"
     "  layer: [naive, fused]\n"
-    "  training: {batch_size: [64, 128]}\n";
+    "  training: {batch_size: [64]}\n";
 
 }  // namespace
 }  // namespace rnnlab::testing
