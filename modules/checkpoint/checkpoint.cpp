@@ -9,8 +9,8 @@
 #include "checkpoint/folder_changes.h"
 #include "checkpoint/names.h"
 #include "results/files.h"
-#include "results/folder_lock.h"
 #include "results/json_fields.h"
+#include "results/locks.h"
 
 namespace rnnlab {
 namespace {

@@ -11,8 +11,8 @@
 #include "checkpoint/names.h"
 #include "checkpoint/sealed_json.h"
 #include "results/files.h"
-#include "results/folder_lock.h"
 #include "results/json_fields.h"
+#include "results/locks.h"
 
 namespace rnnlab {
 namespace {

@@ -10,10 +10,10 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, int64_t keep)
   RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
 }
 
-void CheckpointWriter::submit(int64_t step, CheckpointContents contents, Standing standing) {
+void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing) {
   wait();
-  pending_ = std::async(std::launch::async, [=, this, contents = std::move(contents)] {
-    save_checkpoint(folder_, step, contents);
+  pending_ = std::async(std::launch::async, [this, step, standing, contents = std::move(contents)] {
+    save_checkpoint(folder_, step, contents());
     if (standing == Standing::kBest) mark_best_checkpoint(folder_, step);
     prune_checkpoints(folder_, step, keep_);
   });

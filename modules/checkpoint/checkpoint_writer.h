@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <future>
 
 #include "checkpoint/checkpoint.h"
@@ -19,9 +20,9 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Waits for the save before, whose error it throws instead of taking this one; then saves, marks the best and removes
-  // old ones behind the caller's back. What the contents show must not change until then.
-  void submit(int64_t step, CheckpointContents contents, Standing standing);
+  // Waits for the save before, whose error it throws instead of taking this one; then makes the contents, saves them,
+  // marks the best and removes old ones behind the caller's back. What they are made of must not change until then.
+  void submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing);
 
   // Until the last submitted one is durable. Throws what went wrong, once. Without it, the destructor waits and an
   // error is lost.

@@ -23,7 +23,7 @@ void remove_whole(const std::filesystem::path& path);
 // Under another name first, so that half a checkpoint never looks like one.
 void remove_checkpoint(const std::filesystem::path& folder, int64_t step);
 
-// What interrupted saves and removals left. The folder must be locked (results/folder_lock.h), so that what looks left
+// What interrupted saves and removals left. The folder must be locked (results/locks.h), so that what looks left
 // over is.
 void remove_leftovers(const std::filesystem::path& folder);
 

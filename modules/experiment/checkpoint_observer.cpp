@@ -49,8 +49,6 @@ bool CheckpointObserver::is_due(const TrainingState& state) const {
   return Clock::now() - saved_at_ >= std::chrono::duration<double>(settings_.every_seconds);
 }
 
-CheckpointObserver::Held CheckpointObserver::take() { return {position(), contents_of(facts_, trainer_.snapshot())}; }
-
 // A best one that was held back comes first, for the newest is always the last that was saved; a better one that comes
 // now makes it needless.
 void CheckpointObserver::save(Held held, Standing standing) {
@@ -58,7 +56,9 @@ void CheckpointObserver::save(Held held, Standing standing) {
   save_held();
   make_log_durable_();
   saved_ = held.position;
-  writer_.submit(held.position.step, std::move(held.contents), standing);
+  const int64_t step = held.position.step;
+  const auto contents = [this, snapshot = std::move(held.snapshot)] { return contents_of(facts_, snapshot); };
+  writer_.submit(step, contents, standing);
   saved_at_ = Clock::now();
 }
 

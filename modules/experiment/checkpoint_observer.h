@@ -42,17 +42,17 @@ class CheckpointObserver : public Observer {
   };
   struct Held {
     Position position;
-    CheckpointContents contents;
+    Snapshot snapshot;
   };
 
   Position position() const { return {trainer_.state().step, trainer_.epoch_is_over()}; }
   bool is_due(const TrainingState& state) const;
-  Held take();
+  Held take() { return {position(), trainer_.snapshot()}; }
   void save(Held held, Standing standing);
   void save_held();
 
   CheckpointSettings settings_;
-  RunFacts facts_;
+  const RunFacts facts_;  // the writer reads them at any time
   Trainer& trainer_;
   std::function<void()> make_log_durable_;
   CheckpointWriter writer_;

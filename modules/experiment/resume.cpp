@@ -16,7 +16,7 @@
 #include "results/config_values.h"
 #include "results/epoch_log.h"
 #include "results/files.h"
-#include "results/folder_lock.h"
+#include "results/locks.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {

@@ -5,7 +5,7 @@
 #include "experiment/device.h"
 #include "experiment/prepared_run.h"
 #include "experiment/train_run.h"
-#include "results/folder_lock.h"
+#include "results/locks.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {

@@ -30,19 +30,19 @@ struct SweepRecord {
 };
 
 // The process tells apart two sweeps of one second.
-std::string new_name() {
-  return fmt::format("sweep-{:%Y-%m-%dT%H-%M-%S}Z-{}.json", fmt::gmtime(std::time(nullptr)), ::getpid());
+fs::path new_path(const fs::path& out) {
+  make_folders(out);
+  return out / fmt::format("sweep-{:%Y-%m-%dT%H-%M-%S}Z-{}.json", fmt::gmtime(std::time(nullptr)), ::getpid());
 }
 
 }  // namespace
 
 SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries)
-    : path_(out / new_name()), entries_(std::move(entries)) {
-  make_folders(out);
+    : path_(new_path(out)), lock_(path_), entries_(std::move(entries)) {
   write();
 }
 
-SweepFile::SweepFile(fs::path path) : path_(std::move(path)) {
+SweepFile::SweepFile(fs::path path) : path_(std::move(path)), lock_(path_) {
   constexpr int64_t kMostBytes = int64_t{1} << 26;
   try {
     auto record = read_record<SweepRecord>(path_, SweepRecord::kSchemaVersion, kMostBytes);

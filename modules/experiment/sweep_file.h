@@ -1,12 +1,14 @@
 // Which runs a sweep consists of and where each of them is, in one file beside the run folders, so that a sweep that
 // was stopped can go on: <out>/sweep-<start time>-<process>.json. It is replaced atomically whenever a run gets its
-// folder, and removed once every run has had its turn.
+// folder, and removed once every run has had its turn. One process at a time works on a sweep.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "results/locks.h"
 
 namespace rnnlab {
 
@@ -28,7 +30,8 @@ class SweepFile {
   // A new file in `out`, which is made where it is missing. UserError kDevice.
   SweepFile(const std::filesystem::path& out, std::vector<SweepEntry> entries);
 
-  // One that is there. UserError kUsage where it is not readable as one.
+  // One that is there. UserError kUsage where it is not readable as one, kDevice where another process is at work on
+  // it.
   explicit SweepFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -46,6 +49,7 @@ class SweepFile {
   void write() const;
 
   std::filesystem::path path_;
+  FileLock lock_;
   std::vector<SweepEntry> entries_;
   std::vector<std::string> overrides_;
 };

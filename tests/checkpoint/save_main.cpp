@@ -19,7 +19,8 @@ int fail(rnnlab::ExitCode exit_code, const char* message) {
 void save_all(char** arguments) {
   rnnlab::CheckpointWriter writer(arguments[1], std::atoi(arguments[5]));
   for (int step = std::atoi(arguments[2]); step <= std::atoi(arguments[3]); ++step)
-    writer.submit(step, rnnlab::testing::sample_contents(step, std::atoi(arguments[4])), rnnlab::Standing::kBest);
+    writer.submit(
+        step, [=] { return rnnlab::testing::sample_contents(step, std::atoi(arguments[4])); }, rnnlab::Standing::kBest);
   writer.wait();
 }
 

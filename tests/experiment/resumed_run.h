@@ -12,7 +12,7 @@
 #include "experiment/tiny_experiment.h"
 #include "results/epoch_log.h"
 #include "results/expect_error.h"
-#include "results/folder_lock.h"
+#include "results/locks.h"
 #include "results/run_ending.h"
 #include "results/run_folder.h"
 #include "results/temporary_folder.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <optional>
 #include <regex>
 
 #include "results/expect_error.h"
@@ -20,28 +21,37 @@ const std::vector<SweepEntry> kTwoRuns = {{"layer=naive", "layer: naive\n", std:
 
 TEST(SweepFile, SaysWhichRunsThereAreAndWhere) {
   const TemporaryFolder out;
-  SweepFile sweep(out.path() / "new", kTwoRuns);
+  std::optional<SweepFile> sweep(std::in_place, out.path() / "new", kTwoRuns);
   EXPECT_TRUE(std::regex_match(
-      sweep.path().filename().string(),
+      sweep->path().filename().string(),
       std::regex("sweep-\\d{4}-\\d\\d-\\d\\dT\\d\\d-\\d\\d-\\d\\dZ-" + std::to_string(::getpid()) + "\\.json")))
-      << sweep.path();
-  sweep.set_folder(1, "/runs/a b\n/../two");
-  const SweepFile again(sweep.path());
+      << sweep->path();
+  sweep->set_folder(1, "/runs/a b\n/../two");
+  const fs::path path = sweep->path();
+  sweep.reset();
+  const SweepFile again(path);
   ASSERT_EQ(again.entries().size(), 2U);
   EXPECT_EQ(again.entries()[0].label, "layer=naive");
   EXPECT_EQ(again.entries()[0].experiment, "layer: naive\n");
   EXPECT_FALSE(again.entries()[0].folder);
   EXPECT_EQ(again.entries()[1].folder, "/runs/two");
-  sweep.remove();
-  EXPECT_FALSE(fs::exists(sweep.path()));
-  sweep.remove();
+  again.remove();
+  EXPECT_FALSE(fs::exists(path));
+  again.remove();
+}
+
+TEST(SweepFile, HasOneProcessAtATime) {
+  const TemporaryFolder out;
+  const SweepFile sweep(out.path(), kTwoRuns);
+  expect_error(ExitCode::kDevice, sweep.path().string() + ": another process is at work on it; wait for it, or end it",
+               [&] { SweepFile(sweep.path()); });
 }
 
 TEST(SweepFile, KeepsWhereARunIsFromAnyWorkingFolder) {
   const TemporaryFolder out;
   SweepFile sweep(out.path(), kTwoRuns);
   sweep.set_folder(0, "runs/one");
-  EXPECT_EQ(SweepFile(sweep.path()).entries()[0].folder, (fs::current_path() / "runs/one").string());
+  EXPECT_EQ(sweep.entries()[0].folder, (fs::current_path() / "runs/one").string());
 }
 
 TEST(SweepFile, ThatIsNoneIsAMistakeOfTheUser) {

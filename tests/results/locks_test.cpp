@@ -1,4 +1,4 @@
-#include "results/folder_lock.h"
+#include "results/locks.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -67,6 +67,38 @@ TEST(FolderLock, IsOnAFolderOnly) {
                  [&] { FolderLock(folder.path() / name, WhenTaken::kRefuse); });
   expect_error(ExitCode::kDevice, folder.name("absent") + ": cannot open: No such file or directory",
                [&] { FolderLock(folder.path() / "absent", WhenTaken::kRefuse); });
+}
+
+TEST(FileLock, IsHeldByOneAtATimeAndLeavesNothingBehind) {
+  const TemporaryFolder folder;
+  std::optional<FileLock> first(std::in_place, folder.path() / "sweep.json");
+  EXPECT_TRUE(fs::exists(folder.path() / ".sweep.json.lock"));
+  expect_error(ExitCode::kDevice,
+               folder.name("sweep.json") + ": another process is at work on it; wait for it, or end it",
+               [&] { FileLock(folder.path() / "sweep.json"); });
+  first.reset();
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(FileLock, TakesWhatAProcessLeftThatWasKilled) {
+  const TemporaryFolder folder;
+  const int process = ::fork();
+  if (process == 0) {
+    const FileLock lock(folder.path() / "sweep.json");
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(process, nullptr, 0);
+  EXPECT_TRUE(fs::exists(folder.path() / ".sweep.json.lock"));
+  { const FileLock lock(folder.path() / "sweep.json"); }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(FileLock, FollowsNoLink) {
+  const TemporaryFolder folder;
+  fs::create_symlink("elsewhere", folder.path() / ".sweep.json.lock");
+  expect_error(ExitCode::kDevice, folder.name(".sweep.json.lock") + ": cannot open: Too many levels of symbolic links",
+               [&] { FileLock(folder.path() / "sweep.json"); });
+  EXPECT_FALSE(fs::exists(folder.path() / "elsewhere"));
 }
 
 }  // namespace
