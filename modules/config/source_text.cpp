@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -68,9 +69,11 @@ std::optional<std::string> read_source(const std::string& path, Findings& findin
   std::string complaint = complaint_about_file(path);
   if (complaint.empty()) {
     std::ifstream stream(path, std::ios::binary);
-    std::string text(kMaxFileBytes + 1, '\0');
-    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<size_t>(stream.gcount()));
+    std::string text;
+    for (std::array<char, 8192> piece; stream && text.size() <= kMaxFileBytes;) {
+      stream.read(piece.data(), piece.size());
+      text.append(piece.data(), static_cast<size_t>(stream.gcount()));
+    }
     if (stream.eof() && text.size() <= kMaxFileBytes) return text;
     complaint = fmt::format("cannot be read ({})", std::strerror(errno));
   }
