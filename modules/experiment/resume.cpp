@@ -120,7 +120,10 @@ void refuse_other_tensors(const Found& found, const PreparedRun& run) {
 }
 
 // What does not forbid to go on, but leaves no bit-identical run behind.
-std::vector<std::string> hardware_changes(const Identity& then, const Identity& now) {
+std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun& run) {
+  const Identity& then = saved.identity;
+  const Identity& now = run.identity;
+  const SoftwareVersions& software = run.environment.software;
   std::vector<std::string> changes;
   const auto note = [&](const char* what, const std::string& before, const std::string& after) {
     if (before != after)
@@ -134,6 +137,10 @@ std::vector<std::string> hardware_changes(const Identity& then, const Identity& 
   note("number of threads", std::to_string(then.num_threads), std::to_string(now.num_threads));
   note("build", then.build_type, now.build_type);
   note("placement of the samples", then.placement, now.placement);
+  note("version of rnnlab", saved.software.rnnlab, software.rnnlab);
+  note("LibTorch", saved.software.libtorch, software.libtorch);
+  note("CUDA", saved.software.cuda, software.cuda);
+  note("cuDNN", saved.software.cudnn, software.cudnn);
   return changes;
 }
 
@@ -176,7 +183,7 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   refuse_impossible_state(found, run);
   const RunProgress progress = found.saved.snapshot.progress;
   const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
-  const auto changes = hardware_changes(found.saved.facts.identity, run.identity);
+  const auto changes = changes_around(found.saved.facts, run);
   EarlierPart earlier{.rows = read_first_epochs(folder, num_whole_epochs),
                       .seconds = progress.seconds,
                       .notes = {where_it_goes_on(progress)},

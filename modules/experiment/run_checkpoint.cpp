@@ -51,6 +51,7 @@ struct StateRecord {
   std::map<std::string, std::string> generators;  // hexadecimal
   std::string experiment;                         // as config.yaml has it
   Identity identity;
+  SoftwareVersions software;
   std::vector<std::string> warnings;
   ShapeRecord shape;
   std::vector<std::string> vocabulary;
@@ -67,6 +68,7 @@ struct StateRecord {
     field("generators", self.generators);
     field("experiment", self.experiment);
     field("identity", self.identity);
+    field("software", self.software);
     field("warnings", self.warnings);
     field("shape", self.shape);
     field("vocabulary", self.vocabulary);
@@ -155,6 +157,7 @@ Experiment saved_experiment(const std::string& text, const std::string& file) {
 SavedRun from_record(const StateRecord& record, const Checkpoint& checkpoint, const std::string& file) {
   SavedRun saved{.facts = {.experiment = saved_experiment(record.experiment, file),
                            .identity = record.identity,
+                           .software = record.software,
                            .data = data_from(record, file),
                            .warnings = record.warnings},
                  .snapshot = {.progress = record.progress,
@@ -174,6 +177,7 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .generators = {},
                      .experiment = config::print(facts.experiment, Experiment::schema()),
                      .identity = facts.identity,
+                     .software = facts.software,
                      .warnings = facts.warnings,
                      .shape = to_record(facts.data.shape),
                      .vocabulary = is_text ? facts.data.vocabulary : hex_of_each(facts.data.vocabulary),

@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "experiment/experiment.h"
+#include "results/environment.h"
 #include "results/summary.h"
 #include "training/snapshot.h"
 
@@ -18,6 +19,7 @@ namespace rnnlab {
 struct RunFacts {
   Experiment experiment;  // as it runs, without any "auto"
   Identity identity;
+  SoftwareVersions software;
   FittedData data;
   std::vector<std::string> warnings = {};  // of all parts of the run so far
 };

@@ -79,7 +79,11 @@ std::optional<TraceObserver> make_trace(const PreparedRun& run, const std::files
 }
 
 RunFacts facts_of(const PreparedRun& run, const Summary& summary) {
-  return {.experiment = run.experiment, .identity = run.identity, .data = run.dataset, .warnings = summary.warnings};
+  return {.experiment = run.experiment,
+          .identity = run.identity,
+          .software = run.environment.software,
+          .data = run.dataset,
+          .warnings = summary.warnings};
 }
 
 // Everyone who watches a run, in the order in which they are told.

@@ -15,8 +15,10 @@ namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using testing::expect_error;
 using testing::read_text;
+using ::testing::StartsWith;
 using testing::TemporaryFolder;
 using testing::tiny_experiment;
 
@@ -43,6 +45,8 @@ class ForgedState : public ::testing::Test {
     EXPECT_EQ(read_text(run_ / kEpochsCsvFile), rows);
     EXPECT_TRUE(fs::exists(run_ / kSummaryFile));
   }
+
+  Summary resumed() { return resume_experiment(run_, {"training.epochs=5"}, request(), logger_).summary; }
 
   void expect_not_read(const std::string& message) {
     expect_error(ExitCode::kCheckpoint, (checkpoint_ / kStateFile).string() + ": " + message,
@@ -102,6 +106,18 @@ TEST_F(ForgedState, WithDataThatNobodyCanHaveFitted) {
   forge("/vocabulary", nlohmann::ordered_json::array());
   forge("/feature_scales", {{{"name", "x"}, {"offset", 0.0}, {"scale", 0.0}}});
   expect_not_read("what it says of the data cannot be: a scale that is zero or not finite");
+}
+
+// Other libraries or another machine forbid nothing, but the bits may be others, and the times are.
+TEST_F(ForgedState, OfAnotherMachineGoesOnWithAWarning) {
+  forge("/software/libtorch", "2.0.1");
+  forge("/identity/cpu_model", "Z80");
+  const Summary summary = resumed();
+  const auto warned = [](const std::string& begin) { return Contains(StartsWith(begin)); };
+  EXPECT_THAT(summary.warnings, warned("goes on with another LibTorch: 2.0.1, then 2.11.0"));
+  EXPECT_THAT(summary.warnings, warned("goes on with another CPU: Z80, then "));
+  ASSERT_TRUE(summary.epoch_time);
+  EXPECT_LE(summary.epoch_time->num_epochs, 2) << "the times of the first three are of another machine";
 }
 
 }  // namespace
