@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
-#include <filesystem>
 #include <memory>
 
 #include "base/numbers.h"
@@ -55,16 +54,6 @@ BenchSettings read_settings(const std::vector<std::string>& arguments) {
   BenchSettings settings = read_bench_settings(document, findings);
   findings.throw_if_any();
   return settings;
-}
-
-// Found out before minutes of measuring rather than after. A device, such as /dev/null, would be replaced by the file.
-void check_writable(const std::string& file) {
-  std::error_code none_there;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder, none_there))
-    throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to", file, in_quotes(folder.string()));
-  if (std::filesystem::exists(file, none_there) && !std::filesystem::is_regular_file(file, none_there))
-    throw_error(ExitCode::kUsage, "{}: a folder or a device, expected the name of a file to write", file);
 }
 
 BenchHooks make_hooks(bool quiet) {

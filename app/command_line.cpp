@@ -51,6 +51,7 @@ std::unique_ptr<CLI::App> make_parser(Action& chosen) {
   add_convert(*program, chosen);
   add_compare(*program, chosen);
   add_bench(*program, chosen);
+  add_report(*program, chosen);
   add_check(*program, chosen);
   add_data(*program, chosen);
   add_info(*program, chosen);

@@ -2,16 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
-#include <algorithm>
-#include <filesystem>
 #include <memory>
-#include <set>
 
 #include "output.h"
 #include "results/comparison_csv.h"
 #include "results/comparison_json.h"
 #include "results/comparison_text.h"
-#include "results/run_folder.h"
+#include "run_folders.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -32,44 +29,6 @@ struct CompareVerbOptions {
   bool csv = false;
 };
 
-// A folder that is named twice, as by overlapping patterns, is one run.
-std::vector<std::string> without_repetitions(const std::vector<std::string>& folders) {
-  std::set<std::filesystem::path> seen;
-  std::vector<std::string> unique;
-  for (const std::string& folder : folders)
-    if (seen.insert(std::filesystem::weakly_canonical(folder)).second) unique.push_back(folder);
-  return unique;
-}
-
-std::vector<std::filesystem::path> folders_below(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> found;
-  std::error_code unreadable;  // load_run says what is wrong with it
-  for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable))
-    if (std::filesystem::exists(entry.path() / kEpochsCsvFile)) found.push_back(entry.path());
-  std::ranges::sort(found);  // by the time of the start
-  return found;
-}
-
-// A folder of runs, such as runs/mnist_rows, stands for those of its runs that have ended.
-std::vector<std::string> expanded(const std::string& folder) {
-  const auto runs = folders_below(folder);
-  std::vector<std::string> ended;
-  for (const auto& run : runs) {
-    if (std::filesystem::exists(run / kSummaryFile))
-      ended.push_back(run.string());
-    else
-      print_notice(fmt::format("rnnlab: {} left out: it has not ended yet, or was killed\n", run.string()));
-  }
-  return ended.empty() ? std::vector<std::string>{folder} : ended;
-}
-
-std::vector<std::string> all_expanded(const std::vector<std::string>& folders) {
-  std::vector<std::string> all;
-  for (const std::string& folder : folders)
-    for (std::string& run : expanded(folder)) all.push_back(std::move(run));
-  return all;
-}
-
 std::string formatted(const Comparison& comparison, const CompareVerbOptions& options) {
   if (options.json) return comparison_json(comparison);
   return options.csv ? comparison_csv(comparison) : comparison_text(comparison);
@@ -77,7 +36,7 @@ std::string formatted(const Comparison& comparison, const CompareVerbOptions& op
 
 ExitCode compare_runs(const CompareVerbOptions& options) {
   std::vector<RunRecord> runs;
-  for (const std::string& folder : without_repetitions(all_expanded(options.folders))) runs.push_back(load_run(folder));
+  for (const std::string& folder : named_runs(options.folders)) runs.push_back(load_run(folder));
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
   const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
   print_output(formatted(comparison, options));

@@ -5,9 +5,11 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rnnlab::app {
 
@@ -24,6 +26,15 @@ void print_output(std::string_view text) {
   throw_error(ExitCode::kDevice,
               "standard output: {}; what was printed is not complete: free some space or send it elsewhere",
               std::generic_category().message(errno));
+}
+
+void check_writable(const std::string& file) {
+  std::error_code none_there;
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, none_there))
+    throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to", file, in_quotes(folder.string()));
+  if (std::filesystem::exists(file, none_there) && !std::filesystem::is_regular_file(file, none_there))
+    throw_error(ExitCode::kUsage, "{}: a folder or a device, expected the name of a file to write", file);
 }
 
 void print_notice(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }

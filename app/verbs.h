@@ -20,6 +20,7 @@ void add_predict(CLI::App& program, Action& chosen);
 void add_convert(CLI::App& program, Action& chosen);
 void add_compare(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
+void add_report(CLI::App& program, Action& chosen);
 void add_check(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);
 void add_info(CLI::App& program, Action& chosen);

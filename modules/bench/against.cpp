@@ -131,9 +131,9 @@ std::vector<BenchRow> rows_with_keys(const Against& against) {
   return rows;
 }
 
-Table make_against_table(const Against& against) {
+TextTable make_against_table(const Against& against) {
   const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
-  Table table;
+  TextTable table;
   for (const KeyColumn& key : varying) table.add_column(key.heading, Align::kLeft);
   table.add_column("layer", Align::kLeft);
   for (const char* heading : {"before ms", "now ms", "forward", "bwd data", "bwd weights", "total"})

@@ -3,19 +3,13 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "bench/report_text.h"
+#include "results/csv_line.h"
 
 namespace rnnlab {
 namespace {
 
 // A name and a value for each column; the names are equal for all rows.
 using CsvFields = std::vector<std::pair<std::string, std::string>>;
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string field = "\"";
-  for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
-  return field + "\"";
-}
 
 std::string csv_text(const std::string& value) { return value; }
 std::string csv_text(int64_t value) { return std::to_string(value); }
@@ -63,18 +57,18 @@ CsvFields fields_of(const BenchRow& row) {
 }
 
 template <class Pick>
-std::string csv_line(const CsvFields& fields, Pick pick) {
+std::string line_of(const CsvFields& fields, Pick pick) {
   std::vector<std::string> cells;
-  for (const auto& field : fields) cells.push_back(csv_field(pick(field)));
-  return join(cells, ",") + "\n";
+  for (const auto& field : fields) cells.push_back(pick(field));
+  return csv_line(cells);
 }
 
 }  // namespace
 
 std::string report_csv(const BenchReport& report) {
-  std::string text = csv_line(fields_of(BenchRow{}), [](const auto& field) { return field.first; });
+  std::string text = line_of(fields_of(BenchRow{}), [](const auto& field) { return field.first; });
   for (const BenchRow& row : report.rows)
-    text += csv_line(fields_of(row), [](const auto& field) { return field.second; });
+    text += line_of(fields_of(row), [](const auto& field) { return field.second; });
   return text;
 }
 

@@ -102,72 +102,17 @@ const std::vector<Column> kWideColumns = {
     {"gain 95 %", [](const BenchRow&, const Measurement& m) { return speedup_interval(m.speedup_total); }},
 };
 
-Table make_table(const BenchReport& report, TableWidth width) {
-  std::vector<Column> columns = kNarrowColumns;
-  if (width == TableWidth::kWide) columns.insert(columns.end(), kWideColumns.begin(), kWideColumns.end());
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
-  Table table;
-  for (const KeyColumn& key : varying) table.add_column(key.heading, Align::kLeft);
-  table.add_column("layer", Align::kLeft);
-  for (const Column& column : columns) table.add_column(column.heading, Align::kRight);
-  for (const BenchRow& row : report.rows) {
-    std::vector<std::string> cells;
-    for (const KeyColumn& key : varying) cells.push_back(key.text(row.key));
-    cells.push_back(row.key.layer);
-    for (const Column& column : columns)
-      cells.push_back(row.measurement ? column.text(row, *row.measurement) : kNothing);
-    table.add_row(std::move(cells));
-  }
-  return table;
-}
-
-std::string ceiling_lines(const BenchReport& report) {
-  std::string lines;
-  for (const Ceiling& ceiling : report.ceilings)
-    lines +=
-        fmt::format("{} {} at its best: {:.3g} TFLOP/s in a large GEMM, {:.3g} GB/s in a large copy\n", ceiling.device,
-                    ceiling.precision, ceiling.gemm_flops_per_second / 1e12, ceiling.copy_bytes_per_second / 1e9);
-  return lines;
-}
-
 std::string kernel_text(const KernelUse& kernel) {
   constexpr size_t kMostShown = 60;
   const std::string name = kernel.name.size() <= kMostShown ? kernel.name : kernel.name.substr(0, kMostShown) + "...";
   return fmt::format("{} x{} {}", name, kernel.count, format_seconds(kernel.seconds));
 }
 
+// "" or a line of its own.
 std::string kernel_line(const BenchRow& row) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(kKernelsShown, row.kernels.size()); ++i) parts.push_back(kernel_text(row.kernels[i]));
-  return parts.empty() ? "" : fmt::format("  longest: {}\n", join(parts, "; "));
-}
-
-// What rows have in common is said once: "naive: native loop, 8 GEMMs a step".
-void add_line(std::vector<std::string>& lines, const std::string& line) { add_once(lines, line); }
-
-std::string path_lines(const BenchReport& report, TableWidth width) {
-  std::vector<std::string> lines;
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
-  for (const BenchRow& row : report.rows) {
-    if (row.path.empty()) continue;
-    const bool is_wide = width == TableWidth::kWide;
-    add_line(lines, fmt::format("{} ran {}\n{}", is_wide ? row_label(row.key, varying) : row.key.layer, row.path,
-                                is_wide ? kernel_line(row) : ""));
-    for (const std::string& note : row.path_notes) add_line(lines, "  " + note + "\n");
-  }
-  return join(lines, "");
-}
-
-std::string reason_lines(const BenchReport& report) {
-  std::vector<std::string> lines;
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
-  for (const BenchRow& row : report.rows) {
-    if (!row.reason.empty())
-      lines.push_back(fmt::format("{} was not measured: {}\n", row_label(row.key, varying), row.reason));
-    for (const std::string& note : row.notes)
-      lines.push_back(fmt::format("{}: {}\n", row_label(row.key, varying), note));
-  }
-  return join(lines, "");
+  return parts.empty() ? "" : fmt::format("\n  longest: {}", join(parts, "; "));
 }
 
 bool has_part_near_nothing(const BenchReport& report) {
@@ -185,21 +130,86 @@ bool has_few_samples(const BenchReport& report) {
   });
 }
 
+std::string as_lines(const std::vector<std::string>& texts) {
+  std::string lines;
+  for (const std::string& text : texts) lines += text + "\n";
+  return lines;
+}
+
 }  // namespace
+
+TextTable report_table(const BenchReport& report, TableWidth width) {
+  std::vector<Column> columns = kNarrowColumns;
+  if (width == TableWidth::kWide) columns.insert(columns.end(), kWideColumns.begin(), kWideColumns.end());
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  TextTable table;
+  for (const KeyColumn& key : varying) table.add_column(key.heading, Align::kLeft);
+  table.add_column("layer", Align::kLeft);
+  for (const Column& column : columns) table.add_column(column.heading, Align::kRight);
+  for (const BenchRow& row : report.rows) {
+    std::vector<std::string> cells;
+    for (const KeyColumn& key : varying) cells.push_back(key.text(row.key));
+    cells.push_back(row.key.layer);
+    for (const Column& column : columns)
+      cells.push_back(row.measurement ? column.text(row, *row.measurement) : kNothing);
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+std::vector<std::string> report_ceilings(const BenchReport& report) {
+  std::vector<std::string> ceilings;
+  for (const Ceiling& ceiling : report.ceilings)
+    ceilings.push_back(fmt::format("{} {} at its best: {:.3g} TFLOP/s in a large GEMM, {:.3g} GB/s in a large copy",
+                                   ceiling.device, ceiling.precision, ceiling.gemm_flops_per_second / 1e12,
+                                   ceiling.copy_bytes_per_second / 1e9));
+  return ceilings;
+}
+
+// What rows have in common is said once: "naive: native loop, 8 GEMMs a step".
+std::vector<std::string> report_paths(const BenchReport& report, TableWidth width) {
+  std::vector<std::string> paths;
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  for (const BenchRow& row : report.rows) {
+    if (row.path.empty()) continue;
+    const bool is_wide = width == TableWidth::kWide;
+    add_once(paths, fmt::format("{} ran {}{}", is_wide ? row_label(row.key, varying) : row.key.layer, row.path,
+                                is_wide ? kernel_line(row) : ""));
+    for (const std::string& note : row.path_notes) add_once(paths, "  " + note);
+  }
+  return paths;
+}
+
+std::vector<std::string> report_doubts(const BenchReport& report) {
+  std::vector<std::string> doubts;
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  for (const BenchRow& row : report.rows) {
+    if (!row.reason.empty())
+      doubts.push_back(fmt::format("{} was not measured: {}", row_label(row.key, varying), row.reason));
+    for (const std::string& note : row.notes)
+      doubts.push_back(fmt::format("{}: {}", row_label(row.key, varying), note));
+  }
+  return doubts;
+}
+
+std::vector<std::string> report_legend(const BenchReport& report) {
+  std::vector<std::string> legend = {
+      "Medians with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best "
+      "above;\ngain: over the first layer, in the forward pass and in all."};
+  if (has_part_near_nothing(report))
+    legend.emplace_back("< x: too short to tell from nothing; x is the upper end of the interval.");
+  if (has_few_samples(report)) legend.emplace_back("With fewer than six samples the interval is only their range.");
+  return legend;
+}
 
 std::string report_text(const BenchReport& report, TableWidth width) {
   std::string text;
   for (const std::string& warning : report.warnings) text += "WARNING: " + warning + "\n";
   if (!text.empty()) text += "\n";
   if (report.rows.empty()) return text + "nothing was measured\n";
-  text += shared_text(report.rows) + "\n" + ceiling_lines(report) + "\n" + make_table(report, width).text() + "\n";
-  text +=
-      "Medians with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best "
-      "above;\ngain: over the first layer, in the forward pass and in all.\n";
-  if (has_part_near_nothing(report))
-    text += "< x: too short to tell from nothing; x is the upper end of the interval.\n";
-  if (has_few_samples(report)) text += "With fewer than six samples the interval is only their range.\n";
-  return text + path_lines(report, width) + reason_lines(report);
+  text += shared_text(report.rows) + "\n" + as_lines(report_ceilings(report)) + "\n";
+  text += report_table(report, width).text() + "\n" + as_lines(report_legend(report));
+  return text + as_lines(report_paths(report, width)) + as_lines(report_doubts(report));
 }
 
 }  // namespace rnnlab

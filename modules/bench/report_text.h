@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "bench/report.h"
+#include "results/table.h"
 
 namespace rnnlab {
 
@@ -14,6 +16,14 @@ enum class TableWidth {
 
 // Warnings first, then the table, then what ran, row by row, and why rows are missing.
 std::string report_text(const BenchReport& report, TableWidth width);
+
+// What report_text is made of, for others who show a report.
+TextTable report_table(const BenchReport& report, TableWidth width);
+std::vector<std::string> report_legend(const BenchReport& report);    // what the columns mean
+std::vector<std::string> report_ceilings(const BenchReport& report);  // what the devices do at their best
+std::vector<std::string> report_paths(const BenchReport& report, TableWidth width);  // what ran
+std::vector<std::string> report_doubts(
+    const BenchReport& report);  // why rows are missing, and what makes others doubtful
 
 // One line a row, everything but the samples and the environment. What is absent is empty.
 std::string report_csv(const BenchReport& report);

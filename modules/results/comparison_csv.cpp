@@ -4,21 +4,10 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "results/csv_line.h"
 
 namespace rnnlab {
 namespace {
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string field = "\"";
-  for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
-  return field + "\"";
-}
-
-std::string csv_line(std::vector<std::string> fields) {
-  for (std::string& field : fields) field = csv_field(field);
-  return join(fields, ",") + "\n";
-}
 
 std::string number(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
 

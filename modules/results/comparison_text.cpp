@@ -12,12 +12,9 @@ namespace {
 
 constexpr const char* kNothing = "-";
 
-std::string number(const std::optional<double>& value, int digits) {
-  return value ? fmt::format("{:#.{}g}", *value, digits) : kNothing;
-}
-
 std::string interval(const std::optional<double>& low, const std::optional<double>& high, int digits) {
-  return low && high ? fmt::format("{} .. {}", number(low, digits), number(high, digits)) : kNothing;
+  if (!low || !high) return kNothing;
+  return significant_digits(low, digits) + " .. " + significant_digits(high, digits);
 }
 
 std::string p_text(const std::optional<double>& p) {
@@ -65,11 +62,6 @@ std::string telling_part(const GroupResult& group) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-std::string label_in_table(const Comparison& comparison, size_t number) {
-  const GroupResult& group = comparison.groups[number];
-  return has_long_label(comparison) ? fmt::format("{}: {}", number + 1, telling_part(group)) : marked_label(group);
-}
-
 std::string label_lines(const Comparison& comparison) {
   if (!has_long_label(comparison)) return "";
   std::string lines;
@@ -80,16 +72,16 @@ std::string label_lines(const Comparison& comparison) {
 
 std::string star_if(bool is_full_range) { return is_full_range ? "*" : ""; }
 
-std::vector<std::string> cells_of(size_t index, const Comparison& comparison, const std::vector<EpochColumn>& metrics) {
-  const GroupResult& group = comparison.groups[index];
+std::vector<std::string> cells_of(const GroupResult& group, const Comparison& comparison,
+                                  const std::vector<EpochColumn>& metrics) {
   const bool is_baseline = group.label == comparison.baseline;
   std::vector<std::string> cells = {
-      label_in_table(comparison, index),
+      marked_label(group),
       fmt::format("{}", fmt::join(group.seeds, ",")),
       fmt::format("{}", group.num_timed_epochs),
-      number(group.median_seconds, 4),
+      significant_digits(group.median_seconds, 4),
       interval(group.low_seconds, group.high_seconds, 4) + star_if(group.interval_is_full_range),
-      is_baseline ? "baseline" : number(group.ratio, 3),
+      is_baseline ? "baseline" : significant_digits(group.ratio, 3),
       interval(group.ratio_low, group.ratio_high, 3) + star_if(group.ratio_interval_is_full_range),
       p_text(group.mann_whitney_p),
   };
@@ -102,15 +94,17 @@ std::vector<std::string> cells_of(size_t index, const Comparison& comparison, co
 
 bool has_star(const GroupResult& group) { return group.interval_is_full_range || group.ratio_interval_is_full_range; }
 
-Table make_table(const Comparison& comparison) {
-  const std::vector<EpochColumn> metrics = shown_metrics(comparison);
-  Table table;
-  table.add_column("run", Align::kLeft);
-  table.add_column("seeds", Align::kLeft);
-  for (const char* heading : {"epochs", "s/epoch", "95 % interval", "ratio", "95 % interval", "p"})
-    table.add_column(heading, Align::kRight);
-  for (const EpochColumn& metric : metrics) table.add_column(std::string(metric.heading), Align::kRight);
-  for (size_t i = 0; i < comparison.groups.size(); ++i) table.add_row(cells_of(i, comparison, metrics));
+// The table with labels that fit in it.
+TextTable make_narrow_table(const Comparison& comparison) {
+  const TextTable whole = comparison_table(comparison);
+  if (!has_long_label(comparison)) return whole;
+  TextTable table;
+  for (const TableColumn& column : whole.columns()) table.add_column(column.heading, column.align);
+  for (size_t i = 0; i < whole.rows().size(); ++i) {
+    std::vector<std::string> cells = whole.rows()[i];
+    cells[0] = fmt::format("{}: {}", i + 1, telling_part(comparison.groups[i]));
+    table.add_row(std::move(cells));
+  }
   return table;
 }
 
@@ -131,6 +125,32 @@ std::string path_lines(const Comparison& comparison) {
 
 }  // namespace
 
+std::string significant_digits(const std::optional<double>& value, int digits) {
+  return value ? fmt::format("{:#.{}g}", *value, digits) : kNothing;
+}
+
+TextTable comparison_table(const Comparison& comparison) {
+  const std::vector<EpochColumn> metrics = shown_metrics(comparison);
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  table.add_column("seeds", Align::kLeft);
+  for (const char* heading : {"epochs", "s/epoch", "95 % interval", "ratio", "95 % interval", "p"})
+    table.add_column(heading, Align::kRight);
+  for (const EpochColumn& metric : metrics) table.add_column(std::string(metric.heading), Align::kRight);
+  for (const GroupResult& group : comparison.groups) table.add_row(cells_of(group, comparison, metrics));
+  return table;
+}
+
+std::vector<std::string> comparison_legend(const Comparison& comparison) {
+  std::vector<std::string> legend = {
+      "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney."};
+  if (std::ranges::any_of(comparison.groups, has_star))
+    legend.emplace_back(
+        "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
+        "interval.");
+  return legend;
+}
+
 std::string comparison_text(const Comparison& comparison) {
   std::string text;
   if (!comparison.forced.empty())
@@ -139,13 +159,8 @@ std::string comparison_text(const Comparison& comparison) {
     text += "NOTICE: these runs differ in more than the device and the layer.\n" + lines("  ", comparison.differences) +
             "\n";
   if (!comparison.warnings.empty()) text += lines("WARNING: ", comparison.warnings) + "\n";
-  text += make_table(comparison).text() + "\n" + label_lines(comparison);
-  text +=
-      "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n";
-  if (std::ranges::any_of(comparison.groups, has_star))
-    text +=
-        "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
-        "interval.\n";
+  text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
+  text += lines("", comparison_legend(comparison));
   return without_controls(text + lines("", comparison.notes) + path_lines(comparison));
 }
 

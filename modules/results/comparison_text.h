@@ -2,12 +2,27 @@
 // print.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "results/comparison.h"
+#include "results/table.h"
 
 namespace rnnlab {
 
 std::string comparison_text(const Comparison& comparison);
+
+// What comparison_text is made of, for others who show a comparison.
+
+// A row for each group, in their order. The first column has the whole label, with how the group ended where that was
+// not well.
+TextTable comparison_table(const Comparison& comparison);
+
+// What the columns mean, a sentence each.
+std::vector<std::string> comparison_legend(const Comparison& comparison);
+
+// "0.302", or "-" where there is none.
+std::string significant_digits(const std::optional<double>& value, int digits);
 
 }  // namespace rnnlab

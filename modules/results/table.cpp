@@ -13,14 +13,14 @@ std::string padded(const std::string& cell, size_t width, Align align) {
   return align == Align::kRight ? space + cell : cell + space;
 }
 
-void Table::add_column(std::string heading, Align align) { columns_.push_back({std::move(heading), align}); }
+void TextTable::add_column(std::string heading, Align align) { columns_.push_back({std::move(heading), align}); }
 
-void Table::add_row(std::vector<std::string> cells) {
+void TextTable::add_row(std::vector<std::string> cells) {
   RNNLAB_INVARIANT(cells.size() == columns_.size(), "a row needs a cell for each column");
   rows_.push_back(std::move(cells));
 }
 
-std::vector<size_t> Table::widths() const {
+std::vector<size_t> TextTable::widths() const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
     size_t& width = widths.emplace_back(display_width(columns_[i].heading));
@@ -29,7 +29,7 @@ std::vector<size_t> Table::widths() const {
   return widths;
 }
 
-std::string Table::line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const {
+std::string TextTable::line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line += "  ";
@@ -39,7 +39,7 @@ std::string Table::line(const std::vector<std::string>& cells, const std::vector
   return line + "\n";
 }
 
-std::string Table::text() const {
+std::string TextTable::text() const {
   const std::vector<size_t> all_widths = widths();
   std::vector<std::string> headings, rules;
   for (size_t i = 0; i < columns_.size(); ++i) {

@@ -1,4 +1,5 @@
-// Rows of cells as text that lines up: UTF-8 counted by code points, numbers to the right and words to the left.
+// Rows of cells, and the text of them that lines up: UTF-8 counted by code points, numbers to the right and words to
+// the left.
 #pragma once
 
 #include <string>
@@ -8,25 +9,29 @@ namespace rnnlab {
 
 enum class Align { kLeft, kRight };
 
-class Table {
+struct TableColumn {
+  std::string heading;
+  Align align;
+};
+
+class TextTable {
  public:
   void add_column(std::string heading, Align align);
 
   // One cell for each column.
   void add_row(std::vector<std::string> cells);
 
+  const std::vector<TableColumn>& columns() const { return columns_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
   // Columns two spaces apart, a rule under the headings, no trailing spaces, a line end after each line.
   std::string text() const;
 
  private:
-  struct Column {
-    std::string heading;
-    Align align;
-  };
   std::string line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
   std::vector<size_t> widths() const;
 
-  std::vector<Column> columns_;
+  std::vector<TableColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
 

@@ -64,7 +64,7 @@ TEST(CommandLine, HelpListsTheExitCodesThatThereAre) {
 
 TEST(CommandLine, NoVerbIsAUsageError) {
   expect_usage_error(
-      {}, "no verb given, expected train, evaluate, predict, convert, compare, bench, check, data, info or completion",
+      {}, "no verb given, expected train, evaluate, predict, convert, compare, bench, report, check, data, info or completion",
       "");
   expect_usage_error({"data"}, "data: no verb given, expected inspect", " data");
 }
@@ -73,7 +73,7 @@ TEST(CommandLine, AnUnknownVerbSuggestsTheNearest) {
   expect_usage_error(
       {"trian", "a.yaml"},
       "unknown verb 'trian' (did you mean 'train'?), expected train, evaluate, predict, convert, compare, "
-      "bench, check, data, info or completion",
+      "bench, report, check, data, info or completion",
       "");
   expect_usage_error({"data", "inspct", "x"}, "unknown verb 'inspct' (did you mean 'inspect'?), expected inspect",
                      " data");

@@ -6,7 +6,7 @@ namespace rnnlab {
 namespace {
 
 TEST(Table, AlignsWordsLeftAndNumbersRight) {
-  Table table;
+  TextTable table;
   table.add_column("run", Align::kLeft);
   table.add_column("s", Align::kRight);
   table.add_column("note", Align::kLeft);
@@ -20,7 +20,7 @@ TEST(Table, AlignsWordsLeftAndNumbersRight) {
 }
 
 TEST(Table, OfNoRowsIsItsHeadings) {
-  Table table;
+  TextTable table;
   table.add_column("run", Align::kLeft);
   EXPECT_EQ(table.text(), "run\n---\n");
 }

@@ -1,0 +1,95 @@
+// rnnlab report: one HTML page of finished runs and benchmarks, the same as pictures, and as Markdown.
+#include "report/make_report.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "output.h"
+#include "report/figures.h"
+#include "report/html.h"
+#include "report/markdown.h"
+#include "results/files.h"
+#include "run_folders.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kReportFooter = R"(
+RUN is a run folder, a folder full of them, or a file of `rnnlab bench --json`. The page opens without a network. Runs
+that `rnnlab compare` refuses are shown all the same, and the page begins with why they should not be compared.
+docs/report.md says what is in it.
+
+Examples:
+  rnnlab report runs/mnist_rows -o mnist_rows.html
+  rnnlab report runs/gru_speed ladder.json --figures pictures --markdown > summary.md)";
+
+constexpr const char* kDefaultPage = "report.html";
+
+struct ReportOptions {
+  std::vector<std::string> sources;
+  std::string page, figures;
+  bool markdown = false;
+
+  // The page is what a report is, unless other forms of it are all that is asked for.
+  std::string page_to_write() const {
+    const bool has_other_forms = markdown || !figures.empty();
+    return page.empty() && !has_other_forms ? kDefaultPage : page;
+  }
+};
+
+report::Sources read_sources(const std::vector<std::string>& names) {
+  report::Sources sources;
+  std::vector<std::string> folders, files;
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(name, ignored))
+      add_once(files, name);
+    else
+      folders.push_back(name);
+  }
+  for (const std::string& folder : named_runs(folders)) sources.runs.push_back(load_run(folder));
+  for (const std::string& file : files) sources.benchmarks.push_back({file, read_report(file)});
+  return sources;
+}
+
+ExitCode write_forms(const ReportOptions& options) {
+  const std::string page = options.page_to_write();
+  if (!page.empty()) check_writable(page);
+  const report::Report report = report::make_report(read_sources(options.sources));
+  if (options.markdown) print_output(report::markdown_of(report));
+  if (!page.empty()) {
+    const std::string html = report::html_of(report);
+    write_file_atomically(page, html);
+    print_notice(fmt::format("rnnlab: {} written, {}\n", page, format_bytes(std::ssize(html))));
+  }
+  if (!options.figures.empty()) {
+    const auto files = report::write_figures(report, options.figures);
+    print_notice(fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(files), "file"), options.figures));
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_report(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("report", "Write a page with charts of finished runs and benchmarks");
+  auto options = std::make_shared<ReportOptions>();
+  command->add_option("sources", options->sources, "run folders, folders full of them, benchmarks as JSON")
+      ->required()
+      ->type_name("RUN");
+  command->add_option("-o,--out", options->page, "the page to write; report.html where no other form is asked for")
+      ->type_name("FILE");
+  command->add_flag("--markdown", options->markdown, "print the summary and the tables as Markdown");
+  command->add_option("--figures", options->figures, "write every chart as SVG, PNG and CSV into a folder (by gnuplot)")
+      ->type_name("DIR");
+  command->footer(kReportFooter);
+  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return write_forms(*options); }; });
+}
+
+}  // namespace rnnlab::app

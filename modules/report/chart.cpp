@@ -1,0 +1,115 @@
+#include "report/chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/numbers.h"
+
+namespace rnnlab::report {
+namespace {
+
+class CellText {
+ public:
+  explicit CellText(Digits digits) : digits_(digits) {}
+  std::string operator()(double value) const {
+    return digits_ == Digits::kAll ? format_shortest(value) : fmt::format("{:.6g}", value);
+  }
+  std::string operator()(const std::optional<double>& value) const { return value ? (*this)(*value) : ""; }
+
+ private:
+  Digits digits_;
+};
+
+// Whether one of the curves has every x that there is, as with epochs, of which some runs have fewer.
+bool share_x(const Curves& chart) {
+  std::set<double> all;
+  size_t most = 0;
+  for (const Curve& curve : chart.curves) {
+    most = std::max(most, curve.points.size());
+    for (const Point& point : curve.points) all.insert(point.x);
+  }
+  return all.size() == most;
+}
+
+TextTable one_column_a_curve(const Curves& chart, const CellText& text) {
+  TextTable table;
+  table.add_column(label_of(chart.x), Align::kRight);
+  std::map<double, std::vector<std::string>> rows;
+  for (size_t i = 0; i < chart.curves.size(); ++i) {
+    table.add_column(chart.curves[i].name, Align::kRight);
+    for (const Point& point : chart.curves[i].points) {
+      std::vector<std::string>& cells = rows.try_emplace(point.x, chart.curves.size()).first->second;
+      cells[i] = text(point.y);
+    }
+  }
+  for (auto& [x, cells] : rows) {
+    cells.insert(cells.begin(), text(x));
+    table.add_row(cells);
+  }
+  return table;
+}
+
+TextTable one_row_a_point(const Curves& chart, const CellText& text) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  table.add_column(label_of(chart.x), Align::kRight);
+  table.add_column(label_of(chart.y), Align::kRight);
+  for (const Curve& curve : chart.curves)
+    for (const Point& point : curve.points) table.add_row({curve.name, text(point.x), text(point.y)});
+  return table;
+}
+
+TextTable data_of(const Curves& chart, const CellText& text) {
+  return share_x(chart) ? one_column_a_curve(chart, text) : one_row_a_point(chart, text);
+}
+
+TextTable data_of(const Bars& chart, const CellText& text) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  table.add_column(label_of(chart.value), Align::kRight);
+  for (const char* end : {"low", "high"}) table.add_column(end, Align::kRight);
+  for (const Bar& bar : chart.bars) {
+    const std::string low = bar.interval ? text(bar.interval->low) : "";
+    const std::string high = bar.interval ? text(bar.interval->high) : "";
+    table.add_row({bar.label, text(bar.value), low, high});
+  }
+  return table;
+}
+
+TextTable data_of(const Waterfall& chart, const CellText& text) {
+  TextTable table;
+  table.add_column("step", Align::kLeft);
+  table.add_column(label_of(chart.value), Align::kRight);
+  table.add_column("change", Align::kRight);
+  for (const WaterfallStep& step : chart.steps)
+    table.add_row({step.label, text(step.to), step.kind == StepKind::kWhole ? "" : text(step.to - step.from)});
+  return table;
+}
+
+TextTable data_of(const HeatMap& chart, const CellText& text) {
+  TextTable table;
+  table.add_column(fmt::format("{} / {}", chart.y.name, chart.x.name), Align::kLeft);
+  for (const std::string& column : chart.columns) table.add_column(column, Align::kRight);
+  for (size_t i = 0; i < chart.rows.size(); ++i) {
+    std::vector<std::string> cells = {chart.rows[i]};
+    for (const auto& cell : chart.cells[i]) cells.push_back(text(cell));
+    table.add_row(cells);
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string label_of(const Axis& axis) {
+  return axis.unit.empty() ? axis.name : fmt::format("{} ({})", axis.name, axis.unit);
+}
+
+TextTable data_of(const Chart& chart, Digits digits) {
+  const CellText text(digits);
+  return std::visit([&](const auto& body) { return data_of(body, text); }, chart.body);
+}
+
+}  // namespace rnnlab::report

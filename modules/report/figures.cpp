@@ -1,0 +1,36 @@
+#include "report/figures.h"
+
+#include "report/gnuplot.h"
+#include "report/gnuplot_script.h"
+#include "report/text.h"
+#include "results/files.h"
+#include "results/run_folder.h"
+
+namespace rnnlab::report {
+namespace {
+
+std::vector<const Chart*> charts_of(const Report& report) {
+  std::vector<const Chart*> charts;
+  for (const Section& section : report.sections)
+    for (const Block& block : section.blocks)
+      if (const auto* chart = std::get_if<Chart>(&block)) charts.push_back(chart);
+  return charts;
+}
+
+}  // namespace
+
+std::vector<std::string> write_figures(const Report& report, const std::filesystem::path& folder) {
+  check_gnuplot();
+  make_folders(folder);
+  const std::filesystem::path whole_folder = std::filesystem::absolute(folder);  // gnuplot gives "|" and "<" a meaning
+  std::vector<std::string> written;
+  for (const Chart* chart : charts_of(report)) {
+    const std::string name = (whole_folder / chart->id).string();
+    run_gnuplot(gnuplot_script(*chart, {{Terminal::kSvg, name + ".svg"}, {Terminal::kPng, name + ".png"}}), chart->id);
+    write_file_atomically(name + ".csv", csv_of(data_of(*chart, Digits::kAll)));
+    for (const char* ending : {".svg", ".png", ".csv"}) written.push_back((folder / chart->id).string() + ending);
+  }
+  return written;
+}
+
+}  // namespace rnnlab::report

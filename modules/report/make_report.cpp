@@ -1,0 +1,97 @@
+#include "report/make_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "report/bench_section.h"
+#include "report/run_section.h"
+#include "report/text.h"
+#include "results/comparison.h"
+
+namespace rnnlab::report {
+namespace {
+
+// The section on runs, or one for each experiment, with what is to be said before them all.
+class Writer {
+ public:
+  void add_runs(const std::vector<RunRecord>& runs) {
+    if (runs.empty()) return;
+    const Comparison together = compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
+    const std::vector<std::string> names = experiments(runs);
+    if (together.forced.empty() || names.size() == 1) {
+      add_section(runs, together, join(names, " and "));
+      return;
+    }
+    report_.opening.emplace_back(
+        Notice{Severity::kWarning,
+               "Runs of different experiments are not set against each other: `rnnlab compare` refuses them together",
+               together.forced});
+    for (const std::string& name : names) {
+      const std::vector<RunRecord> of_name = runs_of(runs, name);
+      add_section(of_name, compare(of_name, {.baseline = "", .on_difference = OnDifference::kForce}), name);
+    }
+  }
+
+  void add_benchmark(const Benchmark& benchmark) {
+    for (Block& block : alarms(benchmark)) report_.opening.push_back(std::move(block));
+    report_.sections.push_back(bench_section(benchmark, unique_id(benchmark.file)));
+    add_once(subjects_, benchmark.file);
+  }
+
+  Report finish() {
+    const bool are_many = subjects_.size() > 3;
+    report_.title = "Report on " +
+                    (are_many ? fmt::format("{} and {} more", subjects_[0], subjects_.size() - 1) : each_of(subjects_));
+    return std::move(report_);
+  }
+
+ private:
+  static std::vector<std::string> experiments(const std::vector<RunRecord>& runs) {
+    std::vector<std::string> names;
+    for (const RunRecord& run : runs)
+      if (std::ranges::find(names, run.summary.name) == names.end()) names.push_back(run.summary.name);
+    return names;
+  }
+
+  static std::vector<RunRecord> runs_of(const std::vector<RunRecord>& runs, const std::string& name) {
+    std::vector<RunRecord> found;
+    std::ranges::copy_if(runs, std::back_inserter(found), [&](const auto& run) { return run.summary.name == name; });
+    return found;
+  }
+
+  void add_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& name) {
+    for (Block& block : alarms(comparison, name)) report_.opening.push_back(std::move(block));
+    report_.sections.push_back(run_section(runs, comparison, "Runs of " + name, unique_id(name)));
+    add_once(subjects_, name);
+  }
+
+  // A slug has no dash, and the ids of what is in a section are its own, a dash and more: all differ.
+  std::string unique_id(const std::string& name) {
+    const std::string wanted = slug(name);
+    std::string id = wanted;
+    for (int number = 2; std::ranges::find(ids_, id) != ids_.end(); ++number) id = fmt::format("{}_{}", wanted, number);
+    ids_.push_back(id);
+    return id;
+  }
+
+  Report report_;
+  std::vector<std::string> ids_;
+  std::vector<std::string> subjects_;
+};
+
+}  // namespace
+
+Report make_report(const Sources& sources) {
+  if (sources.runs.empty() && sources.benchmarks.empty())
+    throw_error(ExitCode::kUsage,
+                "nothing to report: name at least one run folder, or a file of `rnnlab bench --json`");
+  Writer writer;
+  writer.add_runs(sources.runs);
+  for (const Benchmark& benchmark : sources.benchmarks) writer.add_benchmark(benchmark);
+  return writer.finish();
+}
+
+}  // namespace rnnlab::report

@@ -1,0 +1,182 @@
+// The page: draws its charts as they come into view, and gives each its buttons and its legend.
+"use strict";
+(() => {
+  const { element, heightOf, lookOf, optionOf, shortened, themes, unique } = charts;
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  let printing = false;
+  const theme = () => themes[prefersDark.matches && !printing ? "dark" : "light"];
+
+  // ---- a chart on the page ----
+  const swatch = (look) => {
+    const space = "http://www.w3.org/2000/svg";
+    const picture = document.createElementNS(space, "svg");
+    const line = document.createElementNS(space, "line");
+    for (const [name, value] of Object.entries({ width: 28, height: 10, "aria-hidden": "true" })) picture.setAttribute(name, value);
+    const pattern = { solid: "", dashed: "7 4", dotted: "2 3" }[look.dash] ?? "9 3 2 3";
+    const drawn = { x1: 1, x2: 27, y1: 5, y2: 5, stroke: look.color, "stroke-width": 3, "stroke-dasharray": pattern };
+    for (const [name, value] of Object.entries(drawn)) line.setAttribute(name, value);
+    picture.append(line);
+    return picture;
+  };
+
+  class Drawn {
+    constructor(figure) {
+      this.figure = figure;
+      this.plot = figure.querySelector(".plot");
+      this.chart = JSON.parse(figure.querySelector("script").textContent);
+      this.state = { hidden: new Set(), logarithmic: this.chart.kind === "curves" && this.chart.y.logarithmic };
+      this.addTools();
+      if (this.chart.kind === "curves") this.addLegend();
+      this.reserve();
+    }
+
+    // The room it will take, so that the page does not jump.
+    reserve() { this.plot.style.height = `${heightOf(this.chart, this.plot.clientWidth)}px`; }
+
+    draw(width) {
+      this.reserve();
+      this.drawing ??= echarts.init(this.plot, null, { renderer: "svg" });
+      this.drawing.resize({ width: width ?? "auto" });
+      const option = optionOf(this.chart, this.state, theme(), width ?? this.plot.clientWidth);
+      this.drawing.setOption(option, { replaceMerge: ["series"] });
+      if (this.legend) this.paintLegend();
+    }
+
+    addTools() {
+      const tools = this.figure.querySelector(".tools");
+      const button = (text, action) => {
+        const made = element("button", { type: "button" }, text, element("span", { class: "unseen" }, `: ${this.chart.title}`));
+        made.addEventListener("click", () => action(made));
+        tools.append(made);
+        return made;
+      };
+      if (this.chart.kind === "curves") {
+        const canBeLogarithmic = this.chart.curves.every((curve) => curve.points.every(([, y]) => y === null || y > 0));
+        if (canBeLogarithmic)
+          button("Log scale", (self) => {
+            this.state.logarithmic = !this.state.logarithmic;
+            self.setAttribute("aria-pressed", this.state.logarithmic);
+            this.draw();
+          }).setAttribute("aria-pressed", this.state.logarithmic);
+        button("Zoom in", () => this.zoom(0.5));
+        button("Zoom out", () => this.zoom(2));
+      }
+      button("Save SVG", () => {
+        element("a", { href: this.drawing.getDataURL(), download: `${this.figure.id}.svg` }).click();
+      });
+    }
+
+    // About the middle of what is shown.
+    zoom(factor) {
+      const { start, end } = this.drawing.getOption().dataZoom[0];
+      const half = Math.min(50, Math.max(1, ((end - start) * factor) / 2));
+      const middle = Math.min(100 - half, Math.max(half, (start + end) / 2));
+      this.drawing.dispatchAction({ type: "dataZoom", start: middle - half, end: middle + half });
+    }
+
+    addLegend() {
+      this.groups = unique(this.chart.curves.map((curve) => curve.group));
+      this.legend = element("fieldset", { class: "legend" }, element("legend", { class: "unseen" }, `Curves of ${this.chart.title}`));
+      this.boxes = this.groups.map((group) => {
+        const box = element("input", { type: "checkbox" });
+        box.checked = true;
+        box.addEventListener("change", () => this.show([group], box.checked));
+        const label = element("label", { title: group }, box, element("span", { class: "swatch" }), shortened(group, 70));
+        label.addEventListener("mouseenter", () => this.highlight("highlight", group));
+        label.addEventListener("mouseleave", () => this.highlight("downplay", group));
+        this.legend.append(label);
+        return box;
+      });
+      if (this.groups.length > 3) this.addAllAndNone();
+      this.plot.after(this.legend);
+    }
+
+    addAllAndNone() {
+      for (const [text, isShown] of [["No curves", false], ["All curves", true]]) {
+        const made = element("button", { type: "button" }, text);
+        made.addEventListener("click", () => this.show(this.groups, isShown));
+        this.legend.prepend(made);
+      }
+    }
+
+    show(groups, isShown) {
+      for (const group of groups) {
+        if (isShown) this.state.hidden.delete(group);
+        else this.state.hidden.add(group);
+        this.boxes[this.groups.indexOf(group)].checked = isShown;
+      }
+      this.draw();
+    }
+
+    highlight(type, group) {
+      const names = this.chart.curves.filter((curve) => curve.group === group).map((curve) => curve.name);
+      this.drawing?.dispatchAction({ type, seriesId: names });
+    }
+
+    paintLegend() {
+      const colors = theme();
+      this.legend.querySelectorAll(".swatch").forEach((place, index) =>
+        place.replaceChildren(swatch(lookOf(this.groups, this.groups[index], colors))));
+    }
+  }
+
+  // ---- large tables ----
+  const fieldsOf = (csv) => {
+    const rows = [[]];
+    for (const [, field, end] of csv.matchAll(/("(?:[^"]|"")*"|[^,\n]*)(,|\n|$)/g)) {
+      rows.at(-1).push(field.startsWith('"') ? field.slice(1, -1).replaceAll('""', '"') : field);
+      if (end === "\n") rows.push([]);
+      if (end === "") break;
+    }
+    return rows.filter((row) => row.length > 1 || row[0] !== "");
+  };
+
+  const fillTable = (details) => {
+    const place = details.querySelector(".scroll");
+    if (!place || place.firstElementChild) return;
+    const encoded = details.parentElement.querySelector("a.csv").href.split(",")[1];
+    const bytes = Uint8Array.from(atob(decodeURIComponent(encoded)), (letter) => letter.charCodeAt(0));
+    const [headings, ...rows] = fieldsOf(new TextDecoder().decode(bytes));
+    const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
+    const few = (text) => (isNumber(text) ? String(Number(Number(text).toPrecision(6))) : text);
+    const cell = (text, index) => (index === 0 ? element("th", { scope: "row" }, few(text))
+      : element("td", isNumber(text) ? { class: "n" } : {}, few(text)));
+    place.append(element("table", {},
+      element("caption", {}, details.closest("figure").querySelector("h4").textContent),
+      element("thead", {}, element("tr", {}, ...headings.map((heading) => element("th", { scope: "col" }, heading)))),
+      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(cell))))));
+  };
+
+  // ---- the page ----
+  const all = [...document.querySelectorAll("figure.chart")].map((figure) => new Drawn(figure));
+  const byPlot = new Map(all.map((drawn) => [drawn.plot, drawn]));
+  const redraw = () => all.forEach((drawn) => drawn.drawing && drawn.draw());
+
+  // What nobody scrolls to is not drawn.
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      seen.unobserve(entry.target);
+      byPlot.get(entry.target).draw();
+    }
+  }, { rootMargin: "600px" });
+  all.forEach((drawn) => seen.observe(drawn.plot));
+
+  let lastWidth = document.body.clientWidth;
+  addEventListener("resize", () => {
+    if (printing || document.body.clientWidth === lastWidth) return;
+    lastWidth = document.body.clientWidth;
+    redraw();
+  });
+  prefersDark.addEventListener("change", redraw);
+  addEventListener("beforeprint", () => {
+    const pageWidth = 680;  // of A4 and Letter between their margins, in pixels
+    printing = true;
+    all.forEach((drawn) => drawn.draw(pageWidth));
+  });
+  addEventListener("afterprint", () => {
+    printing = false;
+    redraw();
+  });
+  document.addEventListener("toggle", (event) => fillTable(event.target), true);
+})();

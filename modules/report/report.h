@@ -1,0 +1,56 @@
+// What a report says, apart from how it is shown: sections of notices, sentences, tables and charts. The writers
+// (html.h, markdown.h, figures.h) take it as it stands; whatever came from a file is still as untrusted as it was
+// there.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "report/chart.h"
+#include "results/table.h"
+
+namespace rnnlab::report {
+
+enum class Severity {
+  kRefusal,  // the numbers must not be taken for a comparison
+  kWarning,  // the numbers are doubtful
+  kNote,
+};
+
+struct Notice {
+  Severity severity = Severity::kNote;
+  std::string title;
+  std::vector<std::string> lines;
+};
+
+struct Sentences {
+  std::vector<std::string> lines;
+};
+
+struct Heading {
+  std::string text;
+};
+
+struct NamedTable {
+  std::string id;  // of letters, digits, '-' and '_'; like a chart's
+  std::string title;
+  TextTable table;
+  Prominence prominence = Prominence::kOpen;
+};
+
+using Block = std::variant<Notice, Sentences, Heading, NamedTable, Chart>;
+
+struct Section {
+  std::string id;
+  std::string heading;
+  std::vector<Block> blocks;
+};
+
+struct Report {
+  std::string title;
+  std::vector<Block> opening;  // before everything else
+  std::vector<Section> sections;
+};
+
+}  // namespace rnnlab::report

@@ -1,0 +1,172 @@
+#include "report/run_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "base/text.h"
+#include "report/scale.h"
+
+namespace rnnlab::report {
+namespace {
+
+const Axis kEpochAxis = {.name = "epoch", .unit = ""};
+const Axis kWallTimeAxis = {.name = "wall time of training and validation", .unit = "s"};
+const Axis kEpochTimeAxis = {.name = "training time of an epoch", .unit = "s"};
+
+enum class Against { kEpoch, kWallTime };
+
+using Quantity = std::function<std::optional<double>(const EpochRow&)>;
+
+std::vector<Point> points_of(const RunRecord& run, Against against, const Quantity& quantity) {
+  std::vector<Point> points;
+  double seconds = 0;
+  for (const EpochRow& row : run.rows) {
+    seconds += row.train_seconds + row.valid_seconds.value_or(0);
+    const double x = against == Against::kEpoch ? static_cast<double>(row.epoch) : seconds;
+    if (const auto y = quantity(row)) points.push_back({x, *y, row.warmup ? "warm-up" : ""});
+  }
+  return points;
+}
+
+std::vector<Curve> curves_of(const std::vector<RunGroup>& groups, Against against, const Quantity& quantity) {
+  std::vector<Curve> curves;
+  for (const RunGroup& group : groups) {
+    const std::vector<std::string> names = run_names(group);
+    for (size_t i = 0; i < group.runs.size(); ++i) {
+      std::vector<Point> points = points_of(*group.runs[i], against, quantity);
+      if (!points.empty()) curves.push_back({group.label, names[i], std::move(points)});
+    }
+  }
+  return curves;
+}
+
+struct CurveText {
+  std::string id, title, description;
+};
+
+Chart curve_chart(const std::vector<RunGroup>& groups, Against against, Axis y, const Quantity& quantity,
+                  CurveText text) {
+  std::vector<Curve> curves = curves_of(groups, against, quantity);
+  std::vector<double> values;
+  for (const Curve& curve : curves)
+    for (const Point& point : curve.points) values.push_back(point.y);
+  y.scale = scale_for(values);
+  if (against == Against::kWallTime) {
+    text.id += "-by-wall-time";
+    text.title += " by wall time";
+  } else {
+    text.title += " by epoch";
+  }
+  return {.id = text.id,
+          .title = text.title,
+          .description = text.description,
+          .data = against == Against::kEpoch ? Prominence::kOpen : Prominence::kFolded,
+          .body = Curves{against == Against::kEpoch ? kEpochAxis : kWallTimeAxis, y, std::move(curves)}};
+}
+
+// Losses first, and what validation says; the training set's other metrics are in epochs.csv.
+bool is_drawn(const EpochColumn& column) {
+  return column.role == ColumnRole::kMetric && (column.name == "train_loss" || column.name.starts_with("valid_"));
+}
+
+bool has_any(const std::vector<RunGroup>& groups, const EpochColumn& column) {
+  return std::ranges::any_of(groups, [&](const RunGroup& group) {
+    return std::ranges::any_of(group.runs, [&](const RunRecord* run) {
+      return std::ranges::any_of(run->rows, [&](const EpochRow& row) { return number_in(row, column).has_value(); });
+    });
+  });
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+std::string with_spaces(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
+
+std::string with_dashes(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, Against against,
+                   const std::string& prefix) {
+  const std::string name = with_spaces(column.name);
+  return curve_chart(
+      groups, against, {.name = name, .unit = ""}, [&](const EpochRow& row) { return number_in(row, column); },
+      {.id = prefix + "-" + with_dashes(column.name), .title = capitalized(name), .description = "One curve a run."});
+}
+
+}  // namespace
+
+std::vector<std::string> run_names(const RunGroup& group) {
+  if (group.runs.size() == 1) return {group.label};
+  std::vector<std::string> names;
+  for (const RunRecord* run : group.runs) {
+    const std::string name = fmt::format("{}, seed {}", group.label, run->summary.seed);
+    const auto taken = [&](const std::string& other) { return other == name || other.starts_with(name + " ("); };
+    const auto num_taken = std::ranges::count_if(names, taken);
+    names.push_back(num_taken == 0 ? name : fmt::format("{} ({})", name, num_taken + 1));
+  }
+  return names;
+}
+
+std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::string& prefix) {
+  const auto seconds = [](const EpochRow& row) { return std::optional(row.train_seconds); };
+  const CurveText text = {.id = prefix + "-epoch-time",
+                          .title = "Epoch time",
+                          .description =
+                              "One curve a run, warm-up epochs, which are in no median, as hollow points. Lower is "
+                              "faster."};
+  return {curve_chart(groups, Against::kEpoch, kEpochTimeAxis, seconds, text),
+          curve_chart(groups, Against::kWallTime, kEpochTimeAxis, seconds, text)};
+}
+
+std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std::string& prefix) {
+  std::vector<Chart> charts;
+  for (const EpochColumn& column : epoch_columns()) {
+    if (!is_drawn(column) || !has_any(groups, column)) continue;
+    charts.push_back(metric_chart(groups, column, Against::kEpoch, prefix));
+    if (column.name != "train_loss") charts.back().data = Prominence::kFolded;
+    if (column.name.ends_with("_loss")) charts.push_back(metric_chart(groups, column, Against::kWallTime, prefix));
+  }
+  return charts;
+}
+
+std::vector<Chart> time_bars(const Comparison& comparison, const std::string& prefix) {
+  Bars times = {kEpochTimeAxis, {}};
+  Bars ratios = {{.name = "time over that of " + comparison.baseline, .unit = ""}, {}};
+  for (const GroupResult& group : comparison.groups) {
+    if (!group.median_seconds) continue;
+    times.bars.push_back({group.label, *group.median_seconds, Interval{*group.low_seconds, *group.high_seconds}});
+    if (group.ratio)
+      ratios.bars.push_back({group.label, *group.ratio, Interval{*group.ratio_low, *group.ratio_high}});
+    else if (group.label == comparison.baseline)
+      ratios.bars.push_back({group.label, 1});
+  }
+  std::vector<Chart> charts;
+  if (!times.bars.empty())
+    charts.push_back({.id = prefix + "-median-epoch-time",
+                      .title = "Median training time of an epoch",
+                      .description = "After warm-up. The whiskers are 95 % intervals of the median, or the whole range "
+                                     "where there are fewer than six epochs.",
+                      .body = times});
+  if (ratios.bars.size() > 1)
+    charts.push_back({.id = prefix + "-ratio",
+                      .title = "Ratio of the median times",
+                      .description = fmt::format("To {}, which is 1. Below 1 is faster. The whiskers are 95 % "
+                                                 "intervals, or ranges where there are fewer than six epochs.",
+                                                 comparison.baseline),
+                      .body = ratios});
+  return charts;
+}
+
+}  // namespace rnnlab::report

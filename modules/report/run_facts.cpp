@@ -1,0 +1,136 @@
+#include "report/run_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "results/config_values.h"
+
+namespace rnnlab::report {
+namespace {
+
+std::string gpu_text(const GpuInfo& gpu) {
+  return fmt::format("{}, {} % in use, SM clock {} of {} MHz, {} C", gpu.name, gpu.utilization_percent,
+                     gpu.sm_clock_mhz, gpu.max_sm_clock_mhz, gpu.temperature_celsius);
+}
+
+std::string gpus_text(const GpuSurvey& survey) {
+  std::vector<std::string> gpus;
+  for (const GpuInfo& gpu : survey.gpus) gpus.push_back(gpu_text(gpu));
+  return gpus.empty() ? "none: " + survey.note : join(gpus, "; ");
+}
+
+std::string build_text(const BuildInfo& build) { return build_kind(build) + ", " + build.compiler; }
+
+std::string revision_text(const BuildInfo& build) {
+  return build.git_revision.substr(0, 12) + (build.git_dirty ? " and changes" : "");
+}
+
+std::string cpu_text(const CpuInfo& cpu) {
+  return fmt::format("{}, {} of {} logical CPUs usable", cpu.model, cpu.usable_cpus, cpu.logical_cpus);
+}
+
+std::string load_text(const CpuInfo& cpu) {
+  std::vector<std::string> averages;
+  for (const double average : cpu.load_average) averages.push_back(fmt::format("{:.2f}", average));
+  return fmt::format("{:.0f} % busy at the start, load {}", 100 * cpu.busy_fraction, join(averages, " "));
+}
+
+std::string command_text(const std::vector<std::string>& command_line) {
+  std::vector<std::string> words;
+  for (const std::string& word : command_line) words.push_back(shell_quoted(word));
+  return join(words, " ");
+}
+
+// Of all runs, in the order of their first appearance.
+std::vector<std::string> names_of(const std::vector<RunFacts>& runs) {
+  std::vector<std::string> names;
+  std::map<std::string, bool> seen;
+  for (const RunFacts& run : runs)
+    for (const auto& [name, value] : run.values)
+      if (seen.emplace(name, true).second) names.push_back(name);
+  return names;
+}
+
+using Values = std::vector<std::map<std::string, std::string>>;
+
+Values values_by_name(const std::vector<RunFacts>& runs) {
+  Values values;
+  for (const RunFacts& run : runs) values.emplace_back(run.values.begin(), run.values.end());
+  return values;
+}
+
+bool is_shared(const Values& runs, const std::string& name) {
+  const std::string first = value_or_absent(runs[0], name);
+  return std::ranges::all_of(runs, [&](const auto& values) { return value_or_absent(values, name) == first; });
+}
+
+}  // namespace
+
+RunFacts environment_of(const RunRecord& run, const std::string& name) {
+  const Environment& environment = run.environment;
+  const Identity& identity = run.summary.identity;
+  constexpr size_t kDigitsShown = 12;
+  return {.run = name,
+          .values = {{"folder", run.folder.string()},
+                     {"ended", run.summary.stop_reason},
+                     {"epochs", std::to_string(run.summary.epochs)},
+                     {"whole run", format_seconds(run.summary.total_seconds)},
+                     {"ran", run.summary.path},
+                     {"started", environment.start_time},
+                     {"command", command_text(environment.command_line)},
+                     {"host", environment.host.hostname},
+                     {"system", environment.host.os + ", " + environment.host.kernel},
+                     {"memory", format_bytes(environment.host.memory_bytes)},
+                     {"CPU", cpu_text(environment.cpu)},
+                     {"CPU load", load_text(environment.cpu)},
+                     {"threads", std::to_string(environment.num_threads)},
+                     {"GPU", gpus_text(environment.nvidia)},
+                     {"NVIDIA driver", environment.nvidia.driver_version},
+                     {"LibTorch", environment.software.libtorch},
+                     {"CUDA", environment.software.cuda},
+                     {"cuDNN", environment.software.cudnn},
+                     {"rnnlab", environment.software.rnnlab + ", " + revision_text(environment.build)},
+                     {"build", build_text(environment.build)},
+                     {"precision", identity.precision},
+                     {"data on", identity.placement},
+                     {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
+                     {"model", identity.model_hash.substr(0, kDigitsShown)},
+                     {"initial weights", identity.initial_weights_sha256.substr(0, kDigitsShown)},
+                     {"training settings", identity.training_hash.substr(0, kDigitsShown)}}};
+}
+
+RunFacts settings_of(const RunRecord& run, const std::string& name) {
+  return {.run = name, .values = {run.config.begin(), run.config.end()}};
+}
+
+TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what) {
+  TextTable table;
+  table.add_column(what, Align::kLeft);
+  table.add_column("of all runs", Align::kLeft);
+  const Values values = values_by_name(runs);
+  for (const std::string& name : names_of(runs))
+    if (is_shared(values, name)) table.add_row({name, values[0].at(name)});
+  return table;
+}
+
+TextTable differing_facts(const std::vector<RunFacts>& runs) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  const Values values = values_by_name(runs);
+  std::vector<std::string> differing;
+  for (const std::string& name : names_of(runs))
+    if (!is_shared(values, name)) differing.push_back(name);
+  for (const std::string& name : differing) table.add_column(name, Align::kLeft);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    std::vector<std::string> cells = {runs[i].run};
+    for (const std::string& name : differing) cells.push_back(value_or_absent(values[i], name));
+    table.add_row(cells);
+  }
+  return table;
+}
+
+}  // namespace rnnlab::report

@@ -1,0 +1,32 @@
+// What is known of each run besides its epochs, settings and machine, told so that many runs can be read: once what all
+// share, and a row a run of what differs.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/run_record.h"
+#include "results/table.h"
+
+namespace rnnlab::report {
+
+// Of one run: names in the order in which they are shown, each once, and values.
+struct RunFacts {
+  std::string run;
+  std::vector<std::pair<std::string, std::string>> values;
+};
+
+// Machine, build, libraries, load, what ran and what must be equal for a comparison.
+RunFacts environment_of(const RunRecord& run, const std::string& name);
+
+// The settings of config.yaml.
+RunFacts settings_of(const RunRecord& run, const std::string& name);
+
+// A row for each fact that is equal in all of `runs`, of which there must be one.
+TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what);
+
+// A row for each run, a column for each fact that is not; "absent" where a run does not have it.
+TextTable differing_facts(const std::vector<RunFacts>& runs);
+
+}  // namespace rnnlab::report

@@ -1,0 +1,29 @@
+// Texts of a report: what came from files is made harmless here, for each kind of output in its own way.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/table.h"
+
+namespace rnnlab::report {
+
+// Valid UTF-8 on one line: what is not becomes U+FFFD, control characters and line ends a space.
+std::string readable(std::string_view text);
+
+// For text and for attributes in double quotes. Readable first.
+std::string html_escaped(std::string_view text);
+
+// So that nothing in it is markup, in a paragraph and in a table's cell. Readable first.
+std::string markdown_escaped(std::string_view text);
+
+// "gru_speed_2" of "GRU speed/2": small letters, digits and '_', at most 60; "report" where nothing is left.
+std::string slug(std::string_view text);
+
+// The headings and rows, by RFC 4180 with plain line ends.
+std::string csv_of(const TextTable& table);
+
+std::string base64(std::string_view bytes);
+
+}  // namespace rnnlab::report

@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using ::testing::MatchesRegex;
+using testing::Program;
+using testing::read_text;
+
+class ReportVerb : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    program_.write("tiny.yaml", kTinyYaml);
+    ASSERT_EQ(program_.run({"train", "tiny.yaml"}).exit_code, 0);
+  }
+  Program program_;
+};
+
+TEST_F(ReportVerb, WritesAPage) {
+  const auto result = program_.run({"report", "runs/tiny"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, MatchesRegex("rnnlab: report.html written, [0-9.]+ MiB\n"));
+  EXPECT_TRUE(read_text(program_.folder() / "report.html").starts_with("<!DOCTYPE html>"));
+}
+
+TEST_F(ReportVerb, PrintsMarkdownAndWritesThePageWhereItIsNamed) {
+  const auto markdown = program_.run({"report", "runs/tiny", "--markdown"});
+  EXPECT_EQ(markdown.exit_code, 0) << markdown.errors;
+  EXPECT_TRUE(markdown.output.starts_with("# Report on tiny\n"));
+  EXPECT_FALSE(std::filesystem::exists(program_.folder() / "report.html"));
+  EXPECT_EQ(program_.run({"report", "runs/tiny", "--markdown", "-o", "tiny.html"}).output, markdown.output);
+  EXPECT_TRUE(std::filesystem::exists(program_.folder() / "tiny.html"));
+}
+
+TEST_F(ReportVerb, ShowsWhatCompareRefusesAndSaysSo) {
+  ASSERT_EQ(program_.run({"train", "tiny.yaml", "training.batch_size=40"}).exit_code, 0);
+  EXPECT_EQ(program_.run({"compare", "runs/tiny"}).exit_code, 2);
+  const auto result = program_.run({"report", "runs/tiny", "--markdown"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("# Report on tiny\n\n**REFUSED: tiny: not a fair comparison."));
+}
+
+TEST_F(ReportVerb, TakesABenchmarkBesideRuns) {
+  ASSERT_EQ(program_
+                .run({"bench", "hidden_size=2", "num_layers=1", "num_steps=2", "batch_size=1", "repeats=2",
+                      "device=cpu", "--json", "bench.json", "-q"})
+                .exit_code,
+            0);
+  const auto result = program_.run({"report", "runs/tiny", "bench.json", "--markdown"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("# Report on tiny and bench.json\n"));
+  EXPECT_THAT(result.output, HasSubstr("## Benchmark bench.json\n"));
+}
+
+TEST_F(ReportVerb, NamesWhatIsNoRunAndNoBenchmark) {
+  const auto file = program_.run({"report", "tiny.yaml"});
+  EXPECT_EQ(file.exit_code, 3);
+  EXPECT_THAT(file.errors, HasSubstr("tiny.yaml: no JSON, expected what `rnnlab bench --json FILE` wrote"));
+  const auto nothing = program_.run({"report", "nowhere"});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_EQ(nothing.errors,
+            "rnnlab: error: nowhere: no such folder, expected a folder that `rnnlab train` made, such as "
+            "runs/NAME/START-DEVICE-LAYER\n");
+}
+
+TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {
+  const auto result = program_.run({"report", "runs/tiny", "-o", "nowhere/page.html"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors, "rnnlab: error: nowhere/page.html: there is no folder 'nowhere' to write it to\n");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,72 @@
+#include "report/chart.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rnnlab::report {
+namespace {
+
+using ::testing::ElementsAre;
+
+using Row = std::vector<std::string>;
+
+Row headings(const TextTable& table) {
+  Row all;
+  for (const TableColumn& column : table.columns()) all.push_back(column.heading);
+  return all;
+}
+
+Chart curves(std::vector<Curve> curves) {
+  return {.id = "a-b",
+          .title = "Loss",
+          .description = "",
+          .body = Curves{{.name = "epoch", .unit = ""}, {.name = "time", .unit = "s"}, std::move(curves)}};
+}
+
+TEST(DataOfAChart, IsAMatrixOfEpochsAndRunsWhereTheyShareTheirEpochs) {
+  const TextTable table = data_of(
+      curves({{"fused", "fused", {{1, 0.1}, {2, 1.0 / 3}}}, {"naive", "naive", {{1, 2, "warm-up"}}}}), Digits::kAll);
+  EXPECT_THAT(headings(table), ElementsAre("epoch", "fused", "naive"));
+  EXPECT_THAT(table.rows(), ElementsAre(Row{"1", "0.1", "2"}, Row{"2", "0.3333333333333333", ""}));
+}
+
+TEST(DataOfAChart, HasARowForEachPointWhereCurvesShareNoX) {
+  const TextTable table =
+      data_of(curves({{"a", "a, seed 1", {{0.5, 1}}}, {"a", "a, seed 2", {{0.75, 2}}}}), Digits::kAll);
+  EXPECT_THAT(headings(table), ElementsAre("run", "epoch", "time (s)"));
+  EXPECT_THAT(table.rows(), ElementsAre(Row{"a, seed 1", "0.5", "1"}, Row{"a, seed 2", "0.75", "2"}));
+}
+
+TEST(DataOfAChart, IsRoundedForPeople) {
+  const TextTable table = data_of(curves({{"a", "a", {{1, 1.0 / 3}}}}), Digits::kFew);
+  EXPECT_THAT(table.rows(), ElementsAre(Row{"1", "0.333333"}));
+}
+
+TEST(DataOfAChart, HasTheIntervalsOfBars) {
+  const Bars bars = {{.name = "time", .unit = "s"}, {{"fused", 2, Interval{1, 3}}, {"naive", 4}}};
+  const TextTable table = data_of({.id = "x", .title = "", .description = "", .body = bars}, Digits::kAll);
+  EXPECT_THAT(headings(table), ElementsAre("run", "time (s)", "low", "high"));
+  EXPECT_THAT(table.rows(), ElementsAre(Row{"fused", "2", "1", "3"}, Row{"naive", "4", "", ""}));
+}
+
+TEST(DataOfAChart, HasTheChangesOfAWaterfall) {
+  const Waterfall waterfall = {{.name = "time", .unit = "ms"},
+                               {{"naive", 0, 4, StepKind::kWhole}, {"grouped", 4, 3, StepKind::kGain}}};
+  const TextTable table = data_of({.id = "x", .title = "", .description = "", .body = waterfall}, Digits::kAll);
+  EXPECT_THAT(table.rows(), ElementsAre(Row{"naive", "4", ""}, Row{"grouped", "3", "-1"}));
+}
+
+TEST(DataOfAChart, LeavesCellsOfAHeatMapEmptyThatWereNotMeasured) {
+  const HeatMap map = {.x = {.name = "L", .unit = ""},
+                       .y = {.name = "H", .unit = ""},
+                       .value = {.name = "gain", .unit = ""},
+                       .columns = {"1", "2"},
+                       .rows = {"64"},
+                       .cells = {{1.5, std::nullopt}}};
+  const TextTable table = data_of({.id = "x", .title = "", .description = "", .body = map}, Digits::kAll);
+  EXPECT_THAT(headings(table), ElementsAre("H / L", "1", "2"));
+  EXPECT_THAT(table.rows(), ElementsAre(Row{"64", "1.5", ""}));
+}
+
+}  // namespace
+}  // namespace rnnlab::report

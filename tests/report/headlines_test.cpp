@@ -1,0 +1,72 @@
+#include "report/headlines.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rnnlab::report {
+namespace {
+
+using ::testing::ElementsAre;
+
+GroupResult group(const std::string& label, double seconds) {
+  GroupResult result;
+  result.label = label;
+  result.num_timed_epochs = 7;
+  result.median_seconds = seconds;
+  result.low_seconds = 0.9 * seconds;
+  result.high_seconds = 1.1 * seconds;
+  return result;
+}
+
+GroupResult compared(const std::string& label, double ratio, double low, double high) {
+  GroupResult result = group(label, ratio);
+  result.ratio = ratio;
+  result.ratio_low = low;
+  result.ratio_high = high;
+  return result;
+}
+
+Comparison comparison(const std::vector<GroupResult>& groups) {
+  Comparison made;
+  made.baseline = groups[0].label;
+  made.groups = groups;
+  return made;
+}
+
+TEST(Headlines, SayWhatEachGroupGainsOverTheBaseline) {
+  EXPECT_THAT(headlines(comparison({group("cpu naive", 1), compared("cpu fused", 0.25, 0.2, 0.3),
+                                    compared("cpu slow", 2, 1.5, 3), compared("cpu equal", 0.95, 0.8, 1.1)})),
+              ElementsAre("cpu naive: 1.000 s an epoch (0.9000 .. 1.100), the median of 7 epochs.",
+                          "cpu fused: 4 times as fast; 0.250 of the time of cpu naive (95 % interval 0.200 .. 0.300).",
+                          "cpu slow: 2 times as long; 2.00 of the time of cpu naive (95 % interval 1.50 .. 3.00).",
+                          "cpu equal: no difference shown; 0.950 of the time of cpu naive (95 % interval 0.800 .. "
+                          "1.10)."));
+}
+
+TEST(Headlines, OfAForcedComparisonSaySo) {
+  Comparison forced = comparison({group("a", 1), compared("b", 0.5, 0.4, 0.6)});
+  forced.forced = {"precision: fp32 in a, tf32 in b"};
+  forced.groups[1].ratio_interval_is_full_range = true;
+  EXPECT_EQ(headlines(forced)[1], "NOT COMPARABLE: b: 2 times as fast; 0.500 of the time of a (range 0.400 .. 0.600).");
+}
+
+TEST(Headlines, OfManyGroupsNameTheEnds) {
+  std::vector<GroupResult> groups = {group("base", 1)};
+  for (int i = 1; i <= 20; ++i) groups.push_back(compared(fmt::format("run {}", i), i, 0.9 * i, 1.1 * i));
+  EXPECT_THAT(headlines(comparison(groups)),
+              ElementsAre("base: 1.000 s an epoch (0.9000 .. 1.100), the median of 7 epochs.",
+                          "The fastest of 21: run 1: no difference shown; 1.00 of the time of base (95 % interval "
+                          "0.900 .. 1.10).",
+                          "The slowest: run 20: 20 times as long; 20.0 of the time of base (95 % interval 18.0 .. "
+                          "22.0)."));
+}
+
+TEST(Headlines, SayWhereThereIsNoTime) {
+  GroupResult untimed;
+  untimed.label = "cpu fused";
+  EXPECT_THAT(headlines(comparison({untimed})), ElementsAre("cpu fused: no epoch after warm-up, so no time."));
+}
+
+}  // namespace
+}  // namespace rnnlab::report

@@ -1,0 +1,199 @@
+#include "report/html.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/sha256.h"
+#include "bench/sample_report.h"
+#include "report/page_assets.h"
+#include "report/sample_sources.h"
+#include "report/text.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::naive_and_fused;
+using ::testing::Not;
+using testing::report_of;
+
+// What stands in a page between two texts, again and again.
+std::vector<std::string> all_between(const std::string& page, const std::string& begin, const std::string& end) {
+  std::vector<std::string> found;
+  for (size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
+    at += begin.size();
+    const size_t stop = page.find(end, at);
+    found.push_back(page.substr(at, stop - at));
+  }
+  return found;
+}
+
+// Without chart library, script and style, which have no text of a run in them.
+std::string written_part(std::string page) {
+  for (const std::string_view asset : {chart_library(), page_script(), page_style()})
+    if (const size_t at = page.find(asset); at != std::string::npos) page.erase(at, asset.size());
+  return page;
+}
+
+std::string decoded(const std::string& base64_text) {
+  std::string bytes(base64_text.size(), '\0');
+  EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                  reinterpret_cast<const unsigned char*>(base64_text.data()), static_cast<int>(base64_text.size()));
+  const size_t padding = static_cast<size_t>(std::ranges::count(base64_text, '='));
+  bytes.resize(base64_text.size() / 4 * 3 - padding);
+  return bytes;
+}
+
+constexpr const char* kHostile = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">&lt;";
+
+Report hostile_report() {
+  auto runs = naive_and_fused();
+  for (auto& run : runs) {
+    run.summary.name = kHostile;
+    run.summary.path = kHostile;
+    run.summary.warnings = {kHostile};
+    run.environment.cpu.model = kHostile;
+    run.environment.host.hostname = kHostile;
+  }
+  runs[1].summary.layer = kHostile;
+  BenchReport bench = testing::sample_report();
+  bench.rows[0].key.layer = kHostile;
+  bench.rows[1].path = kHostile;
+  bench.settings = kHostile;
+  return make_report({.runs = testing::read_back(runs), .benchmarks = {{kHostile, bench}}});
+}
+
+TEST(Html, TakesNoTextOfARunForMarkup) {
+  const std::string page = written_part(html_of(hostile_report()));
+  EXPECT_THAT(page, HasSubstr("&lt;/script&gt;&lt;script&gt;alert(1)"));
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, Not(HasSubstr("<img")));
+  EXPECT_THAT(page, Not(HasSubstr("onerror=\"")));
+}
+
+TEST(Html, HoldsTheDataOfChartsAsJsonThatNoTextCanEnd) {
+  const auto scripts = all_between(html_of(hostile_report()), "<script type=\"application/json\">", "</script>");
+  ASSERT_FALSE(scripts.empty());
+  bool has_name = false;
+  for (const std::string& script : scripts) {
+    EXPECT_EQ(script.find('<'), std::string::npos);
+    const auto json = nlohmann::json::parse(script);
+    has_name = has_name || json.dump().find("alert(1)") != std::string::npos;
+  }
+  EXPECT_TRUE(has_name);
+}
+
+TEST(Html, LoadsNothing) {
+  const std::string page = html_of(hostile_report());
+  EXPECT_THAT(page, HasSubstr("content=\"default-src 'none'; script-src 'sha256-"));
+  const std::string written = written_part(page);
+  for (const std::string& tag : all_between(written, "<", ">")) EXPECT_THAT(tag, Not(HasSubstr(" src=")));
+  for (const char* loading : {"<link", "@import", "url(", "href=\"http", "href=\"//", "<iframe", "<object"})
+    EXPECT_THAT(written, Not(HasSubstr(loading)));
+  for (const std::string& target : all_between(written, "href=\"", "\""))
+    EXPECT_TRUE(target.starts_with("#") || target.starts_with("data:text/csv;")) << target;
+}
+
+TEST(Html, RunsNoScriptButItsTwo) {
+  const std::string page = html_of(report_of(naive_and_fused()));
+  const auto scripts = all_between(page, "<script>", "</script>");
+  ASSERT_EQ(scripts.size(), 2U);
+  const std::string policy = all_between(page, "script-src ", ";").at(0);
+  for (const std::string& script : scripts) {
+    const std::string digest = Sha256().update(script).hex();
+    std::string bytes;
+    for (size_t i = 0; i < digest.size(); i += 2)
+      bytes += static_cast<char>(std::stoi(digest.substr(i, 2), nullptr, 16));
+    EXPECT_THAT(policy, HasSubstr("'sha256-" + base64(bytes) + "'"));
+  }
+  EXPECT_EQ(std::ranges::count(policy, ' '), 1);
+}
+
+TEST(Html, GivesTheDataOfEveryChartAsCsvThatReadsBack) {
+  const Report report = report_of(naive_and_fused());
+  const std::string page = html_of(report);
+  for (const Chart& chart : testing::charts_in(report)) {
+    const std::string begin = "download=\"" + chart.id + ".csv\" href=\"data:text/csv;charset=utf-8;base64,";
+    const auto links = all_between(page, begin, "\"");
+    ASSERT_EQ(links.size(), 1U) << chart.id;
+    EXPECT_EQ(decoded(links[0]), csv_of(data_of(chart, Digits::kAll)));
+  }
+}
+
+TEST(Html, HasARealTableBehindEveryChart) {
+  const std::string page = html_of(report_of(naive_and_fused()));
+  const auto figures = all_between(page, "<figure class=\"chart\"", "</figure>");
+  EXPECT_EQ(figures.size(), 9U);
+  for (const std::string& figure : figures) {
+    EXPECT_THAT(figure, HasSubstr("<caption>"));
+    EXPECT_THAT(figure, HasSubstr("<th scope=\"col\""));
+    EXPECT_THAT(figure, HasSubstr("<th scope=\"row\">"));
+    EXPECT_THAT(figure, HasSubstr("role=\"region\" tabindex=\"0\" aria-label=\"The numbers of "));
+  }
+}
+
+TEST(Html, LeavesALargeTableToItsCsv) {
+  const std::string page = html_of(report_of({testing::sample_run("cpu", "naive", 1, std::vector<double>(2000, 1))}));
+  const auto figures = all_between(page, "<figure class=\"chart\" id=\"rows-epoch-time\">", "</figure>");
+  EXPECT_THAT(figures.at(0), Not(HasSubstr("<table>")));
+  EXPECT_THAT(figures.at(0), HasSubstr("The numbers of this chart, 2000 by 2"));
+}
+
+TEST(Html, OpensWithWhatCompareRefuses) {
+  auto runs = naive_and_fused();
+  runs[1].summary.identity.batch_size = 64;
+  const std::string page = html_of(report_of(runs));
+  const size_t refusal =
+      page.find("<div class=\"notice refusal\" role=\"note\">\n<p><strong>Refused: rows: not a fair");
+  ASSERT_NE(refusal, std::string::npos);
+  EXPECT_LT(refusal, page.find("<section"));
+  EXPECT_THAT(page, HasSubstr("<li>batch size: 128 in cpu naive, 64 in cpu fused</li>"));
+}
+
+TEST(Html, FoldsOnlyNotesAway) {
+  Report report = {.title = "t", .opening = {}, .sections = {}};
+  const std::vector<std::string> lines(20, "line");
+  report.opening = {Notice{Severity::kWarning, "w", lines}};
+  EXPECT_THAT(all_between(html_of(report), "<main", "</main>").at(0), Not(HasSubstr("<details>")));
+  report.opening = {Notice{Severity::kNote, "n", lines}};
+  EXPECT_THAT(all_between(html_of(report), "<main", "</main>").at(0), HasSubstr("<summary>All 20</summary>"));
+}
+
+TEST(Html, HasOneHeadingOfTheFirstRankAndLinksToItsSections) {
+  auto runs = naive_and_fused();
+  runs.push_back(naive_and_fused()[0]);
+  runs.back().summary.name = "other";
+  runs.back().summary.identity.model_hash = "m2";
+  const std::string page = html_of(report_of(runs));
+  EXPECT_EQ(all_between(page, "<h1>", "</h1>").size(), 1U);
+  EXPECT_THAT(all_between(page, "<li><a href=\"#", "\""), ElementsAre("rows", "other"));
+  EXPECT_THAT(page, HasSubstr("<section id=\"other\" aria-labelledby=\"other-heading\">"));
+  EXPECT_THAT(page, HasSubstr("<html lang=\"en\">"));
+}
+
+TEST(PageAssets, HaveTheLibraryThatItsReadmeNames) {
+  const std::string readme = testing::read_text(std::string(RNNLAB_SOURCE_DIR) + "/third_party/echarts/README.md");
+  EXPECT_THAT(readme, HasSubstr(Sha256().update(chart_library()).hex() + "  echarts.min.js"));
+  EXPECT_THAT(std::string(chart_library()), HasSubstr("t.version=\"5.5.1\""));
+  EXPECT_THAT(readme, HasSubstr("Apache ECharts 5.5.1"));
+}
+
+TEST(PageAssets, EndNoScriptBeforeItsEnd) {
+  for (const std::string_view script : {chart_library(), page_script()}) {
+    EXPECT_EQ(script.find("</script"), std::string_view::npos);
+    EXPECT_EQ(script.find("<!--"), std::string_view::npos);
+  }
+  EXPECT_EQ(page_style().find("</style"), std::string_view::npos);
+}
+
+TEST(PageAssets, CarryTheTermsOfTheLibrary) {
+  EXPECT_THAT(html_of({.title = "t", .opening = {}, .sections = {}}), HasSubstr("Version 2.0, January 2004"));
+}
+
+}  // namespace
+}  // namespace rnnlab::report

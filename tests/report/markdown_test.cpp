@@ -1,0 +1,57 @@
+#include "report/markdown.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/sample_sources.h"
+
+namespace rnnlab::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Report with(Block block) {
+  Report report = {.title = "A *title*", .opening = {}, .sections = {{.id = "a", .heading = "Runs", .blocks = {}}}};
+  report.sections[0].blocks.push_back(std::move(block));
+  return report;
+}
+
+Chart matrix(size_t num_runs) {
+  Curves curves = {{.name = "epoch", .unit = ""}, {.name = "time", .unit = "s"}, {}};
+  for (size_t i = 0; i < num_runs; ++i) {
+    const std::string name = "run " + std::to_string(i);
+    curves.curves.push_back({name, name, {{1, 0.5}, {2, 0.25}}});
+  }
+  return {.id = "a-b", .title = "Time", .description = "", .data = Prominence::kOpen, .body = curves};
+}
+
+TEST(Markdown, HasTheMatrixOfEpochsAndRuns) {
+  EXPECT_EQ(markdown_of(with(matrix(2))),
+            "# A \\*title\\*\n\n## Runs\n\n**Time (s)**\n\n"
+            "| epoch | run 0 | run 1 |\n|---:|---:|---:|\n| 1 | 0.5 | 0.5 |\n| 2 | 0.25 | 0.25 |\n");
+}
+
+TEST(Markdown, LeavesOutWhatNobodyReadsAndSaysSo) {
+  EXPECT_THAT(markdown_of(with(matrix(200))),
+              HasSubstr("2 rows by 201 columns, too many for Markdown: the CSV of `--figures` and of the page has "
+                        "them.\n"));
+  Chart folded = matrix(2);
+  folded.data = Prominence::kFolded;
+  EXPECT_EQ(markdown_of(with(folded)), "# A \\*title\\*\n\n## Runs\n");
+}
+
+TEST(Markdown, ShoutsWhatCompareRefuses) {
+  EXPECT_THAT(markdown_of(with(Notice{Severity::kRefusal, "rows: not fair", {"batch size: 1 in a, 2 in b|c"}})),
+              HasSubstr("**REFUSED: rows: not fair**\n\n- batch size: 1 in a, 2 in b\\|c\n"));
+}
+
+TEST(Markdown, OfRunsHasTimesAndLossesByRunAndEpoch) {
+  const std::string text = markdown_of(testing::report_of(testing::naive_and_fused()));
+  EXPECT_THAT(text, HasSubstr("| epoch | cpu naive | cpu fused |\n|---:|---:|---:|\n| 1 | 9 | 4 |\n| 2 | 2 | 1 |\n"));
+  EXPECT_THAT(text, HasSubstr("**Train loss by epoch**\n\n| epoch | cpu naive | cpu fused |\n"));
+  EXPECT_THAT(text, Not(HasSubstr("wall time")));
+}
+
+}  // namespace
+}  // namespace rnnlab::report

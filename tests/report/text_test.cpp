@@ -1,0 +1,45 @@
+#include "report/text.h"
+
+#include <gtest/gtest.h>
+
+namespace rnnlab::report {
+namespace {
+
+TEST(Readable, IsValidUtf8OnOneLine) {
+  EXPECT_EQ(readable("a\nb\tc\x1b[2J\x7f"), "a b c [2J ");
+  EXPECT_EQ(readable("caf\xC3\xA9 \xFF\xC3"), "caf\xC3\xA9 \xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+TEST(HtmlEscaped, HoldsNoMarkup) {
+  EXPECT_EQ(html_escaped("<b>\"a\" & 'b'</b>"), "&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;");
+}
+
+TEST(MarkdownEscaped, HoldsNoMarkup) {
+  EXPECT_EQ(markdown_escaped("a|b `c` *d* [e](f) <g> & \\ train_loss"),
+            "a\\|b \\`c\\` \\*d\\* \\[e\\](f) &lt;g&gt; &amp; \\\\ train_loss");
+}
+
+TEST(Slug, IsAFileNameAndAnAnchor) {
+  EXPECT_EQ(slug("GRU speed/2"), "gru_speed_2");
+  EXPECT_EQ(slug("../../etc/passwd"), "etc_passwd");
+  EXPECT_EQ(slug("\xE6\x96\x87"), "report");
+  EXPECT_EQ(slug(std::string(100, 'a')).size(), 60U);
+}
+
+TEST(CsvOf, QuotesWhatNeedsIt) {
+  TextTable table;
+  table.add_column("run, layer", Align::kLeft);
+  table.add_column("s", Align::kRight);
+  table.add_row({"a \"b\"\nc", "1"});
+  EXPECT_EQ(csv_of(table), "\"run, layer\",s\n\"a \"\"b\"\"\nc\",1\n");
+}
+
+TEST(Base64, IsThatOfRfc4648) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+}
+
+}  // namespace
+}  // namespace rnnlab::report
