@@ -63,9 +63,10 @@ TEST(CommandLine, HelpListsTheExitCodesThatThereAre) {
 }
 
 TEST(CommandLine, NoVerbIsAUsageError) {
-  expect_usage_error(
-      {}, "no verb given, expected train, evaluate, predict, convert, compare, bench, report, check, data, info or completion",
-      "");
+  expect_usage_error({},
+                     "no verb given, expected train, evaluate, predict, convert, compare, bench, report, check, data, "
+                     "info or completion",
+                     "");
   expect_usage_error({"data"}, "data: no verb given, expected inspect", " data");
 }
 
