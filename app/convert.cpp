@@ -1,7 +1,8 @@
-// rnnlab convert: a trained model's weights as a file for other programs.
+// rnnlab convert: a trained model's weights as a file for other programs, and such files from one layout to another.
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "base/numbers.h"
@@ -15,54 +16,95 @@ namespace rnnlab::app {
 namespace {
 
 constexpr const char* kConvertFooter = R"(
-The names are PyTorch's, the numbers float32. In Python:
+Layouts: pytorch (torch.nn's names), keras (Keras 3's variables), tensorflow (the cells that TensorFlow's cuDNN layers
+save themselves as). docs/weights.md has their tables. In Python:
   torch.nn.LSTM(28, 128).load_state_dict(safetensors.torch.load_file("lstm.safetensors"))
-The other way, model.initial_weights=FILE starts training from such a file.
+  python scripts/keras_weights.py load model.safetensors untrained.keras model.keras
+The other way, model.initial_weights=FILE starts training from such a file of any layout.
 
 Examples:
   rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn -o model.safetensors
-  rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn --part recurrent -o lstm.safetensors)";
+  rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn --part recurrent -o lstm.safetensors
+  rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn --layout keras -o model.safetensors
+  rnnlab convert keras_model.safetensors --from keras -o ours.safetensors)";
 
 struct ConvertOptions {
   UseArguments use;
   std::string out;
   std::string part = "model";
+  std::string layout = "pytorch";
+  std::string from;
 };
 
-std::string check_export_part(const std::string& name) {
-  if (config::from_name<ExportPart>(name)) return "";
-  return fmt::format("got {}, expected model or recurrent", in_quotes(name));
+template <class E>
+std::string check_name(const std::string& name) {
+  if (config::from_name<E>(name)) return "";
+  return fmt::format("got {}, expected {}", in_quotes(name), one_of(config::names_of<E>()));
+}
+
+void print_exported(const ConvertOptions& options, const ExportFormat& format, const Exported& exported,
+                    const std::string& source) {
+  const bool is_for_a_layer = format.part == ExportPart::kRecurrent || format.layout != Layout::kPyTorch;
+  if (is_for_a_layer) print_notes(exported.notes);
+  print_output(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
+                           counted(exported.num_parameters, "parameter"), source));
+  if (is_for_a_layer) print_output(fmt::format("for {}\n", exported.module));
+}
+
+bool is_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+void convert_file(const ConvertOptions& options, const ModelRequest& request, const ExportFormat& format) {
+  if (!request.checkpoint.empty())
+    throw_error(ExitCode::kUsage, "--checkpoint: {} is a file and has no checkpoints to choose from; leave it out",
+                request.run.string());
+  const Exported exported = convert_weights(request.run, config::from_name<Layout>(options.from), format, options.out);
+  print_exported(options, format, exported, request.run.string());
+}
+
+void convert_run(const ConvertOptions& options, ModelRequest request, const ExportFormat& format) {
+  if (!options.from.empty())
+    throw_error(ExitCode::kUsage, "--from: it says the layout of a file, and {} is none; leave it out",
+                request.run.string());
+  request.overrides = {"device=cpu", "layer=naive", "precision=fp32"};
+  const TrainedModel trained = load_model(request);
+  print_exported(options, format, export_weights(trained, format, options.out), trained.checkpoint.string());
 }
 
 ExitCode convert_one(const ConvertOptions& options) {
   if (options.out.empty()) throw_error(ExitCode::kUsage, "convert: there is no file to write; add -o FILE.safetensors");
-  ModelRequest request = model_request("convert", options.use);
+  const ModelRequest request = model_request("convert", options.use);
   if (!request.overrides.empty())
     throw_error(ExitCode::kUsage,
                 "convert: got {}, but weights are the same on every device and with every layer: leave it out",
                 in_quotes(request.overrides.front()));
-  request.overrides = {"device=cpu", "layer=naive", "precision=fp32"};
-  const TrainedModel trained = load_model(request);
-  const ExportPart part = config::from_name<ExportPart>(options.part).value();
-  const Exported exported = export_weights(trained, part, options.out);
-  if (part == ExportPart::kRecurrent) print_notes(exported.notes);
-  print_output(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
-                           counted(exported.num_parameters, "parameter"), trained.checkpoint.string()));
-  if (part == ExportPart::kRecurrent) print_output(fmt::format("for {}\n", exported.module));
+  const ExportFormat format = {.part = config::from_name<ExportPart>(options.part).value(),
+                               .layout = config::from_name<Layout>(options.layout).value()};
+  is_file(request.run) ? convert_file(options, request, format) : convert_run(options, request, format);
   return ExitCode::kDone;
 }
 
 }  // namespace
 
 void add_convert(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("convert", "Write a trained model's weights for other programs");
+  CLI::App* command =
+      program.add_subcommand("convert", "Write a trained model's weights for other programs, or convert theirs");
   auto options = std::make_shared<ConvertOptions>();
   add_use_arguments(*command, options->use, TakesData::kNo);
   command->add_option("-o,--out", options->out, "the file to write")->type_name("FILE.safetensors");
-  command->add_option("--part", options->part, "model, or recurrent: the recurrent layer alone, by torch.nn's names")
-      ->check(check_export_part)
+  command->add_option("--part", options->part, "model, or recurrent: the recurrent layers alone")
+      ->check(check_name<ExportPart>)
       ->type_name("PART")
       ->capture_default_str();
+  command->add_option("--layout", options->layout, "of the file to write: pytorch, keras or tensorflow")
+      ->check(check_name<Layout>)
+      ->type_name("LAYOUT")
+      ->capture_default_str();
+  command->add_option("--from", options->from, "of the file to read, where that is to be certain; else its names tell")
+      ->check(check_name<Layout>)
+      ->type_name("LAYOUT");
   command->footer(kConvertFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return convert_one(*options); }; });
 }

@@ -23,8 +23,8 @@ void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData tak
   command
       .add_option("arguments", arguments.arguments,
                   is_on_data ? "a run's folder or a checkpoint, and overrides such as device=cpu or layer=naive"
-                             : "a run's folder or a checkpoint")
-      ->type_name(is_on_data ? "RUN [key=value]" : "RUN");
+                             : "a run's folder or a checkpoint, or a file of weights")
+      ->type_name(is_on_data ? "RUN [key=value]" : "RUN|FILE");
   command
       .add_option("--checkpoint", arguments.checkpoint,
                   "best, last, or one by its name, such as step-000123; by default the best where one is marked")

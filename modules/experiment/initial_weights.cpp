@@ -1,21 +1,28 @@
 #include "experiment/initial_weights.h"
 
-#include "experiment/tensor_bytes.h"
+#include <utility>
+
 #include "training/snapshot.h"
 #include "training/train_step.h"
+#include "weights/layouts.h"
+#include "weights/pytorch_layout.h"
+#include "weights/tensor_bytes.h"
 
 namespace rnnlab {
 namespace {
 
 bool has_bare_names(const TensorFile& file) { return file.find("weight_ih_l0") != nullptr; }
 
-std::string without_prefix(const std::string& name) { return name.substr(std::string_view(kRecurrentPrefix).size()); }
-
-std::vector<NamedTensor> tensors_of(const TensorFile& file, const std::string& prefix) {
-  std::vector<NamedTensor> tensors = to_tensors(file.tensors);
-  for (NamedTensor& tensor : tensors) tensor.name = prefix + tensor.name;
-  return tensors;
+// By PyTorch's names, whatever the file's are.
+std::vector<NamedTensor> pytorch_tensors(const TensorFile& file, const RecurrentOptions& options) {
+  const Layout layout = layout_of(file).value_or(Layout::kPyTorch);
+  if (layout == Layout::kPyTorch) return to_tensors(file.tensors);
+  const NetworkWeights network = read_network(file, layout);
+  require_same_function(network.known, options, file.name);
+  return laid_out(network, Layout::kPyTorch);
 }
+
+std::string without_prefix(const std::string& name) { return name.substr(std::string_view(kRecurrentPrefix).size()); }
 
 std::vector<NamedTensor> parameters_with(const Model& model, const std::string& prefix) {
   std::vector<NamedTensor> parameters = named_parameters(model);
@@ -34,11 +41,14 @@ std::vector<TensorSpec> recurrent_specs(const Model& model) {
 }
 
 void load_initial_weights(Model& model, const std::filesystem::path& path) {
-  const TensorFile file = read_safetensors(path);
+  std::vector<NamedTensor> tensors =
+      pytorch_tensors(read_safetensors(path), std::as_const(model).recurrent().options());
+  const TensorFile file{.name = path.string(), .tensors = views_of(tensors), .metadata = {}, .bytes = nullptr};
   const bool is_bare = has_bare_names(file);
   require_tensors(file, is_bare ? recurrent_specs(model) : model_specs(model));
   const std::string prefix = is_bare ? kRecurrentPrefix : "";
-  copy_tensors(tensors_of(file, prefix), parameters_with(model, prefix));
+  for (NamedTensor& tensor : tensors) tensor.name = prefix + tensor.name;
+  copy_tensors(tensors, parameters_with(model, prefix));
 }
 
 std::string weights_beside(const std::string& file, const std::filesystem::path& folder) {

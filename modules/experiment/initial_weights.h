@@ -1,5 +1,5 @@
-// Weights that come from a safetensors file, such as one that PyTorch's names were written to from Python, instead of
-// being drawn: those of the whole model, or of the recurrent layer alone under the bare names of torch.nn.
+// Weights that come from a safetensors file instead of being drawn, by the names of PyTorch, Keras or TensorFlow: those
+// of the whole model, or of the recurrent layer alone.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,13 @@
 
 namespace rnnlab {
 
-inline constexpr const char* kRecurrentPrefix = "recurrent.";
-
 // "recurrent.weight_ih_l0" -> "weight_ih_l0", and the other parameters left out.
 std::vector<TensorSpec> recurrent_specs(const Model& model);
 std::vector<TensorSpec> model_specs(const Model& model);
 
-// Overwrites the model's parameters, or those of its recurrent layer where the file has the bare names (the others stay
-// as they are). UserError kCheckpoint names the tensors that are missing, different or unexpected: all must fit.
+// Overwrites the model's parameters, or those of its recurrent layer where the file has no others (these stay as they
+// are). UserError kCheckpoint names the tensors that are missing, different or unexpected, by PyTorch's names: all must
+// fit; and a file in the layout of Keras or TensorFlow must be of the model's cell and reset gate.
 void load_initial_weights(Model& model, const std::filesystem::path& file);
 
 // `file` as an experiment in `folder` means it: from the current directory, or else from `folder`.

@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "checkpoint/failure.h"
 #include "config/document.h"
-#include "experiment/tensor_bytes.h"
 #include "results/json_fields.h"
+#include "weights/tensor_bytes.h"
 
 namespace rnnlab {
 namespace {

@@ -1,9 +1,10 @@
 #include "inference/export_weights.h"
 
-#include "experiment/initial_weights.h"
-#include "experiment/tensor_bytes.h"
-#include "training/snapshot.h"
+#include "checkpoint/failure.h"
 #include "training/train_step.h"
+#include "weights/layouts.h"
+#include "weights/pytorch_layout.h"
+#include "weights/tensor_bytes.h"
 
 namespace rnnlab {
 namespace {
@@ -19,41 +20,68 @@ std::vector<NamedTensor> tensors_of_part(const Model& model, ExportPart part) {
   return tensors;
 }
 
-std::string module_name(Cell cell) {
-  if (cell == Cell::kLstm) return "LSTM";
-  return cell == Cell::kGru ? "GRU" : "RNN";
+void refuse_tied(const ModelSettings& settings, const ExportFormat& format) {
+  if (!settings.tied || format.part == ExportPart::kRecurrent || format.layout == Layout::kPyTorch) return;
+  throw_error(ExitCode::kUsage,
+              "model.tied: the {} layout has no table that the embedding and the output layer share; use --layout "
+              "pytorch, or --part recurrent",
+              config::name_of(format.layout));
 }
 
-std::string module_text(const RecurrentOptions& options) {
-  std::string text =
-      fmt::format("torch.nn.{}({}, {}", module_name(options.cell), options.input_size, options.hidden_size);
-  if (options.num_layers > 1) text += fmt::format(", num_layers={}", options.num_layers);
-  if (options.bidirectional) text += ", bidirectional=True";
-  if (options.cell == Cell::kRnnRelu) text += ", nonlinearity='relu'";
-  return text + ")";
+FunctionFacts facts_of(const RecurrentOptions& options) {
+  return {.cell = options.cell, .reset_gate = options.reset_gate, .activation = options.activation};
 }
 
-std::vector<std::string> notes_on(const RecurrentOptions& options) {
-  std::vector<std::string> notes;
-  if (options.reset_gate == ResetGate::kBefore)
-    notes.emplace_back(
-        "model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and computes something "
-        "else");
-  if (options.activation == Activation::kRelu)
-    notes.emplace_back("model.activation is relu: torch.nn's cells have tanh and compute something else");
-  return notes;
+Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentOptions& options,
+                       const FunctionFacts& known, Layout layout, const std::filesystem::path& file) {
+  write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_of(known, layout)));
+  Exported exported{.num_tensors = std::ssize(tensors),
+                    .module = layer_text(options, layout),
+                    .notes = layout_notes(options, layout)};
+  for (const NamedTensor& tensor : tensors) exported.num_parameters += tensor.tensor.numel();
+  return exported;
+}
+
+Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
+  const std::optional<Layout> found = layout_of(file);
+  if (!found)
+    refuse_checkpoint(
+        "{}: no weights of recurrent layers in a known layout: there is neither weight_ih_l0 (pytorch), a "
+        ".../recurrent_kernel (keras) nor rnn/multi_rnn_cell/cell_0/... (tensorflow)",
+        file.name);
+  if (expected && *found != *expected)
+    refuse_checkpoint("{}: got the {} layout by its names, expected {}, as --from says", file.name,
+                      config::name_of(*found), config::name_of(*expected));
+  return *found;
 }
 
 }  // namespace
 
-Exported export_weights(const TrainedModel& trained, ExportPart part, const std::filesystem::path& file) {
-  const std::vector<NamedTensor> tensors = tensors_of_part(*trained.model, part);
-  write_safetensors(file, SafetensorsImage(views_of(tensors), {{"format", "pt"}}));
+Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file) {
+  refuse_tied(trained.experiment.model, format);
   const Model& model = *trained.model;
   const RecurrentOptions& options = model.recurrent().options();
-  Exported exported{.num_tensors = std::ssize(tensors), .module = module_text(options), .notes = notes_on(options)};
-  for (const NamedTensor& tensor : tensors) exported.num_parameters += tensor.tensor.numel();
-  return exported;
+  std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
+  const FunctionFacts known = facts_of(options);
+  if (format.layout != Layout::kPyTorch) {
+    const TensorFile image{.name = file.string(),
+                           .tensors = views_of(tensors),
+                           .metadata = metadata_of(known, Layout::kPyTorch),
+                           .bytes = nullptr};
+    tensors = laid_out(read_network(image, Layout::kPyTorch), format.layout);
+  }
+  return write_weights(tensors, options, known, format.layout, file);
+}
+
+Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,
+                         const std::filesystem::path& file) {
+  const TensorFile source = read_safetensors(from);
+  NetworkWeights network = read_network(source, require_layout(source, expected));
+  if (format.part == ExportPart::kRecurrent) {
+    network.embedding.reset();
+    network.dense.clear();
+  }
+  return write_weights(laid_out(network, format.layout), network.options, network.known, format.layout, file);
 }
 
 }  // namespace rnnlab

@@ -49,8 +49,9 @@ void list_head(config::Schema<Settings>& s) {
           "weights at the start: as torch.nn draws them, or Xavier-uniform kernels and zero biases");
   s.field(
       "initial_weights", &Settings::initial_weights,
-      "safetensors file to take the weights at the start from: of the whole model, or of the recurrent layer alone by "
-      "torch.nn's names; looked for from the current directory, then from the experiment file's folder");
+      "safetensors file to take the weights at the start from: of the whole model or the recurrent layer alone, by the "
+      "names of PyTorch, Keras or TensorFlow; looked for from the current directory, then from the experiment file's "
+      "folder");
 }
 
 void check_recurrent(const Settings& m, Checker& checker) {

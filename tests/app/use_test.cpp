@@ -90,6 +90,28 @@ TEST_F(UseModel, ConvertsAndStartsFromTheResult) {
             "leave it out\n");
 }
 
+TEST_F(UseModel, ConvertsToKerasAndBack) {
+  const auto result = program_.run({"convert", run_, "--layout", "keras", "-o", "keras.safetensors"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, StartsWith("keras.safetensors: 5 tensors, 106 parameters of "));
+  EXPECT_THAT(result.output, HasSubstr("\nfor keras.layers.LSTM(4)\n"));
+  EXPECT_EQ(program_.run({"convert", "keras.safetensors", "--from", "keras", "-o", "ours.safetensors"}).output,
+            "ours.safetensors: 6 tensors, 122 parameters of keras.safetensors\n");
+  EXPECT_EQ(program_.run({"train", "pets.yaml", "--quiet", "model.initial_weights=keras.safetensors"}).exit_code, 0);
+}
+
+TEST_F(UseModel, SaysWhatItCannotConvert) {
+  program_.run({"convert", run_, "-o", "ours.safetensors"});
+  EXPECT_EQ(program_.run({"convert", "ours.safetensors", "--checkpoint", "best", "-o", "a.safetensors"}).errors,
+            "rnnlab: error: --checkpoint: ours.safetensors is a file and has no checkpoints to choose from; leave it "
+            "out\n");
+  EXPECT_EQ(program_.run({"convert", run_, "--from", "keras", "-o", "a.safetensors"}).errors,
+            "rnnlab: error: --from: it says the layout of a file, and " + run_ + " is none; leave it out\n");
+  EXPECT_EQ(program_.run({"convert", run_, "--layout", "onnx", "-o", "a.safetensors"}).errors,
+            "rnnlab: error: --layout: got 'onnx', expected pytorch, keras or tensorflow\n  `rnnlab convert --help` "
+            "shows how it is used\n");
+}
+
 TEST_F(UseModel, ADamagedCheckpointHasItsExitCode) {
   program_.write(run_ + "/checkpoints/best.json", "{}");
   EXPECT_EQ(program_.run({"evaluate", run_}).exit_code, 6);

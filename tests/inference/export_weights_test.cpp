@@ -1,30 +1,32 @@
 #include "inference/export_weights.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
 
 #include "experiment/initial_weights.h"
-#include "experiment/tensor_bytes.h"
 #include "inference/predict.h"
 #include "inference/trained_runs.h"
 #include "models/model_parameters.h"
 #include "results/expect_error.h"
 #include "results/run_record.h"
+#include "weights/tensor_bytes.h"
 
 namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
 using testing::expect_error;
+using testing::read_text;
 using testing::TrainedRuns;
 using ::testing::UnorderedElementsAre;
 
 class ExportWeights : public TrainedRuns {
  protected:
   Exported export_to(const std::string& file, const TrainedModel& trained, ExportPart part) const {
-    return export_weights(trained, part, name(file));
+    return export_weights(trained, {.part = part}, name(file));
   }
 };
 
@@ -108,6 +110,87 @@ TEST_F(ExportWeights, IsRefusedByAnotherModelWithTheTensorsNamed) {
   expect_error(ExitCode::kCheckpoint,
                "none.safetensors: cannot read: No such file or directory; restore it, or train again",
                [&] { train_flowers({"model.initial_weights=none.safetensors"}); });
+}
+
+// ---- other layouts
+
+TEST_F(ExportWeights, WritesKerassAndTensorFlowsLayouts) {
+  const TrainedModel trained = load(train_flowers());
+  const Exported keras = export_weights(trained, {.layout = Layout::kKeras}, name("keras.safetensors"));
+  EXPECT_EQ(keras.module, "keras.layers.LSTM(6)");
+  EXPECT_EQ(keras.num_tensors, 5);
+  EXPECT_EQ(keras.num_parameters, num_parameters(*trained.model) - 24) << "one bias instead of two";
+  EXPECT_THAT(names_in(name("keras.safetensors")),
+              UnorderedElementsAre("lstm/lstm_cell/kernel", "lstm/lstm_cell/recurrent_kernel", "lstm/lstm_cell/bias",
+                                   "dense/kernel", "dense/bias"));
+  const ExportFormat format = {.part = ExportPart::kRecurrent, .layout = Layout::kTensorFlow};
+  EXPECT_EQ(export_weights(trained, format, name("tf.safetensors")).module,
+            "CudnnCompatibleLSTMCell(6) or LSTMCell(6, forget_bias=0)");
+  EXPECT_THAT(names_in(name("tf.safetensors")),
+              UnorderedElementsAre("rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel",
+                                   "rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/bias"));
+}
+
+TEST_F(ExportWeights, ConvertsAFileFromOneLayoutToAnother) {
+  const TrainedModel trained = load(train_flowers({"model.cell=gru", "training.epochs=1"}));
+  export_to("ours.safetensors", trained, ExportPart::kModel);
+  const auto convert = [&](const std::string& from, const ExportFormat& format, const std::string& to) {
+    return convert_weights(name(from), std::nullopt, format, name(to)).module;
+  };
+  EXPECT_EQ(convert("ours.safetensors", {.layout = Layout::kKeras}, "keras.safetensors"), "keras.layers.GRU(6)");
+  EXPECT_EQ(convert("keras.safetensors", {}, "back.safetensors"), "torch.nn.GRU(1, 6)");
+  EXPECT_EQ(read_text(name("back.safetensors")), read_text(name("ours.safetensors"))) << "Keras's GRU has both biases";
+  convert("keras.safetensors", {.part = ExportPart::kRecurrent}, "gru.safetensors");
+  EXPECT_THAT(names_in(name("gru.safetensors")),
+              UnorderedElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"));
+}
+
+TEST_F(ExportWeights, RefusesAFileOfAnotherLayoutThanSaidAndOfNone) {
+  export_to("ours.safetensors", load(train_flowers({"training.epochs=1"})), ExportPart::kModel);
+  expect_error(ExitCode::kCheckpoint,
+               name("ours.safetensors") + ": got the pytorch layout by its names, expected keras, as --from says",
+               [&] { convert_weights(name("ours.safetensors"), Layout::kKeras, {}, name("out.safetensors")); });
+  const NamedTensor other{"fc.weight", at::zeros({2, 2})};
+  write_safetensors(name("other.safetensors"), SafetensorsImage({view_of(other)}));
+  expect_error(ExitCode::kCheckpoint,
+               name("other.safetensors") +
+                   ": no weights of recurrent layers in a known layout: there is neither weight_ih_l0 (pytorch), a "
+                   ".../recurrent_kernel (keras) nor rnn/multi_rnn_cell/cell_0/... (tensorflow)",
+               [&] { convert_weights(name("other.safetensors"), std::nullopt, {}, name("out.safetensors")); });
+}
+
+TEST_F(ExportWeights, RefusesATableOfTwoUsesWhereTheLayoutHasNone) {
+  const TrainedModel trained = load(train_text({"model.tied=true", "training.epochs=1"}));
+  expect_error(ExitCode::kUsage,
+               "model.tied: the keras layout has no table that the embedding and the output layer share; use --layout "
+               "pytorch, or --part recurrent",
+               [&] { export_weights(trained, {.layout = Layout::kKeras}, name("out.safetensors")); });
+  const ExportFormat recurrent = {.part = ExportPart::kRecurrent, .layout = Layout::kKeras};
+  EXPECT_EQ(export_weights(trained, recurrent, name("lstm.safetensors")).num_tensors, 3);
+}
+
+TEST_F(ExportWeights, StartsTrainingFromKerassLayout) {
+  const TrainedModel first = load(train_flowers({"model.cell=gru", "training.epochs=1"}));
+  export_weights(first, {.layout = Layout::kKeras}, name("keras.safetensors"));
+  const auto train_from = [&](const std::vector<std::string>& overrides) {
+    std::vector<std::string> all = {"model.initial_weights=keras.safetensors", "training.epochs=1"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    return train_flowers(all);
+  };
+  EXPECT_EQ(load_run(train_from({"model.cell=gru"})).summary.identity.initial_weights_sha256,
+            weights_sha256(*first.model));
+  expect_error(ExitCode::kCheckpoint,
+               name("keras.safetensors") +
+                   ": its weights are for model.cell: gru, and the model has lstm; with lstm they would compute "
+                   "another function: set model.cell=gru",
+               [&] { train_from({}); });
+  expect_error(ExitCode::kCheckpoint,
+               name("keras.safetensors") +
+                   ": tensor 'recurrent.weight_ih_l0' has shape [18, 1], expected [21, 1], and 4 differences more; it "
+                   "was made with another model",
+               [&] {
+                 train_from({"model.cell=gru", "model.hidden_size=7"});
+               });
 }
 
 // ---- Python

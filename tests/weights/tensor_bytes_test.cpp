@@ -1,4 +1,4 @@
-#include "experiment/tensor_bytes.h"
+#include "weights/tensor_bytes.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>

@@ -1,0 +1,186 @@
+#include "weights/tensorflow_layout.h"
+
+#include <ATen/TensorOperators.h>
+
+#include <ATen/ops/cat.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "checkpoint/failure.h"
+#include "weights/dense_layers.h"
+#include "weights/function_facts.h"
+#include "weights/keras_names.h"
+#include "weights/row_blocks.h"
+#include "weights/tensor_taker.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr std::string_view kOneDirection = "rnn/multi_rnn_cell/cell_";
+constexpr std::string_view kBothDirections = "stack_bidirectional_rnn/cell_";
+
+struct CellName {
+  const char* name;
+  Cell cell;
+  ResetGate reset_gate;
+};
+
+constexpr CellName kCellNames[] = {{"cudnn_compatible_lstm_cell", Cell::kLstm, ResetGate::kAfter},
+                                   {"cudnn_compatible_gru_cell", Cell::kGru, ResetGate::kAfter},
+                                   {"gru_cell", Cell::kGru, ResetGate::kBefore},
+                                   {"basic_rnn_cell", Cell::kRnnTanh, ResetGate::kAfter}};
+
+// Without the cell's name, which follows.
+std::string cell_prefix(int64_t layer, int64_t direction, bool is_bidirectional) {
+  if (!is_bidirectional) return fmt::format("{}{}/", kOneDirection, layer);
+  return fmt::format("{}{}/bidirectional_rnn/{}/", kBothDirections, layer, direction == 0 ? "fw" : "bw");
+}
+
+const char* tensorflow_cell(const RecurrentOptions& options) {
+  for (const CellName& one : kCellNames)
+    if (num_gates(one.cell) == num_gates(options.cell) &&
+        (options.cell != Cell::kGru || one.reset_gate == options.reset_gate))
+      return one.name;
+  return "";
+}
+
+// Of the cell that the file's first layer has.
+const CellName& find_cell(const TensorTaker& taker, const std::string& prefix) {
+  for (const CellName& one : kCellNames)
+    if (taker.has_under(prefix + one.name + "/")) return one;
+  for (const char* other : {"lstm_cell", "basic_lstm_cell"})
+    if (taker.has_under(prefix + other + "/"))
+      refuse_checkpoint(
+          "{}: has weights of a {}, to whose forget gate TensorFlow adds forget_bias, 1.0 by default: add "
+          "it to the third quarter of each bias, and call the cells cudnn_compatible_lstm_cell",
+          taker.file().name, other);
+  std::vector<std::string> known;
+  for (const CellName& one : kCellNames) known.emplace_back(one.name);
+  refuse_checkpoint("{}: under {} is none of the known cells, expected {}", taker.file().name, in_quotes(prefix),
+                    one_of(known));
+}
+
+std::string kernel_of(const CellName& cell) { return cell.cell == Cell::kGru ? "/gates/kernel" : "/kernel"; }
+
+void read_tensorflow_sizes(const TensorTaker& taker, NetworkWeights& network) {
+  RecurrentOptions& options = network.options;
+  options.bidirectional = taker.has_under(kBothDirections);
+  const std::string prefix = cell_prefix(0, 0, options.bidirectional);
+  const CellName& cell = find_cell(taker, prefix);
+  settle_cell(network, cell.cell, taker.file());
+  if (cell.cell == Cell::kGru) settle_reset_gate(network, cell.reset_gate, taker.file());
+  const std::string kernel = prefix + cell.name + kernel_of(cell);
+  const auto sizes = taker.sizes_of(kernel, 2);
+  const int64_t num_blocks = cell.cell == Cell::kGru ? 2 : num_gates(cell.cell);
+  options.hidden_size = sizes[1] / num_blocks;
+  options.input_size = sizes[0] - options.hidden_size;
+  if (sizes[1] % num_blocks != 0 || options.hidden_size < 1 || options.input_size < 1)
+    refuse_checkpoint("{}: tensor {} has shape [{}, {}], expected [inputs + H, {} * H]", taker.file().name,
+                      in_quotes(kernel, 200), sizes[0], sizes[1], num_blocks);
+  while (taker.has_under(cell_prefix(options.num_layers, 0, options.bidirectional))) ++options.num_layers;
+}
+
+std::vector<int64_t> tensorflow_order(Cell cell) {
+  return cell == Cell::kLstm ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0};  // i c f o: its own inverse
+}
+
+// One kernel over inputs and hidden state, with one bias.
+DirectionWeights take_joint(TensorTaker& taker, const std::string& path, const RecurrentOptions& sizes, int64_t rows) {
+  const int64_t columns = sizes.input_size + sizes.hidden_size;
+  const at::Tensor kernel = taker.take(path + "/kernel", {columns, rows}).t();
+  const at::Tensor bias = half(taker.take(path + "/bias", {rows}));
+  return {kernel.narrow(1, 0, sizes.input_size), kernel.narrow(1, sizes.input_size, sizes.hidden_size), bias, bias};
+}
+
+DirectionWeights take_apart(TensorTaker& taker, const std::string& path, const RecurrentOptions& sizes) {
+  const int64_t rows = sizes.hidden_size;
+  return {taker.take(path + "/input_projection/kernel", {sizes.input_size, rows}).t(),
+          taker.take(path + "/hidden_projection/kernel", {rows, rows}).t(),
+          taker.take(path + "/input_projection/bias", {rows}), taker.take(path + "/hidden_projection/bias", {rows})};
+}
+
+// `sizes.input_size` is that of this cell's layer.
+DirectionWeights take_tensorflow_cell(TensorTaker& taker, const std::string& path, const RecurrentOptions& sizes) {
+  const int64_t hidden = sizes.hidden_size;
+  if (sizes.cell != Cell::kGru)
+    return reordered(take_joint(taker, path, sizes, num_gates(sizes.cell) * hidden), tensorflow_order(sizes.cell));
+  const DirectionWeights gates = take_joint(taker, path + "/gates", sizes, 2 * hidden);
+  const std::string candidate = path + "/candidate";
+  return stacked(gates, sizes.reset_gate == ResetGate::kAfter ? take_apart(taker, candidate, sizes)
+                                                              : take_joint(taker, candidate, sizes, hidden));
+}
+
+void add_joint(std::vector<NamedTensor>& tensors, const std::string& path, const DirectionWeights& weights) {
+  tensors.push_back({path + "/kernel", at::cat({weights.weight_ih, weights.weight_hh}, 1).t().contiguous()});
+  tensors.push_back({path + "/bias", weights.bias_ih + weights.bias_hh});
+}
+
+void add_apart(std::vector<NamedTensor>& tensors, const std::string& path, const DirectionWeights& weights) {
+  tensors.push_back({path + "/input_projection/kernel", weights.weight_ih.t().contiguous()});
+  tensors.push_back({path + "/hidden_projection/kernel", weights.weight_hh.t().contiguous()});
+  tensors.push_back({path + "/input_projection/bias", weights.bias_ih.contiguous()});
+  tensors.push_back({path + "/hidden_projection/bias", weights.bias_hh.contiguous()});
+}
+
+void add_tensorflow_cell(std::vector<NamedTensor>& tensors, const std::string& path, const DirectionWeights& weights,
+                         const RecurrentOptions& options) {
+  if (options.cell != Cell::kGru) return add_joint(tensors, path, reordered(weights, tensorflow_order(options.cell)));
+  add_joint(tensors, path + "/gates", rows_of(weights, 0, 2 * options.hidden_size));
+  const DirectionWeights candidate = rows_of(weights, 2 * options.hidden_size, options.hidden_size);
+  const auto add = options.reset_gate == ResetGate::kAfter ? add_apart : add_joint;
+  add(tensors, path + "/candidate", candidate);
+}
+
+// Paths of the dense layers: "dense", "dense_1" ...
+void take_tensorflow_dense(TensorTaker& taker, NetworkWeights& network) {
+  if (taker.has("embedding/embeddings")) network.embedding = take_embedding(taker, "embedding");
+  for (size_t i = 0; taker.has(keras_layer_name("dense", i) + "/kernel"); ++i)
+    network.dense.push_back(take_dense(taker, keras_layer_name("dense", i)));
+}
+
+}  // namespace
+
+bool is_tensorflow_layout(const TensorFile& file) {
+  return std::ranges::any_of(file.tensors, [](const TensorView& view) {
+    return view.spec.name.starts_with(kOneDirection) || view.spec.name.starts_with(kBothDirections);
+  });
+}
+
+NetworkWeights read_tensorflow_layout(const TensorFile& file) {
+  TensorTaker taker(file);
+  NetworkWeights network = start_network(file);
+  read_tensorflow_sizes(taker, network);
+  RecurrentOptions sizes = network.options;
+  for (int64_t layer = 0; layer < sizes.num_layers; ++layer) {
+    for (int64_t direction = 0; direction < sizes.num_directions(); ++direction) {
+      const std::string path = cell_prefix(layer, direction, sizes.bidirectional) + tensorflow_cell(sizes);
+      network.recurrent.push_back(take_tensorflow_cell(taker, path, sizes));
+    }
+    sizes.input_size = sizes.hidden_size * sizes.num_directions();
+  }
+  take_tensorflow_dense(taker, network);
+  taker.require_all_taken();
+  return network;
+}
+
+std::vector<NamedTensor> tensorflow_layout(const NetworkWeights& network) {
+  const RecurrentOptions& options = network.options;
+  if (options.activation != Activation::kTanh)
+    throw_error(ExitCode::kUsage,
+                "model.activation: got {}, but the cells of TensorFlow's layout have tanh and would compute something "
+                "else; use --layout keras, or pytorch",
+                config::name_of(options.activation));
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < network.recurrent.size(); ++i) {
+    const auto index = static_cast<int64_t>(i);
+    const std::string prefix =
+        cell_prefix(index / options.num_directions(), index % options.num_directions(), options.bidirectional);
+    add_tensorflow_cell(tensors, prefix + tensorflow_cell(options), network.recurrent[i], options);
+  }
+  add_dense_layers(tensors, network);
+  return tensors;
+}
+
+}  // namespace rnnlab
