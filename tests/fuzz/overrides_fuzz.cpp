@@ -18,15 +18,22 @@ constexpr std::string_view kFile =
     "  layer: [naive, fused]\n"
     "  training: {batch_size: [64]}\n";
 
+config::Document parsed_file() {
+  config::Findings findings;
+  auto document = config::Document::from_text(kFile, "x.yaml", findings);
+  require(findings.empty());
+  return document;
+}
+
 }  // namespace
 }  // namespace rnnlab::testing
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace rnnlab;
   const testing::OneSecond limit;
+  static const config::Document file = testing::parsed_file();
   config::Findings findings;
-  auto document = config::Document::from_text(testing::kFile, "x.yaml", findings);
-  testing::require(findings.empty());
+  config::Document document = file;
   for (const std::string& argument : split(testing::text_of(data, size), '\0'))
     document.apply_override(argument, findings);
   testing::expect_reads_back_or_findings(document, findings);
