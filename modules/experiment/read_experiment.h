@@ -15,7 +15,8 @@ namespace rnnlab {
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings);
 
-// Its paths as they are meant in a file in `folder`: from the current directory, or else from there.
+// Its paths as they are meant in a file in `folder`: from the current directory, or else from there. Those that are
+// there become absolute, so that the experiment means the same wherever it is read again.
 Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder);
 
 }  // namespace rnnlab

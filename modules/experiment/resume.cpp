@@ -26,6 +26,9 @@ namespace fs = std::filesystem;
 
 fs::path existing_folder(const fs::path& run_folder) {
   std::error_code error;
+  if (!fs::exists(run_folder, error))
+    throw_error(ExitCode::kUsage, "{}: there is no such run{}", run_folder.string(),
+                run_folder.extension() == ".json" ? "; the file of a sweep goes once all of its runs have ended" : "");
   fs::path folder = fs::canonical(run_folder, error);
   if (error || !fs::is_regular_file(folder / kConfigFile, error))
     throw_error(ExitCode::kUsage, "{}: no run to go on with: there is no {} in it; give the folder of a run",

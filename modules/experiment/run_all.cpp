@@ -122,24 +122,10 @@ RunTask task_of(const ExperimentCase& one) {
           [one](const RunRequest& request, Logger& logger) { return run_with_places(one, request, logger); }};
 }
 
-// Whoever goes on with the sweep may stand in another folder.
-std::string whole_path(const std::string& path) {
-  std::error_code ignored;
-  if (path.empty() || !std::filesystem::exists(path, ignored)) return path;
-  return std::filesystem::absolute(path).lexically_normal().string();
-}
-
-Experiment with_whole_paths(Experiment experiment) {
-  experiment.data.path = whole_path(experiment.data.path);
-  experiment.model.initial_weights = whole_path(experiment.model.initial_weights);
-  return experiment;
-}
-
 std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
   std::vector<SweepEntry> entries;
   for (const ExperimentCase& one : cases)
-    entries.push_back(
-        {task_of(one).label, config::print(with_whole_paths(one.experiment), Experiment::schema()), std::nullopt});
+    entries.push_back({task_of(one).label, config::print(one.experiment, Experiment::schema()), std::nullopt});
   return entries;
 }
 
@@ -153,9 +139,12 @@ std::optional<RunOutcome> ended(const std::filesystem::path& folder) {
 }
 
 // A run that was killed before it had its settings in its folder is none yet.
-bool has_begun(const SweepEntry& entry) {
+bool has_begun(const SweepEntry& entry, Logger& logger) {
+  if (!entry.folder) return false;
   std::error_code ignored;
-  return entry.folder && std::filesystem::is_regular_file(std::filesystem::path(*entry.folder) / kConfigFile, ignored);
+  if (!std::filesystem::exists(*entry.folder, ignored))
+    logger.warn(*entry.folder + ": the folder of this run is gone; it begins anew");
+  return std::filesystem::is_regular_file(std::filesystem::path(*entry.folder) / kConfigFile, ignored);
 }
 
 Experiment experiment_of(const SweepEntry& entry, const std::string& source,
@@ -166,7 +155,7 @@ Experiment experiment_of(const SweepEntry& entry, const std::string& source,
 
 RunTask task_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
   const auto run = [=](const RunRequest& request, Logger& logger) {
-    if (!has_begun(entry)) return run_experiment(experiment_of(entry, source, overrides), request, logger);
+    if (!has_begun(entry, logger)) return run_experiment(experiment_of(entry, source, overrides), request, logger);
     if (overrides.empty())
       if (auto outcome = ended(*entry.folder)) return *std::move(outcome);
     return resume_experiment(*entry.folder, overrides, request, logger);
@@ -205,6 +194,9 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
                        }};
     return run_guarded({task}, nullptr, request, logger);
   }
+  if (run_or_sweep.extension() != ".json" || run_or_sweep.filename() == kSummaryFile)
+    throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
+                run_or_sweep.string());
   SweepFile sweep(run_or_sweep);
   refuse_other_overrides(overrides);
   sweep.add_overrides(overrides);

@@ -29,6 +29,8 @@ struct SweepRecord {
   }
 };
 
+std::string whole(const fs::path& path) { return fs::absolute(path).lexically_normal().string(); }
+
 // The process tells apart two sweeps of one second.
 fs::path new_path(const fs::path& out) {
   make_folders(out);
@@ -47,6 +49,8 @@ SweepFile::SweepFile(fs::path path) : path_(std::move(path)), lock_(path_) {
   try {
     auto record = read_record<SweepRecord>(path_, SweepRecord::kSchemaVersion, kMostBytes);
     entries_ = std::move(record.runs);
+    for (SweepEntry& entry : entries_)
+      if (entry.folder) entry.folder = whole(path_.parent_path() / *entry.folder);
     overrides_ = std::move(record.overrides);
   } catch (const UserError& error) {
     throw UserError(ExitCode::kUsage, error.what());
@@ -60,7 +64,7 @@ void SweepFile::add_overrides(const std::vector<std::string>& more) {
 }
 
 void SweepFile::set_folder(size_t entry, const fs::path& folder) {
-  entries_.at(entry).folder = fs::absolute(folder).lexically_normal().string();
+  entries_.at(entry).folder = whole(folder);
   write();
 }
 
@@ -69,6 +73,13 @@ void SweepFile::remove() const {
   fs::remove(path_, ignored);
 }
 
-void SweepFile::write() const { write_record(path_, SweepRecord{.runs = entries_, .overrides = overrides_}); }
+// Folders as seen from here, so that all may be moved together.
+void SweepFile::write() const {
+  const fs::path here = whole(path_.parent_path());
+  SweepRecord record{.runs = entries_, .overrides = overrides_};
+  for (SweepEntry& entry : record.runs)
+    if (entry.folder) entry.folder = fs::path(*entry.folder).lexically_relative(here).string();
+  write_record(path_, record);
+}
 
 }  // namespace rnnlab

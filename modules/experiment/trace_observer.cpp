@@ -48,9 +48,9 @@ void TraceObserver::finish() {
   if (profiling_) write();
   if (is_written_) return;
   logger_.warn(
-      fmt::format("nothing was traced: the run ended within its warm-up (training.warmup_epochs={}); "
-                  "training.warmup_epochs=0 traces from the first step",
-                  request_.warmup_epochs));
+      fmt::format("nothing was traced: the run ended within its warm-up, before epoch {}; "
+                  "a new one with training.warmup_epochs=0 is traced from its first step",
+                  request_.warmup_epochs + 1));
 }
 
 void TraceObserver::begin(int64_t num_steps_before) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "results/config_values.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
@@ -20,8 +21,10 @@ void check_is_finished_run(const fs::path& folder) {
   if (!fs::exists(folder, ignored)) throw_error(ExitCode::kUsage, "{}: no such folder, {}", folder.string(), kWanted);
   if (fs::exists(folder / kSummaryFile, ignored)) return;
   if (fs::exists(folder / kEpochsCsvFile, ignored))
-    throw_error(ExitCode::kUsage, "{}: the run has not ended yet, or was killed ({} is missing): wait, or train again",
-                folder.string(), kSummaryFile);
+    throw_error(ExitCode::kUsage,
+                "{}: the run has not ended yet, or was killed ({} is missing): wait, or go on with it: rnnlab train "
+                "--resume {}",
+                folder.string(), kSummaryFile, shell_quoted(folder.string()));
   throw_error(ExitCode::kUsage, "{}: not the folder of a run ({} is missing), {}", folder.string(), kSummaryFile,
               kWanted);
 }

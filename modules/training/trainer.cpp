@@ -67,7 +67,7 @@ const TrainingState& Trainer::run() {
   wait_for(options_.device);  // what was queued before is on another stream than graphs may run on
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
   for (auto* observer : observers_) observer->on_run_begin(plan_);
-  while (!state_.stopped()) {
+  while (!state_.stopped() || is_within_restored_epoch()) {
     begin_epoch();
     const TraceRange range("epoch");
     train_epoch();
@@ -211,10 +211,10 @@ void Trainer::end_epoch() {
 
 void Trainer::stop_where_done() {
   stop_at_bounds();
-  if (!epoch_is_over_) return;
-  early_stopping_.stop_if_patience_is_over(state_);
+  if (epoch_is_over_) early_stopping_.stop_if_patience_is_over(state_);
   const int64_t epochs = options_.settings.epochs;
-  if (epochs > 0 && state_.epoch >= epochs)
+  const int64_t epochs_over = state_.epoch - (epoch_is_over_ ? 0 : 1);
+  if (epochs > 0 && epochs_over >= epochs)
     state_.stop(StopReason::kEpochs, fmt::format("training.epochs ({}) are done", epochs));
 }
 

@@ -38,7 +38,8 @@ class Trainer {
 
   // Before run(): it then goes on from there, and ends with the weights of a run that was never stopped, bit for bit
   // where the mode is deterministic. The snapshot must be of the same model, data and settings, without a fault
-  // (fault_of); bounds may be further away. Where one of these is reached already, state() is stopped from here on.
+  // (fault_of); bounds may be others. Where one of these is reached already, state() is stopped from here on, and run()
+  // only ends the epoch that the snapshot was taken within.
   void restore(Snapshot snapshot);
 
   const TrainingState& state() const { return state_; }
@@ -71,6 +72,7 @@ class Trainer {
   void stop_at_bounds();
   void stop_where_done();
   bool should_validate() const;
+  bool is_within_restored_epoch() const { return restored_ && !epoch_is_over_; }
   bool is_whole() const { return tally_.steps == plan_.steps_per_epoch; }
   double latest_loss() const;
   double epoch_seconds() const;

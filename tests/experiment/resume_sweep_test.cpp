@@ -54,6 +54,34 @@ TEST_F(ResumeSweep, BeginsARunAnewThatWasKilledBeforeItHadItsSettings) {
   EXPECT_EQ(all.finished.size(), 4U);
 }
 
+TEST_F(ResumeSweep, GoesOnWhereItWasMovedTo) {
+  const testing::TemporaryFolder elsewhere;
+  StopAtStep stop(6, 2);
+  const auto stopped = train(sweep(), exactly(), {&stop});
+  for (const auto& entry : fs::directory_iterator(out()))
+    fs::rename(entry.path(), elsewhere.path() / entry.path().filename());
+  const fs::path first = elsewhere.path() / stopped.finished.at(0).folder.lexically_relative(out());
+  const auto written = fs::last_write_time(first / kSummaryFile);
+  fs::path moved;
+  for (const auto& entry : fs::directory_iterator(elsewhere.path()))
+    if (entry.is_regular_file()) moved = entry.path();
+  const auto all = go_on(moved);
+  ASSERT_EQ(all.finished.size(), 4U);
+  EXPECT_EQ(all.finished[0].folder, first);
+  EXPECT_EQ(fs::last_write_time(first / kSummaryFile), written) << "is not trained again";
+  EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere.path() / "tiny"), {}), 4);
+}
+
+TEST_F(ResumeSweep, SaysWhichRunIsGone) {
+  StopAtStep stop(6, 2);
+  const fs::path gone = train(sweep(), exactly(), {&stop}).finished.at(1).folder;
+  fs::remove_all(gone);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(go_on(sweep_file()).finished.size(), 4U);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr(gone.string() + ": the folder of this run is gone; it begins anew"));
+}
+
 TEST_F(ResumeSweep, RemembersTheOverridesOfEveryCommand) {
   StopAtStep stop(2), again(6, 2);
   train(sweep(), exactly(), {&stop});

@@ -82,6 +82,31 @@ TEST_F(Resume, OfARunThatABoundEndedWithinAnEpochChangesNothing) {
   EXPECT_EQ(read_text(folder / kSummaryFile), summary);
 }
 
+// Killed after its last save: the row of the epoch that was cut short may be there already, or not.
+TEST_F(Resume, EndsTheEpochThatABoundCutsShort) {
+  const FinalState whole = final_state(run(exactly({"training.max_steps=6"})));
+  ASSERT_EQ(whole.epochs.size(), 2U);
+  for (const size_t rows : {1, 2}) {
+    const fs::path killed = run(exactly({"training.max_steps=6"}));
+    rewrite_epochs(killed, read_first_epochs(killed, static_cast<int64_t>(rows)));
+    const Summary summary = read_summary(killed);
+    fs::remove(killed / kSummaryFile);
+    const auto all = go_on(killed);
+    EXPECT_EQ(final_state(killed), whole);
+    EXPECT_EQ(all.finished.at(0).summary.final_metrics, summary.final_metrics);
+    EXPECT_EQ(all.finished.at(0).summary.stop_reason, "training.max_steps (6) are done");
+  }
+}
+
+TEST_F(Resume, WithFewerEpochsThanAreDoneChangesNothing) {
+  const fs::path stopped = run(exactly(), 10);
+  const FinalState before = final_state(stopped);
+  const std::string config = read_text(stopped / kConfigFile);
+  go_on(stopped, {"training.epochs=1"});
+  EXPECT_EQ(final_state(stopped), before);
+  EXPECT_EQ(read_text(stopped / kConfigFile), config);
+}
+
 TEST_F(Resume, RefusesARunThatHasEndedWithoutACheckpoint) {
   const fs::path folder = run(exactly({"checkpoint.save=false"}));
   const std::string rows = read_text(folder / kEpochsCsvFile);
@@ -225,6 +250,15 @@ TEST_F(Resume, RefusesWhatIsNoRun) {
   expect_refusal(ExitCode::kUsage,
                  out().string() + ": no run to go on with: there is no config.yaml in it; give the folder of a run",
                  out());
+  expect_refusal(ExitCode::kUsage, (out() / "nowhere").string() + ": there is no such run", out() / "nowhere");
+  expect_refusal(ExitCode::kUsage,
+                 (out() / "sweep-1.json").string() +
+                     ": there is no such run; the file of a sweep goes once all of its runs have ended",
+                 out() / "sweep-1.json");
+  const fs::path config = run(exactly()) / kConfigFile;
+  testing::expect_error(ExitCode::kUsage,
+                        config.string() + ": a file, expected the folder of a run or the sweep-....json of a sweep",
+                        [&] { go_on(config); });
 }
 
 TEST_F(Resume, RefusesASecondProcessInTheFolder) {

@@ -137,9 +137,8 @@ TEST_F(Traced, IsNotThereWithoutTheOption) {
 TEST_F(Traced, IsNotThereWhereAllWasWarmUpAndTheLogSaysWhy) {
   const RunOutcome outcome = run({"training.epochs=1"}, 50);
   EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
-  EXPECT_THAT(log_of(outcome), HasSubstr("nothing was traced: the run ended within its warm-up "
-                                         "(training.warmup_epochs=1); training.warmup_epochs=0 traces from the first "
-                                         "step\n"));
+  EXPECT_THAT(log_of(outcome), HasSubstr("nothing was traced: the run ended within its warm-up, before epoch 2; "
+                                         "a new one with training.warmup_epochs=0 is traced from its first step\n"));
 }
 
 TEST_F(Traced, IsADoubtInSummaryAndComparison) {

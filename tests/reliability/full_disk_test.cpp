@@ -30,7 +30,7 @@ class FullDisk : public ::testing::Test {
   void SetUp() override {
     program_.write("small.yaml", kSmallYaml);
     fs::create_directory(disk());
-    if (!may_mount()) GTEST_SKIP() << "needs root, to mount a small file system";
+    if (!may_mount()) GTEST_SKIP() << "needs root and / as a mount point, to mount a small file system";
   }
   void TearDown() override { ::umount2(disk().c_str(), MNT_DETACH); }
 

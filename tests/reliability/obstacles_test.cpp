@@ -93,7 +93,7 @@ TEST_F(Obstacle, AFolderThatIsGoneMidway) {
 
 TEST_F(Obstacle, AReadOnlyFolder) {
   if (::geteuid() != 0 || ::unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root, to mount a file system";
-  ASSERT_EQ(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) GTEST_SKIP() << "/ is no mount point";
   fs::create_directory(out());
   if (::mount("none", out().c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "needs the right to mount";
   const fs::path whole = run();

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "results/doubts.h"
 #include "results/expect_error.h"
 #include "results/sample_rows.h"
@@ -366,7 +367,10 @@ TEST(LoadRun, SaysWhatIsNoFinishedRun) {
   write_text(folder.path() / "other" / "file", "");
   expect("other", ": not the folder of a run (summary.json is missing)" + wanted);
   write_text(folder.path() / "run" / "epochs.csv", "");
-  expect("run", ": the run has not ended yet, or was killed (summary.json is missing): wait, or train again");
+  expect("run",
+         ": the run has not ended yet, or was killed (summary.json is missing): wait, or go on with it: "
+         "rnnlab train --resume " +
+             shell_quoted(folder.name("run")));
 }
 
 }  // namespace
