@@ -51,7 +51,9 @@ Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
   blocks.emplace_back(opening);
   blocks.emplace_back(NamedTable{prefix + "-rows", "Layers", report_table(report, TableWidth::kNarrow)});
   blocks.emplace_back(Sentences{report_legend(report)});
-  for (Chart& chart : bench_charts(report, prefix)) blocks.emplace_back(std::move(chart));
+  std::vector<Chart> charts = bench_charts(report, prefix);
+  if (!charts.empty()) blocks.emplace_back(Heading{"Times and gains"});
+  for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
   blocks.emplace_back(Heading{"What ran"});
   blocks.emplace_back(Sentences{report_paths(report, TableWidth::kNarrow)});
   blocks.emplace_back(NamedTable{prefix + "-settings", "Settings of the benchmark", settings_table(report.settings),

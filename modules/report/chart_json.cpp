@@ -80,7 +80,6 @@ Json body_json(const HeatMap& chart) {
 Json chart_json(const Chart& chart) {
   Json json = std::visit([](const auto& body) { return body_json(body); }, chart.body);
   json["title"] = readable(chart.title);
-  json["description"] = readable(chart.description);
   return json;
 }
 

@@ -91,8 +91,13 @@ bool has_warmup(const Curve& curve) {
 
 constexpr size_t kMostInKey = 24;
 
+// Whether its points are drawn, and those of warm-up told from the others.
+bool is_marked(const Curve& curve, const Curves& chart) {
+  constexpr size_t kMostPoints = 60, kMostCurves = 24;
+  return curve.points.size() <= kMostPoints && chart.curves.size() <= kMostCurves;
+}
+
 Drawing draw(const Curves& chart) {
-  constexpr size_t kMostMarked = 60;  // points of a curve
   const std::vector<std::string> groups = groups_of(chart);
   std::string blocks;
   std::vector<std::string> plots;
@@ -107,9 +112,9 @@ Drawing draw(const Curves& chart) {
     plots.push_back(
         fmt::format("$curve{} using 1:2 with {} linecolor rgb '{}' dashtype {} linewidth 1.6 pointtype 7 "
                     "pointsize 0.5 {}",
-                    i, curve.points.size() <= kMostMarked ? "linespoints" : "lines", look.color, look.dash_type,
+                    i, is_marked(curve, chart) ? "linespoints" : "lines", look.color, look.dash_type,
                     is_named ? "title " + string_literal(curve.group) : "notitle"));
-    if (!has_warmup(curve)) continue;
+    if (!has_warmup(curve) || !is_marked(curve, chart)) continue;
     blocks += block(fmt::format("warmup{}", i), curve.points, "warm-up");
     plots.push_back(fmt::format("$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle",
                                 i, look.color));

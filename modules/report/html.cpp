@@ -24,9 +24,11 @@ std::string table_html(const TextTable& table, const std::string& caption) {
   html += "</tr></thead>\n<tbody>\n";
   for (const auto& row : table.rows()) {
     html += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i)
-      html += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", html_escaped(row[i]))
-                     : fmt::format("<td{}>{}</td>", align_class(table.columns()[i].align), html_escaped(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string_view kind = i == 0 ? "th" : "td";
+      html += fmt::format("<{0}{1}{2}>{3}</{0}>", kind, i == 0 ? " scope=\"row\"" : "",
+                          align_class(table.columns()[i].align), html_escaped(row[i]));
+    }
     html += "</tr>\n";
   }
   return html + "</tbody>\n</table>\n";
@@ -119,10 +121,11 @@ struct BlockHtml {
   std::string operator()(const Chart& chart) const {
     return fmt::format(
         "<figure class=\"chart\" id=\"{}\">\n<figcaption><h4>{}</h4><p>{}</p></figcaption>\n"
-        "<script type=\"application/json\">{}</script>\n<div class=\"tools\"></div>\n<div class=\"plot\"></div>\n{}"
-        "</figure>\n",
+        "<script type=\"application/json\">{}</script>\n<div class=\"tools\"></div>\n"
+        "<div class=\"plot\" role=\"img\" aria-label=\"{} (a chart; its numbers are in the table "
+        "below)\"></div>\n{}</figure>\n",
         chart.id, html_escaped(chart.title), html_escaped(chart.description), script_text(chart_json(chart)),
-        data_html(chart));
+        html_escaped(chart.title), data_html(chart));
   }
 };
 

@@ -130,9 +130,10 @@ TEST(Html, HasARealTableBehindEveryChart) {
   const auto figures = all_between(page, "<figure class=\"chart\"", "</figure>");
   EXPECT_EQ(figures.size(), 9U);
   for (const std::string& figure : figures) {
+    EXPECT_THAT(figure, HasSubstr("<div class=\"plot\" role=\"img\" aria-label=\""));
     EXPECT_THAT(figure, HasSubstr("<caption>"));
     EXPECT_THAT(figure, HasSubstr("<th scope=\"col\""));
-    EXPECT_THAT(figure, HasSubstr("<th scope=\"row\">"));
+    EXPECT_THAT(figure, HasSubstr("<th scope=\"row\""));
     EXPECT_THAT(figure, HasSubstr("role=\"region\" tabindex=\"0\" aria-label=\"The numbers of "));
   }
 }

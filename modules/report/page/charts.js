@@ -45,9 +45,8 @@ const charts = (() => {
     textStyle: { color: colors.ink }, ...more,
   });
 
-  const base = (chart, colors) => ({
+  const base = (colors) => ({
     animation: false,
-    aria: { enabled: true, label: { description: `${chart.title}. ${chart.description} The table below has the numbers.` } },
     textStyle: { fontFamily: "system-ui, 'DejaVu Sans', sans-serif", color: colors.ink },
     backgroundColor: "transparent",
   });
@@ -97,8 +96,8 @@ const charts = (() => {
     const zoom = { xAxisIndex: 0, filterMode: "filter" };
     const isCount = !chart.x.unit;
     return {
-      ...base(chart, colors),
-      grid: { left: 8, right: 18, top: 34, bottom: 74, containLabel: true },
+      ...base(colors),
+      grid: { left: 8, right: 18, top: 34, bottom: state.isPrinted ? 34 : 74, containLabel: true },
       xAxis: {
         type: "value", min: isCount ? "dataMin" : 0, max: "dataMax", name: labelOf(chart.x), nameLocation: "middle",
         nameGap: 26, minInterval: isCount ? 1 : 0, ...axisLook(colors),
@@ -112,8 +111,8 @@ const charts = (() => {
       dataZoom: [
         { type: "inside", ...zoom, disabled: isTouch, zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false },
         {
-          type: "slider", ...zoom, bottom: 6, height: 20, borderColor: colors.line, textStyle: { color: colors.quiet },
-          labelFormatter: tickText, showDataShadow: false,
+          type: "slider", ...zoom, show: !state.isPrinted, bottom: 6, height: 20, borderColor: colors.line,
+          textStyle: { color: colors.quiet }, labelFormatter: tickText, showDataShadow: false,
         },
       ],
       tooltip: curvesTooltip(chart, curves, colors),
@@ -127,10 +126,11 @@ const charts = (() => {
   const lyingOption = (chart, axis, items, colors, width) => {
     const isNarrow = width < narrow;
     const labelWidth = isNarrow ? Math.round(width * 0.3) : Math.min(420, Math.round(width * 0.36));
+    const room = 14 + (isNarrow ? 6 : 6.6) * Math.max(...items.map((item) => item.text.length));  // for the numbers
     const most = Math.max(0, ...items.flatMap((item) => [item.from, item.to, item.high ?? 0]));
     return {
-      ...base(chart, colors),
-      grid: { left: 8, right: isNarrow ? 78 : 130, top: 8, bottom: 34, containLabel: true },
+      ...base(colors),
+      grid: { left: 8, right: room, top: 8, bottom: 34, containLabel: true },
       xAxis: {
         type: "value", min: 0, max: most > 0 ? most : 1, name: labelOf(axis), nameLocation: "middle", nameGap: 26,
         ...axisLook(colors), axisLabel: { color: colors.ink, hideOverlap: true, formatter: tickText, showMaxLabel: false },
@@ -230,7 +230,7 @@ const charts = (() => {
       type: "category", data: names, name: labelOf(axis), ...axisLook(colors), splitLine: { show: false }, axisTick: { show: false },
     });
     return {
-      ...base(chart, colors),
+      ...base(colors),
       grid: { left: 8, right: 12, top: 34, bottom: 84, containLabel: true },
       xAxis: { ...category(chart.columns, chart.x), nameLocation: "middle", nameGap: 26 },
       yAxis: {
@@ -265,7 +265,7 @@ const charts = (() => {
     return 52 + (chart.kind === "bars" ? 27 : 34) * (chart.bars ?? chart.steps).length;
   };
 
-  // `state`: the groups of curves that are hidden, and whether the scale is logarithmic.
+  // `state`: the groups of curves that are hidden, and whether the scale is logarithmic and the page printed.
   const optionOf = (chart, state, colors, width) => {
     if (chart.kind === "curves") return curvesOption(chart, state, colors, width);
     if (chart.kind === "heat map") return heatOption(chart, colors, width);

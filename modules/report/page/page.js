@@ -19,6 +19,8 @@
     return picture;
   };
 
+  const foldedAway = (summary, content) => element("details", {}, element("summary", {}, summary), content);
+
   class Drawn {
     constructor(figure) {
       this.figure = figure;
@@ -37,7 +39,7 @@
       this.reserve();
       this.drawing ??= echarts.init(this.plot, null, { renderer: "svg" });
       this.drawing.resize({ width: width ?? "auto" });
-      const option = optionOf(this.chart, this.state, theme(), width ?? this.plot.clientWidth);
+      const option = optionOf(this.chart, { ...this.state, isPrinted: printing }, theme(), width ?? this.plot.clientWidth);
       this.drawing.setOption(option, { replaceMerge: ["series"] });
       if (this.legend) this.paintLegend();
     }
@@ -88,7 +90,7 @@
         return box;
       });
       if (this.groups.length > 3) this.addAllAndNone();
-      this.plot.after(this.legend);
+      this.plot.after(this.groups.length > 24 ? foldedAway(`Choose among ${this.groups.length} curves`, this.legend) : this.legend);
     }
 
     addAllAndNone() {
@@ -132,18 +134,19 @@
   };
 
   const fillTable = (details) => {
-    const place = details.querySelector(".scroll");
+    const place = details.querySelector(":scope > .scroll");
     if (!place || place.firstElementChild) return;
     const encoded = details.parentElement.querySelector("a.csv").href.split(",")[1];
     const bytes = Uint8Array.from(atob(decodeURIComponent(encoded)), (letter) => letter.charCodeAt(0));
     const [headings, ...rows] = fieldsOf(new TextDecoder().decode(bytes));
     const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
     const few = (text) => (isNumber(text) ? String(Number(Number(text).toPrecision(6))) : text);
-    const cell = (text, index) => (index === 0 ? element("th", { scope: "row" }, few(text))
-      : element("td", isNumber(text) ? { class: "n" } : {}, few(text)));
+    const look = (text) => (isNumber(text) ? { class: "n" } : {});
+    const cell = (text, index) => (index === 0 ? element("th", { scope: "row", ...look(text) }, few(text))
+      : element("td", look(text), few(text)));
     place.append(element("table", {},
       element("caption", {}, details.closest("figure").querySelector("h4").textContent),
-      element("thead", {}, element("tr", {}, ...headings.map((heading) => element("th", { scope: "col" }, heading)))),
+      element("thead", {}, element("tr", {}, ...headings.map((heading, index) => element("th", { scope: "col", ...look(rows[0][index]) }, heading)))),
       element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(cell))))));
   };
 
