@@ -9,7 +9,8 @@
 
 namespace rnnlab::report {
 
-// Valid UTF-8 on one line: what is not becomes U+FFFD, control characters and line ends a space.
+// Valid UTF-8 on one line that reads from left to right: what is not becomes U+FFFD, as do marks that turn the
+// direction of what follows; control characters and line ends become a space.
 std::string readable(std::string_view text);
 
 // For text and for attributes in double quotes. Readable first.

@@ -10,6 +10,14 @@ TEST(Readable, IsValidUtf8OnOneLine) {
   EXPECT_EQ(readable("caf\xC3\xA9 \xFF\xC3"), "caf\xC3\xA9 \xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
+TEST(Readable, TurnsNoDirection) {
+  EXPECT_EQ(readable("a\xE2\x80\xAE"
+                     "b\xE2\x81\xA9"),
+            "a\xEF\xBF\xBD"
+            "b\xEF\xBF\xBD");
+  EXPECT_EQ(readable("\xE2\x80\x93 \xE2\x81\xB0"), "\xE2\x80\x93 \xE2\x81\xB0");
+}
+
 TEST(HtmlEscaped, HoldsNoMarkup) {
   EXPECT_EQ(html_escaped("<b>\"a\" & 'b'</b>"), "&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;");
 }
