@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "inference/export_weights.h"
 #include "output.h"
+#include "output_file.h"
 #include "use_arguments.h"
 #include "verbs.h"
 
@@ -82,6 +83,7 @@ ExitCode convert_one(const ConvertOptions& options) {
                 in_quotes(request.overrides.front()));
   const ExportFormat format = {.part = config::from_name<ExportPart>(options.part).value(),
                                .layout = config::from_name<Layout>(options.layout).value()};
+  require_harmless_output(options.out, request.run);
   is_file(request.run) ? convert_file(options, request, format) : convert_run(options, request, format);
   return ExitCode::kDone;
 }

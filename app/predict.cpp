@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "base/numbers.h"
@@ -9,6 +10,7 @@
 #include "inference/generate_text.h"
 #include "inference/prediction_file.h"
 #include "output.h"
+#include "output_file.h"
 #include "results/files.h"
 #include "use_arguments.h"
 #include "verbs.h"
@@ -34,6 +36,13 @@ struct PredictOptions {
 void print_or_write(const std::string& text, const std::string& out) {
   if (out.empty()) return print_output(text);
   write_file_atomically(out, text);
+}
+
+void require_text_file(const std::string& out) {
+  const auto extension = std::filesystem::path(out).extension();
+  if (extension == ".npy" || extension == ".csv" || extension == ".jsonl")
+    throw_error(ExitCode::kUsage, "predict: {} would be a text, for that is what a language model writes; name it .txt",
+                in_quotes(out));
 }
 
 void require_text_options(const PredictOptions& options, const TrainedModel& trained) {
@@ -80,10 +89,13 @@ void add_text_options(CLI::App& command, PredictOptions& options) {
 ExitCode predict_one(const PredictOptions& options) {
   const TrainedModel trained = load_model(model_request("predict", options.use));
   require_text_options(options, trained);
-  if (trained.data.shape.task == Task::kLanguageModel)
-    print_or_write(options.text.prompt + generate_text(trained, options.text) + "\n", options.out);
-  else
+  require_harmless_output(options.out, trained.experiment.data.path);
+  if (trained.data.shape.task != Task::kLanguageModel) {
     predict_samples(trained, options.out);
+    return ExitCode::kDone;
+  }
+  require_text_file(options.out);
+  print_or_write(options.text.prompt + generate_text(trained, options.text) + "\n", options.out);
   return ExitCode::kDone;
 }
 
@@ -95,7 +107,8 @@ void add_predict(CLI::App& program, Action& chosen) {
   add_use_arguments(*command, options->use, TakesData::kYes);
   command
       ->add_option("--out", options->out,
-                   "write there instead of printing CSV: .csv, .jsonl, or .npy for the raw outputs (samples, outputs)")
+                   "write there instead of printing CSV: .csv, .jsonl, or .npy for the raw outputs (samples, outputs); "
+                   "of a language model, the text")
       ->type_name("FILE");
   add_text_options(*command, *options);
   command->footer(kPredictFooter);

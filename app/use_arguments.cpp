@@ -40,7 +40,8 @@ ModelRequest model_request(const std::string& verb, const UseArguments& argument
   const auto [files, overrides] = tell_apart(arguments.arguments, Experiment::schema().spec());
   if (files.size() != 1)
     throw_error(ExitCode::kUsage,
-                "{0}: got {1} folders, expected one run or checkpoint\n  `rnnlab {0} --help` shows how it is used",
+                "{0}: got {1} names, expected one run or checkpoint; other data are given as data.path=FILE or "
+                "data.train_inputs=FILE\n  `rnnlab {0} --help` shows how it is used",
                 verb, files.size());
   return {.run = files.front(),
           .checkpoint = arguments.checkpoint,

@@ -137,7 +137,8 @@ void fill_column(NumericColumn& column, const std::map<std::string, double>& mea
   if (column.num_missing == 0) return;
   const auto mean = means.find(column.name);
   if (mean == means.end())
-    throw_error(ExitCode::kData, "{}: column {} has no value in the training part, so missing: mean cannot fill it",
+    throw_error(ExitCode::kData,
+                "{}: column {} lacks values, and the training part has no mean of it that missing: mean could fill in",
                 path, in_quotes(column.name));
   std::ranges::replace_if(
       column.values, [](double value) { return std::isnan(value); }, mean->second);

@@ -55,6 +55,13 @@ Samples first_samples_of(const Samples& samples, const DataSettings& settings, D
   return samples;
 }
 
+void require_samples(const LoadedPart& loaded, const DataSettings& settings, DataPart part) {
+  if (loaded.samples.size() > 0) return;
+  const bool are_none_kept = part == DataPart::kValid && settings.num_valid == 0;
+  throw_error(ExitCode::kData, "{}: there are no {}samples to use{}", loaded.origin, part_name(part),
+              are_none_kept ? ": data.num_valid is 0; use --part train" : "");
+}
+
 // Steps may be more or fewer.
 void require_fit(const LoadedPart& loaded, const DataShape& shape) {
   if (shape.task == Task::kLanguageModel) return;
@@ -94,6 +101,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   LoadedPart loaded = load_part(wanted, fitted, part, targets);
   require_fit(loaded, fitted.shape);
   require_scales(loaded.normalize, fitted);
+  require_samples(loaded, wanted, part);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin);
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
   return {loaded.samples, description_of(loaded, part), std::move(loaded.notes)};

@@ -24,7 +24,8 @@ struct InferenceData {
 };
 
 // UserError as load_dataset, and kData where the data do not fit the model: other features, a class or token that
-// training never saw, named. kUsage where a source has no kAll: generated ones and mnist have their parts.
+// training never saw, named; or where there are no samples. kUsage where a source has no kAll: generated ones and mnist
+// have their parts.
 InferenceData load_for_inference(const DataSettings& settings, const FittedData& fitted, DataPart part,
                                  Targets targets);
 

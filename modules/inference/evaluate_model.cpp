@@ -16,8 +16,7 @@ Objective objective_of(const TrainedModel& trained) {
 ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples) {
   const TrainerOptions options = trained.options();
   auto batches = make_valid_batches(samples, options);
-  if (!batches)
-    throw_error(ExitCode::kData, "there are no samples to evaluate on: data.num_valid is 0; use part train");
+  RNNLAB_INVARIANT(batches, "nothing to evaluate on");
   const Objective objective = objective_of(trained);
   BatchLoop loop(*batches, 1, evaluation_work(*trained.model, objective, options.precision), Replay::kNever);
   const auto began = std::chrono::steady_clock::now();

@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
@@ -23,7 +22,7 @@ Samples with_some_targets(Samples samples) {
 at::Tensor raw_outputs(const TrainedModel& trained, const Samples& samples) {
   const TrainerOptions options = trained.options();
   auto batches = make_valid_batches(with_some_targets(samples), options);
-  if (!batches) return at::empty({0, trained.data.shape.num_outputs}, at::kFloat);
+  RNNLAB_INVARIANT(batches, "nothing to predict");
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> outputs;
   batches->start_epoch(0);

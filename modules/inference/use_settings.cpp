@@ -39,12 +39,15 @@ constexpr std::array<std::string_view, 24> kMayChange = {"device",
 
 constexpr std::array<std::string_view, 4> kOtherData = {"data.path", "data.train_inputs", "data.train_file",
                                                         "data.source"};
+constexpr std::array<std::string_view, 3> kOfParts = {"data.num_train", "data.num_valid", "data.valid_fraction"};
 
 std::string key_of(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
 
+// A key that there is not is left to be told of with the other findings.
 void require_changeable(const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides) {
     if (std::ranges::find(kMayChange, key_of(assignment)) != kMayChange.end()) continue;
+    if (Experiment::schema().spec().find_path(key_of(assignment)) == nullptr) continue;
     throw_error(
         ExitCode::kUsage,
         "argument {}: {} is part of what was trained; what may change is device, layer, cudnn_algorithm, precision, "
@@ -139,13 +142,37 @@ void require_same_family(Source trained, const Overrides& overrides) {
 }
 
 // Of a path alone, the names that training's files had are not meant; of inputs alone, not the old targets.
-void forget_old_files(DataSettings& data, const Overrides& overrides) {
+void forget_old_files(DataSettings& data, const Overrides& overrides, std::vector<std::string>& notes) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(data.path, ignored);
   if (overrides.has("data.path") && !overrides.has("data.train_file") && !is_folder) data.train_file.clear();
   if (!overrides.has("data.train_inputs")) return;
   if (!overrides.has("data.train_targets")) data.train_targets.clear();
-  if (!overrides.has("data.train_lengths")) data.train_lengths.clear();
+  if (overrides.has("data.train_lengths") || data.train_lengths.empty()) return;
+  data.train_lengths.clear();
+  notes.emplace_back("trained with lengths, and none are given (data.train_lengths): every step of a sequence counts");
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, ignored);
+}
+
+// Training's own file under whatever path is no other data: most of it was trained on.
+bool has_other_data(const Experiment& trained, const Experiment& now, const Overrides& overrides) {
+  if (!std::ranges::any_of(kOtherData, [&](std::string_view key) { return overrides.has(key); })) return false;
+  const bool same_names = trained.data.source == now.data.source && trained.data.train_file == now.data.train_file &&
+                          trained.data.train_inputs == now.data.train_inputs;
+  return !same_names || !is_same_file(trained.data.path, now.data.path);
+}
+
+// All samples have no parts: what says how to part them would be passed over.
+void require_parts(DataPart part, const Overrides& overrides) {
+  if (part != DataPart::kAll) return;
+  for (const std::string_view key : kOfParts)
+    if (overrides.has(key))
+      throw_error(ExitCode::kUsage, "{}: all of the data are used, in one part; leave it out, or use --part valid",
+                  key);
 }
 
 bool has_whole(Source source) {
@@ -163,9 +190,10 @@ UseSettings use_settings(const Experiment& trained, const std::vector<std::strin
   use.experiment = with_overrides(settled(trained, overrides, use.notes), assignments);
   DataSettings& data = use.experiment.data;
   require_settled_layer(use.experiment);
-  const bool other_data = std::ranges::any_of(kOtherData, [&](std::string_view key) { return overrides.has(key); });
+  const bool other_data = has_other_data(trained, use.experiment, overrides);
   use.part = part.value_or(other_data && has_whole(data.source) ? DataPart::kAll : DataPart::kValid);
-  if (use.part == DataPart::kAll) forget_old_files(data, overrides);
+  require_parts(use.part, overrides);
+  if (use.part == DataPart::kAll) forget_old_files(data, overrides, use.notes);
   return use;
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "app/program.h"
@@ -65,8 +67,8 @@ TEST_F(UseModel, SaysWhatItCannotPredict) {
             "out\n");
   EXPECT_EQ(
       program_.run({"predict"}).errors,
-      "rnnlab: error: predict: got 0 folders, expected one run or checkpoint\n  `rnnlab predict --help` shows how "
-      "it is used\n");
+      "rnnlab: error: predict: got 0 names, expected one run or checkpoint; other data are given as data.path=FILE or "
+      "data.train_inputs=FILE\n  `rnnlab predict --help` shows how it is used\n");
   EXPECT_EQ(
       program_.run({"predict", run_, "--prompt", "a", "--temperature", "-1"}).errors,
       "rnnlab: error: --temperature: got '-1', expected a number, at least 0\n  `rnnlab predict --help` shows how "
@@ -75,6 +77,40 @@ TEST_F(UseModel, SaysWhatItCannotPredict) {
       program_.run({"evaluate", run_, "--part", "test"}).errors,
       "rnnlab: error: --part: got 'test', expected train, valid or all\n  `rnnlab evaluate --help` shows how it is "
       "used\n");
+}
+
+// Under any name, most of it was trained on.
+TEST_F(UseModel, TakesOnlyTheValidationPartOfTrainingsOwnFile) {
+  for (const std::string& path : {std::string("pets.csv"), (program_.folder() / "pets.csv").string()})
+    EXPECT_THAT(program_.run({"evaluate", run_, "data.path=" + path}).output, HasSubstr(": 2 validation samples\n"));
+  program_.write("copy.csv", kTable);
+  EXPECT_THAT(program_.run({"evaluate", run_, "data.path=copy.csv"}).output, HasSubstr(": 6 samples\n"));
+}
+
+TEST_F(UseModel, PassesNoWordOnDataOver) {
+  EXPECT_EQ(program_.run({"predict", run_, "data.pth=new.csv"}).errors,
+            "rnnlab: error: argument 'data.pth=new.csv': unknown key 'pth' in data (did you mean 'path'?)\n");
+  EXPECT_EQ(
+      program_.run({"evaluate", run_, "--part", "all", "data.num_valid=1"}).errors,
+      "rnnlab: error: data.num_valid: all of the data are used, in one part; leave it out, or use --part valid\n");
+  const auto none = program_.run({"predict", run_, "data.num_valid=0"});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.errors,
+              HasSubstr(": there are no validation samples to use: data.num_valid is 0; use --part train\n"));
+}
+
+TEST_F(UseModel, ReplacesNothingThatWouldBeMissed) {
+  EXPECT_EQ(program_.run({"predict", run_, "data.path=pets.csv", "--out", "./pets.csv"}).errors,
+            "rnnlab: error: ./pets.csv: is what is read, and would be lost; name another file to write\n");
+  const std::string rest = ": belongs to a run, which it would damage; name another file to write\n";
+  EXPECT_EQ(program_.run({"predict", run_, "--out", run_ + "/epochs.csv"}).errors,
+            "rnnlab: error: " + run_ + "/epochs.csv" + rest);
+  for (const auto& step : std::filesystem::directory_iterator(program_.folder() / run_ / "checkpoints")) {
+    if (!step.is_directory()) continue;
+    const std::string model = (step.path() / "model.safetensors").string();
+    EXPECT_EQ(program_.run({"convert", run_, "-o", model}).errors, "rnnlab: error: " + model + rest);
+  }
+  EXPECT_EQ(program_.run({"predict", run_, "--out", run_ + "/predictions.csv"}).exit_code, 0);
 }
 
 TEST_F(UseModel, ConvertsAndStartsFromTheResult) {
