@@ -52,8 +52,11 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
   if (is_for_a_layer) print_output(fmt::format("for {}\n", exported.module));
 }
 
+// Whether it is a file of weights; else it is the folder of a run or a checkpoint.
 bool is_file(const std::filesystem::path& path) {
   std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    throw_error(ExitCode::kUsage, "convert: {}: there is no such run, checkpoint or file of weights", path.string());
   return std::filesystem::is_regular_file(path, ignored);
 }
 
