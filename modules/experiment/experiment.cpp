@@ -29,7 +29,13 @@ void check_layer(const Experiment& e, Checker& checker) {
   const auto reason = refusal(e.layer, options);
   if (!reason || !is_for_some_layer(options)) return;
   const bool by_activation = e.model.activation != Activation::kTanh;
-  checker.complain({"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell"}, *reason);
+  checker.complain(
+      {"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell", "model.hidden_size"}, *reason);
+}
+
+void check_layer_in_precision(const Experiment& e, Checker& checker) {
+  if (e.precision != Precision::kFp32) return;
+  if (const auto reason = refusal_in_float32(e.layer)) checker.complain({"layer", "precision"}, *reason);
 }
 
 // Where the device is named; what `auto` comes to is checked when it is known.
@@ -117,6 +123,7 @@ config::Schema<Experiment> make_schema() {
   list_fields(s);
   s.check(check_layer);
   s.check(check_layer_on_device);
+  s.check(check_layer_in_precision);
   s.check(check_cudnn_algorithm);
   s.check(check_precision);
   s.check(check_kind);

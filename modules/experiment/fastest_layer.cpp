@@ -62,6 +62,17 @@ double median_seconds_as_trained(const std::function<void()>& pass, const Traine
   return median_seconds([&] { graph.replay(); }, options.device);
 }
 
+// Some find out only when they run, by the GPU or the precision, that they cannot.
+std::optional<double> seconds_if_able(const MeasureLayer& measure, LayerKind kind, std::optional<UserError>& refusal) {
+  try {
+    return measure(kind);
+  } catch (const UserError& error) {
+    if (error.exit_code() != ExitCode::kUsage) throw;
+    refusal = error;
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor) {
@@ -77,15 +88,18 @@ FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer&
   if (kinds.size() == 1)
     return {kinds[0], fmt::format("layer: auto took {}, the only one that can", config::name_of(kinds[0]))};
   std::vector<std::string> times;
+  std::optional<UserError> refusal;
   LayerKind fastest = kinds[0];
   double shortest = 0;
   for (const LayerKind kind : kinds) {
-    const double seconds = measure(kind);
-    times.push_back(fmt::format("{} {}", config::name_of(kind), format_seconds(seconds)));
-    if (times.size() > 1 && seconds >= shortest) continue;
+    const auto seconds = seconds_if_able(measure, kind, refusal);
+    if (!seconds) continue;
+    times.push_back(fmt::format("{} {}", config::name_of(kind), format_seconds(*seconds)));
+    if (times.size() > 1 && *seconds >= shortest) continue;
     fastest = kind;
-    shortest = seconds;
+    shortest = *seconds;
   }
+  if (times.empty()) throw *refusal;
   return {fastest,
           fmt::format("layer: auto took {}, by the time of a pass: {}", config::name_of(fastest), join(times, ", "))};
 }

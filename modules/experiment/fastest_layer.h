@@ -21,9 +21,10 @@ struct FastestLayer {
 // Those that neither the options nor the processor rule out, and that may be the fastest.
 std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor);
 
-// Seconds of a pass with this kind of layer.
+// Seconds of a pass with this kind of layer. UserError kUsage where it turns out that the kind cannot do it.
 using MeasureLayer = std::function<double(LayerKind)>;
 
+// Of those that can. The error of the last one where none can.
 FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer& measure);
 
 // Builds a model of each kind on the device and times it; nothing of it stays.

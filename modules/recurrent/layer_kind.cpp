@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "recurrent/kernels/persistent/persistent_lstm.h"
 
 namespace rnnlab {
 namespace {
@@ -48,6 +49,15 @@ std::optional<std::string> unsupported_by_ladder(LayerKind kind, const Recurrent
   return std::nullopt;
 }
 
+std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& options) {
+  if (options.cell != Cell::kLstm) return fmt::format("cell: {} (its kernel is one for lstm)", name_of(options.cell));
+  if (options.activation != Activation::kTanh)
+    return fmt::format("activation: {} (its kernel has tanh only)", name_of(options.activation));
+  if (!kernels::has_persistent_lstm(options.hidden_size))
+    return fmt::format("hidden_size: {} (its kernel has multiples of 128 from 128 to 1024)", options.hidden_size);
+  return std::nullopt;
+}
+
 std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& options) {
   switch (kind) {
     case LayerKind::kNaive:
@@ -61,6 +71,8 @@ std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& o
     case LayerKind::kWavefront:
     case LayerKind::kDiagonal:
       return unsupported_by_ladder(kind, options);
+    case LayerKind::kPersistent:
+      return unsupported_by_persistent(options);
     case LayerKind::kFused:
       return unsupported_by_library("LibTorch", options);
     case LayerKind::kCudnn:
@@ -108,6 +120,8 @@ std::string_view description_of(LayerKind kind) {
       return "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams";
     case LayerKind::kDiagonal:
       return "wavefront step by step, with one batched product and one own kernel for all layers";
+    case LayerKind::kPersistent:
+      return "all steps of an LSTM layer in one kernel on a Hopper GPU, the recurrent weights on the chip";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
     case LayerKind::kCudnn:
@@ -126,9 +140,17 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor) {
     return fmt::format("layer: {} needs CUDA streams; on a CPU use layer: hoisted", name_of(kind));
   if (kind == LayerKind::kBlocked && processor == Processor::kGpu)
     return "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn";
+  if (kind == LayerKind::kPersistent && processor == Processor::kCpu)
+    return "layer: persistent needs a Hopper GPU; on a CPU use layer: fused";
   if (kind == LayerKind::kCudnn && processor == Processor::kCpu)
     return "layer: cudnn needs a CUDA GPU; on a CPU use layer: fused";
   return std::nullopt;
+}
+
+std::optional<std::string> refusal_in_float32(LayerKind kind) {
+  if (kind != LayerKind::kPersistent) return std::nullopt;
+  return "layer: persistent rounds the factors of recurrent products to 10 bits, as TF32 does; use precision: "
+         "tf32, bf16 or fp16, or layer: cudnn";
 }
 
 std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options) {

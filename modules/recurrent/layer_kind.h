@@ -24,6 +24,7 @@ enum class LayerKind {
   kBlocked,
   kWavefront,
   kDiagonal,
+  kPersistent,
   kFused,
   kCudnn,
   kAuto,  // a wish, no kind: whoever knows the work settles it before a layer is made
@@ -48,17 +49,21 @@ std::vector<LayerKind> layer_kinds();
 std::string_view description_of(LayerKind kind);
 
 // Why `kind` cannot compute `options`, naming the option and the kinds that can; nothing where it can. Every kind runs
-// float32, float64, bfloat16 and float16 where its processor does.
+// float32, float64, bfloat16 and float16 where its processor does, but for what refusal_in_float32 says; persistent has
+// no float64.
 std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options);
 
 // Why `kind` does not run there; nothing where it does.
 std::optional<std::string> refusal(LayerKind kind, Processor processor);
 
+// Why `kind` does not keep float32's 23 bits in products, where TF32 is not asked for; nothing where it does.
+std::optional<std::string> refusal_in_float32(LayerKind kind);
+
 }  // namespace rnnlab
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
-  static constexpr std::array<std::pair<LayerKind, std::string_view>, 12> kNames = {{
+  static constexpr std::array<std::pair<LayerKind, std::string_view>, 13> kNames = {{
       {LayerKind::kNaive, "naive"},
       {LayerKind::kGrouped, "grouped"},
       {LayerKind::kStreamed, "streamed"},
@@ -68,6 +73,7 @@ struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
       {LayerKind::kBlocked, "blocked"},
       {LayerKind::kWavefront, "wavefront"},
       {LayerKind::kDiagonal, "diagonal"},
+      {LayerKind::kPersistent, "persistent"},
       {LayerKind::kFused, "fused"},
       {LayerKind::kCudnn, "cudnn"},
       {LayerKind::kAuto, "auto"},

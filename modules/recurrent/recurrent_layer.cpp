@@ -148,6 +148,7 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
     case LayerKind::kBlocked:
     case LayerKind::kWavefront:
     case LayerKind::kDiagonal:
+    case LayerKind::kPersistent:
       return std::make_shared<UnrolledLayer>(kind, options);
     case LayerKind::kFused:
       return std::make_shared<FusedLayer>(options);

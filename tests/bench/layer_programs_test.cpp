@@ -96,7 +96,9 @@ TEST_P(LayerProgramsOnCuda, GraphsOfAllProgramsRunInTurns) {
 
 std::vector<LayerKind> kinds_for_gpus() {
   std::vector<LayerKind> kinds = layer_kinds();
-  std::erase_if(kinds, [](LayerKind kind) { return refusal(kind, Processor::kGpu).has_value(); });
+  std::erase_if(kinds, [](LayerKind kind) {
+    return refusal(kind, Processor::kGpu) || refusal(kind, small_combination().options);
+  });
   return kinds;
 }
 

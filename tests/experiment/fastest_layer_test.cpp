@@ -36,6 +36,18 @@ TEST(FastestOf, TakesTheShortestTimeAndSaysWhy) {
   EXPECT_EQ(fastest.note, "layer: auto took fused, by the time of a pass: hoisted 2 ms, fused 900 us, wavefront 2 ms");
 }
 
+TEST(FastestOf, PassesOverWhatCannotAfterAll) {
+  const auto measure = [](LayerKind kind) -> double {
+    if (kind == LayerKind::kPersistent) throw_error(ExitCode::kUsage, "layer: persistent needs a Hopper GPU");
+    return 2e-3;
+  };
+  EXPECT_EQ(fastest_of({LayerKind::kPersistent, LayerKind::kFused}, measure).note,
+            "layer: auto took fused, by the time of a pass: fused 2 ms");
+  EXPECT_THROW(fastest_of({LayerKind::kPersistent, LayerKind::kPersistent}, measure), UserError);
+  const auto fail = [](LayerKind) -> double { throw_error(ExitCode::kDevice, "out of memory"); };
+  EXPECT_THROW(fastest_of({LayerKind::kHoisted, LayerKind::kFused}, fail), UserError);
+}
+
 TEST(FastestOf, MeasuresNothingWhereThereIsNoChoice) {
   const auto fail = [](LayerKind) -> double { throw std::logic_error("measured"); };
   EXPECT_EQ(fastest_of({LayerKind::kNaive}, fail).note, "layer: auto took naive, the only one that can");

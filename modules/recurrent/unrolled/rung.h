@@ -1,6 +1,6 @@
 // The ladder of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946) as switches: each rung does what the one before
-// it does, and one thing more, but `hoisted`, which has nothing left to run on a second stream, and `blocked`, its form
-// for the CPU. All take the gates' products as one (the first rung, `grouped`).
+// it does, and one thing more, but `hoisted`, which has nothing left to run on a second stream, `blocked`, its form for
+// the CPU, and `persistent`, its form for Hopper GPUs. All take the gates' products as one (the first rung, `grouped`).
 #pragma once
 
 #include "recurrent/layer_kind.h"
@@ -17,6 +17,7 @@ struct Rung {
   bool layers_side_by_side = false;
   bool shares_diagonals = false;  // one product and one kernel for all layers on a diagonal, where it can
   bool panel_products = false;    // on the CPU, by blocked/blocked_pass.h where it can
+  bool one_kernel = false;        // all steps of a layer in one, by persistent/persistent_pass.h
   InputProducts input_products = InputProducts::kOneStep;
 };
 
@@ -29,7 +30,9 @@ constexpr Rung rung_of(LayerKind kind) {
   rung.layers_side_by_side = kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
   rung.shares_diagonals = kind == LayerKind::kDiagonal;
   rung.panel_products = kind == LayerKind::kBlocked;
-  if (kind == LayerKind::kHoisted || kind == LayerKind::kBlocked) rung.input_products = InputProducts::kAllSteps;
+  rung.one_kernel = kind == LayerKind::kPersistent;
+  if (kind == LayerKind::kHoisted || kind == LayerKind::kBlocked || rung.one_kernel)
+    rung.input_products = InputProducts::kAllSteps;
   if (rung.layers_side_by_side) rung.input_products = InputProducts::kGroupOfSteps;
   return rung;
 }

@@ -9,6 +9,7 @@
 #include "recurrent/blocked/blocked_pass.h"
 #include "recurrent/blocked/kept_memory.h"
 #include "recurrent/operator_log.h"
+#include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/unrolled/backward_pass.h"
 #include "recurrent/unrolled/diagonal_pass.h"
 #include "recurrent/unrolled/forward_pass.h"
@@ -108,6 +109,7 @@ bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& trace
 
 PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces,
                            const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs) {
+  if (spec.rung.one_kernel) return run_persistent_backward(spec, traces[0], results, needs);
   if (can_run_diagonal(spec, traces.size(), masks)) return run_diagonal_backward(spec, traces, results, needs);
   if (runs_blocked(spec, traces)) return run_blocked_backward(spec, traces[0], results, needs);
   return run_backward_pass(spec, traces, masks, results, needs);
@@ -117,6 +119,10 @@ void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, cons
   if (can_run_diagonal(spec, traces.size(), masks)) {
     report_path(diagonal_path);
     return run_diagonal_forward(spec, traces);
+  }
+  if (spec.rung.one_kernel) {
+    report_path([&] { return persistent_path(traces[0].gates.scalar_type()); });
+    return run_persistent_forward(spec, traces[0]);
   }
   if (!runs_blocked(spec, traces)) return run_forward_pass(spec, traces, masks);
   report_path([&] { return blocked_path(traces[0].gates.scalar_type()); });

@@ -1,0 +1,103 @@
+// Device-side words of a thread-block cluster: stores into another block's shared memory that count themselves on its
+// mbarrier, and the wait for them, which gives up after a while.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace rnnlab::kernels::persistent {
+
+constexpr long long kMostTicksToWait = 1LL << 33;  // about 4.5 s
+
+__device__ inline uint32_t shared_address(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+// The address of the same place in block `rank` of the cluster.
+__device__ inline uint32_t address_in(uint32_t rank, uint32_t address) {
+  uint32_t result;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
+  return result;
+}
+
+__device__ inline uint32_t block_rank() {
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+__device__ inline void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Both addresses are in the receiver; its mbarrier counts 16 bytes.
+__device__ inline void send(uint32_t address, uint4 value, uint32_t barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(address),
+      "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "r"(barrier)
+      : "memory");
+}
+
+// Two buffers take turns. What step s >= 1 reads lies in buffer s % 2, and barrier s % 2 completes once when `bytes` of
+// it are there. A buffer is not written before all have read it: who sends for step s + 2 has received for step s + 1
+// from everybody, and everybody sends only after reading.
+class Turns {
+ public:
+  __device__ Turns(uint64_t* barriers, uint32_t bytes, int last_step, int* timed_out)
+      : barriers_(shared_address(barriers)), bytes_(bytes), last_step_(last_step), timed_out_(timed_out) {}
+
+  // By one thread, before a barrier of the cluster.
+  __device__ void prepare() const {
+    for (uint32_t i = 0; i < 2; ++i)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers_ + 8 * i) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    expect(1);
+    expect(2);
+  }
+
+  __device__ uint32_t barrier_of(int step) const { return barriers_ + 8 * (step & 1); }
+
+  // By all threads.
+  __device__ void wait(int step) {
+    if (gave_up_) return;
+    const uint32_t parity = ((step - 1) >> 1) & 1;
+    if (!is_complete(barrier_of(step), parity)) spin(barrier_of(step), parity);
+    if (threadIdx.x == 0) expect(step + 2);
+  }
+
+ private:
+  __device__ void expect(int step) const {
+    if (step > last_step_) return;
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier_of(step)), "r"(bytes_)
+                 : "memory");
+  }
+
+  __device__ void spin(uint32_t barrier, uint32_t parity) {
+    const long long start = clock64();
+    while (!is_complete(barrier, parity)) {
+      if (clock64() - start < kMostTicksToWait) continue;
+      *timed_out_ = 1;
+      gave_up_ = true;
+      return;
+    }
+  }
+
+  __device__ static bool is_complete(uint32_t barrier, uint32_t parity) {
+    uint32_t complete;
+    asm volatile(
+        "{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n}"
+        : "=r"(complete)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    return complete != 0;
+  }
+
+  uint32_t barriers_, bytes_;
+  int last_step_;
+  int* timed_out_;
+  bool gave_up_ = false;
+};
+
+}  // namespace rnnlab::kernels::persistent

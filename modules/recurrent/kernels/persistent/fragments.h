@@ -1,0 +1,74 @@
+// The operands of a warp's products: conversion to 16 bits, the transposition of 8 by 8 numbers within a warp, and
+// mma.m16n8k16 with float32 sums.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace rnnlab::kernels::persistent {
+
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(__half value) { return __half2float(value); }
+__device__ inline float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+
+template <class T>
+__device__ T from_float(float value) {
+  if constexpr (sizeof(T) == 4) return value;
+  if constexpr (std::is_same_v<T, __half>) return __float2half(value);
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16(value);
+}
+
+// Products of float32 layers take float16.
+template <class Value>
+using OperandOf = std::conditional_t<std::is_same_v<Value, float>, __half, Value>;
+
+template <class Operand>
+__device__ uint32_t pack(float low, float high) {
+  if constexpr (std::is_same_v<Operand, __half>) {
+    const __half2 both = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&both);
+  } else {
+    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&both);
+  }
+}
+
+// From (row, columns 2 * column and one more) of an 8 by 8 matrix to the same place of its transpose.
+__device__ inline uint32_t transposed(uint32_t pair) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+  return result;
+}
+
+template <class Operand>
+__device__ void multiply_add(float (&sum)[4], uint4 a, uint32_t b_low, uint32_t b_high) {
+  if constexpr (std::is_same_v<Operand, __half>)
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
+  else
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
+}
+
+// To about 1e-6. Where the exponential overflows, its reciprocal is 0, which is right.
+__device__ inline float exp2_of(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+__device__ inline float reciprocal(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+__device__ inline float sigmoid(float x) { return reciprocal(1.0f + exp2_of(-1.44269504f * x)); }
+__device__ inline float tanh_of(float x) { return 1.0f - 2.0f * reciprocal(1.0f + exp2_of(2.88539008f * x)); }
+
+}  // namespace rnnlab::kernels::persistent

@@ -1,0 +1,96 @@
+// How a pass is launched for one size: as many clusters as there are groups of sequences. Groups have nothing to do
+// with each other, so that those that do not fit at once simply come later.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "recurrent/kernels/persistent/backward_kernel.h"
+#include "recurrent/kernels/persistent/forward_kernel.h"
+#include "recurrent/kernels/persistent/pack.h"
+
+namespace rnnlab::kernels::persistent {
+
+inline void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  throw std::runtime_error(std::string("layer: persistent: ") + what + " failed on this GPU: " +
+                           cudaGetErrorString(error) + "; it needs a Hopper GPU (compute capability 9.0)");
+}
+
+template <class T>
+cudaLaunchConfig_t cluster_launch(int64_t batch_size, int shared_bytes, cudaStream_t stream,
+                                  cudaLaunchAttribute& attribute) {
+  const auto groups = static_cast<unsigned>((batch_size + T::kSequences - 1) / T::kSequences);
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {T::kBlocks, 1, 1};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(groups * T::kBlocks);
+  config.blockDim = dim3(T::kThreads);
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return config;
+}
+
+template <class Kernel>
+void allow_cluster(Kernel kernel, int shared_bytes) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+        "cudaFuncSetAttribute");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "cudaFuncSetAttribute");
+}
+
+// The kernel of a pass, and what it takes of shared memory.
+template <class T, class Value>
+auto kernel_of(const PersistentForward*) {
+  return forward_kernel<T, Value>;
+}
+template <class T, class Value>
+auto kernel_of(const PersistentBackward*) {
+  return backward_kernel<T, Value>;
+}
+template <class T>
+constexpr int shared_bytes_of(const PersistentForward*) {
+  return T::kForwardSharedBytes;
+}
+template <class T>
+constexpr int shared_bytes_of(const PersistentBackward*) {
+  return T::kBackwardSharedBytes;
+}
+
+// How many clusters run at the same time on the current device.
+template <class T, class Value, class Work>
+int clusters_at_once() {
+  constexpr const Work* kWork = nullptr;
+  const auto kernel = kernel_of<T, Value>(kWork);
+  allow_cluster(kernel, shared_bytes_of<T>(kWork));
+  cudaLaunchAttribute attribute;
+  const cudaLaunchConfig_t config = cluster_launch<T>(1, shared_bytes_of<T>(kWork), nullptr, attribute);
+  int clusters = 0;
+  check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "cudaOccupancyMaxActiveClusters");
+  if (clusters < 1)
+    throw std::runtime_error("layer: persistent: no cluster of " + std::to_string(T::kBlocks) +
+                             " blocks fits on this GPU; use layer: cudnn");
+  return clusters;
+}
+
+template <class T, class Value, class Work>
+void launch(const Work& work, cudaStream_t stream) {
+  const auto kernel = kernel_of<T, Value>(&work);
+  allow_cluster(kernel, shared_bytes_of<T>(&work));
+  cudaLaunchAttribute attribute;
+  const cudaLaunchConfig_t config =
+      cluster_launch<T>(work.sequence.batch_size, shared_bytes_of<T>(&work), stream, attribute);
+  check(cudaLaunchKernelEx(&config, kernel, work), "the launch");
+}
+
+template <class T, template <class> class Order, class Value>
+void launch_pack(const void* weights, void* packed, cudaStream_t stream) {
+  constexpr int kThreads = 128;
+  constexpr int kVectors = T::kHiddenSize * T::kHiddenSize * 4 / 8;
+  pack_kernel<T, Order>
+      <<<kVectors / kThreads, kThreads, 0, stream>>>(static_cast<const Value*>(weights), static_cast<uint4*>(packed));
+  check(cudaGetLastError(), "packing the weights");
+}
+
+}  // namespace rnnlab::kernels::persistent

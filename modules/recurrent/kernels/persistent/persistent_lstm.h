@@ -1,0 +1,69 @@
+// An LSTM on a Hopper GPU whose recurrent weights stay on the chip for a whole sequence: one kernel a pass, in which a
+// cluster of blocks computes all steps for a group of sequences and hands hidden states (or, in the backward pass, sums
+// of gradients) around through distributed shared memory. Products take operands of 16 bits and add up in float32; cell
+// states, activations and gradients of states are float32. Leaves out the products that wait for no step: those of the
+// inputs before, and the gradients of weights and inputs after.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "recurrent/kernels/element_type.h"
+
+struct CUstream_st;
+
+namespace rnnlab::kernels {
+
+enum class ReadingOrder { kForward, kReverse };
+
+// T steps, B sequences, H units. type: of all that is not float*; float32 is computed with float16 operands, whose
+// mantissa is TF32's.
+struct PersistentSequence {
+  int64_t num_steps = 0;
+  int64_t batch_size = 0;
+  int64_t hidden_size = 0;
+  ElementType type = ElementType::kFloat32;
+  ReadingOrder order = ReadingOrder::kForward;
+};
+
+// Hidden and cell states have T + 1 rows, as unrolled/trace.h has them: the initial one before the first step read.
+struct PersistentForward {
+  PersistentSequence sequence;
+  const void* weights = nullptr;  // from pack_forward_weights
+  const void* bias_ih = nullptr;  // (4 * H)
+  const void* bias_hh = nullptr;  // (4 * H)
+  void* gates = nullptr;          // (T, B, 4 * H): products of the inputs in, activated gates i f g o out
+  void* hidden = nullptr;         // (T + 1, B, H): the initial row in, all others out
+  float* cell = nullptr;          // (T + 1, B, H): the same
+  int* timed_out = nullptr;       // memory that host and device see: set to 1 where a block waited in vain
+};
+
+struct PersistentBackward {
+  PersistentSequence sequence;
+  const void* weights = nullptr;          // from pack_backward_weights
+  const void* gates = nullptr;            // (T, B, 4 * H), activated
+  const float* cell = nullptr;            // (T + 1, B, H)
+  const void* output_gradient = nullptr;  // (T, B, H), or null
+  const float* cell_gradient = nullptr;   // (T, B, H), of the cell states as results, or null
+  void* gate_gradient = nullptr;          // (T, B, 4 * H) out: of the gates before activation
+  void* initial_hidden = nullptr;         // (B, H) out: the gradient of the initial hidden state
+  float* initial_cell = nullptr;          // (B, H) out
+  int* timed_out = nullptr;
+};
+
+// Whether there is a kernel for layers of this size.
+bool has_persistent_lstm(int64_t hidden_size);
+
+// Bytes of the packed weights of one pass.
+size_t packed_weight_bytes(int64_t hidden_size);
+
+// Lays (4 * H, H) recurrent weights of the sequence's type out in the order in which the threads of a pass hold them.
+void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed, CUstream_st* stream);
+void pack_backward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,
+                           CUstream_st* stream);
+
+// One launch each. std::runtime_error with a clear message where the GPU cannot do it.
+void run(const PersistentForward& work, CUstream_st* stream);
+void run(const PersistentBackward& work, CUstream_st* stream);
+
+}  // namespace rnnlab::kernels

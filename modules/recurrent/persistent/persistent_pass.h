@@ -1,0 +1,26 @@
+// The forward and the backward pass of one LSTM layer on a Hopper GPU by one kernel each
+// (kernels/persistent/persistent_lstm.h), in the place of run_forward_pass and run_backward_pass: the same traces, the
+// same results to the rounding of TF32 in float32, and of the type in bfloat16 and float16.
+#pragma once
+
+#include "recurrent/execution_path.h"
+#include "recurrent/unrolled/backward_pass.h"
+#include "recurrent/unrolled/trace.h"
+
+namespace rnnlab {
+
+// UserError kUsage where the pass cannot run as `layer: persistent`: another processor than a Hopper GPU, float64, or
+// float32 where LibTorch does not allow TF32. kDevice where a pass before it on that GPU gave up.
+void require_persistent(const at::Tensor& sequence);
+
+// What such a pass runs, for execution_path.h.
+ExecutionPath persistent_path(at::ScalarType type);
+
+// As for run_forward_pass, for one layer. Captured in a CUDA graph, it runs at every replay; it allocates by LibTorch.
+void run_persistent_forward(const UnrolledSpec& spec, LayerTrace& trace);
+
+// As for run_backward_pass, likewise.
+PassGradients run_persistent_backward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results,
+                                      Needs needs);
+
+}  // namespace rnnlab
