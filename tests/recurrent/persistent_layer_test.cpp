@@ -28,7 +28,7 @@ constexpr double kTf32Class = 4e-3;
 constexpr double kFloat16Class = 1e-2;
 constexpr double kBfloat16Class = 6e-2;
 
-std::string message_of(const std::function<void()>& action) {
+std::string user_error_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const UserError& error) {
@@ -59,7 +59,7 @@ TEST(PersistentRefusal, IsForAGpu) {
             "layer: persistent needs a Hopper GPU; on a CPU use layer: fused");
   EXPECT_EQ(refusal(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}));
             }),
             "layer: persistent needs a Hopper GPU; on a CPU use layer: fused");
@@ -168,20 +168,20 @@ TEST_F(PersistentOnHopper, SaysOnceThatAPassBeforeGaveUp) {
   layer->to(at::kCUDA);
   const auto pass = [&] { layer->forward(at::randn({2, 2, 3}, at::kCUDA)); };
   *gave_up_flag() = 1;
-  EXPECT_THAT(message_of(pass), HasSubstr("layer: persistent: a block of threads waited in vain"));
-  EXPECT_EQ(message_of(pass), "no error");
+  EXPECT_THAT(user_error_of(pass), HasSubstr("layer: persistent: a block of threads waited in vain"));
+  EXPECT_EQ(user_error_of(pass), "no error");
 }
 
 TEST_F(PersistentOnHopper, RefusesFloat64AndTrueFloat32) {
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
   layer->to(at::kCUDA);
   at::globalContext().setAllowTF32CuBLAS(false);
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}, at::kCUDA));
             }),
             refusal_in_float32(LayerKind::kPersistent).value_or(""));
   layer->to(at::kDouble);
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}, at::device(at::kCUDA).dtype(at::kDouble)));
             }),
             "layer: persistent has no float64, which tensor cores cannot keep up with; use layer: cudnn");
