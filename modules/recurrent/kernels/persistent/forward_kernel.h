@@ -1,6 +1,6 @@
-// The forward pass of a group of sequences by a cluster. The life of a step in a warp: wait until the hidden states of
-// the step before are there from all blocks, multiply, activate, send the own 8 units' hidden states to all blocks, and
-// only then write to memory and ask for the next step's inputs.
+// The forward pass of a group of sequences by a cluster. The life of a step in a warp: ask for the next step's inputs,
+// wait until the hidden states of the step before are there from all blocks, multiply, activate, send the own 8 units'
+// hidden states to all blocks, and only then write to memory.
 #pragma once
 
 #include "recurrent/kernels/persistent/cluster.h"
