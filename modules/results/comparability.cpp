@@ -8,6 +8,9 @@
 
 #include "base/text.h"
 #include "results/config_values.h"
+#include "results/contradictions.h"
+#include "results/doubts.h"
+#include "results/loss_agreement.h"
 
 namespace rnnlab {
 namespace {
@@ -37,23 +40,36 @@ std::string differing_settings(const RunRecord& a, const RunRecord& b, const std
   return found.empty() ? "" : " (" + join(found, "; ") + ")";
 }
 
+std::string samples_text(const RunRecord& run) {
+  const auto row = std::ranges::find_if(run.rows, [](const EpochRow& each) { return !each.warmup; });
+  return row == run.rows.end() ? "" : fmt::format("{:.0f}", num_samples(*row));
+}
+
+std::string warmup_text(const RunRecord& run) {
+  if (run.rows.empty()) return "";
+  return counts_warmup(run) ? "counted" : "left out as warm-up";
+}
+
 // A condition that all runs of a group share.
 struct Condition {
   const char* what;
-  std::string (*value)(const Identity&);
-  const char* config_section;  // where its settings stand; "" for none
+  std::string (*value)(const RunRecord&);  // "": not recorded
+  const char* config_section;              // where its settings stand; "" for none
 };
 
 constexpr Condition kConditions[] = {
-    {"batch size", [](const Identity& identity) { return std::to_string(identity.batch_size); }, ""},
-    {"model", [](const Identity& identity) { return short_hash(identity.model_hash); }, "model"},
-    {"training settings", [](const Identity& identity) { return short_hash(identity.training_hash); }, "training"},
-    {"placement of the data", [](const Identity& identity) { return identity.placement; }, ""},
-    {"precision", [](const Identity& identity) { return identity.precision; }, ""},
-    {"hardware (CPU)", [](const Identity& identity) { return identity.cpu_model; }, ""},
-    {"hardware (GPU)", [](const Identity& identity) { return identity.gpu_model; }, ""},
-    {"number of threads", [](const Identity& identity) { return std::to_string(identity.num_threads); }, ""},
-    {"build", [](const Identity& identity) { return identity.build_type; }, ""},
+    {"batch size", [](const RunRecord& run) { return std::to_string(run.summary.identity.batch_size); }, ""},
+    {"model", [](const RunRecord& run) { return short_hash(run.summary.identity.model_hash); }, "model"},
+    {"training settings", [](const RunRecord& run) { return short_hash(run.summary.identity.training_hash); },
+     "training"},
+    {"placement of the data", [](const RunRecord& run) { return run.summary.identity.placement; }, ""},
+    {"precision", [](const RunRecord& run) { return run.summary.identity.precision; }, ""},
+    {"hardware (CPU)", [](const RunRecord& run) { return run.summary.identity.cpu_model; }, ""},
+    {"hardware (GPU)", [](const RunRecord& run) { return run.summary.identity.gpu_model; }, ""},
+    {"number of threads", [](const RunRecord& run) { return std::to_string(run.summary.identity.num_threads); }, ""},
+    {"build", [](const RunRecord& run) { return run.summary.identity.build_type; }, ""},
+    {"samples an epoch", samples_text, ""},
+    {"first epoch", warmup_text, ""},
 };
 
 std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
@@ -61,8 +77,8 @@ std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGro
   const RunRecord& b = *group.runs[0];
   std::vector<Remark> found;
   for (const Condition& condition : kConditions) {
-    const std::string first = condition.value(a.summary.identity);
-    const std::string second = condition.value(b.summary.identity);
+    const std::string first = condition.value(a);
+    const std::string second = condition.value(b);
     // What one of them did not record cannot be held against it; comparability_notes says so.
     if (first == second || first.empty() || second.empty()) continue;
     found.push_back({fmt::format("{}: {} in {}, {} in ", condition.what, first, baseline.label, second), group.label,
@@ -124,6 +140,11 @@ void note_lengths(std::vector<Remark>& notes, const RunGroup& baseline, const Ru
        group.label, ""});
 }
 
+bool share_a_seed(const RunGroup& a, const RunGroup& b) {
+  const std::vector<int64_t> first = seeds(a), second = seeds(b);
+  return std::ranges::any_of(first, [&](int64_t seed) { return std::ranges::find(second, seed) != second.end(); });
+}
+
 std::string seed_list(const RunGroup& group) { return fmt::format("{}", fmt::join(seeds(group), ", ")); }
 
 void note_difference(std::vector<Remark>& notes, const char* what, const RunGroup& baseline, const RunGroup& group,
@@ -142,11 +163,26 @@ std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group)
   return found;
 }
 
+std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<Remark> found;
+  if (!share_a_seed(baseline, group))
+    found.push_back(
+        {fmt::format("OTHER INITIAL WEIGHTS AND ANOTHER ORDER OF THE SAMPLES: no seed is in both, {} in {}, {} in ",
+                     seed_list(baseline), baseline.label, seed_list(group)),
+         group.label, ""});
+  if (const auto parting = parting_losses(baseline, group))
+    found.push_back({fmt::format("LOSSES PART: from the same weights and data the first epoch has a train loss "
+                                 "of {:.4g} in {}, {:.4g} in ",
+                                 parting->first, baseline.label, parting->second),
+                     group.label, ": they do not compute the same function"});
+  return found;
+}
+
 std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup& group) {
   const Environment& a = baseline.runs[0]->environment;
   const Environment& b = group.runs[0]->environment;
   std::vector<Remark> notes;
-  if (seeds(baseline) != seeds(group))
+  if (seeds(baseline) != seeds(group) && share_a_seed(baseline, group))
     notes.push_back(
         {fmt::format("the seeds differ, so initial weights were compared only where they agree: {} in {}, {} in ",
                      seed_list(baseline), baseline.label, seed_list(group)),

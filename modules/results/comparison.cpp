@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "results/comparability.h"
+#include "results/contradictions.h"
 #include "results/doubts.h"
 #include "results/run_ending.h"
 
@@ -64,6 +65,15 @@ GroupResult describe(const RunGroup& group) {
     for (const std::string& note : run->summary.path_notes) add_once(result.path_notes, note);
   }
   return result;
+}
+
+// Of the median epoch; of equal length are all that count (contradictions.h).
+std::optional<double> microseconds_per_sample(const RunGroup& group, double median_seconds) {
+  constexpr double kMicroseconds = 1e6;
+  for (const RunRecord* run : group.runs)
+    for (const EpochRow& row : run->rows)
+      if (!row.warmup && num_samples(row) > 0) return median_seconds * kMicroseconds / num_samples(row);
+  return std::nullopt;
 }
 
 void measure_time(GroupResult& result, const std::vector<double>& seconds) {
@@ -133,10 +143,15 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   for (const RunGroup& group : groups) {
     GroupResult& result = comparison.groups.emplace_back(describe(group));
     measure_time(result, timed_seconds(group));
-    if (&group != &baseline) set_against(result, timed_seconds(group), baseline_seconds);
+    if (result.median_seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.median_seconds);
+    if (&group != &baseline) {
+      set_against(result, timed_seconds(group), baseline_seconds);
+      result.loss_agreement = loss_agreement(baseline, group);
+    }
     for (const std::string& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
     append(all_doubts, doubts(group));
+    append(all_doubts, doubts_between(baseline, group));
     append(remarks, comparability_notes(baseline, group));
   }
   for (const std::string& warning : merged(all_doubts)) add_once(comparison.warnings, warning);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "results/loss_agreement.h"
 #include "results/run_record.h"
 #include "results/statistics.h"
 
@@ -44,6 +45,8 @@ struct GroupResult {
   std::optional<double> ratio, ratio_low, ratio_high;
   bool ratio_interval_is_full_range = false;  // fewer than six epochs on a side; of one and one it is no interval
   std::optional<double> mann_whitney_p;
+  std::optional<LossAgreement> loss_agreement;
+  std::optional<double> microseconds_per_sample;  // of training: the median epoch over the samples that it takes
   std::map<std::string, MetricSpread> final_metrics;
   std::vector<std::string> paths;       // what really ran
   std::vector<std::string> path_notes;  // why a faster one was not used
@@ -64,6 +67,8 @@ struct GroupResult {
     field("ratio_high", self.ratio_high);
     field("ratio_interval_is_full_range", self.ratio_interval_is_full_range);
     field("mann_whitney_p", self.mann_whitney_p);
+    field("loss_agreement", self.loss_agreement);
+    field("microseconds_per_sample", self.microseconds_per_sample);
     field("final_metrics", self.final_metrics);
     field("paths", self.paths);
     field("path_notes", self.path_notes);

@@ -23,8 +23,9 @@ std::string header() {
                                     "median_seconds", "low_seconds", "high_seconds",  "ratio",
                                     "ratio_low",      "ratio_high",  "mann_whitney_p"};
   for (const std::string& metric : metric_names()) names.push_back("final_" + metric);
-  for (const char* name : {"paths", "folders", "forced", "warnings", "notes", "differences", "ended",
-                           "interval_is_full_range", "ratio_interval_is_full_range"})
+  for (const char* name :
+       {"paths", "folders", "forced", "warnings", "notes", "differences", "ended", "interval_is_full_range",
+        "ratio_interval_is_full_range", "microseconds_per_sample", "largest_loss_difference"})
     names.emplace_back(name);
   return csv_line(names);
 }
@@ -51,6 +52,8 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
   fields.push_back(group.ended);
   for (const bool is_full_range : {group.interval_is_full_range, group.ratio_interval_is_full_range})
     fields.emplace_back(is_full_range ? "1" : "0");
+  fields.push_back(number(group.microseconds_per_sample));
+  fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");
   return csv_line(fields);
 }
 

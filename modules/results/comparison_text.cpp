@@ -114,6 +114,22 @@ std::string lines(const std::string& prefix, const std::vector<std::string>& tex
   return all;
 }
 
+std::string time_line(const GroupResult& group) {
+  if (!group.microseconds_per_sample) return "";
+  return fmt::format("{} took {:.4g} us a training sample\n", group.label, *group.microseconds_per_sample);
+}
+
+std::string work_lines(const Comparison& comparison) {
+  std::string times, losses;
+  for (const GroupResult& group : comparison.groups) {
+    times += time_line(group);
+    if (group.loss_agreement)
+      losses += fmt::format("train losses of {} and {} {}\n", comparison.baseline, group.label,
+                            agreement_text(*group.loss_agreement));
+  }
+  return times + losses;
+}
+
 std::string path_lines(const Comparison& comparison) {
   std::string all;
   for (const GroupResult& group : comparison.groups) {
@@ -161,7 +177,7 @@ std::string comparison_text(const Comparison& comparison) {
   if (!comparison.warnings.empty()) text += lines("WARNING: ", comparison.warnings) + "\n";
   text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
   text += lines("", comparison_legend(comparison));
-  return without_controls(text + lines("", comparison.notes) + path_lines(comparison));
+  return without_controls(text + lines("", comparison.notes) + work_lines(comparison) + path_lines(comparison));
 }
 
 }  // namespace rnnlab

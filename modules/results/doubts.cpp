@@ -2,23 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/numbers.h"
 #include "base/text.h"
+#include "results/contradictions.h"
 #include "results/statistics.h"
 
 namespace rnnlab {
 
-bool first_epoch_is_outlier(const std::vector<EpochRow>& rows) {
-  constexpr size_t kFewestOthers = 3;
-  if (rows.size() < kFewestOthers + 1 || rows[0].warmup) return false;
-  std::vector<double> others = timed_seconds(std::span(rows).subspan(1));
-  if (others.size() < kFewestOthers) return false;
-  const double upper_quartile = quantile(others, 0.75);
-  const double fence = upper_quartile + 3 * (upper_quartile - quantile(others, 0.25));
-  return rows[0].train_seconds > std::max(fence, 1.1 * median(others));
-}
+bool counts_warmup(const RunRecord& run) { return !run.rows.empty() && run.rows[0].epoch == 1 && !run.rows[0].warmup; }
 
 namespace {
 
@@ -27,23 +18,30 @@ std::string name_of(const RunRecord& run, const RunGroup& group) {
   return group.runs.size() == 1 ? group.label : fmt::format("{} ({})", group.label, run.folder.string());
 }
 
+std::string counted_warmup(const RunRecord& run) {
+  const std::vector<double> others = timed_seconds(std::span(run.rows).subspan(1));
+  const std::string beside = others.empty() ? "" : fmt::format(", the others {:.4g} s in the median", median(others));
+  return fmt::format("WARM-UP IS COUNTED: the first epoch took {:.4g} s{}; training.warmup_epochs=1 leaves it out",
+                     run.rows[0].train_seconds, beside);
+}
+
+std::vector<std::string> doubts_of(const RunRecord& run) {
+  // Those about the machine come from environment.json; the summary has them too, and those about the run itself.
+  std::vector<std::string> found = warnings(run.environment);
+  for (const std::string& warning : run.summary.warnings) add_once(found, warning);
+  if (counts_warmup(run)) found.push_back(counted_warmup(run));
+  for (const std::string& contradiction : contradictions(run)) found.push_back(contradiction);
+  return found;
+}
+
 }  // namespace
 
 std::vector<Remark> doubts(const RunGroup& group) {
   constexpr int64_t kFewestEpochs = 5;
   std::vector<Remark> found;
-  for (const RunRecord* run : group.runs) {
-    // Those about the machine come from environment.json; the summary has them too, and those about the run itself.
-    std::vector<std::string> given = warnings(run->environment);
-    for (const std::string& warning : run->summary.warnings) add_once(given, warning);
-    for (const std::string& warning : given)
-      found.push_back({"", name_of(*run, group), ": " + warning, warning.substr(0, warning.find(':'))});
-    if (first_epoch_is_outlier(run->rows))
-      found.push_back({"", group.label,
-                       fmt::format(": the first epoch of {} is an outlier ({:.4g} s) but not marked as warm-up: set "
-                                   "training.warmup_epochs to leave it out",
-                                   run->folder.string(), run->rows[0].train_seconds)});
-  }
+  for (const RunRecord* run : group.runs)
+    for (const std::string& doubt : doubts_of(*run))
+      found.push_back({"", name_of(*run, group), ": " + doubt, doubt.substr(0, doubt.find(':'))});
   const int64_t num_epochs = std::ssize(timed_seconds(group));
   if (num_epochs < kFewestEpochs)
     found.push_back({"", group.label,

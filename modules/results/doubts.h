@@ -10,8 +10,8 @@
 
 namespace rnnlab {
 
-// Debug build, busy or throttled machine, too few epochs to claim anything, a first epoch that should have been
-// warm-up.
+// Debug build, busy or throttled machine, too few epochs to claim anything, warm-up that counts, and whatever in a
+// run's folder contradicts itself.
 std::vector<Remark> doubts(const RunGroup& group);
 
 // Which runs were put together.
@@ -20,8 +20,7 @@ std::vector<std::string> pooling_notes(const RunGroup& group);
 // Names the groups with fewer than three seeds; "" when there are none.
 std::string few_seeds_note(const std::vector<RunGroup>& groups);
 
-// Whether the first epoch, not marked as warm-up, is far off the others: above their third quartile by more than three
-// interquartile ranges (Tukey's outer fence) and above their median by a tenth.
-bool first_epoch_is_outlier(const std::vector<EpochRow>& rows);
+// The first epoch is in the medians.
+bool counts_warmup(const RunRecord& run);
 
 }  // namespace rnnlab

@@ -20,6 +20,7 @@ Comparison sample_comparison() {
   naive.median_seconds = 2.25;
   naive.low_seconds = 2;
   naive.high_seconds = 2.5;
+  naive.microseconds_per_sample = 37.5;
   naive.final_metrics = {
       {"train_loss", {0.5, 0.4, 0.6}}, {"train_accuracy", {0.75, 0.7, 0.8}}, {"valid_loss", {0.25, 0.2, 0.3}}};
   naive.paths = {"native loop"};
@@ -37,6 +38,8 @@ Comparison sample_comparison() {
   fused.ratio_high = 0.625;
   fused.ratio_interval_is_full_range = true;
   fused.mann_whitney_p = 0.00216;
+  fused.loss_agreement = {.num_epochs = 7, .largest_difference = 2.5e-6, .epoch = 5};
+  fused.microseconds_per_sample = 20.83;
   fused.final_metrics = {{"train_loss", {0.5, 0.5, 0.5}}};
   fused.paths = {"oneDNN reference"};
   fused.path_notes = {"brgemm is for inference only"};
@@ -74,6 +77,10 @@ TEST(ComparisonText, IsATableWithItsSmallPrint) {
       "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n"
       "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
       "interval.\n"
+      "cpu naive took 37.5 us a training sample\n"
+      "cpu fused took 20.83 us a training sample\n"
+      "train losses of cpu naive and cpu fused agree to 5 digits over 7 epochs (largest difference 2.5e-06, at epoch "
+      "5)\n"
       "cpu naive ran native loop\n"
       "cpu fused ran oneDNN reference\n"
       "  brgemm is for inference only\n");
@@ -115,11 +122,12 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
             "mann_whitney_p,final_train_loss,final_train_accuracy,final_valid_loss,final_valid_accuracy,"
             "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
             "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
-            "interval_is_full_range,ratio_interval_is_full_range\n"
+            "interval_is_full_range,ratio_interval_is_full_range,microseconds_per_sample,"
+            "largest_loss_difference\n"
             "cpu naive,cpu naive,1 2,12,2.25,2,2.5,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
-            "\"one \"\"odd\"\" reason; another\",,,,complete,0,0\n"
+            "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,\n"
             "cpu fused,cpu naive,1,3,1.25,1,1.5,0.5625,0.5,0.625,0.00216,0.5,,,,,,,,,,,oneDNN reference,"
-            "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,1,1\n");
+            "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,1,1,20.83,2.5e-06\n");
 }
 
 TEST(ComparisonJson, HoldsEverything) {
@@ -133,6 +141,8 @@ TEST(ComparisonJson, HoldsEverything) {
   EXPECT_EQ(json["groups"][1]["ratio"], 0.5625);
   EXPECT_EQ(json["groups"][1]["interval_is_full_range"], true);
   EXPECT_EQ(json["groups"][1]["ended"], "diverged");
+  EXPECT_EQ(json["groups"][1]["loss_agreement"]["epoch"], 5);
+  EXPECT_TRUE(json["groups"][0]["loss_agreement"].is_null());
   EXPECT_EQ(json["groups"][0]["final_metrics"]["train_loss"]["high"], 0.6);
 }
 

@@ -7,9 +7,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "results/doubts.h"
 #include "results/expect_error.h"
-#include "results/sample_rows.h"
 #include "results/sample_runs.h"
 #include "results/temporary_folder.h"
 
@@ -64,6 +62,9 @@ TEST_F(CompareTest, SetsEveryGroupAgainstTheFirst) {
   EXPECT_LT(*fused.ratio_low, *fused.ratio);
   EXPECT_GT(*fused.ratio_high, *fused.ratio);
   EXPECT_DOUBLE_EQ(*fused.mann_whitney_p, 2.0 / 924);
+  EXPECT_DOUBLE_EQ(*fused.microseconds_per_sample, 1.25 * 1e6 / 120000);
+  EXPECT_EQ(fused.loss_agreement->largest_difference, 0);
+  EXPECT_FALSE(naive.loss_agreement.has_value());
   EXPECT_EQ(fused.final_metrics.at("valid_accuracy").median, 0.875);
   EXPECT_THAT(fused.paths, ElementsAre("oneDNN reference"));
   EXPECT_THAT(comparison.forced, IsEmpty());
@@ -96,9 +97,11 @@ TEST_F(CompareTest, PoolsSeedsAndSaysSo) {
 TEST_F(CompareTest, SaysThatTheSeedsDiffer) {
   add("a", sample_run("cpu", "naive", 1, kSlow));
   add("b", sample_run("cpu", "fused", 2, kFast));
+  add("c", sample_run("cpu", "fused", 1, kFast));
   EXPECT_THAT(compare(runs_, {}).notes,
-              ElementsAre("the seeds differ, so initial weights were compared only where they agree: 1 in cpu naive, 2 "
-                          "in cpu fused",
+              ElementsAre("cpu fused: 2 runs of the same work pooled, seeds 1, 2",
+                          "the seeds differ, so initial weights were compared only where they agree: 1 in cpu naive, "
+                          "1, 2 in cpu fused",
                           kFewSeeds));
 }
 
@@ -278,8 +281,7 @@ TEST_F(CompareTest, KeepsTwoVersionsOfTheProgramApart) {
 TEST_F(CompareTest, ShoutsWhatMakesTimesDoubtful) {
   add_pair([](SampleRun& run) {
     run.train_seconds = {1, 1, 1};
-    run.environment.nvidia.gpus.resize(1);
-    run.environment.nvidia.gpus[0].name = "Some GPU";
+    run.summary.epochs = 3;
     run.environment.nvidia.gpus[0].compute_pids = {42};
   });
   EXPECT_THAT(
@@ -321,14 +323,6 @@ TEST_F(CompareTest, RefusesSeveralForOneReasonOnce) {
   expect_refused("batch size: 64 in cpu naive, 128 in cpu fused and cpu hoisted");
 }
 
-TEST_F(CompareTest, ShoutsAboutAnUnmarkedWarmUp) {
-  add_pair([](SampleRun& run) { run.first_is_warmup = false; });
-  EXPECT_THAT(
-      compare(runs_, {}).warnings,
-      ElementsAre("cpu fused: the first epoch of " + folder_.name("b") +
-                  " is an outlier (9 s) but not marked as warm-up: set training.warmup_epochs to leave it out"));
-}
-
 TEST_F(CompareTest, HasNoTimeWhenAllWasWarmUp) {
   add_pair([](SampleRun& run) { run.train_seconds = {1}; });
   const Comparison comparison = compare(runs_, {});
@@ -346,13 +340,6 @@ TEST_F(CompareTest, KeepsAMetricThatIsNotANumber) {
 
 TEST(Compare, NeedsRuns) {
   expect_error(ExitCode::kUsage, "no runs to compare: name at least one run folder", [] { compare({}, {}); });
-}
-
-TEST(FirstEpochIsOutlier, NeedsADistanceThatNoiseDoesNotReach) {
-  EXPECT_TRUE(first_epoch_is_outlier(sample_rows({2, 1, 1.01, 1.02})));
-  EXPECT_FALSE(first_epoch_is_outlier(sample_rows({1.05, 1, 1, 1})));  // less than a tenth
-  EXPECT_FALSE(first_epoch_is_outlier(sample_rows({2, 1, 1.5, 1.9})));
-  EXPECT_FALSE(first_epoch_is_outlier(sample_rows({2, 1, 1})));  // too few to tell
 }
 
 TEST(LoadRun, SaysWhatIsNoFinishedRun) {

@@ -16,10 +16,10 @@ TEST(EpochTable, LinesUpAndMarksWarmUp) {
             "samples/s  peak memory");
   EXPECT_EQ(table.line(first),
             "    1      0.5000     0.7500      0.2500     0.8750       0.001        1.5    2.346    0.125   0.0625  "
-            "    60000     1.50 GiB  (warm-up)");
+            "    51158     1.50 GiB  (warm-up)");
   EXPECT_EQ(table.line(sample_row(12, 1)),
             "   12      0.5000     0.7500      0.2500     0.8750       0.001        1.5        1    0.125   0.0625  "
-            "    60000     1.50 GiB");
+            "   120000     1.50 GiB");
 }
 
 TEST(EpochTable, MarksWhatItIsToldInPlaceOfWarmUp) {

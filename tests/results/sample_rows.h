@@ -18,7 +18,7 @@ inline EpochRow sample_row(int64_t epoch, double train_seconds) {
           .train_seconds = train_seconds,
           .valid_seconds = 0.125,
           .data_seconds = 0.0625,
-          .samples_per_second = 60000,
+          .samples_per_second = 120000 / train_seconds,
           .peak_memory_bytes = 1610612736};
 }
 

@@ -17,6 +17,8 @@ Environment sample_environment() {
   environment.num_threads = 2;
   environment.cpu.model = "Some CPU";
   environment.cpu.usable_cpus = 2;
+  environment.nvidia.gpus.resize(1);
+  environment.nvidia.gpus[0].name = "Some GPU";
   environment.build = {.type = "Release",
                        .compiler = "gcc 12.2.0",
                        .optimized = true,
@@ -68,6 +70,10 @@ SampleRun sample_run(const std::string& device, const std::string& layer, int64_
 void SampleRun::write(const std::filesystem::path& folder) const {
   std::vector<EpochRow> rows = sample_rows(train_seconds);
   if (!rows.empty()) rows[0].warmup = first_is_warmup;
+  double total_seconds = 0;
+  for (EpochRow& row : rows) {
+    total_seconds += row.train_seconds + row.valid_seconds.value();
+  }
   write_text(folder / kConfigFile, config);
   write_environment(folder, environment);
   EpochLog log(folder);
@@ -75,6 +81,7 @@ void SampleRun::write(const std::filesystem::path& folder) const {
   Summary complete = summary;
   complete.final_metrics = final_metrics(rows);
   complete.epoch_time = epoch_time(rows);
+  complete.total_seconds = total_seconds;
   write_summary(folder, complete);
 }
 

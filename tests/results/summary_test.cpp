@@ -34,7 +34,7 @@ constexpr const char* kText = R"({
     "low_seconds": 2.0,
     "high_seconds": 3.0
   },
-  "total_seconds": 0.0,
+  "total_seconds": 14.375,
   "path": "oneDNN reference",
   "path_notes": [],
   "warnings": [],

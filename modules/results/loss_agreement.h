@@ -1,0 +1,40 @@
+// How far the losses of two groups of runs agree that compute the same function from the same weights on the same
+// batches: the check that a comparison of times compares one work. Rounding alone makes them differ, and training
+// spreads what rounding began.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "results/run_record.h"
+
+namespace rnnlab {
+
+// Of train_loss, epoch by epoch, in all pairs of runs with equal seeds.
+struct LossAgreement {
+  int64_t num_epochs = 0;         // that the pair has which differs most
+  double largest_difference = 0;  // over the larger of the two losses' magnitudes
+  int64_t epoch = 0;              // where it is
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("num_epochs", self.num_epochs);
+    field("largest_difference", self.largest_difference);
+    field("epoch", self.epoch);
+  }
+};
+
+// Nothing where no two runs of one seed have the same data, batch size, model, initial weights and training
+// settings.
+std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunGroup& group);
+
+// "agree to 6 digits over 50 epochs (largest difference 2.1e-07, at epoch 37)", "are equal over 50 epochs".
+std::string agreement_text(const LossAgreement& agreement);
+
+// The losses of the first epoch, where they are further apart than rounding explains: by a twentieth, at one precision,
+// and not with dropout on a CPU and a GPU, which draw other masks.
+std::optional<std::pair<double, double>> parting_losses(const RunGroup& baseline, const RunGroup& group);
+
+}  // namespace rnnlab

@@ -1,0 +1,276 @@
+// What a bug, a slip or a liar puts into a comparison, and how each is caught: refused, or shouted among the warnings.
+// Every test plants one untruth in one of two runs that are otherwise comparable.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "results/comparison.h"
+#include "results/expect_error.h"
+#include "results/sample_runs.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+const std::vector<double> kNaiveSeconds = {9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5};
+const std::vector<double> kFusedSeconds = {9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5};
+
+// Before a run is written, in its files' words; and afterwards, in what was read back.
+using PlantInRun = std::function<void(SampleRun&)>;
+using PlantInRecord = std::function<void(RunRecord&)>;
+
+void set_losses(RunRecord& run, double loss) {
+  for (EpochRow& row : run.rows) row.train_loss = loss;
+  run.summary.final_metrics["train_loss"] = loss;
+}
+
+class Truth : public ::testing::Test {
+ protected:
+  void plant(const PlantInRun& change, const PlantInRecord& forge) {
+    sample_run("cuda:0", "naive", 1, kNaiveSeconds).write(folder_.path() / "a");
+    SampleRun other = sample_run("cuda:0", "fused", 1, kFusedSeconds);
+    change(other);
+    other.write(folder_.path() / "b");
+    runs_ = {load_run(folder_.path() / "a"), load_run(folder_.path() / "b")};
+    forge(runs_[1]);
+  }
+  void plant_in_identity(const std::function<void(Identity&)>& change) {
+    plant([&](SampleRun& run) { change(run.summary.identity); }, [](RunRecord&) {});
+  }
+  void plant_in_record(const PlantInRecord& forge) {
+    plant([](SampleRun&) {}, forge);
+  }
+
+  void expect_refused(const std::string& reason) {
+    expect_error(ExitCode::kUsage,
+                 "these runs did not do the same work under the same conditions:\n  " + reason +
+                     "\nRun them again alike, or compare all the same with --force",
+                 [&] { compare(runs_, {}); });
+  }
+  void expect_shouted(const std::string& warning) {
+    EXPECT_THAT(compare(runs_, {}).warnings, ElementsAre("cuda:0 fused: " + warning));
+  }
+  std::string folders_of(const std::string& first, const std::string& second) {
+    return fmt::format("{} in {}, {} in {}", first, folder_.name("a"), second, folder_.name("b"));
+  }
+
+  TemporaryFolder folder_;
+  std::vector<RunRecord> runs_;
+};
+
+TEST_F(Truth, IsNotShoutedAt) {
+  plant_in_record([](RunRecord&) {});
+  EXPECT_THAT(compare(runs_, {}).warnings, IsEmpty());
+}
+
+// ---- unequal TF32 ----
+
+TEST_F(Truth, UnequalTf32IsRefused) {
+  plant_in_identity([](Identity& identity) { identity.precision = "tf32"; });
+  expect_refused("precision: fp32 in cuda:0 naive, tf32 in cuda:0 fused");
+}
+
+TEST_F(Truth, Tf32InOneLibraryOnlyIsShoutedOnBothSides) {
+  plant_in_record([&](RunRecord&) {
+    for (RunRecord& run : runs_) run.summary.identity.precision = "fp32 with tf32 in cuDNN only";
+  });
+  EXPECT_THAT(compare(runs_, {}).warnings,
+              ElementsAre("cuda:0 naive and cuda:0 fused: OTHER PRECISION: fp32 was asked for, and fp32 with tf32 in "
+                          "cuDNN only ran"));
+}
+
+// ---- batch ----
+
+TEST_F(Truth, AnotherBatchSizeIsRefused) {
+  plant_in_identity([](Identity& identity) { identity.batch_size = 256; });
+  expect_refused("batch size: 128 in cuda:0 naive, 256 in cuda:0 fused");
+}
+
+TEST_F(Truth, ABatchSizeThatTheConfigDeniesIsShouted) {
+  plant_in_record([](RunRecord& run) { run.config["training.batch_size"] = "256"; });
+  const auto warnings = compare(runs_, {}).warnings;
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].ends_with(": WRONG IDENTITY (batch_size): the summary says '128', config.yaml '256'"))
+      << warnings[0];
+}
+
+TEST_F(Truth, EpochsOfFewerSamplesAreRefused) {
+  plant_in_record([](RunRecord& run) {
+    for (EpochRow& row : run.rows) row.samples_per_second /= 2;
+  });
+  expect_refused("samples an epoch: 120000 in cuda:0 naive, 60000 in cuda:0 fused");
+}
+
+TEST_F(Truth, AnEpochThatSkipsSamplesIsShouted) {
+  plant_in_record([](RunRecord& run) { run.rows[3].samples_per_second /= 2; });
+  expect_shouted("UNEQUAL EPOCHS: epoch 2 took 120000 samples, epoch 4 60000, and both count");
+}
+
+// ---- data ----
+
+TEST_F(Truth, OtherDataAreRefused) {
+  plant_in_identity([](Identity& identity) { identity.data_fingerprint = "d2"; });
+  expect_refused("data: " + folders_of("d1", "d2"));
+}
+
+// ---- initial weights ----
+
+TEST_F(Truth, OtherInitialWeightsAreRefused) {
+  plant_in_identity([](Identity& identity) { identity.initial_weights_sha256 = "w2"; });
+  expect_refused("initial weights of seed 1: " + folders_of("w1", "w2"));
+}
+
+TEST_F(Truth, OtherInitialWeightsByAnotherSeedAreShouted) {
+  plant([](SampleRun& run) { run = sample_run("cuda:0", "fused", 2, kFusedSeconds); }, [](RunRecord&) {});
+  EXPECT_THAT(compare(runs_, {}).warnings,
+              ElementsAre("OTHER INITIAL WEIGHTS AND ANOTHER ORDER OF THE SAMPLES: no seed is in both, 1 in cuda:0 "
+                          "naive, 2 in cuda:0 fused"));
+}
+
+// ---- debug build ----
+
+TEST_F(Truth, ADebugBuildOnOneSideIsRefused) {
+  plant_in_identity([](Identity& identity) { identity.build_type = "Debug, not optimised"; });
+  expect_refused("build: Release in cuda:0 naive, Debug, not optimised in cuda:0 fused");
+}
+
+TEST_F(Truth, ADebugBuildThatCallsItselfReleaseIsShouted) {
+  plant_in_record([](RunRecord& run) { run.environment.build.optimized = false; });
+  const auto warnings = compare(runs_, {}).warnings;
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(warnings[1],
+            "cuda:0 fused: WRONG IDENTITY (build_type): the summary says 'Release', environment.json 'Release, not "
+            "optimised'");
+}
+
+// ---- busy GPU ----
+
+TEST_F(Truth, ABusyGpuIsShouted) {
+  plant_in_record([](RunRecord& run) { run.environment.nvidia.gpus[0].utilization_percent = 80; });
+  expect_shouted("GPU 0 (Some GPU) IS BUSY: 80 % in use at the start by a process that is not visible from here");
+}
+
+// ---- warm-up counted ----
+
+TEST_F(Truth, WarmUpThatCountsOnOneSideIsRefused) {
+  plant([](SampleRun& run) { run.first_is_warmup = false; }, [](RunRecord&) {});
+  expect_refused("first epoch: left out as warm-up in cuda:0 naive, counted in cuda:0 fused");
+}
+
+TEST_F(Truth, WarmUpThatCountsOnBothSidesIsShouted) {
+  for (const auto& [name, layer] : {std::pair("a", "naive"), std::pair("b", "fused")}) {
+    SampleRun run = sample_run("cuda:0", layer, 1, kFusedSeconds);
+    run.first_is_warmup = false;
+    run.write(folder_.path() / name);
+    runs_.push_back(load_run(folder_.path() / name));
+  }
+  EXPECT_THAT(
+      compare(runs_, {}).warnings,
+      ElementsAre("cuda:0 naive and cuda:0 fused: WARM-UP IS COUNTED: the first epoch took 9 s, the others 1.25 "
+                  "s in the median; training.warmup_epochs=1 leaves it out"));
+}
+
+TEST_F(Truth, WarmUpInTheSummarysMedianIsShouted) {
+  plant_in_record([](RunRecord& run) {
+    for (EpochRow& row : run.rows) row.warmup = false;
+    run.summary.epoch_time = epoch_time(run.rows);
+    run.rows[0].warmup = true;
+  });
+  expect_shouted("WRONG MEDIAN: the summary says 1.3 s over 7 epochs, epochs.csv 1.25 s over 6 epochs");
+}
+
+TEST_F(Truth, WarmUpThatIsNotMarkedIsShouted) {
+  plant_in_record([&](RunRecord&) {
+    for (RunRecord& run : runs_) run.config["training.warmup_epochs"] = "2";
+  });
+  EXPECT_THAT(compare(runs_, {}).warnings,
+              ElementsAre("cuda:0 naive and cuda:0 fused: WARM-UP IS NOT MARKED: training.warmup_epochs is 2, but "
+                          "epoch 2 counts"));
+}
+
+TEST_F(Truth, AWarmUpEpochThatWasCutOutIsShouted) {
+  plant_in_record([](RunRecord& run) { run.rows.erase(run.rows.begin()); });
+  const auto warnings = compare(runs_, {}).warnings;
+  ASSERT_FALSE(warnings.empty());
+  EXPECT_EQ(warnings.back(), "cuda:0 fused: WRONG SUMMARY (epochs): it says 7, epochs.csv has 6");
+}
+
+// ---- impossible times ----
+
+TEST_F(Truth, EpochsLongerThanTheWholeAreShouted) {
+  plant_in_record([](RunRecord& run) { run.summary.total_seconds = 10; });
+  expect_shouted("IMPOSSIBLE SUM: the epochs add up to 17.38 s, the whole run to 10 s");
+}
+
+TEST_F(Truth, WaitingLongerThanTheEpochIsShouted) {
+  plant_in_record([](RunRecord& run) { run.rows[1].data_seconds = 2; });
+  expect_shouted("IMPOSSIBLE WAIT: epoch 2 waited 2 s for data, of 1 s");
+}
+
+// ---- another activation, other dropout ----
+
+TEST_F(Truth, AnotherActivationIsRefused) {
+  plant([](SampleRun& run) { run.summary.identity.model_hash = "m2"; },
+        [](RunRecord& run) { run.config["model.activation"] = "relu"; });
+  expect_refused("model: m1 in cuda:0 naive, m2 in cuda:0 fused activation=relu (model.activation: absent and relu)");
+}
+
+TEST_F(Truth, OtherDropoutIsRefused) {
+  plant([](SampleRun& run) { run.summary.identity.model_hash = "m2"; },
+        [](RunRecord& run) { run.config["model.dropout"] = "0.5"; });
+  expect_refused("model: m1 in cuda:0 naive, m2 in cuda:0 fused dropout=0.5 (model.dropout: absent and 0.5)");
+}
+
+// A layer that computes something else than its settings say.
+TEST_F(Truth, AnotherFunctionByTheSameNameIsShouted) {
+  plant_in_record([](RunRecord& run) { set_losses(run, 0.8); });
+  EXPECT_THAT(compare(runs_, {}).warnings,
+              ElementsAre("LOSSES PART: from the same weights and data the first epoch has a train loss of 0.5 in "
+                          "cuda:0 naive, 0.8 in cuda:0 fused: they do not compute the same function"));
+}
+
+// All layers of a device draw the same masks.
+TEST_F(Truth, OtherDropoutByTheSameNameIsShouted) {
+  plant_in_record([&](RunRecord& run) {
+    set_losses(run, 0.8);
+    for (RunRecord& each : runs_) each.config["model.output_dropout"] = "0.1";
+  });
+  EXPECT_THAT(compare(runs_, {}).warnings, Contains(StartsWith("LOSSES PART")));
+}
+
+TEST_F(Truth, MasksOfAnotherProcessorMayMakeLossesPart) {
+  plant_in_record([&](RunRecord& run) {
+    set_losses(run, 0.8);
+    run.summary.device = "cpu";
+    for (RunRecord& each : runs_) each.config["model.output_dropout"] = "0.1";
+  });
+  EXPECT_THAT(compare(runs_, {}).warnings, IsEmpty());
+}
+
+// ---- and results that were not earned ----
+
+TEST_F(Truth, AFinalMetricThatNoEpochReachedIsShouted) {
+  plant_in_record([](RunRecord& run) { run.summary.final_metrics["valid_accuracy"] = 0.99; });
+  expect_shouted("WRONG SUMMARY (valid_accuracy): it says 0.99, epochs.csv 0.875");
+}
+
+TEST_F(Truth, AnotherMachineThanTheEnvironmentsIsShouted) {
+  plant_in_record([](RunRecord& run) {
+    run.environment.cpu.model = "Other CPU";
+    run.environment.num_threads = 1;
+  });
+  EXPECT_THAT(
+      compare(runs_, {}).warnings,
+      ElementsAre("cuda:0 fused: WRONG IDENTITY (cpu_model): the summary says 'Some CPU', environment.json 'Other CPU'",
+                  "cuda:0 fused: WRONG IDENTITY (num_threads): the summary says '2', environment.json '1'"));
+}
+
+}  // namespace
+}  // namespace rnnlab::testing
