@@ -72,7 +72,7 @@ void convert_run(const ConvertOptions& options, ModelRequest request, const Expo
   if (!options.from.empty())
     throw_error(ExitCode::kUsage, "--from: it says the layout of a file, and {} is none; leave it out",
                 request.run.string());
-  request.overrides = {"device=cpu", "layer=naive", "precision=fp32"};
+  request.overrides = {"device=cpu", "precision=fp32"};
   const TrainedModel trained = load_model(request);
   print_exported(options, format, export_weights(trained, format, options.out), trained.checkpoint.string());
 }

@@ -24,7 +24,10 @@ bool is_for_some_layer(const RecurrentOptions& options) {
   return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !refusal(kind, options); });
 }
 
+bool is_image_classifier(const Experiment& e) { return e.model.kind == ModelKind::kImageClassifier; }
+
 void check_layer(const Experiment& e, Checker& checker) {
+  if (is_image_classifier(e)) return;
   const RecurrentOptions options = recurrent_options(e.model, 1);
   const auto reason = refusal(e.layer, options);
   if (!reason || !is_for_some_layer(options)) return;
@@ -53,6 +56,17 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
                                config::name_of(e.layer)));
 }
 
+// A key that says how the other kind of network is computed.
+void check_implementation(const Experiment& e, Checker& checker) {
+  const Experiment defaults;
+  if (is_image_classifier(e) && e.layer != defaults.layer)
+    checker.complain(
+        {"layer", "model.kind"},
+        "an image_classifier has no recurrent layers; leave it out: `convolution` says how it is computed");
+  if (!is_image_classifier(e) && e.convolution != defaults.convolution)
+    checker.complain({"convolution", "model.kind"}, "only an image_classifier has convolutions; leave it out");
+}
+
 bool watches_accuracy(const Experiment& e) {
   return e.training.early_stopping == StoppingMetric::kTrainAccuracy ||
          e.training.early_stopping == StoppingMetric::kValidAccuracy;
@@ -70,6 +84,9 @@ void check_kind(const Experiment& e, Checker& checker) {
     checker.complain({"model.kind", "data.source"}, "a language model reads text; use data.source: text");
   if (is_text && !is_language_model)
     checker.complain({"model.kind", "data.source"}, "text is for a language model; use model.kind: language_model");
+  if (is_image_classifier(e) && e.data.source == Source::kCsv)
+    checker.complain({"model.kind", "data.source"},
+                     "an image_classifier reads images; use data.source: mnist, digits, idx or npy");
 }
 
 void check_loss(const Experiment& e, Checker& checker) {
@@ -77,6 +94,8 @@ void check_loss(const Experiment& e, Checker& checker) {
   if (is_regressor && e.training.loss == LossKind::kCrossEntropy)
     checker.complain({"training.loss", "model.kind"},
                      "cross_entropy needs classes; a sequence_regressor takes mse or binary_cross_entropy");
+  if (is_image_classifier(e) && e.training.loss == LossKind::kBinaryCrossEntropy)
+    checker.complain({"training.loss", "model.kind"}, "an image_classifier's loss is cross_entropy");
   if (!is_regressor && e.training.loss == LossKind::kMse)
     checker.complain({"training.loss", "model.kind"}, "mse is for a sequence_regressor");
   if (e.model.kind == ModelKind::kLanguageModel && e.training.loss == LossKind::kBinaryCrossEntropy)
@@ -106,6 +125,8 @@ void list_fields(config::Schema<Experiment>& s) {
           "start");
   s.field("cudnn_algorithm", &Experiment::cudnn_algorithm,
           "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered");
+  s.field("convolution", &Experiment::convolution,
+          "image classifier only, how its convolutions are computed (docs/layers.md), never what");
   s.field("precision", &Experiment::precision,
           "arithmetic of products, everywhere alike: cuDNN, cuBLAS and autocast; fp16 with dynamic loss scaling");
   s.field("seed", &Experiment::seed, "of the initial weights, the order of the batches and dropout").at_least(0);
@@ -125,6 +146,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_layer_on_device);
   s.check(check_layer_in_precision);
   s.check(check_cudnn_algorithm);
+  s.check(check_implementation);
   s.check(check_precision);
   s.check(check_kind);
   s.check(check_loss);
@@ -133,6 +155,15 @@ config::Schema<Experiment> make_schema() {
 }
 
 }  // namespace
+
+std::string_view implementation_name(const Experiment& experiment) {
+  if (is_image_classifier(experiment)) return config::name_of(experiment.convolution);
+  return config::name_of(experiment.layer);
+}
+
+std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape& shape) {
+  return make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, shape, experiment.convolution);
+}
 
 const config::Schema<Experiment>& Experiment::schema() {
   static const config::Schema<Experiment> schema = make_schema();

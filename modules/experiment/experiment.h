@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "config/schema.h"
 #include "data/data_settings.h"
 #include "experiment/checkpoint_settings.h"
+#include "models/convolution_kind.h"
 #include "models/model_settings.h"
 #include "recurrent/layer_kind.h"
 #include "training/precision.h"
@@ -15,11 +18,15 @@
 
 namespace rnnlab {
 
+class Model;
+struct DataShape;
+
 struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";
   LayerKind layer = LayerKind::kFused;
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
+  ConvolutionKind convolution = ConvolutionKind::kFused;
   Precision precision = Precision::kFp32;
   int64_t seed = 1;
   bool deterministic = false;
@@ -31,5 +38,12 @@ struct Experiment {
 
   static const config::Schema<Experiment>& schema();
 };
+
+// The word for how the network is computed, as folders and tables have it: the layer's, or, where there are no
+// recurrent layers, the convolutions'.
+std::string_view implementation_name(const Experiment& experiment);
+
+// With weights still to be set, on the CPU, as make_model.
+std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape& shape);
 
 }  // namespace rnnlab

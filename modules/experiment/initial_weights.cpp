@@ -1,7 +1,5 @@
 #include "experiment/initial_weights.h"
 
-#include <utility>
-
 #include "training/snapshot.h"
 #include "training/train_step.h"
 #include "weights/layouts.h"
@@ -14,11 +12,11 @@ namespace {
 bool has_bare_names(const TensorFile& file) { return file.find("weight_ih_l0") != nullptr; }
 
 // By PyTorch's names, whatever the file's are.
-std::vector<NamedTensor> pytorch_tensors(const TensorFile& file, const RecurrentOptions& options) {
+std::vector<NamedTensor> pytorch_tensors(const TensorFile& file, const Model& model) {
   const Layout layout = layout_of(file).value_or(Layout::kPyTorch);
-  if (layout == Layout::kPyTorch) return to_tensors(file.tensors);
+  if (layout == Layout::kPyTorch || !model.has_recurrent()) return to_tensors(file.tensors);
   const NetworkWeights network = read_network(file, layout);
-  require_same_function(network.known, options, file.name);
+  require_same_function(network.known, model.recurrent().options(), file.name);
   return laid_out(network, Layout::kPyTorch);
 }
 
@@ -41,8 +39,7 @@ std::vector<TensorSpec> recurrent_specs(const Model& model) {
 }
 
 void load_initial_weights(Model& model, const std::filesystem::path& path) {
-  std::vector<NamedTensor> tensors =
-      pytorch_tensors(read_safetensors(path), std::as_const(model).recurrent().options());
+  std::vector<NamedTensor> tensors = pytorch_tensors(read_safetensors(path), model);
   const TensorFile file{.name = path.string(), .tensors = views_of(tensors), .metadata = {}, .bytes = nullptr};
   const bool is_bare = has_bare_names(file);
   require_tensors(file, is_bare ? recurrent_specs(model) : model_specs(model));

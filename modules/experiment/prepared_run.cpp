@@ -39,7 +39,7 @@ const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, c
 }
 
 std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const DataShape& shape, WeightsFrom weights) {
-  auto model = make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, shape);
+  auto model = make_model(experiment, shape);
   initialize(*model, experiment.model.initialization, static_cast<uint64_t>(experiment.seed));
   const std::string& file = experiment.model.initial_weights;
   if (!file.empty() && weights == WeightsFrom::kExperiment) load_initial_weights(*model, file);

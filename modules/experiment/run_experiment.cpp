@@ -12,7 +12,7 @@ namespace rnnlab {
 namespace {
 
 std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& request) {
-  const std::string layer(config::name_of(run.experiment.layer));
+  const std::string layer(implementation_name(run.experiment));
   return create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
 }
 

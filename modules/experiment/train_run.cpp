@@ -26,7 +26,7 @@ Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const E
   Summary summary;
   summary.name = e.name;
   summary.device = e.device;
-  summary.layer = config::name_of(e.layer);
+  summary.layer = implementation_name(e);
   summary.precision = config::name_of(e.precision);
   summary.seed = e.seed;
   summary.path = path.path;

@@ -33,7 +33,7 @@ std::string precision_of(const TrainedModel& trained) {
 std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation) {
   const Experiment& e = trained.experiment;
   std::string text = fmt::format("model     {} from {}\nlayer     {} on {}, precision {}\ndata      {}\n", e.name,
-                                 trained.checkpoint.string(), config::name_of(e.layer), e.device, precision_of(trained),
+                                 trained.checkpoint.string(), implementation_name(e), e.device, precision_of(trained),
                                  data.description);
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) text += fmt::format("{:<18}  {:.6g}\n", name, *value);
@@ -47,7 +47,7 @@ std::string evaluation_json(const TrainedModel& trained, const InferenceData& da
                {"name", e.name},
                {"checkpoint", trained.checkpoint.string()},
                {"device", e.device},
-               {"layer", config::name_of(e.layer)},
+               {"layer", implementation_name(e)},
                {"precision", precision_of(trained)},
                {"part", config::name_of(trained.part)},
                {"data", data.description},

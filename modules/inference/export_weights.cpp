@@ -1,6 +1,7 @@
 #include "inference/export_weights.h"
 
 #include "checkpoint/failure.h"
+#include "models/model_parameters.h"
 #include "training/train_step.h"
 #include "weights/layouts.h"
 #include "weights/pytorch_layout.h"
@@ -42,6 +43,18 @@ Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentO
   return exported;
 }
 
+// As it is: there is nothing in it that layouts differ in.
+Exported export_image_model(const Model& model, const ExportFormat& format, const std::filesystem::path& file) {
+  if (format.part == ExportPart::kRecurrent)
+    throw_error(ExitCode::kUsage, "--part recurrent: an image_classifier has no recurrent layers; leave it out");
+  if (format.layout != Layout::kPyTorch)
+    throw_error(ExitCode::kUsage, "--layout {}: an image_classifier is written in the pytorch layout alone",
+                config::name_of(format.layout));
+  const std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
+  write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_of({}, format.layout)));
+  return {.num_tensors = std::ssize(tensors), .num_parameters = num_parameters(model), .module = "", .notes = {}};
+}
+
 Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
   const std::optional<Layout> found = layout_of(file);
   if (!found)
@@ -60,6 +73,7 @@ Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
 Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file) {
   refuse_tied(trained.experiment.model, format);
   const Model& model = *trained.model;
+  if (!model.has_recurrent()) return export_image_model(model, format, file);
   const RecurrentOptions& options = model.recurrent().options();
   std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
   const FunctionFacts known = facts_of(options);

@@ -52,7 +52,7 @@ fs::path best_of(const fs::path& folder) {
 
 std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
                                   const DataShape& shape, const fs::path& checkpoint) {
-  auto model = make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, shape);
+  auto model = make_model(experiment, shape);
   const std::vector<NamedTensor> parameters = named_parameters(*model);
   require_same_tensors(weights, parameters, (checkpoint / kModelFile).string());
   copy_tensors(weights, parameters);

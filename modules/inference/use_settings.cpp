@@ -12,9 +12,10 @@
 namespace rnnlab {
 namespace {
 
-constexpr std::array<std::string_view, 24> kMayChange = {"device",
+constexpr std::array<std::string_view, 25> kMayChange = {"device",
                                                          "layer",
                                                          "cudnn_algorithm",
+                                                         "convolution",
                                                          "precision",
                                                          "deterministic",
                                                          "training.valid_batch_size",
@@ -50,8 +51,9 @@ void require_changeable(const std::vector<std::string>& overrides) {
     if (Experiment::schema().spec().find_path(key_of(assignment)) == nullptr) continue;
     throw_error(
         ExitCode::kUsage,
-        "argument {}: {} is part of what was trained; what may change is device, layer, cudnn_algorithm, precision, "
-        "deterministic, training.valid_batch_size, training.num_threads, and where the data are (data.path and "
+        "argument {}: {} is part of what was trained; what may change is device, layer, cudnn_algorithm, convolution, "
+        "precision, deterministic, training.valid_batch_size, training.num_threads, and where the data are (data.path "
+        "and "
         "the like)",
         in_quotes(assignment), key_of(assignment));
   }

@@ -23,14 +23,20 @@ uint64_t seed_of(uint64_t seed, std::string_view name) {
 
 bool is_bias(std::string_view name) { return name.find("bias") != std::string_view::npos; }
 
+// Of one output of a dense layer, (outputs, inputs), or a convolution, (channels out, channels in, rows, columns).
+int64_t num_inputs(const at::Tensor& weight) { return weight.numel() / weight.size(0); }
+
+// Of one input.
+int64_t num_outputs(const at::Tensor& weight) { return weight.numel() / weight.size(1); }
+
 // The number whose inverse root bounds PyTorch's uniform weights: hidden units of a recurrent layer, inputs of a dense
-// one.
+// one or a convolution.
 int64_t pytorch_fan(const Model& model, const std::string& name) {
   if (name.starts_with("recurrent.")) return model.recurrent().options().hidden_size;
   const auto weight = name.substr(0, name.rfind('.')) + ".weight";
   const auto parameters = model.named_parameters();
   RNNLAB_INVARIANT(parameters.contains(weight), name + " belongs to no dense layer");
-  return parameters[weight].size(1);
+  return num_inputs(parameters[weight]);
 }
 
 at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, at::Tensor values,
@@ -42,7 +48,7 @@ at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, at::Ten
 
 at::Tensor drawn_as_xavier(const std::string& name, at::Tensor values, const at::Generator& generator) {
   if (is_bias(name)) return values.zero_();
-  const double bound = std::sqrt(6.0 / static_cast<double>(values.size(0) + values.size(1)));
+  const double bound = std::sqrt(6.0 / static_cast<double>(num_outputs(values) + num_inputs(values)));
   return values.uniform_(-bound, bound, generator);
 }
 

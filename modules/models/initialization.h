@@ -10,7 +10,8 @@ namespace rnnlab {
 
 // Overwrites every parameter in place, whatever its device and type; drawn in float32 on the CPU.
 //   pytorch  weights and biases U(-a, a) with a = 1 / sqrt(hidden_size) in recurrent layers and 1 / sqrt(inputs) in
-//            dense ones; embedding N(0, 1), but a tied table is drawn as the dense layer that it also is.
+//            dense ones and convolutions; embedding N(0, 1), but a tied table is drawn as the dense layer that it also
+//            is.
 //   xavier   weights U(-a, a) with a = sqrt(6 / (inputs + outputs)); biases 0. The outputs of a recurrent kernel are
 //            those of all its gates, as in Keras.
 void initialize(Model& model, Initialization initialization, uint64_t seed);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "models/image_model.h"
 #include "models/language_model.h"
 #include "models/sequence_model.h"
 
@@ -19,6 +20,8 @@ bool fits(ModelKind kind, Task task) {
       return task == Task::kRegression || task == Task::kBinary;
     case ModelKind::kLanguageModel:
       return task == Task::kLanguageModel;
+    case ModelKind::kImageClassifier:
+      return task == Task::kClassification;
   }
   return false;
 }
@@ -68,12 +71,14 @@ RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_
           .activation = settings.activation};
 }
 
-std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape) {
+std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
+                                  ConvolutionKind convolution) {
   if (!fits(settings.kind, shape.task)) {
     throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}", config::name_of(settings.kind),
                 targets_of(shape), config::name_of(kind_for(shape.task)));
   }
   if (settings.kind == ModelKind::kLanguageModel) return std::make_shared<LanguageModel>(settings, layer, shape);
+  if (settings.kind == ModelKind::kImageClassifier) return std::make_shared<ImageModel>(settings, convolution, shape);
   return std::make_shared<SequenceModel>(settings, layer, shape);
 }
 

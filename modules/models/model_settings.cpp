@@ -39,6 +39,9 @@ void list_head(config::Schema<Settings>& s) {
   s.field("dense_dropout", &Settings::dense_dropout, "probability of a zero, after each of the dense layers")
       .at_least(0.0)
       .below(1.0);
+  s.field("num_convolutions", &Settings::num_convolutions, "image classifier: convolutions, in two groups")
+      .unit("layers")
+      .where("2 or 4", [](int64_t count) { return count == 2 || count == 4; });
   s.field("embedding_size", &Settings::embedding_size,
           "language model: length of a token's vector; by default hidden_size")
       .unit("units")
@@ -80,22 +83,54 @@ void check_language_model(const Settings& m, Checker& checker) {
   }
 }
 
-void check_sequence_model(const Settings& m, Checker& checker) {
+// Keys of recurrent layers that were set although there are none.
+void check_image_model(const Settings& m, Checker& checker) {
+  const Settings defaults;
+  const auto refuse_other = [&](const char* key, auto Settings::*member) {
+    if (m.*member != defaults.*member)
+      checker.complain({key, "kind"}, "an image_classifier has no recurrent layers; leave it out");
+  };
+  refuse_other("cell", &Settings::cell);
+  refuse_other("hidden_size", &Settings::hidden_size);
+  refuse_other("num_layers", &Settings::num_layers);
+  refuse_other("bidirectional", &Settings::bidirectional);
+  refuse_other("dropout", &Settings::dropout);
+  refuse_other("reset_gate", &Settings::reset_gate);
+  refuse_other("activation", &Settings::activation);
+  refuse_other("pooling", &Settings::pooling);
+  refuse_other("output_dropout", &Settings::output_dropout);
+}
+
+void check_no_convolutions(const Settings& m, Checker& checker) {
+  if (m.num_convolutions != Settings().num_convolutions)
+    checker.complain({"num_convolutions", "kind"}, "only an image_classifier has convolutions");
+}
+
+void check_no_embedding(const Settings& m, Checker& checker) {
   if (m.embedding_size) checker.complain({"embedding_size", "kind"}, "only a language model has an embedding");
   if (m.tied) checker.complain({"tied", "kind"}, "only a language model has an embedding to tie");
+}
+
+void check_dense(const Settings& m, Checker& checker) {
   if (m.dense_dropout > 0.0 && m.dense.empty()) {
     checker.complain({"dense_dropout", "dense"}, "there are no dense layers to drop from");
   }
+}
+
+void check_settings(const Settings& m, Checker& checker) {
+  const bool is_image_model = m.kind == ModelKind::kImageClassifier;
+  is_image_model ? check_image_model(m, checker) : check_recurrent(m, checker);
+  if (!is_image_model) check_no_convolutions(m, checker);
+  if (m.kind == ModelKind::kLanguageModel) return check_language_model(m, checker);
+  check_no_embedding(m, checker);
+  check_dense(m, checker);
 }
 
 config::Schema<Settings> make_schema() {
   config::Schema<Settings> s("The network");
   list_recurrent(s);
   list_head(s);
-  s.check(check_recurrent);
-  s.check([](const Settings& m, Checker& checker) {
-    m.kind == ModelKind::kLanguageModel ? check_language_model(m, checker) : check_sequence_model(m, checker);
-  });
+  s.check(check_settings);
   return s;
 }
 

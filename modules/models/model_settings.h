@@ -15,7 +15,7 @@
 
 namespace rnnlab {
 
-enum class ModelKind { kSequenceClassifier, kSequenceRegressor, kLanguageModel };
+enum class ModelKind { kSequenceClassifier, kSequenceRegressor, kLanguageModel, kImageClassifier };
 
 // How a sequence's outputs become one vector: those after its last step, or their mean over its steps.
 enum class Pooling { kLast, kMean };
@@ -39,6 +39,8 @@ struct ModelSettings {
   Activation dense_activation = Activation::kRelu;
   double dense_dropout = 0.0;
 
+  int64_t num_convolutions = 2;
+
   std::optional<int64_t> embedding_size;
   bool tied = false;
 
@@ -56,10 +58,11 @@ namespace rnnlab::config {
 
 template <>
 struct EnumNames<ModelKind> {
-  static constexpr std::array<std::pair<ModelKind, std::string_view>, 3> kNames = {
+  static constexpr std::array<std::pair<ModelKind, std::string_view>, 4> kNames = {
       {{ModelKind::kSequenceClassifier, "sequence_classifier"},
        {ModelKind::kSequenceRegressor, "sequence_regressor"},
-       {ModelKind::kLanguageModel, "language_model"}}};
+       {ModelKind::kLanguageModel, "language_model"},
+       {ModelKind::kImageClassifier, "image_classifier"}}};
 };
 
 template <>

@@ -75,7 +75,7 @@ ExecutionPath observe_execution_path(const std::function<void()>& training_step)
       add_once(paths, one.path);
       for (const std::string& note : one.notes) add_once(notes, note);
     }
-  if (paths.empty()) return {"no recurrent layer ran", {}};
+  if (paths.empty()) return {"no recurrent layer or convolution ran", {}};
   return {join(paths, "; "), notes};
 }
 

@@ -1,11 +1,13 @@
 #include "recurrent/operator_log.h"
 
 #include <ATen/record_function.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "recurrent/number_type.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
@@ -16,6 +18,13 @@ constexpr std::array<std::string_view, 4> kRecurrentOperators = {"aten::lstm", "
                                                                  "aten::rnn_relu"};
 constexpr std::array<std::string_view, 4> kRecurrentKernels = {
     "aten::_cudnn_rnn", "aten::mkldnn_rnn_layer", "aten::_thnn_fused_lstm_cell", "aten::_thnn_fused_gru_cell"};
+
+// Operators that compute convolutions, and what people call them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kConvolutions = {
+    {{"aten::cudnn_convolution", "cuDNN"},
+     {"aten::mkldnn_convolution", "oneDNN"},
+     {"aten::_conv_depthwise2d", "LibTorch's depthwise"},
+     {"aten::_slow_conv2d_forward", "LibTorch's own"}}};
 
 template <size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -68,6 +77,14 @@ void record_inside(const at::RecordFunction& function, std::string_view name, La
   if (name == "aten::_cudnn_rnn") call.cudnn.push_back(cudnn_call(function.inputs()));
 }
 
+void record_convolution(const at::RecordFunction& function, std::string_view name) {
+  const auto* const convolution = std::ranges::find(kConvolutions, name, [](const auto& one) { return one.first; });
+  if (convolution == kConvolutions.end()) return;
+  const auto type = number_type_name(function.inputs()[0].toTensor().scalar_type());
+  recorder->calls.emplace_back().reported.push_back(
+      {fmt::format("{} convolution ({})", convolution->second, type), {}});
+}
+
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
   if (recorder == nullptr) return nullptr;
   const std::string_view name = function.name();
@@ -75,7 +92,10 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
     record_inside(function, name, recorder->calls.back());
     return nullptr;
   }
-  if (name != kForwardRange) return nullptr;
+  if (name != kForwardRange) {
+    record_convolution(function, name);
+    return nullptr;
+  }
   recorder->is_inside = true;
   recorder->calls.emplace_back().cell_steps = function.inputs()[0].toInt();
   return std::make_unique<RangeContext>();
@@ -114,7 +134,9 @@ std::vector<LayerCall> layer_calls_during(const std::function<void()>& work) {
 }
 
 void report_path(const std::function<ExecutionPath()>& describe) {
-  if (recorder != nullptr && recorder->is_inside) recorder->calls.back().reported.push_back(describe());
+  if (recorder == nullptr) return;
+  LayerCall& call = recorder->is_inside ? recorder->calls.back() : recorder->calls.emplace_back();
+  call.reported.push_back(describe());
 }
 
 }  // namespace rnnlab

@@ -1,4 +1,5 @@
-// The operators that recurrent layers call in their forward passes, seen through LibTorch's profiling callbacks.
+// The operators that recurrent layers and convolutions call in their forward passes, seen through LibTorch's profiling
+// callbacks.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,12 @@ struct LayerCall {
   std::vector<ExecutionPath> reported;
 };
 
-// Runs `work` and gives the calls of RecurrentLayer::forward on this thread, in order.
+// Runs `work` and gives the calls of RecurrentLayer::forward on this thread, in order; between them a convolution, and
+// what was reported outside of a recurrent layer, is a call of its own that has no more than `reported`.
 std::vector<LayerCall> layer_calls_during(const std::function<void()>& work);
 
-// For layers whose code no operator of LibTorch's gives away: tells the path of the forward pass that runs now.
+// For layers whose code no operator of LibTorch's gives away: tells the path of the forward pass that runs now, or of
+// what stands for itself.
 // `describe` is called only where somebody observes.
 void report_path(const std::function<ExecutionPath()>& describe);
 

@@ -20,7 +20,7 @@ void set_determinism(Determinism determinism) {
   context.setDeterministicAlgorithms(on, /*warn_only=*/false);
   context.setDeterministicCuDNN(on);
   context.setDeterministicMkldnn(on);
-  context.setBenchmarkCuDNN(false);
+  context.setBenchmarkCuDNN(!on);  // of convolutions: cuDNN's algorithms are timed, once a shape
   // Filling what nobody reads would only cost time: no operation here reads memory that it has not written.
   context.setDeterministicFillUninitializedMemory(false);
 }

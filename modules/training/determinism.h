@@ -1,6 +1,6 @@
 // Bit-identical weights from run to run on one machine: deterministic kernels only, no autotuning, a fixed number of
-// threads. It costs speed where a library's fastest kernel adds in no fixed order; layers' own timings should state
-// which mode they ran in.
+// threads. Off, cuDNN's convolutions are chosen by timing them. It costs speed where a library's fastest kernel adds in
+// no fixed order; layers' own timings should state which mode they ran in.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -59,6 +59,28 @@ TEST(Experiment, TakesAnAlgorithmForCudnnWithItsOwnLayerOnly) {
   EXPECT_THAT(lines[0], HasSubstr("cudnn_algorithm"));
 }
 
+TEST(Experiment, SaysHowANetworkIsComputedByTheKeyThatIsForIt) {
+  const std::string classifier = "model: {kind: image_classifier}\n";
+  EXPECT_THAT(findings_in(classifier + "convolution: plain\n"), IsEmpty());
+  EXPECT_THAT(
+      findings_in(classifier + "layer: naive\n"),
+      ElementsAre("a.yaml:2:8: layer and model.kind (a.yaml:1:15): an image_classifier has no recurrent layers; "
+                  "leave it out: `convolution` says how it is computed"));
+  EXPECT_THAT(findings_in("convolution: plain\n"),
+              ElementsAre("a.yaml:1:14: convolution and model.kind (default): only an image_classifier has "
+                          "convolutions; leave it out"));
+}
+
+TEST(Experiment, GivesAnImageClassifierImagesAndItsLoss) {
+  const std::string classifier = "model: {kind: image_classifier}\n";
+  EXPECT_THAT(findings_in(classifier + "data: {source: csv, path: a.csv, target: [b]}\n"),
+              ElementsAre(HasSubstr("an image_classifier reads images; use data.source: mnist, digits, idx or npy")));
+  EXPECT_THAT(findings_in(classifier + "data: {source: text, path: a.txt}\n"),
+              ElementsAre(HasSubstr("text is for a language model")));
+  EXPECT_THAT(findings_in(classifier + "training: {loss: binary_cross_entropy}\n"),
+              ElementsAre(HasSubstr("an image_classifier's loss is cross_entropy")));
+}
+
 TEST(Experiment, ReportsAModelThatContradictsItselfOnce) {
   EXPECT_THAT(findings_in("model: {reset_gate: before}\n"), ElementsAre(HasSubstr("only gru has a reset gate")));
   EXPECT_THAT(findings_in("layer: naive\nmodel: {cell: rnn_tanh, activation: relu}\n"),

@@ -47,6 +47,23 @@ TEST_F(ExportWeights, WritesTheModelOrTheRecurrentLayerAlone) {
               UnorderedElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"));
 }
 
+TEST_F(ExportWeights, WritesAnImageClassifierAsItIs) {
+  const auto run = train(
+      "data: {source: digits, num_train: 20, num_valid: 0}\nmodel: {kind: image_classifier, dense: [8]}\n"
+      "training: {epochs: 1, batch_size: 20}\n");
+  const TrainedModel trained = load(run);
+  const std::string file = name("images.safetensors");
+  EXPECT_EQ(export_weights(trained, {.part = ExportPart::kModel, .layout = Layout::kPyTorch}, file).num_tensors, 8);
+  EXPECT_THAT(names_in(file), ::testing::IsSupersetOf({"convolution1.weight", "dense0.bias", "output.weight"}));
+  const auto again = make_model(trained.experiment, trained.data.shape);
+  load_initial_weights(*again, file);
+  EXPECT_EQ(weights_sha256(*again), weights_sha256(*trained.model));
+  expect_error(ExitCode::kUsage, "--part recurrent: an image_classifier has no recurrent layers; leave it out",
+               [&] { export_weights(trained, {.part = ExportPart::kRecurrent, .layout = Layout::kPyTorch}, file); });
+  expect_error(ExitCode::kUsage, "--layout keras: an image_classifier is written in the pytorch layout alone",
+               [&] { export_weights(trained, {.part = ExportPart::kModel, .layout = Layout::kKeras}, file); });
+}
+
 TEST_F(ExportWeights, SaysWhatTheModuleInPyTorchIs) {
   const auto module_of = [&](const std::vector<std::string>& overrides) {
     return export_to("a.safetensors", load(train_flowers(overrides)), ExportPart::kRecurrent).module;

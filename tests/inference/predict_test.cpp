@@ -29,6 +29,17 @@ TEST_F(Predict, GivesProbabilitiesOfNamedClasses) {
   EXPECT_EQ(flowers.targets.size(0), 4);
 }
 
+TEST_F(Predict, GivesClassesOfImagesHoweverTheyAreComputed) {
+  const auto run = train(
+      "data: {source: digits, num_train: 100, num_valid: 20}\nmodel: {kind: image_classifier, dense: [8]}\n"
+      "training: {epochs: 1, batch_size: 20}\n");
+  const Predictions fused = predictions(run);
+  EXPECT_EQ(fused.kind, PredictionKind::kClasses);
+  EXPECT_EQ(fused.values.sizes(), (std::vector<int64_t>{20, 10}));
+  const Predictions plain = predictions(run, {"convolution=plain"});
+  EXPECT_TRUE(plain.raw.allclose(fused.raw, 1e-4, 1e-5));
+}
+
 TEST_F(Predict, TakesATableWithoutTargets) {
   const auto run = train_flowers();
   write("with.csv", "kind,width,length\niris,3,10\niris,4,32\n");  // in another order

@@ -86,7 +86,8 @@ TEST_F(LoadTrainedModel, RefusesToChangeWhatWasTrained) {
   expect_error(
       ExitCode::kUsage,
       "argument 'model.hidden_size=8': model.hidden_size is part of what was trained; what may change is device, "
-      "layer, cudnn_algorithm, precision, deterministic, training.valid_batch_size, training.num_threads, and "
+      "layer, cudnn_algorithm, convolution, precision, deterministic, training.valid_batch_size, training.num_threads, "
+      "and "
       "where the data are (data.path and the like)",
       [&] { load(run, {"model.hidden_size=8"}); });
   expect_error(ExitCode::kUsage, "layer: auto measures training, which is not done here; name a layer, such as fused",

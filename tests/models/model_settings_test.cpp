@@ -1,5 +1,6 @@
 #include "models/model_settings.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "config/document.h"
@@ -86,6 +87,26 @@ TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
             "model.yaml:1:17: embedding_size and kind (default): only a language model has an embedding");
   EXPECT_EQ(complaint("tied: true"),
             "model.yaml:1:7: tied and kind (default): only a language model has an embedding to tie");
+}
+
+TEST(ModelSettings, AnImageClassifierHasNoKeysOfRecurrentLayers) {
+  EXPECT_THAT(read("kind: image_classifier\nnum_convolutions: 4\ndense: [1024]\ndense_dropout: 0.5").complaints,
+              IsEmpty());
+  for (const std::string key : {"cell: gru", "hidden_size: 64", "num_layers: 2", "bidirectional: true", "dropout: 0.1",
+                                "reset_gate: before", "activation: relu", "pooling: mean", "output_dropout: 0.1"})
+    EXPECT_EQ(complaint(key + "\nkind: image_classifier"),
+              fmt::format("model.yaml:1:{}: {} and kind (model.yaml:2:7): an image_classifier has no recurrent layers; "
+                          "leave it out",
+                          key.find(' ') + 2, key.substr(0, key.find(':'))));
+  EXPECT_EQ(complaint("kind: image_classifier\ntied: true"),
+            "model.yaml:2:7: tied and kind (model.yaml:1:7): only a language model has an embedding to tie");
+}
+
+TEST(ModelSettings, ConvolutionsAreTwoOrFourAndAnImageClassifiers) {
+  EXPECT_EQ(complaint("kind: image_classifier\nnum_convolutions: 3"),
+            "model.yaml:2:19: num_convolutions: got '3', expected an integer, 2 or 4");
+  EXPECT_EQ(complaint("num_convolutions: 4"),
+            "model.yaml:1:19: num_convolutions and kind (default): only an image_classifier has convolutions");
 }
 
 TEST(ModelSettings, ADenseLayerHasUnits) {

@@ -92,8 +92,8 @@ TEST(ExecutionPath, DifferentLayersInOneStepAreAllListedOnce) {
   EXPECT_EQ(path.path, "native loop, 8 GEMMs a step; oneDNN rnn ref (training)");
 }
 
-TEST(ExecutionPath, AStepWithoutARecurrentLayerSaysSo) {
-  EXPECT_EQ(observe_execution_path([] { at::randn({2, 2}); }).path, "no recurrent layer ran");
+TEST(ExecutionPath, AStepWithoutARecurrentLayerOrConvolutionSaysSo) {
+  EXPECT_EQ(observe_execution_path([] { at::randn({2, 2}); }).path, "no recurrent layer or convolution ran");
 }
 
 TEST(ExecutionPath, AThrowingStepPassesThroughAndLeavesNothingBehind) {

@@ -1,0 +1,209 @@
+#include "models/fused_pooling.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "models/kernels/first_convolution.h"
+#include "models/kernels/pooling.h"
+
+namespace rnnlab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kMostParts = 256;  // that a GPU's sums are made of
+
+kernels::ElementType element_type(at::ScalarType type) {
+  if (type == at::kDouble) return kernels::ElementType::kFloat64;
+  if (type == at::kHalf) return kernels::ElementType::kFloat16;
+  return type == at::kBFloat16 ? kernels::ElementType::kBfloat16 : kernels::ElementType::kFloat32;
+}
+
+at::ScalarType accumulator_of(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
+
+// sizes: (B, C, H, W) before pooling.
+kernels::PoolShape pool_shape(at::ScalarType type, at::IntArrayRef sizes) {
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  RNNLAB_INVARIANT(count <= std::numeric_limits<int32_t>::max(), "more values to pool than kernels count");
+  return {element_type(type), static_cast<uint32_t>(sizes[0]), static_cast<uint32_t>(sizes[1]),
+          static_cast<uint32_t>(sizes[2]), static_cast<uint32_t>(sizes[3])};
+}
+
+std::vector<int64_t> pooled_sizes(at::IntArrayRef sizes) { return {sizes[0], sizes[1], sizes[2] / 2, sizes[3] / 2}; }
+
+// Where a tensor of (B, C, H, W) before pooling has its pooled elements, whatever strides a tensor gives dimensions of
+// size 1.
+kernels::PooledStrides strides_for(at::IntArrayRef sizes, at::MemoryFormat format) {
+  const int64_t pixels = (sizes[2] / 2) * (sizes[3] / 2);
+  const int64_t image = pixels * sizes[1];
+  if (format == at::MemoryFormat::ChannelsLast) return {.image = image, .channel = 1, .pixel = sizes[1]};
+  return {.image = image, .channel = pixels, .pixel = 1};
+}
+
+// (B, h, w, C): which of the four was chosen.
+at::Tensor empty_choices(at::IntArrayRef sizes, const at::TensorOptions& options) {
+  return at::empty({sizes[0], sizes[2] / 2, sizes[3] / 2, sizes[1]}, options.dtype(at::kByte));
+}
+
+// UserError kDevice where the kernel does not start: for the caller it is the machine's fault, or the build's.
+template <class Work>
+void launch_kernel(const Work& work, const at::Tensor& where) {
+  try {
+    const c10::cuda::CUDAGuard device(where.device());
+    kernels::run(work, c10::cuda::getCurrentCUDAStream(where.device().index()).stream());
+  } catch (const std::runtime_error& error) {
+    throw_error(ExitCode::kDevice, "{}", error.what());
+  }
+}
+
+void run_pool(const kernels::PoolForward& work, int64_t num_pixels, const at::Tensor& values) {
+  if (values.is_cuda()) return launch_kernel(work, values);
+  constexpr int64_t kPixelsPerThread = 64;  // that a thread is worth starting for
+  at::parallel_for(0, num_pixels, kPixelsPerThread, [&](int64_t first, int64_t last) {
+    kernels::run(work, kernels::Range{static_cast<uint32_t>(first), static_cast<uint32_t>(last)});
+  });
+}
+
+void run_pool(const kernels::PoolBackward& work, const at::Tensor& gradient) {
+  if (gradient.is_cuda()) return launch_kernel(work, gradient);
+  at::parallel_for(0, work.num_parts, 1, [&](int64_t first, int64_t last) {
+    kernels::run(work, kernels::Range{static_cast<uint32_t>(first), static_cast<uint32_t>(last)});
+  });
+}
+
+// Of the values before pooling. Rows and columns that have no partner get none, and no kernel writes there.
+at::Tensor make_gradient(at::IntArrayRef sizes, const at::TensorOptions& options) {
+  const auto channels_last = options.memory_format(at::MemoryFormat::ChannelsLast);
+  const bool is_even = sizes[2] % 2 == 0 && sizes[3] % 2 == 0;
+  const at::Tensor gradient = at::empty(sizes, channels_last);
+  return is_even ? gradient : at::Tensor(gradient).zero_();
+}
+
+class BiasReluPool : public torch::autograd::Function<BiasReluPool> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& values, const at::Tensor& bias,
+                            int64_t format_number) {
+    const auto format = static_cast<at::MemoryFormat>(format_number);
+    const auto sizes = values.sizes().vec();
+    const at::Tensor dense = values.contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor dense_bias = bias.to(accumulator_of(values.scalar_type())).contiguous();
+    const at::Tensor pooled = at::empty(pooled_sizes(sizes), values.options().memory_format(format));
+    const at::Tensor choices = empty_choices(sizes, values.options());
+    run_pool({.shape = pool_shape(values.scalar_type(), sizes),
+              .values = dense.const_data_ptr(),
+              .bias = dense_bias.const_data_ptr(),
+              .pooled = pooled.mutable_data_ptr(),
+              .strides = strides_for(sizes, format),
+              .choices = choices.mutable_data_ptr<uint8_t>()},
+             choices.numel() / sizes[1], values);
+    context->save_for_backward({choices});
+    context->saved_data["sizes"] = sizes;
+    context->saved_data["format"] = format_number;
+    context->saved_data["bias_type"] = static_cast<int64_t>(bias.scalar_type());
+    return pooled;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto sizes = context->saved_data["sizes"].toIntVector();
+    const auto format = static_cast<at::MemoryFormat>(context->saved_data["format"].toInt());
+    const auto bias_type = static_cast<at::ScalarType>(context->saved_data["bias_type"].toInt());
+    const at::Tensor choices = context->get_saved_variables()[0];
+    const at::Tensor pooled = gradients[0].contiguous(format);
+    const at::Tensor gradient = make_gradient(sizes, pooled.options());
+    const int64_t num_parts = std::min(pooled.is_cuda() ? kMostParts : sizes[0], choices.numel() / sizes[1]);
+    const at::Tensor parts =
+        at::empty({num_parts, sizes[1]}, pooled.options().dtype(accumulator_of(pooled.scalar_type())));
+    run_pool({.shape = pool_shape(pooled.scalar_type(), sizes),
+              .pooled_gradient = pooled.const_data_ptr(),
+              .strides = strides_for(sizes, format),
+              .choices = choices.const_data_ptr<uint8_t>(),
+              .gradient = gradient.mutable_data_ptr(),
+              .bias_gradient_parts = parts.mutable_data_ptr(),
+              .num_parts = static_cast<uint32_t>(num_parts)},
+             gradient);
+    return {gradient, parts.sum(0).to(bias_type), at::Tensor()};
+  }
+};
+
+kernels::GrayImages gray_images(const at::Tensor& images) {
+  return {.pixels = images.const_data_ptr<float>(), .image_stride = images.stride(1), .row_stride = images.stride(0)};
+}
+
+class FirstConvolution : public torch::autograd::Function<FirstConvolution> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& images, const at::Tensor& weight,
+                            const at::Tensor& bias, int64_t type_number, int64_t format_number) {
+    const auto type = static_cast<at::ScalarType>(type_number);
+    const auto format = static_cast<at::MemoryFormat>(format_number);
+    const std::vector<int64_t> sizes = {images.size(1), weight.size(0), images.size(0), images.size(2)};
+    const at::Tensor pooled = at::empty(pooled_sizes(sizes), images.options().dtype(type).memory_format(format));
+    const at::Tensor choices = empty_choices(sizes, images.options());
+    const at::Tensor dense_images = images.contiguous(), dense_weight = weight.contiguous();
+    launch_kernel(kernels::FirstConvolutionForward{.shape = pool_shape(type, sizes),
+                                                   .images = gray_images(dense_images),
+                                                   .weight = dense_weight.const_data_ptr<float>(),
+                                                   .bias = bias.contiguous().const_data_ptr<float>(),
+                                                   .pooled = pooled.mutable_data_ptr(),
+                                                   .strides = strides_for(sizes, format),
+                                                   .choices = choices.mutable_data_ptr<uint8_t>()},
+                  images);
+    context->save_for_backward({dense_images, choices});
+    context->saved_data["sizes"] = sizes;
+    context->saved_data["format"] = format_number;
+    return pooled;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto sizes = context->saved_data["sizes"].toIntVector();
+    const auto format = static_cast<at::MemoryFormat>(context->saved_data["format"].toInt());
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& images = saved[0];
+    const at::Tensor& choices = saved[1];
+    const at::Tensor pooled = gradients[0].contiguous(format);
+    const at::Tensor parts = at::empty({kMostParts, sizes[1], kernels::kTaps + 1}, images.options());
+    launch_kernel(kernels::FirstConvolutionBackward{.shape = pool_shape(pooled.scalar_type(), sizes),
+                                                    .images = gray_images(images),
+                                                    .pooled_gradient = pooled.const_data_ptr(),
+                                                    .strides = strides_for(sizes, format),
+                                                    .choices = choices.const_data_ptr<uint8_t>(),
+                                                    .parts = parts.mutable_data_ptr<float>(),
+                                                    .num_parts = static_cast<uint32_t>(kMostParts)},
+                  images);
+    const at::Tensor sums = parts.sum(0);
+    const at::Tensor weight_gradient = sums.narrow(1, 0, kernels::kTaps).contiguous();
+    const at::Tensor bias_gradient = sums.select(1, kernels::kTaps).contiguous();
+    return {at::Tensor(), weight_gradient.view({sizes[1], 1, kernels::kFirstKernelSize, kernels::kFirstKernelSize}),
+            bias_gradient, at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor bias_relu_pool(const at::Tensor& values, const at::Tensor& bias, at::MemoryFormat format) {
+  return BiasReluPool::apply(values, bias, static_cast<int64_t>(format));
+}
+
+bool can_run_first_convolution(const at::Tensor& images, const at::Tensor& weight) {
+  const bool is_float = images.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
+  const bool has_shape =
+      weight.size(1) == 1 && weight.size(2) == kernels::kFirstKernelSize && weight.size(3) == kernels::kFirstKernelSize;
+  return images.is_cuda() && is_float && has_shape && kernels::can_run_first_convolution(images.size(2));
+}
+
+at::Tensor first_convolution(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias,
+                             at::ScalarType type, at::MemoryFormat format) {
+  return FirstConvolution::apply(images, weight, bias, static_cast<int64_t>(type), static_cast<int64_t>(format));
+}
+
+}  // namespace rnnlab

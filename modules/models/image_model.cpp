@@ -1,0 +1,132 @@
+#include "models/image_model.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tanh.h>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "models/fused_pooling.h"
+#include "recurrent/dropout.h"
+#include "recurrent/operator_log.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr int64_t kSmallestSide = 4;  // two poolings leave one pixel of it
+
+void require_images(const DataShape& shape) {
+  if (shape.has_lengths)
+    throw_error(
+        ExitCode::kUsage,
+        "model.kind: image_classifier needs images of one size, but these samples have lengths of their own; use "
+        "sequence_classifier");
+  if (shape.sequence_length < kSmallestSide || shape.input_size < kSmallestSide)
+    throw_error(
+        ExitCode::kUsage,
+        "model.kind: image_classifier pools twice and needs images of at least {0} x {0} pixels, but these are {1} "
+        "x {2}; use sequence_classifier",
+        kSmallestSide, shape.sequence_length, shape.input_size);
+}
+
+torch::nn::Conv2d make_convolution(int64_t num_inputs, const ConvolutionPlan& plan) {
+  return torch::nn::Conv2d(
+      torch::nn::Conv2dOptions(num_inputs, plan.num_channels, plan.kernel_size).padding(plan.kernel_size / 2));
+}
+
+// The images of a time-major batch as (B, 1, rows, columns). With one channel both formats are the same numbers in the
+// same order; the strides tell libraries which one is meant.
+at::Tensor as_images(const at::Tensor& batch_inputs, bool is_channels_last) {
+  const at::Tensor images = batch_inputs.transpose(0, 1).contiguous();
+  return is_channels_last ? images.unsqueeze(-1).permute({0, 3, 1, 2}) : images.unsqueeze(1);
+}
+
+// What products come in under autocast.
+at::ScalarType type_of_products(const at::Tensor& values) {
+  const auto device = values.device().type();
+  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device) : values.scalar_type();
+}
+
+at::Tensor convolve(const torch::nn::Conv2d& layer, const at::Tensor& values, const at::Tensor& bias) {
+  const int64_t padding = layer->weight.size(2) / 2;
+  return at::conv2d(values, layer->weight, bias, /*stride=*/1, padding);
+}
+
+}  // namespace
+
+std::vector<ConvolutionPlan> convolution_plans(int64_t num_convolutions) {
+  if (num_convolutions == 2) return {{32, 5, true}, {64, 5, true}};
+  return {{32, 5, false}, {32, 3, true}, {64, 5, false}, {64, 3, true}};
+}
+
+ImageModel::ImageModel(const ModelSettings& settings, ConvolutionKind kind, const DataShape& shape)
+    : settings_(settings), kind_(kind), num_rows_(shape.sequence_length), num_columns_(shape.input_size) {
+  require_images(shape);
+  int64_t num_channels = 1;
+  for (const ConvolutionPlan& plan : convolution_plans(settings.num_convolutions)) {
+    auto layer =
+        register_module("convolution" + std::to_string(convolutions_.size()), make_convolution(num_channels, plan));
+    if (is_channels_last()) layer->weight.set_data(layer->weight.contiguous(at::MemoryFormat::ChannelsLast));
+    convolutions_.push_back({layer, plan.is_pooled});
+    num_channels = plan.num_channels;
+  }
+  int64_t width = num_channels * (num_rows_ / 2 / 2) * (num_columns_ / 2 / 2);
+  for (const int64_t size : settings.dense) {
+    dense_.push_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
+    width = size;
+  }
+  output_ = register_module("output", torch::nn::Linear(width, shape.num_outputs));
+}
+
+at::Tensor ImageModel::forward(const Batch& batch) {
+  if (batch.inputs.size(0) != num_rows_ || batch.inputs.size(2) != num_columns_)
+    throw_error(ExitCode::kData, "the model reads images of {} x {} pixels, but these are {} x {}", num_rows_,
+                num_columns_, batch.inputs.size(0), batch.inputs.size(2));
+  at::Tensor values = convolved(batch.inputs).flatten(1);
+  for (auto& layer : dense_) {
+    values = layer(values);
+    values = settings_.dense_activation == Activation::kRelu ? at::relu(values) : at::tanh(values);
+    if (is_training() && settings_.dense_dropout > 0.0) values = dropped_out(values, settings_.dense_dropout);
+  }
+  return output_(values);
+}
+
+at::Tensor ImageModel::convolved(const at::Tensor& batch_inputs) {
+  const auto& [first, is_pooled] = convolutions_.front();
+  const bool is_own = kind_ == ConvolutionKind::kFused && is_pooled;
+  const bool starts_own = is_own && can_run_first_convolution(batch_inputs, first->weight);
+  at::Tensor values;
+  if (starts_own) {
+    report_path([] { return ExecutionPath{"own kernel for the first convolution, ReLU and pooling", {}}; });
+    values =
+        first_convolution(batch_inputs, first->weight, first->bias, type_of_products(batch_inputs), format_after(0));
+  } else {
+    values = as_images(batch_inputs, is_channels_last());
+  }
+  for (size_t number = starts_own ? 1 : 0; number < convolutions_.size(); ++number) values = convolved(values, number);
+  return values;
+}
+
+at::Tensor ImageModel::convolved(const at::Tensor& values, size_t number) {
+  const auto& [layer, is_pooled] = convolutions_[number];
+  if (is_pooled) return pooled(values, number);
+  return at::relu(convolve(layer, values, layer->bias));
+}
+
+at::Tensor ImageModel::pooled(const at::Tensor& values, size_t number) {
+  const torch::nn::Conv2d& layer = convolutions_[number].layer;
+  const bool is_own = kind_ == ConvolutionKind::kFusedPool || kind_ == ConvolutionKind::kFused;
+  if (!is_own) return at::max_pool2d(at::relu(convolve(layer, values, layer->bias)), /*kernel_size=*/2);
+  report_path([] { return ExecutionPath{"own kernel for bias, ReLU and pooling", {}}; });
+  return bias_relu_pool(convolve(layer, values, {}), layer->bias, format_after(number));
+}
+
+// What is flattened next has its channels first, so that the dense weights mean the same for every kind.
+at::MemoryFormat ImageModel::format_after(size_t number) const {
+  const bool is_last = number + 1 == convolutions_.size();
+  return is_last ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;
+}
+
+}  // namespace rnnlab

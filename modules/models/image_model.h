@@ -1,0 +1,54 @@
+// The image classifier: two or four convolutions with ReLU and zero padding that keeps the size, two 2 x 2 max
+// poolings, dense layers with dropout, and an output layer without a non-linearity. Two: 5 x 5 to 32 channels, pooling,
+// 5 x 5 to 64 channels, pooling. Four: a 3 x 3 of as many channels after each of them, before the pooling. Gray images.
+#pragma once
+
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include <vector>
+
+#include "models/convolution_kind.h"
+#include "models/model.h"
+
+namespace rnnlab {
+
+struct ConvolutionPlan {
+  int64_t num_channels;
+  int64_t kernel_size;
+  bool is_pooled;
+};
+
+// Of 2 or 4 convolutions, in order.
+std::vector<ConvolutionPlan> convolution_plans(int64_t num_convolutions);
+
+class ImageModel : public Model {
+ public:
+  // UserError kUsage where the samples are no images of one size, or too small for two poolings.
+  ImageModel(const ModelSettings& settings, ConvolutionKind kind, const DataShape& shape);
+
+  // Batch inputs (rows, B, columns) -> (B, classes). UserError kData where the images are of another size.
+  at::Tensor forward(const Batch& batch) override;
+
+ private:
+  struct Convolution {
+    torch::nn::Conv2d layer = nullptr;
+    bool is_pooled = false;
+  };
+
+  at::Tensor convolved(const at::Tensor& batch_inputs);
+  at::Tensor convolved(const at::Tensor& values, size_t number);
+  at::Tensor pooled(const at::Tensor& values, size_t number);
+  at::MemoryFormat format_after(size_t number) const;
+  bool is_channels_last() const { return kind_ != ConvolutionKind::kPlain; }
+
+  ModelSettings settings_;
+  ConvolutionKind kind_;
+  int64_t num_rows_;
+  int64_t num_columns_;
+  std::vector<Convolution> convolutions_;  // "convolution0", "convolution1" ...
+  std::vector<torch::nn::Linear> dense_;   // "dense0", "dense1" ...
+  torch::nn::Linear output_ = nullptr;     // "output"
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,172 @@
+#include "models/fused_pooling.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <torch/cuda.h>
+
+#include <cmath>
+#include <limits>
+
+#include "models/image_reference.h"
+#include "models/small_models.h"
+
+namespace rnnlab {
+namespace {
+
+class FusedPooling : public ::testing::TestWithParam<c10::DeviceType> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == at::kCUDA && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  }
+
+  at::Tensor here(const at::Tensor& tensor) const { return tensor.to(GetParam()); }
+};
+
+struct Gradients {
+  at::Tensor pooled, values, bias;
+};
+
+template <class Pool>
+Gradients gradients_of(const Pool& pool, const at::Tensor& values, const at::Tensor& bias) {
+  const at::Tensor x = values.detach().clone(at::MemoryFormat::Preserve).requires_grad_();
+  const at::Tensor b = bias.detach().clone().requires_grad_();
+  const at::Tensor pooled = pool(x, b);
+  const at::Tensor weights = seeded_randn(pooled.sizes(), 5).to(pooled.options());
+  (pooled * weights).sum().backward();
+  return {pooled.detach(), x.grad(), b.grad()};
+}
+
+at::Tensor separate(const at::Tensor& values, const at::Tensor& bias) {
+  return at::max_pool2d(at::relu(values + bias.to(values.scalar_type()).view({1, -1, 1, 1})), 2);
+}
+
+void expect_as_separate(const at::Tensor& values, const at::Tensor& bias, at::MemoryFormat format, double tolerance) {
+  const auto fused = gradients_of(
+      [&](const at::Tensor& x, const at::Tensor& b) { return bias_relu_pool(x, b, format); }, values, bias);
+  const auto apart = gradients_of(separate, values, bias);
+  EXPECT_TRUE(fused.pooled.is_contiguous(format));
+  EXPECT_TRUE(at::allclose(fused.pooled, apart.pooled, tolerance, tolerance));
+  EXPECT_TRUE(at::allclose(fused.values, apart.values, tolerance, tolerance));
+  EXPECT_TRUE(at::allclose(fused.bias, apart.bias, tolerance, 10 * tolerance));
+}
+
+TEST_P(FusedPooling, IsBiasReluAndPoolingInOne) {
+  for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast})
+    for (const auto& sizes : {std::vector<int64_t>{3, 32, 8, 6}, {2, 5, 4, 4}, {1, 70, 2, 2}, {40, 64, 14, 14}}) {
+      SCOPED_TRACE(::testing::PrintToString(sizes));
+      const at::Tensor values = here(seeded_randn(sizes)), bias = here(seeded_randn({sizes[1]}, 2));
+      expect_as_separate(values.to(at::kDouble), bias.to(at::kDouble), format, 1e-12);
+      expect_as_separate(values.contiguous(at::MemoryFormat::ChannelsLast), bias, format, 1e-5);
+    }
+}
+
+TEST_P(FusedPooling, LeavesOutALastRowAndColumnWithoutAPartner) {
+  const at::Tensor values = here(seeded_randn({2, 3, 7, 5})), bias = here(at::zeros({3}));
+  for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast})
+    expect_as_separate(values, bias, format, 1e-6);
+}
+
+TEST_P(FusedPooling, ComputesShortTypesToTheirRounding) {
+  const at::Tensor values = here(seeded_randn({4, 16, 6, 6})), bias = here(seeded_randn({16}, 2));
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    const at::Tensor pooled = bias_relu_pool(values.to(type), bias, at::MemoryFormat::ChannelsLast);
+    EXPECT_EQ(pooled.scalar_type(), type);
+    const at::Tensor exact = separate(values.to(type).to(at::kFloat), bias);
+    const double rounding = type == at::kHalf ? 1e-3 : 8e-3;
+    EXPECT_TRUE(at::allclose(pooled.to(at::kFloat), exact, rounding, 0.0));
+  }
+}
+
+TEST_P(FusedPooling, GivesTheGradientToTheFirstOfEqualsAndNoneToZeros) {
+  const at::Tensor values = here(at::tensor({-1.0F, 2.0F, 2.0F, 1.0F, -1.0F, -2.0F, -3.0F, 0.0F}).view({2, 1, 2, 2}));
+  const auto fused = gradients_of(
+      [](const at::Tensor& x, const at::Tensor& b) { return bias_relu_pool(x, b, at::MemoryFormat::Contiguous); },
+      values, here(at::zeros({1})));
+  EXPECT_TRUE(at::equal(fused.pooled.flatten().cpu(), at::tensor({2.0F, 0.0F})));
+  EXPECT_TRUE(
+      at::equal(fused.values.ne(0).flatten().cpu(), at::tensor({0, 1, 0, 0, 0, 0, 0, 0}, at::kInt).to(at::kBool)));
+}
+
+TEST_P(FusedPooling, LetsNaNThrough) {
+  for (int64_t i = 0; i < 4; ++i) {
+    const at::Tensor values = at::zeros({1, 1, 2, 2});
+    values.flatten()[i] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(
+        std::isnan(bias_relu_pool(here(values), here(at::zeros({1})), at::MemoryFormat::Contiguous).item<float>()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, FusedPooling, ::testing::Values(at::kCPU, at::kCUDA),
+                         [](const auto& tested) { return c10::DeviceTypeName(tested.param, /*lower_case=*/true); });
+
+// The own kernel for a first convolution, which is on GPUs only, against its definition in float64.
+class FirstConvolutionOnCuda : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  }
+
+  static Gradients by_definition(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {
+    const at::Tensor pixels = images.to(at::kDouble).transpose(0, 1).unsqueeze(1);
+    return gradients_of(
+        [&](const at::Tensor& w, const at::Tensor& b) {
+          return reference_pool(at::relu(reference_convolution(pixels, w, b)));
+        },
+        weight.to(at::kDouble), bias.to(at::kDouble));
+  }
+
+  static void expect_as_defined(int64_t batch_size, int64_t num_rows, int64_t num_columns, int64_t num_channels) {
+    const at::Tensor images = seeded_randn({num_rows, batch_size, num_columns}).cuda();
+    const at::Tensor weight = seeded_randn({num_channels, 1, 5, 5}, 2).cuda();
+    const at::Tensor bias = seeded_randn({num_channels}, 3).cuda();
+    ASSERT_TRUE(can_run_first_convolution(images, weight));
+    const auto expected = by_definition(images, weight, bias);
+    for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+      const auto own = gradients_of(
+          [&](const at::Tensor& w, const at::Tensor& b) { return first_convolution(images, w, b, at::kFloat, format); },
+          weight, bias);
+      EXPECT_TRUE(at::allclose(own.pooled.to(at::kDouble), expected.pooled, 1e-5, 1e-5));
+      EXPECT_TRUE(at::allclose(own.values.to(at::kDouble), expected.values, 1e-4, 1e-3));
+      EXPECT_TRUE(at::allclose(own.bias.to(at::kDouble), expected.bias, 1e-4, 1e-3));
+    }
+  }
+};
+
+TEST_F(FirstConvolutionOnCuda, IsConvolutionBiasReluAndPoolingInOne) {
+  expect_as_defined(128, 28, 28, 32);
+  expect_as_defined(3, 28, 28, 32);
+  expect_as_defined(2, 9, 13, 40);  // no partner for the last, a slice of one pooled row, channels beyond a warp
+  expect_as_defined(1, 4, 4, 5);
+  expect_as_defined(2, 6, 60, 64);  // a row as wide as the banks
+}
+
+TEST_F(FirstConvolutionOnCuda, GivesTheTypeThatTheNextConvolutionWants) {
+  const at::Tensor images = seeded_randn({28, 4, 28}).cuda(), weight = seeded_randn({32, 1, 5, 5}, 2).cuda();
+  const at::Tensor bias = at::zeros({32}, images.options());
+  const at::Tensor exact = first_convolution(images, weight, bias, at::kFloat, at::MemoryFormat::ChannelsLast);
+  const at::Tensor rounded = first_convolution(images, weight, bias, at::kBFloat16, at::MemoryFormat::ChannelsLast);
+  EXPECT_TRUE(at::equal(rounded, exact.to(at::kBFloat16)));
+}
+
+TEST_F(FirstConvolutionOnCuda, IsNotForLongRowsOtherTypesOrKernels) {
+  const at::Tensor weight = at::zeros({8, 1, 5, 5}).cuda();
+  const auto can = [&](const at::Tensor& images) { return can_run_first_convolution(images.cuda(), weight); };
+  EXPECT_TRUE(can(at::zeros({8, 1, 1000})));
+  EXPECT_FALSE(can(at::zeros({8, 1, 3000})));
+  EXPECT_FALSE(can(at::zeros({8, 1, 28}, at::kDouble)));
+  EXPECT_FALSE(can_run_first_convolution(at::zeros({8, 1, 28}).cuda(), at::zeros({8, 1, 3, 3}).cuda()));
+}
+
+TEST(FirstConvolution, IsForGpusAlone) {
+  EXPECT_FALSE(can_run_first_convolution(at::zeros({8, 1, 28}), at::zeros({8, 1, 5, 5})));
+}
+
+}  // namespace
+}  // namespace rnnlab

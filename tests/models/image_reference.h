@@ -1,0 +1,22 @@
+// The image classifier by the definitions of its parts, without any convolution or pooling operator: what the tests
+// compare with. Differentiable, in the type of its inputs.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+
+namespace rnnlab {
+
+// images: (B, C, H, W); weight: (O, C, K, K); bias: (O). Zero padding that keeps the size.
+at::Tensor reference_convolution(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias);
+
+// The largest of each 2 x 2 pixels.
+at::Tensor reference_pool(const at::Tensor& values);
+
+// The logits for images (rows, B, columns) of a model of so many convolutions, with one dense layer and ReLU, from the
+// parameters that `model` has.
+at::Tensor reference_logits(const torch::nn::Module& model, int64_t num_convolutions, const at::Tensor& images);
+
+}  // namespace rnnlab
