@@ -29,6 +29,8 @@ std::string training_description(const Experiment& experiment) {
   settings.warmup_epochs = defaults.warmup_epochs;
   settings.num_threads = defaults.num_threads;
   settings.batch_size = defaults.batch_size;
+  settings.tensorboard = defaults.tensorboard;
+  settings.tensorboard_histograms = defaults.tensorboard_histograms;
   settings.cuda_graph = defaults.cuda_graph;  // how a step is started, never what it does
   return fmt::format("deterministic: {}\n{}", experiment.deterministic,
                      config::print(settings, TrainingSettings::schema()));

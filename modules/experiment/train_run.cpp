@@ -6,6 +6,7 @@
 #include "experiment/checkpoint_observer.h"
 #include "experiment/run_log.h"
 #include "experiment/run_observers.h"
+#include "experiment/tensorboard_observer.h"
 #include "experiment/trace_observer.h"
 #include "experiment/training_path.h"
 #include "results/files.h"
@@ -94,10 +95,12 @@ class Watchers {
       : files_(outcome.folder, earlier.rows),
         console_(logger, request.console),
         trace_(make_trace(run, outcome.folder, request, logger)) {
+    if (run.experiment.training.tensorboard) tensorboard_.emplace(outcome.folder, run, std::ssize(earlier.rows) + 1);
     if (run.experiment.checkpoint.save)
-      checkpoints_.emplace(outcome.folder, facts_of(run, outcome.summary), run.trainer, [this] { files_.sync(); });
+      checkpoints_.emplace(outcome.folder, facts_of(run, outcome.summary), run.trainer, [this] { sync(); });
     run.trainer.add_observer(files_);
     run.trainer.add_observer(console_);
+    if (tensorboard_) run.trainer.add_observer(*tensorboard_);
     if (checkpoints_) run.trainer.add_observer(*checkpoints_);
     for (Observer* observer : request.observers) run.trainer.add_observer(*observer);
     if (trace_) run.trainer.add_observer(*trace_);
@@ -106,6 +109,7 @@ class Watchers {
   // For a run that diverged.
   void finish() {
     files_.sync();
+    if (tensorboard_) tensorboard_->fail();
     if (checkpoints_) checkpoints_->finish();
     if (trace_) trace_->finish();
   }
@@ -113,8 +117,14 @@ class Watchers {
   const std::vector<EpochRow>& rows() const { return files_.rows(); }
 
  private:
+  void sync() {
+    files_.sync();
+    if (tensorboard_) tensorboard_->sync();
+  }
+
   FileObserver files_;
   ConsoleObserver console_;
+  std::optional<TensorBoardObserver> tensorboard_;
   std::optional<CheckpointObserver> checkpoints_;
   std::optional<TraceObserver> trace_;
 };

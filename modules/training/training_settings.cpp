@@ -89,6 +89,14 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
       .at_most(4096);
 }
 
+void list_tensorboard(config::Schema<Settings>& s) {
+  s.field(
+      "tensorboard", &Settings::tensorboard,
+      "also write what TensorBoard shows into the run's folder: scalars of each epoch, settings, the model's graph");
+  s.field("tensorboard_histograms", &Settings::tensorboard_histograms,
+          "with it, how weights and gradients are distributed after each epoch's last step");
+}
+
 bool decays_by_rate(ScheduleKind kind) { return kind != ScheduleKind::kConstant && kind != ScheduleKind::kCosine; }
 bool needs_decay_steps(ScheduleKind kind) { return kind == ScheduleKind::kStep || kind == ScheduleKind::kExponential; }
 
@@ -125,6 +133,11 @@ void check_schedule(const Settings& t, Checker& checker) {
     checker.complain({"schedule", "decay_steps"}, name + " has no decay_steps");
 }
 
+void check_tensorboard(const Settings& t, Checker& checker) {
+  if (t.tensorboard_histograms && !t.tensorboard)
+    checker.complain({"tensorboard_histograms", "tensorboard"}, "histograms are TensorBoard's: set tensorboard: true");
+}
+
 config::Schema<Settings> make_schema() {
   config::Schema<Settings> s("How the weights are fitted");
   list_bounds(s);
@@ -132,9 +145,11 @@ config::Schema<Settings> make_schema() {
   list_optimizer(s);
   list_schedule(s);
   list_stopping_and_timing(s);
+  list_tensorboard(s);
   s.check(check_bounds);
   s.check(check_optimizer);
   s.check(check_schedule);
+  s.check(check_tensorboard);
   return s;
 }
 

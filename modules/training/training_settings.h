@@ -50,6 +50,9 @@ struct TrainingSettings {
   int64_t warmup_epochs = 1;
   std::optional<int64_t> num_threads;
 
+  bool tensorboard = false;
+  bool tensorboard_histograms = false;
+
   static const config::Schema<TrainingSettings>& schema();
 };
 

@@ -1,0 +1,90 @@
+#include "experiment/tensorboard_observer.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/aminmax.h>
+#include <ATen/ops/histc.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/model_graph.h"
+#include "results/config_values.h"
+#include "tensorboard/graph.h"
+#include "tensorboard/histogram.h"
+#include "tensorboard/hyperparameters.h"
+#include "tensorboard/scalars.h"
+
+namespace rnnlab {
+namespace {
+
+std::map<std::string, std::string> settings_of(const Experiment& experiment) {
+  config::Findings findings;
+  return config_values(
+      config::Document::from_text(config::print(experiment, Experiment::schema()), "config.yaml", findings));
+}
+
+std::string graph_of(const PreparedRun& run) {
+  const Objective objective(run.options.settings.loss, run.dataset, run.device);
+  return tensorboard::graph_def_of(
+      model_graph(run.experiment.model, run.dataset.shape, std::string(config::name_of(objective.loss()))));
+}
+
+// Nothing of a tensor that is not finite: an update that float16's range left out.
+std::string histogram_of(const std::string& tag, const at::Tensor& tensor) {
+  if (!tensor.defined()) return "";
+  const at::NoGradGuard no_grad;
+  const at::Tensor values = tensor.detach().to(at::kCPU, at::kFloat);  // on a GPU, counting is not deterministic
+  const auto [lowest, highest] = at::aminmax(values);
+  const double low = lowest.item<double>(), high = highest.item<double>();
+  if (!std::isfinite(low) || !std::isfinite(high)) return "";
+  const at::Tensor counts = at::histc(values, tensorboard::kNumBuckets, low, high).to(at::kDouble);
+  const at::Tensor exact = values.to(at::kDouble);
+  return tensorboard::histogram_summary(
+      tag, {.lowest = low,
+            .highest = high,
+            .sum = exact.sum().item<double>(),
+            .sum_of_squares = exact.square().sum().item<double>(),
+            .counts = {counts.const_data_ptr<double>(), static_cast<size_t>(counts.numel())}});
+}
+
+std::string with_slashes(std::string name) {
+  std::ranges::replace(name, '.', '/');
+  return name;
+}
+
+}  // namespace
+
+TensorBoardObserver::TensorBoardObserver(const std::filesystem::path& run_folder, const PreparedRun& run,
+                                         int64_t first_epoch)
+    : run_(run), first_epoch_(first_epoch), file_(run_folder) {}
+
+void TensorBoardObserver::on_run_begin(const RunPlan&) {
+  file_.append_start(first_epoch_);
+  if (first_epoch_ > 1) return;  // an earlier file has the rest
+  file_.append_summary(0, tensorboard::session_start(settings_of(run_.experiment), run_.experiment.name));
+  file_.append_graph(graph_of(run_));
+}
+
+void TensorBoardObserver::on_epoch_end(const TrainingState& state, const EpochRow& row) {
+  std::string summary = tensorboard::scalars_of(row);
+  if (run_.experiment.training.tensorboard_histograms) {
+    for (const auto& [name, tensor] : run_.trainer.optimizer().parameters()) {
+      summary += histogram_of("weights/" + with_slashes(name), tensor);
+      summary += histogram_of("gradients/" + with_slashes(name), tensor.grad());
+    }
+  }
+  file_.append_summary(state.epoch, summary);
+}
+
+void TensorBoardObserver::on_run_end(const TrainingState& state) {
+  if (exit_code_after(state.stop_reason.value()) == ExitCode::kDone)
+    file_.append_summary(0, tensorboard::session_end(tensorboard::SessionEnd::kDone));
+  sync();
+}
+
+void TensorBoardObserver::fail() {
+  file_.append_summary(0, tensorboard::session_end(tensorboard::SessionEnd::kFailed));
+  sync();
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,110 @@
+#include "tensorboard/event_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <protozero/pbf_writer.hpp>
+
+#include "base/numbers.h"
+#include "results/machine.h"
+#include "tensorboard/crc32c.h"
+#include "tensorboard/wall_time.h"
+
+namespace rnnlab::tensorboard {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+
+// Fields of Event and SessionLog, TensorFlow's event.proto.
+enum class EventField : protozero::pbf_tag_type {
+  kWallTime = 1,
+  kStep = 2,
+  kFileVersion = 3,
+  kGraphDef = 4,
+  kSummary = 5,
+  kSessionLog = 7
+};
+enum class SessionLogField : protozero::pbf_tag_type { kStatus = 1 };
+constexpr int32_t kSessionStart = 1;
+
+template <class Field>
+constexpr protozero::pbf_tag_type tag(Field field) {
+  return static_cast<protozero::pbf_tag_type>(field);
+}
+
+std::string as_little_endian(uint64_t value, size_t num_bytes) {
+  std::string bytes;
+  for (size_t i = 0; i < num_bytes; ++i) bytes += static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+
+// A checksum of data that hold checksums would be weak: TFRecord masks them.
+std::string masked_checksum(std::string_view bytes) {
+  const uint32_t crc = crc32c(bytes);
+  return as_little_endian(((crc >> 15) | (crc << 17)) + 0xa282ead8U, sizeof(crc));
+}
+
+// The seconds in an event file's name; 0 for any other.
+int64_t seconds_in(const std::string& name) {
+  if (!name.starts_with(kPrefix)) return 0;
+  const std::string digits = name.substr(kPrefix.size(), name.find('.', kPrefix.size()) - kPrefix.size());
+  return parse_int64(digits).value_or(0);
+}
+
+// Readers take files in the order of their names.
+int64_t seconds_for_new_file(const fs::path& folder) {
+  int64_t seconds = std::time(nullptr);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    seconds = std::max(seconds, seconds_in(entry.path().filename().string()) + 1);
+  return seconds;
+}
+
+fs::path new_path(const fs::path& folder) {
+  std::string host = host_info().hostname;
+  std::ranges::replace(host, '/', '-');
+  return folder /
+         fmt::format("{}{:010}.{}.{}", kPrefix, seconds_for_new_file(folder), host.empty() ? "host" : host, ::getpid());
+}
+
+std::string event_at(int64_t step, EventField what, std::string_view data) {
+  std::string event;
+  protozero::pbf_writer writer(event);
+  writer.add_double(tag(EventField::kWallTime), wall_time());
+  writer.add_int64(tag(EventField::kStep), step);
+  writer.add_bytes(tag(what), data.data(), data.size());
+  return event;
+}
+
+}  // namespace
+
+std::string as_record(std::string_view data) {
+  const std::string length = as_little_endian(data.size(), sizeof(uint64_t));
+  return length + masked_checksum(length) + std::string(data) + masked_checksum(data);
+}
+
+EventFile::EventFile(const fs::path& folder) : file_(new_path(folder)) {
+  append_event(event_at(0, EventField::kFileVersion, "brain.Event:2"));
+}
+
+void EventFile::append_start(int64_t first_step) {
+  std::string log;
+  protozero::pbf_writer(log).add_enum(tag(SessionLogField::kStatus), kSessionStart);
+  append_event(event_at(first_step, EventField::kSessionLog, log));
+}
+
+void EventFile::append_summary(int64_t step, std::string_view summary) {
+  append_event(event_at(step, EventField::kSummary, summary));
+}
+
+void EventFile::append_graph(std::string_view graph_def) {
+  append_event(event_at(0, EventField::kGraphDef, graph_def));
+}
+
+void EventFile::append_event(std::string_view event) { file_.append(as_record(event)); }
+
+}  // namespace rnnlab::tensorboard

@@ -1,0 +1,40 @@
+// One event file of TensorBoard: records with their lengths and checksums (TFRecord), each an Event message of
+// TensorFlow's event.proto. Records are written whole as they come, one write(2) each; a full disk is an error. What
+// the messages say of summaries and graphs is encoded in the files beside this one.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "results/append_file.h"
+
+namespace rnnlab::tensorboard {
+
+class EventFile {
+ public:
+  // A new file, events.out.tfevents.<seconds>.<host>.<process>, which readers take after those that are in the folder
+  // already. UserError kDevice.
+  explicit EventFile(const std::filesystem::path& folder);
+
+  // Readers forget what earlier files say of this step and those after it. UserError kDevice, as all below.
+  void append_start(int64_t first_step);
+  void append_summary(int64_t step, std::string_view summary);
+  void append_graph(std::string_view graph_def);
+
+  // Until the disk has it.
+  void sync() { file_.sync(); }
+
+  const std::filesystem::path& path() const { return file_.path(); }
+
+ private:
+  void append_event(std::string_view event);
+
+  AppendFile file_;
+};
+
+// `data` as one record: 8 bytes of length, 4 of their checksum, the data, 4 of theirs; little-endian.
+std::string as_record(std::string_view data);
+
+}  // namespace rnnlab::tensorboard
