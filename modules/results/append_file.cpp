@@ -24,7 +24,7 @@ void AppendFile::append(std::string_view text) {
   if (write_some(descriptor_.number(), text) == text.size()) return;
   const int error_number = errno;
   // Best effort: the write has failed already and that is what is reported.
-  if (size_before >= 0 && ::ftruncate(descriptor_.number(), size_before) != 0) errno = error_number;
+  [[maybe_unused]] const bool is_taken_back = size_before >= 0 && ::ftruncate(descriptor_.number(), size_before) == 0;
   throw_system_error(path_, "write", error_number);
 }
 

@@ -22,9 +22,10 @@ FileDescriptor open_folder(const fs::path& folder) {
   throw_system_error(folder, "open", errno);
 }
 
+// For writing, though nothing is written: network file systems give an exclusive lock on no other.
 FileDescriptor open_file(const fs::path& path) {
   FileDescriptor descriptor(
-      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); }));
+      uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); }));
   if (!descriptor.is_open()) throw_system_error(path, "open", errno);
   return descriptor;
 }
