@@ -1,5 +1,6 @@
 #include "checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -85,7 +86,8 @@ std::string state_text(const Json& state) {
 
 // A checkpoint that someone renamed would be taken for newer or older than it is.
 void check_step(const fs::path& checkpoint, const Manifest& manifest) {
-  const auto named = step_of(checkpoint.lexically_normal().filename().string());
+  const fs::path with_slash = fs::absolute(checkpoint / "").lexically_normal();  // however it was given
+  const auto named = step_of(with_slash.parent_path().filename().string());
   if (named && *named != manifest.step)
     refuse_checkpoint("{}: the folder's name says step {}, its {} says {}; give it its name back", checkpoint.string(),
                       *named, kManifestFile, manifest.step);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ranges>
-#include <set>
 #include <system_error>
 
 #include "checkpoint/checkpoint.h"

@@ -1,5 +1,6 @@
-// The changes that a folder of checkpoints goes through, each one system call that either happened or did not. All fail
-// with UserError kDevice, go on after EINTR, and follow no links.
+// The changes that a folder of checkpoints goes through. What makes a checkpoint appear, give way or disappear is one
+// rename each, which either happened or did not. All fail with UserError kDevice, go on after EINTR, and follow no
+// links.
 #pragma once
 
 #include <filesystem>

@@ -50,6 +50,12 @@ fs::path best_of(const fs::path& folder) {
   refuse_checkpoint("{}: none is marked as the best; use --checkpoint last", folder.string());
 }
 
+// The folder of the run that the checkpoint is in, where it is in one.
+fs::path run_of(const fs::path& checkpoint) {
+  const fs::path with_slash = fs::absolute(checkpoint / "").lexically_normal();
+  return with_slash.parent_path().parent_path().parent_path();
+}
+
 std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
                                   const DataShape& shape, const fs::path& checkpoint) {
   auto model = make_model(experiment, shape);
@@ -86,8 +92,7 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   trained.checkpoint = find_checkpoint(request, trained.notes);
   const SavedRun saved = read_saved_run(trained.checkpoint);
   // Data that lie beside the run, or beside the experiment's file in times of training.
-  const fs::path run = trained.checkpoint.parent_path().parent_path();
-  const Experiment experiment = with_paths_beside(saved.facts.experiment, run);
+  const Experiment experiment = with_paths_beside(saved.facts.experiment, run_of(trained.checkpoint));
   UseSettings use = use_settings(experiment, request.overrides, request.part);
   trained.notes.insert(trained.notes.end(), use.notes.begin(), use.notes.end());
   trained.experiment = std::move(use.experiment);

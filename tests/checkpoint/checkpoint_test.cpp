@@ -177,6 +177,8 @@ TEST_F(LoadCheckpoint, NoticesAFolderWithAnothersName) {
   fs::rename(path_, folder_.path() / "step-000002");
   path_ = folder_.path() / "step-000002";
   expect_refused(": the folder's name says step 2, its manifest.json says 1; give it its name back");
+  path_ = folder_.path() / "step-000002" / "";
+  expect_refused(": the folder's name says step 2, its manifest.json says 1; give it its name back");
   fs::rename(path_, folder_.path() / "kept for later");
   verify_checkpoint(folder_.path() / "kept for later");
 }
