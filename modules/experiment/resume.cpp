@@ -42,17 +42,20 @@ Experiment configured(const fs::path& folder, const std::vector<std::string>& ov
   return with_paths_beside(read_experiment(std::move(document), overrides, findings), folder);
 }
 
-// Whoever made the folder must not have the log written elsewhere.
-void refuse_link(const fs::path& file) {
+// Whoever made the folder must not have the log written elsewhere, nor to a pipe that nobody reads.
+void refuse_what_is_no_file(const fs::path& file) {
   std::error_code ignored;
-  if (fs::is_symlink(file, ignored))
-    throw_error(ExitCode::kDevice, "{}: is a link, expected a file; remove it", file.string());
+  const fs::file_type type = fs::symlink_status(file, ignored).type();
+  if (type == fs::file_type::regular || type == fs::file_type::not_found) return;
+  const bool is_link = type == fs::file_type::symlink;
+  throw_error(ExitCode::kDevice, "{}: is {}, expected a file; remove it", file.string(),
+              is_link ? "a link" : "a folder, pipe or device");
 }
 
 // What stands in the way of going on, or was left by a process that was killed.
 void tidy(const fs::path& folder) {
-  refuse_link(folder / kLogFile);
-  refuse_link(folder / kTraceFile);
+  refuse_what_is_no_file(folder / kLogFile);
+  refuse_what_is_no_file(folder / kTraceFile);
   remove_temporary_files(folder);
 }
 
@@ -208,14 +211,28 @@ EarlierPart start_over(const fs::path& folder) {
   return {.notes = {"begins anew: the run was stopped before its first checkpoint"}};
 }
 
-// A mark that cannot be read would end the run when the next checkpoints are removed.
-void drop_damaged_mark(const fs::path& checkpoints, std::vector<std::string>& warnings) {
+void forget_best(const fs::path& checkpoints, const std::string& reason, std::vector<std::string>& warnings) {
+  const FolderLock lock(checkpoints, WhenTaken::kWait);
+  remove_file(checkpoints / kBestFile);
+  warnings.push_back("which checkpoint was the best is forgotten: " + reason);
+}
+
+// A mark that cannot be read would end the run when the next checkpoints are removed. One of a later step, from before
+// a return to an earlier one, would name whatever comes to stand there.
+void settle_best(const fs::path& checkpoints, const PreparedRun& run, std::vector<std::string>& warnings) {
+  std::optional<CheckpointPlace> marked;
   try {
-    best_checkpoint(checkpoints);
+    marked = best_checkpoint(checkpoints);
   } catch (const UserError& error) {
-    warnings.push_back(fmt::format("which checkpoint was the best is forgotten: {}", error.what()));
-    remove_file(checkpoints / kBestFile);
+    return forget_best(checkpoints, error.what(), warnings);
   }
+  const TrainingState& state = run.trainer.state();
+  if (!marked || marked->step <= state.step) return;
+  const int64_t best_until_now = state.best_epoch * run.trainer.plan().steps_per_epoch;
+  for (const CheckpointPlace& place : list_checkpoints(checkpoints))
+    if (place.step == best_until_now) return mark_best_checkpoint(checkpoints, place.step);
+  forget_best(checkpoints, fmt::format("it was of step {}, and that of step {} is gone", marked->step, best_until_now),
+              warnings);
 }
 
 // The run has not ended any more, and has no epochs but those that it goes on from.
@@ -255,7 +272,7 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
   tidy(folder);
-  drop_damaged_mark(folder / kCheckpointsFolder, warnings);
+  settle_best(folder / kCheckpointsFolder, run, warnings);
   cut_back(folder, earlier);
   for (const std::string& warning : warnings) add_once(earlier.warnings, warning);
   return train_run(run, folder, earlier, request, logger);

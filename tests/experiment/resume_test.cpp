@@ -1,6 +1,7 @@
 #include "experiment/resume.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "experiment/resumed_run.h"
 
@@ -23,6 +24,7 @@ using Resume = testing::ResumedRun;
 TEST_F(Resume, EndsAsIfTheRunHadNeverStopped) {
   const FinalState whole = final_state(run(exactly()));
   ASSERT_EQ(whole.epochs.size(), 3U);
+  // Within the first epoch, at the end of one, within the second, before the last step.
   for (const int64_t step : {1, 4, 6, 11}) {
     SCOPED_TRACE("stopped after step " + std::to_string(step));
     const fs::path stopped = run(exactly(), step);
@@ -123,6 +125,38 @@ TEST_F(Resume, ForgetsADamagedMarkOfTheBest) {
   write_text(folder / kCheckpointsFolder / "best.json", "{");
   EXPECT_EQ(go_on(folder).exit_code, ExitCode::kDone);
   EXPECT_TRUE(best_checkpoint(folder / kCheckpointsFolder));
+}
+
+// Its newest checkpoint, which is the best, is damaged; the one before is of step 8.
+class ResumeFromBeforeTheBest : public testing::ResumedRun {
+ protected:
+  void SetUp() override {
+    run_ = run(exactly({"checkpoint.keep=100"}));
+    mark_best_checkpoint(checkpoints(), 12);
+    flip_a_byte(checkpoints() / "step-000012" / kModelFile);
+  }
+  fs::path checkpoints() const { return run_ / kCheckpointsFolder; }
+
+  fs::path run_;
+};
+
+TEST_F(ResumeFromBeforeTheBest, MarksTheBestUntilThen) {
+  go_on(run_, {"checkpoint.best=false"});
+  ASSERT_TRUE(best_checkpoint(checkpoints()));
+  EXPECT_EQ(best_checkpoint(checkpoints())->step, 8);
+}
+
+TEST_F(ResumeFromBeforeTheBest, ForgetsItWhereThatIsGone) {
+  fs::rename(checkpoints() / "step-000008", checkpoints() / "away");
+  fs::remove_all(checkpoints() / "step-000004");
+  Checkpoint checkpoint = load_checkpoint(checkpoints() / "away");
+  checkpoint.state["progress"]["state"]["best_epoch"] = 1;
+  save_checkpoint(checkpoints(), 8,
+                  {checkpoint.model.tensors, checkpoint.optimizer.tensors, checkpoint.state, nullptr});
+  const auto all = go_on(run_, {"checkpoint.best=false"});
+  EXPECT_THAT(all.finished.at(0).summary.warnings,
+              Contains("which checkpoint was the best is forgotten: it was of step 12, and that of step 4 is gone"));
+  EXPECT_FALSE(best_checkpoint(checkpoints()));
 }
 
 TEST_F(Resume, KeepsTheWarningsOfEarlierParts) {
@@ -244,6 +278,16 @@ TEST_F(Resume, RefusesOtherData) {
 
   fs::rename(out() / "a.csv", out() / "moved.csv");
   EXPECT_EQ(go_on(folder, {"data.path=" + (out() / "moved.csv").string()}).exit_code, ExitCode::kDone);
+}
+
+TEST_F(Resume, RefusesAPipeInThePlaceOfTheLog) {
+  const fs::path stopped = run(exactly(), 6);
+  fs::remove(stopped / kLogFile);
+  ASSERT_EQ(::mkfifo((stopped / kLogFile).c_str(), 0600), 0);
+  expect_refusal(
+      ExitCode::kDevice,
+      (fs::canonical(stopped) / kLogFile).string() + ": is a folder, pipe or device, expected a file; remove it",
+      stopped);
 }
 
 TEST_F(Resume, RefusesWhatIsNoRun) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <sstream>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
@@ -118,9 +119,5 @@ class ResumedRun : public ::testing::Test {
   TemporaryFolder out_;
   Logger logger_{Verbosity::kQuiet, Terminal{}};
 };
-
-// ---- going on ----
-
-// Within the first epoch, at the end of one, within the second, before the last step.
 
 }  // namespace rnnlab::testing
