@@ -84,7 +84,7 @@ std::string hex_of(const at::Tensor& bytes) {
   return to_hex({static_cast<const std::byte*>(bytes.const_data_ptr()), bytes.nbytes()});
 }
 
-at::Tensor bytes_of(const std::string& generator, const std::string& hex, const std::string& file) {
+at::Tensor generator_state(const std::string& generator, const std::string& hex, const std::string& file) {
   const auto bytes = from_hex(hex);
   if (!bytes) refuse_checkpoint("{}: generators.{} is not hexadecimal; the file is damaged", file, generator);
   const TensorSpec spec{generator, DType::kU8, {std::ssize(*bytes)}};
@@ -164,7 +164,7 @@ SavedRun from_record(const StateRecord& record, const Checkpoint& checkpoint, co
                               .model = to_tensors(checkpoint.model.tensors),
                               .optimizer = to_tensors(checkpoint.optimizer.tensors),
                               .generators = {}}};
-  for (const auto& [name, hex] : record.generators) saved.snapshot.generators[name] = bytes_of(name, hex, file);
+  for (const auto& [name, hex] : record.generators) saved.snapshot.generators[name] = generator_state(name, hex, file);
   return saved;
 }
 

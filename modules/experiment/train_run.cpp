@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "experiment/checkpoint_observer.h"
 #include "experiment/run_log.h"
@@ -130,12 +131,16 @@ class Watchers {
 };
 
 // What diverged is what the user is told in the end, whatever else fails.
-void finish_diverged(Watchers& watchers, Logger& logger) {
-  try {
-    watchers.finish();
-  } catch (const UserError& error) {
-    logger.error(error.what());
-  }
+void finish_diverged(const RunOutcome& outcome, Watchers& watchers, Logger& logger) {
+  const auto try_to = [&](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const UserError& error) {
+      logger.error(error.what());
+    }
+  };
+  try_to([&] { write_summary(outcome.folder, outcome.summary); });
+  try_to([&] { watchers.finish(); });
 }
 
 void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
@@ -173,8 +178,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
     finish_summary(outcome.summary, run, watchers.rows(), earlier.seconds, error.what());
-    write_summary(folder, outcome.summary);
-    finish_diverged(watchers, logger);
+    finish_diverged(outcome, watchers, logger);
     throw;
   }
   write_summary(folder, outcome.summary);

@@ -101,6 +101,22 @@ TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
   EXPECT_THAT(record.summary.stop_reason, HasSubstr("diverged"));
 }
 
+TEST_F(RunExperiment, ADivergedRunIsToldOfWhateverElseFails) {
+  const auto put_in_the_way = [](const std::filesystem::path& folder) {
+    std::filesystem::create_directories(folder / kSummaryFile);
+  };
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  try {
+    run_experiment(tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e39"}),
+                   {.out = out_.path(), .command_line = {}, .console = {}, .on_folder = put_in_the_way}, logger);
+    FAIL() << "expected an error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDiverged) << error.what();
+  }
+  const auto folder = std::filesystem::directory_iterator(out_.path() / "tiny")->path();
+  EXPECT_THAT(testing::read_text(folder / kLogFile), HasSubstr("/summary.json: cannot replace: Is a directory\n"));
+}
+
 TEST_F(RunExperiment, TheLogSaysWhereTheDataLies) {
   EXPECT_THAT(testing::read_text(run(tiny_experiment()).folder / kLogFile),
               HasSubstr("placement device (chosen by auto)\n"));
