@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -47,8 +48,12 @@ class Rows {
   const double* values_;
 };
 
-// Outputs are float32: more digits would say nothing.
-std::string number_text(double value) { return std::isnan(value) ? "" : fmt::format("{}", static_cast<float>(value)); }
+// Outputs are float32: more digits would say nothing. In the targets' own units they may be larger than float32 can be.
+std::string number_text(double value) {
+  if (std::isnan(value)) return "";
+  const bool is_large = std::abs(value) > std::numeric_limits<float>::max();
+  return is_large ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+}
 
 Json number_json(double value) { return std::isfinite(value) ? Json::parse(number_text(value)) : Json(nullptr); }
 

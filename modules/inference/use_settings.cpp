@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "experiment/device.h"
 #include "experiment/read_experiment.h"
+#include "models/model.h"
 
 namespace rnnlab {
 namespace {
@@ -83,12 +84,19 @@ void settle_device(Experiment& experiment, const Overrides& overrides, std::vect
   experiment.device = "cpu";
 }
 
+// What the device can compute of what was trained.
+LayerKind other_layer(const Experiment& experiment) {
+  const bool is_for_fused = !refusal(LayerKind::kFused, recurrent_options(experiment.model, 1));
+  return is_for_fused ? LayerKind::kFused : LayerKind::kHoisted;
+}
+
 void settle_layer(Experiment& experiment, Processor processor, const Overrides& overrides,
                   std::vector<std::string>& notes) {
   if (overrides.has("layer") || !refusal(experiment.layer, processor)) return;
-  notes.push_back(fmt::format("trained with layer {}, which is not for this device: runs with layer fused",
-                              config::name_of(experiment.layer)));
-  experiment.layer = LayerKind::kFused;
+  const LayerKind instead = other_layer(experiment);
+  notes.push_back(fmt::format("trained with layer {}, which is not for this device: runs with layer {}",
+                              config::name_of(experiment.layer), config::name_of(instead)));
+  experiment.layer = instead;
 }
 
 void settle_precision(Experiment& experiment, Processor processor, const Overrides& overrides,

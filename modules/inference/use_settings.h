@@ -17,9 +17,10 @@ struct UseSettings {
 };
 
 // `trained` with `overrides` ("device=cpu") laid over it. Where they leave it open, a device that this machine lacks
-// becomes the CPU, and a layer or precision that the device cannot do fused or fp32, with a note. Where no part is
-// named, it is all of data that are others than in training, or else the validation part. UserError kUsage for a key
-// that belongs to what was trained, or that the part leaves without a meaning, and for values that cannot be.
+// becomes the CPU, a layer that is not for the device fused (hoisted, where fused cannot compute the model), and a
+// precision that it has not fp32, with a note. Where no part is named, it is all of data that are others than in
+// training, or else the validation part. UserError kUsage for a key that belongs to what was trained, or that the part
+// leaves without a meaning, and for values that cannot be.
 UseSettings use_settings(const Experiment& trained, const std::vector<std::string>& overrides,
                          std::optional<DataPart> part = std::nullopt);
 

@@ -68,6 +68,13 @@ TEST(PredictionJsonl, HasAnObjectASample) {
   EXPECT_EQ(prediction_jsonl(of_one_probability()), "{\"index\":0,\"prediction\":1,\"probability\":0.5}\n");
 }
 
+TEST(PredictionFile, HasValuesBeyondFloat32) {
+  Predictions predictions = of_values();
+  predictions.values = doubles({2.5e40, -1e300}, 2);
+  EXPECT_THAT(prediction_csv(predictions), ::testing::EndsWith("0,101,,2.5e+40,-1e+300\n"));
+  EXPECT_THAT(prediction_jsonl(predictions), ::testing::HasSubstr(R"("prediction":{"level":2.5e+40,"flow":-1e+300})"));
+}
+
 TEST(WritePredictions, GoesByTheNamesEnding) {
   const TemporaryFolder folder;
   write_predictions(folder.path() / "a.csv", of_classes());
