@@ -2,6 +2,7 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "base/text.h"
 #include "inference/evaluation_report.h"
 #include "output.h"
 #include "use_arguments.h"
@@ -28,7 +29,8 @@ ExitCode evaluate_one(const EvaluateOptions& options) {
   const InferenceData data = load_data(trained, Targets::kRequired);
   print_notes(data.notes);
   const ModelEvaluation evaluation = evaluate_model(trained, data.samples);
-  print_output(options.json ? evaluation_json(trained, data, evaluation) : evaluation_text(trained, data, evaluation));
+  print_output(options.json ? evaluation_json(trained, data, evaluation)
+                            : without_controls(evaluation_text(trained, data, evaluation)));
   return ExitCode::kDone;
 }
 

@@ -75,7 +75,7 @@ void print_results(const std::vector<RunOutcome>& runs, bool json) {
   if (json) {
     print_output(comparison_json(compare_all(runs)));
   } else if (runs.size() == 1) {
-    print_output(summary_line(runs.front()));
+    print_output(without_controls(summary_line(runs.front())));
   } else {
     print_output(comparison_text(compare_all(runs)));
   }
