@@ -21,6 +21,7 @@ Examples:
 
 struct EvaluateOptions {
   UseArguments use;
+  int64_t num_passes = 1;
   bool json = false;
 };
 
@@ -28,7 +29,7 @@ ExitCode evaluate_one(const EvaluateOptions& options) {
   const TrainedModel trained = load_model(model_request("evaluate", options.use));
   const InferenceData data = load_data(trained, Targets::kRequired);
   print_notes(data.notes);
-  const ModelEvaluation evaluation = evaluate_model(trained, data.samples);
+  const ModelEvaluation evaluation = evaluate_model(trained, data.samples, options.num_passes);
   print_output(options.json ? evaluation_json(trained, data, evaluation)
                             : without_controls(evaluation_text(trained, data, evaluation)));
   return ExitCode::kDone;
@@ -40,6 +41,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("evaluate", "Compute loss and metrics of a trained model");
   auto options = std::make_shared<EvaluateOptions>();
   add_use_arguments(*command, options->use, TakesData::kYes);
+  add_passes_option(*command, options->num_passes);
   command->add_flag("--json", options->json, "print JSON");
   command->footer(kEvaluateFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return evaluate_one(*options); }; });

@@ -7,6 +7,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "inference/evaluation_report.h"
 #include "inference/generate_text.h"
 #include "inference/prediction_file.h"
 #include "output.h"
@@ -29,6 +30,8 @@ Examples:
 struct PredictOptions {
   UseArguments use;
   std::string out;
+  int64_t num_passes = 1;
+  bool json = false;
   TextRequest text;
   CLI::Option* prompt = nullptr;
 };
@@ -49,18 +52,24 @@ void require_text_options(const PredictOptions& options, const TrainedModel& tra
   const bool is_language_model = trained.data.shape.task == Task::kLanguageModel;
   if (is_language_model && options.prompt->empty())
     throw_error(ExitCode::kUsage, "predict: a language model goes on from a text: give --prompt TEXT");
+  if (is_language_model && (options.json || options.num_passes != 1))
+    throw_error(
+        ExitCode::kUsage,
+        "predict: --json and --passes are for samples, and a language model goes on from a text; leave them out");
   if (!is_language_model && !options.prompt->empty())
     throw_error(ExitCode::kUsage, "predict: --prompt is for a language model, and this is a {}; leave it out",
                 config::name_of(trained.experiment.model.kind));
 }
 
-void predict_samples(const TrainedModel& trained, const std::string& out) {
-  if (!out.empty()) require_prediction_file(out);
+void predict_samples(const TrainedModel& trained, const PredictOptions& options) {
+  if (!options.out.empty()) require_prediction_file(options.out);
   const InferenceData data = load_data(trained, Targets::kWhereThere);
   print_notes(data.notes);
-  const Predictions predictions = predict(trained, data.samples);
-  if (out.empty()) return print_output(prediction_csv(predictions));
-  write_predictions(out, predictions);
+  const Predictions predictions = predict(trained, data.samples, options.num_passes);
+  if (options.out.empty()) return print_output(prediction_csv(predictions));
+  write_predictions(options.out, predictions);
+  print_output(options.json ? prediction_json(trained, data, predictions, options.out)
+                            : prediction_text(predictions, options.out));
 }
 
 // What is wrong with a number, or nothing: as CLI11 wants it.
@@ -91,7 +100,7 @@ ExitCode predict_one(const PredictOptions& options) {
   require_text_options(options, trained);
   require_harmless_output(options.out, trained.experiment.data.path);
   if (trained.data.shape.task != Task::kLanguageModel) {
-    predict_samples(trained, options.out);
+    predict_samples(trained, options);
     return ExitCode::kDone;
   }
   require_text_file(options.out);
@@ -105,11 +114,12 @@ void add_predict(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("predict", "Predict with a trained model, or generate text");
   auto options = std::make_shared<PredictOptions>();
   add_use_arguments(*command, options->use, TakesData::kYes);
-  command
-      ->add_option("--out", options->out,
-                   "write there instead of printing CSV: .csv, .jsonl, or .npy for the raw outputs (samples, outputs); "
-                   "of a language model, the text")
-      ->type_name("FILE");
+  auto* out = command->add_option("--out", options->out,
+                                  "write there instead of printing CSV, and print the time: .csv, .jsonl, or .npy for "
+                                  "the raw outputs (samples, outputs); of a language model, the text");
+  out->type_name("FILE");
+  add_passes_option(*command, options->num_passes)->needs(out);
+  command->add_flag("--json", options->json, "print the time as JSON")->needs(out);
   add_text_options(*command, *options);
   command->footer(kPredictFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return predict_one(*options); }; });

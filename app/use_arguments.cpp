@@ -4,6 +4,7 @@
 
 #include <CLI/Option.hpp>
 
+#include "base/numbers.h"
 #include "base/text.h"
 #include "experiment_arguments.h"
 #include "output.h"
@@ -14,6 +15,12 @@ namespace {
 std::string check_part(const std::string& name) {
   if (config::from_name<DataPart>(name)) return "";
   return fmt::format("got {}, expected train, valid or all", in_quotes(name));
+}
+
+std::string check_passes(const std::string& text) {
+  const auto number = parse_int64(text);
+  const bool is_fine = number && *number >= 1 && *number <= 1'000'000;
+  return is_fine ? "" : fmt::format("got {}, expected an integer, at least 1 and at most 1000000", in_quotes(text));
 }
 
 }  // namespace
@@ -34,6 +41,15 @@ void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData tak
       .add_option("--part", arguments.part, "train, valid or all of the data; by default valid, and all of other data")
       ->check(check_part)
       ->type_name("PART");
+}
+
+CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {
+  return command
+      .add_option("--passes", num_passes,
+                  "passes over the data; the time is their median, one batch before them untimed")
+      ->check(check_passes)
+      ->type_name("N")
+      ->capture_default_str();
 }
 
 ModelRequest model_request(const std::string& verb, const UseArguments& arguments) {

@@ -19,6 +19,9 @@ enum class TakesData { kNo, kYes };
 
 void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData takes_data);
 
+// --passes N, for the time that is reported.
+CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes);
+
 // UserError kUsage that begins with the verb's name, where there is not exactly one RUN.
 ModelRequest model_request(const std::string& verb, const UseArguments& arguments);
 

@@ -1,7 +1,5 @@
 #include "inference/evaluate_model.h"
 
-#include <chrono>
-
 #include "base/error.h"
 #include "training/evaluate.h"
 
@@ -13,16 +11,18 @@ Objective objective_of(const TrainedModel& trained) {
   return {trained.experiment.training.loss, dataset, trained.device};
 }
 
-ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples) {
+ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
   const TrainerOptions options = trained.options();
   auto batches = make_valid_batches(samples, options);
   RNNLAB_INVARIANT(batches, "nothing to evaluate on");
   const Objective objective = objective_of(trained);
   BatchLoop loop(*batches, 1, evaluation_work(*trained.model, objective, options.precision), Replay::kNever);
-  const auto began = std::chrono::steady_clock::now();
-  const Totals totals = evaluate(*trained.model, *batches, loop, options.device);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
-  return {objective.metrics(totals), samples.size(), seconds.count()};
+  batches->start_epoch(0);
+  loop.next();  // untimed: pass_times.h
+  Totals totals;
+  const PassTimes times = time_passes(options.device, samples.size(), num_passes,
+                                      [&] { totals = evaluate(*trained.model, *batches, loop, options.device); });
+  return {objective.metrics(totals), times};
 }
 
 }  // namespace rnnlab

@@ -2,6 +2,7 @@
 // device give the same digits.
 #pragma once
 
+#include "inference/pass_times.h"
 #include "inference/trained_model.h"
 #include "training/objective.h"
 
@@ -9,12 +10,11 @@ namespace rnnlab {
 
 struct ModelEvaluation {
   Metrics metrics;
-  int64_t num_samples = 0;
-  double seconds = 0;  // of computing, without reading the data
+  PassTimes times;
 };
 
-// UserError kData where there are no samples.
-ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples);
+// All passes give the same metrics. UserError kData where there are no samples.
+ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples, int64_t num_passes = 1);
 
 // What the model was trained to minimise.
 Objective objective_of(const TrainedModel& trained);

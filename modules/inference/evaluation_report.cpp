@@ -1,5 +1,7 @@
 #include "inference/evaluation_report.h"
 
+#include <algorithm>
+
 #include "base/numbers.h"
 #include "results/json_fields.h"
 
@@ -20,12 +22,28 @@ std::vector<NamedMetric> named_metrics(const Metrics& metrics) {
           {"rmse", metrics.root_mean_squared_error}};
 }
 
-double samples_per_second(const ModelEvaluation& evaluation) {
-  return static_cast<double>(evaluation.num_samples) / evaluation.seconds;
-}
-
 std::string precision_of(const TrainedModel& trained) {
   return effective_precision(trained.experiment.precision, trained.device);
+}
+
+// What ran, on what, and how long it took.
+Json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times) {
+  const Experiment& e = trained.experiment;
+  return {{"schema_version", 2},
+          {"name", e.name},
+          {"checkpoint", trained.checkpoint.string()},
+          {"device", e.device},
+          {"layer", implementation_name(e)},
+          {"precision", precision_of(trained)},
+          {"part", config::name_of(trained.part)},
+          {"data", data.description},
+          {"samples", times.num_samples},
+          {"passes", times.seconds.size()},
+          {"seconds", times.median_seconds()},
+          {"low_seconds", std::ranges::min(times.seconds)},
+          {"high_seconds", std::ranges::max(times.seconds)},
+          {"samples_per_second", times.samples_per_second()},
+          {"microseconds_per_sample", to_json(times.microseconds_per_sample())}};
 }
 
 }  // namespace
@@ -37,26 +55,26 @@ std::string evaluation_text(const TrainedModel& trained, const InferenceData& da
                                  data.description);
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) text += fmt::format("{:<18}  {:.6g}\n", name, *value);
-  return text + fmt::format("time      {}, {:.4g} samples/s\n", format_seconds(evaluation.seconds),
-                            samples_per_second(evaluation));
+  return text + fmt::format("time      {}\n", pass_times_text(evaluation.times));
 }
 
 std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation) {
-  const Experiment& e = trained.experiment;
-  Json json = {{"schema_version", 1},
-               {"name", e.name},
-               {"checkpoint", trained.checkpoint.string()},
-               {"device", e.device},
-               {"layer", implementation_name(e)},
-               {"precision", precision_of(trained)},
-               {"part", config::name_of(trained.part)},
-               {"data", data.description},
-               {"samples", evaluation.num_samples},
-               {"seconds", evaluation.seconds},
-               {"samples_per_second", samples_per_second(evaluation)},
-               {"metrics", Json::object()}};
+  Json json = pass_json(trained, data, evaluation.times);
+  json["metrics"] = Json::object();
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) json["metrics"][name] = to_json(*value);
+  return json_text(json);
+}
+
+std::string prediction_text(const Predictions& predictions, const std::string& out) {
+  return fmt::format("{}: {} in {}\n", out, counted(predictions.times.num_samples, "sample"),
+                     pass_times_text(predictions.times));
+}
+
+std::string prediction_json(const TrainedModel& trained, const InferenceData& data, const Predictions& predictions,
+                            const std::string& out) {
+  Json json = pass_json(trained, data, predictions.times);
+  json["out"] = out;
   return json_text(json);
 }
 

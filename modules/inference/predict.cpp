@@ -19,18 +19,28 @@ Samples with_some_targets(Samples samples) {
   return samples;
 }
 
-at::Tensor raw_outputs(const TrainedModel& trained, const Samples& samples) {
-  const TrainerOptions options = trained.options();
-  auto batches = make_valid_batches(with_some_targets(samples), options);
-  RNNLAB_INVARIANT(batches, "nothing to predict");
+// (B, K) float32 on the host.
+at::Tensor output_of(const TrainedModel& trained, const Batch& batch) {
   const at::NoGradGuard no_grad;
+  const AutocastGuard autocast(trained.experiment.precision, trained.device);
+  return trained.model->forward(batch).to(at::kCPU, at::kFloat);
+}
+
+at::Tensor outputs_of_all(const TrainedModel& trained, Batches& batches) {
   std::vector<at::Tensor> outputs;
-  batches->start_epoch(0);
-  while (const auto batch = batches->next()) {
-    const AutocastGuard autocast(options.precision, options.device);
-    outputs.push_back(trained.model->forward(*batch).to(at::kCPU, at::kFloat));
-  }
+  batches.start_epoch(0);
+  while (const auto batch = batches.next()) outputs.push_back(output_of(trained, *batch));
   return at::cat(outputs).contiguous();
+}
+
+void compute_outputs(Predictions& predictions, const TrainedModel& trained, const Samples& samples,
+                     int64_t num_passes) {
+  auto batches = make_valid_batches(with_some_targets(samples), trained.options());
+  RNNLAB_INVARIANT(batches, "nothing to predict");
+  batches->start_epoch(0);
+  output_of(trained, batches->next().value());  // untimed: pass_times.h
+  predictions.times = time_passes(trained.device, samples.size(), num_passes,
+                                  [&] { predictions.raw = outputs_of_all(trained, *batches); });
 }
 
 PredictionKind kind_of(LossKind loss) {
@@ -67,12 +77,12 @@ std::vector<std::string> output_names(const TrainedModel& trained, PredictionKin
 
 }  // namespace
 
-Predictions predict(const TrainedModel& trained, const Samples& samples) {
+Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
   RNNLAB_INVARIANT(trained.data.shape.task != Task::kLanguageModel, "a language model generates");
   Predictions predictions;
   predictions.kind = kind_of(objective_of(trained).loss());
   predictions.names = output_names(trained, predictions.kind);
-  predictions.raw = raw_outputs(trained, samples);
+  compute_outputs(predictions, trained, samples, num_passes);
   predictions.values = meaning(predictions.raw, predictions.kind, trained.data).contiguous();
   if (!samples.targets.defined()) return predictions;
   const bool is_class = predictions.kind == PredictionKind::kClasses;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "inference/pass_times.h"
 #include "inference/trained_model.h"
 
 namespace rnnlab {
@@ -24,9 +25,10 @@ struct Predictions {
   at::Tensor raw;                  // (N, K) float32: what the output layer gives
   at::Tensor values;               // (N, K) float64: probabilities, or values in the targets' own units
   at::Tensor targets;              // (N) int64 classes, -1 unknown; (N, K) float64, NaN unknown; undefined: none
+  PassTimes times = {};            // of computing `raw`, its way to the host included
 };
 
-// Not for language models (generate_text.h). Batches are of training.valid_batch_size.
-Predictions predict(const TrainedModel& trained, const Samples& samples);
+// Not for language models (generate_text.h). Batches are of training.valid_batch_size. All passes give the same.
+Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes = 1);
 
 }  // namespace rnnlab

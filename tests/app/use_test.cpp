@@ -55,8 +55,26 @@ TEST_F(UseModel, PredictsNewRowsWithoutTargets) {
   const auto result = program_.run({"predict", run_, "data.path=new.csv"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, StartsWith("index,prediction,probability_cat,probability_dog\n0,"));
-  EXPECT_EQ(program_.run({"predict", run_, "data.path=new.csv", "--out", "new.jsonl"}).output, "");
+  EXPECT_THAT(program_.run({"predict", run_, "data.path=new.csv", "--out", "new.jsonl"}).output,
+              StartsWith("new.jsonl: 2 samples in "));
   EXPECT_THAT(read_text(program_.folder() / "new.jsonl"), StartsWith(R"({"index":0,"prediction":")"));
+}
+
+TEST_F(UseModel, TellsProgramsItsTimes) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"evaluate", run_, "--passes", "3", "--json"},
+                                             {"predict", run_, "--passes", "3", "--json", "--out", "kinds.npy"}}) {
+    const auto result = program_.run(command);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    const auto json = nlohmann::json::parse(result.output);
+    EXPECT_EQ(json["passes"], 3);
+    EXPECT_EQ(json["samples"], 2);
+    EXPECT_GE(json["seconds"], json["low_seconds"]);
+    EXPECT_GT(json["microseconds_per_sample"], 0);
+  }
+  EXPECT_EQ(program_.run({"evaluate", run_, "--passes", "0"}).errors,
+            "rnnlab: error: --passes: got '0', expected an integer, at least 1 and at most 1000000\n  `rnnlab evaluate "
+            "--help` shows how it is used\n");
 }
 
 TEST_F(UseModel, SaysWhatItCannotPredict) {
@@ -172,6 +190,9 @@ TEST(UseLanguageModel, GoesOnFromAPrompt) {
   EXPECT_EQ(text.size(), 10u) << "and a line end";
   EXPECT_EQ(program.run({"predict", run}).errors,
             "rnnlab: error: predict: a language model goes on from a text: give --prompt TEXT\n");
+  EXPECT_EQ(program.run({"predict", run, "--prompt", "ab", "--out", "more.txt", "--json"}).errors,
+            "rnnlab: error: predict: --json and --passes are for samples, and a language model goes on from a text; "
+            "leave them out\n");
 }
 
 }  // namespace

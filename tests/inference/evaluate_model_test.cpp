@@ -112,16 +112,20 @@ TEST_F(EvaluateModel, NamesFeaturesThatDoNotFit) {
 TEST_F(EvaluateModel, ReportsForPeopleAndPrograms) {
   const TrainedModel trained = load(train_flowers());
   const InferenceData data = load_data(trained, Targets::kRequired);
-  const ModelEvaluation evaluation{.metrics = {.loss = 0.25, .accuracy = 0.5}, .num_samples = 4, .seconds = 0.0032};
+  const ModelEvaluation evaluation{.metrics = {.loss = 0.25, .accuracy = 0.5},
+                                   .times = {.num_samples = 4, .seconds = {0.0032, 0.003, 0.0035}}};
   EXPECT_EQ(evaluation_text(trained, data, evaluation),
             "model     small from " + trained.checkpoint.string() +
                 "\nlayer     naive on cpu, precision fp32\ndata      csv from " + name("flowers.csv") +
-                ": 4 validation samples\nloss                0.25\naccuracy            0.5\ntime      3.2 ms, 1250 "
-                "samples/s\n");
+                ": 4 validation samples\nloss                0.25\naccuracy            0.5\ntime      3.2 ms (3 ms .. "
+                "3.5 ms in 3 passes), 1250 samples/s, 800 us a sample\n");
   const auto json = nlohmann::json::parse(evaluation_json(trained, data, evaluation));
   EXPECT_EQ(json["metrics"], (nlohmann::json{{"loss", 0.25}, {"accuracy", 0.5}}));
   EXPECT_EQ(json["part"], "valid");
   EXPECT_EQ(json["samples"], 4);
+  EXPECT_EQ(json["passes"], 3);
+  EXPECT_EQ(json["seconds"], 0.0032);
+  EXPECT_EQ(json["high_seconds"], 0.0035);
 }
 
 }  // namespace

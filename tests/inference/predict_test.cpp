@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "inference/trained_runs.h"
@@ -38,6 +39,18 @@ TEST_F(Predict, GivesClassesOfImagesHoweverTheyAreComputed) {
   EXPECT_EQ(fused.values.sizes(), (std::vector<int64_t>{20, 10}));
   const Predictions plain = predictions(run, {"convolution=plain"});
   EXPECT_TRUE(plain.raw.allclose(fused.raw, 1e-4, 1e-5));
+}
+
+TEST_F(Predict, TimesItsPassesAndGivesTheSame) {
+  const TrainedModel trained = load(train_flowers());
+  const auto samples = load_data(trained, Targets::kWhereThere).samples;
+  const Predictions once = predict(trained, samples);
+  const Predictions often = predict(trained, samples, 3);
+  EXPECT_EQ(once.times.seconds.size(), 1u);
+  EXPECT_EQ(often.times.seconds.size(), 3u);
+  EXPECT_EQ(often.times.num_samples, 4);
+  EXPECT_TRUE(once.raw.equal(often.raw));
+  EXPECT_TRUE(std::ranges::all_of(often.times.seconds, [](double seconds) { return seconds > 0; }));
 }
 
 TEST_F(Predict, TakesATableWithoutTargets) {

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Trains experiments/keras_lstm.yaml once a row and prints the table of its source as Markdown: seconds an epoch, us a
+sample, losses and accuracies, the times of `evaluate` and `predict` over the validation samples, and the gains over the
+naive layer on the CPU and on the same device.
+
+    python3 experiments/keras_lstm_table.py                           # the CPU, and the first GPU where there is one
+    python3 experiments/keras_lstm_table.py --rows cpu:naive cpu:blocked --samples 61223
+    python3 experiments/keras_lstm_table.py --naive-part 20           # the CPU's naive row on a twentieth, scaled and marked
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+EXPERIMENT = os.path.join(ROOT, "experiments", "keras_lstm.yaml")
+HEADINGS = ["layer", "device", "s/epoch", "us/sample", "loss", "acc", "val_loss", "val_acc", "evaluate s", "predict s",
+            "over CPU", "over naive"]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", metavar="DEVICE:LAYER", help="such as cpu:naive cuda:cudnn")
+    parser.add_argument("--samples", type=int, default=612235, metavar="N", help="training sequences (612235)")
+    parser.add_argument("--naive-part", type=int, default=1, metavar="K", help="cpu:naive trains on N / K of them")
+    parser.add_argument("--passes", type=int, default=5, metavar="N", help="of evaluate and predict; medians are shown")
+    parser.add_argument("--program", default=os.path.join(ROOT, "build", "release", "rnnlab"), metavar="FILE")
+    parser.add_argument("--out", default="runs", metavar="DIR", help="where the runs go")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="for every row, such as precision=tf32")
+    return parser.parse_args()
+
+
+def output_of(command):
+    print("+", " ".join(command), file=sys.stderr, flush=True)
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def default_rows(program):
+    devices = json.loads(output_of([program, "info", "--json"]))["devices"]
+    rows = ["cpu:naive", "cpu:fused", "cpu:blocked"]
+    return rows + ["cuda:naive", "cuda:fused", "cuda:cudnn"] if "cuda:0" in devices else rows
+
+
+def folders(out):
+    parent = os.path.join(out, "keras_lstm")
+    return {os.path.join(parent, name) for name in os.listdir(parent)} if os.path.isdir(parent) else set()
+
+
+def measure(row, arguments):
+    device, layer = row.split(":", 1)
+    part = arguments.naive_part if row == "cpu:naive" else 1
+    num_train = arguments.samples // part
+    before = folders(arguments.out)
+    output_of([arguments.program, "train", EXPERIMENT, f"device={device}", f"layer={layer}", f"data.num_train={num_train}",
+               "--out", arguments.out, "--quiet"] + arguments.overrides)
+    (run,) = folders(arguments.out) - before
+    with open(os.path.join(run, "summary.json")) as file:
+        summary = json.load(file)
+    passes = ["--passes", str(arguments.passes), "--json"]
+    use = [arguments.program, "evaluate", run] + passes
+    predict = [arguments.program, "predict", run, "--out", os.path.join(run, "outputs.npy")] + passes
+    seconds = summary["epoch_time"]["median_seconds"] * arguments.samples / num_train
+    return {"layer": layer, "device": device, "part": part, "seconds": seconds, "metrics": summary["final_metrics"],
+            "evaluate": json.loads(output_of(use))["seconds"], "predict": json.loads(output_of(predict))["seconds"]}
+
+
+def gain(results, device, result):
+    naive = [other for other in results if (other["device"], other["layer"]) == (device, "naive")]
+    return f"{naive[0]['seconds'] / result['seconds']:.3g}x" if naive else ""
+
+
+def cells(result, results, num_samples):
+    mark = "*" if result["part"] > 1 else ""
+    metrics = [f"{result['metrics'][name]:.4f}{mark}"
+               for name in ("train_loss", "train_accuracy", "valid_loss", "valid_accuracy")]
+    return ([result["layer"], result["device"], f"{result['seconds']:.4g}{mark}",
+             f"{1e6 * result['seconds'] / num_samples:.4g}{mark}"] + metrics +
+            [f"{result['evaluate']:.3g}", f"{result['predict']:.3g}", gain(results, "cpu", result),
+             gain(results, result["device"], result)])
+
+
+def main():
+    arguments = parse_arguments()
+    results = [measure(row, arguments) for row in arguments.rows or default_rows(arguments.program)]
+    print("| " + " | ".join(HEADINGS) + " |")
+    print("|---" * len(HEADINGS) + "|")
+    for result in results:
+        print("| " + " | ".join(cells(result, results, arguments.samples)) + " |")
+    if any(result["part"] > 1 for result in results):
+        print(f"\n\\* trained on 1/{arguments.naive_part} of the sequences: times are scaled to all of them, losses are of fewer steps.")
+
+
+main()
