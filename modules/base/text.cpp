@@ -155,7 +155,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   const std::string best = nearest(word, candidates);
-  return best.empty() ? "" : fmt::format(" (did you mean '{}'?)", best);
+  return best.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(best, 4 * best.size() + 1));
 }
 
 std::vector<std::string> wrap(std::string_view text, size_t width) {

@@ -26,6 +26,12 @@ TEST(DidYouMean, FindsTyposAndSwaps) {
   EXPECT_EQ(did_you_mean(std::string(100000, 'x'), keys), "");
 }
 
+// It stays one line, whatever a stranger's file is made of.
+TEST(DidYouMean, ShowsLineEndsAsNumbers) {
+  const Words columns = {"no such c,\nmn"};
+  EXPECT_EQ(did_you_mean("no such column", columns), " (did you mean 'no such c,\\x0amn'?)");
+}
+
 // The header of a stranger's CSV file: a table of edits would take 35 GB.
 TEST(DidYouMean, PassesOverCandidatesOfMegabytes) {
   const Words keys = {std::string(1 << 26, 'x'), std::string(64, 'y')};
