@@ -120,8 +120,8 @@ Experiment settled(Experiment experiment, const Overrides& overrides, std::vecto
   const Processor processor = on_cpu ? Processor::kCpu : Processor::kGpu;
   settle_layer(experiment, processor, overrides, notes);
   settle_precision(experiment, processor, overrides, notes);
-  const bool other_layer = overrides.has("layer") && overrides.value("layer") != "cudnn";
-  if (other_layer || experiment.layer != LayerKind::kCudnn) experiment.cudnn_algorithm = CudnnAlgorithm::kAuto;
+  const bool leaves_cudnn = overrides.has("layer") && overrides.value("layer") != "cudnn";
+  if (leaves_cudnn || experiment.layer != LayerKind::kCudnn) experiment.cudnn_algorithm = CudnnAlgorithm::kAuto;
   return experiment;
 }
 

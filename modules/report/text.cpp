@@ -39,18 +39,8 @@ std::string_view html_entity(char c) {
   }
 }
 
-std::string_view markdown_escape(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    default:
-      return "";
-  }
-}
+// Quotes mean nothing outside tags.
+std::string_view markdown_escape(char c) { return c == '"' || c == '\'' ? "" : html_entity(c); }
 
 }  // namespace
 
