@@ -14,4 +14,8 @@ std::vector<std::string> names_beside(const std::filesystem::path& path) {
   return names;
 }
 
+std::filesystem::path whole_path(const std::filesystem::path& path) {
+  return std::filesystem::absolute(path / "").lexically_normal().parent_path();
+}
+
 }  // namespace rnnlab

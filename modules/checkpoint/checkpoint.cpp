@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/folder.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "checkpoint/failure.h"
@@ -86,8 +87,7 @@ std::string state_text(const Json& state) {
 
 // A checkpoint that someone renamed would be taken for newer or older than it is.
 void check_step(const fs::path& checkpoint, const Manifest& manifest) {
-  const fs::path with_slash = fs::absolute(checkpoint / "").lexically_normal();  // however it was given
-  const auto named = step_of(with_slash.parent_path().filename().string());
+  const auto named = step_of(whole_path(checkpoint).filename().string());
   if (named && *named != manifest.step)
     refuse_checkpoint("{}: the folder's name says step {}, its {} says {}; give it its name back", checkpoint.string(),
                       *named, kManifestFile, manifest.step);

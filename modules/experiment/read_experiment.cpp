@@ -1,15 +1,15 @@
 #include "experiment/read_experiment.h"
 
+#include "base/folder.h"
 #include "data/find_data.h"
 #include "experiment/initial_weights.h"
 
 namespace rnnlab {
 namespace {
 
-std::string whole_path(const std::string& path) {
+std::string whole_if_there(const std::string& path) {
   std::error_code ignored;
-  if (path.empty() || !std::filesystem::exists(path, ignored)) return path;
-  return std::filesystem::absolute(path).lexically_normal().string();
+  return std::filesystem::exists(path, ignored) ? whole_path(path).string() : path;
 }
 
 }  // namespace
@@ -23,8 +23,8 @@ Experiment read_experiment(config::Document document, const std::vector<std::str
 }
 
 Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder) {
-  experiment.data.path = whole_path(path_beside(experiment.data, folder));
-  experiment.model.initial_weights = whole_path(weights_beside(experiment.model.initial_weights, folder));
+  experiment.data.path = whole_if_there(path_beside(experiment.data, folder));
+  experiment.model.initial_weights = whole_if_there(weights_beside(experiment.model.initial_weights, folder));
   return experiment;
 }
 

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "results/json_fields.h"
 #include "results/run_folder.h"
 
@@ -29,8 +30,6 @@ struct SweepRecord {
   }
 };
 
-std::string whole(const fs::path& path) { return fs::absolute(path).lexically_normal().string(); }
-
 // The process tells apart two sweeps of one second.
 fs::path new_path(const fs::path& out) {
   make_folders(out);
@@ -50,7 +49,7 @@ SweepFile::SweepFile(fs::path path) : path_(std::move(path)), lock_(path_) {
     auto record = read_record<SweepRecord>(path_, SweepRecord::kSchemaVersion, kMostBytes);
     entries_ = std::move(record.runs);
     for (SweepEntry& entry : entries_)
-      if (entry.folder) entry.folder = whole(path_.parent_path() / *entry.folder);
+      if (entry.folder) entry.folder = whole_path(path_.parent_path() / *entry.folder).string();
     overrides_ = std::move(record.overrides);
   } catch (const UserError& error) {
     throw UserError(ExitCode::kUsage, error.what());
@@ -64,7 +63,7 @@ void SweepFile::add_overrides(const std::vector<std::string>& more) {
 }
 
 void SweepFile::set_folder(size_t entry, const fs::path& folder) {
-  entries_.at(entry).folder = whole(folder);
+  entries_.at(entry).folder = whole_path(folder).string();
   write();
 }
 
@@ -75,7 +74,7 @@ void SweepFile::remove() const {
 
 // Folders as seen from here, so that all may be moved together.
 void SweepFile::write() const {
-  const fs::path here = whole(path_.parent_path());
+  const fs::path here = whole_path(path_).parent_path();
   SweepRecord record{.runs = entries_, .overrides = overrides_};
   for (SweepEntry& entry : record.runs)
     if (entry.folder) entry.folder = fs::path(*entry.folder).lexically_relative(here).string();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint_folder.h"
@@ -51,10 +52,7 @@ fs::path best_of(const fs::path& folder) {
 }
 
 // The folder of the run that the checkpoint is in, where it is in one.
-fs::path run_of(const fs::path& checkpoint) {
-  const fs::path with_slash = fs::absolute(checkpoint / "").lexically_normal();
-  return with_slash.parent_path().parent_path().parent_path();
-}
+fs::path run_of(const fs::path& checkpoint) { return whole_path(checkpoint).parent_path().parent_path(); }
 
 std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
                                   const DataShape& shape, const fs::path& checkpoint) {

@@ -22,5 +22,12 @@ TEST(NamesBeside, AreThoseInTheFolderOfThePath) {
 
 TEST(NamesBeside, AreNoneWhereThereIsNoFolder) { EXPECT_TRUE(names_beside("/no/such/folder/a.csv").empty()); }
 
+TEST(WholePath, IsOneSpelling) {
+  const fs::path wanted = fs::current_path() / "runs" / "one";
+  for (const char* given : {"runs/one", "runs/one/", "./runs//two/../one/"}) EXPECT_EQ(whole_path(given), wanted);
+  EXPECT_EQ(whole_path(wanted / ""), wanted);
+  EXPECT_EQ(whole_path("/"), "/");
+}
+
 }  // namespace
 }  // namespace rnnlab

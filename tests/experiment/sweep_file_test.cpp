@@ -40,6 +40,16 @@ TEST(SweepFile, SaysWhichRunsThereAreAndWhere) {
   again.remove();
 }
 
+TEST(SweepFile, MayBeNamedWithoutAFolder) {
+  const TemporaryFolder out;
+  const fs::path before = fs::current_path();
+  const fs::path path = SweepFile(out.path(), kTwoRuns).path();
+  fs::current_path(out.path());
+  SweepFile(path.filename()).set_folder(0, "one");
+  fs::current_path(before);
+  EXPECT_EQ(SweepFile(path).entries()[0].folder, (out.path() / "one").string());
+}
+
 TEST(SweepFile, HasOneProcessAtATime) {
   const TemporaryFolder out;
   const SweepFile sweep(out.path(), kTwoRuns);
