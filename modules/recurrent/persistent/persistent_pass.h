@@ -1,6 +1,7 @@
-// The forward and the backward pass of one LSTM layer on a Hopper GPU by one kernel each
+// The forward and the backward pass of a stack of LSTM layers on a Hopper GPU by one kernel a layer each
 // (kernels/persistent/persistent_lstm.h), in the place of run_forward_pass and run_backward_pass: the same traces, the
-// same results to the rounding of TF32 in float32, and of the type in bfloat16 and float16.
+// same results to the rounding of TF32 in float32, and of the type in bfloat16 and float16. The products for weights'
+// gradients run beside the next layer's kernel, which leaves SMs free.
 #pragma once
 
 #include "recurrent/execution_path.h"
@@ -16,11 +17,13 @@ void require_persistent(const at::Tensor& sequence);
 // What such a pass runs, for execution_path.h.
 ExecutionPath persistent_path(at::ScalarType type);
 
-// As for run_forward_pass, for one layer. Captured in a CUDA graph, it runs at every replay; it allocates by LibTorch.
-void run_persistent_forward(const UnrolledSpec& spec, LayerTrace& trace);
+// As for run_forward_pass. Captured in a CUDA graph, it runs at every replay; it allocates by LibTorch.
+void run_persistent_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& layers,
+                            const std::vector<at::Tensor>& masks);
 
 // As for run_backward_pass, likewise.
-PassGradients run_persistent_backward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results,
+PassGradients run_persistent_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+                                      const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                       Needs needs);
 
 }  // namespace rnnlab

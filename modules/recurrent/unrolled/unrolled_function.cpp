@@ -109,7 +109,7 @@ bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& trace
 
 PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces,
                            const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs) {
-  if (spec.rung.one_kernel) return run_persistent_backward(spec, traces[0], results, needs);
+  if (spec.rung.one_kernel) return run_persistent_backward(spec, traces, masks, results, needs);
   if (can_run_diagonal(spec, traces.size(), masks)) return run_diagonal_backward(spec, traces, results, needs);
   if (runs_blocked(spec, traces)) return run_blocked_backward(spec, traces[0], results, needs);
   return run_backward_pass(spec, traces, masks, results, needs);
@@ -122,7 +122,7 @@ void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, cons
   }
   if (spec.rung.one_kernel) {
     report_path([&] { return persistent_path(traces[0].gates.scalar_type()); });
-    return run_persistent_forward(spec, traces[0]);
+    return run_persistent_forward(spec, traces, masks);
   }
   if (!runs_blocked(spec, traces)) return run_forward_pass(spec, traces, masks);
   report_path([&] { return blocked_path(traces[0].gates.scalar_type()); });

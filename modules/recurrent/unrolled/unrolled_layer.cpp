@@ -36,7 +36,8 @@ UnrolledLayer::UnrolledLayer(LayerKind kind, const RecurrentOptions& options) : 
 }
 
 std::vector<UnrolledLayer::Block> UnrolledLayer::blocks() const {
-  if (rung_of(kind_).layers_side_by_side) return {{0, options().num_layers}};
+  const Rung rung = rung_of(kind_);
+  if (rung.layers_side_by_side || (rung.one_kernel && !options().bidirectional)) return {{0, options().num_layers}};
   std::vector<Block> blocks;
   for (int64_t layer = 0; layer < options().num_layers; ++layer) blocks.push_back({layer, 1});
   return blocks;

@@ -27,15 +27,26 @@ WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrac
   return {at::empty_like(weights.weight_ih), at::empty_like(weights.weight_hh), bias_ih, bias_hh};
 }
 
+void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights) {
+  at::mm_out(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
+}
+
+void multiply_recurrent_weights(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
+                                WeightGradients& weights) {
+  const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
+  at::mm_out(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
+}
+
+void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights) {
+  at::sum_out(weights.bias_ih, matrix_of(gradients.input_side), 0);
+  if (spec.cell == Cell::kGru) sum_recurrent_bias(matrix_of(gradients.recurrent_side), weights);
+}
+
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                WeightGradients& weights) {
-  const at::Tensor input_side = matrix_of(gradients.input_side);
-  const at::Tensor recurrent_side = matrix_of(gradients.recurrent_side);
-  const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
-  at::mm_out(weights.weight_ih, input_side.t(), matrix_of(trace.input));
-  at::mm_out(weights.weight_hh, recurrent_side.t(), before);
-  at::sum_out(weights.bias_ih, input_side, 0);
-  if (spec.cell == Cell::kGru) sum_recurrent_bias(recurrent_side, weights);
+  multiply_input_weights(trace, gradients, weights);
+  multiply_recurrent_weights(spec, trace, gradients, weights);
+  sum_bias_gradients(spec, gradients, weights);
 }
 
 }  // namespace rnnlab

@@ -12,6 +12,13 @@ struct WeightGradients {
 // Room for them, on the current stream.
 WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
 
+// One product or sum each.
+void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights);
+void multiply_recurrent_weights(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
+                                WeightGradients& weights);
+void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights);
+
+// All of them.
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                WeightGradients& weights);
 

@@ -2,6 +2,7 @@
 // with each other, so that those that do not fit at once simply come later.
 #pragma once
 
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -17,19 +18,24 @@ inline void check(cudaError_t error, const char* what) {
                            cudaGetErrorString(error) + "; it needs a Hopper GPU (compute capability 9.0)");
 }
 
+using LaunchAttributes = std::array<cudaLaunchAttribute, 2>;
+
+// started: as in PersistentSequence.
 template <class T>
-cudaLaunchConfig_t cluster_launch(int64_t batch_size, int shared_bytes, cudaStream_t stream,
-                                  cudaLaunchAttribute& attribute) {
+cudaLaunchConfig_t cluster_launch(int64_t batch_size, int shared_bytes, cudaStream_t stream, cudaEvent_t started,
+                                  LaunchAttributes& attributes) {
   const auto groups = static_cast<unsigned>((batch_size + T::kSequences - 1) / T::kSequences);
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {T::kBlocks, 1, 1};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim = {T::kBlocks, 1, 1};
+  attributes[1].id = cudaLaunchAttributeLaunchCompletionEvent;
+  attributes[1].val.launchCompletionEvent = {started, 0};
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(groups * T::kBlocks);
   config.blockDim = dim3(T::kThreads);
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
+  config.attrs = attributes.data();
+  config.numAttrs = started == nullptr ? 1 : 2;
   return config;
 }
 
@@ -64,8 +70,8 @@ int clusters_at_once() {
   constexpr const Work* kWork = nullptr;
   const auto kernel = kernel_of<T, Value>(kWork);
   allow_cluster(kernel, shared_bytes_of<T>(kWork));
-  cudaLaunchAttribute attribute;
-  const cudaLaunchConfig_t config = cluster_launch<T>(1, shared_bytes_of<T>(kWork), nullptr, attribute);
+  LaunchAttributes attributes;
+  const cudaLaunchConfig_t config = cluster_launch<T>(1, shared_bytes_of<T>(kWork), nullptr, nullptr, attributes);
   int clusters = 0;
   check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "cudaOccupancyMaxActiveClusters");
   if (clusters < 1)
@@ -78,9 +84,9 @@ template <class T, class Value, class Work>
 void launch(const Work& work, cudaStream_t stream) {
   const auto kernel = kernel_of<T, Value>(&work);
   allow_cluster(kernel, shared_bytes_of<T>(&work));
-  cudaLaunchAttribute attribute;
+  LaunchAttributes attributes;
   const cudaLaunchConfig_t config =
-      cluster_launch<T>(work.sequence.batch_size, shared_bytes_of<T>(&work), stream, attribute);
+      cluster_launch<T>(work.sequence.batch_size, shared_bytes_of<T>(&work), stream, work.sequence.started, attributes);
   check(cudaLaunchKernelEx(&config, kernel, work), "the launch");
 }
 

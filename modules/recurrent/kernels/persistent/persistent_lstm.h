@@ -10,6 +10,7 @@
 
 #include "recurrent/kernels/element_type.h"
 
+struct CUevent_st;
 struct CUstream_st;
 
 namespace rnnlab::kernels {
@@ -24,6 +25,7 @@ struct PersistentSequence {
   int64_t hidden_size = 0;
   ElementType type = ElementType::kFloat32;
   ReadingOrder order = ReadingOrder::kForward;
+  CUevent_st* started = nullptr;  // recorded once all blocks of the pass run, or null
 };
 
 // Hidden and cell states have T + 1 rows, as unrolled/trace.h has them: the initial one before the first step read.
