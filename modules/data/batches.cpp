@@ -91,14 +91,19 @@ Batches& Batches::operator=(Batches&&) noexcept = default;
 
 int64_t Batches::samples_per_epoch() const { return std::min(num_samples_, num_batches_ * options_.batch_size); }
 
+at::Tensor Batches::order(int64_t epoch) const {
+  const at::Tensor all = options_.order == Order::kShuffled ? permutation(num_samples_, options_.seed, epoch)
+                                                            : at::arange(num_samples_, at::kLong);
+  return all.narrow(0, 0, samples_per_epoch());
+}
+
 void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
   RNNLAB_INVARIANT(first_batch >= 0 && first_batch <= num_batches_, "an epoch begun beyond its end");
   seconds_waited_ = 0;
   next_batch_ = first_batch;
   const Stopwatch stopwatch(seconds_waited_);
   EpochPlan plan;
-  plan.order = options_.order == Order::kShuffled ? permutation(num_samples_, options_.seed, epoch)
-                                                  : at::arange(num_samples_, at::kLong);
+  plan.order = order(epoch);
   plan.batch_size = options_.batch_size;
   plan.num_batches = num_batches_;
   plan.first_batch = first_batch;

@@ -60,6 +60,10 @@ class Batches {
   std::optional<at::Tensor> next_selection();
   Batch gather(const at::Tensor& selection) const;
 
+  // The samples of epoch `epoch` (from 0) in the order in which it takes them: (N) int64 on the CPU, without those that
+  // TailPolicy::kDrop leaves out.
+  at::Tensor order(int64_t epoch) const;
+
   int64_t batches_per_epoch() const { return num_batches_; }
   int64_t samples_per_epoch() const;
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "base/sha256.h"
 #include "models/model_parameters.h"
 
@@ -9,6 +11,10 @@ namespace rnnlab {
 namespace {
 
 std::string digest(const std::string& text) { return Sha256().update(text).hex(); }
+
+std::string order_sha256(const at::Tensor& order) {
+  return Sha256().update(std::span(static_cast<const std::byte*>(order.const_data_ptr()), order.nbytes())).hex();
+}
 
 // The weights that a file gave are compared by their own digest.
 std::string model_description(ModelSettings settings) {
@@ -45,6 +51,7 @@ Identity make_identity(const RunStart& start) {
           .batch_size = e.training.batch_size,
           .model_hash = digest(model_description(e.model)),
           .initial_weights_sha256 = weights_sha256(start.model),
+          .order_sha256 = order_sha256(start.order),
           .training_hash = digest(training_description(e)),
           .placement = std::string(config::name_of(start.placement)),
           .precision = effective_precision(e.precision, start.device),

@@ -15,6 +15,7 @@ struct RunStart {
   const Experiment& experiment;
   c10::Device device;
   Placement placement;  // of the training samples, never kAutomatic
+  at::Tensor order;     // (N) int64: of the samples in the first epoch
   const Dataset& dataset;
   const Model& model;
   const Environment& environment;

@@ -56,6 +56,7 @@ PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string
       options(trainer_options(experiment, device)),
       model(make_initial_model(settle_layer(experiment, dataset, options, notes), dataset.shape, weights)),
       trainer(*model, dataset, options),
-      identity(make_identity({experiment, device, trainer.placement(), dataset, *model, environment})) {}
+      identity(
+          make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})) {}
 
 }  // namespace rnnlab

@@ -44,7 +44,7 @@ struct ColumnMean {
 };
 
 struct StateRecord {
-  static constexpr int64_t kSchemaVersion = 1;
+  static constexpr int64_t kSchemaVersion = 2;
 
   int64_t schema_version = kSchemaVersion;
   RunProgress progress;

@@ -10,6 +10,7 @@
 #include "experiment/tensorboard_observer.h"
 #include "experiment/trace_observer.h"
 #include "experiment/training_path.h"
+#include "results/bystanders.h"
 #include "results/files.h"
 #include "results/run_folder.h"
 #include "training/stop_signal.h"
@@ -56,6 +57,7 @@ void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<
   summary.stop_reason = stop_reason;
   summary.final_metrics = final_metrics(rows);
   summary.epoch_time = epoch_time(rows);
+  summary.fit_seconds = run.trainer.run_seconds();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier_seconds + seconds.count();
 }
@@ -143,6 +145,13 @@ void finish_diverged(const RunOutcome& outcome, Watchers& watchers, Logger& logg
   try_to([&] { watchers.finish(); });
 }
 
+void warn_of(const Bystanders& bystanders, Summary& summary, Logger& logger) {
+  for (const std::string& warning : bystanders.warnings()) {
+    summary.warnings.push_back(warning);
+    logger.warn(warning);
+  }
+}
+
 void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
   write_file_atomically(folder / kConfigFile, config::print(run.experiment, Experiment::schema()));
   write_environment(folder, run.environment);
@@ -168,9 +177,11 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, path, earlier, request)};
   Watchers watchers(run, outcome, earlier, request, logger);
+  const Bystanders bystanders(run.environment);
   try {
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, watchers.rows(), earlier.seconds, end.stop_text);
+    warn_of(bystanders, outcome.summary, logger);
     const auto graphs = graph_notes(run);  // a capture may have failed since
     if (graphs != graphs_wanted) log_notes(graphs, logger);
     append(outcome.summary.path_notes, graphs);

@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "results/config_values.h"
-#include "results/contradictions.h"
 #include "results/doubts.h"
 #include "results/loss_agreement.h"
 
@@ -160,6 +159,8 @@ std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group)
   if (const auto data = data_difference(baseline, group)) found.push_back(*data);
   const auto weights = seed_difference(baseline, group, "initial weights", &Identity::initial_weights_sha256);
   if (weights) found.push_back(*weights);
+  const auto order = seed_difference(baseline, group, "order of the samples", &Identity::order_sha256);
+  if (order) found.push_back(*order);
   return found;
 }
 
@@ -171,7 +172,7 @@ std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& gro
                      seed_list(baseline), baseline.label, seed_list(group)),
          group.label, ""});
   if (const auto parting = parting_losses(baseline, group))
-    found.push_back({fmt::format("LOSSES PART: from the same weights and data the first epoch has a train loss "
+    found.push_back({fmt::format("LOSSES PART: from the same weights, data and order the first epoch has a train loss "
                                  "of {:.4g} in {}, {:.4g} in ",
                                  parting->first, baseline.label, parting->second),
                      group.label, ": they do not compute the same function"});

@@ -1,5 +1,5 @@
 // Whether two groups of runs did the same work under the same conditions, so that their times may be compared. A
-// comparison varies the device and the layer; data, batch, model, initial weights, training settings,
+// comparison varies the device and the layer; data and their order, batch, model, initial weights, training settings,
 // precision, hardware, build and what counts as warm-up must be equal.
 #pragma once
 

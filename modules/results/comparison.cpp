@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "results/comparability.h"
-#include "results/contradictions.h"
 #include "results/doubts.h"
 #include "results/run_ending.h"
 
@@ -74,6 +73,16 @@ std::optional<double> microseconds_per_sample(const RunGroup& group, double medi
     for (const EpochRow& row : run->rows)
       if (!row.warmup && num_samples(row) > 0) return median_seconds * kMicroseconds / num_samples(row);
   return std::nullopt;
+}
+
+// Runs that did not end as they should have no whole fit.
+std::optional<double> fit_seconds(const RunGroup& group) {
+  if (!is_complete(group)) return std::nullopt;
+  std::vector<double> seconds;
+  for (const RunRecord* run : group.runs)
+    if (std::isfinite(run->summary.fit_seconds)) seconds.push_back(run->summary.fit_seconds);
+  if (seconds.size() < group.runs.size()) return std::nullopt;
+  return median(seconds);
 }
 
 void measure_time(GroupResult& result, const std::vector<double>& seconds) {
@@ -143,6 +152,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   for (const RunGroup& group : groups) {
     GroupResult& result = comparison.groups.emplace_back(describe(group));
     measure_time(result, timed_seconds(group));
+    result.fit_seconds = fit_seconds(group);
     if (result.median_seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.median_seconds);
     if (&group != &baseline) {
       set_against(result, timed_seconds(group), baseline_seconds);

@@ -47,6 +47,7 @@ struct GroupResult {
   std::optional<double> mann_whitney_p;
   std::optional<LossAgreement> loss_agreement;
   std::optional<double> microseconds_per_sample;  // of training: the median epoch over the samples that it takes
+  std::optional<double> fit_seconds;              // of all epochs with their validation, the median of the runs
   std::map<std::string, MetricSpread> final_metrics;
   std::vector<std::string> paths;       // what really ran
   std::vector<std::string> path_notes;  // why a faster one was not used
@@ -69,6 +70,7 @@ struct GroupResult {
     field("mann_whitney_p", self.mann_whitney_p);
     field("loss_agreement", self.loss_agreement);
     field("microseconds_per_sample", self.microseconds_per_sample);
+    field("fit_seconds", self.fit_seconds);
     field("final_metrics", self.final_metrics);
     field("paths", self.paths);
     field("path_notes", self.path_notes);

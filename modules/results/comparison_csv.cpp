@@ -25,7 +25,7 @@ std::string header() {
   for (const std::string& metric : metric_names()) names.push_back("final_" + metric);
   for (const char* name :
        {"paths", "folders", "forced", "warnings", "notes", "differences", "ended", "interval_is_full_range",
-        "ratio_interval_is_full_range", "microseconds_per_sample", "largest_loss_difference"})
+        "ratio_interval_is_full_range", "microseconds_per_sample", "fit_seconds", "largest_loss_difference"})
     names.emplace_back(name);
   return csv_line(names);
 }
@@ -53,6 +53,7 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
   for (const bool is_full_range : {group.interval_is_full_range, group.ratio_interval_is_full_range})
     fields.emplace_back(is_full_range ? "1" : "0");
   fields.push_back(number(group.microseconds_per_sample));
+  fields.push_back(number(group.fit_seconds));
   fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");
   return csv_line(fields);
 }

@@ -116,7 +116,9 @@ std::string lines(const std::string& prefix, const std::vector<std::string>& tex
 
 std::string time_line(const GroupResult& group) {
   if (!group.microseconds_per_sample) return "";
-  return fmt::format("{} took {:.4g} us a training sample\n", group.label, *group.microseconds_per_sample);
+  const std::string whole =
+      group.fit_seconds ? fmt::format("; the whole fit took {:.4g} s, validation included", *group.fit_seconds) : "";
+  return fmt::format("{} took {:.4g} us a training sample{}\n", group.label, *group.microseconds_per_sample, whole);
 }
 
 std::string work_lines(const Comparison& comparison) {

@@ -1,5 +1,5 @@
-// What in a run's folder contradicts itself: a summary that its own rows do not bear out, epochs longer than the whole
-// run, an identity that its environment denies. A bug in the timing, or a hand in a file, leaves such a trace; a run
+// What in a run's folder contradicts itself: a summary that its own rows do not bear out, a clock that another clock
+// belies, an identity that its environment denies. A bug in the timing, or a hand in a file, leaves such a trace; a run
 // as this program writes it has none.
 #pragma once
 
@@ -12,8 +12,5 @@ namespace rnnlab {
 
 // One sentence each, what it is before the first colon; nothing where all fits together.
 std::vector<std::string> contradictions(const RunRecord& run);
-
-// How many samples the epoch trained on.
-double num_samples(const EpochRow& row);
 
 }  // namespace rnnlab

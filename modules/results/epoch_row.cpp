@@ -31,6 +31,7 @@ std::span<const EpochColumn> epoch_columns() {
       {"train_rmse", "train RMSE", "{:.4g}", kMetric, &EpochRow::train_rmse},
       {"valid_rmse", "valid RMSE", "{:.4g}", kMetric, &EpochRow::valid_rmse},
       {"skipped_steps", "skipped", "{:.0f}", kMeasurement, &EpochRow::skipped_steps},
+      {"device_seconds", "", "", kMeasurement, &EpochRow::device_seconds},
   });
   return columns;
 }

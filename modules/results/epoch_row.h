@@ -12,7 +12,7 @@
 
 namespace rnnlab {
 
-inline constexpr int64_t kEpochSchemaVersion = 1;
+inline constexpr int64_t kEpochSchemaVersion = 2;
 
 // What does not apply (accuracy of a regression) or was not measured is absent.
 struct EpochRow {
@@ -37,6 +37,7 @@ struct EpochRow {
   std::optional<double> train_rmse = std::nullopt;
   std::optional<double> valid_rmse = std::nullopt;
   std::optional<int64_t> skipped_steps = std::nullopt;  // whose gradients overflowed float16 under the loss scale
+  std::optional<double> device_seconds = std::nullopt;  // the span of train_seconds by the GPU's own clock
 };
 
 using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool EpochRow::*,

@@ -14,8 +14,9 @@ bool is_same_work(const RunRecord& a, const RunRecord& b) {
   const Identity& first = a.summary.identity;
   const Identity& second = b.summary.identity;
   return a.summary.seed == b.summary.seed && first.data_fingerprint == second.data_fingerprint &&
-         first.batch_size == second.batch_size && first.model_hash == second.model_hash &&
-         first.initial_weights_sha256 == second.initial_weights_sha256 && first.training_hash == second.training_hash;
+         first.order_sha256 == second.order_sha256 && first.batch_size == second.batch_size &&
+         first.model_hash == second.model_hash && first.initial_weights_sha256 == second.initial_weights_sha256 &&
+         first.training_hash == second.training_hash;
 }
 
 // Infinite where one of them is no number.

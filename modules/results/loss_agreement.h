@@ -26,7 +26,7 @@ struct LossAgreement {
   }
 };
 
-// Nothing where no two runs of one seed have the same data, batch size, model, initial weights and training
+// Nothing where no two runs of one seed have the same data, order, batch size, model, initial weights and training
 // settings.
 std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunGroup& group);
 

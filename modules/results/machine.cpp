@@ -37,30 +37,15 @@ std::string value_of(std::string_view text, std::string_view key, char separator
   return "";
 }
 
-std::vector<int64_t> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int64_t> cpus;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
-}
-
 std::vector<double> load_average() {
   std::array<double, 3> loads{};
   const int got = ::getloadavg(loads.data(), static_cast<int>(loads.size()));
   return {loads.begin(), loads.begin() + std::max(got, 0)};
 }
 
-struct CpuTime {
-  double busy = 0;
-  double total = 0;
-};
-
 // Lines "cpu3 user nice system idle iowait irq softirq steal ...", in ticks. Steal counts as busy: it is taken from us.
-std::map<std::string, CpuTime> cpu_times(std::string_view stat) {
-  std::map<std::string, CpuTime> times;
+std::map<std::string, CpuTicks> cpu_times(std::string_view stat) {
+  std::map<std::string, CpuTicks> times;
   for (const std::string& line : split(stat, '\n')) {
     std::istringstream fields(line);
     std::string name;
@@ -78,17 +63,34 @@ std::map<std::string, CpuTime> cpu_times(std::string_view stat) {
 
 }  // namespace
 
-double busy_fraction_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus) {
+std::vector<int64_t> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int64_t> cpus;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+std::string cpu_counters() { return slurp("/proc/stat"); }
+
+CpuTicks cpu_ticks_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus) {
   const auto first = cpu_times(before);
   const auto second = cpu_times(after);
-  CpuTime sum;
+  CpuTicks sum;
   for (const int64_t cpu : cpus) {
     const std::string name = "cpu" + std::to_string(cpu);
     if (!first.contains(name) || !second.contains(name)) continue;
     sum.busy += second.at(name).busy - first.at(name).busy;
     sum.total += second.at(name).total - first.at(name).total;
   }
-  return sum.total > 0 ? std::clamp(sum.busy / sum.total, 0.0, 1.0) : 0;
+  return sum;
+}
+
+double busy_fraction_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus) {
+  const CpuTicks ticks = cpu_ticks_between(before, after, cpus);
+  return ticks.total > 0 ? std::clamp(ticks.busy / ticks.total, 0.0, 1.0) : 0;
 }
 
 CpuInfo parse_cpuinfo(std::string_view cpuinfo) {
@@ -113,9 +115,9 @@ CpuInfo cpu_info() {
   const std::vector<int64_t> cpus = usable_cpus();
   cpu.usable_cpus = static_cast<int64_t>(cpus.size());
   cpu.load_average = load_average();
-  const std::string before = slurp("/proc/stat");
+  const std::string before = cpu_counters();
   std::this_thread::sleep_for(kSample);
-  cpu.busy_fraction = busy_fraction_between(before, slurp("/proc/stat"), cpus);
+  cpu.busy_fraction = busy_fraction_between(before, cpu_counters(), cpus);
   return cpu;
 }
 

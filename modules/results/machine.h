@@ -51,6 +51,19 @@ HostInfo host_info();
 // What /proc/cpuinfo says; load and usable CPUs are left out.
 CpuInfo parse_cpuinfo(std::string_view cpuinfo);
 
+// The CPUs that this process may run on, by their numbers.
+std::vector<int64_t> usable_cpus();
+
+// /proc/stat as it stands.
+std::string cpu_counters();
+
+// Between two readings of it, over the CPUs in `cpus`: time that is taken from a virtual machine counts as busy.
+struct CpuTicks {
+  double busy = 0;
+  double total = 0;
+};
+CpuTicks cpu_ticks_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus);
+
 // The busy part of the time between two readings of /proc/stat, over the CPUs in `cpus`.
 double busy_fraction_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus);
 

@@ -1,5 +1,7 @@
 #include "results/summary.h"
 
+#include <cmath>
+
 #include "results/json_fields.h"
 #include "results/run_folder.h"
 #include "results/statistics.h"
@@ -33,6 +35,8 @@ std::vector<double> timed_seconds(std::span<const EpochRow> rows) {
     if (!row.warmup) seconds.push_back(row.train_seconds);
   return seconds;
 }
+
+double num_samples(const EpochRow& row) { return std::round(row.samples_per_second * row.train_seconds); }
 
 std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows) {
   const std::vector<double> seconds = timed_seconds(rows);

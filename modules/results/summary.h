@@ -14,7 +14,7 @@
 
 namespace rnnlab {
 
-inline constexpr int64_t kSummarySchemaVersion = 1;
+inline constexpr int64_t kSummarySchemaVersion = 2;
 
 // What two runs must share before their times are compared. Hashes are opaque: equal or not.
 struct Identity {
@@ -22,6 +22,7 @@ struct Identity {
   int64_t batch_size = 0;
   std::string model_hash;              // of the model's description, layer implementation left out
   std::string initial_weights_sha256;  // differs from seed to seed
+  std::string order_sha256;            // of the order in which the first epoch takes the samples; so does this
   std::string training_hash;           // of the training settings
   std::string placement;               // of the training samples: "device" or "host", never "auto"
   std::string precision;               // "fp32", "tf32", "bf16", "fp16"
@@ -36,6 +37,7 @@ struct Identity {
     field("batch_size", self.batch_size);
     field("model_hash", self.model_hash);
     field("initial_weights_sha256", self.initial_weights_sha256);
+    field("order_sha256", self.order_sha256);
     field("training_hash", self.training_hash);
     field("placement", self.placement);
     field("precision", self.precision);
@@ -73,6 +75,7 @@ struct Summary {
   std::string stop_reason;                      // "all epochs done", "no better valid_loss for 5 epochs", "SIGINT"
   std::map<std::string, double> final_metrics;  // by the names of epochs.csv
   std::optional<EpochTime> epoch_time;          // absent when every epoch was warm-up
+  double fit_seconds = 0;                       // of all epochs, validation and what watches them included
   double total_seconds = 0;                     // of the whole run, loading data included
   std::string path;                             // what really ran: "oneDNN reference", "cuDNN standard", "native loop"
   std::vector<std::string> path_notes;          // why a faster one was not used
@@ -91,6 +94,7 @@ struct Summary {
     field("stop_reason", self.stop_reason);
     field("final_metrics", self.final_metrics);
     field("epoch_time", self.epoch_time);
+    field("fit_seconds", self.fit_seconds);
     field("total_seconds", self.total_seconds);
     field("path", self.path);
     field("path_notes", self.path_notes);
@@ -104,6 +108,9 @@ std::map<std::string, double> final_metrics(std::span<const EpochRow> rows);
 
 // train_seconds of the rows that are not warm-up.
 std::vector<double> timed_seconds(std::span<const EpochRow> rows);
+
+// How many samples the epoch trained on.
+double num_samples(const EpochRow& row);
 
 std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows);
 

@@ -2,6 +2,10 @@
 
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string_view>
 
 namespace rnnlab {
 
@@ -20,8 +24,30 @@ std::optional<std::string> refusal_on_cpu(Precision precision) {
   return "precision: fp16 needs a GPU; use bf16 or fp32 on the CPU";
 }
 
+namespace {
+
+// NVIDIA's libraries then have no TF32, whatever a program asks for.
+bool tf32_is_overridden() {
+  const char* value = std::getenv("NVIDIA_TF32_OVERRIDE");
+  return value != nullptr && std::string_view(value) == "0";
+}
+
+std::string precision_on_gpu(Precision precision) {
+  const bool is_autocast = precision == Precision::kBf16 || precision == Precision::kFp16;
+  const std::string base(config::name_of(is_autocast ? precision : Precision::kFp32));
+  const bool in_cudnn = at::globalContext().allowTF32CuDNN();
+  const bool in_cublas = at::globalContext().allowTF32CuBLAS();
+  if (!in_cudnn && !in_cublas) return base;
+  if (tf32_is_overridden()) return base + " (NVIDIA_TF32_OVERRIDE is 0)";
+  if (in_cudnn != in_cublas) return fmt::format("{} with tf32 in {} only", base, in_cudnn ? "cuDNN" : "cuBLAS");
+  return is_autocast ? base + " with tf32" : "tf32";
+}
+
+}  // namespace
+
 std::string effective_precision(Precision precision, c10::Device device) {
-  if (precision == Precision::kTf32 && device.is_cpu()) return "fp32 (the CPU has no tf32)";
+  if (device.is_cuda()) return precision_on_gpu(precision);
+  if (precision == Precision::kTf32) return "fp32 (the CPU has no tf32)";
   return std::string(config::name_of(precision));
 }
 

@@ -22,7 +22,8 @@ void set_precision(Precision precision);
 // Why a CPU does not have it; nothing where it does.
 std::optional<std::string> refusal_on_cpu(Precision precision);
 
-// What products really run in: "fp32", "tf32", "bf16", "fp16", or "fp32 (the CPU has no tf32)".
+// What products really run in, by the switches as they stand in this process: "fp32", "tf32", "bf16", "fp16", or "fp32
+// (the CPU has no tf32)"; "fp32 with tf32 in cuDNN only" and the like where somebody else set them.
 std::string effective_precision(Precision precision, c10::Device device);
 
 // Autocast to bf16 or fp16 while it lives where that is the precision, and nothing otherwise. Leaving it drops the

@@ -56,7 +56,8 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
           train_batches_, options.settings.accumulate, [this](auto batches) { return step_.run(batches); },
-          replay(options)) {
+          replay(options)),
+      device_span_(options.device) {
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
 }
@@ -104,9 +105,11 @@ void Trainer::train_epoch() {
   model_.train();
   wait_for(options_.device);
   training_since_ = record_read_ = Clock::now();
+  device_span_.begin();
   const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may take fewer
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
   if (!is_whole()) train_steps();
+  device_span_.end();
   wait_for(options_.device);
   tally_.seconds = epoch_seconds();
   tally_.data_seconds += train_batches_.seconds_waited();
@@ -228,6 +231,7 @@ EpochRow Trainer::training_row() const {
   if (options_.precision == Precision::kFp16) row.skipped_steps = tally_.skipped_steps;
   row.train_seconds = tally_.seconds;
   row.data_seconds = tally_.data_seconds;
+  if (!epoch_is_pieced_) row.device_seconds = device_span_.seconds();
   row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
   const bool is_warmup = state_.epoch < first_epoch_ + options_.settings.warmup_epochs;
   row.warmup = is_warmup || epoch_is_pieced_ || !is_whole();

@@ -10,6 +10,7 @@
 #include "data/batches.h"
 #include "models/model.h"
 #include "training/batch_loop.h"
+#include "training/device_span.h"
 #include "training/early_stopping.h"
 #include "training/observer.h"
 #include "training/schedule.h"
@@ -50,6 +51,8 @@ class Trainer {
   std::vector<NamedTensor> optimizer_state() const { return step_.state(); }  // with the loss scale's; not copies
   const RunPlan& plan() const { return plan_; }
   Placement placement() const { return train_batches_.placement(); }  // of the training samples: never kAutomatic
+  at::Tensor order(int64_t epoch) const { return train_batches_.order(epoch); }  // Batches::order
+  double run_seconds() const;  // of run() so far, and of the parts of the run before this one
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -76,7 +79,6 @@ class Trainer {
   bool is_whole() const { return tally_.steps == plan_.steps_per_epoch; }
   double latest_loss() const;
   double epoch_seconds() const;
-  double run_seconds() const;
 
   Model& model_;
   const Dataset& dataset_;
@@ -99,6 +101,7 @@ class Trainer {
   bool epoch_is_over_ = true;
   bool epoch_is_pieced_ = false;                     // it was begun before the run was stopped
   std::optional<Clock::time_point> training_since_;  // the steps of an epoch are under way
+  DeviceSpan device_span_;                           // of them, by the device's own clock
 
   std::optional<double> last_loss_;
   std::optional<GeneratorStates> restored_;  // until the run goes on

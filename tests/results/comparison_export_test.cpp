@@ -21,10 +21,12 @@ Comparison sample_comparison() {
   naive.low_seconds = 2;
   naive.high_seconds = 2.5;
   naive.microseconds_per_sample = 37.5;
+  naive.fit_seconds = 17.25;
   naive.final_metrics = {
       {"train_loss", {0.5, 0.4, 0.6}}, {"train_accuracy", {0.75, 0.7, 0.8}}, {"valid_loss", {0.25, 0.2, 0.3}}};
   naive.paths = {"native loop"};
   GroupResult fused = naive;
+  fused.fit_seconds = std::nullopt;
   fused.label = "cpu fused";
   fused.seeds = {1};
   fused.ended = "diverged";
@@ -77,7 +79,7 @@ TEST(ComparisonText, IsATableWithItsSmallPrint) {
       "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n"
       "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
       "interval.\n"
-      "cpu naive took 37.5 us a training sample\n"
+      "cpu naive took 37.5 us a training sample; the whole fit took 17.25 s, validation included\n"
       "cpu fused took 20.83 us a training sample\n"
       "train losses of cpu naive and cpu fused agree to 5 digits over 7 epochs (largest difference 2.5e-06, at epoch "
       "5)\n"
@@ -122,12 +124,12 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
             "mann_whitney_p,final_train_loss,final_train_accuracy,final_valid_loss,final_valid_accuracy,"
             "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
             "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
-            "interval_is_full_range,ratio_interval_is_full_range,microseconds_per_sample,"
+            "interval_is_full_range,ratio_interval_is_full_range,microseconds_per_sample,fit_seconds,"
             "largest_loss_difference\n"
             "cpu naive,cpu naive,1 2,12,2.25,2,2.5,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
-            "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,\n"
+            "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,\n"
             "cpu fused,cpu naive,1,3,1.25,1,1.5,0.5625,0.5,0.625,0.00216,0.5,,,,,,,,,,,oneDNN reference,"
-            "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,1,1,20.83,2.5e-06\n");
+            "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,1,1,20.83,,2.5e-06\n");
 }
 
 TEST(ComparisonJson, HoldsEverything) {

@@ -63,6 +63,7 @@ TEST_F(CompareTest, SetsEveryGroupAgainstTheFirst) {
   EXPECT_GT(*fused.ratio_high, *fused.ratio);
   EXPECT_DOUBLE_EQ(*fused.mann_whitney_p, 2.0 / 924);
   EXPECT_DOUBLE_EQ(*fused.microseconds_per_sample, 1.25 * 1e6 / 120000);
+  EXPECT_DOUBLE_EQ(*fused.fit_seconds, 16.5 + 7 * 0.125);
   EXPECT_EQ(fused.loss_agreement->largest_difference, 0);
   EXPECT_FALSE(naive.loss_agreement.has_value());
   EXPECT_EQ(fused.final_metrics.at("valid_accuracy").median, 0.875);

@@ -48,8 +48,8 @@ TEST(LossAgreement, TakesTheWorstOfTheSeedsThatBothHave) {
 }
 
 TEST(LossAgreement, IsOfTheSameWorkOnly) {
-  for (std::string Identity::*part : {&Identity::data_fingerprint, &Identity::model_hash, &Identity::training_hash,
-                                      &Identity::initial_weights_sha256}) {
+  for (std::string Identity::*part : {&Identity::data_fingerprint, &Identity::order_sha256, &Identity::model_hash,
+                                      &Identity::training_hash, &Identity::initial_weights_sha256}) {
     RunRecord other = run_with({1});
     other.summary.identity.*part = "another";
     EXPECT_EQ(agreement({run_with({1})}, {other}), std::nullopt);

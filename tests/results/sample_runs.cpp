@@ -35,6 +35,7 @@ Identity sample_identity(int64_t seed) {
           .batch_size = 128,
           .model_hash = "m1",
           .initial_weights_sha256 = fmt::format("w{}", seed),
+          .order_sha256 = fmt::format("o{}", seed),
           .training_hash = "t1",
           .placement = "device",
           .precision = "fp32",
@@ -70,9 +71,10 @@ SampleRun sample_run(const std::string& device, const std::string& layer, int64_
 void SampleRun::write(const std::filesystem::path& folder) const {
   std::vector<EpochRow> rows = sample_rows(train_seconds);
   if (!rows.empty()) rows[0].warmup = first_is_warmup;
-  double total_seconds = 0;
+  double fit_seconds = 0;
   for (EpochRow& row : rows) {
-    total_seconds += row.train_seconds + row.valid_seconds.value();
+    fit_seconds += row.train_seconds + row.valid_seconds.value();
+    if (summary.device != "cpu") row.device_seconds = row.train_seconds;
   }
   write_text(folder / kConfigFile, config);
   write_environment(folder, environment);
@@ -81,7 +83,7 @@ void SampleRun::write(const std::filesystem::path& folder) const {
   Summary complete = summary;
   complete.final_metrics = final_metrics(rows);
   complete.epoch_time = epoch_time(rows);
-  complete.total_seconds = total_seconds;
+  complete.fit_seconds = complete.total_seconds = fit_seconds;
   write_summary(folder, complete);
 }
 

@@ -14,7 +14,7 @@ namespace rnnlab::testing {
 namespace {
 
 constexpr const char* kText = R"({
-  "schema_version": 1,
+  "schema_version": 2,
   "name": "rows",
   "device": "cpu",
   "layer": "fused",
@@ -34,6 +34,7 @@ constexpr const char* kText = R"({
     "low_seconds": 2.0,
     "high_seconds": 3.0
   },
+  "fit_seconds": 14.375,
   "total_seconds": 14.375,
   "path": "oneDNN reference",
   "path_notes": [],
@@ -43,6 +44,7 @@ constexpr const char* kText = R"({
     "batch_size": 128,
     "model_hash": "m1",
     "initial_weights_sha256": "w3",
+    "order_sha256": "o3",
     "training_hash": "t1",
     "placement": "device",
     "precision": "fp32",
@@ -94,9 +96,9 @@ TEST(Summary, IsRefusedWithThousandsOfTexts) {
 
 TEST(Summary, IsReadStrictly) {
   expect_refused(
-      "\"schema_version\": 1", "\"schema_version\": 2",
-      ": schema_version is '2', expected 1: another version of rnnlab wrote it; use that one, or train again");
-  expect_refused("\"schema_version\": 1,", "", ": schema_version is missing");
+      "\"schema_version\": 2", "\"schema_version\": 1",
+      ": schema_version is '1', expected 2: another version of rnnlab wrote it; use that one, or train again");
+  expect_refused("\"schema_version\": 2,", "", ": schema_version is missing");
   expect_refused("  \"layer\": \"fused\",\n", "", ": layer is missing");
   expect_refused("\"layer\": \"fused\"", "\"layer\": 7", ": layer is '7', expected a string");
   expect_refused("\"seed\": 3", "\"seed\": 3.5", ": seed is '3.5', expected a whole number");
@@ -115,7 +117,7 @@ TEST(Summary, IsReadStrictly) {
   expect_refused("\"seed\": 3", "\"seed\": 1e999", ": a number in it does not fit into 64 bits");
   expect_refused("\"seed\": 3,", "\"seed\": 3;", ":7:12: not valid JSON: the file is damaged or was cut off");
   expect_refused("    \"gpu_model\": \"Some GPU\"\n  }\n}\n", "",
-                 ":37:1: not valid JSON: the file is damaged or was cut off");
+                 ":39:1: not valid JSON: the file is damaged or was cut off");
 }
 
 TEST(Summary, DoesNotEndAtAZero) {

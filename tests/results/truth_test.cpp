@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "results/bystanders.h"
 #include "results/comparison.h"
 #include "results/expect_error.h"
 #include "results/sample_runs.h"
@@ -113,11 +114,16 @@ TEST_F(Truth, AnEpochThatSkipsSamplesIsShouted) {
   expect_shouted("UNEQUAL EPOCHS: epoch 2 took 120000 samples, epoch 4 60000, and both count");
 }
 
-// ---- data ----
+// ---- data, or their order ----
 
 TEST_F(Truth, OtherDataAreRefused) {
   plant_in_identity([](Identity& identity) { identity.data_fingerprint = "d2"; });
   expect_refused("data: " + folders_of("d1", "d2"));
+}
+
+TEST_F(Truth, AnotherOrderOfTheDataIsRefused) {
+  plant_in_identity([](Identity& identity) { identity.order_sha256 = "o2"; });
+  expect_refused("order of the samples of seed 1: " + folders_of("o1", "o2"));
 }
 
 // ---- initial weights ----
@@ -155,6 +161,16 @@ TEST_F(Truth, ADebugBuildThatCallsItselfReleaseIsShouted) {
 TEST_F(Truth, ABusyGpuIsShouted) {
   plant_in_record([](RunRecord& run) { run.environment.nvidia.gpus[0].utilization_percent = 80; });
   expect_shouted("GPU 0 (Some GPU) IS BUSY: 80 % in use at the start by a process that is not visible from here");
+}
+
+TEST_F(Truth, AProcessThatComesLaterIsShouted) {
+  GpuSurvey start, end;
+  start.gpus.resize(1);
+  end.gpus.resize(1);
+  end.gpus[0].name = "Some GPU";
+  end.gpus[0].compute_pids = {41, 42};  // one may be this process
+  plant_in_record([&](RunRecord& run) { run.summary.warnings = newcomers(start, end); });
+  expect_shouted("GPU 0 (Some GPU) WAS SHARED: 1 other process came while it trained: its times are not yours");
 }
 
 // ---- warm-up counted ----
@@ -202,11 +218,37 @@ TEST_F(Truth, AWarmUpEpochThatWasCutOutIsShouted) {
   EXPECT_EQ(warnings.back(), "cuda:0 fused: WRONG SUMMARY (epochs): it says 7, epochs.csv has 6");
 }
 
-// ---- impossible times ----
+// ---- an unsynchronised timer ----
+
+TEST_F(Truth, ATimerThatDoesNotWaitForTheGpuIsShouted) {
+  plant_in_record([](RunRecord& run) {
+    for (EpochRow& row : run.rows) row.device_seconds = 3 * row.train_seconds;
+  });
+  expect_shouted("UNSYNCHRONISED TIMER: epochs of 1.25 s (median) took 3.75 s by the GPU's own clock");
+}
+
+TEST_F(Truth, ATimerThatCountsWorkOfBeforeIsShouted) {
+  plant_in_record([](RunRecord& run) {
+    for (EpochRow& row : run.rows) row.device_seconds = 0.9 * row.train_seconds;
+  });
+  expect_shouted("UNSYNCHRONISED TIMER: epochs of 1.25 s (median) took 1.125 s by the GPU's own clock");
+}
+
+TEST_F(Truth, ATimerWithoutWitnessIsShouted) {
+  plant_in_record([](RunRecord& run) { run.rows[2].device_seconds = std::nullopt; });
+  expect_shouted(
+      "UNPROVEN TIMER: epochs.csv has no device_seconds for epochs that count, so nothing shows that the clock waited "
+      "for the GPU");
+}
+
+TEST_F(Truth, TimeThatNoEpochAccountsForIsShouted) {
+  plant_in_record([](RunRecord& run) { run.summary.fit_seconds = 40; });
+  expect_shouted("TIME IS MISSING: the whole fit took 40 s, its epochs and validations 17.38 s");
+}
 
 TEST_F(Truth, EpochsLongerThanTheWholeAreShouted) {
-  plant_in_record([](RunRecord& run) { run.summary.total_seconds = 10; });
-  expect_shouted("IMPOSSIBLE SUM: the epochs add up to 17.38 s, the whole run to 10 s");
+  plant_in_record([](RunRecord& run) { run.summary.fit_seconds = 10; });
+  expect_shouted("IMPOSSIBLE SUM: the epochs add up to 17.38 s, the whole fit to 10 s");
 }
 
 TEST_F(Truth, WaitingLongerThanTheEpochIsShouted) {
@@ -231,9 +273,10 @@ TEST_F(Truth, OtherDropoutIsRefused) {
 // A layer that computes something else than its settings say.
 TEST_F(Truth, AnotherFunctionByTheSameNameIsShouted) {
   plant_in_record([](RunRecord& run) { set_losses(run, 0.8); });
-  EXPECT_THAT(compare(runs_, {}).warnings,
-              ElementsAre("LOSSES PART: from the same weights and data the first epoch has a train loss of 0.5 in "
-                          "cuda:0 naive, 0.8 in cuda:0 fused: they do not compute the same function"));
+  EXPECT_THAT(
+      compare(runs_, {}).warnings,
+      ElementsAre("LOSSES PART: from the same weights, data and order the first epoch has a train loss of 0.5 in "
+                  "cuda:0 naive, 0.8 in cuda:0 fused: they do not compute the same function"));
 }
 
 // All layers of a device draw the same masks.

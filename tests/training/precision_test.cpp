@@ -39,12 +39,34 @@ TEST(Precision, LeavesNoMixOfOldAndNewSwitchesBehind) {
   EXPECT_EQ(context.float32MatmulPrecision(), at::Float32MatmulPrecision::HIGHEST);
 }
 
+const at::Device kGpu(at::kCUDA, 0);
+
 TEST(Precision, TellsWhatReallyRuns) {
   EXPECT_EQ(effective_precision(Precision::kTf32, kCpu), "fp32 (the CPU has no tf32)");
-  EXPECT_EQ(effective_precision(Precision::kTf32, at::Device(at::kCUDA, 0)), "tf32");
   EXPECT_EQ(effective_precision(Precision::kBf16, kCpu), "bf16");
   EXPECT_EQ(effective_precision(Precision::kFp32, kCpu), "fp32");
-  EXPECT_EQ(effective_precision(Precision::kFp16, at::Device(at::kCUDA, 0)), "fp16");
+  for (const auto precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16}) {
+    set_precision(precision);
+    EXPECT_EQ(effective_precision(precision, kGpu), config::name_of(precision));
+  }
+}
+
+TEST(Precision, TellsOfSwitchesThatSomebodyElseSet) {
+  auto& context = at::globalContext();
+  set_precision(Precision::kFp32);
+  context.setAllowTF32CuDNN(true);
+  EXPECT_EQ(effective_precision(Precision::kFp32, kGpu), "fp32 with tf32 in cuDNN only");
+  context.setAllowTF32CuBLAS(true);
+  EXPECT_EQ(effective_precision(Precision::kFp32, kGpu), "tf32");
+  EXPECT_EQ(effective_precision(Precision::kBf16, kGpu), "bf16 with tf32");
+  context.setAllowTF32CuDNN(false);
+  EXPECT_EQ(effective_precision(Precision::kFp32, kGpu), "fp32 with tf32 in cuBLAS only");
+  set_precision(Precision::kTf32);
+  setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
+  EXPECT_EQ(effective_precision(Precision::kTf32, kGpu), "fp32 (NVIDIA_TF32_OVERRIDE is 0)");
+  unsetenv("NVIDIA_TF32_OVERRIDE");
+  EXPECT_EQ(effective_precision(Precision::kTf32, kGpu), "tf32");
+  set_precision(Precision::kFp32);
 }
 
 TEST(Precision, OfFloat16IsNotForTheCpu) {
