@@ -177,7 +177,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, path, earlier, request)};
   Watchers watchers(run, outcome, earlier, request, logger);
-  const Bystanders bystanders(run.environment);
+  const Bystanders bystanders(run.device.is_cuda() ? survey_gpus() : GpuSurvey{});
   try {
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, watchers.rows(), earlier.seconds, end.stop_text);

@@ -78,6 +78,7 @@ RunFacts environment_of(const RunRecord& run, const std::string& name) {
           .values = {{"folder", run.folder.string()},
                      {"ended", run.summary.stop_reason},
                      {"epochs", std::to_string(run.summary.epochs)},
+                     {"whole fit", format_seconds(run.summary.fit_seconds)},
                      {"whole run", format_seconds(run.summary.total_seconds)},
                      {"ran", run.summary.path},
                      {"started", environment.start_time},
@@ -100,6 +101,7 @@ RunFacts environment_of(const RunRecord& run, const std::string& name) {
                      {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
                      {"model", identity.model_hash.substr(0, kDigitsShown)},
                      {"initial weights", identity.initial_weights_sha256.substr(0, kDigitsShown)},
+                     {"order of the samples", identity.order_sha256.substr(0, kDigitsShown)},
                      {"training settings", identity.training_hash.substr(0, kDigitsShown)}}};
 }
 

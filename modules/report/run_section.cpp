@@ -89,6 +89,7 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
   append(blocks, time_curves(groups, prefix));
   append_charts(blocks, "Losses and metrics", metric_curves(groups, prefix));
   blocks.emplace_back(Heading{"What ran"});
+  blocks.emplace_back(Sentences{comparison_work(comparison)});
   blocks.emplace_back(paths(comparison));
   append_facts(blocks, groups, prefix);
   return section;

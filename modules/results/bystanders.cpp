@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/numbers.h"
+#include "results/machine.h"
 
 namespace rnnlab {
 namespace {
@@ -21,6 +24,14 @@ double own_cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+int64_t num_new(std::vector<int64_t> before, std::vector<int64_t> now) {
+  std::ranges::sort(before);
+  std::ranges::sort(now);
+  std::vector<int64_t> fresh;
+  std::ranges::set_difference(now, before, std::back_inserter(fresh));
+  return std::ssize(fresh);
+}
+
 }  // namespace
 
 double part_of_others(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus,
@@ -33,29 +44,31 @@ double part_of_others(std::string_view before, std::string_view after, const std
 std::vector<std::string> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
   std::vector<std::string> found;
   for (size_t i = 0; i < std::min(start.gpus.size(), now.gpus.size()); ++i) {
-    const size_t expected = start.gpus[i].compute_pids.size() + 1;
-    const size_t counted_now = now.gpus[i].compute_pids.size();
-    if (counted_now > expected)
+    const int64_t count = num_new(start.gpus[i].compute_pids, now.gpus[i].compute_pids);
+    if (count > 0)
       found.push_back(fmt::format("GPU {} ({}) WAS SHARED: {} came while it trained: its times are not yours", i,
-                                  now.gpus[i].name,
-                                  counted(static_cast<int64_t>(counted_now - expected), "other process")));
+                                  now.gpus[i].name, counted(count, "other process")));
   }
   return found;
 }
 
-Bystanders::Bystanders(const Environment& environment)
-    : environment_(environment), cpu_counters_(cpu_counters()), own_seconds_(own_cpu_seconds()) {}
+Bystanders::Bystanders(GpuSurvey gpus)
+    : gpus_(std::move(gpus)),
+      cpu_counters_(cpu_counters()),
+      own_seconds_(own_cpu_seconds()),
+      since_(std::chrono::steady_clock::now()) {}
 
 std::vector<std::string> Bystanders::warnings() const {
   constexpr double kSharedFraction = 0.25;
   constexpr std::chrono::seconds kShortest{1};  // the counters tick a hundred times a second
-  std::vector<std::string> found = newcomers(environment_.nvidia, survey_gpus());
+  std::vector<std::string> found = newcomers(gpus_, survey_gpus());
   if (std::chrono::steady_clock::now() - since_ < kShortest) return found;
-  const double part = part_of_others(cpu_counters_, cpu_counters(), usable_cpus(), own_cpu_seconds() - own_seconds_,
+  const std::vector<int64_t> cpus = usable_cpus();
+  const double part = part_of_others(cpu_counters_, cpu_counters(), cpus, own_cpu_seconds() - own_seconds_,
                                      static_cast<double>(::sysconf(_SC_CLK_TCK)));
   if (part >= kSharedFraction)
     found.push_back(fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} while it trained", 100 * part,
-                                counted(environment_.cpu.usable_cpus, "usable CPU")));
+                                counted(std::ssize(cpus), "usable CPU")));
   return found;
 }
 

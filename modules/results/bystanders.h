@@ -8,23 +8,24 @@
 #include <string_view>
 #include <vector>
 
-#include "results/environment.h"
+#include "results/gpu_info.h"
 
 namespace rnnlab {
 
 class Bystanders {
  public:
-  // From now on. `environment` is of the start of the program, before its first CUDA call; it must outlive this.
-  explicit Bystanders(const Environment& environment);
+  // From now on. `gpus`: those to watch, as they are now that this process uses them, for in a container it cannot tell
+  // itself from others.
+  explicit Bystanders(GpuSurvey gpus);
 
   // Until now: "THE CPU WAS SHARED: ...", "GPU 0 (NVIDIA H200) WAS SHARED: ...".
   std::vector<std::string> warnings() const;
 
  private:
-  const Environment& environment_;
+  GpuSurvey gpus_;
   std::string cpu_counters_;
   double own_seconds_;
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point since_;
 };
 
 // The part of the time of `cpus` that other processes took between two readings of /proc/stat, of which this one had
@@ -32,8 +33,7 @@ class Bystanders {
 double part_of_others(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus,
                       double own_seconds, double ticks_per_second);
 
-// The GPUs that more processes compute on than at the start of the program. This process may count as one of them: in a
-// container it does not know its own number.
+// A sentence for each GPU that processes compute on which did not at the start.
 std::vector<std::string> newcomers(const GpuSurvey& start, const GpuSurvey& now);
 
 }  // namespace rnnlab

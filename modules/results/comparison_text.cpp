@@ -114,22 +114,11 @@ std::string lines(const std::string& prefix, const std::vector<std::string>& tex
   return all;
 }
 
-std::string time_line(const GroupResult& group) {
-  if (!group.microseconds_per_sample) return "";
+std::optional<std::string> time_line(const GroupResult& group) {
+  if (!group.microseconds_per_sample) return std::nullopt;
   const std::string whole =
       group.fit_seconds ? fmt::format("; the whole fit took {:.4g} s, validation included", *group.fit_seconds) : "";
-  return fmt::format("{} took {:.4g} us a training sample{}\n", group.label, *group.microseconds_per_sample, whole);
-}
-
-std::string work_lines(const Comparison& comparison) {
-  std::string times, losses;
-  for (const GroupResult& group : comparison.groups) {
-    times += time_line(group);
-    if (group.loss_agreement)
-      losses += fmt::format("train losses of {} and {} {}\n", comparison.baseline, group.label,
-                            agreement_text(*group.loss_agreement));
-  }
-  return times + losses;
+  return fmt::format("{} took {:.4g} us a training sample{}", group.label, *group.microseconds_per_sample, whole);
 }
 
 std::string path_lines(const Comparison& comparison) {
@@ -169,6 +158,18 @@ std::vector<std::string> comparison_legend(const Comparison& comparison) {
   return legend;
 }
 
+std::vector<std::string> comparison_work(const Comparison& comparison) {
+  std::vector<std::string> times, losses;
+  for (const GroupResult& group : comparison.groups) {
+    if (const auto time = time_line(group)) times.push_back(*time);
+    if (group.loss_agreement)
+      losses.push_back(fmt::format("train losses of {} and {} {}", comparison.baseline, group.label,
+                                   agreement_text(*group.loss_agreement)));
+  }
+  times.insert(times.end(), losses.begin(), losses.end());
+  return times;
+}
+
 std::string comparison_text(const Comparison& comparison) {
   std::string text;
   if (!comparison.forced.empty())
@@ -179,7 +180,8 @@ std::string comparison_text(const Comparison& comparison) {
   if (!comparison.warnings.empty()) text += lines("WARNING: ", comparison.warnings) + "\n";
   text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
   text += lines("", comparison_legend(comparison));
-  return without_controls(text + lines("", comparison.notes) + work_lines(comparison) + path_lines(comparison));
+  return without_controls(text + lines("", comparison.notes) + lines("", comparison_work(comparison)) +
+                          path_lines(comparison));
 }
 
 }  // namespace rnnlab

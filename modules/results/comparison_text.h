@@ -22,6 +22,10 @@ TextTable comparison_table(const Comparison& comparison);
 // What the columns mean, a sentence each.
 std::vector<std::string> comparison_legend(const Comparison& comparison);
 
+// What each group's work took, by the sample and in all, then how far its losses agree with the baseline's: a sentence
+// each.
+std::vector<std::string> comparison_work(const Comparison& comparison);
+
 // "0.302", or "-" where there is none.
 std::string significant_digits(const std::optional<double>& value, int digits);
 

@@ -32,6 +32,7 @@ std::optional<LossAgreement> agreement_of(const RunRecord& a, const RunRecord& b
   LossAgreement agreement{.num_epochs = static_cast<int64_t>(num_epochs), .epoch = a.rows[0].epoch};
   for (size_t i = 0; i < num_epochs; ++i) {
     const double difference = relative_difference(a.rows[i].train_loss, b.rows[i].train_loss);
+    if (i == 0) agreement.first_difference = difference;
     if (difference <= agreement.largest_difference) continue;
     agreement.largest_difference = difference;
     agreement.epoch = a.rows[i].epoch;
@@ -51,6 +52,13 @@ bool may_differ_in_masks(const RunRecord& a, const RunRecord& b) {
   return has_dropout(a) && a.summary.device.substr(0, 3) != b.summary.device.substr(0, 3);
 }
 
+std::string agreement_by(double difference) {
+  constexpr double kOneDigit = 0.1;
+  if (difference == 0) return "are equal";
+  if (!(difference <= kOneDigit)) return "do not agree";
+  return "agree to " + counted(static_cast<int64_t>(std::floor(-std::log10(difference))), "digit");
+}
+
 }  // namespace
 
 std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunGroup& group) {
@@ -65,14 +73,13 @@ std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunG
 }
 
 std::string agreement_text(const LossAgreement& agreement) {
-  constexpr double kOneDigit = 0.1;
   const std::string over = "over " + counted(agreement.num_epochs, "epoch");
-  if (agreement.largest_difference == 0) return "are equal " + over;
-  const std::string where =
-      fmt::format("{} (largest difference {:.2g}, at epoch {})", over, agreement.largest_difference, agreement.epoch);
-  if (!(agreement.largest_difference <= kOneDigit)) return "do not agree " + where;
-  const auto digits = static_cast<int64_t>(std::floor(-std::log10(agreement.largest_difference)));
-  return fmt::format("agree to {} {}", counted(digits, "digit"), where);
+  const std::string first = agreement_by(agreement.first_difference);
+  const std::string whole = agreement_by(agreement.largest_difference);
+  if (agreement.largest_difference == 0) return whole + " " + over;
+  return fmt::format("{}{} {} (largest difference {:.2g}, at epoch {})",
+                     first == whole ? "" : first + " in the first epoch, ", whole, over, agreement.largest_difference,
+                     agreement.epoch);
 }
 
 std::optional<std::pair<double, double>> parting_losses(const RunGroup& baseline, const RunGroup& group) {

@@ -5,10 +5,9 @@
 namespace rnnlab {
 namespace {
 
-c10::Event mark_in_queue(c10::Device device) {
-  c10::Event event(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // PYTORCH_DEFAULT keeps no time
-  event.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
-  return event;
+void mark(std::optional<c10::Event>& event, c10::Device device) {
+  if (!event) event.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // PYTORCH_DEFAULT keeps no time
+  event->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
 }
 
 }  // namespace
@@ -16,11 +15,11 @@ c10::Event mark_in_queue(c10::Device device) {
 DeviceSpan::DeviceSpan(c10::Device device) : device_(device) {}
 
 void DeviceSpan::begin() {
-  if (device_.is_cuda()) begin_.emplace(mark_in_queue(device_));
+  if (device_.is_cuda()) mark(begin_, device_);
 }
 
 void DeviceSpan::end() {
-  if (device_.is_cuda()) end_.emplace(mark_in_queue(device_));
+  if (device_.is_cuda()) mark(end_, device_);
 }
 
 std::optional<double> DeviceSpan::seconds() const {

@@ -104,8 +104,8 @@ void Trainer::go_on_with_epoch() {
 void Trainer::train_epoch() {
   model_.train();
   wait_for(options_.device);
-  training_since_ = record_read_ = Clock::now();
   device_span_.begin();
+  training_since_ = record_read_ = Clock::now();
   const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may take fewer
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
   if (!is_whole()) train_steps();

@@ -2,10 +2,16 @@
 // results/truth_test.cpp, planted in experiments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
 
 #include "experiment/run_experiment.h"
 #include "experiment/tiny_experiment.h"
 #include "results/comparison.h"
+#include "results/gpu_info.h"
 #include "results/temporary_folder.h"
 
 namespace rnnlab {
@@ -25,17 +31,17 @@ class PlantedTruth : public ::testing::Test {
     const std::vector<RunRecord> runs = {run(first), run(second)};
     return compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
   }
+  RunRecord run(const std::vector<std::string>& overrides, const std::vector<Observer*>& observers = {}) {
+    Logger logger(Verbosity::kQuiet, Terminal{});
+    const RunRequest request{
+        .out = out_.path(), .command_line = {"rnnlab", "train"}, .console = {}, .observers = observers};
+    return load_run(run_experiment(tiny_experiment(overrides), request, logger).folder);
+  }
   void expect_refused(const std::vector<std::string>& overrides, const std::string& reason) {
     EXPECT_THAT(compared({"layer=naive"}, overrides).forced, Contains(StartsWith(reason))) << overrides[0];
   }
 
  private:
-  RunRecord run(const std::vector<std::string>& overrides) {
-    Logger logger(Verbosity::kQuiet, Terminal{});
-    const RunRequest request{.out = out_.path(), .command_line = {"rnnlab", "train"}, .console = {}};
-    return load_run(run_experiment(tiny_experiment(overrides), request, logger).folder);
-  }
-
   TemporaryFolder out_;
 };
 
@@ -69,12 +75,46 @@ TEST_F(PlantedTruth, EveryUnequalConditionIsRefused) {
   expect_refused({"model.activation=relu", "layer=naive"}, "model: ");
   expect_refused({"model.output_dropout=0.5"}, "model: ");
   expect_refused({"training.warmup_epochs=0"}, "first epoch: left out as warm-up in cpu naive");
-  expect_refused({"training.num_threads=1"}, "number of threads: ");
+  EXPECT_THAT(compared({"training.num_threads=1"}, {"training.num_threads=2"}).forced,
+              Contains(StartsWith("number of threads: 1 in ")));
 }
 
 TEST_F(PlantedTruth, AnotherSeedIsShouted) {
   EXPECT_THAT(compared({"seed=1"}, {"layer=naive", "seed=2"}).warnings,
               Contains(StartsWith("OTHER INITIAL WEIGHTS AND ANOTHER ORDER OF THE SAMPLES: no seed is in both")));
+}
+
+// Lets another process come to the GPU when the second epoch begins, and stay.
+class Visit : public Observer {
+ public:
+  ~Visit() override {
+    if (process_ > 0) ::kill(process_, SIGKILL);
+    if (output_ != nullptr) ::pclose(output_);
+  }
+  void on_epoch_begin(const TrainingState& state) override {
+    if (state.epoch != 2) return;
+    output_ = ::popen(RNNLAB_GPU_BYSTANDER, "r");
+    if (output_ == nullptr || std::fscanf(output_, "%d", &process_) != 1) process_ = 0;
+  }
+  bool came() const { return process_ > 0; }
+
+ private:
+  FILE* output_ = nullptr;
+  pid_t process_ = 0;
+};
+
+TEST_F(PlantedTruth, AProcessThatComesToTheGpuIsShouted) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const std::vector<std::string> overrides = {"device=cuda", "training.epochs=4"};
+  const RunRecord alone = run(overrides);
+  const size_t before = survey_gpus().gpus.at(0).compute_pids.size();
+  Visit visit;
+  const RunRecord visited = run(overrides, {&visit});
+  ASSERT_TRUE(visit.came());
+  if (survey_gpus().gpus.at(0).compute_pids.size() == before) GTEST_SKIP() << "NVML does not tell who is on the GPU";
+  EXPECT_THAT(compare({visited}, {}).warnings,
+              Contains(HasSubstr("WAS SHARED: 1 other process came while it trained")));
+  EXPECT_THAT(compare({alone}, {}).warnings, Not(Contains(HasSubstr("WAS SHARED: 1 other process"))));
 }
 
 }  // namespace

@@ -37,6 +37,17 @@ TEST(MakeReport, ShowsTheVeryTableOfTheComparison) {
   EXPECT_EQ(table_called(report.sections[0], "The comparison").table.rows(), expected.rows());
 }
 
+TEST(MakeReport, SaysWhatTheWorkTookAndHowFarTheLossesAgree) {
+  std::vector<std::string> said;
+  const Report report = report_of(naive_and_fused());
+  for (const Block& block : report.sections[0].blocks)
+    if (const auto* sentences = std::get_if<Sentences>(&block))
+      said.insert(said.end(), sentences->lines.begin(), sentences->lines.end());
+  EXPECT_THAT(said,
+              Contains("cpu fused took 8.333 us a training sample; the whole fit took 10.88 s, validation included"));
+  EXPECT_THAT(said, Contains("train losses of cpu naive and cpu fused are equal over 7 epochs"));
+}
+
 TEST(MakeReport, OpensWithWhatCompareRefuses) {
   auto runs = naive_and_fused();
   runs[1].summary.identity.precision = "tf32";

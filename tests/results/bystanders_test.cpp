@@ -2,12 +2,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "results/machine.h"
 
 namespace rnnlab {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 GpuSurvey survey_with(std::vector<std::vector<int64_t>> pids) {
   GpuSurvey survey;
@@ -28,17 +39,54 @@ TEST(PartOfOthers, IsWhatThisProcessDidNotTake) {
   EXPECT_DOUBLE_EQ(part_of_others(before, before, {0, 1}, 0, 100), 0);
 }
 
-TEST(Newcomers, AreMoreThanThisProcess) {
-  EXPECT_THAT(newcomers(survey_with({{}}), survey_with({{7}})), IsEmpty()) << "a container's own process";
-  EXPECT_THAT(newcomers(survey_with({{5}}), survey_with({{5, 7}})), IsEmpty());
-  EXPECT_THAT(newcomers(survey_with({{}, {5}}), survey_with({{}, {5, 7, 8, 9}})),
+TEST(Newcomers, AreThoseWhoWereNotThereBefore) {
+  EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7, 5}})), IsEmpty());
+  EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7}})), IsEmpty());
+  EXPECT_THAT(newcomers(survey_with({{}, {5, 6}}), survey_with({{}, {7, 8, 5}})),
               ElementsAre("GPU 1 (Some GPU) WAS SHARED: 2 other processes came while it trained: its times are not "
                           "yours"));
 }
 
-TEST(Bystanders, AreNotLookedForInAMoment) {
-  const Environment environment;
-  EXPECT_THAT(Bystanders(environment).warnings(), IsEmpty());
+TEST(Newcomers, AreOfTheGpusThatAreWatched) { EXPECT_THAT(newcomers({}, survey_with({{5}})), IsEmpty()); }
+
+TEST(Newcomers, AreCountedWhereTheyAllGoByOneNumber) {
+  EXPECT_THAT(newcomers(survey_with({{0}}), survey_with({{0, 0}})), ElementsAre(HasSubstr("1 other process came")));
+}
+
+TEST(Bystanders, AreNotLookedForInAMoment) { EXPECT_THAT(Bystanders({}).warnings(), IsEmpty()); }
+
+// A process that does nothing but take a CPU, until it goes out of scope.
+class BusyProcess {
+ public:
+  BusyProcess() : pid_(::fork()) {
+    if (pid_ == 0) take_a_cpu();
+  }
+  ~BusyProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  BusyProcess(const BusyProcess&) = delete;
+  BusyProcess& operator=(const BusyProcess&) = delete;
+
+ private:
+  static void take_a_cpu() {
+    ::alarm(60);
+    volatile bool forever = true;
+    while (forever) {
+    }
+  }
+
+  pid_t pid_;
+};
+
+TEST(Bystanders, AreSeenByTheTimeThatTheyTake) {
+  const std::string before = cpu_counters();
+  const Bystanders bystanders({});
+  const std::vector<BusyProcess> others(usable_cpus().size());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  if (cpu_ticks_between(before, cpu_counters(), usable_cpus()).total == 0) GTEST_SKIP() << "no counters in /proc/stat";
+  EXPECT_THAT(bystanders.warnings(), Contains(MatchesRegex("THE CPU WAS SHARED: other work took [0-9]+ % of [0-9]+ "
+                                                           "usable CPUs? while it trained")));
 }
 
 }  // namespace

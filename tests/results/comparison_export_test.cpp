@@ -40,7 +40,7 @@ Comparison sample_comparison() {
   fused.ratio_high = 0.625;
   fused.ratio_interval_is_full_range = true;
   fused.mann_whitney_p = 0.00216;
-  fused.loss_agreement = {.num_epochs = 7, .largest_difference = 2.5e-6, .epoch = 5};
+  fused.loss_agreement = {.num_epochs = 7, .largest_difference = 2.5e-6, .epoch = 5, .first_difference = 2e-6};
   fused.microseconds_per_sample = 20.83;
   fused.final_metrics = {{"train_loss", {0.5, 0.5, 0.5}}};
   fused.paths = {"oneDNN reference"};

@@ -168,7 +168,7 @@ TEST_F(Truth, AProcessThatComesLaterIsShouted) {
   start.gpus.resize(1);
   end.gpus.resize(1);
   end.gpus[0].name = "Some GPU";
-  end.gpus[0].compute_pids = {41, 42};  // one may be this process
+  end.gpus[0].compute_pids = {42};
   plant_in_record([&](RunRecord& run) { run.summary.warnings = newcomers(start, end); });
   expect_shouted("GPU 0 (Some GPU) WAS SHARED: 1 other process came while it trained: its times are not yours");
 }

@@ -1,0 +1,132 @@
+"""Checks the commands that documents and experiments name: verbs, options, files and keys; experiments by `rnnlab check`.
+
+usage: check_commands.py PROGRAM      names each mistake; exit code 1 if there is one, or no command at all
+
+A command is a line of a code block, of a comment, or a text in backticks. Words that stand for something else (RUN, FILE, ...)
+are passed over, and so is what a shell does with the output.
+"""
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+PROGRAM = sys.argv[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FILES = ("*.md", "data/*.md", "docs/**/*.md", "experiments/*.yaml")
+COMMAND = re.compile(r"(?:build/release/)?rnnlab [a-z]|python3 experiments/|(?:scripts|data)/[a-z]")
+# Of this repository; data/, runs/ and the like are made later.
+OWN_FILE = re.compile(r"(?:experiments|scripts|docs|tests)/.|data/fetch$")
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+def keys_of(schema, prefix=""):
+    for name, value in schema.get("properties", {}).items():
+        yield prefix + name
+        yield from keys_of(value, prefix + name + ".")
+
+
+def texts_of(path):
+    """The code in a document, and the comments of an experiment, with their lines' numbers."""
+    in_block = False
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if path.suffix == ".yaml":
+            comment = line.partition("#")[2]
+            for code in re.findall(r"`([^`]+)`", comment) or [comment.partition(":  ")[2] or comment]:
+                yield number, code
+        elif line.lstrip().startswith("```"):
+            in_block = not in_block
+        elif in_block:
+            yield number, line.removeprefix("$ ")
+        else:
+            for code in re.findall(r"`([^`]+)`", line):
+                yield number, code
+
+
+def commands_in(path):
+    for number, text in texts_of(path):
+        text = text.strip()
+        if COMMAND.match(text) and "..." not in text:
+            yield number, text
+
+
+def words_of(text):
+    words = shlex.split(text, comments=True)
+    for i, word in enumerate(words):
+        if word in (">", "|", "&&"):
+            return words[:i]
+        if word.endswith(";"):
+            return [*words[:i], word[:-1]]
+    return words
+
+
+def is_placeholder(word):
+    return re.search(r"\b[A-Z]{2,}\b|[|\[\]]", word) and not word.startswith("sweep=")
+
+
+def keys_in(words):
+    return {word.partition("=")[0] for word in words if re.match(r"[a-z_.0-9]+=", word)}
+
+
+class Verbs:
+    """What the program's verbs take, by what they print about themselves."""
+
+    def __init__(self):
+        self.names = re.findall(r"^  ([a-z]+)  ", run("--help").stdout, re.M)
+        self.help = {}
+        self.experiment_keys = set(keys_of(json.loads(run("check", "--json-schema").stdout)))
+        self.bench_keys = set(re.findall(r"^([a-z_]+)  ", run("bench", "--schema").stdout, re.M))
+
+    def options(self, verb):
+        if verb not in self.help:
+            self.help[verb] = set(re.findall(r"--?[a-z][a-z-]*", run(verb, "--help").stdout))
+        return self.help[verb]
+
+    def keys(self, verb):
+        return self.bench_keys if verb == "bench" else self.experiment_keys
+
+    def mistakes(self, words):
+        verb = words[0]
+        if verb not in self.names and verb != "help":
+            yield f"no verb '{verb}'"
+            return
+        for word in words[1:]:
+            if word.startswith("-") and word.partition("=")[0] not in self.options(verb):
+                yield f"{verb} has no option {word}"
+        of_ours = any(OWN_FILE.match(word) for word in words[1:])  # another file stands for the reader's
+        if verb in ("train", "check") and of_ours and not any(map(is_placeholder, words)):
+            checked = run("check", *(word for word in words[1:] if not word.startswith("-")))
+            yield from [checked.stderr.strip()] if checked.returncode != 0 else []
+        else:
+            yield from (f"{verb} has no key {key}" for key in sorted(keys_in(words[1:]) - self.keys(verb)))
+
+
+def mistakes_in(text, verbs):
+    words = words_of(text)
+    for word in words:
+        if OWN_FILE.match(word) and not is_placeholder(word) and not (ROOT / word).exists():
+            yield f"no file {word}"
+    if words[0].endswith("rnnlab"):
+        yield from verbs.mistakes(words[1:])
+
+
+def main():
+    verbs = Verbs()
+    seen = {}
+    failed = False
+    for path in sorted(file for pattern in FILES for file in ROOT.glob(pattern)):
+        for number, text in commands_in(path):
+            if text not in seen:
+                seen[text] = list(mistakes_in(text, verbs))
+            for mistake in seen[text]:
+                print(f"{path.relative_to(ROOT)}:{number}: {text}\n    {mistake}")
+                failed = True
+    print(f"{len(seen)} commands")
+    return int(failed or not seen)
+
+
+sys.exit(main())

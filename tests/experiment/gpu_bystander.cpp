@@ -1,0 +1,32 @@
+// A process that begins to use the first GPU, prints its number and waits to be killed, for at most a minute. Exit code
+// 1 where there is no GPU.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace {
+
+// The part of CUDA's driver interface that is used here.
+constexpr int kSuccess = 0;
+
+template <class... Args>
+bool call(void* library, const char* name, Args... args) {
+  auto* function = library == nullptr ? nullptr : reinterpret_cast<int (*)(Args...)>(::dlsym(library, name));
+  return function != nullptr && function(args...) == kSuccess;
+}
+
+}  // namespace
+
+int main() {
+  void* driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  int device = 0;
+  void* context = nullptr;
+  if (!call(driver, "cuInit", 0U) || !call(driver, "cuDeviceGet", &device, 0) ||
+      !call(driver, "cuDevicePrimaryCtxRetain", &context, device))
+    return 1;
+  std::printf("%d\n", ::getpid());
+  std::fflush(stdout);
+  ::alarm(60);
+  ::pause();
+}
