@@ -5,7 +5,7 @@ naive layer on the CPU and on the same device.
 
     python3 experiments/keras_lstm_table.py                           # the CPU, and the first GPU where there is one
     python3 experiments/keras_lstm_table.py --rows cpu:naive cpu:blocked --samples 61223
-    python3 experiments/keras_lstm_table.py --naive-part 20           # the CPU's naive row on a twentieth, scaled and marked
+    python3 experiments/keras_lstm_table.py --part cpu:naive=20       # that row on a twentieth, scaled and marked
 """
 import argparse
 import json
@@ -19,11 +19,19 @@ HEADINGS = ["layer", "device", "s/epoch", "us/sample", "loss", "acc", "val_loss"
             "over CPU", "over naive"]
 
 
+def part_of_row(text):
+    row, _, part = text.partition("=")
+    if not part.isdigit() or int(part) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no row with its part, such as cpu:naive=20")
+    return row, int(part)
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", metavar="DEVICE:LAYER", help="such as cpu:naive cuda:cudnn")
     parser.add_argument("--samples", type=int, default=612235, metavar="N", help="training sequences (612235)")
-    parser.add_argument("--naive-part", type=int, default=1, metavar="K", help="cpu:naive trains on N / K of them")
+    parser.add_argument("--part", nargs="+", default=[], type=part_of_row, metavar="DEVICE:LAYER=K",
+                        help="rows that train on N / K of them, such as cpu:naive=20 cuda:naive=10")
     parser.add_argument("--passes", type=int, default=5, metavar="N", help="of evaluate and predict; medians are shown")
     parser.add_argument("--program", default=os.path.join(ROOT, "build", "release", "rnnlab"), metavar="FILE")
     parser.add_argument("--out", default="runs", metavar="DIR", help="where the runs go")
@@ -49,7 +57,7 @@ def folders(out):
 
 def measure(row, arguments):
     device, layer = row.split(":", 1)
-    part = arguments.naive_part if row == "cpu:naive" else 1
+    part = dict(arguments.part).get(row, 1)
     num_train = arguments.samples // part
     before = folders(arguments.out)
     output_of([arguments.program, "train", EXPERIMENT, f"device={device}", f"layer={layer}", f"data.num_train={num_train}",
@@ -87,8 +95,10 @@ def main():
     print("|---" * len(HEADINGS) + "|")
     for result in results:
         print("| " + " | ".join(cells(result, results, arguments.samples)) + " |")
-    if any(result["part"] > 1 for result in results):
-        print(f"\n\\* trained on 1/{arguments.naive_part} of the sequences: times are scaled to all of them, losses are of fewer steps.")
+    parts = [f"{result['device']}:{result['layer']} 1/{result['part']}" for result in results if result["part"] > 1]
+    if parts:
+        print(f"\n\\* trained on a part of the sequences ({', '.join(parts)}): times are scaled to all of them, losses are of "
+              "fewer steps.")
 
 
 main()

@@ -2,18 +2,17 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 
 #include "base/error.h"
+#include "models/added_parts.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
+#include "models/run_kernels.h"
+#include "recurrent/element_types.h"
 
 namespace rnnlab {
 namespace {
@@ -22,12 +21,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t kMostParts = 256;  // that a GPU's sums are made of
-
-kernels::ElementType element_type(at::ScalarType type) {
-  if (type == at::kDouble) return kernels::ElementType::kFloat64;
-  if (type == at::kHalf) return kernels::ElementType::kFloat16;
-  return type == at::kBFloat16 ? kernels::ElementType::kBfloat16 : kernels::ElementType::kFloat32;
-}
 
 at::ScalarType accumulator_of(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
@@ -56,19 +49,8 @@ at::Tensor empty_choices(at::IntArrayRef sizes, const at::TensorOptions& options
   return at::empty({sizes[0], sizes[2] / 2, sizes[3] / 2, sizes[1]}, options.dtype(at::kByte));
 }
 
-// UserError kDevice where the kernel does not start: for the caller it is the machine's fault, or the build's.
-template <class Work>
-void launch_kernel(const Work& work, const at::Tensor& where) {
-  try {
-    const c10::cuda::CUDAGuard device(where.device());
-    kernels::run(work, c10::cuda::getCurrentCUDAStream(where.device().index()).stream());
-  } catch (const std::runtime_error& error) {
-    throw_error(ExitCode::kDevice, "{}", error.what());
-  }
-}
-
 void run_pool(const kernels::PoolForward& work, int64_t num_pixels, const at::Tensor& values) {
-  if (values.is_cuda()) return launch_kernel(work, values);
+  if (values.is_cuda()) return run_kernels(work, values);
   constexpr int64_t kPixelsPerThread = 64;  // that a thread is worth starting for
   at::parallel_for(0, num_pixels, kPixelsPerThread, [&](int64_t first, int64_t last) {
     kernels::run(work, kernels::Range{static_cast<uint32_t>(first), static_cast<uint32_t>(last)});
@@ -76,7 +58,7 @@ void run_pool(const kernels::PoolForward& work, int64_t num_pixels, const at::Te
 }
 
 void run_pool(const kernels::PoolBackward& work, const at::Tensor& gradient) {
-  if (gradient.is_cuda()) return launch_kernel(work, gradient);
+  if (gradient.is_cuda()) return run_kernels(work, gradient);
   at::parallel_for(0, work.num_parts, 1, [&](int64_t first, int64_t last) {
     kernels::run(work, kernels::Range{static_cast<uint32_t>(first), static_cast<uint32_t>(last)});
   });
@@ -132,7 +114,7 @@ class BiasReluPool : public torch::autograd::Function<BiasReluPool> {
               .bias_gradient_parts = parts.mutable_data_ptr(),
               .num_parts = static_cast<uint32_t>(num_parts)},
              gradient);
-    return {gradient, parts.sum(0).to(bias_type), at::Tensor()};
+    return {gradient, added_parts(parts).to(bias_type), at::Tensor()};
   }
 };
 
@@ -150,14 +132,14 @@ class FirstConvolution : public torch::autograd::Function<FirstConvolution> {
     const at::Tensor pooled = at::empty(pooled_sizes(sizes), images.options().dtype(type).memory_format(format));
     const at::Tensor choices = empty_choices(sizes, images.options());
     const at::Tensor dense_images = images.contiguous(), dense_weight = weight.contiguous();
-    launch_kernel(kernels::FirstConvolutionForward{.shape = pool_shape(type, sizes),
-                                                   .images = gray_images(dense_images),
-                                                   .weight = dense_weight.const_data_ptr<float>(),
-                                                   .bias = bias.contiguous().const_data_ptr<float>(),
-                                                   .pooled = pooled.mutable_data_ptr(),
-                                                   .strides = strides_for(sizes, format),
-                                                   .choices = choices.mutable_data_ptr<uint8_t>()},
-                  images);
+    run_kernels(kernels::FirstConvolutionForward{.shape = pool_shape(type, sizes),
+                                                 .images = gray_images(dense_images),
+                                                 .weight = dense_weight.const_data_ptr<float>(),
+                                                 .bias = bias.contiguous().const_data_ptr<float>(),
+                                                 .pooled = pooled.mutable_data_ptr(),
+                                                 .strides = strides_for(sizes, format),
+                                                 .choices = choices.mutable_data_ptr<uint8_t>()},
+                images);
     context->save_for_backward({dense_images, choices});
     context->saved_data["sizes"] = sizes;
     context->saved_data["format"] = format_number;
@@ -171,20 +153,20 @@ class FirstConvolution : public torch::autograd::Function<FirstConvolution> {
     const at::Tensor& images = saved[0];
     const at::Tensor& choices = saved[1];
     const at::Tensor pooled = gradients[0].contiguous(format);
-    const at::Tensor parts = at::empty({kMostParts, sizes[1], kernels::kTaps + 1}, images.options());
-    launch_kernel(kernels::FirstConvolutionBackward{.shape = pool_shape(pooled.scalar_type(), sizes),
-                                                    .images = gray_images(images),
-                                                    .pooled_gradient = pooled.const_data_ptr(),
-                                                    .strides = strides_for(sizes, format),
-                                                    .choices = choices.const_data_ptr<uint8_t>(),
-                                                    .parts = parts.mutable_data_ptr<float>(),
-                                                    .num_parts = static_cast<uint32_t>(kMostParts)},
-                  images);
-    const at::Tensor sums = parts.sum(0);
-    const at::Tensor weight_gradient = sums.narrow(1, 0, kernels::kTaps).contiguous();
-    const at::Tensor bias_gradient = sums.select(1, kernels::kTaps).contiguous();
+    const at::Tensor parts = at::empty({kMostParts, sizes[1] * (kernels::kTaps + 1)}, images.options());
+    run_kernels(kernels::FirstConvolutionBackward{.shape = pool_shape(pooled.scalar_type(), sizes),
+                                                  .images = gray_images(images),
+                                                  .pooled_gradient = pooled.const_data_ptr(),
+                                                  .strides = strides_for(sizes, format),
+                                                  .choices = choices.const_data_ptr<uint8_t>(),
+                                                  .parts = parts.mutable_data_ptr<float>(),
+                                                  .num_parts = static_cast<uint32_t>(kMostParts)},
+                images);
+    const at::Tensor sums = added_parts(parts);
+    const int64_t num_weights = sizes[1] * kernels::kTaps;
+    const at::Tensor weight_gradient = sums.narrow(0, 0, num_weights);
     return {at::Tensor(), weight_gradient.view({sizes[1], 1, kernels::kFirstKernelSize, kernels::kFirstKernelSize}),
-            bias_gradient, at::Tensor(), at::Tensor()};
+            sums.narrow(0, num_weights, sizes[1]), at::Tensor(), at::Tensor()};
   }
 };
 

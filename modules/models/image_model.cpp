@@ -3,11 +3,13 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "models/dense_head.h"
 #include "models/fused_pooling.h"
 #include "recurrent/dropout.h"
 #include "recurrent/operator_log.h"
@@ -85,12 +87,26 @@ at::Tensor ImageModel::forward(const Batch& batch) {
     throw_error(ExitCode::kData, "the model reads images of {} x {} pixels, but these are {} x {}", num_rows_,
                 num_columns_, batch.inputs.size(0), batch.inputs.size(2));
   at::Tensor values = convolved(batch.inputs).flatten(1);
+  const bool has_own_end = kind_ == ConvolutionKind::kFused && can_end_by_own_kernel();
   for (auto& layer : dense_) {
+    if (has_own_end && layer.ptr() == dense_.back().ptr()) return end_by_own_kernel(values);
     values = layer(values);
     values = settings_.dense_activation == Activation::kRelu ? at::relu(values) : at::tanh(values);
     if (is_training() && settings_.dense_dropout > 0.0) values = dropped_out(values, settings_.dense_dropout);
   }
   return output_(values);
+}
+
+bool ImageModel::can_end_by_own_kernel() const {
+  return !dense_.empty() && settings_.dense_activation == Activation::kRelu &&
+         can_run_dense_head(dense_.back()->bias, output_->weight);
+}
+
+at::Tensor ImageModel::end_by_own_kernel(const at::Tensor& values) {
+  report_path([] { return ExecutionPath{"own kernel for the dense layer's ReLU, dropout and output", {}}; });
+  const torch::nn::Linear& layer = dense_.back();
+  const double dropout = is_training() ? settings_.dense_dropout : 0.0;
+  return dense_head(at::mm(values, layer->weight.t()), layer->bias, dropout, output_->weight, output_->bias);
 }
 
 at::Tensor ImageModel::convolved(const at::Tensor& batch_inputs) {

@@ -39,6 +39,9 @@ class ImageModel : public Model {
   at::Tensor convolved(const at::Tensor& batch_inputs);
   at::Tensor convolved(const at::Tensor& values, size_t number);
   at::Tensor pooled(const at::Tensor& values, size_t number);
+  // The last dense layer and the output.
+  bool can_end_by_own_kernel() const;
+  at::Tensor end_by_own_kernel(const at::Tensor& values);
   at::MemoryFormat format_after(size_t number) const;
   bool is_channels_last() const { return kind_ != ConvolutionKind::kPlain; }
 

@@ -4,12 +4,34 @@
 #include <ATen/ops/_foreach_clamp_min.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 
-namespace rnnlab {
+#include "models/run_kernels.h"
+#include "training/kernels/norms.h"
+#include "training/own_kernels.h"
 
-at::Tensor gradient_norms(at::TensorList gradients) { return at::stack(at::_foreach_norm(gradients, 2)); }
+namespace rnnlab {
+namespace {
+
+at::Tensor norms_by_own_kernels(at::TensorList tensors) {
+  std::vector<kernels::NormTensor> work;
+  work.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) work.push_back({tensor.const_data_ptr<float>(), tensor.numel()});
+  const auto options = tensors.front().options().requires_grad(false);
+  const at::Tensor norms = at::empty({std::ssize(work)}, options);
+  const at::Tensor parts = at::empty({kernels::num_norm_parts(work)}, options);
+  run_kernels(kernels::Norms{work, parts.mutable_data_ptr<float>(), norms.mutable_data_ptr<float>()}, norms);
+  return norms;
+}
+
+}  // namespace
+
+at::Tensor gradient_norms(at::TensorList gradients) {
+  if (suit_own_kernels(gradients)) return norms_by_own_kernels(gradients);
+  return at::stack(at::_foreach_norm(gradients, 2));
+}
 
 void clip_by_norm(at::TensorList gradients, const at::Tensor& norms, double max_norm) {
   const auto total = at::linalg_vector_norm(norms);

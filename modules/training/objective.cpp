@@ -12,6 +12,8 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "training/cross_entropy.h"
+#include "training/own_kernels.h"
 #include "training/trace_range.h"
 
 namespace rnnlab {
@@ -40,6 +42,10 @@ LossKind resolve(LossKind loss, Task task) {
 Evaluation cross_entropy(const at::Tensor& output, const at::Tensor& targets) {
   const auto logits = output.dim() > 2 ? output.flatten(0, -2) : output;
   const auto classes = targets.dim() > 1 ? targets.flatten() : targets;
+  if (suit_own_kernels(logits)) {
+    const auto result = cross_entropy_on_gpu(logits, classes);
+    return {result.loss, result.loss.detach(), result.num_right, classes.numel()};
+  }
   auto loss = at::cross_entropy_loss(logits, classes);
   const at::NoGradGuard no_grad;
   return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};

@@ -4,10 +4,14 @@
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "base/error.h"
+#include "models/run_kernels.h"
+#include "training/kernels/adam.h"
+#include "training/own_kernels.h"
 
 namespace rnnlab {
 namespace {
@@ -48,6 +52,21 @@ class Sgd : public Optimizer {
   std::vector<at::Tensor> velocity_;
 };
 
+// Of tensors of one shape.
+bool share_order(const at::Tensor& a, const at::Tensor& b) {
+  for (int64_t i = 0; i < a.dim(); ++i)
+    if (a.size(i) != 1 && a.stride(i) != b.stride(i)) return false;
+  return true;
+}
+
+// The gradients with their elements in the order of the weights', as they nearly always are.
+std::vector<at::Tensor> in_the_order_of(at::TensorList weights, at::TensorList gradients) {
+  std::vector<at::Tensor> ordered = gradients.vec();
+  for (size_t i = 0; i < ordered.size(); ++i)
+    if (!share_order(ordered[i], weights[i])) ordered[i] = at::empty_like(weights[i]).copy_(ordered[i]);
+  return ordered;
+}
+
 class Adam : public Optimizer {
  public:
   Adam(const TrainingSettings& settings, std::vector<NamedTensor> parameters)
@@ -76,7 +95,36 @@ class Adam : public Optimizer {
   }
   void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
               const std::optional<at::Tensor>& found_inf) override {
-    update_with(weights, gradients, learning_rate, found_inf);
+    if (suit_own_kernels(weights) && suit_own_kernels(gradients))
+      update_by_own_kernels(weights, gradients, learning_rate, found_inf);
+    else
+      update_with(weights, gradients, learning_rate, found_inf);
+  }
+
+  // LibTorch's operator gives a block so many elements that a large GPU is idle: 69 us for 3.2 million weights on an
+  // H200, where the memory needs 22.
+  void update_by_own_kernels(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
+                             const std::optional<at::Tensor>& found_inf) {
+    const std::vector<at::Tensor> aligned = in_the_order_of(weights, gradients);
+    std::vector<kernels::AdamTensor> tensors;
+    tensors.reserve(weights.size());
+    for (size_t i = 0; i < weights.size(); ++i)
+      tensors.push_back({.weight = weights[i].mutable_data_ptr<float>(),
+                         .gradient = aligned[i].const_data_ptr<float>(),
+                         .mean = exp_avg_[i].mutable_data_ptr<float>(),
+                         .square = exp_avg_sq_[i].mutable_data_ptr<float>(),
+                         .size = weights[i].numel()});
+    run_kernels(
+        kernels::AdamUpdate{.tensors = tensors,
+                            .step = step_.mutable_data_ptr<float>(),
+                            .learning_rate = learning_rate.const_data_ptr<float>(),
+                            .found_inf = found_inf ? found_inf->const_data_ptr<float>() : nullptr,
+                            .beta1 = beta1_,
+                            .beta2 = beta2_,
+                            .epsilon = epsilon_,
+                            .weight_decay = weight_decay_,
+                            .decay = decouples_decay_ ? kernels::Decay::kOfWeight : kernels::Decay::kOfGradient},
+        step_);
   }
 
   template <class Rate>

@@ -1,6 +1,6 @@
-// SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) on LibTorch's fused operators:
-// one kernel for all parameters on a GPU, one vectorised pass on a CPU, the step count beside the weights.
-// torch::optim's versions loop over the parameters and count on the host.
+// SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019): one kernel for all parameters on
+// a GPU, for Adam an own one, and one vectorised pass on a CPU, the step count beside the weights. torch::optim's
+// versions loop over the parameters and count on the host.
 #pragma once
 
 #include <memory>

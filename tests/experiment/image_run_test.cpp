@@ -92,8 +92,10 @@ TEST_F(ImageRunOnCuda, SaysThatOwnKernelsRan) {
   };
   EXPECT_EQ(path_of("2"),
             "own kernel for the first convolution, ReLU and pooling; own kernel for bias, ReLU and pooling; "
-            "cuDNN convolution (float32)");
-  EXPECT_EQ(path_of("4"), "cuDNN convolution (float32); own kernel for bias, ReLU and pooling");
+            "cuDNN convolution (float32); own kernel for the dense layer's ReLU, dropout and output");
+  EXPECT_EQ(path_of("4"),
+            "cuDNN convolution (float32); own kernel for bias, ReLU and pooling; "
+            "own kernel for the dense layer's ReLU, dropout and output");
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ void expect_as_separate(const at::Tensor& values, const at::Tensor& bias, at::Me
 
 TEST_P(FusedPooling, IsBiasReluAndPoolingInOne) {
   for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast})
-    for (const auto& sizes : {std::vector<int64_t>{3, 32, 8, 6}, {2, 5, 4, 4}, {1, 70, 2, 2}, {40, 64, 14, 14}}) {
+    for (const auto& sizes :
+         {std::vector<int64_t>{3, 32, 8, 6}, {2, 5, 4, 4}, {1, 70, 2, 2}, {40, 64, 14, 14}, {2, 33, 20, 22}}) {
       SCOPED_TRACE(::testing::PrintToString(sizes));
       const at::Tensor values = here(seeded_randn(sizes)), bias = here(seeded_randn({sizes[1]}, 2));
       expect_as_separate(values.to(at::kDouble), bias.to(at::kDouble), format, 1e-12);

@@ -4,7 +4,12 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 
+#include <cmath>
+#include <limits>
+
+#include "models/small_models.h"
 #include "training/step_record.h"
 
 namespace rnnlab {
@@ -16,6 +21,19 @@ TEST(GradientNorms, AreEuclidean) {
   const auto norms = gradient_norms(three_four_and_twelve());
   EXPECT_EQ(norms[0].item<double>(), 5.0);
   EXPECT_EQ(norms[1].item<double>(), 12.0);
+}
+
+TEST(GradientNorms, OnAGpuAreThoseOfTheCpuWhateverTheSizes) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  std::vector<at::Tensor> here, there;
+  for (int64_t i = 0; i < 60; ++i) {  // more than one launch takes, and of one piece and several
+    here.push_back(seeded_randn({i % 7 == 0 ? 5000 + i : 1 + i}, static_cast<uint64_t>(i)));
+    there.push_back(here.back().cuda());
+  }
+  const at::Tensor expected = gradient_norms(here);
+  EXPECT_TRUE(at::allclose(gradient_norms(there).cpu(), expected, 1e-5, 0));
+  there[59].fill_(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(std::isnan(gradient_norms(there)[59].item<float>()));
 }
 
 TEST(ClipByNorm, ScalesAllGradientsToTheSameTotal) {

@@ -148,6 +148,35 @@ TEST(Optimizer, AgreesWithTorchOptimOnAGpu) {
   expect_same_as_torch_optim(at::Device(at::kCUDA, 0));
 }
 
+// On a GPU in float32 and on the CPU in float64, of many sizes and strides: more than a launch takes, of one piece and
+// of several, and where no vector fits.
+TEST(Adam, OnAGpuUpdatesParametersOfEverySize) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const auto generator = at::detail::createCPUGenerator(3);
+  const at::Tensor flat = at::randn({20001}, generator).cuda();
+  std::vector<NamedTensor> there = {{"unaligned", flat.narrow(0, 1, 9000).detach().requires_grad_()}, {"turned", {}}};
+  there[1].tensor = at::randn({70, 90}, generator).cuda().t().requires_grad_();
+  for (int64_t i = 0; i < 60; ++i)
+    there.push_back({std::to_string(i), at::randn({i % 9 == 0 ? 6000 + i : 1 + i}, generator).cuda().requires_grad_()});
+  std::vector<NamedTensor> here = there;
+  for (auto& [name, tensor] : here) tensor = tensor.detach().cpu().to(at::kDouble).contiguous().requires_grad_();
+  for (const auto kind : {OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    const auto on_gpu = make_optimizer(settings_for(kind), there), on_cpu = make_optimizer(settings_for(kind), here);
+    on_gpu->set_learning_rate(kRate);
+    on_cpu->set_learning_rate(kRate);
+    for (int step = 0; step < 3; ++step) {
+      for (size_t i = 0; i < here.size(); ++i) {
+        here[i].tensor.mutable_grad() = at::randn(here[i].tensor.sizes(), generator).to(at::kDouble);
+        there[i].tensor.mutable_grad() = here[i].tensor.grad().to(at::kFloat).cuda();
+      }
+      on_gpu->step({});
+      on_cpu->step({});
+    }
+    for (size_t i = 0; i < here.size(); ++i)
+      EXPECT_TRUE(at::allclose(there[i].tensor.cpu().to(at::kDouble), here[i].tensor, 1e-4, 1e-5)) << here[i].name;
+  }
+}
+
 // The weights after three steps, between which bad gradients may be met with the flag up.
 std::vector<at::Tensor> weights_after_three_steps(OptimizerKind kind, at::Device device, bool meets_nan) {
   const auto parameters = two_parameters(device);

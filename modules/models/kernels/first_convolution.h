@@ -36,7 +36,7 @@ struct FirstConvolutionBackward {
   const void* pooled_gradient = nullptr;
   PooledStrides strides;
   const uint8_t* choices = nullptr;
-  float* parts = nullptr;  // (num_parts, channels, kTaps + 1), to be added up: of the weights, then of the bias
+  float* parts = nullptr;  // (num_parts, channels * (kTaps + 1)), to be added up: of all weights, then of the bias
   uint32_t num_parts = 1;
 };
 

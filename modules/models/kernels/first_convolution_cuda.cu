@@ -14,6 +14,7 @@ constexpr uint32_t kBorder = kFirstKernelSize / 2;
 constexpr uint32_t kSliceRows = 2;  // pooled rows of a block
 constexpr uint32_t kTileRows = 2 * kSliceRows + 2 * kBorder;
 constexpr uint32_t kSums = kTaps + 1;  // a thread's gradients
+constexpr uint32_t kPixelsAtOnce = 4;  // of a thread, backward
 constexpr size_t kMostSharedBytes = 48 * 1024;
 
 // Even, so that two neighbours can be read at once, and such that a pixel, its neighbours to the right and below, and
@@ -131,8 +132,47 @@ __device__ void write_part(const FirstConvolutionBackward& work, const float (&s
     float sum = 0;
     for (uint32_t warp = 0; warp < kWarps; ++warp) sum += shared[(warp * kSums + i) * kLanes + threadIdx.x];
     const uint32_t channel = blockIdx.y * kLanes + threadIdx.x;
-    if (channel < work.shape.num_channels)
-      work.parts[(static_cast<int64_t>(blockIdx.x) * work.shape.num_channels + channel) * kSums + i] = sum;
+    if (channel >= work.shape.num_channels) continue;
+    float* part = work.parts + static_cast<int64_t>(blockIdx.x) * work.shape.num_channels * kSums;
+    part[i < kTaps ? channel * kTaps + i : work.shape.num_channels * kTaps + channel] = sum;
+  }
+}
+
+// What arrives at a pooled pixel, and at which of the four it was made of.
+struct Arrival {
+  float gradient;
+  uint8_t choice;
+};
+
+// Of every kWarps-th pixel of a slice. All at once, so that the memory's delay is waited for but once.
+template <class T>
+__device__ void load_arrivals(const FirstConvolutionBackward& work, const Slice& slice, uint32_t first,
+                              uint32_t channel, Arrival (&arrivals)[kPixelsAtOnce]) {
+#pragma unroll
+  for (uint32_t i = 0; i < kPixelsAtOnce; ++i) {
+    arrivals[i] = {0.0F, kNoneChosen};
+    const uint32_t pixel = first + i * kWarps;
+    if (pixel >= slice.num_pixels || channel >= work.shape.num_channels) continue;
+    const TilePlace place = place_in(work.shape, work.strides, slice, pixel);
+    arrivals[i] = {static_cast<float>(load<T>(work.pooled_gradient, place.pooled + channel * work.strides.channel)),
+                   work.choices[place.choice + channel]};
+  }
+}
+
+__device__ void add_arrivals(const FirstConvolutionBackward& work, const Slice& slice, uint32_t first,
+                             const Arrival (&arrivals)[kPixelsAtOnce], const float* tile, float (&sums)[kSums]) {
+  const uint32_t pitch = pitch_for(work.shape.num_columns);
+#pragma unroll
+  for (uint32_t i = 0; i < kPixelsAtOnce; ++i) {
+    const auto [gradient, choice] = arrivals[i];
+    if (choice == kNoneChosen) continue;
+    const TilePlace place = place_in(work.shape, work.strides, slice, first + i * kWarps);
+    const float* seen = tile + place.tile + (choice / 2) * pitch + choice % 2;
+#pragma unroll
+    for (int y = 0; y < kFirstKernelSize; ++y)
+#pragma unroll
+      for (int x = 0; x < kFirstKernelSize; ++x) sums[y * kFirstKernelSize + x] += gradient * seen[y * pitch + x];
+    sums[kTaps] += gradient;
   }
 }
 
@@ -141,26 +181,20 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) weight_gradient_kernel(const FirstConvolutionBackward work) {
   extern __shared__ __align__(16) float tile[];
   const uint32_t channel = blockIdx.y * kLanes + threadIdx.x;
-  const bool is_channel = channel < work.shape.num_channels;
-  const uint32_t pitch = pitch_for(work.shape.num_columns);
   const uint32_t count = work.shape.num_images * num_slices(work.shape);
   float sums[kSums] = {};
   for (uint32_t number = blockIdx.x; number < count; number += gridDim.x) {
     const Slice slice = slice_of(work.shape, number);
+    Arrival arrivals[kPixelsAtOnce];
+    load_arrivals<T>(work, slice, threadIdx.y, channel, arrivals);
     __syncthreads();  // nobody reads the last tile any more
     load_tile(work.images, work.shape, slice, tile);
     __syncthreads();
-    for (uint32_t pixel = threadIdx.y; is_channel && pixel < slice.num_pixels; pixel += kWarps) {
-      const TilePlace place = place_in(work.shape, work.strides, slice, pixel);
-      const uint8_t choice = work.choices[place.choice + channel];
-      if (choice == kNoneChosen) continue;
-      const float gradient = load<T>(work.pooled_gradient, place.pooled + channel * work.strides.channel);
-      const float* seen = tile + place.tile + (choice / 2) * pitch + choice % 2;
-#pragma unroll
-      for (int y = 0; y < kFirstKernelSize; ++y)
-#pragma unroll
-        for (int x = 0; x < kFirstKernelSize; ++x) sums[y * kFirstKernelSize + x] += gradient * seen[y * pitch + x];
-      sums[kTaps] += gradient;
+    add_arrivals(work, slice, threadIdx.y, arrivals, tile, sums);
+    for (uint32_t pixel = threadIdx.y + kPixelsAtOnce * kWarps; pixel < slice.num_pixels;
+         pixel += kPixelsAtOnce * kWarps) {
+      load_arrivals<T>(work, slice, pixel, channel, arrivals);
+      add_arrivals(work, slice, pixel, arrivals, tile, sums);
     }
   }
   write_part(work, sums, tile);

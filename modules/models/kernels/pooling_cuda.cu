@@ -7,21 +7,58 @@ namespace rnnlab::kernels {
 namespace {
 
 constexpr uint32_t kPixelsOfThread = 4;  // forward
+constexpr uint32_t kPixelsOfRun = 64;
+
+// Of one channel. The choice is written, the value is left to the caller.
+template <class T>
+__device__ Accumulation<T> pool_pixel(const PoolForward& work, const PixelPlace& place, uint32_t channel,
+                                      Accumulation<T> bias) {
+  const int64_t num_channels = work.shape.num_channels;
+  const int64_t below = work.shape.num_columns * num_channels;
+  const auto value = [&](int64_t offset) { return load<T>(work.values, place.value + offset + channel) + bias; };
+  const auto largest = largest_of(value(0), value(num_channels), value(below), value(below + num_channels));
+  work.choices[place.choice + channel] = largest.choice;
+  return largest.value;
+}
 
 template <class T>
 __global__ void __launch_bounds__(kLanes* kWarps) pool_kernel(const PoolForward work) {
   const uint32_t channel = blockIdx.y * kLanes + threadIdx.x;
   if (channel >= work.shape.num_channels) return;
-  const int64_t num_channels = work.shape.num_channels;
-  const int64_t below = work.shape.num_columns * num_channels;
   const auto bias = load<Accumulation<T>>(work.bias, channel);
   const uint32_t count = num_pixels(work.shape);
   for (uint32_t pixel = blockIdx.x * kWarps + threadIdx.y; pixel < count; pixel += gridDim.x * kWarps) {
     const PixelPlace place = place_of(work.shape, work.strides, pixel);
-    const auto value = [&](int64_t offset) { return load<T>(work.values, place.value + offset + channel) + bias; };
-    const auto largest = largest_of(value(0), value(num_channels), value(below), value(below + num_channels));
-    store<T>(work.pooled, place.pooled + channel * work.strides.channel, largest.value);
-    work.choices[place.choice + channel] = largest.choice;
+    store<T>(work.pooled, place.pooled + channel * work.strides.channel, pool_pixel<T>(work, place, channel, bias));
+  }
+}
+
+__host__ __device__ uint32_t runs_of_image(const PoolShape& shape) {
+  return (pixels_of_image(shape) + kPixelsOfRun - 1) / kPixelsOfRun;
+}
+
+// For results whose pixels lie side by side, not their channels: a block takes 32 channels of a run of pixels of an
+// image and turns them around in shared memory, so that what it writes is not scattered.
+template <class T>
+__global__ void __launch_bounds__(kLanes* kWarps) pool_turned_kernel(const PoolForward work) {
+  __shared__ T pooled[kLanes][kPixelsOfRun + 1];
+  const uint32_t image = blockIdx.x / runs_of_image(work.shape);
+  const uint32_t first = blockIdx.x % runs_of_image(work.shape) * kPixelsOfRun;
+  const uint32_t count = min(kPixelsOfRun, pixels_of_image(work.shape) - first);
+  const uint32_t first_channel = blockIdx.y * kLanes, channel = first_channel + threadIdx.x;
+  if (channel < work.shape.num_channels) {
+    const auto bias = load<Accumulation<T>>(work.bias, channel);
+    for (uint32_t pixel = threadIdx.y; pixel < count; pixel += kWarps) {
+      const auto place = place_of(work.shape, work.strides, image * pixels_of_image(work.shape) + first + pixel);
+      pooled[threadIdx.x][pixel] = static_cast<T>(pool_pixel<T>(work, place, channel, bias));
+    }
+  }
+  __syncthreads();
+  const uint32_t num_channels = min(kLanes, work.shape.num_channels - first_channel);
+  for (uint32_t i = threadIdx.y * kLanes + threadIdx.x; i < num_channels * count; i += kLanes * kWarps) {
+    const int64_t place = image * work.strides.image + (first_channel + i / count) * work.strides.channel +
+                          (first + i % count) * work.strides.pixel;
+    static_cast<T*>(work.pooled)[place] = pooled[i / count][i % count];
   }
 }
 
@@ -59,8 +96,14 @@ uint32_t groups_of_channels(const PoolShape& shape) { return (shape.num_channels
 template <class T>
 void start(const PoolForward& work, cudaStream_t stream) {
   constexpr uint32_t kPixelsOfBlock = kWarps * kPixelsOfThread;
+  const dim3 threads(kLanes, kWarps);
+  const uint32_t groups = groups_of_channels(work.shape);
   const uint32_t blocks = (num_pixels(work.shape) + kPixelsOfBlock - 1) / kPixelsOfBlock;
-  pool_kernel<T><<<dim3(blocks, groups_of_channels(work.shape)), dim3(kLanes, kWarps), 0, stream>>>(work);
+  const uint32_t runs = work.shape.num_images * runs_of_image(work.shape);
+  if (work.strides.channel == 1)
+    pool_kernel<T><<<dim3(blocks, groups), threads, 0, stream>>>(work);
+  else
+    pool_turned_kernel<T><<<dim3(runs, groups), threads, 0, stream>>>(work);
 }
 
 template <class T>

@@ -1,19 +1,11 @@
 // One step of a trace as the kernels want it (kernels/pointwise.h): pointers into the tensors of the pass.
 #pragma once
 
-#include "base/error.h"
+#include "recurrent/element_types.h"
 #include "recurrent/kernels/pointwise.h"
 #include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {
-
-inline kernels::ElementType element_type(at::ScalarType type) {
-  if (type == at::kFloat) return kernels::ElementType::kFloat32;
-  if (type == at::kDouble) return kernels::ElementType::kFloat64;
-  if (type == at::kHalf) return kernels::ElementType::kFloat16;
-  RNNLAB_INVARIANT(type == at::kBFloat16, fmt::format("no kernel for {}", c10::toString(type)));
-  return kernels::ElementType::kBfloat16;
-}
 
 inline kernels::Step step_of(const UnrolledSpec& spec, const LayerTrace& trace) {
   const bool is_relu = spec.cell == Cell::kRnnRelu || spec.activation == Activation::kRelu;

@@ -1,0 +1,11 @@
+// Sums that kernels leave in parts.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace rnnlab {
+
+// The rows of (parts, n) added up in a fixed order: (n).
+at::Tensor added_parts(const at::Tensor& parts);
+
+}  // namespace rnnlab

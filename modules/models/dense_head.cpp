@@ -1,0 +1,96 @@
+#include "models/dense_head.h"
+
+#include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <mutex>
+
+#include "models/added_parts.h"
+#include "models/kernels/dense_head.h"
+#include "models/run_kernels.h"
+#include "recurrent/element_types.h"
+
+namespace rnnlab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Takes a stretch of the device's default generator, in a capture as well as out of it.
+kernels::RandomStart take_random_numbers(c10::Device device) {
+  const at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device.index());
+  auto* const cuda_generator = at::check_generator<at::CUDAGeneratorImpl>(generator);
+  const std::lock_guard<std::mutex> lock(cuda_generator->mutex_);
+  const at::PhiloxCudaState state = cuda_generator->philox_cuda_state(kernels::kRandomNumbersOfThread);
+  if (!state.captured_) return {.seed = state.seed_.val, .offset = state.offset_.val};
+  return {.offset = state.offset_intragraph_, .seed_on_device = state.seed_.ptr, .offset_on_device = state.offset_.ptr};
+}
+
+kernels::HeadShape head_shape(const at::Tensor& hidden, const at::Tensor& weight) {
+  return {.type = element_type(hidden.scalar_type()),
+          .num_rows = static_cast<uint32_t>(hidden.size(0)),
+          .num_columns = static_cast<uint32_t>(hidden.size(1)),
+          .num_outputs = static_cast<uint32_t>(weight.size(0))};
+}
+
+class DenseHead : public torch::autograd::Function<DenseHead> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& given_products, const at::Tensor& bias,
+                            double dropout, const at::Tensor& given_weight, const at::Tensor& output_bias) {
+    const at::Tensor products = given_products.contiguous(), weight = given_weight.contiguous();
+    const at::Tensor hidden = at::empty_like(products);
+    const at::Tensor outputs = at::empty({products.size(0), weight.size(0)}, weight.options().requires_grad(false));
+    const auto random = dropout > 0.0 ? take_random_numbers(products.device()) : kernels::RandomStart();
+    run_kernels(kernels::HeadForward{.shape = head_shape(hidden, weight),
+                                     .products = products.const_data_ptr(),
+                                     .bias = bias.contiguous().const_data_ptr<float>(),
+                                     .dropout = static_cast<float>(dropout),
+                                     .random = random,
+                                     .hidden = hidden.mutable_data_ptr(),
+                                     .weight = weight.const_data_ptr<float>(),
+                                     .output_bias = output_bias.contiguous().const_data_ptr<float>(),
+                                     .outputs = outputs.mutable_data_ptr<float>()},
+                products);
+    context->save_for_backward({hidden, weight});
+    context->saved_data["dropout"] = dropout;
+    return outputs;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &hidden = saved[0], &weight = saved[1];
+    const at::Tensor output_gradient = gradients[0].contiguous();
+    const auto shape = head_shape(hidden, weight);
+    const at::Tensor product_gradient = at::empty_like(hidden);
+    const at::Tensor parts =
+        at::empty({kernels::num_head_parts(shape.num_rows), kernels::num_head_sums(shape)}, output_gradient.options());
+    run_kernels(kernels::HeadBackward{.shape = shape,
+                                      .output_gradient = output_gradient.const_data_ptr<float>(),
+                                      .hidden = hidden.const_data_ptr(),
+                                      .weight = weight.const_data_ptr<float>(),
+                                      .dropout = static_cast<float>(context->saved_data["dropout"].toDouble()),
+                                      .product_gradient = product_gradient.mutable_data_ptr(),
+                                      .parts = parts.mutable_data_ptr<float>()},
+                hidden);
+    const at::Tensor sums = added_parts(parts);
+    return {product_gradient, sums.narrow(0, weight.numel(), weight.size(1)), at::Tensor(),
+            sums.narrow(0, 0, weight.numel()).view(weight.sizes()),
+            sums.narrow(0, weight.numel() + weight.size(1), weight.size(0))};
+  }
+};
+
+}  // namespace
+
+bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight) {
+  const bool is_float = bias.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
+  return weight.is_cuda() && is_float && weight.size(0) <= kernels::kMostOutputs;
+}
+
+at::Tensor dense_head(const at::Tensor& products, const at::Tensor& bias, double dropout, const at::Tensor& weight,
+                      const at::Tensor& output_bias) {
+  return DenseHead::apply(products, bias, dropout, weight, output_bias);
+}
+
+}  // namespace rnnlab

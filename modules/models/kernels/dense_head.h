@@ -1,0 +1,66 @@
+// The end of an image model on a GPU: what follows the product of the last dense layer (bias, ReLU, dropout) and the
+// output layer, forward and backward by one kernel each. A library's matrix product for ten classes keeps four
+// multiprocessors busy. Sums in float32, whatever the type of the dense layer's product; outputs in float32.
+#pragma once
+
+#include <cstdint>
+
+#include "recurrent/kernels/element_type.h"
+
+struct CUstream_st;  // what cudaStream_t points to
+
+namespace rnnlab::kernels {
+
+inline constexpr uint32_t kMostOutputs = 16;
+
+struct HeadShape {
+  ElementType type = ElementType::kFloat32;  // of products and hidden values; not kFloat64
+  uint32_t num_rows = 0;
+  uint32_t num_columns = 0;  // of the dense layer
+  uint32_t num_outputs = 0;  // at most kMostOutputs
+};
+
+// Where Philox numbers begin. Within a CUDA graph seed and offset lie on the device, where every replay finds new ones.
+struct RandomStart {
+  uint64_t seed = 0;
+  uint64_t offset = 0;  // added to what offset_on_device holds
+  const int64_t* seed_on_device = nullptr;
+  const int64_t* offset_on_device = nullptr;
+};
+
+// Of a thread, by which a generator's offset moves on.
+inline constexpr uint64_t kRandomNumbersOfThread = 4;
+
+struct HeadForward {
+  HeadShape shape;
+  const void* products = nullptr;  // (rows, columns), without the bias
+  const float* bias = nullptr;     // (columns)
+  float dropout = 0.0F;            // 0: none
+  RandomStart random;
+  void* hidden = nullptr;              // (rows, columns)
+  const float* weight = nullptr;       // (outputs, columns)
+  const float* output_bias = nullptr;  // (outputs)
+  float* outputs = nullptr;            // (rows, outputs)
+};
+
+struct HeadBackward {
+  HeadShape shape;
+  const float* output_gradient = nullptr;  // (rows, outputs)
+  const void* hidden = nullptr;
+  const float* weight = nullptr;
+  float dropout = 0.0F;
+  void* product_gradient = nullptr;  // (rows, columns)
+  float* parts = nullptr;            // (num_head_parts(), num_head_sums()) to be added up
+};
+
+// A part's sums: the gradients of the weight, of the dense layer's bias and of the output's.
+constexpr int64_t num_head_sums(const HeadShape& shape) {
+  return static_cast<int64_t>(shape.num_columns) * (shape.num_outputs + 1) + shape.num_outputs;
+}
+uint32_t num_head_parts(uint32_t num_rows);
+
+// Queued on `stream`. Throws std::runtime_error with CUDA's words if the launch fails.
+void run(const HeadForward& work, CUstream_st* stream);
+void run(const HeadBackward& work, CUstream_st* stream);
+
+}  // namespace rnnlab::kernels

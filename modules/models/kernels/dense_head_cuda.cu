@@ -1,0 +1,197 @@
+// Forward, a block takes a row; backward, a block takes 32 columns of a part of the rows, a thread one column.
+#include "models/kernels/dense_head.h"
+
+#include <c10/util/Exception.h>
+
+#include <ATen/core/PhiloxRNGEngine.h>
+
+#include "models/kernels/launch.h"
+#include "recurrent/kernels/pointwise_unit.h"
+
+namespace rnnlab::kernels {
+namespace {
+
+constexpr uint32_t kHeadThreads = kLanes * kWarps;
+constexpr uint32_t kColumnsOfThread = 4;  // that share a draw of four random words
+constexpr uint32_t kRowsOfPart = 128;
+
+// 0, or what a kept value is multiplied by, for a thread's columns of an iteration.
+class Dropout {
+ public:
+  __device__ Dropout(const HeadForward& work)
+      : is_on_(work.dropout > 0.0F),
+        bound_(static_cast<uint32_t>(work.dropout * 4294967296.0)),
+        kept_(1.0F / (1.0F - work.dropout)) {
+    if (!is_on_) return;
+    const RandomStart& start = work.random;
+    seed_ = start.seed_on_device == nullptr ? start.seed : static_cast<uint64_t>(*start.seed_on_device);
+    offset_ = start.offset;
+    if (start.offset_on_device != nullptr) offset_ += static_cast<uint64_t>(*start.offset_on_device);
+  }
+
+  __device__ void draw(uint64_t place, float (&factors)[kColumnsOfThread]) const {
+    if (!is_on_) {
+      for (float& factor : factors) factor = 1.0F;
+      return;
+    }
+    at::Philox4_32 engine(seed_, /*subsequence=*/place, offset_ / kRandomNumbersOfThread);
+    for (float& factor : factors) factor = engine() < bound_ ? 0.0F : kept_;
+  }
+
+ private:
+  bool is_on_;
+  uint32_t bound_;
+  float kept_;
+  uint64_t seed_ = 0;
+  uint64_t offset_ = 0;
+};
+
+// Of the block's threads, to the row of the outputs.
+__device__ void write_outputs(const HeadForward& work, const float (&sums)[kMostOutputs]) {
+  __shared__ float of_warps[kWarps][kMostOutputs];
+  const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  for (uint32_t output = 0; output < kMostOutputs; ++output) {
+    if (output >= work.shape.num_outputs) break;
+    float sum = sums[output];
+    for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
+    if (lane == 0) of_warps[warp][output] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x >= work.shape.num_outputs) return;
+  float sum = work.output_bias[threadIdx.x];
+  for (const auto& of_warp : of_warps) sum += of_warp[threadIdx.x];
+  work.outputs[static_cast<int64_t>(blockIdx.x) * work.shape.num_outputs + threadIdx.x] = sum;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kHeadThreads) head_kernel(const HeadForward work) {
+  const uint32_t num_columns = work.shape.num_columns;
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * num_columns;
+  const Dropout dropout(work);
+  float sums[kMostOutputs] = {};
+  uint32_t iteration = 0;
+  const uint32_t iterations = (num_columns + kHeadThreads * kColumnsOfThread - 1) / (kHeadThreads * kColumnsOfThread);
+  for (uint32_t first = threadIdx.x; first < num_columns; first += kHeadThreads * kColumnsOfThread) {
+    float factors[kColumnsOfThread];
+    dropout.draw((static_cast<uint64_t>(blockIdx.x) * iterations + iteration++) * kHeadThreads + threadIdx.x, factors);
+#pragma unroll
+    for (uint32_t i = 0; i < kColumnsOfThread; ++i) {
+      const uint32_t column = first + i * kHeadThreads;
+      if (column >= num_columns) break;
+      const float value = load<T>(work.products, row + column) + work.bias[column];
+      const float active = value < 0.0F ? 0.0F : value;  // lets NaN through
+      const T kept = static_cast<T>(active * factors[i]);
+      static_cast<T*>(work.hidden)[row + column] = kept;
+      const float rounded = static_cast<float>(kept);
+#pragma unroll
+      for (uint32_t output = 0; output < kMostOutputs; ++output)
+        if (output < work.shape.num_outputs)
+          sums[output] += rounded * work.weight[static_cast<int64_t>(output) * num_columns + column];
+    }
+  }
+  write_outputs(work, sums);
+}
+
+struct ColumnSums {
+  float weight[kMostOutputs];
+  float bias;
+};
+
+__device__ void load_gradients(const HeadBackward& work, uint32_t first_row, uint32_t num_rows,
+                               float (&gradients)[kRowsOfPart][kMostOutputs]) {
+  const uint32_t num_outputs = work.shape.num_outputs;
+  for (uint32_t i = threadIdx.y * kLanes + threadIdx.x; i < num_rows * num_outputs; i += kHeadThreads)
+    gradients[i / num_outputs][i % num_outputs] =
+        work.output_gradient[static_cast<int64_t>(first_row) * num_outputs + i];
+  __syncthreads();
+}
+
+// A thread's rows of its column: what goes on below, and the sums over them.
+template <class T>
+__device__ ColumnSums sum_rows(const HeadBackward& work, uint32_t first_row, uint32_t num_rows, uint32_t column,
+                               const float (&gradients)[kRowsOfPart][kMostOutputs]) {
+  const uint32_t num_outputs = work.shape.num_outputs;
+  const float kept = 1.0F / (1.0F - work.dropout);
+  float weight[kMostOutputs];
+#pragma unroll
+  for (uint32_t i = 0; i < kMostOutputs; ++i)
+    weight[i] = i < num_outputs ? work.weight[static_cast<int64_t>(i) * work.shape.num_columns + column] : 0.0F;
+  ColumnSums sums = {};
+#pragma unroll 4
+  for (uint32_t row = threadIdx.y; row < num_rows; row += kWarps) {
+    const int64_t place = static_cast<int64_t>(first_row + row) * work.shape.num_columns + column;
+    const float value = load<T>(work.hidden, place);
+    float gradient = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < kMostOutputs; ++i)
+      if (i < num_outputs) {
+        gradient += gradients[row][i] * weight[i];
+        sums.weight[i] += gradients[row][i] * value;
+      }
+    gradient = value > 0.0F ? gradient * kept : 0.0F;
+    store<T>(work.product_gradient, place, gradient);
+    sums.bias += gradient;
+  }
+  return sums;
+}
+
+// Adds up what the block's warps have, one sum after another, and writes it to the block's part.
+__device__ void write_sums(const HeadBackward& work, const ColumnSums& sums, uint32_t column) {
+  __shared__ float of_warps[kWarps][kMostOutputs + 1][kLanes];
+#pragma unroll
+  for (uint32_t i = 0; i < kMostOutputs; ++i) of_warps[threadIdx.y][i][threadIdx.x] = sums.weight[i];
+  of_warps[threadIdx.y][kMostOutputs][threadIdx.x] = sums.bias;
+  __syncthreads();
+  const uint32_t num_outputs = work.shape.num_outputs;
+  float* part = work.parts + blockIdx.y * num_head_sums(work.shape);
+  for (uint32_t i = threadIdx.y; i <= num_outputs; i += kWarps) {
+    float sum = 0;
+    for (const auto& of_warp : of_warps) sum += of_warp[i < num_outputs ? i : kMostOutputs][threadIdx.x];
+    if (column < work.shape.num_columns) part[static_cast<int64_t>(i) * work.shape.num_columns + column] = sum;
+  }
+}
+
+__device__ void write_output_bias(const HeadBackward& work, uint32_t num_rows,
+                                  const float (&gradients)[kRowsOfPart][kMostOutputs]) {
+  float* part = work.parts + (blockIdx.y + 1) * num_head_sums(work.shape) - work.shape.num_outputs;
+  for (uint32_t output = threadIdx.y; output < work.shape.num_outputs; output += kWarps) {
+    float sum = 0;
+    for (uint32_t row = threadIdx.x; row < num_rows; row += kLanes) sum += gradients[row][output];
+    for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
+    if (threadIdx.x == 0) part[output] = sum;
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kHeadThreads) head_gradient_kernel(const HeadBackward work) {
+  __shared__ float gradients[kRowsOfPart][kMostOutputs];
+  const uint32_t first_row = blockIdx.y * kRowsOfPart;
+  const uint32_t num_rows = min(kRowsOfPart, work.shape.num_rows - first_row);
+  const uint32_t column = blockIdx.x * kLanes + threadIdx.x;
+  load_gradients(work, first_row, num_rows, gradients);
+  ColumnSums sums = {};
+  if (column < work.shape.num_columns) sums = sum_rows<T>(work, first_row, num_rows, column, gradients);
+  write_sums(work, sums, column);
+  if (blockIdx.x == 0) write_output_bias(work, num_rows, gradients);
+}
+
+}  // namespace
+
+uint32_t num_head_parts(uint32_t num_rows) { return (num_rows + kRowsOfPart - 1) / kRowsOfPart; }
+
+void run(const HeadForward& work, cudaStream_t stream) {
+  with_element_type(work.shape.type, [&](auto element) {
+    head_kernel<decltype(element)><<<work.shape.num_rows, kHeadThreads, 0, stream>>>(work);
+  });
+  require_started("the dense head's kernel");
+}
+
+void run(const HeadBackward& work, cudaStream_t stream) {
+  const dim3 grid((work.shape.num_columns + kLanes - 1) / kLanes, num_head_parts(work.shape.num_rows));
+  with_element_type(work.shape.type, [&](auto element) {
+    head_gradient_kernel<decltype(element)><<<grid, dim3(kLanes, kWarps), 0, stream>>>(work);
+  });
+  require_started("the dense head's backward kernel");
+}
+
+}  // namespace rnnlab::kernels

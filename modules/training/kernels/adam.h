@@ -1,0 +1,39 @@
+// Adam and AdamW over all parameters by one kernel, in float32, by the formulas of LibTorch's fused operators.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+struct CUstream_st;  // what cudaStream_t points to
+
+namespace rnnlab::kernels {
+
+struct AdamTensor {
+  float* weight = nullptr;
+  const float* gradient = nullptr;
+  float* mean = nullptr;
+  float* square = nullptr;
+  int64_t size = 0;  // elements, in one order in all four
+};
+
+enum class Decay { kOfGradient, kOfWeight };  // Adam, AdamW
+
+struct AdamUpdate {
+  std::span<const AdamTensor> tensors;
+  float* step = nullptr;                 // () count of updates, which this raises
+  const float* learning_rate = nullptr;  // ()
+  const float* found_inf = nullptr;      // () or none: where it is not 0, nothing changes
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;
+  Decay decay = Decay::kOfGradient;
+};
+
+// Whether this build has the kernels of this folder for the current GPU.
+bool has_training_kernels();
+
+// Queued on `stream`. Throws std::runtime_error with CUDA's words if a launch fails.
+void run(const AdamUpdate& update, CUstream_st* stream);
+
+}  // namespace rnnlab::kernels

@@ -1,0 +1,140 @@
+// What is read and written of the four tensors is all there is to it: a thread has all its loads in flight at once.
+#include <cmath>
+
+#include "training/kernels/adam.h"
+#include "training/kernels/work_list.h"
+
+namespace rnnlab::kernels {
+namespace {
+
+constexpr int kVectorsOfThread = kPiece / kThreadsOfPiece / 4;
+
+struct AdamNumbers {
+  const float* step;
+  const float* learning_rate;
+  const float* found_inf;
+  float beta1, beta2, epsilon, weight_decay;
+  float new_part1, new_part2;  // 1 - beta, rounded once
+  float log_beta1, log_beta2;
+  Decay decay;
+};
+
+__global__ void count_step_kernel(float* step, const float* found_inf) {
+  if (found_inf == nullptr || *found_inf == 0.0F) *step += 1.0F;
+}
+
+// What an element's update needs beside its own four numbers.
+struct Factors {
+  float beta1, beta2, new_part1, new_part2, epsilon;
+  float step_size;           // rate over the bias correction of the mean
+  float root_of_correction;  // of the square's
+  float decay_of_gradient, decay_of_weight;
+};
+
+// 1 - beta^step as expm1 has all digits where the power is close to 1.
+__device__ Factors factors_of(const AdamNumbers& numbers) {
+  const float step = *numbers.step, rate = *numbers.learning_rate;
+  const bool is_of_weight = numbers.decay == Decay::kOfWeight;
+  return {numbers.beta1,
+          numbers.beta2,
+          numbers.new_part1,
+          numbers.new_part2,
+          numbers.epsilon,
+          rate / -expm1f(step * numbers.log_beta1),
+          sqrtf(-expm1f(step * numbers.log_beta2)),
+          is_of_weight ? 0.0F : numbers.weight_decay,
+          is_of_weight ? rate * numbers.weight_decay : 0.0F};
+}
+
+__device__ void update(const Factors& factors, float& weight, float gradient, float& mean, float& square) {
+  gradient += factors.decay_of_gradient * weight;
+  weight -= factors.decay_of_weight * weight;
+  mean = factors.beta1 * mean + factors.new_part1 * gradient;
+  square = factors.beta2 * square + factors.new_part2 * gradient * gradient;
+  weight -= factors.step_size * mean / (sqrtf(square) / factors.root_of_correction + factors.epsilon);
+}
+
+__device__ bool is_aligned(const AdamTensor& tensor) {
+  const auto bits = reinterpret_cast<uintptr_t>(tensor.weight) | reinterpret_cast<uintptr_t>(tensor.gradient) |
+                    reinterpret_cast<uintptr_t>(tensor.mean) | reinterpret_cast<uintptr_t>(tensor.square);
+  return bits % sizeof(float4) == 0;
+}
+
+__device__ float4* vector_at(float* data, int64_t index) { return reinterpret_cast<float4*>(data + index); }
+
+// A whole piece from `first` on.
+__device__ void update_vectors(const Factors& factors, const AdamTensor& tensor, int64_t first) {
+  float4 weight[kVectorsOfThread], gradient[kVectorsOfThread], mean[kVectorsOfThread], square[kVectorsOfThread];
+  const auto place = [&](int i) { return first + 4 * (i * static_cast<int64_t>(kThreadsOfPiece) + threadIdx.x); };
+#pragma unroll
+  for (int i = 0; i < kVectorsOfThread; ++i) {
+    weight[i] = *vector_at(tensor.weight, place(i));
+    gradient[i] = *reinterpret_cast<const float4*>(tensor.gradient + place(i));
+    mean[i] = *vector_at(tensor.mean, place(i));
+    square[i] = *vector_at(tensor.square, place(i));
+  }
+#pragma unroll
+  for (int i = 0; i < kVectorsOfThread; ++i) {
+    update(factors, weight[i].x, gradient[i].x, mean[i].x, square[i].x);
+    update(factors, weight[i].y, gradient[i].y, mean[i].y, square[i].y);
+    update(factors, weight[i].z, gradient[i].z, mean[i].z, square[i].z);
+    update(factors, weight[i].w, gradient[i].w, mean[i].w, square[i].w);
+    *vector_at(tensor.weight, place(i)) = weight[i];
+    *vector_at(tensor.mean, place(i)) = mean[i];
+    *vector_at(tensor.square, place(i)) = square[i];
+  }
+}
+
+__device__ void update_one_by_one(const Factors& factors, const AdamTensor& tensor, int64_t first) {
+  const int64_t last = min(first + static_cast<int64_t>(kPiece), tensor.size);
+  for (int64_t i = first + threadIdx.x; i < last; i += kThreadsOfPiece)
+    update(factors, tensor.weight[i], tensor.gradient[i], tensor.mean[i], tensor.square[i]);
+}
+
+__global__ void __launch_bounds__(kThreadsOfPiece)
+    adam_kernel(const __grid_constant__ WorkList<AdamTensor> list, const __grid_constant__ AdamNumbers numbers) {
+  if (numbers.found_inf != nullptr && *numbers.found_inf != 0.0F) return;
+  const uint32_t number = list.tensor_of(blockIdx.x);
+  const AdamTensor& tensor = list.tensors[number];
+  const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece;
+  const Factors factors = factors_of(numbers);
+  if (is_aligned(tensor) && first + static_cast<int64_t>(kPiece) <= tensor.size)
+    update_vectors(factors, tensor, first);
+  else
+    update_one_by_one(factors, tensor, first);
+}
+
+AdamNumbers numbers_of(const AdamUpdate& update) {
+  return {.step = update.step,
+          .learning_rate = update.learning_rate,
+          .found_inf = update.found_inf,
+          .beta1 = static_cast<float>(update.beta1),
+          .beta2 = static_cast<float>(update.beta2),
+          .epsilon = static_cast<float>(update.epsilon),
+          .weight_decay = static_cast<float>(update.weight_decay),
+          .new_part1 = static_cast<float>(1 - update.beta1),
+          .new_part2 = static_cast<float>(1 - update.beta2),
+          .log_beta1 = static_cast<float>(std::log(update.beta1)),
+          .log_beta2 = static_cast<float>(std::log(update.beta2)),
+          .decay = update.decay};
+}
+
+}  // namespace
+
+bool has_training_kernels() {
+  cudaFuncAttributes attributes;
+  const bool has = cudaFuncGetAttributes(&attributes, adam_kernel) == cudaSuccess;
+  if (!has) (void)cudaGetLastError();  // left there, the next kernel would be blamed
+  return has;
+}
+
+void run(const AdamUpdate& update, cudaStream_t stream) {
+  count_step_kernel<<<1, 1, 0, stream>>>(update.step, update.found_inf);
+  const AdamNumbers numbers = numbers_of(update);
+  for_each_list(update.tensors, [&](const WorkList<AdamTensor>& list) {
+    adam_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, numbers);
+  });
+  require_queued("Adam's kernel");
+}
+
+}  // namespace rnnlab::kernels

@@ -1,0 +1,62 @@
+// Work on many float32 tensors by one launch: each tensor is cut into pieces, one a block. LibTorch's fused operators
+// give a block 65,536 elements, so that a network with one large weight keeps half of a large GPU waiting.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace rnnlab::kernels {
+
+inline constexpr uint32_t kThreadsOfPiece = 256;
+inline constexpr uint32_t kPiece = 8 * kThreadsOfPiece;  // elements of a block
+inline constexpr size_t kTensorsAtOnce = 48;             // what a launch's arguments hold
+
+inline uint32_t num_pieces(int64_t size) { return static_cast<uint32_t>((size + kPiece - 1) / kPiece); }
+
+// Tensor: a struct with an int64_t `size`.
+template <class Tensor>
+struct WorkList {
+  Tensor tensors[kTensorsAtOnce];
+  uint32_t first_block[kTensorsAtOnce + 1];
+  uint32_t num_tensors;
+
+  explicit WorkList(std::span<const Tensor> work) : num_tensors(static_cast<uint32_t>(work.size())) {
+    std::copy(work.begin(), work.end(), tensors);
+    first_block[0] = 0;
+    for (size_t i = 0; i < work.size(); ++i) first_block[i + 1] = first_block[i] + num_pieces(work[i].size);
+  }
+
+  uint32_t num_blocks() const { return first_block[num_tensors]; }
+
+  // The tensor that a block works on, by its number in the list.
+  __device__ uint32_t tensor_of(uint32_t block) const {
+    uint32_t low = 0, high = num_tensors;  // by halving: first_block[low] <= block < first_block[high]
+    while (high - low > 1) {
+      const uint32_t middle = (low + high) / 2;
+      (first_block[middle] <= block ? low : high) = middle;
+    }
+    return low;
+  }
+};
+
+// Calls `work` with one list of at most kTensorsAtOnce after another.
+template <class Tensor, class Work>
+void for_each_list(std::span<const Tensor> tensors, const Work& work) {
+  for (size_t first = 0; first < tensors.size(); first += kTensorsAtOnce)
+    work(WorkList<Tensor>(tensors.subspan(first, std::min(kTensorsAtOnce, tensors.size() - first))));
+}
+
+// std::runtime_error with CUDA's words where the last launch failed.
+inline void require_queued(const char* what) {
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return;
+  throw std::runtime_error(std::string(what) + " did not start: " + cudaGetErrorString(error) +
+                           "; `rnnlab info` shows what this machine can do");
+}
+
+}  // namespace rnnlab::kernels
