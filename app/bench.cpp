@@ -13,6 +13,7 @@
 #include "experiment/stop_notice.h"
 #include "experiment_arguments.h"
 #include "output.h"
+#include "output_file.h"
 #include "results/files.h"
 #include "training/stop_signal.h"
 #include "verbs.h"
@@ -94,7 +95,10 @@ ExitCode print_against(const BenchReport& now, const BenchReport& before, const 
 
 ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   const BenchSettings settings = read_settings(options.arguments);
-  for (const std::string& file : {options.csv, options.json}) check_writable(file);
+  for (const std::string& file : {options.csv, options.json}) {
+    require_harmless_output(file, "");
+    check_writable(file);
+  }
   std::optional<BenchReport> before;
   if (!options.against.empty()) before = read_report(options.against);
   const StopSignalGuard signals;

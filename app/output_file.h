@@ -5,8 +5,8 @@
 
 namespace rnnlab::app {
 
-// UserError kUsage where `out` is what the verb reads (`input`), a file of a run's own, or lies in a checkpoint. An
-// empty `out` means none.
+// UserError kUsage where `out` is what the verb reads (`input`, or "" for none), a file of a run's own, or lies in a
+// checkpoint. An empty `out` means none.
 void require_harmless_output(const std::filesystem::path& out, const std::filesystem::path& input);
 
 }  // namespace rnnlab::app

@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "output.h"
+#include "output_file.h"
 #include "report/figures.h"
 #include "report/html.h"
 #include "report/markdown.h"
@@ -48,8 +49,9 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   std::vector<std::string> folders, files;
   for (const std::string& name : names) {
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(name, ignored))
-      add_once(files, name);
+    const bool is_missing = !std::filesystem::exists(name, ignored);
+    if (std::filesystem::is_regular_file(name, ignored) || (is_missing && name.ends_with(".json")))
+      add_once(files, name);  // of one that is missing, read_report says so
     else
       folders.push_back(name);
   }
@@ -60,6 +62,7 @@ report::Sources read_sources(const std::vector<std::string>& names) {
 
 ExitCode write_forms(const ReportOptions& options) {
   const std::string page = options.page_to_write();
+  for (const std::string& source : options.sources) require_harmless_output(page, source);
   if (!page.empty()) check_writable(page);
   const report::Report report = report::make_report(read_sources(options.sources));
   if (options.markdown) print_output(report::markdown_of(report));

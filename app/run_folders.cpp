@@ -12,19 +12,30 @@
 namespace rnnlab::app {
 namespace {
 
+namespace fs = std::filesystem;
+
+// What cannot be read is left to load_run, which says what is wrong with it.
+bool is_there(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::exists(path, unreadable);
+}
+
 std::vector<std::string> without_repetitions(const std::vector<std::string>& folders) {
-  std::set<std::filesystem::path> seen;
+  std::set<fs::path> seen;
   std::vector<std::string> unique;
-  for (const std::string& folder : folders)
-    if (seen.insert(std::filesystem::weakly_canonical(folder)).second) unique.push_back(folder);
+  for (const std::string& folder : folders) {
+    std::error_code unreadable;
+    const fs::path whole = fs::weakly_canonical(folder, unreadable);
+    if (seen.insert(unreadable ? fs::path(folder) : whole).second) unique.push_back(folder);
+  }
   return unique;
 }
 
-std::vector<std::filesystem::path> folders_below(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> found;
-  std::error_code unreadable;  // load_run says what is wrong with it
-  for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable))
-    if (std::filesystem::exists(entry.path() / kEpochsCsvFile)) found.push_back(entry.path());
+std::vector<fs::path> folders_below(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code unreadable;
+  for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
+    if (is_there(entry->path() / kEpochsCsvFile)) found.push_back(entry->path());
   std::ranges::sort(found);  // by the time of the start
   return found;
 }
@@ -33,7 +44,7 @@ std::vector<std::string> expanded(const std::string& folder) {
   const auto runs = folders_below(folder);
   std::vector<std::string> ended;
   for (const auto& run : runs) {
-    if (std::filesystem::exists(run / kSummaryFile))
+    if (is_there(run / kSummaryFile))
       ended.push_back(run.string());
     else
       print_notice(fmt::format("rnnlab: {} left out: it has not ended yet, or was killed\n", run.string()));

@@ -8,10 +8,12 @@ naive layer on the CPU and on the same device.
     python3 experiments/keras_lstm_table.py --part cpu:naive=20       # that row on a twentieth, scaled and marked
 """
 import argparse
+import glob
 import json
 import os
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 EXPERIMENT = os.path.join(ROOT, "experiments", "keras_lstm.yaml")
@@ -50,21 +52,27 @@ def default_rows(program):
     return rows + ["cuda:naive", "cuda:fused", "cuda:cudnn"] if "cuda:0" in devices else rows
 
 
-def folders(out):
-    parent = os.path.join(out, "keras_lstm")
-    return {os.path.join(parent, name) for name in os.listdir(parent)} if os.path.isdir(parent) else set()
+def summary_of(run):
+    with open(os.path.join(run, "summary.json")) as file:
+        summary = json.load(file)
+    if summary["epoch_time"] is None:
+        sys.exit(f"error: {run}: no epoch after warm-up, so no time; leave training.warmup_epochs at 0")
+    return summary
 
 
-def measure(row, arguments):
+def runs_in(folder):
+    return set(glob.glob(os.path.join(glob.escape(folder), "*", "*")))
+
+
+def measure(row, folder, arguments):
     device, layer = row.split(":", 1)
     part = dict(arguments.part).get(row, 1)
     num_train = arguments.samples // part
-    before = folders(arguments.out)
+    before = runs_in(folder)
     output_of([arguments.program, "train", EXPERIMENT, f"device={device}", f"layer={layer}", f"data.num_train={num_train}",
-               "--out", arguments.out, "--quiet"] + arguments.overrides)
-    (run,) = folders(arguments.out) - before
-    with open(os.path.join(run, "summary.json")) as file:
-        summary = json.load(file)
+               "--out", folder, "--quiet"] + arguments.overrides)
+    (run,) = runs_in(folder) - before
+    summary = summary_of(run)
     passes = ["--passes", str(arguments.passes), "--json"]
     use = [arguments.program, "evaluate", run] + passes
     predict = [arguments.program, "predict", run, "--out", os.path.join(run, "outputs.npy")] + passes
@@ -90,7 +98,9 @@ def cells(result, results, num_samples):
 
 def main():
     arguments = parse_arguments()
-    results = [measure(row, arguments) for row in arguments.rows or default_rows(arguments.program)]
+    os.makedirs(arguments.out, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="keras_lstm_table-", dir=arguments.out)  # nobody else's runs are in it
+    results = [measure(row, folder, arguments) for row in arguments.rows or default_rows(arguments.program)]
     print("| " + " | ".join(HEADINGS) + " |")
     print("|---" * len(HEADINGS) + "|")
     for result in results:

@@ -80,17 +80,28 @@ def variables_of(model):
     return found
 
 
+def cells_of(layer):
+    """The recurrent layers in a layer: both directions of a bidirectional one."""
+    layers = [layer.forward_layer, layer.backward_layer] if type(layer).__name__ == "Bidirectional" else [layer]
+    return [layer for layer in layers if type(layer).__name__ in RECURRENT]
+
+
+def facts_of_cell(layer):
+    kind, activation = RECURRENT[type(layer).__name__], keras.activations.serialize(layer.activation)
+    if kind == "simple_rnn":
+        return {"rnnlab.cell": f"rnn_{activation}"}
+    return {"rnnlab.cell": kind, "rnnlab.activation": activation}
+
+
 def facts_of(model):
     """What the weights alone do not say, as rnnlab's own files say it."""
-    for layer in model.layers:
-        layer = getattr(layer, "forward_layer", layer)
-        if type(layer).__name__ not in RECURRENT:
-            continue
-        kind, activation = RECURRENT[type(layer).__name__], keras.activations.serialize(layer.activation)
-        if kind == "simple_rnn":
-            return {"rnnlab.cell": f"rnn_{activation}"}
-        return {"rnnlab.cell": kind, "rnnlab.activation": activation}
-    sys.exit("error: the model has no recurrent layer")
+    facts = [facts_of_cell(cell) for layer in model.layers for cell in cells_of(layer)]
+    if not facts:
+        sys.exit("error: the model has no recurrent layer")
+    for other in facts:
+        if other != facts[0]:
+            sys.exit(f"error: the recurrent layers are of several kinds, {facts[0]} and {other}; rnnlab's are all alike")
+    return facts[0]
 
 
 def save(model, file):

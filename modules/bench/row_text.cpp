@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 
@@ -51,13 +52,13 @@ const std::vector<KeyColumn>& key_columns() {
                                                  {"mode", word<&RowKey::mode>},
                                                  {"precision", word<&RowKey::precision>},
                                                  {"cell", word<&RowKey::cell>},
-                                                 {"algorithm", algorithm},
-                                                 {"I", inputs},
+                                                 {"algorithm", algorithm, "auto"},
+                                                 {"I", inputs, "I = H"},
                                                  {"H", number<&RowKey::hidden_size>},
                                                  {"B", number<&RowKey::batch_size>},
                                                  {"T", number<&RowKey::num_steps>},
                                                  {"L", number<&RowKey::num_layers>},
-                                                 {"D", directions}};
+                                                 {"D", directions, "D 1"}};
   return columns;
 }
 
@@ -78,6 +79,7 @@ std::string shared_text(const std::vector<BenchRow>& rows) {
 
 std::string significant(double value, int digits) {
   constexpr int kMostDecimals = 9;
+  if (!std::isfinite(value)) return fmt::format("{}", value);
   // After rounding, for 99.99 may become 100.
   const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);
   const int magnitude = std::stoi(rounded.substr(rounded.find('e') + 1));

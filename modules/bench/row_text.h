@@ -9,12 +9,13 @@
 namespace rnnlab {
 
 struct KeyColumn {
-  const char* heading;  // "H"
-  std::string (*text)(const RowKey&);
+  const char* heading;                 // "H"
+  std::string (*text)(const RowKey&);  // "" for what is usual
+  const char* usual = "";              // that, where it has to be said
 };
 
-// device, mode, precision, cell, cuDNN's algorithm, I, H, B, T, L, D; the layer is not among them. The algorithm is ""
-// where it is auto, I where it is H, D where it is 1.
+// device, mode, precision, cell, cuDNN's algorithm, I, H, B, T, L, D; the layer is not among them. Usual are the
+// algorithm auto, I where it is H, and D 1.
 const std::vector<KeyColumn>& key_columns();
 
 // The columns in which not all of `rows` are equal.

@@ -112,9 +112,8 @@ void check_classes(const Loaded& loaded, const Samples& samples, const PartFiles
 }
 
 void split_one(Dataset& dataset, const Samples& samples, const DataSettings& settings, const std::string& origin) {
-  const Split how = settings.split == Split::kAutomatic ? Split::kRandom : settings.split;
-  const RowSplit rows =
-      split_rows(samples.size(), {how, settings.num_valid, settings.valid_fraction, settings.seed}, origin);
+  const RowSplit rows = split_rows(
+      samples.size(), {resolved_split(settings), settings.num_valid, settings.valid_fraction, settings.seed}, origin);
   dataset.train = take(samples, rows.train);
   dataset.valid = take(samples, rows.valid);
 }

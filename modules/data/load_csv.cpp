@@ -45,9 +45,8 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
 }
 
 RowSplit split_table(const std::vector<int64_t>& usable, const DataSettings& settings, const std::string& path) {
-  const Split automatic = settings.window > 0 ? Split::kOrdered : Split::kRandom;
-  const SplitRequest request{settings.split == Split::kAutomatic ? automatic : settings.split,
-                             rows_for(settings.num_valid, settings), settings.valid_fraction, settings.seed};
+  const SplitRequest request{resolved_split(settings), rows_for(settings.num_valid, settings), settings.valid_fraction,
+                             settings.seed};
   RowSplit split = split_rows(static_cast<int64_t>(usable.size()), request, path);
   for (std::vector<int64_t>* part : {&split.train, &split.valid}) {
     for (int64_t& row : *part) row = usable[static_cast<size_t>(row)];

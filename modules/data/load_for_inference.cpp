@@ -59,7 +59,7 @@ void require_samples(const LoadedPart& loaded, const DataSettings& settings, Dat
   if (loaded.samples.size() > 0) return;
   const bool are_none_kept = part == DataPart::kValid && settings.num_valid == 0;
   throw_error(ExitCode::kData, "{}: there are no {}samples to use{}", loaded.origin, part_name(part),
-              are_none_kept ? ": data.num_valid is 0; use --part train" : "");
+              are_none_kept ? ": data.num_valid is 0; use --part all" : "");
 }
 
 // Steps may be more or fewer.
@@ -89,6 +89,19 @@ std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
   return scalings;
 }
 
+// Whoever wants a prediction for each row of a file had better know.
+bool is_out_of_order(const DataSettings& settings, DataPart part) {
+  const bool has_one_file = settings.valid_file.empty() && settings.valid_inputs.empty();
+  const bool is_split = settings.source == Source::kCsv || has_files_of_arrays(settings);
+  return part != DataPart::kAll && is_split && has_one_file && resolved_split(settings) == Split::kRandom;
+}
+
+std::string order_note(DataPart part) {
+  return fmt::format(
+      "the {}samples come in the order of their random split, not of the file; --part all keeps the file's",
+      part_name(part));
+}
+
 std::string description_of(const LoadedPart& loaded, DataPart part) {
   return fmt::format("{}: {}", loaded.origin, counted(loaded.samples.size(), part_name(part) + "sample"));
 }
@@ -104,6 +117,8 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   require_samples(loaded, wanted, part);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin);
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
+  const bool is_for_predicting = targets == Targets::kWhereThere;
+  if (is_for_predicting && is_out_of_order(wanted, part)) loaded.notes.push_back(order_note(part));
   return {loaded.samples, description_of(loaded, part), std::move(loaded.notes)};
 }
 

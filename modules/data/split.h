@@ -12,6 +12,9 @@
 
 namespace rnnlab {
 
+// What data.split: auto comes to: ordered for windows, which overlap, else random.
+Split resolved_split(const DataSettings& settings);
+
 struct SplitRequest {
   Split how = Split::kOrdered;       // not kAutomatic
   std::optional<int64_t> num_valid;  // 0: no validation

@@ -21,16 +21,25 @@ std::vector<NamedTensor> tensors_of_part(const Model& model, ExportPart part) {
   return tensors;
 }
 
-void refuse_tied(const ModelSettings& settings, const ExportFormat& format) {
-  if (!settings.tied || format.part == ExportPart::kRecurrent || format.layout == Layout::kPyTorch) return;
+// Of the part that is exported.
+FunctionFacts facts_of_part(FunctionFacts known, ExportPart part) {
+  known.is_tied = known.is_tied && part != ExportPart::kRecurrent;
+  return known;
+}
+
+void refuse_tied(const FunctionFacts& known, Layout layout) {
+  if (!known.is_tied || layout == Layout::kPyTorch) return;
   throw_error(ExitCode::kUsage,
               "model.tied: the {} layout has no table that the embedding and the output layer share; use --layout "
               "pytorch, or --part recurrent",
-              config::name_of(format.layout));
+              config::name_of(layout));
 }
 
-FunctionFacts facts_of(const RecurrentOptions& options) {
-  return {.cell = options.cell, .reset_gate = options.reset_gate, .activation = options.activation};
+FunctionFacts facts_of(const RecurrentOptions& options, const ModelSettings& settings) {
+  return {.cell = options.cell,
+          .reset_gate = options.reset_gate,
+          .activation = options.activation,
+          .is_tied = settings.tied};
 }
 
 Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentOptions& options,
@@ -71,12 +80,12 @@ Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
 }  // namespace
 
 Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file) {
-  refuse_tied(trained.experiment.model, format);
   const Model& model = *trained.model;
   if (!model.has_recurrent()) return export_image_model(model, format, file);
   const RecurrentOptions& options = model.recurrent().options();
   std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
-  const FunctionFacts known = facts_of(options);
+  const FunctionFacts known = facts_of_part(facts_of(options, trained.experiment.model), format.part);
+  refuse_tied(known, format.layout);
   if (format.layout != Layout::kPyTorch) {
     const TensorFile image{.name = file.string(),
                            .tensors = views_of(tensors),
@@ -95,7 +104,9 @@ Exported convert_weights(const std::filesystem::path& from, std::optional<Layout
     network.embedding.reset();
     network.dense.clear();
   }
-  return write_weights(laid_out(network, format.layout), network.options, network.known, format.layout, file);
+  const FunctionFacts known = facts_of_part(network.known, format.part);
+  refuse_tied(known, format.layout);
+  return write_weights(laid_out(network, format.layout), network.options, known, format.layout, file);
 }
 
 }  // namespace rnnlab

@@ -51,7 +51,10 @@ struct PartText {
   const char* name;
 };
 
-const std::array<PartText, 2> kShownParts = {{{&kParts[0], "forward pass"}, {&kParts[3], "forward and backward pass"}}};
+const Part& kForward = kParts[0];
+const Part& kTotal = kParts[3];
+
+const std::array<PartText, 2> kShownParts = {{{&kForward, "forward pass"}, {&kTotal, "forward and backward pass"}}};
 
 double milliseconds(const BenchRow& row, const Part& part) {
   return 1e3 * (row.measurement->seconds.*part.seconds).value;
@@ -80,8 +83,8 @@ Chart waterfall(const Size& size, const PartText& shown, const std::string& pref
                             size.label.empty() ? "" : slug(size.label)),
           .title = fmt::format("The ladder, {}{}", shown.name, in_size(size)),
           .description =
-              "Each step is what one more optimisation gains or costs; full bars are whole times: of the first "
-              "layer, and of layers that are none of the steps.",
+              "Each step is what changes from the rung before it in the list; full bars are whole times: of the first "
+              "layer, and of layers that are no rungs.",
           .data = Prominence::kFolded,
           .body = Waterfall{{.name = "time", .unit = "ms"}, steps_of(size, *shown.part)}};
 }
@@ -126,22 +129,29 @@ struct Grid {
   KeyColumn across;
 };
 
-std::string down_label(const Grid& grid, const RowKey& key) { return size_label(key, grid.down); }
+std::string across_label(const Grid& grid, const RowKey& key) {
+  const std::string text = grid.across.text(key);
+  return text.empty() ? grid.across.usual : text;
+}
+
+std::string down_label(const Grid& grid, const RowKey& key) {
+  const std::string label = size_label(key, grid.down);
+  if (!label.empty()) return label;
+  std::vector<std::string> all_usual;
+  for (const KeyColumn& column : grid.down) all_usual.emplace_back(column.usual);
+  return join(all_usual, " ");
+}
 
 HeatMap empty_map(const BenchReport& report, const Grid& grid) {
   HeatMap map;
   map.x.name = grid.across.heading;
   for (const KeyColumn& column : grid.down) map.y.name += (map.y.name.empty() ? "" : " ") + std::string(column.heading);
   for (const BenchRow& row : report.rows) {
-    add_once(map.columns, grid.across.text(row.key));
+    add_once(map.columns, across_label(grid, row.key));
     add_once(map.rows, down_label(grid, row.key));
   }
   map.cells.assign(map.rows.size(), std::vector<std::optional<double>>(map.columns.size()));
   return map;
-}
-
-size_t position(const std::vector<std::string>& list, const std::string& item) {
-  return static_cast<size_t>(std::ranges::find(list, item) - list.begin());
 }
 
 // Of the first layer the times, of the others the gains over it.
@@ -153,10 +163,9 @@ Chart heat_map(const BenchReport& report, const Grid& grid, const std::string& l
                        : Axis{.name = "gain over " + first, .unit = ""};
   for (const BenchRow& row : report.rows) {
     if (row.key.layer != layer || !row.measurement) continue;
-    auto& cell =
-        map.cells[position(map.rows, down_label(grid, row.key))][position(map.columns, grid.across.text(row.key))];
+    std::optional<double>& cell = cell_of(map, down_label(grid, row.key), across_label(grid, row.key));
     if (is_first)
-      cell = milliseconds(row, kParts[3]);
+      cell = milliseconds(row, kTotal);
     else if (row.measurement->speedup_total)
       cell = row.measurement->speedup_total->value;
   }

@@ -51,7 +51,7 @@ Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
   blocks.emplace_back(opening);
   blocks.emplace_back(NamedTable{prefix + "-rows", "Layers", report_table(report, TableWidth::kNarrow)});
   blocks.emplace_back(Sentences{report_legend(report)});
-  std::vector<Chart> charts = bench_charts(report, prefix);
+  std::vector<Chart> charts = with_something_to_draw(bench_charts(report, prefix));
   if (!charts.empty()) blocks.emplace_back(Heading{"Times and gains"});
   for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
   blocks.emplace_back(Heading{"What ran"});

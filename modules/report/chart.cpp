@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "base/numbers.h"
 
 namespace rnnlab::report {
@@ -101,10 +103,40 @@ TextTable data_of(const HeatMap& chart, const CellText& text) {
   return table;
 }
 
+size_t position(const std::vector<std::string>& list, const std::string& item) {
+  const auto found = std::ranges::find(list, item);
+  RNNLAB_INVARIANT(found != list.end(), "a heat map has every row and column that it is filled by");
+  return static_cast<size_t>(found - list.begin());
+}
+
+struct HasNumber {
+  bool operator()(const Curves& chart) const { return std::ranges::any_of(chart.curves, in_curve); }
+  bool operator()(const Bars& chart) const { return !chart.bars.empty(); }
+  bool operator()(const Waterfall& chart) const { return !chart.steps.empty(); }
+  bool operator()(const HeatMap& chart) const { return std::ranges::any_of(chart.cells, in_row); }
+
+ private:
+  static bool in_curve(const Curve& curve) {
+    return std::ranges::any_of(curve.points, [](const Point& point) { return std::isfinite(point.y); });
+  }
+  static bool in_row(const std::vector<std::optional<double>>& cells) {
+    return std::ranges::any_of(cells, [](const auto& cell) { return cell && std::isfinite(*cell); });
+  }
+};
+
 }  // namespace
 
 std::string label_of(const Axis& axis) {
   return axis.unit.empty() ? axis.name : fmt::format("{} ({})", axis.name, axis.unit);
+}
+
+std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::string& column) {
+  return map.cells[position(map.rows, row)][position(map.columns, column)];
+}
+
+std::vector<Chart> with_something_to_draw(std::vector<Chart> charts) {
+  std::erase_if(charts, [](const Chart& chart) { return !std::visit(HasNumber{}, chart.body); });
+  return charts;
 }
 
 TextTable data_of(const Chart& chart, Digits digits) {

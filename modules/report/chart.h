@@ -75,6 +75,9 @@ struct HeatMap {
   std::vector<std::vector<std::optional<double>>> cells;  // by row
 };
 
+// Of a row and a column that the map has.
+std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::string& column);
+
 // What is long and seldom read is folded away on a page and left out of Markdown.
 enum class Prominence { kOpen, kFolded };
 
@@ -85,6 +88,9 @@ struct Chart {
   Prominence data = Prominence::kFolded;  // of the table behind it
   std::variant<Curves, Bars, Waterfall, HeatMap> body;
 };
+
+// Without those that hold no finite number: of a run that diverged at once, say.
+std::vector<Chart> with_something_to_draw(std::vector<Chart> charts);
 
 enum class Digits {
   kAll,  // the shortest text that reads back to the same number

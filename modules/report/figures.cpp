@@ -1,5 +1,7 @@
 #include "report/figures.h"
 
+#include "base/error.h"
+#include "base/text.h"
 #include "report/gnuplot.h"
 #include "report/gnuplot_script.h"
 #include "report/text.h"
@@ -17,12 +19,22 @@ std::vector<const Chart*> charts_of(const Report& report) {
   return charts;
 }
 
+// gnuplot's script is valid UTF-8 without control characters.
+void require_nameable(const std::filesystem::path& folder) {
+  if (readable(folder.string()) == folder.string()) return;
+  throw_error(ExitCode::kUsage,
+              "--figures {}: a folder whose name has control characters or is no UTF-8 is not for gnuplot; give "
+              "another",
+              without_controls(folder.string()));
+}
+
 }  // namespace
 
 std::vector<std::string> write_figures(const Report& report, const std::filesystem::path& folder) {
   check_gnuplot();
-  make_folders(folder);
   const std::filesystem::path whole_folder = std::filesystem::absolute(folder);  // gnuplot gives "|" and "<" a meaning
+  require_nameable(whole_folder);
+  make_folders(folder);
   std::vector<std::string> written;
   for (const Chart* chart : charts_of(report)) {
     const std::string name = (whole_folder / chart->id).string();

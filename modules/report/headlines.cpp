@@ -20,14 +20,14 @@ std::string range_text(const GroupResult& group) {
 
 // "3.31 times as fast"; that of an interval on both sides of 1 is no finding.
 std::string verdict(const GroupResult& group) {
+  if (group.ratio_low == group.ratio_high) return "nothing shown, by one epoch a side";
   if (group.ratio_low <= 1 && group.ratio_high >= 1) return "no difference shown";
   if (group.ratio < 1) return fmt::format("{:.3g} times as fast", 1 / *group.ratio);
   return fmt::format("{:.3g} times as long", *group.ratio);
 }
 
 std::string sentence(const GroupResult& group, const Comparison& comparison) {
-  return fmt::format("{}{}: {}; {} of the time of {} ({}).",
-                     comparison.forced.empty() ? "" : "NOT COMPARABLE: ", group.label, verdict(group),
+  return fmt::format("{}{}: {}; {} of the time of {} ({}).", not_comparable(comparison), group.label, verdict(group),
                      significant_digits(group.ratio, 3), comparison.baseline, range_text(group));
 }
 
@@ -39,6 +39,8 @@ std::string time_sentence(const GroupResult& group) {
 }
 
 }  // namespace
+
+std::string not_comparable(const Comparison& comparison) { return comparison.forced.empty() ? "" : "NOT COMPARABLE: "; }
 
 std::vector<std::string> headlines(const Comparison& comparison) {
   std::vector<const GroupResult*> compared;

@@ -8,8 +8,11 @@
 
 namespace rnnlab::report {
 
+// "NOT COMPARABLE: " where the comparison had to be forced, for titles that travel alone; else "".
+std::string not_comparable(const Comparison& comparison);
+
 // A sentence for each group that was set against the baseline; of more than eight, for the fastest and the slowest.
-// Each begins with "NOT COMPARABLE: " where the comparison had to be forced.
+// Each begins with not_comparable.
 std::vector<std::string> headlines(const Comparison& comparison);
 
 }  // namespace rnnlab::report

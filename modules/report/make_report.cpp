@@ -78,7 +78,7 @@ class Writer {
   }
 
   Report report_;
-  std::vector<std::string> ids_;
+  std::vector<std::string> ids_ = {"content"};  // the page's own
   std::vector<std::string> subjects_;
 };
 

@@ -58,11 +58,12 @@ struct BlockText {
   std::string operator()(const Heading&) const { return ""; }  // most of what they head is left out
   std::string operator()(const NamedTable& table) const {
     if (table.prominence == Prominence::kFolded) return "";
-    return bold(table.title) + "\n\n" + limited(table.table);
+    return bold(table.title) + "\n\n" + limited(table.table, "of the page");
   }
   std::string operator()(const Chart& chart) const {
     if (chart.data == Prominence::kFolded) return "";
-    return bold(chart.title + unit_text(chart)) + "\n\n" + limited(data_of(chart, Digits::kFew));
+    return bold(chart.title + unit_text(chart)) + "\n\n" +
+           limited(data_of(chart, Digits::kFew), "of `--figures` and of the page");
   }
 
  private:
@@ -70,13 +71,13 @@ struct BlockText {
     const auto* curves = std::get_if<Curves>(&chart.body);
     return curves == nullptr || curves->y.unit.empty() ? "" : fmt::format(" ({})", curves->y.unit);
   }
-  static std::string limited(const TextTable& table) {
+  static std::string limited(const TextTable& table, const char* elsewhere) {
     constexpr size_t kMostColumns = 13;
     constexpr size_t kMostRows = 200;
     if (table.columns().size() <= kMostColumns && table.rows().size() <= kMostRows) return table_text(table);
-    return fmt::format("{} by {}, too many for Markdown: the CSV of `--figures` and of the page has them.\n\n",
+    return fmt::format("{} by {}, too many for Markdown: the CSV {} has them.\n\n",
                        counted(static_cast<int64_t>(table.rows().size()), "row"),
-                       counted(static_cast<int64_t>(table.columns().size()), "column"));
+                       counted(static_cast<int64_t>(table.columns().size()), "column"), elsewhere);
   }
 };
 

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/headlines.h"
 #include "report/scale.h"
+#include "results/comparison_text.h"
 
 namespace rnnlab::report {
 namespace {
@@ -67,11 +69,6 @@ Chart curve_chart(const std::vector<RunGroup>& groups, Against against, Axis y, 
           .body = Curves{against == Against::kEpoch ? kEpochAxis : kWallTimeAxis, y, std::move(curves)}};
 }
 
-// Losses first, and what validation says; the training set's other metrics are in epochs.csv.
-bool is_drawn(const EpochColumn& column) {
-  return column.role == ColumnRole::kMetric && (column.name == "train_loss" || column.name.starts_with("valid_"));
-}
-
 bool has_any(const std::vector<RunGroup>& groups, const EpochColumn& column) {
   return std::ranges::any_of(groups, [&](const RunGroup& group) {
     return std::ranges::any_of(group.runs, [&](const RunRecord* run) {
@@ -85,24 +82,20 @@ std::string capitalized(std::string text) {
   return text;
 }
 
-std::string with_spaces(std::string_view name) {
+std::string with_underscores_as(char other, std::string_view name) {
   std::string text(name);
-  std::ranges::replace(text, '_', ' ');
-  return text;
-}
-
-std::string with_dashes(std::string_view name) {
-  std::string text(name);
-  std::ranges::replace(text, '_', '-');
+  std::ranges::replace(text, '_', other);
   return text;
 }
 
 Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, Against against,
                    const std::string& prefix) {
-  const std::string name = with_spaces(column.name);
-  return curve_chart(
-      groups, against, {.name = name, .unit = ""}, [&](const EpochRow& row) { return number_in(row, column); },
-      {.id = prefix + "-" + with_dashes(column.name), .title = capitalized(name), .description = "One curve a run."});
+  const std::string name = with_underscores_as(' ', column.name);
+  return curve_chart(groups, against, {.name = name, .unit = ""},
+                     [&](const EpochRow& row) { return number_in(row, column); },
+                     {.id = prefix + "-" + with_underscores_as('-', column.name),
+                      .title = capitalized(name),
+                      .description = "One curve a run."});
 }
 
 }  // namespace
@@ -124,8 +117,8 @@ std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::s
   const CurveText text = {.id = prefix + "-epoch-time",
                           .title = "Epoch time",
                           .description =
-                              "One curve a run, warm-up epochs, which are in no median, as hollow points. Lower is "
-                              "faster."};
+                              "One curve a run; warm-up epochs, which are in no median, are hollow points where the "
+                              "points of few curves are drawn. Lower is faster."};
   return {curve_chart(groups, Against::kEpoch, kEpochTimeAxis, seconds, text),
           curve_chart(groups, Against::kWallTime, kEpochTimeAxis, seconds, text)};
 }
@@ -133,7 +126,7 @@ std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::s
 std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std::string& prefix) {
   std::vector<Chart> charts;
   for (const EpochColumn& column : epoch_columns()) {
-    if (!is_drawn(column) || !has_any(groups, column)) continue;
+    if (!is_shown(column) || !has_any(groups, column)) continue;
     charts.push_back(metric_chart(groups, column, Against::kEpoch, prefix));
     if (column.name != "train_loss") charts.back().data = Prominence::kFolded;
     if (column.name.ends_with("_loss")) charts.push_back(metric_chart(groups, column, Against::kWallTime, prefix));
@@ -160,12 +153,13 @@ std::vector<Chart> time_bars(const Comparison& comparison, const std::string& pr
                                      "where there are fewer than six epochs.",
                       .body = times});
   if (ratios.bars.size() > 1)
-    charts.push_back({.id = prefix + "-ratio",
-                      .title = "Ratio of the median times",
-                      .description = fmt::format("To {}, which is 1. Below 1 is faster. The whiskers are 95 % "
-                                                 "intervals, or ranges where there are fewer than six epochs.",
-                                                 comparison.baseline),
-                      .body = ratios});
+    charts.push_back(
+        {.id = prefix + "-ratio",
+         .title = not_comparable(comparison) + "Ratio of the median times",
+         .description = fmt::format("To {}, which is 1. Below 1 is faster. The whiskers are 95 % "
+                                    "intervals, or the whole range where a side has fewer than six epochs.",
+                                    comparison.baseline),
+         .body = ratios});
   return charts;
 }
 

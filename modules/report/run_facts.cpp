@@ -64,8 +64,12 @@ Values values_by_name(const std::vector<RunFacts>& runs) {
 }
 
 bool is_shared(const Values& runs, const std::string& name) {
-  const std::string first = value_or_absent(runs[0], name);
-  return std::ranges::all_of(runs, [&](const auto& values) { return value_or_absent(values, name) == first; });
+  const auto first = runs[0].find(name);
+  if (first == runs[0].end()) return false;  // a later run has it
+  return std::ranges::all_of(runs, [&](const auto& values) {
+    const auto found = values.find(name);
+    return found != values.end() && found->second == first->second;
+  });
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 #include "report/headlines.h"
 #include "report/run_charts.h"
@@ -11,15 +14,23 @@
 namespace rnnlab::report {
 namespace {
 
-template <class Item>
-void append(std::vector<Block>& blocks, std::vector<Item> items) {
-  for (Item& item : items) blocks.emplace_back(std::move(item));
-}
-
 void append_charts(std::vector<Block>& blocks, const std::string& heading, std::vector<Chart> charts) {
+  charts = with_something_to_draw(std::move(charts));
   if (charts.empty()) return;
   blocks.emplace_back(Heading{heading});
-  append(blocks, std::move(charts));
+  for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
+}
+
+void append_to(std::vector<Chart>& charts, std::vector<Chart> more) {
+  std::ranges::move(more, std::back_inserter(charts));
+}
+
+std::vector<Chart> all_time_charts(const std::vector<RunGroup>& groups, const Comparison& comparison,
+                                   const std::string& prefix) {
+  std::vector<Chart> charts = time_bars(comparison, prefix);
+  append_to(charts, sweep_maps(groups, comparison, prefix));
+  append_to(charts, time_curves(groups, prefix));
+  return charts;
 }
 
 void append_table(std::vector<Block>& blocks, NamedTable table) {
@@ -80,13 +91,12 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
   Section section = {.id = prefix, .heading = heading, .blocks = {}};
   std::vector<Block>& blocks = section.blocks;
   blocks.emplace_back(Sentences{headlines(comparison)});
-  append_table(blocks, {prefix + "-comparison", "The comparison", comparison_table(comparison)});
+  append_table(blocks,
+               {prefix + "-comparison", not_comparable(comparison) + "The comparison", comparison_table(comparison)});
   blocks.emplace_back(Sentences{comparison_legend(comparison)});
   if (!comparison.notes.empty())
     blocks.emplace_back(Notice{Severity::kNote, "Notes on this comparison", comparison.notes});
-  append_charts(blocks, "Times", time_bars(comparison, prefix));
-  append(blocks, sweep_maps(groups, comparison, prefix));
-  append(blocks, time_curves(groups, prefix));
+  append_charts(blocks, "Times", all_time_charts(groups, comparison, prefix));
   append_charts(blocks, "Losses and metrics", metric_curves(groups, prefix));
   blocks.emplace_back(Heading{"What ran"});
   blocks.emplace_back(Sentences{comparison_work(comparison)});

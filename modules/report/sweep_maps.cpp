@@ -1,9 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <set>
-
 #include "base/text.h"
 #include "report/run_charts.h"
 #include "results/config_values.h"
@@ -17,17 +13,6 @@ std::string setting(const RunGroup& group, const std::string& key) {
   return value_or_absent(group.runs[0]->config, key);
 }
 
-std::vector<std::string> swept_keys(const std::vector<RunGroup>& groups) {
-  constexpr std::array<std::string_view, 4> kElsewhere = {"name", "seed", "device", "layer"};
-  std::set<std::string> keys;
-  for (const RunGroup& group : groups)
-    for (const RunGroup* one : {&group, &groups[0]})
-      for (const auto& [key, value] : one->runs[0]->config)
-        if (setting(group, key) != setting(groups[0], key)) keys.insert(key);
-  for (const std::string_view key : kElsewhere) keys.erase(std::string(key));
-  return {keys.begin(), keys.end()};
-}
-
 // "cpu fused training.batch_size 64": what tells the rows of the map apart.
 std::string row_of(const RunGroup& group, const std::vector<std::string>& keys) {
   std::string row = group.runs[0]->summary.device + " " + group.runs[0]->summary.layer;
@@ -35,15 +20,11 @@ std::string row_of(const RunGroup& group, const std::vector<std::string>& keys) 
   return row;
 }
 
-size_t index_of(const std::vector<std::string>& list, const std::string& item) {
-  return static_cast<size_t>(std::ranges::find(list, item) - list.begin());
-}
-
 }  // namespace
 
 std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Comparison& comparison,
                               const std::string& prefix) {
-  std::vector<std::string> row_keys = swept_keys(groups);
+  std::vector<std::string> row_keys = differing_settings(groups);
   if (row_keys.empty() || row_keys.size() > kMostKeys) return {};
   const std::string column_key = row_keys.back();
   row_keys.pop_back();
@@ -61,12 +42,14 @@ std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Compari
   if (map.columns.size() < 2 || map.rows.size() < 2) return {};
   map.cells.assign(map.rows.size(), std::vector<std::optional<double>>(map.columns.size()));
   for (size_t i = 0; i < groups.size(); ++i) {
-    const size_t row = index_of(map.rows, row_of(groups[i], row_keys));
-    map.cells[row][index_of(map.columns, setting(groups[i], column_key))] = comparison.groups[i].median_seconds;
+    std::optional<double>& cell = cell_of(map, row_of(groups[i], row_keys), setting(groups[i], column_key));
+    if (cell) return {};  // they differ in more than their settings, by machine or revision, say
+    cell = comparison.groups[i].median_seconds;
   }
   return {{.id = prefix + "-sweep",
            .title = "The sweep",
            .description = fmt::format("The median training time of an epoch over {}. Less is faster.", column_key),
+           .data = Prominence::kOpen,
            .body = std::move(map)}};
 }
 

@@ -40,7 +40,38 @@ std::string_view html_entity(char c) {
 }
 
 // Quotes mean nothing outside tags.
-std::string_view markdown_escape(char c) { return c == '"' || c == '\'' ? "" : html_entity(c); }
+std::string_view markdown_entity(char c) { return c == '"' || c == '\'' ? "" : html_entity(c); }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_word_at(std::string_view text, size_t i) {
+  if (i >= text.size()) return false;
+  const char c = text[i];
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+}
+
+// Of '.' and ')': "1. " and "1) " begin a list, "www." a link.
+bool ends_a_mark(std::string_view before, std::string_view after) {
+  const bool ends_a_word = after.empty() || after[0] == ' ';
+  return !before.empty() && ((ends_a_word && std::ranges::all_of(before, is_digit)) || before.ends_with("www"));
+}
+
+bool is_markup(std::string_view text, size_t i) {
+  constexpr std::string_view kAlways = "\\`*|[]~$", kAtTheBeginning = "#+-";
+  const std::string_view before = text.substr(0, i), after = text.substr(i + 1);
+  switch (text[i]) {
+    case '_':  // within a word it is none, as in num_layers
+      return before.empty() || !is_word_at(text, i - 1) || !is_word_at(text, i + 1);
+    case ':':
+      return after.starts_with("//");
+    case '.':
+    case ')':
+      return ends_a_mark(before, after);
+    default:
+      return kAlways.find(text[i]) != std::string_view::npos ||
+             (before.empty() && kAtTheBeginning.find(text[i]) != std::string_view::npos);
+  }
+}
 
 }  // namespace
 
@@ -69,11 +100,12 @@ std::string html_escaped(std::string_view text) {
 }
 
 std::string markdown_escaped(std::string_view text) {
-  constexpr std::string_view kMarkup = "\\`*|[]~";
+  const std::string whole = readable(text);
   std::string escaped;
-  for (const char c : readable(text)) {
-    const std::string_view entity = markdown_escape(c);
-    if (kMarkup.find(c) != std::string_view::npos) escaped += '\\';
+  for (size_t i = 0; i < whole.size(); ++i) {
+    const char c = whole[i];
+    const std::string_view entity = markdown_entity(c);
+    if (is_markup(whole, i)) escaped += '\\';
     escaped += entity.empty() ? std::string_view(&c, 1) : entity;
   }
   return escaped;

@@ -16,7 +16,8 @@ std::string readable(std::string_view text);
 // For text and for attributes in double quotes. Readable first.
 std::string html_escaped(std::string_view text);
 
-// So that nothing in it is markup, in a paragraph and in a table's cell. Readable first.
+// So that nothing in it is markup, within a paragraph, a list's item and a table's cell, by CommonMark and GitHub's
+// tables, links and formulas. Readable first.
 std::string markdown_escaped(std::string_view text);
 
 // "gru_speed_2" of "GRU speed/2": small letters, digits and '_', at most 60; "report" where nothing is left.

@@ -95,14 +95,22 @@ void measure_time(GroupResult& result, const std::vector<double>& seconds) {
   result.interval_is_full_range = interval.is_full_range;
 }
 
+// Resampling a few epochs would claim more than they can tell.
+Interval whole_range_of_ratio(const std::vector<double>& seconds, const std::vector<double>& baseline_seconds) {
+  const auto [low, high] = std::ranges::minmax(seconds);
+  const auto [baseline_low, baseline_high] = std::ranges::minmax(baseline_seconds);
+  return {low / baseline_high, high / baseline_low};
+}
+
 void set_against(GroupResult& result, const std::vector<double>& seconds, const std::vector<double>& baseline_seconds) {
   if (seconds.empty() || baseline_seconds.empty()) return;
   const MedianRatio ratio = median_ratio(seconds, baseline_seconds);
   result.ratio = ratio.ratio;
-  result.ratio_low = ratio.bounds.low;
-  result.ratio_high = ratio.bounds.high;
-  result.ratio_interval_is_full_range =
-      median_interval(seconds).is_full_range || median_interval(baseline_seconds).is_full_range;
+  const bool is_full_range = median_interval(seconds).is_full_range || median_interval(baseline_seconds).is_full_range;
+  const Interval bounds = is_full_range ? whole_range_of_ratio(seconds, baseline_seconds) : ratio.bounds;
+  result.ratio_low = bounds.low;
+  result.ratio_high = bounds.high;
+  result.ratio_interval_is_full_range = is_full_range;
   result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
 }
 

@@ -23,11 +23,6 @@ std::string p_text(const std::optional<double>& p) {
   return *p < kSmallestShown ? "< 0.0001" : fmt::format("{:.4f}", *p);
 }
 
-// Losses and what validation says; the training set's other metrics are in the CSV and JSON.
-bool is_shown(const EpochColumn& column) {
-  return column.role == ColumnRole::kMetric && (column.name == "train_loss" || column.name.starts_with("valid_"));
-}
-
 std::vector<EpochColumn> shown_metrics(const Comparison& comparison) {
   const auto has_any = [&](const EpochColumn& column) {
     return std::ranges::any_of(comparison.groups, [&](const GroupResult& group) {
@@ -131,6 +126,10 @@ std::string path_lines(const Comparison& comparison) {
 }
 
 }  // namespace
+
+bool is_shown(const EpochColumn& column) {
+  return column.role == ColumnRole::kMetric && (column.name == "train_loss" || column.name.starts_with("valid_"));
+}
 
 std::string significant_digits(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:#.{}g}", *value, digits) : kNothing;

@@ -56,26 +56,13 @@ std::vector<std::string> work_key(const RunRecord& run) {
   return key;
 }
 
-std::string value_in(const RunRecord& run, const std::string& key) {
-  const auto found = run.config.find(key);
-  return found == run.config.end() ? "" : found->second;
-}
-
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-// The settings that tell the groups apart, beyond what every label has. Folders of different versions of the program
-// may differ in dozens: then none, for nobody could read them.
-std::vector<std::string> telling_keys(const std::vector<RunGroup>& groups) {
+// Folders of different versions of the program may differ in dozens: then none, for nobody could read them.
+std::vector<std::string> readable_differing_settings(const std::vector<RunGroup>& groups) {
   constexpr size_t kMostReadable = 6;
-  constexpr std::array<std::string_view, 4> kElsewhere = {"name", "seed", "device", "layer"};
-  std::set<std::string> keys;
-  for (const RunGroup& group : groups)
-    for (const auto* run : {group.runs[0], groups[0].runs[0]})
-      for (const auto& [key, value] : run->config)
-        if (value_in(*group.runs[0], key) != value_in(*groups[0].runs[0], key)) keys.insert(key);
-  for (const std::string_view key : kElsewhere) keys.erase(std::string(key));
-  if (keys.size() > kMostReadable) return {};
-  return {keys.begin(), keys.end()};
+  const std::vector<std::string> keys = differing_settings(groups);
+  return keys.size() > kMostReadable ? std::vector<std::string>() : keys;
 }
 
 // "batch_size=64 data.seed=2": the last part of each key, or the whole key where two end alike.
@@ -84,7 +71,8 @@ std::string told_settings(const RunRecord& run, const std::vector<std::string>& 
   for (const std::string& key : keys) {
     const auto ends_alike = [&](const std::string& other) { return last_part(other) == last_part(key); };
     const std::string name = std::ranges::count_if(keys, ends_alike) == 1 ? last_part(key) : key;
-    if (const std::string value = value_in(run, key); !value.empty()) told += " " + name + "=" + value;
+    if (const auto value = run.config.find(key); value != run.config.end() && !value->second.empty())
+      told += " " + name + "=" + value->second;
   }
   return told;
 }
@@ -92,7 +80,7 @@ std::string told_settings(const RunRecord& run, const std::vector<std::string>& 
 using Labeller = std::string (*)(const RunRecord&);
 
 bool label_uniquely(std::vector<RunGroup>& groups, Labeller labeller) {
-  const auto keys = telling_keys(groups);
+  const auto keys = readable_differing_settings(groups);
   std::set<std::string> labels;
   for (RunGroup& group : groups) {
     group.label = labeller(*group.runs[0]) + told_settings(*group.runs[0], keys);
@@ -127,6 +115,19 @@ std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {
   for (const Labeller labeller : {label_by_layer, label_by_name, label_by_folder})
     if (label_uniquely(groups, labeller)) break;
   return groups;
+}
+
+std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
+  constexpr std::array<std::string_view, 4> kElsewhere = {"name", "seed", "device", "layer"};
+  std::set<std::string> keys;
+  for (const RunGroup& group : groups) {
+    const auto &config = group.runs[0]->config, &first = groups[0].runs[0]->config;
+    for (const auto* one : {&config, &first})
+      for (const auto& [key, value] : *one)
+        if (value_or_absent(config, key) != value_or_absent(first, key)) keys.insert(key);
+  }
+  for (const std::string_view key : kElsewhere) keys.erase(std::string(key));
+  return {keys.begin(), keys.end()};
 }
 
 std::vector<double> timed_seconds(const RunGroup& group) {

@@ -33,6 +33,9 @@ struct RunGroup {
 // Groups in the order of their first run. `runs` must outlive them.
 std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs);
 
+// The keys of config.yaml in which the groups differ, beyond what every label has: name, seed, device and layer.
+std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups);
+
 // The training seconds of all epochs after warm-up.
 std::vector<double> timed_seconds(const RunGroup& group);
 

@@ -10,6 +10,7 @@ namespace {
 constexpr const char* kCellKey = "rnnlab.cell";
 constexpr const char* kResetGateKey = "rnnlab.reset_gate";
 constexpr const char* kActivationKey = "rnnlab.activation";
+constexpr const char* kTiedKey = "rnnlab.tied";
 
 template <class E>
 std::optional<E> fact_in(const TensorFile& file, const char* key) {
@@ -48,7 +49,8 @@ std::string_view cell_in_words(Cell cell) { return num_gates(cell) == 1 ? "a pla
 FunctionFacts facts_in(const TensorFile& file) {
   return {.cell = fact_in<Cell>(file, kCellKey),
           .reset_gate = fact_in<ResetGate>(file, kResetGateKey),
-          .activation = fact_in<Activation>(file, kActivationKey)};
+          .activation = fact_in<Activation>(file, kActivationKey),
+          .is_tied = file.metadata.contains(kTiedKey)};
 }
 
 TensorMetadata metadata_of(const FunctionFacts& known, Layout layout) {
@@ -57,6 +59,7 @@ TensorMetadata metadata_of(const FunctionFacts& known, Layout layout) {
   add_fact(metadata, kCellKey, known.cell);
   add_fact(metadata, kResetGateKey, known.reset_gate);
   add_fact(metadata, kActivationKey, known.activation);
+  if (known.is_tied) metadata[kTiedKey] = "true";
   return metadata;
 }
 

@@ -41,13 +41,14 @@ Numbered numbered(const std::string& layer) {
 
 std::vector<std::string> in_order(std::vector<std::string> layers, const TensorFile& file) {
   std::ranges::sort(layers, {}, [](const std::string& layer) { return numbered(layer).number; });
-  for (size_t i = 1; i < layers.size(); ++i)
-    if (numbered(layers[i]).stem != numbered(layers[0]).stem)
+  for (size_t i = 1; i < layers.size(); ++i) {
+    const Numbered one = numbered(layers[i - 1]), other = numbered(layers[i]);
+    if (one.stem != other.stem || one.number == other.number)
       refuse_checkpoint(
           "{}: which of the layers {} and {} is the first does not follow from their names; call them by "
           "one name and number them, as in {} and {}",
-          file.name, in_quotes(layers[0]), in_quotes(layers[i]), numbered(layers[0]).stem,
-          keras_layer_name(numbered(layers[0]).stem, 1));
+          file.name, in_quotes(layers[i - 1]), in_quotes(layers[i]), one.stem, keras_layer_name(one.stem, 1));
+  }
   return layers;
 }
 

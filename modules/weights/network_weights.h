@@ -18,6 +18,7 @@ struct FunctionFacts {
   std::optional<Cell> cell;
   std::optional<ResetGate> reset_gate;
   std::optional<Activation> activation;
+  bool is_tied = false;  // a language model's output layer multiplies by the table of its embedding
 };
 
 struct LinearWeights {

@@ -40,7 +40,7 @@ void take_others(TensorTaker& taker, NetworkWeights& network) {
     network.embedding = taker.take("embedding.weight", taker.sizes_of("embedding.weight", 2));
   for (int64_t i = 0; taker.has(fmt::format("dense{}.weight", i)); ++i)
     network.dense.push_back(take_linear(taker, fmt::format("dense{}", i)));
-  network.dense.push_back(take_linear(taker, "output"));
+  if (!network.dense.empty() || taker.has("output.weight")) network.dense.push_back(take_linear(taker, "output"));
 }
 
 void add_linear(std::vector<NamedTensor>& tensors, const std::string& module, const LinearWeights& linear) {

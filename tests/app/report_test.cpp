@@ -9,6 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::kTinyYaml;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using testing::Program;
 using testing::read_text;
 
@@ -62,11 +63,26 @@ TEST_F(ReportVerb, NamesWhatIsNoRunAndNoBenchmark) {
   const auto file = program_.run({"report", "tiny.yaml"});
   EXPECT_EQ(file.exit_code, 3);
   EXPECT_THAT(file.errors, HasSubstr("tiny.yaml: no JSON, expected what `rnnlab bench --json FILE` wrote"));
+  const auto missing = program_.run({"report", "missing.json"});
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_THAT(missing.errors, HasSubstr("missing.json"));
+  EXPECT_THAT(missing.errors, Not(HasSubstr("folder")));
   const auto nothing = program_.run({"report", "nowhere"});
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_EQ(nothing.errors,
             "rnnlab: error: nowhere: no such folder, expected a folder that `rnnlab train` made, such as "
             "runs/NAME/START-DEVICE-LAYER\n");
+}
+
+TEST_F(ReportVerb, WritesNothingOverWhatItReads) {
+  const auto over_itself = program_.run({"report", "tiny.yaml", "-o", "tiny.yaml"});
+  EXPECT_EQ(over_itself.exit_code, 2);
+  EXPECT_EQ(over_itself.errors,
+            "rnnlab: error: tiny.yaml: is what is read, and would be lost; name another file to write\n");
+  const std::string summary = program_.run_folders("tiny").at(0) + "/summary.json";
+  const auto over_a_run = program_.run({"report", "runs/tiny", "-o", summary});
+  EXPECT_EQ(over_a_run.exit_code, 2);
+  EXPECT_THAT(over_a_run.errors, HasSubstr("belongs to a run, which it would damage"));
 }
 
 TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {

@@ -182,6 +182,14 @@ TEST_F(ExportWeights, RefusesATableOfTwoUsesWhereTheLayoutHasNone) {
                "model.tied: the keras layout has no table that the embedding and the output layer share; use --layout "
                "pytorch, or --part recurrent",
                [&] { export_weights(trained, {.layout = Layout::kKeras}, name("out.safetensors")); });
+  export_weights(trained, {}, name("tied.safetensors"));
+  expect_error(ExitCode::kUsage,
+               "model.tied: the keras layout has no table that the embedding and the output layer share; use --layout "
+               "pytorch, or --part recurrent",
+               [&] {
+                 convert_weights(name("tied.safetensors"), std::nullopt, {.layout = Layout::kKeras},
+                                 name("out.safetensors"));
+               });
   const ExportFormat recurrent = {.part = ExportPart::kRecurrent, .layout = Layout::kKeras};
   EXPECT_EQ(export_weights(trained, recurrent, name("lstm.safetensors")).num_tensors, 3);
 }

@@ -73,6 +73,26 @@ TEST(BenchCharts, ShowASweepAsAHeatMapForEachLayer) {
   EXPECT_THAT(gains.cells[1], ElementsAre(136, std::nullopt));
 }
 
+BenchRow sized(int64_t hidden_size, int64_t input_size, bool bidirectional) {
+  BenchRow row = measured_row(LayerKind::kNaive, 0.4, 1, 1.2);
+  row.key.hidden_size = hidden_size;
+  row.key.input_size = input_size;
+  row.key.bidirectional = bidirectional;
+  return row;
+}
+
+TEST(BenchCharts, HaveAPlaceForWhatIsUsualAndGoesWithoutSaying) {
+  BenchReport report = sample_report();
+  report.rows = {sized(8, 8, false), sized(16, 8, false), sized(8, 8, true), sized(16, 8, true)};
+  const auto across_directions = std::get<HeatMap>(bench_charts(report, "b")[0].body);
+  EXPECT_THAT(across_directions.columns, ElementsAre("D 1", "2"));
+  EXPECT_THAT(across_directions.rows, ElementsAre("H 8", "I 8 H 16"));
+  EXPECT_THAT(across_directions.cells[1], ElementsAre(1200, 1200));
+
+  report.rows = {sized(8, 8, false), sized(8, 4, false), sized(8, 8, true), sized(8, 4, true)};
+  EXPECT_THAT(std::get<HeatMap>(bench_charts(report, "b")[0].body).rows, ElementsAre("I = H", "I 4"));
+}
+
 TEST(BenchCharts, AreNoneWhereNothingWasMeasured) { EXPECT_TRUE(bench_charts(BenchReport{}, "b").empty()); }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace rnnlab::report {
 namespace {
 
@@ -21,6 +23,16 @@ Chart curves(std::vector<Curve> curves) {
           .title = "Loss",
           .description = "",
           .body = Curves{{.name = "epoch", .unit = ""}, {.name = "time", .unit = "s"}, std::move(curves)}};
+}
+
+TEST(Charts, HaveSomethingToDrawWhereOneNumberIsFinite) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const auto chart_of = [](auto body) { return Chart{.id = "a", .title = "", .description = "", .body = body}; };
+  const HeatMap empty_map = {{}, {}, {}, {"8"}, {"naive"}, {{std::nullopt}}};
+  EXPECT_TRUE(with_something_to_draw({curves({}), curves({{"a", "a", {{1, kInf}}}}), chart_of(Bars{}),
+                                      chart_of(Waterfall{}), chart_of(empty_map)})
+                  .empty());
+  EXPECT_EQ(with_something_to_draw({curves({{"a", "a", {{1, kInf}, {2, 0.5}}}})}).size(), 1U);
 }
 
 TEST(DataOfAChart, IsAMatrixOfEpochsAndRunsWhereTheyShareTheirEpochs) {

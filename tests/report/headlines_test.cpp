@@ -51,6 +51,12 @@ TEST(Headlines, OfAForcedComparisonSaySo) {
   EXPECT_EQ(headlines(forced)[1], "NOT COMPARABLE: b: 2 times as fast; 0.500 of the time of a (range 0.400 .. 0.600).");
 }
 
+TEST(Headlines, FindNothingInOneEpochASide) {
+  Comparison of_one = comparison({group("a", 1), compared("b", 5, 5, 5)});
+  of_one.groups[1].ratio_interval_is_full_range = true;
+  EXPECT_EQ(headlines(of_one)[1], "b: nothing shown, by one epoch a side; 5.00 of the time of a (range 5.00 .. 5.00).");
+}
+
 TEST(Headlines, OfManyGroupsNameTheEnds) {
   std::vector<GroupResult> groups = {group("base", 1)};
   for (int i = 1; i <= 20; ++i) groups.push_back(compared(fmt::format("run {}", i), i, 0.9 * i, 1.1 * i));

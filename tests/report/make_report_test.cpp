@@ -143,6 +143,17 @@ TEST(MakeReport, GivesEveryTableAndChartAnIdOfItsOwn) {
   EXPECT_EQ(ids.size(), std::set<std::string>(ids.begin(), ids.end()).size());
 }
 
+TEST(MakeReport, LeavesThePagesOwnIdToIt) {
+  testing::SampleRun run = testing::naive_and_fused()[0];
+  run.summary.name = "content";
+  EXPECT_EQ(testing::report_of({run}).sections[0].id, "content_2");
+}
+
+TEST(MakeReport, ShowsNoEmptyChartsOfARunWithoutEpochs) {
+  EXPECT_THAT(testing::ids(testing::charts_in(testing::report_of({testing::sample_run("cpu", "naive", 1, {})}))),
+              ::testing::IsEmpty());
+}
+
 TEST(MakeReport, WantsSomethingToReport) {
   testing::expect_error(ExitCode::kUsage,
                         "nothing to report: name at least one run folder, or a file of `rnnlab bench --json`",

@@ -53,5 +53,13 @@ TEST(Markdown, OfRunsHasTimesAndLossesByRunAndEpoch) {
   EXPECT_THAT(text, Not(HasSubstr("wall time")));
 }
 
+TEST(Markdown, SaysWhereATableIsThatIsTooLarge) {
+  TextTable table;
+  for (int i = 0; i < 20; ++i) table.add_column("x", Align::kRight);
+  EXPECT_EQ(markdown_of(with(NamedTable{"a", "Settings", table})),
+            "# A \\*title\\*\n\n## Runs\n\n**Settings**\n\n0 rows by 20 columns, too many for Markdown: the CSV of "
+            "the page has them.\n");
+}
+
 }  // namespace
 }  // namespace rnnlab::report

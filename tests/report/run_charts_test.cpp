@@ -93,6 +93,15 @@ TEST(RunCharts, ShowASweepAsAHeatMap) {
   EXPECT_THAT(map.cells[1], ElementsAre(2, std::nullopt));
 }
 
+TEST(RunCharts, ShowNoHeatMapWhereACellWouldHaveTwoTimes) {
+  testing::SampleRun of_another_revision = swept("naive", "32", 5);
+  of_another_revision.environment.build.git_revision = "another";
+  const auto runs = read_back({swept("naive", "32", 1), swept("naive", "64", 3), swept("fused", "32", 2),
+                               swept("fused", "64", 2), of_another_revision});
+  const Comparison comparison = compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
+  EXPECT_TRUE(sweep_maps(group_runs(runs), comparison, "rows").empty());
+}
+
 TEST(RunCharts, ShowNoHeatMapOfLayersAlone) {
   const auto runs = read_back(naive_and_fused());
   EXPECT_TRUE(sweep_maps(group_runs(runs), compare(runs, {}), "rows").empty());

@@ -25,6 +25,11 @@ TEST(RunFacts, SayWhatARunDoesNotHave) {
   EXPECT_THAT(differing_facts(facts).rows(), ElementsAre(Row{"a", "x"}, Row{"b", "absent"}));
 }
 
+TEST(RunFacts, TellWhatIsAbsentFromTheWordAbsent) {
+  const std::vector<RunFacts> facts = {{"a", {}}, {"b", {{"data.target", "absent"}}}};
+  EXPECT_TRUE(shared_facts(facts, "setting").rows().empty());
+}
+
 TEST(RunFacts, HaveMachineBuildAndSettings) {
   const auto runs = testing::read_back(testing::naive_and_fused());
   EXPECT_THAT(environment_of(runs[0], "a").values, Contains(std::pair<std::string, std::string>("LibTorch", "2.11.0")));

@@ -27,6 +27,14 @@ TEST(MarkdownEscaped, HoldsNoMarkup) {
             "a\\|b \\`c\\` \\*d\\* \\[e\\](f) &lt;g&gt; &amp; \\\\ train_loss");
 }
 
+TEST(MarkdownEscaped, MakesNoEmphasisListLinkOrFormulaOfANameOrAPath) {
+  EXPECT_EQ(markdown_escaped("_x_ num_layers a_"), "\\_x\\_ num_layers a\\_");
+  EXPECT_EQ(markdown_escaped("http://a.b www.a.b $x$"), "http\\://a.b www\\.a.b \\$x\\$");
+  EXPECT_EQ(markdown_escaped("- a-b"), "\\- a-b");
+  EXPECT_EQ(markdown_escaped("# a"), "\\# a");
+  EXPECT_EQ(markdown_escaped("12. a 1.5"), "12\\. a 1.5");
+}
+
 TEST(Slug, IsAFileNameAndAnAnchor) {
   EXPECT_EQ(slug("GRU speed/2"), "gru_speed_2");
   EXPECT_EQ(slug("../../etc/passwd"), "etc_passwd");

@@ -226,9 +226,12 @@ TEST_F(CompareTest, NotesRunsOfDifferentLengths) {
 }
 
 TEST_F(CompareTest, MarksARatioOfFewEpochs) {
-  add_pair([](SampleRun& run) { run.train_seconds = {9, 1}; });
+  add_pair([](SampleRun& run) { run.train_seconds = {9, 1, 4, 2}; });
+  const std::vector<double> slow = timed_seconds(group_runs(runs_)[0]);
   const GroupResult fused = compare(runs_, {}).groups[1];
   EXPECT_TRUE(fused.ratio_interval_is_full_range);
+  EXPECT_EQ(fused.ratio_low, 1 / std::ranges::max(slow));
+  EXPECT_EQ(fused.ratio_high, 4 / std::ranges::min(slow));
   EXPECT_TRUE(fused.interval_is_full_range);
 }
 

@@ -83,6 +83,11 @@ TEST(LayoutRefusals, KerasLayersWhoseOrderCannotBeTold) {
       "which of the layers 'decoder' and 'encoder' is the first does not follow from their names; call them "
       "by one name and number them, as in decoder and decoder_1",
       both(keras_lstm("encoder"), keras_lstm("decoder", 2)));
+  expect_refused(
+      "which of the layers 'lstm' and 'lstm_0' is the first does not follow from their names; call them by one name "
+      "and "
+      "number them, as in lstm and lstm_1",
+      both(keras_lstm("lstm"), keras_lstm("lstm_0", 2)));
   EXPECT_NO_THROW(read_shapes(both(keras_lstm("rnn_2"), keras_lstm("rnn_10", 2))));
 }
 
