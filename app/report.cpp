@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "output.h"
@@ -60,8 +61,19 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   return sources;
 }
 
+// `--markdown -o summary.md` wants the Markdown there.
+void require_page_name(const std::string& page) {
+  const auto extension = std::filesystem::path(page).extension();
+  if (page.empty() || extension == ".html" || extension == ".htm") return;
+  throw_error(ExitCode::kUsage,
+              "--out {}: would be a page of HTML; name it .html (--markdown prints to standard output, and --figures "
+              "writes pictures)",
+              page);
+}
+
 ExitCode write_forms(const ReportOptions& options) {
   const std::string page = options.page_to_write();
+  require_page_name(page);
   for (const std::string& source : options.sources) require_harmless_output(page, source);
   if (!page.empty()) check_writable(page);
   const report::Report report = report::make_report(read_sources(options.sources));

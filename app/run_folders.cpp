@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/error.h"
 #include "output.h"
 #include "results/run_folder.h"
 
@@ -35,9 +36,19 @@ std::vector<fs::path> folders_below(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code unreadable;
   for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
-    if (is_there(entry->path() / kEpochsCsvFile)) found.push_back(entry->path());
+    if (is_there(entry->path() / kEpochsCsvFile) || is_there(entry->path() / kSummaryFile))
+      found.push_back(entry->path());
   std::ranges::sort(found);  // by the time of the start
   return found;
+}
+
+// "runs" instead of "runs/gru_speed": experiments are not to be mixed by a slip.
+void require_no_experiments_in(const fs::path& folder) {
+  std::error_code unreadable;
+  for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
+    if (!folders_below(entry->path()).empty())
+      throw_error(ExitCode::kUsage, "{}: its folders are no runs but hold some; name those that you want, such as {}",
+                  folder.string(), entry->path().string());
 }
 
 std::vector<std::string> expanded(const std::string& folder) {
@@ -49,6 +60,7 @@ std::vector<std::string> expanded(const std::string& folder) {
     else
       print_notice(fmt::format("rnnlab: {} left out: it has not ended yet, or was killed\n", run.string()));
   }
+  if (ended.empty()) require_no_experiments_in(folder);
   return ended.empty() ? std::vector<std::string>{folder} : ended;
 }
 

@@ -12,10 +12,14 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import keras
-import numpy
-from safetensors import safe_open
-from safetensors.numpy import save_file
+try:
+    import keras
+    import numpy
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+except ImportError as error:
+    sys.exit(f"error: {error}; wanted are the packages keras, with a backend such as tensorflow-cpu, and safetensors: "
+             "pip install keras tensorflow-cpu safetensors")
 
 RECURRENT = {"LSTM": "lstm", "GRU": "gru", "SimpleRNN": "simple_rnn"}
 

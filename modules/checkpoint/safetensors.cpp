@@ -37,6 +37,11 @@ void check_length_limit(std::string_view start, const std::string& name) {
     refuse_checkpoint("{}: {} bytes, expected at least {}; it is no safetensors file, or was cut off", name,
                       start.size(), kLengthBytes);
   const uint64_t length = header_length(start);
+  if (start.starts_with("PK\3\4"))
+    refuse_checkpoint(
+        "{}: a ZIP archive, such as torch.save writes, expected a safetensors file: write the state_dict with "
+        "safetensors.torch.save_file",
+        name);
   if (length > kMostHeaderBytes)
     refuse_checkpoint("{}: its header is said to take {} bytes, expected at most {}; it is no safetensors file", name,
                       length, kMostHeaderBytes);
@@ -108,6 +113,15 @@ std::string difference(const TensorSpec& got, const TensorSpec& wanted) {
   return "";
 }
 
+// Of a model in Python that has the same layer as a member: "lstm.weight_ih_l0" for "recurrent.weight_ih_l0".
+std::string member_hint(const TensorFile& file, const TensorSpec& missing) {
+  const std::string last = "." + missing.name.substr(missing.name.rfind('.') + 1);
+  for (const TensorView& tensor : file.tensors)
+    if (tensor.spec.name != missing.name && tensor.spec.name.ends_with(last) && last.find("_l0") != std::string::npos)
+      return fmt::format(" (there is {}: write the layer's own state_dict)", quoted(tensor.spec));
+  return "";
+}
+
 std::vector<std::string> differences(const TensorFile& file, const std::vector<TensorSpec>& expected) {
   std::vector<std::string> found;
   std::map<std::string_view, const TensorSpec*> left;
@@ -115,7 +129,8 @@ std::vector<std::string> differences(const TensorFile& file, const std::vector<T
   for (const TensorSpec& wanted : expected) {
     const auto got = left.find(wanted.name);
     if (got == left.end()) {
-      found.push_back(fmt::format("tensor {} is missing, expected {}", quoted(wanted), described(wanted)));
+      found.push_back(fmt::format("tensor {} is missing, expected {}{}", quoted(wanted), described(wanted),
+                                  member_hint(file, wanted)));
       continue;
     }
     add_once(found, difference(*got->second, wanted));

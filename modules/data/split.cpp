@@ -41,6 +41,11 @@ at::Tensor first_of(const at::Tensor& tensor, int64_t count) {
 
 }  // namespace
 
+Split resolved_split(const DataSettings& settings) {
+  if (settings.split != Split::kAutomatic) return settings.split;
+  return settings.window > 0 ? Split::kOrdered : Split::kRandom;
+}
+
 RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::string& origin) {
   RNNLAB_INVARIANT(request.how != Split::kAutomatic, "the loader of a source resolves 'auto'");
   if (num_rows < 2 && request.num_valid != 0) {

@@ -12,7 +12,7 @@
 
 namespace rnnlab {
 
-// What data.split: auto comes to: ordered for windows, which overlap, else random.
+// What data.split comes to for tables and arrays: auto is ordered for windows, which overlap, else random.
 Split resolved_split(const DataSettings& settings);
 
 struct SplitRequest {

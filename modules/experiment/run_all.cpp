@@ -21,11 +21,18 @@
 namespace rnnlab {
 namespace {
 
-// What will fail for want of its device is said before the others take their time.
-void warn_of_missing_devices(const std::vector<ExperimentCase>& cases, Logger& logger) {
+std::string why_it_cannot_run(const Experiment& experiment) {
+  if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
+  const bool is_on_cpu = resolve_device(experiment.device).is_cpu();
+  return refusal(experiment.layer, is_on_cpu ? Processor::kCpu : Processor::kGpu).value_or("");
+}
+
+// What will fail for want of its device, or for a layer that its device has not, is said before the others take their
+// time.
+void warn_of_runs_that_cannot(const std::vector<ExperimentCase>& cases, Logger& logger) {
   std::map<std::string, size_t> reasons;
   for (const ExperimentCase& one : cases)
-    if (const std::string reason = why_no_device(one.experiment.device); !reason.empty()) ++reasons[reason];
+    if (const std::string reason = why_it_cannot_run(one.experiment); !reason.empty()) ++reasons[reason];
   for (const auto& [reason, count] : reasons)
     logger.warn(fmt::format("{} of {} runs will fail: {}", count, cases.size(), reason));
 }
@@ -180,7 +187,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest
   std::vector<RunTask> tasks;
   for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
   if (cases.size() == 1) return run_guarded(tasks, nullptr, request, logger);
-  warn_of_missing_devices(cases, logger);
+  warn_of_runs_that_cannot(cases, logger);
   SweepFile sweep(request.out, entries_of(cases));
   return run_guarded(tasks, &sweep, request, logger);
 }

@@ -97,6 +97,18 @@ bool is_marked(const Curve& curve, const Curves& chart) {
   return curve.points.size() <= kMostPoints && chart.curves.size() <= kMostCurves;
 }
 
+// Of few epochs gnuplot would mark halves, too.
+std::string whole_tics(const Curves& chart) {
+  constexpr double kFew = 12;
+  double most = 0;
+  for (const Curve& curve : chart.curves)
+    for (const Point& point : curve.points) {
+      if (point.x != std::floor(point.x)) return "";
+      most = std::max(most, point.x);
+    }
+  return most <= kFew ? "set xtics 1\n" : "";
+}
+
 Drawing draw(const Curves& chart) {
   const std::vector<std::string> groups = groups_of(chart);
   std::string blocks;
@@ -120,7 +132,7 @@ Drawing draw(const Curves& chart) {
                                 i, look.color));
   }
   const int key_rows = groups.size() <= kMostInKey ? static_cast<int>(groups.size()) : 0;
-  return {.lines = blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) +
+  return {.lines = blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) + whole_tics(chart) +
                    "set key bmargin left Left reverse maxcols 1 samplen 3\nset grid\nplot " + join(plots, ", \\\n  ") +
                    "\n",
           .height = 420 + 20 * key_rows};
@@ -226,6 +238,7 @@ std::vector<double> values_of(const HeatMap& chart) {
 }
 
 Drawing draw(const HeatMap& chart) {
+  constexpr int kLeastHeight = 360;  // for the name of the scale beside it
   std::string blocks = "$cells << END\n";
   std::string labels;
   for (size_t i = 0; i < chart.rows.size(); ++i)
@@ -243,7 +256,7 @@ Drawing draw(const HeatMap& chart) {
                                coordinate(static_cast<double>(chart.columns.size()) - 0.5)) +
                    "set palette defined (0 '#f4f1e4', 0.5 '#9fcdb6', 1 '#3c9ab2')\nunset key\n"
                    "plot $cells using 1:2:3 with image pixels\n",
-          .height = 160 + 30 * static_cast<int>(chart.rows.size())};
+          .height = std::max(kLeastHeight, 160 + 30 * static_cast<int>(chart.rows.size()))};
 }
 
 // ---- the script ----

@@ -13,10 +13,13 @@ std::string setting(const RunGroup& group, const std::string& key) {
   return value_or_absent(group.runs[0]->config, key);
 }
 
-// "cpu fused training.batch_size 64": what tells the rows of the map apart.
+// "batch_size" of "training.batch_size": labels are short, and the map's axes have the whole keys.
+std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+// "cpu fused batch_size 64": what tells the rows of the map apart.
 std::string row_of(const RunGroup& group, const std::vector<std::string>& keys) {
   std::string row = group.runs[0]->summary.device + " " + group.runs[0]->summary.layer;
-  for (const std::string& key : keys) row += fmt::format(" {} {}", key, setting(group, key));
+  for (const std::string& key : keys) row += fmt::format(" {} {}", last_part(key), setting(group, key));
   return row;
 }
 

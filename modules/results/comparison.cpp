@@ -19,14 +19,18 @@ bool is_meant(const RunGroup& group, const std::string& baseline) {
   return std::ranges::any_of(group.runs, [&](const RunRecord* run) { return normal(run->folder) == normal(baseline); });
 }
 
-// The first, where none is.
-const RunGroup& first_complete(const std::vector<RunGroup>& groups) {
-  const auto found = std::ranges::find_if(groups, is_complete);
-  return found == groups.end() ? groups[0] : *found;
+bool has_time(const RunGroup& group) { return !timed_seconds(group).empty(); }
+
+// The first that ended as it should and has a time, else the first that has one of the two.
+const RunGroup& first_to_measure_by(const std::vector<RunGroup>& groups) {
+  const auto has_both = [](const RunGroup& group) { return is_complete(group) && has_time(group); };
+  for (bool (*is_fit)(const RunGroup&) : {+has_both, +is_complete, +has_time})
+    if (const auto found = std::ranges::find_if(groups, is_fit); found != groups.end()) return *found;
+  return groups[0];
 }
 
 const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::string& baseline) {
-  if (baseline.empty()) return first_complete(groups);
+  if (baseline.empty()) return first_to_measure_by(groups);
   const auto found = std::ranges::find_if(groups, [&](const RunGroup& group) { return is_meant(group, baseline); });
   if (found != groups.end()) return *found;
   std::vector<std::string> labels;
@@ -139,8 +143,11 @@ void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, OnDi
 }
 
 std::string baseline_note(const std::vector<RunGroup>& groups, const RunGroup& baseline, const std::string& wanted) {
-  if (!wanted.empty() || is_complete(groups[0])) return "";
+  if (!wanted.empty()) return "";
   if (!is_complete(baseline)) return "no run ended as it should, so the baseline is one that did not";
+  if (&baseline == groups.data()) return "";
+  if (is_complete(groups[0]))
+    return fmt::format("{} is not taken as the baseline, for it has no epoch after warm-up", groups[0].label);
   return fmt::format("{} ({}) is not taken as the baseline; --baseline takes it all the same", groups[0].label,
                      ending_text(groups[0]));
 }

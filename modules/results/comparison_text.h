@@ -23,14 +23,12 @@ TextTable comparison_table(const Comparison& comparison);
 // What the columns mean, a sentence each.
 std::vector<std::string> comparison_legend(const Comparison& comparison);
 
-<<<<<<< HEAD
 // What each group's work took, by the sample and in all, then how far its losses agree with the baseline's: a sentence
 // each.
 std::vector<std::string> comparison_work(const Comparison& comparison);
-=======
+
 // Of losses and metrics: train_loss and what validation says. The training set's other metrics are in the CSV and JSON.
 bool is_shown(const EpochColumn& column);
->>>>>>> efbc92c (Mend what a review of reports and weights found: maps of usual sizes, overwritten sources, empty charts, ranges of ratios, tied tables)
 
 // "0.302", or "-" where there is none.
 std::string significant_digits(const std::optional<double>& value, int digits);

@@ -74,21 +74,12 @@ std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunG
 
 std::string agreement_text(const LossAgreement& agreement) {
   const std::string over = "over " + counted(agreement.num_epochs, "epoch");
-<<<<<<< HEAD
   const std::string first = agreement_by(agreement.first_difference);
   const std::string whole = agreement_by(agreement.largest_difference);
   if (agreement.largest_difference == 0) return whole + " " + over;
-  return fmt::format("{}{} {} (largest difference {:.2g}, at epoch {})",
+  return fmt::format("{}{} {} (largest relative difference {:.2g}, at epoch {})",
                      first == whole ? "" : first + " in the first epoch, ", whole, over, agreement.largest_difference,
                      agreement.epoch);
-=======
-  if (agreement.largest_difference == 0) return "are equal " + over;
-  const std::string where = fmt::format("{} (largest relative difference {:.2g}, at epoch {})", over,
-                                        agreement.largest_difference, agreement.epoch);
-  if (!(agreement.largest_difference <= kOneDigit)) return "do not agree " + where;
-  const auto digits = static_cast<int64_t>(std::floor(-std::log10(agreement.largest_difference)));
-  return fmt::format("agree to {} {}", counted(digits, "digit"), where);
->>>>>>> efbc92c (Mend what a review of reports and weights found: maps of usual sizes, overwritten sources, empty charts, ranges of ratios, tied tables)
 }
 
 std::optional<std::pair<double, double>> parting_losses(const RunGroup& baseline, const RunGroup& group) {

@@ -32,12 +32,8 @@ struct LossAgreement {
 // settings.
 std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunGroup& group);
 
-<<<<<<< HEAD
-// "agree to 6 digits in the first epoch, agree to 4 digits over 50 epochs (largest difference 2.1e-05, at epoch 37)",
-// "are equal over 50 epochs".
-=======
-// "agree to 6 digits over 50 epochs (largest relative difference 2.1e-07, at epoch 37)", "are equal over 50 epochs".
->>>>>>> efbc92c (Mend what a review of reports and weights found: maps of usual sizes, overwritten sources, empty charts, ranges of ratios, tied tables)
+// "agree to 6 digits in the first epoch, agree to 4 digits over 50 epochs (largest relative difference 2.1e-05, at
+// epoch 37)", "are equal over 50 epochs".
 std::string agreement_text(const LossAgreement& agreement);
 
 // The losses of the first epoch, where they are further apart than rounding explains: by a twentieth, at one precision,

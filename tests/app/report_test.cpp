@@ -64,7 +64,7 @@ TEST_F(ReportVerb, NamesWhatIsNoRunAndNoBenchmark) {
   EXPECT_EQ(file.exit_code, 3);
   EXPECT_THAT(file.errors, HasSubstr("tiny.yaml: no JSON, expected what `rnnlab bench --json FILE` wrote"));
   const auto missing = program_.run({"report", "missing.json"});
-  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.errors, HasSubstr("missing.json"));
   EXPECT_THAT(missing.errors, Not(HasSubstr("folder")));
   const auto nothing = program_.run({"report", "nowhere"});
@@ -74,15 +74,35 @@ TEST_F(ReportVerb, NamesWhatIsNoRunAndNoBenchmark) {
             "runs/NAME/START-DEVICE-LAYER\n");
 }
 
+TEST_F(ReportVerb, WritesNoPageUnderTheNameOfSomethingElse) {
+  const auto result = program_.run({"report", "runs/tiny", "--markdown", "-o", "summary.md"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: --out summary.md: would be a page of HTML; name it .html (--markdown prints to standard "
+            "output, and --figures writes pictures)\n");
+}
+
+TEST_F(ReportVerb, NamesTheExperimentsOfAFolderOfThem) {
+  const auto result = program_.run({"report", "runs"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(
+      result.errors,
+      "rnnlab: error: runs: its folders are no runs but hold some; name those that you want, such as runs/tiny\n");
+}
+
+TEST_F(ReportVerb, LeavesNoDamagedRunOutInSilence) {
+  std::filesystem::remove(program_.run_folders("tiny").at(0) + "/epochs.csv");
+  const auto result = program_.run({"report", "runs/tiny"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.errors, HasSubstr("epochs.csv"));
+}
+
 TEST_F(ReportVerb, WritesNothingOverWhatItReads) {
-  const auto over_itself = program_.run({"report", "tiny.yaml", "-o", "tiny.yaml"});
+  program_.write("tiny.html", "a report");
+  const auto over_itself = program_.run({"report", "tiny.html", "-o", "tiny.html"});
   EXPECT_EQ(over_itself.exit_code, 2);
   EXPECT_EQ(over_itself.errors,
-            "rnnlab: error: tiny.yaml: is what is read, and would be lost; name another file to write\n");
-  const std::string summary = program_.run_folders("tiny").at(0) + "/summary.json";
-  const auto over_a_run = program_.run({"report", "runs/tiny", "-o", summary});
-  EXPECT_EQ(over_a_run.exit_code, 2);
-  EXPECT_THAT(over_a_run.errors, HasSubstr("belongs to a run, which it would damage"));
+            "rnnlab: error: tiny.html: is what is read, and would be lost; name another file to write\n");
 }
 
 TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {

@@ -114,7 +114,7 @@ TEST_F(UseModel, PassesNoWordOnDataOver) {
   const auto none = program_.run({"predict", run_, "data.num_valid=0"});
   EXPECT_EQ(none.exit_code, 3);
   EXPECT_THAT(none.errors,
-              HasSubstr(": there are no validation samples to use: data.num_valid is 0; use --part train\n"));
+              HasSubstr(": there are no validation samples to use: data.num_valid is 0; use --part all\n"));
 }
 
 TEST_F(UseModel, ReplacesNothingThatWouldBeMissed) {

@@ -35,6 +35,18 @@ TEST(RequireTensors, NamesWhatDiffers) {
                          "tensor 'gain' is there, F16 [], expected none of this name");
 }
 
+TEST(RequireTensors, FindsTheLayerAmongTheMembersOfAModel) {
+  const TensorSpec wanted = {"recurrent.weight_ih_l0", DType::kF32, {4, 1}};
+  expect_error(
+      ExitCode::kCheckpoint,
+      "m.safetensors: tensor 'recurrent.weight_ih_l0' is missing, expected F32 [4, 1] (there is "
+      "'lstm.weight_ih_l0': write the layer's own state_dict), and 1 difference more; it was made with another "
+      "model",
+      [&] {
+        require_tensors(file_with({{"lstm.weight_ih_l0", DType::kF32, {4, 1}}}), {wanted});
+      });
+}
+
 TEST(RequireTensors, CountsTheOthers) {
   expect_tensors_refused({kWeight, {"gain", DType::kF16, {}}},
                          "tensor 'bias' is missing, expected F32 [3], and 1 difference more");

@@ -33,6 +33,10 @@ TEST(SafetensorsRefusal, OfAWrongLength) {
 }
 
 TEST(SafetensorsRefusal, OfWhatIsNoJson) {
+  expect_bytes_refused(
+      "PK\3\4 and the rest",
+      "a ZIP archive, such as torch.save writes, expected a safetensors file: write the state_dict with "
+      "safetensors.torch.save_file");
   expect_bytes_refused(file_of(""), "its header begins with '', expected '{'; it is no safetensors file");
   expect_bytes_refused(file_of(" {}"), "its header begins with ' ', expected '{'; it is no safetensors file");
   expect_bytes_refused(file_of("[]"), "its header begins with '[', expected '{'; it is no safetensors file");

@@ -118,6 +118,14 @@ TEST(RunAll, WarnsOfMissingDevicesBeforeAnythingTrains) {
   EXPECT_LT(log.find("will fail"), log.find("error"));
 }
 
+TEST(RunAll, WarnsOfLayersThatTheDeviceHasNotBeforeAnythingTrains) {
+  if (why_no_device("cuda").empty()) GTEST_SKIP() << "a GPU has them all";
+  const TemporaryFolder out;
+  ::testing::internal::CaptureStderr();
+  run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {layer: [naive, cudnn, fused]}\n", {"device=auto"}), out);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("1 of 3 runs will fail: layer: cudnn "));
+}
+
 TEST(RunAll, NamesThePlaceOfTheKeyThatARunIsRefusedFor) {
   const TemporaryFolder out;
   ::testing::internal::CaptureStderr();

@@ -14,6 +14,7 @@
 namespace rnnlab::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -199,6 +200,14 @@ TEST_F(CompareTest, MarksARunThatDivergedAndTakesAnotherForTheBaseline) {
       comparison.notes,
       ElementsAre("cpu naive (diverged) is not taken as the baseline; --baseline takes it all the same", kFewSeeds));
   EXPECT_EQ(compare(runs_, {.baseline = "cpu naive"}).baseline, "cpu naive");
+}
+
+TEST_F(CompareTest, TakesNoRunForTheBaselineThatHasNoTime) {
+  add("a", sample_run("cpu", "naive", 1, {9}));
+  add("b", sample_run("cpu", "fused", 1, kSlow));
+  const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce});
+  EXPECT_EQ(comparison.baseline, "cpu fused");
+  EXPECT_THAT(comparison.notes, Contains("cpu naive is not taken as the baseline, for it has no epoch after warm-up"));
 }
 
 TEST_F(CompareTest, MarksHowManyOfPooledRunsWereInterrupted) {

@@ -27,22 +27,23 @@ std::string told(const std::vector<double>& first, const std::vector<double>& se
 
 TEST(LossAgreement, CountsTheDigitsOfTheWorstEpoch) {
   EXPECT_EQ(told({1, 0.5, 0.25}, {1.000003, 0.500002, 0.25}),
-            "agree to 5 digits over 3 epochs (largest difference 4e-06, at epoch 2)");
-  EXPECT_EQ(told({-4}, {-3.8}), "agree to 1 digit over 1 epoch (largest difference 0.05, at epoch 1)");
+            "agree to 5 digits over 3 epochs (largest relative difference 4e-06, at epoch 2)");
+  EXPECT_EQ(told({-4}, {-3.8}), "agree to 1 digit over 1 epoch (largest relative difference 0.05, at epoch 1)");
 }
 
 TEST(LossAgreement, TellsTheFirstEpochApartWhereItAgreesBetter) {
+  EXPECT_EQ(told({1, 0.5, 0.25}, {1.000003, 0.51, 0.25}),
+            "agree to 5 digits in the first epoch, agree to 1 digit over 3 epochs (largest relative difference 0.02, "
+            "at epoch 2)");
   EXPECT_EQ(
-      told({1, 0.5, 0.25}, {1.000003, 0.51, 0.25}),
-      "agree to 5 digits in the first epoch, agree to 1 digit over 3 epochs (largest difference 0.02, at epoch 2)");
-  EXPECT_EQ(told({1, 0.5}, {1, 0.500001}),
-            "are equal in the first epoch, agree to 5 digits over 2 epochs (largest difference 2e-06, at epoch 2)");
+      told({1, 0.5}, {1, 0.500001}),
+      "are equal in the first epoch, agree to 5 digits over 2 epochs (largest relative difference 2e-06, at epoch 2)");
 }
 
 TEST(LossAgreement, SaysEqualAndNotAtAll) {
   EXPECT_EQ(told({1, 0.5}, {1, 0.5}), "are equal over 2 epochs");
-  EXPECT_EQ(told({1, 0.5}, {1.25, 0.5}), "do not agree over 2 epochs (largest difference 0.2, at epoch 1)");
-  EXPECT_EQ(told({1}, {std::nan("")}), "do not agree over 1 epoch (largest difference inf, at epoch 1)");
+  EXPECT_EQ(told({1, 0.5}, {1.25, 0.5}), "do not agree over 2 epochs (largest relative difference 0.2, at epoch 1)");
+  EXPECT_EQ(told({1}, {std::nan("")}), "do not agree over 1 epoch (largest relative difference inf, at epoch 1)");
 }
 
 TEST(LossAgreement, LooksAtTheEpochsThatBothHave) {
