@@ -105,6 +105,7 @@ def main():
     print("|---" * len(HEADINGS) + "|")
     for result in results:
         print("| " + " | ".join(cells(result, results, arguments.samples)) + " |")
+    print(f"\n{arguments.samples:,} training sequences.")
     parts = [f"{result['device']}:{result['layer']} 1/{result['part']}" for result in results if result["part"] > 1]
     if parts:
         print(f"\n\\* trained on a part of the sequences ({', '.join(parts)}): times are scaled to all of them, losses are of "
