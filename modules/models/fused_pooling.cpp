@@ -24,11 +24,19 @@ constexpr int64_t kMostParts = 256;  // that a GPU's sums are made of
 
 at::ScalarType accumulator_of(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
+// The kernels count in 32 bits. sizes: as below.
+void require_countable(at::IntArrayRef sizes) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const int64_t of_image = sizes[1] * sizes[2] * sizes[3];
+  if (of_image <= kMost && sizes[0] <= kMost / of_image) return;
+  throw_error(ExitCode::kUsage,
+              "training.batch_size: {} images of {} numbers after a convolution are more than convolution: fused and "
+              "fused_pool count ({}); use at most {}, or convolution: channels_last",
+              sizes[0], of_image, kMost, kMost / of_image);
+}
+
 // sizes: (B, C, H, W) before pooling.
 kernels::PoolShape pool_shape(at::ScalarType type, at::IntArrayRef sizes) {
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  RNNLAB_INVARIANT(count <= std::numeric_limits<int32_t>::max(), "more values to pool than kernels count");
   return {element_type(type), static_cast<uint32_t>(sizes[0]), static_cast<uint32_t>(sizes[1]),
           static_cast<uint32_t>(sizes[2]), static_cast<uint32_t>(sizes[3])};
 }
@@ -173,6 +181,7 @@ class FirstConvolution : public torch::autograd::Function<FirstConvolution> {
 }  // namespace
 
 at::Tensor bias_relu_pool(const at::Tensor& values, const at::Tensor& bias, at::MemoryFormat format) {
+  require_countable(values.sizes());
   return BiasReluPool::apply(values, bias, static_cast<int64_t>(format));
 }
 
@@ -185,6 +194,7 @@ bool can_run_first_convolution(const at::Tensor& images, const at::Tensor& weigh
 
 at::Tensor first_convolution(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias,
                              at::ScalarType type, at::MemoryFormat format) {
+  require_countable({images.size(1), weight.size(0), images.size(0), images.size(2)});
   return FirstConvolution::apply(images, weight, bias, static_cast<int64_t>(type), static_cast<int64_t>(format));
 }
 

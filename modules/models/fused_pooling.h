@@ -8,7 +8,8 @@
 namespace rnnlab {
 
 // max_pool2d(relu(values + bias), 2). values: (B, C, H, W) with H and W at least 2; bias: (C), float64 for float64 and
-// else float32. Gives (B, C, H / 2, W / 2) in the type of the values.
+// else float32. Gives (B, C, H / 2, W / 2) in the type of the values. UserError kUsage for 2^31 values or
+// more.
 at::Tensor bias_relu_pool(const at::Tensor& values, const at::Tensor& bias, at::MemoryFormat format);
 
 // Whether first_convolution() can take these: float32 on a GPU, 5 x 5 weights for one channel, rows that are not long.

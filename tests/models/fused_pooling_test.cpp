@@ -16,6 +16,7 @@
 
 #include "models/image_reference.h"
 #include "models/small_models.h"
+#include "results/expect_error.h"
 
 namespace rnnlab {
 namespace {
@@ -102,6 +103,15 @@ TEST_P(FusedPooling, LetsNaNThrough) {
     EXPECT_TRUE(
         std::isnan(bias_relu_pool(here(values), here(at::zeros({1})), at::MemoryFormat::Contiguous).item<float>()));
   }
+}
+
+TEST(FusedPoolingLimits, AreToldBeforeMemoryIsTaken) {
+  const at::Tensor values = at::zeros({1, 32, 28, 28}).expand({85599, 32, 28, 28});
+  testing::expect_error(
+      ExitCode::kUsage,
+      "training.batch_size: 85599 images of 25088 numbers after a convolution are more than convolution: fused "
+      "and fused_pool count (2147483647); use at most 85598, or convolution: channels_last",
+      [&] { bias_relu_pool(values, at::zeros({32}), at::MemoryFormat::Contiguous); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, FusedPooling, ::testing::Values(at::kCPU, at::kCUDA),

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+
 #include "bench/sample_report.h"
 #include "report/sample_sources.h"
 
@@ -39,6 +42,17 @@ TEST(BenchCharts, ShowTheLadderAsWaterfalls) {
   // fused is no step of the ladder.
   EXPECT_EQ(steps[3].kind, StepKind::kWhole);
   EXPECT_EQ(steps[3].from, 0);
+}
+
+TEST(BenchCharts, KnowEveryLayerForARungOrForNone) {
+  // A new kind of layer belongs into this list, and among the rungs of bench_charts.cpp where it is one.
+  constexpr std::array kNoRungs = {LayerKind::kAuto, LayerKind::kFused, LayerKind::kCudnn, LayerKind::kPersistent};
+  for (const LayerKind kind : layer_kinds()) {
+    BenchReport report = sample_report();
+    report.rows = {measured_row(LayerKind::kNaive, 0.4, 1, 1.2), measured_row(kind, 0.3, 0.8, 0.9)};
+    const bool is_rung = ids(bench_charts(report, "b"))[0] == "b-ladder-forward";
+    EXPECT_EQ(is_rung, std::ranges::find(kNoRungs, kind) == kNoRungs.end()) << config::name_of(kind);
+  }
 }
 
 TEST(BenchCharts, NeedTwoStepsForALadder) {
