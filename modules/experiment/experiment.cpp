@@ -36,11 +36,6 @@ void check_layer(const Experiment& e, Checker& checker) {
       {"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell", "model.hidden_size"}, *reason);
 }
 
-void check_layer_in_precision(const Experiment& e, Checker& checker) {
-  if (e.precision != Precision::kFp32) return;
-  if (const auto reason = refusal_in_float32(e.layer)) checker.complain({"layer", "precision"}, *reason);
-}
-
 // Where the device is named; what `auto` comes to is checked when it is known.
 void check_layer_on_device(const Experiment& e, Checker& checker) {
   if (e.device == "auto") return;
@@ -144,7 +139,6 @@ config::Schema<Experiment> make_schema() {
   list_fields(s);
   s.check(check_layer);
   s.check(check_layer_on_device);
-  s.check(check_layer_in_precision);
   s.check(check_cudnn_algorithm);
   s.check(check_implementation);
   s.check(check_precision);

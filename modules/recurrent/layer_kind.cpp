@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "recurrent/kernels/persistent/persistent_lstm.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -50,11 +50,13 @@ std::optional<std::string> unsupported_by_ladder(LayerKind kind, const Recurrent
 }
 
 std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& options) {
-  if (options.cell != Cell::kLstm) return fmt::format("cell: {} (its kernel is one for lstm)", name_of(options.cell));
   if (options.activation != Activation::kTanh)
-    return fmt::format("activation: {} (its kernel has tanh only)", name_of(options.activation));
-  if (!kernels::has_persistent_lstm(options.hidden_size))
-    return fmt::format("hidden_size: {} (its kernel has multiples of 128 from 128 to 1024)", options.hidden_size);
+    return fmt::format("activation: {} (its kernels for {} have tanh only)", name_of(options.activation),
+                       name_of(options.cell));
+  if (options.reset_gate == ResetGate::kBefore)
+    return "reset_gate: before (its kernel for gru applies the reset gate after the recurrent product)";
+  if (!kernels::has_persistent_layer(options.hidden_size))
+    return fmt::format("hidden_size: {} (its kernels have multiples of 8 from 64 to 1024)", options.hidden_size);
   return std::nullopt;
 }
 
@@ -121,7 +123,7 @@ std::string_view description_of(LayerKind kind) {
     case LayerKind::kDiagonal:
       return "wavefront step by step, with one batched product and one own kernel for all layers";
     case LayerKind::kPersistent:
-      return "all steps of an LSTM layer in one kernel on a Hopper GPU, the recurrent weights on the chip";
+      return "all steps of a layer in one kernel on a Hopper GPU, the recurrent weights on the chip";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
     case LayerKind::kCudnn:
@@ -145,12 +147,6 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor) {
   if (kind == LayerKind::kCudnn && processor == Processor::kCpu)
     return "layer: cudnn needs a CUDA GPU; on a CPU use layer: fused";
   return std::nullopt;
-}
-
-std::optional<std::string> refusal_in_float32(LayerKind kind) {
-  if (kind != LayerKind::kPersistent) return std::nullopt;
-  return "layer: persistent rounds the factors of recurrent products to 10 bits, as TF32 does; use precision: "
-         "tf32, bf16 or fp16, or layer: cudnn";
 }
 
 std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options) {

@@ -49,15 +49,11 @@ std::vector<LayerKind> layer_kinds();
 std::string_view description_of(LayerKind kind);
 
 // Why `kind` cannot compute `options`, naming the option and the kinds that can; nothing where it can. Every kind runs
-// float32, float64, bfloat16 and float16 where its processor does, but for what refusal_in_float32 says; persistent has
-// no float64.
+// float32, float64, bfloat16 and float16 where its processor does; persistent has no float64.
 std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options);
 
 // Why `kind` does not run there; nothing where it does.
 std::optional<std::string> refusal(LayerKind kind, Processor processor);
-
-// Why `kind` does not keep float32's 23 bits in products, where TF32 is not asked for; nothing where it does.
-std::optional<std::string> refusal_in_float32(LayerKind kind);
 
 }  // namespace rnnlab
 

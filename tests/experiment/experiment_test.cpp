@@ -39,15 +39,13 @@ TEST(Experiment, RefusesWhatTheLayerCannotDo) {
   EXPECT_THAT(findings_in("layer: naive\nmodel: {activation: relu}\n"), IsEmpty());
 }
 
-TEST(Experiment, RefusesASizeOrAPrecisionThatTheLayerDoesNotHave) {
-  const auto lines = findings_in("layer: persistent\nprecision: tf32\nmodel: {hidden_size: 100}\n");
+TEST(Experiment, RefusesASizeThatTheLayerDoesNotHave) {
+  const auto lines = findings_in("layer: persistent\nmodel: {hidden_size: 100}\n");
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("layer: persistent cannot do hidden_size: 100 (its kernel has multiples of 128 from "
-                                  "128 to 1024); use layer: naive"));
+  EXPECT_THAT(lines[0], HasSubstr("layer: persistent cannot do hidden_size: 100 (its kernels have multiples of 8 from "
+                                  "64 to 1024); use layer: naive"));
   EXPECT_THAT(lines[0], HasSubstr("model.hidden_size"));
-  EXPECT_THAT(findings_in("layer: persistent\nmodel: {hidden_size: 128}\n"),
-              ElementsAre(HasSubstr("layer: persistent rounds the factors of recurrent products to 10 bits")));
-  EXPECT_THAT(findings_in("layer: persistent\nprecision: tf32\nmodel: {hidden_size: 128}\n"), IsEmpty());
+  EXPECT_THAT(findings_in("layer: persistent\nmodel: {hidden_size: 104}\n"), IsEmpty());
 }
 
 TEST(Experiment, TakesAnAlgorithmForCudnnWithItsOwnLayerOnly) {

@@ -1,5 +1,5 @@
-// `persistent` against the float64 reference in each class of precision, over sizes, batches and options that the
-// parity suite's small problems do not reach; and what it refuses.
+// `persistent` for each cell in each class of precision, over the parity suite's options and over sizes and batches
+// that its small problems do not reach; and what it refuses.
 #include <ATen/Context.h>
 #include <ATen/ops/randn.h>
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/persistent/gave_up.h"
+#include "recurrent/persistent_check.h"
 
 namespace rnnlab {
 namespace {
@@ -19,14 +20,6 @@ using reference::Problem;
 using reference::Shape;
 using reference::Start;
 using testing::HasSubstr;
-
-// Operands of recurrent products have TF32's 10 bits (5e-4) and inputs are multiplied in TF32; sums over up to a few
-// thousand terms, several steps and back.
-constexpr double kTf32Class = 4e-3;
-
-// As tolerances.h has them, for sums that are 100 times as long.
-constexpr double kFloat16Class = 1e-2;
-constexpr double kBfloat16Class = 6e-2;
 
 std::string user_error_of(const std::function<void()>& action) {
   try {
@@ -41,17 +34,20 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
   const auto reason = [](const RecurrentOptions& options) {
     return refusal(LayerKind::kPersistent, options).value_or("none");
   };
-  EXPECT_EQ(reason({.hidden_size = 128}), "none");
+  for (const Cell cell : kCells)
+    for (const int64_t size : {64, 72, 128, 1000, 1024}) EXPECT_EQ(reason({.cell = cell, .hidden_size = size}), "none");
   EXPECT_EQ(reason({.hidden_size = 1024, .num_layers = 3, .bidirectional = true, .dropout = 0.5}), "none");
-  EXPECT_EQ(reason({.cell = Cell::kGru, .hidden_size = 128}),
-            "layer: persistent cannot do cell: gru (its kernel is one for lstm); use layer: naive, fused_pointwise, "
-            "pretransposed, hoisted, blocked, wavefront, fused or cudnn");
+  EXPECT_EQ(reason({.cell = Cell::kGru, .hidden_size = 128, .reset_gate = ResetGate::kBefore}),
+            "layer: persistent cannot do reset_gate: before (its kernel for gru applies the reset gate after the "
+            "recurrent product); use layer: naive");
   EXPECT_THAT(reason({.hidden_size = 128, .activation = Activation::kRelu}),
-              HasSubstr("cannot do activation: relu (its kernel has tanh only)"));
-  for (const int64_t size : {1, 64, 100, 192, 1152})
+              HasSubstr("cannot do activation: relu (its kernels for lstm have tanh only); use layer: naive"));
+  EXPECT_THAT(reason({.cell = Cell::kGru, .hidden_size = 128, .activation = Activation::kRelu}),
+              HasSubstr("cannot do activation: relu (its kernels for gru have tanh only); use layer: naive"));
+  for (const int64_t size : {1, 56, 100, 1032, 1152})
     EXPECT_THAT(
         reason({.hidden_size = size}),
-        HasSubstr(fmt::format("cannot do hidden_size: {} (its kernel has multiples of 128 from 128 to 1024)", size)));
+        HasSubstr(fmt::format("cannot do hidden_size: {} (its kernels have multiples of 8 from 64 to 1024)", size)));
 }
 
 TEST(PersistentRefusal, IsForAGpu) {
@@ -65,102 +61,99 @@ TEST(PersistentRefusal, IsForAGpu) {
             "layer: persistent needs a Hopper GPU; on a CPU use layer: fused");
 }
 
-TEST(PersistentRefusal, IsOfTrueFloat32Alone) {
-  EXPECT_THAT(refusal_in_float32(LayerKind::kPersistent).value_or(""),
-              HasSubstr("rounds the factors of recurrent products to 10 bits, as TF32 does; use precision: tf32"));
-  for (const LayerKind kind : layer_kinds())
-    EXPECT_EQ(refusal_in_float32(kind).has_value(), kind == LayerKind::kPersistent);
+// A relu whose sums stay away from its kink, as persistent_check.h has them: weights of a sixth.
+Problem calmed(Problem problem) {
+  if (problem.options.cell != Cell::kRnnRelu) return problem;
+  for (reference::Weights& weights : problem.weights)
+    for (reference::Matrix* matrix : {&weights.weight_ih, &weights.weight_hh})
+      for (double& value : matrix->values) value /= 6;
+  return problem;
 }
 
 class PersistentOnHopper : public testing::Test {
  protected:
   void SetUp() override {
     if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-    at::globalContext().setAllowTF32CuBLAS(true);
   }
-  void TearDown() override { at::globalContext().setAllowTF32CuBLAS(false); }
 
-  static void expect_the_reference(const RecurrentOptions& options, const Shape& shape, at::ScalarType type) {
-    const Place place = {type, at::Device(at::kCUDA)};
-    const Problem given = rounded(reference::random_problem(options, shape), type);
-    const auto upstream = rounded(reference::random_upstream(given), type);
+  static void expect_the_reference(const RecurrentOptions& options, const Shape& shape, const NumberClass& numbers) {
+    const Place place = {numbers.type, at::Device(at::kCUDA)};
+    const Problem given = rounded(calmed(reference::random_problem(options, shape)), numbers.type);
+    const auto upstream = rounded(reference::random_upstream(given), numbers.type);
     const auto layer = make_layer_for(LayerKind::kPersistent, given, place);
-    const double tolerance = type == at::kFloat ? kTf32Class : type == at::kHalf ? kFloat16Class : kBfloat16Class;
-    expect_near(run(*layer, given, upstream, place), run_reference(given, upstream), tolerance);
+    const TensorFloat32 products(numbers);
+    expect_near(run(*layer, given, upstream, place), run_reference(given, upstream), numbers.tolerance);
+  }
+
+  static void expect_float64(const LayerShape& shape) {
+    for (const Cell cell : kCells)
+      for (const NumberClass& numbers : kNumberClasses) {
+        LayerShape of_cell = shape;
+        of_cell.options.cell = cell;
+        EXPECT_LE(largest_error(of_cell, numbers, 1), numbers.tolerance) << describe(of_cell, numbers);
+      }
   }
 };
 
 TEST_F(PersistentOnHopper, EveryOptionMatchesTheReference) {
-  for (RecurrentOptions options : reference::stacks_of({.input_size = 3, .hidden_size = 128}))
-    for (const Start start : {Start::kZeros, Start::kGiven})
-      for (const Lengths lengths : {Lengths::kWhole, Lengths::kVaried})
-        for (const bool batch_first : {false, true})
-          for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16}) {
-            options.batch_first = batch_first;
-            SCOPED_TRACE(fmt::format("layers {}, bidirectional {}, given {}, varied {}, batch first {}, {}",
-                                     options.num_layers, options.bidirectional, start == Start::kGiven,
-                                     lengths == Lengths::kVaried, batch_first, c10::toString(type)));
-            expect_the_reference(options, {.start = start, .lengths = lengths}, type);
-          }
+  for (const Cell cell : kCells)
+    for (RecurrentOptions options : reference::stacks_of({.cell = cell, .input_size = 3, .hidden_size = 72}))
+      for (const Start start : {Start::kZeros, Start::kGiven})
+        for (const Lengths lengths : {Lengths::kWhole, Lengths::kVaried})
+          for (const bool batch_first : {false, true})
+            for (const NumberClass& numbers : kNumberClasses) {
+              options.batch_first = batch_first;
+              SCOPED_TRACE(fmt::format("{}, layers {}, bidirectional {}, given {}, varied {}, batch first {}, {}",
+                                       config::name_of(cell), options.num_layers, options.bidirectional,
+                                       start == Start::kGiven, lengths == Lengths::kVaried, batch_first, numbers.name));
+              expect_the_reference(options, {.start = start, .lengths = lengths}, numbers);
+            }
 }
 
-TEST_F(PersistentOnHopper, EverySizeMatchesTheReference) {
-  for (int64_t size = 128; size <= 1024; size += 128)
-    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-      SCOPED_TRACE(fmt::format("H {}, {}", size, c10::toString(type)));
-      expect_the_reference({.input_size = 5, .hidden_size = size}, {.num_steps = 3, .batch_size = 9}, type);
-    }
+// Each size that there is a kernel for, and the next smaller and larger one that pads.
+TEST_F(PersistentOnHopper, EverySizeMatchesFloat64) {
+  for (const int64_t size :
+       {64, 72, 128, 136, 192, 200, 256, 264, 384, 392, 512, 520, 640, 648, 768, 776, 896, 904, 1000, 1016, 1024})
+    expect_float64({.options = {.input_size = 5, .hidden_size = size}});
 }
 
 // One sequence, groups that are not full, wide groups, and more groups than fit at once.
-TEST_F(PersistentOnHopper, EveryBatchMatchesTheReference) {
-  for (const int64_t batch_size : {1, 7, 8, 130, 300}) {
-    SCOPED_TRACE(fmt::format("B {}", batch_size));
-    expect_the_reference({.input_size = 2, .hidden_size = 512}, {.num_steps = 2, .batch_size = batch_size}, at::kFloat);
-  }
-  expect_the_reference({.input_size = 1, .hidden_size = 128}, {.num_steps = 1, .batch_size = 1}, at::kFloat);
+TEST_F(PersistentOnHopper, EveryBatchMatchesFloat64) {
+  for (const int64_t batch_size : {1, 7, 8, 130, 300})
+    for (const int64_t size : {504, 1024})
+      expect_float64({.options = {.input_size = 2, .hidden_size = size}, .num_steps = 2, .batch_size = batch_size});
+  expect_float64({.options = {.input_size = 1, .hidden_size = 128}, .num_steps = 1, .batch_size = 1});
 }
 
 TEST_F(PersistentOnHopper, AutocastMatchesTheReference) {
-  const Problem given =
-      rounded(reference::random_problem({.input_size = 3, .hidden_size = 128, .num_layers = 2}, {}), at::kBFloat16);
-  const auto upstream = rounded(reference::random_upstream(given), at::kBFloat16);
-  const Place place = {at::kFloat, at::Device(at::kCUDA)};
-  const auto layer = make_layer_for(LayerKind::kPersistent, given, place);
-  const Autocast autocast(at::kCUDA, at::kBFloat16);
-  expect_near(run(*layer, given, upstream, place), run_reference(given, upstream), kBfloat16Class);
+  for (const Cell cell : kCells) {
+    const RecurrentOptions options = {.cell = cell, .input_size = 3, .hidden_size = 128, .num_layers = 2};
+    const Problem given = rounded(calmed(reference::random_problem(options, {})), at::kBFloat16);
+    const auto upstream = rounded(reference::random_upstream(given), at::kBFloat16);
+    const Place place = {at::kFloat, at::Device(at::kCUDA)};
+    const auto layer = make_layer_for(LayerKind::kPersistent, given, place);
+    const Autocast autocast(at::kCUDA, at::kBFloat16);
+    expect_near(run(*layer, given, upstream, place), run_reference(given, upstream), kBfloat16);
+  }
 }
 
 // Gradients far below and above float16's range come through: each step's products are scaled.
 TEST_F(PersistentOnHopper, GradientsOfAnyMagnitudeComeThrough) {
-  const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 8, .hidden_size = 256});
-  layer->to(at::kCUDA);
-  const at::Tensor data = at::randn({20, 10, 8}, at::kCUDA);
-  const auto gradient_for = [&](double factor) {
-    const at::Tensor input = data.clone().requires_grad_();
-    (layer->forward(input).output.sum() * factor).backward();
-    return input.grad() / factor;
-  };
-  const at::Tensor wanted = gradient_for(1);
-  for (const double factor : {0x1p-60, 0x1p40})
-    EXPECT_TRUE(at::equal(gradient_for(factor), wanted)) << "powers of two change nothing";
-}
-
-TEST_F(PersistentOnHopper, RepeatsBitByBit) {
-  const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 8, .hidden_size = 512, .num_layers = 2});
-  layer->to(at::kCUDA);
-  const at::Tensor data = at::randn({50, 64, 8}, at::kCUDA);
-  const auto pass = [&] {
-    layer->zero_grad();
-    const RecurrentResult result = layer->forward(data);
-    result.output.pow(2).sum().backward();
-    return std::pair(result.output.detach(), layer->parameters()[1].grad().clone());
-  };
-  const auto first = pass();
-  for (int i = 0; i < 20; ++i) {
-    const auto again = pass();
-    EXPECT_TRUE(at::equal(again.first, first.first) && at::equal(again.second, first.second)) << i;
-  }
+  for (const Cell cell : kCells)
+    for (const NumberClass& numbers : {kNumberClasses[0], kNumberClasses[1]}) {
+      const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 8, .hidden_size = 256});
+      layer->to(at::kCUDA);
+      const at::Tensor data = at::randn({20, 10, 8}, at::kCUDA);
+      const TensorFloat32 products(numbers);
+      const auto gradient_for = [&](double factor) {
+        const at::Tensor input = data.clone().requires_grad_();
+        (layer->forward(input).output.sum() * factor).backward();
+        return input.grad() / factor;
+      };
+      const at::Tensor wanted = gradient_for(1);
+      for (const double factor : {0x1p-60, 0x1p40})
+        EXPECT_TRUE(at::equal(gradient_for(factor), wanted)) << "powers of two change nothing";
+    }
 }
 
 TEST_F(PersistentOnHopper, SaysOnceThatAPassBeforeGaveUp) {
@@ -172,14 +165,9 @@ TEST_F(PersistentOnHopper, SaysOnceThatAPassBeforeGaveUp) {
   EXPECT_EQ(user_error_of(pass), "no error");
 }
 
-TEST_F(PersistentOnHopper, RefusesFloat64AndTrueFloat32) {
+TEST_F(PersistentOnHopper, RefusesFloat64) {
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
   layer->to(at::kCUDA);
-  at::globalContext().setAllowTF32CuBLAS(false);
-  EXPECT_EQ(user_error_of([&] {
-              layer->forward(at::randn({2, 2, 3}, at::kCUDA));
-            }),
-            refusal_in_float32(LayerKind::kPersistent).value_or(""));
   layer->to(at::kDouble);
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}, at::device(at::kCUDA).dtype(at::kDouble)));

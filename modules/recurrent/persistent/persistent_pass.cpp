@@ -8,7 +8,7 @@
 #include <ATen/ops/mul.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include "recurrent/kernels/persistent/persistent_lstm.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/number_type.h"
 #include "recurrent/persistent/gave_up.h"
 #include "recurrent/persistent/kernel_start.h"
@@ -27,9 +27,27 @@ CUstream_st* stream_of(const at::Tensor& tensor) {
   return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
 }
 
+kernels::PersistentCell persistent_cell(Cell cell) {
+  if (cell == Cell::kLstm) return kernels::PersistentCell::kLstm;
+  return cell == Cell::kGru ? kernels::PersistentCell::kGru : kernels::PersistentCell::kRnn;
+}
+
+// Of float32 layers, which PyTorch's own products of the inputs obey as well.
+kernels::Factors factors_now() {
+  return at::globalContext().allowTF32CuBLAS() ? kernels::Factors::kTf32 : kernels::Factors::kFloat32;
+}
+
 PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return {trace.num_steps(), trace.batch_size(), trace.hidden_size(), element_type(trace.gates.scalar_type()),
-          spec.direction == Direction::kForward ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse};
+  const kernels::Step step = step_of(spec, trace);
+  const bool goes_up = spec.direction == Direction::kForward;
+  return {.num_steps = trace.num_steps(),
+          .batch_size = step.batch_size,
+          .hidden_size = step.hidden_size,
+          .type = step.type,
+          .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
+          .cell = persistent_cell(spec.cell),
+          .nonlinearity = step.nonlinearity,
+          .factors = factors_now()};
 }
 
 template <class T>
@@ -37,11 +55,16 @@ const T* data_or_null(const at::Tensor& tensor) {
   return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
 }
 
+template <class T>
+T* result_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<T*>(tensor.data_ptr()) : nullptr;
+}
+
 // Room for all layers' packed weights, on the current stream.
-std::vector<at::Tensor> empty_packed(const std::vector<LayerTrace>& layers) {
+std::vector<at::Tensor> empty_packed(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
   std::vector<at::Tensor> packed;
   for (const LayerTrace& layer : layers) {
-    const auto bytes = static_cast<int64_t>(kernels::packed_weight_bytes(layer.hidden_size()));
+    const auto bytes = static_cast<int64_t>(kernels::packed_weight_bytes(sequence_of(spec, layer)));
     packed.push_back(at::empty({bytes}, layer.weights.weight_hh.options().dtype(at::kByte)));
   }
   return packed;
@@ -55,7 +78,7 @@ constexpr size_t kOtherSideLane = 2;
 class PersistentForwardPass {
  public:
   PersistentForwardPass(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, const std::vector<at::Tensor>& masks)
-      : spec_(spec), layers_(layers), masks_(masks), packed_(empty_packed(layers)), lanes_(device(), 2) {}
+      : spec_(spec), layers_(layers), masks_(masks), packed_(empty_packed(spec, layers)), lanes_(device(), 2) {}
 
   void run() {
     lanes_.run(kSideLane, [&] {
@@ -93,8 +116,9 @@ class PersistentForwardPass {
                                        .bias_ih = trace.weights.bias_ih.const_data_ptr(),
                                        .bias_hh = trace.weights.bias_hh.const_data_ptr(),
                                        .gates = trace.gates.data_ptr(),
+                                       .candidates = result_or_null<void>(trace.candidates),
                                        .hidden = trace.hidden.data_ptr(),
-                                       .cell = trace.cell.mutable_data_ptr<float>(),
+                                       .cell = result_or_null<float>(trace.cell),
                                        .timed_out = gave_up_flag()},
                      stream_of(trace.gates));
   }
@@ -117,7 +141,7 @@ class PersistentBackwardPass {
         needs_(needs),
         gradients_(make_gradients()),
         weights_(make_weight_gradients()),
-        packed_(empty_packed(layers)),
+        packed_(empty_packed(spec, layers)),
         lanes_(layers[0].gates.device(), 3) {}
 
   PassGradients run() {
@@ -149,9 +173,9 @@ class PersistentBackwardPass {
       gradients.output = layer + 1 == layers_.size() ? results_.hidden[layer] : all[layer + 1].input;
       if (!results_.cell.empty()) gradients.cell_output = results_.cell[layer];
       gradients.input_side = at::empty_like(trace.gates);
-      gradients.recurrent_side = gradients.input_side;
+      gradients.recurrent_side = spec_.cell == Cell::kGru ? at::empty_like(trace.gates) : gradients.input_side;
       gradients.from_next_step = at::empty_like(trace.hidden[0]);
-      gradients.carry = at::empty_like(trace.cell[0]);
+      if (spec_.cell == Cell::kLstm) gradients.carry = at::empty_like(trace.cell[0]);
       if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);
     }
     return all;
@@ -178,12 +202,15 @@ class PersistentBackwardPass {
     launch_on_stream(PersistentBackward{.sequence = sequence,
                                         .weights = packed_[layer].const_data_ptr(),
                                         .gates = trace.gates.const_data_ptr(),
-                                        .cell = trace.cell.const_data_ptr<float>(),
+                                        .candidates = data_or_null<void>(trace.candidates),
+                                        .hidden = trace.hidden.const_data_ptr(),
+                                        .cell = data_or_null<float>(trace.cell),
                                         .output_gradient = data_or_null<void>(gradients.output),
                                         .cell_gradient = data_or_null<float>(gradients.cell_output),
-                                        .gate_gradient = gradients.input_side.data_ptr(),
+                                        .input_side = gradients.input_side.data_ptr(),
+                                        .recurrent_side = gradients.recurrent_side.data_ptr(),
                                         .initial_hidden = gradients.from_next_step.data_ptr(),
-                                        .initial_cell = gradients.carry.mutable_data_ptr<float>(),
+                                        .initial_cell = result_or_null<float>(gradients.carry),
                                         .timed_out = gave_up_flag()},
                      stream_of(trace.gates));
   }
@@ -242,16 +269,16 @@ void require_persistent(const at::Tensor& sequence) {
   if (type == at::kDouble)
     throw_error(ExitCode::kUsage,
                 "layer: persistent has no float64, which tensor cores cannot keep up with; use layer: cudnn");
-  if (type == at::kFloat && !at::globalContext().allowTF32CuBLAS())
-    throw_error(ExitCode::kUsage, "{}", *refusal_in_float32(LayerKind::kPersistent));
   require_that_none_gave_up();
 }
 
 ExecutionPath persistent_path(at::ScalarType type) {
-  const bool is_float32 = type == at::kFloat;
-  return {fmt::format("persistent kernel on clusters ({})",
-                      is_float32 ? "tf32 class: float16 operands, float32 sums" : number_type_name(type)),
-          {}};
+  const auto numbers = [&]() -> std::string_view {
+    if (type != at::kFloat) return number_type_name(type);
+    if (factors_now() == kernels::Factors::kTf32) return "tf32 class: float16 operands, float32 sums";
+    return "float32: each factor as two float16, float32 sums";
+  };
+  return {fmt::format("persistent kernel on clusters ({})", numbers()), {}};
 }
 
 void run_persistent_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& layers,

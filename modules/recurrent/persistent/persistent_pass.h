@@ -1,7 +1,7 @@
-// The forward and the backward pass of a stack of LSTM layers on a Hopper GPU by one kernel a layer each
-// (kernels/persistent/persistent_lstm.h), in the place of run_forward_pass and run_backward_pass: the same traces, the
-// same results to the rounding of TF32 in float32, and of the type in bfloat16 and float16. The products for weights'
-// gradients run beside the next layer's kernel, which leaves SMs free.
+// The forward and the backward pass of a stack of layers on a Hopper GPU by one kernel a layer each
+// (kernels/persistent/persistent_layer.h), in the place of run_forward_pass and run_backward_pass: the same traces, the
+// same results to the rounding of the type, and of TF32 in float32 where LibTorch allows TF32 in products. The products
+// for weights' gradients run beside the next layer's kernel, which leaves SMs free.
 #pragma once
 
 #include "recurrent/execution_path.h"
@@ -10,8 +10,8 @@
 
 namespace rnnlab {
 
-// UserError kUsage where the pass cannot run as `layer: persistent`: another processor than a Hopper GPU, float64, or
-// float32 where LibTorch does not allow TF32. kDevice where a pass before it on that GPU gave up.
+// UserError kUsage where the pass cannot run as `layer: persistent`: another processor than a Hopper GPU, or float64.
+// kDevice where a pass before it on that GPU gave up.
 void require_persistent(const at::Tensor& sequence);
 
 // What such a pass runs, for execution_path.h.

@@ -1,40 +1,10 @@
-// The operands of a warp's products: conversion to 16 bits, the transposition of 8 by 8 numbers within a warp, and
-// mma.m16n8k16 with float32 sums.
+// What a warp does with operands of 16 bits: mma.m16n8k16 with float32 sums, and the transposition of 8 by 8 of them.
+// And the exponential functions of its cells.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <cstdint>
-#include <type_traits>
+#include "recurrent/kernels/persistent/numbers.h"
 
 namespace rnnlab::kernels::persistent {
-
-__device__ inline float to_float(float value) { return value; }
-__device__ inline float to_float(__half value) { return __half2float(value); }
-__device__ inline float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
-
-template <class T>
-__device__ T from_float(float value) {
-  if constexpr (sizeof(T) == 4) return value;
-  if constexpr (std::is_same_v<T, __half>) return __float2half(value);
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16(value);
-}
-
-// Products of float32 layers take float16.
-template <class Value>
-using OperandOf = std::conditional_t<std::is_same_v<Value, float>, __half, Value>;
-
-template <class Operand>
-__device__ uint32_t pack(float low, float high) {
-  if constexpr (std::is_same_v<Operand, __half>) {
-    const __half2 both = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const uint32_t*>(&both);
-  } else {
-    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-    return *reinterpret_cast<const uint32_t*>(&both);
-  }
-}
 
 // From (row, columns 2 * column and one more) of an 8 by 8 matrix to the same place of its transpose.
 __device__ inline uint32_t transposed(uint32_t pair) {
@@ -70,5 +40,9 @@ __device__ inline float reciprocal(float x) {
 }
 __device__ inline float sigmoid(float x) { return reciprocal(1.0f + exp2_of(-1.44269504f * x)); }
 __device__ inline float tanh_of(float x) { return 1.0f - 2.0f * reciprocal(1.0f + exp2_of(2.88539008f * x)); }
+
+// Derivatives, from the values.
+__device__ inline float sigmoid_slope(float value) { return value * (1.0f - value); }
+__device__ inline float tanh_slope(float value) { return 1.0f - value * value; }
 
 }  // namespace rnnlab::kernels::persistent

@@ -46,29 +46,37 @@ void allow_cluster(Kernel kernel, int shared_bytes) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "cudaFuncSetAttribute");
 }
 
-// The kernel of a pass, and what it takes of shared memory.
-template <class T, class Value>
-auto kernel_of(const PersistentForward*) {
-  return forward_kernel<T, Value>;
+// Of the packed weights; those of both passes have as many.
+template <class T>
+constexpr int packed_bytes() {
+  constexpr int kWarpsOfCluster = T::kBlocks * T::kWarps;
+  static_assert(T::ForwardSlice::kFragments == T::BackwardSlice::kFragments);
+  return kWarpsOfCluster * T::ForwardSlice::kFragments * kFragmentBytesPerWarp;
 }
-template <class T, class Value>
+
+// The kernel of a pass, and what it takes of shared memory.
+template <class T>
+auto kernel_of(const PersistentForward*) {
+  return forward_kernel<T>;
+}
+template <class T>
 auto kernel_of(const PersistentBackward*) {
-  return backward_kernel<T, Value>;
+  return backward_kernel<T>;
 }
 template <class T>
 constexpr int shared_bytes_of(const PersistentForward*) {
-  return T::kForwardSharedBytes;
+  return T::ForwardSlice::kSharedBytesOfAll;
 }
 template <class T>
 constexpr int shared_bytes_of(const PersistentBackward*) {
-  return T::kBackwardSharedBytes;
+  return T::BackwardSlice::kSharedBytesOfAll;
 }
 
 // How many clusters run at the same time on the current device.
-template <class T, class Value, class Work>
+template <class T, class Work>
 int clusters_at_once() {
   constexpr const Work* kWork = nullptr;
-  const auto kernel = kernel_of<T, Value>(kWork);
+  const auto kernel = kernel_of<T>(kWork);
   allow_cluster(kernel, shared_bytes_of<T>(kWork));
   LaunchAttributes attributes;
   const cudaLaunchConfig_t config = cluster_launch<T>(1, shared_bytes_of<T>(kWork), nullptr, nullptr, attributes);
@@ -80,9 +88,9 @@ int clusters_at_once() {
   return clusters;
 }
 
-template <class T, class Value, class Work>
+template <class T, class Work>
 void launch(const Work& work, cudaStream_t stream) {
-  const auto kernel = kernel_of<T, Value>(&work);
+  const auto kernel = kernel_of<T>(&work);
   allow_cluster(kernel, shared_bytes_of<T>(&work));
   LaunchAttributes attributes;
   const cudaLaunchConfig_t config =
@@ -90,12 +98,14 @@ void launch(const Work& work, cudaStream_t stream) {
   check(cudaLaunchKernelEx(&config, kernel, work), "the launch");
 }
 
-template <class T, template <class> class Order, class Value>
-void launch_pack(const void* weights, void* packed, cudaStream_t stream) {
+template <class T, template <class> class Order>
+void launch_pack(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream) {
+  using Value = typename T::Numbers::Value;
   constexpr int kThreads = 128;
-  constexpr int kVectors = T::kHiddenSize * T::kHiddenSize * 4 / 8;
-  pack_kernel<T, Order>
-      <<<kVectors / kThreads, kThreads, 0, stream>>>(static_cast<const Value*>(weights), static_cast<uint4*>(packed));
+  constexpr int kVectors = packed_bytes<T>() / sizeof(uint4);
+  static_assert(kVectors % kThreads == 0);
+  pack_kernel<T, Order><<<kVectors / kThreads, kThreads, 0, stream>>>(
+      static_cast<const Value*>(weights), static_cast<int>(sequence.hidden_size), static_cast<uint4*>(packed));
   check(cudaGetLastError(), "packing the weights");
 }
 

@@ -1,5 +1,5 @@
-// Where each number of the packed recurrent weights comes from. One thread packs the 8 numbers that one lane holds of
-// one half of a tile pair: (row, columns c, c + 1), (row + 8, the same), (row, columns c + 8, c + 9), (row + 8, ...).
+// Where each number of the packed recurrent weights comes from. One thread packs the 8 numbers that one lane holds of a
+// fragment: (row, columns c, c + 1), (row + 8, the same), (row, columns c + 8, c + 9), (row + 8, ...).
 #pragma once
 
 #include "recurrent/kernels/persistent/fragments.h"
@@ -8,11 +8,11 @@
 namespace rnnlab::kernels::persistent {
 
 struct Place {
-  int row, column;  // of the (4 * H, H) weights
+  int gate, unit, column;  // of the weights (G, H, H)
 };
 
 struct Element {
-  int block, warp, row_tile, column_pair, half, lane;
+  int block, warp, fragment, lane;
   int number;  // 0-7 of the lane's
   __device__ int fragment_row() const { return lane / 4; }
   __device__ int fragment_column() const { return lane % 4; }
@@ -21,53 +21,73 @@ struct Element {
   __device__ int is_right_half() const { return (number >> 2) & 1; }  // column + 8
 };
 
-// Rows: gates (i, f) or (g, o) of the warp's units. Columns: of 32 units, those of one warp's 8 stand in one lane.
+// Of 32 units, those of one warp's 8 stand in one lane: four words, two of which each half of the columns takes.
 template <class T>
 struct ForwardOrder {
   using Slice = typename T::ForwardSlice;
   __device__ static Place place_of(const Element& e) {
-    const int gate = 2 * e.row_tile + e.is_lower_half();
+    const int slot = e.fragment % T::kGates;
+    const bool is_odd = T::kGates % 2 == 1 && slot == T::kGates - 1;
+    const int gate = is_odd ? slot : slot / 2 * 2 + e.is_lower_half();
+    const int half = is_odd ? e.is_lower_half() : slot % 2;
     const int unit = e.block * T::kUnits + e.warp * kUnitsPerWarp + e.fragment_row();
-    const int from = e.column_pair * kPairColumns + e.fragment_column() * 8 + e.half * 4 + e.is_right_half() * 2;
-    return {gate * T::kHiddenSize + unit, from + e.low_bit()};
+    const int from = e.fragment / T::kGates * kColumnsAtOnce + e.fragment_column() * 8 + half * 4 +
+                     e.is_right_half() * 2 + e.low_bit();
+    return {gate, unit, from};
   }
 };
 
-// Rows: 16 units. Columns: of the 8 units of one warp of the block, a lane has two, all four gates.
+// Of the 8 units of one warp of the block, a lane has two. For each couple of warps: pairs of gates of the first one,
+// of the second one, the odd gate of both.
 template <class T>
 struct BackwardOrder {
   using Slice = typename T::BackwardSlice;
+  static constexpr int kGatePairs = T::kGates / 2;
   __device__ static Place place_of(const Element& e) {
-    const int unit = T::unit_tile(e.block, e.warp, e.row_tile) * kTileRows + e.is_lower_half() * 8 + e.fragment_row();
-    const int gate = 2 * e.half + e.is_right_half();
-    const int from = e.block * T::kUnits + e.column_pair * kUnitsPerWarp + e.fragment_column() * 2 + e.low_bit();
-    return {gate * T::kHiddenSize + from, unit};
+    constexpr int kOfPairs = T::kRowTiles * kGatePairs;  // of one warp
+    constexpr int kOfCouple = T::kRowTiles * T::kGates;
+    const int slot = e.fragment % kOfCouple;
+    int warp = e.fragment / kOfCouple * 2;
+    int row_tile = slot - 2 * kOfPairs;
+    int gate = T::kGates - 1;
+    if (slot >= 2 * kOfPairs) {
+      warp += e.is_right_half();
+    } else {
+      warp += slot / at_least_1(kOfPairs);
+      row_tile = slot % at_least_1(kOfPairs) / at_least_1(kGatePairs);
+      gate = slot % at_least_1(kGatePairs) * 2 + e.is_right_half();
+    }
+    const int to = T::unit_tile(e.block, e.warp, row_tile) * kTileRows + e.is_lower_half() * 8 + e.fragment_row();
+    const int from = e.block * T::kUnits + warp * kUnitsPerWarp + e.fragment_column() * 2 + e.low_bit();
+    return {gate, from, to};
   }
+  __device__ static constexpr int at_least_1(int count) { return count > 0 ? count : 1; }
 };
 
-template <class T, template <class> class Order, class Value>
-__global__ void pack_kernel(const Value* weights, uint4* packed) {
+// weights: (G * H, H), of at most T's size; what is beyond is 0.
+template <class T, template <class> class Order>
+__global__ void pack_kernel(const typename T::Numbers::Value* weights, int hidden_size, uint4* packed) {
   using S = typename Order<T>::Slice;
-  using Operand = OperandOf<Value>;
+  using Operand = typename T::Numbers::Operand;
   const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   Element e;
   e.lane = index % kLanes;
-  e.half = index / kLanes % 2;
-  const int pair = index / (2 * kLanes) % S::kPairs;
-  e.row_tile = pair % S::kRowTiles;
-  e.column_pair = pair / S::kRowTiles;
-  const int warp = index / (2 * kLanes * S::kPairs);
+  const int part = index / kLanes % T::kParts;
+  e.fragment = index / (kLanes * T::kParts) % (S::kFragments / T::kParts);
+  const int warp = index / (kLanes * S::kFragments);
   e.warp = warp % T::kWarps;
   e.block = warp / T::kWarps;
   if (e.block >= T::kBlocks) return;
 
   float numbers[8];
   for (e.number = 0; e.number < 8; ++e.number) {
-    const Place place = Order<T>::place_of(e);
-    numbers[e.number] = to_float(weights[static_cast<int64_t>(place.row) * T::kHiddenSize + place.column]);
+    const auto [gate, unit, column] = Order<T>::place_of(e);
+    const bool is_there = unit < hidden_size && column < hidden_size;
+    const int64_t row = static_cast<int64_t>(gate) * hidden_size + unit;
+    numbers[e.number] = is_there ? to_float(weights[row * hidden_size + column]) : 0.0f;
   }
-  packed[index] = make_uint4(pack<Operand>(numbers[0], numbers[1]), pack<Operand>(numbers[2], numbers[3]),
-                             pack<Operand>(numbers[4], numbers[5]), pack<Operand>(numbers[6], numbers[7]));
+  const auto word = [&](int i) { return pack_part<Operand>(part, numbers[2 * i], numbers[2 * i + 1]); };
+  packed[index] = make_uint4(word(0), word(1), word(2), word(3));
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -1,7 +1,7 @@
 // Which rows of the tensors a thread works on.
 #pragma once
 
-#include "recurrent/kernels/persistent/persistent_lstm.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {
@@ -12,39 +12,43 @@ struct Owner {
   int block, warp, lane;
   int unit;            // of the layer
   int first_sequence;  // of the batch
-  int num_sequences;   // from that one to the end of the batch
+  int num_sequences;   // from that one to the end of the batch; none for a unit beyond the layer's
+  int size;
 
-  __device__ explicit Owner(const PersistentSequence& sequence, int rank) : block(rank) {
+  __device__ explicit Owner(const PersistentSequence& sequence, int rank)
+      : block(rank), size(static_cast<int>(sequence.hidden_size)) {
     warp = static_cast<int>(threadIdx.x) / kLanes;
     lane = static_cast<int>(threadIdx.x) % kLanes;
     unit = block * T::kUnits + warp * kUnitsPerWarp + lane / 4;
     first_sequence = static_cast<int>(blockIdx.x) / T::kBlocks * T::kSequences + 2 * (lane % 4);
-    num_sequences = static_cast<int>(sequence.batch_size) - first_sequence;
+    num_sequences = is_in_layer() ? static_cast<int>(sequence.batch_size) - first_sequence : 0;
   }
+  // Of the layer, at most T's.
+  __device__ int hidden_size() const { return T::kFit == Fit::kWhole ? T::kHiddenSize : size; }
+  __device__ bool is_in_layer() const { return unit < hidden_size(); }
   __device__ bool has(int tile, int i) const { return tile * kSequencesPerTile + i < num_sequences; }
 
   // Of this unit, in a row (B, H): the place of its first sequence, and from there that of another one.
-  __device__ int64_t place() const { return static_cast<int64_t>(first_sequence) * T::kHiddenSize + unit; }
-  __device__ static constexpr int offset(int tile, int i) { return (tile * kSequencesPerTile + i) * T::kHiddenSize; }
+  __device__ int64_t place() const { return static_cast<int64_t>(first_sequence) * hidden_size() + unit; }
+  __device__ int offset(int tile, int i) const { return (tile * kSequencesPerTile + i) * hidden_size(); }
 
-  // The same in a row (B, 4 * H) of gates.
-  __device__ int64_t gate_place(int64_t place) const { return 4 * place - 3 * unit; }
-  __device__ static constexpr int gate_offset(int tile, int i, int gate) {
-    return 4 * offset(tile, i) + gate * T::kHiddenSize;
+  // The same in a row (B, G * H) of gates.
+  __device__ int64_t gate_place(int64_t place) const { return T::kGates * place - (T::kGates - 1) * unit; }
+  __device__ int gate_offset(int tile, int i, int gate) const {
+    return T::kGates * offset(tile, i) + gate * hidden_size();
   }
 };
 
 // Rows (B, H) of tensors with T of them, in the order of a pass; tensors of states have one more.
-template <class T>
-struct Rows {
+struct PassRows {
   int64_t row;     // elements of one
   int64_t first;   // where the first one of the pass begins
   int64_t stride;  // to the next one
   int64_t after;   // from there to the states after a step, and before it
   int64_t before;
 
-  __device__ Rows(const PersistentSequence& sequence, ReadingOrder order_of_pass)
-      : row(sequence.batch_size * T::kHiddenSize) {
+  __device__ PassRows(const PersistentSequence& sequence, ReadingOrder order_of_pass)
+      : row(sequence.batch_size * sequence.hidden_size) {
     const bool goes_up = order_of_pass == ReadingOrder::kForward;
     const bool reads_up = sequence.order == ReadingOrder::kForward;
     first = goes_up ? 0 : (sequence.num_steps - 1) * row;

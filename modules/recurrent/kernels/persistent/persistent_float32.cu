@@ -1,7 +1,0 @@
-#include "recurrent/kernels/persistent/sizes.h"
-
-namespace rnnlab::kernels::persistent {
-
-RNNLAB_PERSISTENT_OF(, float);
-
-}  // namespace rnnlab::kernels::persistent

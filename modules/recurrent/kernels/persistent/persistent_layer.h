@@ -1,0 +1,85 @@
+// A recurrent layer on a Hopper GPU whose recurrent weights stay on the chip for a whole sequence: one kernel a pass,
+// in which a cluster of blocks computes all steps for a group of sequences and hands hidden states (or, in the backward
+// pass, sums of gradients) around through distributed shared memory. Products take operands of 16 bits and add up in
+// float32; cell states, activations and gradients of states are float32. Leaves out the products that wait for no step:
+// those of the inputs before, and the gradients of weights and inputs after.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "recurrent/kernels/element_type.h"
+#include "recurrent/kernels/pointwise.h"
+
+struct CUevent_st;
+struct CUstream_st;
+
+namespace rnnlab::kernels {
+
+enum class ReadingOrder { kForward, kReverse };
+
+// A GRU has the reset gate after the product; LSTM and GRU have tanh.
+enum class PersistentCell { kLstm, kGru, kRnn };
+
+// What a float32 layer's recurrent products round their factors to: one float16, whose mantissa is TF32's, or two,
+// which have float32's but for two bits.
+enum class Factors { kTf32, kFloat32 };
+
+// T steps, B sequences, H units, G gates. type: of all that is not float*.
+struct PersistentSequence {
+  int64_t num_steps = 0;
+  int64_t batch_size = 0;
+  int64_t hidden_size = 0;
+  ElementType type = ElementType::kFloat32;
+  ReadingOrder order = ReadingOrder::kForward;
+  PersistentCell cell = PersistentCell::kLstm;
+  Nonlinearity nonlinearity = Nonlinearity::kTanh;  // of a kRnn
+  Factors factors = Factors::kTf32;                 // in float32
+  CUevent_st* started = nullptr;                    // recorded once all blocks of the pass run, or null
+};
+
+// Hidden and cell states have T + 1 rows, as unrolled/trace.h has them: the initial one before the first step read.
+struct PersistentForward {
+  PersistentSequence sequence;
+  const void* weights = nullptr;  // from pack_forward_weights
+  const void* bias_ih = nullptr;  // (G * H)
+  const void* bias_hh = nullptr;  // (G * H)
+  void* gates = nullptr;          // (T, B, G * H): products of the inputs in; activated gates out, but for kRnn
+  void* candidates = nullptr;     // (T, B, H), kGru only: R h + b of the candidate out
+  void* hidden = nullptr;         // (T + 1, B, H): the initial row in, all others out
+  float* cell = nullptr;          // (T + 1, B, H), kLstm only: the same
+  int* timed_out = nullptr;       // memory that host and device see: set to 1 where a block waited in vain
+};
+
+struct PersistentBackward {
+  PersistentSequence sequence;
+  const void* weights = nullptr;          // from pack_backward_weights
+  const void* gates = nullptr;            // (T, B, G * H), activated; not read for kRnn
+  const void* candidates = nullptr;       // (T, B, H), kGru only
+  const void* hidden = nullptr;           // (T + 1, B, H); not read for kLstm
+  const float* cell = nullptr;            // (T + 1, B, H), kLstm only
+  const void* output_gradient = nullptr;  // (T, B, H), or null
+  const float* cell_gradient = nullptr;   // (T, B, H), kLstm only: of the cell states as results, or null
+  void* input_side = nullptr;             // (T, B, G * H) out: the gradient of W x + b
+  void* recurrent_side = nullptr;         // the same of R h + b, kGru only: others have one for both
+  void* initial_hidden = nullptr;         // (B, H) out: the gradient of the initial hidden state
+  float* initial_cell = nullptr;          // (B, H) out, kLstm only
+  int* timed_out = nullptr;
+};
+
+// Whether there is a kernel for layers of this size: multiples of 8 from 64 to 1024.
+bool has_persistent_layer(int64_t hidden_size);
+
+// Bytes of the packed weights of one pass.
+size_t packed_weight_bytes(const PersistentSequence& sequence);
+
+// Lays (G * H, H) recurrent weights of the sequence's type out in the order in which the threads of a pass hold them.
+void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed, CUstream_st* stream);
+void pack_backward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,
+                           CUstream_st* stream);
+
+// One launch each. std::runtime_error with a clear message where the GPU cannot do it.
+void run(const PersistentForward& work, CUstream_st* stream);
+void run(const PersistentBackward& work, CUstream_st* stream);
+
+}  // namespace rnnlab::kernels

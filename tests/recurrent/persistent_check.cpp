@@ -1,0 +1,127 @@
+#include "recurrent/persistent_check.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "recurrent/layer_kind.h"
+
+namespace rnnlab {
+namespace {
+
+// Inputs and gradients of results, in float64 and rounded to the class's type.
+struct Drawn {
+  at::Tensor input, lengths;
+  RecurrentState initial;
+  at::Tensor output_gradient, hidden_gradient, cell_gradient;
+};
+
+at::Tensor rounded_normal(at::IntArrayRef shape, at::ScalarType type) {
+  return at::randn(shape, at::device(at::kCUDA)).to(type).to(at::kDouble);
+}
+
+at::Tensor varied_lengths(const LayerShape& shape) {
+  if (shape.ends == Ends::kWhole) return {};
+  return at::randint(1, shape.num_steps + 1, {shape.batch_size}, at::kLong);
+}
+
+Drawn draw(const LayerShape& shape, at::ScalarType type) {
+  const RecurrentOptions& options = shape.options;
+  const std::vector<int64_t> states = {options.num_layers * options.num_directions(), shape.batch_size,
+                                       options.hidden_size};
+  const bool has_cell = options.cell == Cell::kLstm;
+  Drawn drawn;
+  drawn.input = rounded_normal({shape.num_steps, shape.batch_size, options.input_size}, type);
+  drawn.lengths = varied_lengths(shape);
+  if (shape.states == States::kGiven) {
+    drawn.initial.hidden = rounded_normal(states, type);
+    if (has_cell) drawn.initial.cell = rounded_normal(states, type);
+  }
+  drawn.output_gradient =
+      rounded_normal({shape.num_steps, shape.batch_size, options.num_directions() * options.hidden_size}, type);
+  drawn.hidden_gradient = rounded_normal(states, type);
+  if (has_cell) drawn.cell_gradient = rounded_normal(states, type);
+  return drawn;
+}
+
+// Weights of 0.9 / sqrt(columns). A relu's are smaller, and its biases keep its sums away from the kink: a layer that
+// rounds to the other side of it has another gradient, and is not wrong.
+void draw_weights(RecurrentLayer& layer, at::ScalarType type) {
+  const bool is_relu = layer.options().cell == Cell::kRnnRelu;
+  const at::AutoGradMode no_gradient(false);
+  for (at::Tensor& parameter : layer.parameters()) {
+    const bool is_bias = parameter.dim() == 1;
+    const double bound = (is_relu ? 0.15 : 0.9) / std::sqrt(static_cast<double>(is_bias ? 4 : parameter.size(1)));
+    at::Tensor values = at::empty(parameter.sizes(), at::device(at::kCUDA)).uniform_(-bound, bound);
+    if (is_bias && is_relu)
+      values = at::where(at::arange(values.size(0), at::device(at::kCUDA)) % 2 == 0, values + 0.6, values - 0.6);
+    parameter.copy_(values.to(type));
+  }
+}
+
+at::Tensor leaf(const at::Tensor& tensor, at::ScalarType type) {
+  return tensor.defined() ? tensor.detach().clone().to(type).requires_grad_() : tensor;
+}
+
+// Output, final states, and the gradients of everything that has one.
+std::vector<at::Tensor> results_of(RecurrentLayer& layer, const Drawn& drawn, at::ScalarType type) {
+  const at::Tensor input = leaf(drawn.input, type);
+  const RecurrentState initial = {leaf(drawn.initial.hidden, type), leaf(drawn.initial.cell, type)};
+  const RecurrentResult result = layer.forward(input, initial, drawn.lengths);
+  at::Tensor loss = (result.output * drawn.output_gradient.to(type)).sum() +
+                    (result.state.hidden * drawn.hidden_gradient.to(type)).sum();
+  if (result.state.cell.defined()) loss = loss + (result.state.cell * drawn.cell_gradient.to(type)).sum();
+  layer.zero_grad();
+  loss.backward();
+  std::vector<at::Tensor> results = {result.output.detach(), result.state.hidden.detach(), input.grad()};
+  if (result.state.cell.defined()) results.push_back(result.state.cell.detach());
+  for (const at::Tensor& state : {initial.hidden, initial.cell})
+    if (state.defined()) results.push_back(state.grad());
+  for (const at::Tensor& parameter : layer.parameters()) results.push_back(parameter.grad());
+  return results;
+}
+
+double error_of(const at::Tensor& got, const at::Tensor& wanted) {
+  const at::Tensor exact = got.to(at::kDouble);
+  if (!exact.isfinite().all().item<bool>()) return INFINITY;
+  const double largest = std::max(1.0, wanted.abs().max().item<double>());
+  return (exact - wanted).abs().max().item<double>() / largest;
+}
+
+}  // namespace
+
+std::string describe(const LayerShape& shape, const NumberClass& numbers) {
+  const RecurrentOptions& options = shape.options;
+  return fmt::format("{} {}, H {}, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(options.cell), numbers.name,
+                     options.hidden_size, options.input_size, shape.num_steps, shape.batch_size, options.num_layers,
+                     options.bidirectional ? ", both directions" : "",
+                     shape.ends == Ends::kVaried ? ", varied lengths" : "",
+                     shape.states == States::kGiven ? ", given states" : "");
+}
+
+TensorFloat32::TensorFloat32(const NumberClass& numbers) {
+  at::globalContext().setAllowTF32CuBLAS(numbers.allows_tf32);
+}
+TensorFloat32::~TensorFloat32() { at::globalContext().setAllowTF32CuBLAS(false); }
+
+double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64_t seed) {
+  at::manual_seed(seed);
+  const auto exact = make_layer(LayerKind::kHoisted, shape.options);
+  exact->to(at::kCUDA, at::kDouble);
+  draw_weights(*exact, numbers.type);
+  const auto layer = make_layer(LayerKind::kPersistent, shape.options);
+  layer->to(at::kCUDA, numbers.type);
+  copy_weights(*exact, *layer);
+  const Drawn drawn = draw(shape, numbers.type);
+  const TensorFloat32 products(numbers);
+  const auto got = results_of(*layer, drawn, numbers.type);
+  const auto wanted = results_of(*exact, drawn, at::kDouble);
+  double largest = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) largest = std::max(largest, error_of(got[i], wanted[i]));
+  return largest;
+}
+
+}  // namespace rnnlab

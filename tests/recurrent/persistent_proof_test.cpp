@@ -1,0 +1,134 @@
+// What takes many runs to believe of `persistent`: random shapes, and that repeats give the same bits, alone and beside
+// other work. A few dozen of each by default; RNNLAB_LONG_RUN=1 asks for 1,000 shapes and a million steps of layers.
+#include <ATen/ATen.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <random>
+
+#include "recurrent/persistent_check.h"
+
+namespace rnnlab {
+namespace {
+
+bool is_long_run() {
+  const char* wanted = std::getenv("RNNLAB_LONG_RUN");
+  return wanted != nullptr && std::string_view(wanted) == "1";
+}
+
+class PersistentProof : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  }
+};
+
+using Random = std::mt19937;
+
+int64_t between(Random& random, int64_t least, int64_t most) {
+  return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
+}
+
+// Mostly short and narrow; every fourth is longer, every fourth wider.
+LayerShape random_shape(Random& random) {
+  LayerShape shape;
+  shape.options.cell = kCells[random() % kCells.size()];
+  shape.options.input_size = between(random, 1, 40);
+  shape.options.hidden_size = 8 * between(random, 8, 128);
+  shape.options.num_layers = between(random, 1, 3);
+  shape.options.bidirectional = random() % 2 == 0;
+  shape.num_steps = between(random, 1, random() % 4 == 0 ? 50 : 12);
+  shape.batch_size = between(random, 1, random() % 4 == 0 ? 260 : 40);
+  shape.ends = random() % 2 == 0 ? Ends::kVaried : Ends::kWhole;
+  shape.states = random() % 2 == 0 ? States::kGiven : States::kZeros;
+  return shape;
+}
+
+TEST_F(PersistentProof, RandomShapesMatchFloat64) {
+  Random random(20261121);
+  const int num_shapes = is_long_run() ? 1000 : 40;
+  std::map<std::string, double> largest;
+  for (int i = 0; i < num_shapes; ++i) {
+    const LayerShape shape = random_shape(random);
+    const NumberClass& numbers = kNumberClasses[random() % kNumberClasses.size()];
+    const double error = largest_error(shape, numbers, static_cast<uint64_t>(i));
+    EXPECT_LE(error, numbers.tolerance) << "shape " << i << ": " << describe(shape, numbers);
+    largest[numbers.name] = std::max(largest[numbers.name], error);
+  }
+  std::cout << num_shapes << " random shapes; largest errors:";
+  for (const auto& [name, error] : largest) std::cout << fmt::format(" {} {:.1e}", name, error);
+  std::cout << "\n";
+}
+
+// A layer on fixed data, and the bits of a pass there and back.
+class RepeatedPass {
+ public:
+  static constexpr int64_t kSteps = 100, kLayers = 2;
+
+  RepeatedPass(Cell cell, int64_t hidden_size, const NumberClass& numbers) {
+    at::manual_seed(3);
+    layer_ = make_layer(LayerKind::kPersistent,
+                        {.cell = cell, .input_size = 8, .hidden_size = hidden_size, .num_layers = kLayers});
+    layer_->to(at::kCUDA, numbers.type);
+    input_ = at::randn({kSteps, 64, 8}, at::device(at::kCUDA)).to(numbers.type);
+    wanted_ = run();
+  }
+
+  // Forward and backward count as one step of a layer.
+  static constexpr int64_t layer_steps() { return kSteps * kLayers; }
+  bool repeats() {
+    const auto got = run();
+    return at::equal(got.first, wanted_.first) && at::equal(got.second, wanted_.second);
+  }
+
+ private:
+  std::pair<at::Tensor, at::Tensor> run() {
+    layer_->zero_grad();
+    const RecurrentResult result = layer_->forward(input_);
+    result.output.sum().backward();
+    return {result.output.detach(), layer_->parameters()[1].grad().clone()};
+  }
+
+  std::shared_ptr<RecurrentLayer> layer_;
+  at::Tensor input_;
+  std::pair<at::Tensor, at::Tensor> wanted_;
+};
+
+// beside: called before each pass. Half the steps are LSTM's, the rest shared by GRU and RNN.
+template <class Beside>
+void expect_repeats(int64_t layer_steps, const Beside& beside) {
+  int64_t done = 0;
+  for (const NumberClass& numbers : kNumberClasses)
+    for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kLstm, Cell::kRnnTanh}) {
+      const TensorFloat32 products(numbers);
+      RepeatedPass pass(cell, numbers.allows_tf32 ? 512 : 200, numbers);
+      for (int64_t here = 0; here < layer_steps / 16; here += RepeatedPass::layer_steps()) {
+        beside();
+        ASSERT_TRUE(pass.repeats()) << config::name_of(cell) << " " << numbers.name << " after " << done << " steps";
+        done += RepeatedPass::layer_steps();
+      }
+    }
+  std::cout << done << " steps of layers, there and back, bit by bit the same\n";
+}
+
+TEST_F(PersistentProof, RepeatsBitByBit) {
+  expect_repeats(is_long_run() ? 1'000'000 : 16'000, [] {});
+}
+
+TEST_F(PersistentProof, RepeatsBitByBitBesideAnotherStream) {
+  const at::Tensor matrix = at::randn({2048, 2048}, at::device(at::kCUDA));
+  at::Tensor product = at::empty_like(matrix);
+  const auto stream = c10::cuda::getStreamFromPool();
+  expect_repeats(is_long_run() ? 1'000'000 : 16'000, [&] {
+    const c10::cuda::CUDAStreamGuard guard(stream);
+    for (int i = 0; i < 4; ++i) at::mm_out(product, matrix, matrix);
+  });
+}
+
+}  // namespace
+}  // namespace rnnlab
