@@ -24,6 +24,14 @@ TEST(Candidates, AreThoseThatRunThereAndMayBeTheFastest) {
   EXPECT_THAT(candidates({.cell = Cell::kLstm}, Processor::kGpu), Contains(LayerKind::kWavefront));
 }
 
+TEST(Candidates, IncludePersistentWhereItHasTheCellAndTheSize) {
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu}) {
+    EXPECT_THAT(candidates({.cell = cell, .hidden_size = 200}, Processor::kGpu), Contains(LayerKind::kPersistent));
+    EXPECT_THAT(candidates({.cell = cell, .hidden_size = 200}, Processor::kCpu), Not(Contains(LayerKind::kPersistent)));
+    EXPECT_THAT(candidates({.cell = cell, .hidden_size = 32}, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
+  }
+}
+
 TEST(Candidates, IncludeTheSlowOnesWhereOnlyTheyCan) {
   EXPECT_THAT(candidates({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}, Processor::kCpu),
               ElementsAre(LayerKind::kNaive));
