@@ -1,0 +1,67 @@
+#include "recurrent/kernels/persistent/scaled_half.h"
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace rnnlab::kernels {
+namespace {
+
+constexpr int kHalfThreads = 256;
+
+__device__ float power_of_two(int exponent) { return __int_as_float((127 + exponent) << 23); }
+
+__global__ void largest_kernel(const float4* numbers, int64_t count, int32_t* largest) {
+  float of_thread = 0.0f;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kHalfThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kHalfThreads + threadIdx.x; i < count; i += stride) {
+    const float4 four = numbers[i];
+    of_thread = fmaxf(of_thread, fmaxf(fmaxf(fabsf(four.x), fabsf(four.y)), fmaxf(fabsf(four.z), fabsf(four.w))));
+  }
+  // The bits of numbers that are not negative are in the order of the numbers.
+  const int32_t of_warp = __reduce_max_sync(~0u, __float_as_int(of_thread));
+  if (threadIdx.x % 32 == 0 && of_warp > *largest) atomicMax(largest, of_warp);
+}
+
+__global__ void half_kernel(const float4* numbers, int64_t count, uint2* half, const int32_t* largest, float* unscale) {
+  // 2^13 leaves room above, and 27 powers of two below before precision goes.
+  const int exponent = min(max((*largest >> 23) - 127, -110), 127);
+  const float scale = power_of_two(13 - exponent);
+  if (blockIdx.x == 0 && threadIdx.x == 0) *unscale = power_of_two(exponent - 13);
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kHalfThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kHalfThreads + threadIdx.x; i < count; i += stride) {
+    const float4 four = numbers[i];
+    const __half2 low = __floats2half2_rn(four.x * scale, four.y * scale);
+    const __half2 high = __floats2half2_rn(four.z * scale, four.w * scale);
+    half[i] = make_uint2(*reinterpret_cast<const uint32_t*>(&low), *reinterpret_cast<const uint32_t*>(&high));
+  }
+}
+
+unsigned blocks_for(int64_t vectors) {
+  constexpr int64_t kMostBlocks = 1056;  // 8 for each SM of an H200
+  return static_cast<unsigned>(std::clamp<int64_t>((vectors + kHalfThreads - 1) / kHalfThreads, 1, kMostBlocks));
+}
+
+void require_launched() {
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess)
+    throw std::runtime_error(std::string("layer: persistent: scaling to float16 failed on this GPU: ") +
+                             cudaGetErrorString(error));
+}
+
+}  // namespace
+
+void scale_to_half(const ScaledHalf& work, CUstream_st* stream) {
+  const auto* numbers = reinterpret_cast<const float4*>(work.numbers);
+  const int64_t vectors = work.count / 4;
+  const unsigned blocks = blocks_for(vectors);
+  largest_kernel<<<blocks, kHalfThreads, 0, stream>>>(numbers, vectors, work.largest);
+  half_kernel<<<blocks, kHalfThreads, 0, stream>>>(numbers, vectors, static_cast<uint2*>(work.half), work.largest,
+                                                   work.unscale);
+  require_launched();
+}
+
+}  // namespace rnnlab::kernels

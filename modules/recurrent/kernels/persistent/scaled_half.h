@@ -1,0 +1,22 @@
+// float32 numbers as float16, for products at float16's speed with TF32's mantissa: times the power of two that brings
+// the largest near the top of float16's range, so that no magnitude is lost but that far below the largest.
+#pragma once
+
+#include <cstdint>
+
+struct CUstream_st;
+
+namespace rnnlab::kernels {
+
+struct ScaledHalf {
+  const float* numbers = nullptr;
+  int64_t count = 0;           // a multiple of 4
+  void* half = nullptr;        // out: float16
+  int32_t* largest = nullptr;  // 0; room for the bits of the largest magnitude
+  float* unscale = nullptr;    // out: what a half is multiplied by to give the number
+};
+
+// std::runtime_error where a kernel does not start.
+void scale_to_half(const ScaledHalf& work, CUstream_st* stream);
+
+}  // namespace rnnlab::kernels

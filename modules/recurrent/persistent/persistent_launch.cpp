@@ -1,0 +1,109 @@
+#include "recurrent/persistent/persistent_launch.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/persistent/gave_up.h"
+#include "recurrent/unrolled/step_launch.h"
+#include "recurrent/unrolled/step_work.h"
+
+namespace rnnlab {
+namespace {
+
+using kernels::PersistentBackward;
+using kernels::PersistentForward;
+using kernels::PersistentSequence;
+
+CUstream_st* stream_of(const at::Tensor& tensor) {
+  return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
+}
+
+kernels::PersistentCell persistent_cell(Cell cell) {
+  if (cell == Cell::kLstm) return kernels::PersistentCell::kLstm;
+  return cell == Cell::kGru ? kernels::PersistentCell::kGru : kernels::PersistentCell::kRnn;
+}
+
+PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace) {
+  const kernels::Step step = step_of(spec, trace);
+  const bool goes_up = spec.direction == Direction::kForward;
+  return {.num_steps = trace.num_steps(),
+          .batch_size = step.batch_size,
+          .hidden_size = step.hidden_size,
+          .type = step.type,
+          .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
+          .cell = persistent_cell(spec.cell),
+          .nonlinearity = step.nonlinearity,
+          .factors = rounds_to_tf32() ? kernels::Factors::kTf32 : kernels::Factors::kFloat32};
+}
+
+template <class T>
+const T* data_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
+}
+
+template <class T>
+T* result_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<T*>(tensor.data_ptr()) : nullptr;
+}
+
+}  // namespace
+
+bool rounds_to_tf32() { return at::globalContext().allowTF32CuBLAS(); }
+
+std::vector<at::Tensor> empty_packed(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
+  std::vector<at::Tensor> packed;
+  for (const LayerTrace& layer : layers) {
+    const auto bytes = static_cast<int64_t>(kernels::packed_weight_bytes(sequence_of(spec, layer)));
+    packed.push_back(at::empty({bytes}, layer.weights.weight_hh.options().dtype(at::kByte)));
+  }
+  return packed;
+}
+
+void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
+  const at::Tensor& weight = trace.weights.weight_hh;
+  kernels::pack_forward_weights(sequence_of(spec, trace), weight.const_data_ptr(), packed.data_ptr(),
+                                stream_of(weight));
+}
+
+void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
+  const at::Tensor& weight = trace.weights.weight_hh;
+  kernels::pack_backward_weights(sequence_of(spec, trace), weight.const_data_ptr(), packed.data_ptr(),
+                                 stream_of(weight));
+}
+
+void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
+  launch_on_stream(PersistentForward{.sequence = sequence_of(spec, trace),
+                                     .weights = packed.const_data_ptr(),
+                                     .bias_ih = trace.weights.bias_ih.const_data_ptr(),
+                                     .bias_hh = trace.weights.bias_hh.const_data_ptr(),
+                                     .gates = trace.gates.data_ptr(),
+                                     .candidates = result_or_null<void>(trace.candidates),
+                                     .hidden = trace.hidden.data_ptr(),
+                                     .cell = result_or_null<float>(trace.cell),
+                                     .timed_out = gave_up_flag()},
+                   stream_of(trace.gates));
+}
+
+void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed,
+                     LayerGradients& gradients, const KernelStart& start) {
+  PersistentSequence sequence = sequence_of(spec, trace);
+  sequence.started = start.event();
+  launch_on_stream(PersistentBackward{.sequence = sequence,
+                                      .weights = packed.const_data_ptr(),
+                                      .gates = trace.gates.const_data_ptr(),
+                                      .candidates = data_or_null<void>(trace.candidates),
+                                      .hidden = trace.hidden.const_data_ptr(),
+                                      .cell = data_or_null<float>(trace.cell),
+                                      .output_gradient = data_or_null<void>(gradients.output),
+                                      .cell_gradient = data_or_null<float>(gradients.cell_output),
+                                      .input_side = gradients.input_side.data_ptr(),
+                                      .recurrent_side = gradients.recurrent_side.data_ptr(),
+                                      .initial_hidden = gradients.from_next_step.data_ptr(),
+                                      .initial_cell = result_or_null<float>(gradients.carry),
+                                      .timed_out = gave_up_flag()},
+                   stream_of(trace.gates));
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,30 @@
+// The launches of a persistent pass (kernels/persistent/persistent_layer.h) on the current stream, from a layer's
+// tensors.
+#pragma once
+
+#include <vector>
+
+#include "recurrent/persistent/kernel_start.h"
+#include "recurrent/unrolled/step_runner.h"
+#include "recurrent/unrolled/trace.h"
+
+namespace rnnlab {
+
+// Whether a float32 layer's recurrent products have TF32's mantissa, as LibTorch's own products of the inputs have.
+bool rounds_to_tf32();
+
+// Room for each layer's packed weights of one pass, on the current stream.
+std::vector<at::Tensor> empty_packed(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
+
+void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
+void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
+
+// All steps, from the inputs' products and the initial states in the trace.
+void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
+
+// All steps: fills the gradients of both sides, and of the initial states in `from_next_step` and `carry`. Records
+// `start`.
+void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed,
+                     LayerGradients& gradients, const KernelStart& start);
+
+}  // namespace rnnlab
