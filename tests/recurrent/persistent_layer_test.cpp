@@ -117,6 +117,12 @@ TEST_F(PersistentOnHopper, EverySizeMatchesFloat64) {
     expect_float64({.options = {.input_size = 5, .hidden_size = size}});
 }
 
+// Products that are large enough for float16 in the TF32 class, of a layer on the inputs and of one on hidden states.
+TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
+  expect_float64(
+      {.options = {.input_size = 512, .hidden_size = 512, .num_layers = 2}, .num_steps = 32, .batch_size = 96});
+}
+
 // One sequence, groups that are not full, wide groups, and more groups than fit at once.
 TEST_F(PersistentOnHopper, EveryBatchMatchesFloat64) {
   for (const int64_t batch_size : {1, 7, 8, 130, 300})

@@ -1,0 +1,82 @@
+#include "recurrent/persistent/factor.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "recurrent/persistent_check.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr const NumberClass& kRoundsToTf32 = kNumberClasses[1];
+constexpr const NumberClass& kRoundsToFloat32 = kNumberClasses[0];
+
+at::Tensor without_memory(int64_t rows, int64_t columns, at::ScalarType type = at::kFloat) {
+  return at::empty({rows, columns}, at::TensorOptions().dtype(type).device(at::kMeta));
+}
+
+TEST(GainsByHalf, WhereAProductIsLargeAndRoundedToTf32Anyway) {
+  const TensorFloat32 products(kRoundsToTf32);
+  EXPECT_TRUE(gains_by_half(without_memory(2048, 6400), without_memory(6400, 512)));
+  EXPECT_FALSE(gains_by_half(without_memory(512, 3584), without_memory(3584, 128))) << "small";
+  EXPECT_FALSE(gains_by_half(without_memory(2048, 6404), without_memory(6404, 512))) << "odd rows";
+  EXPECT_FALSE(gains_by_half(without_memory(2048, 6400), without_memory(6400, 500))) << "odd columns";
+  EXPECT_FALSE(gains_by_half(without_memory(2048, 16384), without_memory(16384, 512))) << "larger than L2";
+  EXPECT_FALSE(gains_by_half(without_memory(2048, 6400, at::kHalf), without_memory(6400, 512, at::kHalf)));
+}
+
+TEST(GainsByHalf, NotInFloat32) {
+  const TensorFloat32 products(kRoundsToFloat32);
+  EXPECT_FALSE(gains_by_half(without_memory(2048, 6400), without_memory(6400, 512)));
+}
+
+class ScaledHalfOnCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  }
+  static at::Tensor back(const Factor& factor) {
+    return factor.values.to(at::kDouble) * factor.unscale.to(at::kDouble);
+  }
+};
+
+TEST_F(ScaledHalfOnCuda, KeepsElevenBitsWhateverTheMagnitude) {
+  for (const double magnitude : {1e-30, 1e-5, 1.0, 1e5, 1e30}) {
+    const at::Tensor matrix = at::randn({96, 40}, at::kCUDA) * magnitude;
+    EXPECT_TRUE(at::allclose(back(scaled_half(matrix)), matrix.to(at::kDouble), 5e-4, magnitude * 1e-8)) << magnitude;
+  }
+}
+
+TEST_F(ScaledHalfOnCuda, ZerosStayZeros) {
+  const at::Tensor zeros = at::zeros({8, 8}, at::kCUDA);
+  EXPECT_TRUE(back(scaled_half(zeros)).eq(0).all().item<bool>());
+}
+
+TEST_F(ScaledHalfOnCuda, WhatIsNotFiniteStaysSo) {
+  for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    const at::Tensor matrix = at::randn({8, 8}, at::kCUDA);
+    matrix[3][5] = value;
+    const at::Tensor result = back(scaled_half(matrix));
+    EXPECT_FALSE(at::isfinite(result[3][5]).item<bool>());
+  }
+}
+
+TEST_F(ScaledHalfOnCuda, ProductsAreThoseOfTheNumbers) {
+  const at::Tensor left = at::randn({64, 256}, at::kCUDA) * 1e-9;
+  const at::Tensor right = at::randn({256, 48}, at::kCUDA) * 1e3;
+  at::Tensor product = at::empty({64, 48}, at::kCUDA);
+  multiply_scaled(product, scaled_half(left), scaled_half(right));
+  const at::Tensor expected = left.to(at::kDouble).mm(right.to(at::kDouble));
+  EXPECT_TRUE(at::allclose(product.to(at::kDouble), expected, 1e-3, 1e-3 * expected.abs().max().item<double>()));
+}
+
+}  // namespace
+}  // namespace rnnlab
