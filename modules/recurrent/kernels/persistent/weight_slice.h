@@ -42,16 +42,12 @@ class WeightSlice {
  private:
   __device__ static uint4 read(const uint4* packed, int i) { return __ldg(packed + i * kLanes); }
 
-  __device__ static constexpr int rest_before(int i) {
-    return i - spread_before(i, S::kInRegisters, S::kFragments);
-  }
+  __device__ static constexpr int rest_before(int i) { return i - spread_before(i, S::kInRegisters, S::kFragments); }
   __device__ static constexpr int l2_before(int i) {
     return spread_before(rest_before(i), S::kInL2, S::kFragments - S::kInRegisters);
   }
   __device__ static constexpr int shared_before(int i) { return rest_before(i) - l2_before(i); }
-  __device__ static constexpr bool is_in_registers(int i) {
-    return is_in_spread(i, S::kInRegisters, S::kFragments);
-  }
+  __device__ static constexpr bool is_in_registers(int i) { return is_in_spread(i, S::kInRegisters, S::kFragments); }
   __device__ static constexpr bool is_in_l2(int i) {
     return !is_in_registers(i) && is_in_spread(rest_before(i), S::kInL2, S::kFragments - S::kInRegisters);
   }
