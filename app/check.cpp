@@ -44,10 +44,12 @@ std::string effective_config(const std::string& file, const std::vector<std::str
                              config::Findings& findings, std::vector<std::string>& notes) {
   const config::Document document = read_document(file, overrides, findings);
   std::string printed;
-  for (const config::SweepCase& one : config::expand_sweep(document, findings)) {
-    const auto experiment = config::read(one.document, Experiment::schema(), findings);
+  const config::Sweep sweep(document, findings);
+  for (size_t i = 0; i < sweep.num_cases(); ++i) {
+    const config::Document one = sweep.document(i);
+    const auto experiment = config::read(one, Experiment::schema(), findings);
     if (const auto reason = refusal_here(experiment))
-      add_once(notes, config::with_place(*reason, config::places_of_keys(one.document)));
+      add_once(notes, config::with_place(*reason, config::places_of_keys(one)));
     if (printed.empty()) printed = config::print(experiment, Experiment::schema());
   }
   return printed + config::print_sweep(document);

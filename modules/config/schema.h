@@ -92,7 +92,7 @@ std::string markdown_struct(const StructSpec& spec, const void* defaults);
 std::string json_schema_struct(const StructSpec& spec, const void* defaults);
 
 // T{} with what the document sets. What is wrong goes to `findings` and leaves its key at the default.
-// A top-level `sweep` is not looked at: expand_sweep (config/sweep.h) takes it out.
+// A top-level `sweep` is not looked at: Sweep (config/sweep.h) takes it out.
 template <class T>
 T read(const Document& document, const Schema<T>& schema, Findings& findings) {
   T object{};

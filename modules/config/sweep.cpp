@@ -12,13 +12,6 @@ namespace rnnlab::config {
 
 namespace {
 
-// One swept key.
-struct Axis {
-  std::string key;  // dotted
-  Place key_place;
-  std::vector<Value> values;
-};
-
 // Words with commas between them.
 bool is_plain_list_text(std::string_view text) {
   const std::vector<std::string> parts = split(text, ',');
@@ -32,7 +25,7 @@ std::string complaint_about_values(const std::string& key, const Value& value) {
                      is_plain_list ? fmt::format(" (write [{}])", value.text) : "");
 }
 
-void complain_repeated_values(const Axis& axis, Findings& findings) {
+void complain_repeated_values(const SweepAxis& axis, Findings& findings) {
   std::set<std::string> seen;
   for (const Value& value : axis.values)
     if (const std::string text = to_flow(value); !seen.insert(text).second)
@@ -40,9 +33,9 @@ void complain_repeated_values(const Axis& axis, Findings& findings) {
 }
 
 // Of two lists for one key, the one from the later argument counts; within one source it is a mistake.
-void add_axis(std::vector<Axis>& axes, Axis axis, Findings& findings) {
+void add_axis(std::vector<SweepAxis>& axes, SweepAxis axis, Findings& findings) {
   complain_repeated_values(axis, findings);
-  const auto same = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.key == axis.key; });
+  const auto same = std::find_if(axes.begin(), axes.end(), [&](const SweepAxis& a) { return a.key == axis.key; });
   if (same == axes.end()) return axes.push_back(std::move(axis));
   if (same->key_place.argument == axis.key_place.argument)
     return findings.add(axis.key_place, fmt::format("sweep of {} is given twice (first: {})", in_quotes(axis.key),
@@ -50,7 +43,7 @@ void add_axis(std::vector<Axis>& axes, Axis axis, Findings& findings) {
   if (same->key_place.argument < axis.key_place.argument) *same = std::move(axis);
 }
 
-void collect_axes(const Value& map, const std::string& prefix, std::vector<Axis>& axes, Findings& findings) {
+void collect_axes(const Value& map, const std::string& prefix, std::vector<SweepAxis>& axes, Findings& findings) {
   for (const Member& member : map.members) {
     const std::string key = prefix + member.key;
     if (key == kSweepKey) {
@@ -66,7 +59,7 @@ void collect_axes(const Value& map, const std::string& prefix, std::vector<Axis>
 }
 
 // Whether a later argument sets the key, by itself or with the whole group that it is in.
-bool is_overridden(const Axis& axis, const Document& document) {
+bool is_overridden(const SweepAxis& axis, const Document& document) {
   const Member* member = find_path(document.root(), axis.key);
   const auto overrides_axis = [&](const Document::Override& override) {
     if (override.argument <= axis.key_place.argument) return false;
@@ -77,9 +70,9 @@ bool is_overridden(const Axis& axis, const Document& document) {
   return std::any_of(document.overrides().begin(), document.overrides().end(), overrides_axis);
 }
 
-void complain_overlaps(const std::vector<Axis>& axes, const Document& document, Findings& findings) {
-  for (const Axis& axis : axes) {
-    for (const Axis& other : axes)
+void complain_overlaps(const std::vector<SweepAxis>& axes, const Document& document, Findings& findings) {
+  for (const SweepAxis& axis : axes) {
+    for (const SweepAxis& other : axes)
       if (is_key_below(axis.key, other.key))
         findings.add(axis.key_place, fmt::format("sweep of {} overlaps the sweep of {} ({})", in_quotes(axis.key),
                                                  in_quotes(other.key), to_string(other.key_place)));
@@ -91,9 +84,9 @@ void complain_overlaps(const std::vector<Axis>& axes, const Document& document, 
 }
 
 // The number of combinations, at most a little over the cap.
-size_t count_cases(const std::vector<Axis>& axes) {
+size_t count_cases(const std::vector<SweepAxis>& axes) {
   size_t count = 1;
-  for (const Axis& axis : axes) {
+  for (const SweepAxis& axis : axes) {
     count *= axis.values.size();
     if (count > kMaxSweepCases) return count;
   }
@@ -103,25 +96,12 @@ size_t count_cases(const std::vector<Axis>& axes) {
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 // The last part of the key where no other axis ends alike.
-std::string short_name(const Axis& axis, const std::vector<Axis>& axes) {
-  const auto ends_alike = [&](const Axis& other) { return last_part(other.key) == last_part(axis.key); };
+std::string short_name(const SweepAxis& axis, const std::vector<SweepAxis>& axes) {
+  const auto ends_alike = [&](const SweepAxis& other) { return last_part(other.key) == last_part(axis.key); };
   return std::count_if(axes.begin(), axes.end(), ends_alike) == 1 ? last_part(axis.key) : axis.key;
 }
 
 std::string value_label(const Value& value) { return value.is_scalar() ? value.text : to_flow(value); }
-
-SweepCase make_case(const Document& document, const Value& base, const std::vector<Axis>& axes, size_t number,
-                    Findings& findings) {
-  Value root = base;
-  std::vector<std::string> labels(axes.size());
-  for (size_t i = axes.size(); i-- > 0;) {
-    const Value& value = axes[i].values[number % axes[i].values.size()];
-    number /= axes[i].values.size();
-    assign(root, axes[i].key, axes[i].key_place, value, findings);
-    labels[i] = fmt::format("{}={}", short_name(axes[i], axes), value_label(value));
-  }
-  return {join(labels, " "), document.with_root(std::move(root))};
-}
 
 std::string complaint_about_size(size_t num_axes, size_t num_cases, size_t num_values) {
   if (num_axes > kMaxSweepKeys) return fmt::format("sweep has more than {} keys", kMaxSweepKeys);
@@ -132,41 +112,66 @@ std::string complaint_about_size(size_t num_axes, size_t num_cases, size_t num_v
   return "";
 }
 
-std::vector<Axis> axes_of(const Value& sweep, const Document& document, Findings& findings) {
+std::vector<SweepAxis> axes_of(const Value& sweep, const Document& document, Findings& findings) {
   if (!sweep.is_map() && !sweep.is_null())
     findings.add(sweep.place, fmt::format("sweep: got {}, expected a map from keys to lists of values", shown(sweep)));
-  std::vector<Axis> axes;
+  std::vector<SweepAxis> axes;
   collect_axes(sweep, "", axes, findings);
-  std::erase_if(axes, [&](const Axis& axis) { return is_overridden(axis, document); });
+  std::erase_if(axes, [&](const SweepAxis& axis) { return is_overridden(axis, document); });
   complain_overlaps(axes, document, findings);
   return axes;
 }
 
 }  // namespace
 
-std::vector<SweepCase> expand_sweep(const Document& document, Findings& findings) {
+Sweep::Sweep(const Document& document, Findings& findings) : base_(document) {
   const Member* sweep = find_member(document.root(), kSweepKey);
-  if (!sweep) return {{"", document}};
-  const std::vector<Axis> axes = axes_of(sweep->value, document, findings);
-  Value base = document.root();
-  std::erase_if(base.members, [](const Member& member) { return member.key == kSweepKey; });
+  if (!sweep) return;
+  Value root = document.root();
+  std::erase_if(root.members, [](const Member& member) { return member.key == kSweepKey; });
+  std::vector<SweepAxis> axes = axes_of(sweep->value, document, findings);
   const size_t num_cases = count_cases(axes);
-  if (const std::string complaint = complaint_about_size(axes.size(), num_cases, count_values(base));
-      !complaint.empty()) {
+  const std::string complaint = complaint_about_size(axes.size(), num_cases, count_values(root));
+  base_ = document.with_root(std::move(root));
+  if (!complaint.empty()) {
     findings.add(sweep->key_place, complaint);
-    return {{"", document.with_root(std::move(base))}};
+    return;
   }
-  std::vector<SweepCase> cases;
-  for (size_t i = 0; i < num_cases; ++i) cases.push_back(make_case(document, base, axes, i, findings));
-  return cases;
+  for (const SweepAxis& axis : axes) names_.push_back(short_name(axis, axes));
+  axes_ = std::move(axes);
+  num_cases_ = num_cases;
+  made(0, findings);  // where a swept key cannot be set, it cannot in any of them
+}
+
+const Value& Sweep::value_of(size_t axis, size_t number) const {
+  for (size_t i = axes_.size(); --i > axis;) number /= axes_[i].values.size();
+  return axes_[axis].values[number % axes_[axis].values.size()];
+}
+
+std::string Sweep::label(size_t number) const {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < axes_.size(); ++i)
+    parts.push_back(fmt::format("{}={}", names_[i], value_label(value_of(i, number))));
+  return join(parts, " ");
+}
+
+Document Sweep::document(size_t number) const {
+  Findings told_of_the_first;
+  return made(number, told_of_the_first);
+}
+
+Document Sweep::made(size_t number, Findings& findings) const {
+  Value root = base_.root();
+  for (size_t i = axes_.size(); i-- > 0;) assign(root, axes_[i].key, axes_[i].key_place, value_of(i, number), findings);
+  return base_.with_root(std::move(root));
 }
 
 std::string print_sweep(const Document& document) {
   const Member* sweep = find_member(document.root(), kSweepKey);
   if (!sweep) return "";
-  Findings reported_by_expand_sweep;
+  Findings told_of_the_sweep;
   std::string text;
-  for (const Axis& axis : axes_of(sweep->value, document, reported_by_expand_sweep))
+  for (const SweepAxis& axis : axes_of(sweep->value, document, told_of_the_sweep))
     text += fmt::format("  {}: [{}]\n", yaml_text(axis.key), flow_items(axis.values));
   return text.empty() ? "" : fmt::format("{}:\n{}", kSweepKey, text);
 }

@@ -175,10 +175,11 @@ RunTask task_of(const SweepEntry& entry, const std::string& source, const std::v
 std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings) {
   const auto folder = std::filesystem::path(document.source()).parent_path();
   std::vector<ExperimentCase> cases;
-  for (const config::SweepCase& one : config::expand_sweep(document, findings)) {
-    Experiment experiment = config::read(one.document, Experiment::schema(), findings);
-    cases.push_back(
-        {one.label, with_paths_beside(std::move(experiment), folder), config::places_of_keys(one.document)});
+  const config::Sweep sweep(document, findings);
+  for (size_t i = 0; i < sweep.num_cases(); ++i) {
+    const config::Document one = sweep.document(i);
+    Experiment experiment = config::read(one, Experiment::schema(), findings);
+    cases.push_back({sweep.label(i), with_paths_beside(std::move(experiment), folder), config::places_of_keys(one)});
   }
   return cases;
 }

@@ -63,8 +63,9 @@ Findings read_everything(const std::string& text, const std::string& assignment)
   Findings findings;
   Document document = Document::from_text(text, "exp.yaml", findings);
   document.apply_override(assignment, findings);
-  for (const SweepCase& sweep_case : expand_sweep(document, findings))
-    print(read(sweep_case.document, Experiment::schema(), findings), Experiment::schema());
+  const Sweep sweep(document, findings);
+  for (size_t i = 0; i < sweep.num_cases(); ++i)
+    print(read(sweep.document(i), Experiment::schema(), findings), Experiment::schema());
   return findings;
 }
 

@@ -26,9 +26,10 @@ Expansion expand(const std::string& text, const Strings& overrides = {}) {
   Document document = Document::from_text(text, "exp.yaml", findings);
   for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
   Expansion expansion;
-  for (const SweepCase& sweep_case : expand_sweep(document, findings)) {
-    expansion.labels.push_back(sweep_case.label);
-    expansion.experiments.push_back(read(sweep_case.document, Experiment::schema(), findings));
+  const Sweep sweep(document, findings);
+  for (size_t i = 0; i < sweep.num_cases(); ++i) {
+    expansion.labels.push_back(sweep.label(i));
+    expansion.experiments.push_back(read(sweep.document(i), Experiment::schema(), findings));
   }
   expansion.complaints = findings.lines();
   expansion.printed = print_sweep(document);

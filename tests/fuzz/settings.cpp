@@ -46,16 +46,16 @@ void require_reads_back(const Settings& settings) {
   require(findings.empty() && same(Settings::schema().spec(), &settings, &again));
 }
 
-void require_same_sweep(const Document& document, const std::vector<config::SweepCase>& cases) {
+void require_same_sweep(const Document& document, const config::Sweep& sweep) {
   Findings findings;
   const std::string text = config::print_sweep(document);
-  const auto again = config::expand_sweep(reread(text.empty() ? "{}\n" : text), findings);
-  require(findings.empty() && again.size() == cases.size());
-  for (size_t i = 0; i < cases.size(); ++i) require(again[i].label == cases[i].label);
+  const config::Sweep again(reread(text.empty() ? "{}\n" : text), findings);
+  require(findings.empty() && again.num_cases() == sweep.num_cases());
+  for (size_t i = 0; i < sweep.num_cases(); ++i) require(again.label(i) == sweep.label(i));
 }
 
-void read_back(const config::SweepCase& sweep_case, Findings& findings) {
-  const Settings settings = config::read(sweep_case.document, Settings::schema(), findings);
+void read_back(const Document& document, Findings& findings) {
+  const Settings settings = config::read(document, Settings::schema(), findings);
   if (findings.empty()) require_reads_back(settings);
 }
 
@@ -71,9 +71,9 @@ const config::Schema<Settings>& Settings::schema() {
 }
 
 void expect_reads_back_or_findings(const Document& document, Findings findings) {
-  const auto cases = config::expand_sweep(document, findings);
-  if (findings.empty()) require_same_sweep(document, cases);
-  if (!cases.empty()) read_back(cases.back(), findings);
+  const config::Sweep sweep(document, findings);
+  if (findings.empty()) require_same_sweep(document, sweep);
+  read_back(sweep.document(sweep.num_cases() - 1), findings);
   require_lines(findings);
 }
 
