@@ -138,7 +138,7 @@ def make_step(loss, rate=1e-3, decay=(0.9, 0.999), epsilon=1e-8):
 
     def step(parameters, moments, number, x, y):
         value, gradients = jax.value_and_grad(loss)(parameters, jax.random.key(number), x, y)
-        mean, square = (jax.tree.map(lambda m, g, b=b, n=n: b * m + (1 - b) * g**n, moments[n - 1], gradients)
+        mean, square = (jax.tree.map(lambda m, g, b=b, n=n: b * m + (1 - b) * g.astype(jnp.float32)**n, moments[n - 1], gradients)
                         for n, b in enumerate(decay, 1))
         factor = rate * jnp.sqrt(1 - decay[1]**number) / (1 - decay[0]**number)
         new = jax.tree.map(lambda p, m, s: (p - factor * m / (jnp.sqrt(s) + epsilon)).astype(p.dtype), parameters, mean,
@@ -155,7 +155,8 @@ def measure(name, options):
         parameters = jax.tree.map(lambda p: p.astype(jnp.bfloat16), parameters)
         inputs = inputs.astype(jnp.bfloat16) if inputs.dtype == jnp.float32 else inputs
     step = make_step(loss)
-    moments = (jax.tree.map(jnp.zeros_like, parameters), jax.tree.map(jnp.zeros_like, parameters))
+    # In float32 whatever the weights are: in bfloat16 0.999 is 1, and the second moment would only grow.
+    moments = tuple(jax.tree.map(lambda p: jnp.zeros(p.shape, jnp.float32), parameters) for _ in range(2))
     num_steps, number, seconds = len(inputs) // batch_size, 0, []
     for _ in range(options.epochs):
         began = time.perf_counter()

@@ -119,6 +119,7 @@ class Step:
     def capture(self, chosen):
         self.batch = self.inputs[chosen], self.targets[chosen]
         stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(3):
                 self.eagerly(*self.batch)

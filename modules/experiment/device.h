@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "recurrent/layer_kind.h"
+#include "results/gpu_info.h"
 
 namespace rnnlab {
 
@@ -19,6 +20,9 @@ Processor processor_of(c10::Device device);
 // `auto` is the first GPU, or the CPU where there is none; `cuda` is `cuda:0`.
 // UserError kDevice when this machine has no such GPU, saying what it has. Requires is_device_name(name).
 c10::Device resolve_device(const std::string& name);
+
+// The GPU that a device is, as NVML sees it; all GPUs where it cannot be told (parts of a GPU, MIG), and none for a CPU.
+GpuSurvey survey_of(c10::Device device);
 
 // Why resolve_device(name) would throw; "" where it would not.
 std::string why_no_device(const std::string& name);

@@ -183,6 +183,12 @@ void exclude_from_timing(std::vector<EpochRow>& rows) {
 }
 
 // Nothing in the folder changes before everything was checked.
+// What became known after its last checkpoint was written, such as who shared the machine.
+std::vector<std::string> warnings_at_its_end(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kSummaryFile, ignored) ? read_summary(folder).warnings : std::vector<std::string>();
+}
+
 EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   refuse_other_data(found, run);
   refuse_other_tensors(found, run);
@@ -195,6 +201,7 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
                       .notes = {where_it_goes_on(progress)},
                       .warnings = found.saved.facts.warnings};
   if (!changes.empty()) exclude_from_timing(earlier.rows);
+  for (const std::string& warning : warnings_at_its_end(folder)) add_once(earlier.warnings, warning);
   for (const std::string& change : changes) add_once(earlier.warnings, change);
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
     add_once(earlier.warnings, *change);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "experiment/checkpoint_observer.h"
+#include "experiment/device.h"
 #include "experiment/run_log.h"
 #include "experiment/run_observers.h"
 #include "experiment/tensorboard_observer.h"
@@ -37,7 +38,7 @@ Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const E
   append(summary.path_notes, run.notes);
   append(summary.path_notes, earlier.notes);
   summary.warnings = warnings(run.environment);
-  append(summary.warnings, earlier.warnings);
+  for (const std::string& warning : earlier.warnings) add_once(summary.warnings, warning);
   if (e.checkpoint.save && e.checkpoint.every_steps)
     summary.warnings.emplace_back("checkpoint.every_steps: epoch times include copies of the state");
   if (request.trace_steps) summary.warnings.emplace_back("traced (--trace): the times include the tracing");
@@ -177,7 +178,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, path, earlier, request)};
   Watchers watchers(run, outcome, earlier, request, logger);
-  const Bystanders bystanders(run.device.is_cuda() ? survey_gpus() : GpuSurvey{});
+  const Bystanders bystanders(survey_of(run.device));
   try {
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, watchers.rows(), earlier.seconds, end.stop_text);

@@ -5,7 +5,7 @@
 
 namespace rnnlab {
 
-// The rows of (parts, n) added up in a fixed order: (n).
+// The rows of a dense (parts, n) added up in a fixed order: (n).
 at::Tensor added_parts(const at::Tensor& parts);
 
 }  // namespace rnnlab

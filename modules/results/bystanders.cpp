@@ -43,11 +43,13 @@ double part_of_others(std::string_view before, std::string_view after, const std
 
 std::vector<std::string> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
   std::vector<std::string> found;
-  for (size_t i = 0; i < std::min(start.gpus.size(), now.gpus.size()); ++i) {
-    const int64_t count = num_new(start.gpus[i].compute_pids, now.gpus[i].compute_pids);
+  for (const GpuInfo& gpu : start.gpus) {
+    const auto same = std::ranges::find(now.gpus, gpu.uuid, &GpuInfo::uuid);
+    if (same == now.gpus.end()) continue;
+    const int64_t count = num_new(gpu.compute_pids, same->compute_pids);
     if (count > 0)
-      found.push_back(fmt::format("GPU {} ({}) WAS SHARED: {} came while it trained: its times are not yours", i,
-                                  now.gpus[i].name, counted(count, "other process")));
+      found.push_back(fmt::format("GPU {} ({}) WAS SHARED: {} came while it trained: its times are not yours",
+                                  same - now.gpus.begin(), same->name, counted(count, "other process")));
   }
   return found;
 }

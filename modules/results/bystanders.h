@@ -33,7 +33,7 @@ class Bystanders {
 double part_of_others(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus,
                       double own_seconds, double ticks_per_second);
 
-// A sentence for each GPU that processes compute on which did not at the start.
+// A sentence for each GPU of the start, known again by its UUID, that processes compute on which did not then.
 std::vector<std::string> newcomers(const GpuSurvey& start, const GpuSurvey& now);
 
 }  // namespace rnnlab

@@ -74,11 +74,22 @@ class Nvml {
   bool is_ready_ = false;
 };
 
+constexpr unsigned kUsualProcesses = 64;
+
 std::vector<int64_t> other_compute_pids(const Nvml& nvml, NvmlDevice device) {
-  std::array<NvmlProcess, 64> processes{};
+  std::vector<NvmlProcess> processes(kUsualProcesses);
   auto count = static_cast<unsigned>(processes.size());
+  const auto ask = [&] {
+    return nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, processes.data());
+  };
   std::vector<int64_t> pids;
-  if (!nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, processes.data())) return pids;
+  bool is_answered = ask();
+  if (!is_answered && count > processes.size()) {  // it says how many there are; some may come meanwhile
+    processes.resize(count + kUsualProcesses);
+    count = static_cast<unsigned>(processes.size());
+    is_answered = ask();
+  }
+  if (!is_answered) return pids;
   for (unsigned i = 0; i < count && i < processes.size(); ++i)
     if (int64_t{processes[i].pid} != ::getpid()) pids.push_back(processes[i].pid);
   return pids;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/numbers.h"
+#include "results/config_values.h"
 
 namespace rnnlab {
 namespace {
@@ -47,9 +48,11 @@ bool has_dropout(const RunRecord& run) {
   });
 }
 
-// Every layer of a device draws the same masks; a CPU and a GPU draw others.
+// Every layer of a device draws the same masks; a CPU and a GPU draw others, and so may two kinds of convolution.
 bool may_differ_in_masks(const RunRecord& a, const RunRecord& b) {
-  return has_dropout(a) && a.summary.device.substr(0, 3) != b.summary.device.substr(0, 3);
+  const bool is_other_device = a.summary.device.substr(0, 3) != b.summary.device.substr(0, 3);
+  const bool is_other_kind = value_or_absent(a.config, "convolution") != value_or_absent(b.config, "convolution");
+  return has_dropout(a) && (is_other_device || is_other_kind);
 }
 
 std::string agreement_by(double difference) {

@@ -37,7 +37,7 @@ std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunG
 std::string agreement_text(const LossAgreement& agreement);
 
 // The losses of the first epoch, where they are further apart than rounding explains: by a twentieth, at one precision,
-// and not with dropout on a CPU and a GPU, which draw other masks.
+// and not where dropout draws other masks: on a CPU and a GPU, or by two kinds of convolution.
 std::optional<std::pair<double, double>> parting_losses(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab

@@ -1,10 +1,28 @@
 #include "training/own_kernels.h"
 
+#include <c10/cuda/CUDAGuard.h>
+
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "training/kernels/adam.h"
 
 namespace rnnlab {
+namespace {
+
+// Asked once a device, for it may load the kernels there.
+bool are_built_for(const at::Device& device) {
+  static std::mutex mutex;
+  static std::map<at::DeviceIndex, bool> known;
+  const std::lock_guard lock(mutex);
+  const auto [answer, is_new] = known.try_emplace(device.index(), false);
+  if (!is_new) return answer->second;
+  const c10::cuda::CUDAGuard guard(device);
+  return answer->second = kernels::has_training_kernels();
+}
+
+}  // namespace
 
 bool suit_own_kernels(at::TensorList tensors) {
   if (tensors.empty()) return false;
@@ -13,9 +31,7 @@ bool suit_own_kernels(at::TensorList tensors) {
     return tensor.is_cuda() && tensor.device() == device && tensor.scalar_type() == at::kFloat &&
            tensor.is_non_overlapping_and_dense();
   });
-  if (!suit) return false;
-  static const bool is_built_for_it = kernels::has_training_kernels();
-  return is_built_for_it;
+  return suit && are_built_for(device);
 }
 
 }  // namespace rnnlab

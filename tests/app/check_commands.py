@@ -106,7 +106,11 @@ class Verbs:
 
 
 def mistakes_in(text, verbs):
-    words = words_of(text)
+    try:
+        words = words_of(text)
+    except ValueError as error:
+        yield f"no shell reads it: {error}"
+        return
     for word in words:
         if OWN_FILE.match(word) and not is_placeholder(word) and not (ROOT / word).exists():
             yield f"no file {word}"

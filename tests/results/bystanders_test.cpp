@@ -25,6 +25,7 @@ GpuSurvey survey_with(std::vector<std::vector<int64_t>> pids) {
   for (auto& each : pids) {
     GpuInfo& gpu = survey.gpus.emplace_back();
     gpu.name = "Some GPU";
+    gpu.uuid = "GPU-" + std::to_string(survey.gpus.size());
     gpu.compute_pids = std::move(each);
   }
   return survey;
@@ -47,7 +48,13 @@ TEST(Newcomers, AreThoseWhoWereNotThereBefore) {
                           "yours"));
 }
 
-TEST(Newcomers, AreOfTheGpusThatAreWatched) { EXPECT_THAT(newcomers({}, survey_with({{5}})), IsEmpty()); }
+TEST(Newcomers, AreOfTheGpusThatAreWatched) {
+  EXPECT_THAT(newcomers({}, survey_with({{5}})), IsEmpty());
+  GpuSurvey second_alone = survey_with({{}, {}});
+  second_alone.gpus.erase(second_alone.gpus.begin());
+  EXPECT_THAT(newcomers(second_alone, survey_with({{5}, {}})), IsEmpty());
+  EXPECT_THAT(newcomers(second_alone, survey_with({{}, {5}})), ElementsAre(HasSubstr("GPU 1 (Some GPU) WAS SHARED")));
+}
 
 TEST(Newcomers, AreCountedWhereTheyAllGoByOneNumber) {
   EXPECT_THAT(newcomers(survey_with({{0}}), survey_with({{0, 0}})), ElementsAre(HasSubstr("1 other process came")));

@@ -4,6 +4,9 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/persistent/gave_up.h"
 #include "recurrent/unrolled/step_launch.h"
@@ -50,7 +53,12 @@ T* result_or_null(const at::Tensor& tensor) {
 
 }  // namespace
 
-bool rounds_to_tf32() { return at::globalContext().allowTF32CuBLAS(); }
+bool rounds_to_tf32() {
+  // NVIDIA's own libraries then have no TF32, whatever a program asks for.
+  const char* override_of_user = std::getenv("NVIDIA_TF32_OVERRIDE");
+  const bool is_forbidden = override_of_user != nullptr && std::string_view(override_of_user) == "0";
+  return at::globalContext().allowTF32CuBLAS() && !is_forbidden;
+}
 
 std::vector<at::Tensor> empty_packed(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
   std::vector<at::Tensor> packed;
@@ -63,14 +71,18 @@ std::vector<at::Tensor> empty_packed(const UnrolledSpec& spec, const std::vector
 
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
   const at::Tensor& weight = trace.weights.weight_hh;
-  kernels::pack_forward_weights(sequence_of(spec, trace), weight.const_data_ptr(), packed.data_ptr(),
-                                stream_of(weight));
+  started_on_device([&] {
+    kernels::pack_forward_weights(sequence_of(spec, trace), weight.const_data_ptr(), packed.data_ptr(),
+                                  stream_of(weight));
+  });
 }
 
 void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
   const at::Tensor& weight = trace.weights.weight_hh;
-  kernels::pack_backward_weights(sequence_of(spec, trace), weight.const_data_ptr(), packed.data_ptr(),
-                                 stream_of(weight));
+  started_on_device([&] {
+    kernels::pack_backward_weights(sequence_of(spec, trace), weight.const_data_ptr(), packed.data_ptr(),
+                                   stream_of(weight));
+  });
 }
 
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {

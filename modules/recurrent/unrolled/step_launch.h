@@ -14,14 +14,19 @@
 
 namespace rnnlab {
 
-// UserError kDevice where the kernel does not start: for the caller it is the machine's fault, or the build's.
-template <class Work>
-void launch_on_stream(const Work& work, CUstream_st* stream) {
+// UserError kDevice where what `start` starts does not: for the caller it is the machine's fault, or the build's.
+template <class Start>
+void started_on_device(Start start) {
   try {
-    kernels::run(work, stream);
+    start();
   } catch (const std::runtime_error& error) {
     throw_error(ExitCode::kDevice, "{}", error.what());
   }
+}
+
+template <class Work>
+void launch_on_stream(const Work& work, CUstream_st* stream) {
+  started_on_device([&] { kernels::run(work, stream); });
 }
 
 template <class Work>

@@ -132,7 +132,7 @@ void run(const AdamUpdate& update, cudaStream_t stream) {
   count_step_kernel<<<1, 1, 0, stream>>>(update.step, update.found_inf);
   const AdamNumbers numbers = numbers_of(update);
   for_each_list(update.tensors, [&](const WorkList<AdamTensor>& list) {
-    adam_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, numbers);
+    if (list.num_blocks() > 0) adam_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, numbers);
   });
   require_queued("Adam's kernel");
 }
