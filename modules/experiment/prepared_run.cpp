@@ -31,9 +31,7 @@ const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, c
                                std::vector<std::string>& notes) {
   if (experiment.layer != LayerKind::kAuto) return experiment;
   const RecurrentOptions layer = recurrent_options(experiment.model, dataset.shape.input_size);
-  auto kinds = candidates(layer, processor_of(options.device));
-  // Its float32 is made of pairs of float16, in which small numbers have fewer digits: for who asks for it alone.
-  if (experiment.precision == Precision::kFp32) std::erase(kinds, LayerKind::kPersistent);
+  const auto kinds = candidates(layer, processor_of(options.device), experiment.precision);
   const FastestLayer fastest = fastest_of(kinds, measure_training(experiment, dataset, options));
   notes.push_back(fastest.note);
   experiment.layer = fastest.kind;

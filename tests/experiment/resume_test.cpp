@@ -166,6 +166,14 @@ TEST_F(Resume, KeepsTheWarningsOfEarlierParts) {
               Contains(HasSubstr("checkpoint.every_steps: epoch times include copies of the state")));
 }
 
+TEST_F(Resume, KeepsWhatOnlyTheSummaryOfAnEarlierPartTells) {
+  const fs::path folder = run(exactly(), 6);
+  Summary summary = read_summary(folder);
+  summary.warnings.emplace_back("THE CPU WAS SHARED: other work took 50 % of 2 usable CPUs while it trained");
+  write_summary(folder, summary);
+  EXPECT_THAT(go_on(folder).finished.at(0).summary.warnings, Contains(summary.warnings.back()));
+}
+
 TEST_F(Resume, RaisesTheEpochs) {
   const FinalState five = final_state(run(exactly({"training.epochs=5"})));
   const fs::path done = run(exactly());

@@ -18,6 +18,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 const std::vector<double> kNaiveSeconds = {9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5};
@@ -295,6 +296,15 @@ TEST_F(Truth, MasksOfAnotherProcessorMayMakeLossesPart) {
     for (RunRecord& each : runs_) each.config["model.output_dropout"] = "0.1";
   });
   EXPECT_THAT(compare(runs_, {}).warnings, IsEmpty());
+}
+
+TEST_F(Truth, MasksOfAnotherKindOfConvolutionMayMakeLossesPart) {
+  plant_in_record([&](RunRecord& run) {
+    set_losses(run, 0.8);
+    run.config["convolution"] = "plain";
+    for (RunRecord& each : runs_) each.config["model.dense_dropout"] = "0.5";
+  });
+  EXPECT_THAT(compare(runs_, {}).warnings, Not(Contains(StartsWith("LOSSES PART"))));
 }
 
 // ---- and results that were not earned ----
