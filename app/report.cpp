@@ -5,6 +5,7 @@
 
 #include <CLI/Option.hpp>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "base/error.h"
@@ -24,7 +25,8 @@ namespace {
 
 constexpr const char* kReportFooter = R"(
 RUN is a run folder, a folder full of them, or a file of `rnnlab bench --json`. The page opens without a network. Runs
-that `rnnlab compare` refuses are shown all the same, and the page begins with why they should not be compared.
+that `rnnlab compare` refuses are shown all the same, and the page begins with why they should not be compared. Damaged
+ones are left out, with a word at the top of the page and exit code 3.
 docs/report.md says what is in it.
 
 Examples:
@@ -45,6 +47,16 @@ struct ReportOptions {
   }
 };
 
+// One damaged run of many must not take the others with it.
+void add_or_leave_out(report::Sources& sources, const std::function<void()>& add) {
+  try {
+    add();
+  } catch (const UserError& error) {
+    if (error.exit_code() != ExitCode::kData) throw;
+    sources.left_out.emplace_back(error.what());
+  }
+}
+
 report::Sources read_sources(const std::vector<std::string>& names) {
   report::Sources sources;
   std::vector<std::string> folders, files;
@@ -56,8 +68,12 @@ report::Sources read_sources(const std::vector<std::string>& names) {
     else
       folders.push_back(name);
   }
-  for (const std::string& folder : named_runs(folders)) sources.runs.push_back(load_run(folder));
-  for (const std::string& file : files) sources.benchmarks.push_back({file, read_report(file)});
+  for (const std::string& folder : named_runs(folders))
+    add_or_leave_out(sources, [&] { sources.runs.push_back(load_run(folder)); });
+  for (const std::string& file : files)
+    add_or_leave_out(sources, [&] { sources.benchmarks.push_back({file, read_report(file)}); });
+  const bool is_nothing_left = sources.runs.empty() && sources.benchmarks.empty();
+  if (is_nothing_left && !sources.left_out.empty()) throw UserError(ExitCode::kData, join(sources.left_out, "\n"));
   return sources;
 }
 
@@ -76,7 +92,9 @@ ExitCode write_forms(const ReportOptions& options) {
   require_page_name(page);
   for (const std::string& source : options.sources) require_harmless_output(page, source);
   if (!page.empty()) check_writable(page);
-  const report::Report report = report::make_report(read_sources(options.sources));
+  const report::Sources sources = read_sources(options.sources);
+  for (const std::string& reason : sources.left_out) print_notice("rnnlab: left out: " + reason + "\n");
+  const report::Report report = report::make_report(sources);
   if (options.markdown) print_output(report::markdown_of(report));
   if (!page.empty()) {
     const std::string html = report::html_of(report);
@@ -87,7 +105,7 @@ ExitCode write_forms(const ReportOptions& options) {
     const auto files = report::write_figures(report, options.figures);
     print_notice(fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(files), "file"), options.figures));
   }
-  return ExitCode::kDone;
+  return sources.left_out.empty() ? ExitCode::kDone : ExitCode::kData;
 }
 
 }  // namespace

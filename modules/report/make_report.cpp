@@ -17,6 +17,11 @@ namespace {
 // The section on runs, or one for each experiment, with what is to be said before them all.
 class Writer {
  public:
+  void tell_left_out(const std::vector<std::string>& reasons) {
+    if (!reasons.empty())
+      report_.opening.emplace_back(Notice{Severity::kWarning, "Left out, for they cannot be read", reasons});
+  }
+
   void add_runs(const std::vector<RunRecord>& runs) {
     if (runs.empty()) return;
     const Comparison together = compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
@@ -89,6 +94,7 @@ Report make_report(const Sources& sources) {
     throw_error(ExitCode::kUsage,
                 "nothing to report: name at least one run folder, or a file of `rnnlab bench --json`");
   Writer writer;
+  writer.tell_left_out(sources.left_out);
   writer.add_runs(sources.runs);
   for (const Benchmark& benchmark : sources.benchmarks) writer.add_benchmark(benchmark);
   return writer.finish();

@@ -18,6 +18,7 @@ struct Benchmark {
 struct Sources {
   std::vector<RunRecord> runs;
   std::vector<Benchmark> benchmarks;
+  std::vector<std::string> left_out = {};  // why, for each that could not be read
 };
 
 // Runs that `rnnlab compare` takes together are one section. Where it refuses that and the runs are of several

@@ -97,6 +97,17 @@ TEST_F(ReportVerb, LeavesNoDamagedRunOutInSilence) {
   EXPECT_THAT(result.errors, HasSubstr("epochs.csv"));
 }
 
+TEST_F(ReportVerb, LeavesADamagedRunOfSeveralOut) {
+  ASSERT_EQ(program_.run({"train", "tiny.yaml", "layer=fused"}).exit_code, 0);
+  program_.write(
+      std::filesystem::relative(program_.run_folders("tiny").at(0), program_.folder()).string() + "/summary.json", "{");
+  const auto result = program_.run({"report", "runs/tiny", "--markdown"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: left out: runs/tiny/"));
+  EXPECT_THAT(result.output, HasSubstr("**WARNING: Left out, for they cannot be read**"));
+  EXPECT_THAT(result.output, HasSubstr("cpu "));
+}
+
 TEST_F(ReportVerb, WritesNothingOverWhatItReads) {
   program_.write("tiny.html", "a report");
   const auto over_itself = program_.run({"report", "tiny.html", "-o", "tiny.html"});
