@@ -27,7 +27,6 @@ struct Gru {
   }
 
   struct Carried {
-    float state;     // not used
     float gradient;  // what reaches the hidden state past the products
   };
 

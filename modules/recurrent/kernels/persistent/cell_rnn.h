@@ -20,9 +20,7 @@ struct Rnn {
     return is_relu ? of_relu : tanh_of(sums[0]);
   }
 
-  struct Carried {
-    float state, gradient;  // not used
-  };
+  struct Carried {};
 
   // after: the hidden state after the step.
   __device__ void backward(const float*, float after, float hidden, float, Carried&, float (&gradients)[kGates],
