@@ -21,7 +21,8 @@ Processor processor_of(c10::Device device);
 // UserError kDevice when this machine has no such GPU, saying what it has. Requires is_device_name(name).
 c10::Device resolve_device(const std::string& name);
 
-// The GPU that a device is, as NVML sees it; all GPUs where it cannot be told (parts of a GPU, MIG), and none for a CPU.
+// The GPU that a device is, as NVML sees it; all GPUs where it cannot be told (parts of a GPU, MIG), and none for a
+// CPU.
 GpuSurvey survey_of(c10::Device device);
 
 // Why resolve_device(name) would throw; "" where it would not.
