@@ -22,8 +22,9 @@ constexpr int kWarmupPasses = 2;
 constexpr int kTimedPasses = 9;
 constexpr double kLongEnough = 2.0;  // seconds after which no further pass of a kind is timed
 
-bool may_be_fastest(LayerKind kind, Precision precision) {
-  if (kind == LayerKind::kPersistent && precision == Precision::kFp32) return false;
+bool may_be_fastest(LayerKind kind) {
+  // Its kernels have changed since they last ran on a GPU: nobody is to get them unasked.
+  if (kind == LayerKind::kPersistent) return false;
   return kind != LayerKind::kNaive && kind != LayerKind::kGrouped && kind != LayerKind::kStreamed;
 }
 
@@ -76,12 +77,11 @@ std::optional<double> seconds_if_able(const MeasureLayer& measure, LayerKind kin
 
 }  // namespace
 
-std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor, Precision precision) {
+std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor) {
   std::vector<LayerKind> able, promising;
   for (const LayerKind kind : layer_kinds())
     if (!refusal(kind, options) && !refusal(kind, processor)) able.push_back(kind);
-  std::ranges::copy_if(able, std::back_inserter(promising),
-                       [&](LayerKind kind) { return may_be_fastest(kind, precision); });
+  std::ranges::copy_if(able, std::back_inserter(promising), may_be_fastest);
   return promising.empty() ? able : promising;
 }
 

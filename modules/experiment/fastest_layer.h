@@ -18,9 +18,9 @@ struct FastestLayer {
   std::string note;  // "layer: auto took fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"
 };
 
-// Those that neither the options nor the processor rule out, and that may be the fastest. Not persistent in fp32: its
-// float32 is made of pairs of float16, in which small numbers have fewer digits, so it is for who asks for it.
-std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor, Precision precision);
+// Those that neither the options nor the processor rule out, and that may be the fastest. Not persistent,
+// which is for who asks for it (docs/persistent.md#proof).
+std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor);
 
 // Seconds of a pass with this kind of layer. UserError kUsage where it turns out that the kind cannot do it.
 using MeasureLayer = std::function<double(LayerKind)>;

@@ -16,29 +16,21 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(Candidates, AreThoseThatRunThereAndMayBeTheFastest) {
-  const auto on_cpu = candidates({.cell = Cell::kLstm}, Processor::kCpu, Precision::kTf32);
+  const auto on_cpu = candidates({.cell = Cell::kLstm}, Processor::kCpu);
   EXPECT_THAT(on_cpu, Contains(LayerKind::kHoisted));
   EXPECT_THAT(on_cpu, Contains(LayerKind::kFused));
   EXPECT_THAT(on_cpu, Not(Contains(LayerKind::kWavefront))) << "it needs streams";
   EXPECT_THAT(on_cpu, Not(Contains(LayerKind::kNaive)));
-  EXPECT_THAT(candidates({.cell = Cell::kLstm}, Processor::kGpu, Precision::kTf32), Contains(LayerKind::kWavefront));
+  EXPECT_THAT(candidates({.cell = Cell::kLstm}, Processor::kGpu), Contains(LayerKind::kWavefront));
 }
 
-TEST(Candidates, IncludePersistentWhereItHasTheCellAndTheSize) {
-  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu}) {
-    EXPECT_THAT(candidates({.cell = cell, .hidden_size = 200}, Processor::kGpu, Precision::kTf32),
-                Contains(LayerKind::kPersistent));
-    EXPECT_THAT(candidates({.cell = cell, .hidden_size = 200}, Processor::kCpu, Precision::kTf32),
-                Not(Contains(LayerKind::kPersistent)));
-    EXPECT_THAT(candidates({.cell = cell, .hidden_size = 32}, Processor::kGpu, Precision::kTf32),
-                Not(Contains(LayerKind::kPersistent)));
-    EXPECT_THAT(candidates({.cell = cell, .hidden_size = 200}, Processor::kGpu, Precision::kFp32),
-                Not(Contains(LayerKind::kPersistent)));
-  }
+TEST(Candidates, LeavePersistentToWhoAsksForIt) {
+  EXPECT_THAT(candidates({.cell = Cell::kLstm, .hidden_size = 512}, Processor::kGpu),
+              Not(Contains(LayerKind::kPersistent)));
 }
 
 TEST(Candidates, IncludeTheSlowOnesWhereOnlyTheyCan) {
-  EXPECT_THAT(candidates({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}, Processor::kCpu, Precision::kTf32),
+  EXPECT_THAT(candidates({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}, Processor::kCpu),
               ElementsAre(LayerKind::kNaive));
 }
 
