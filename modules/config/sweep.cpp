@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "config/dotted_key.h"
 #include "config/yaml_text.h"
 
 namespace rnnlab::config {
@@ -92,8 +93,6 @@ size_t count_cases(const std::vector<SweepAxis>& axes) {
   }
   return count;
 }
-
-std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 // The last part of the key where no other axis ends alike.
 std::string short_name(const SweepAxis& axis, const std::vector<SweepAxis>& axes) {

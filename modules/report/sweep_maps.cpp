@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "config/dotted_key.h"
 #include "report/run_charts.h"
 #include "results/config_values.h"
 
@@ -13,13 +14,10 @@ std::string setting(const RunGroup& group, const std::string& key) {
   return value_or_absent(group.runs[0]->config, key);
 }
 
-// "batch_size" of "training.batch_size": labels are short, and the map's axes have the whole keys.
-std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
-// "cpu fused batch_size 64": what tells the rows of the map apart.
+// "cpu fused batch_size 64": what tells the rows of the map apart. Its axes have the whole keys.
 std::string row_of(const RunGroup& group, const std::vector<std::string>& keys) {
   std::string row = group.runs[0]->summary.device + " " + group.runs[0]->summary.layer;
-  for (const std::string& key : keys) row += fmt::format(" {} {}", last_part(key), setting(group, key));
+  for (const std::string& key : keys) row += fmt::format(" {} {}", config::last_part(key), setting(group, key));
   return row;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/dotted_key.h"
 #include "results/config_values.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
@@ -56,8 +57,6 @@ std::vector<std::string> work_key(const RunRecord& run) {
   return key;
 }
 
-std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
 // Folders of different versions of the program may differ in dozens: then none, for nobody could read them.
 std::vector<std::string> readable_differing_settings(const std::vector<RunGroup>& groups) {
   constexpr size_t kMostReadable = 6;
@@ -69,8 +68,10 @@ std::vector<std::string> readable_differing_settings(const std::vector<RunGroup>
 std::string told_settings(const RunRecord& run, const std::vector<std::string>& keys) {
   std::string told;
   for (const std::string& key : keys) {
-    const auto ends_alike = [&](const std::string& other) { return last_part(other) == last_part(key); };
-    const std::string name = std::ranges::count_if(keys, ends_alike) == 1 ? last_part(key) : key;
+    const auto ends_alike = [&](const std::string& other) {
+      return config::last_part(other) == config::last_part(key);
+    };
+    const std::string name = std::ranges::count_if(keys, ends_alike) == 1 ? config::last_part(key) : key;
     if (const auto value = run.config.find(key); value != run.config.end() && !value->second.empty())
       told += " " + name + "=" + value->second;
   }

@@ -4,8 +4,7 @@
 #include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <string_view>
+#include "recurrent/tf32.h"
 
 namespace rnnlab {
 
@@ -25,12 +24,6 @@ std::optional<std::string> refusal_on_cpu(Precision precision) {
 }
 
 namespace {
-
-// NVIDIA's libraries then have no TF32, whatever a program asks for.
-bool tf32_is_overridden() {
-  const char* value = std::getenv("NVIDIA_TF32_OVERRIDE");
-  return value != nullptr && std::string_view(value) == "0";
-}
 
 std::string precision_on_gpu(Precision precision) {
   const bool is_autocast = precision == Precision::kBf16 || precision == Precision::kFp16;

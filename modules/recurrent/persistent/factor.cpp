@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "recurrent/kernels/persistent/scaled_half.h"
 #include "recurrent/persistent/persistent_launch.h"
-#include "recurrent/unrolled/step_launch.h"
+#include "recurrent/started_on_device.h"
 
 namespace rnnlab {
 

@@ -6,6 +6,7 @@
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/weight_products.h"
+#include "recurrent/unrolled/gradient_room.h"
 #include "recurrent/unrolled/lanes.h"
 
 namespace rnnlab {
@@ -26,7 +27,7 @@ class PersistentBackwardPass {
         results_(results),
         needs_(needs),
         gradients_(make_gradients()),
-        weights_(make_weight_gradients()),
+        weights_(empty_weight_gradients(spec, layers, needs)),
         packed_(empty_packed(spec, layers)),
         lanes_(layers[0].gates.device(), 3) {}
 
@@ -53,25 +54,9 @@ class PersistentBackwardPass {
 
  private:
   std::vector<LayerGradients> make_gradients() const {
-    std::vector<LayerGradients> all(layers_.size());
-    for (size_t layer = layers_.size(); layer-- > 0;) {
-      const LayerTrace& trace = layers_[layer];
-      LayerGradients& gradients = all[layer];
-      gradients.output = layer + 1 == layers_.size() ? results_.hidden[layer] : all[layer + 1].input;
-      if (!results_.cell.empty()) gradients.cell_output = results_.cell[layer];
-      gradients.input_side = at::empty_like(trace.gates);
-      gradients.recurrent_side = spec_.cell == Cell::kGru ? at::empty_like(trace.gates) : gradients.input_side;
-      gradients.from_next_step = at::empty_like(trace.hidden[0]);
-      if (spec_.cell == Cell::kLstm) gradients.carry = at::empty_like(trace.cell[0]);
-      if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);
-    }
-    return all;
-  }
-
-  std::vector<WeightGradients> make_weight_gradients() const {
-    std::vector<WeightGradients> all;
-    if (!needs_.weights) return all;
-    for (const LayerTrace& trace : layers_) all.push_back(empty_weight_gradients(spec_, trace));
+    std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs_);
+    if (spec_.cell != Cell::kLstm) return all;
+    for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = at::empty_like(layers_[layer].cell[0]);
     return all;
   }
 

@@ -4,11 +4,9 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include <cstdlib>
-#include <string_view>
-
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/persistent/gave_up.h"
+#include "recurrent/tf32.h"
 #include "recurrent/unrolled/step_launch.h"
 #include "recurrent/unrolled/step_work.h"
 
@@ -53,12 +51,7 @@ T* result_or_null(const at::Tensor& tensor) {
 
 }  // namespace
 
-bool rounds_to_tf32() {
-  // NVIDIA's own libraries then have no TF32, whatever a program asks for.
-  const char* override_of_user = std::getenv("NVIDIA_TF32_OVERRIDE");
-  const bool is_forbidden = override_of_user != nullptr && std::string_view(override_of_user) == "0";
-  return at::globalContext().allowTF32CuBLAS() && !is_forbidden;
-}
+bool rounds_to_tf32() { return at::globalContext().allowTF32CuBLAS() && !tf32_is_overridden(); }
 
 std::vector<at::Tensor> empty_packed(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
   std::vector<at::Tensor> packed;

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "recurrent/unrolled/forward_pass.h"
+#include "recurrent/unrolled/gradient_room.h"
 
 namespace rnnlab {
 namespace {
@@ -20,7 +21,7 @@ class BackwardPass {
         results_(results),
         needs_(needs),
         gradients_(make_gradients()),
-        weights_(make_weight_gradients()),
+        weights_(empty_weight_gradients(spec, layers, needs)),
         operands_(make_operands()),
         lanes_(layers[0].gates.device(), num_lanes(spec, layers.size())),
         groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
@@ -84,19 +85,8 @@ class BackwardPass {
   }
 
   std::vector<LayerGradients> make_gradients() const {
-    std::vector<LayerGradients> all(layers_.size());
-    for (size_t layer = layers_.size(); layer-- > 0;) {
-      const LayerTrace& trace = layers_[layer];
-      LayerGradients& gradients = all[layer];
-      const bool is_top = layer + 1 == layers_.size();
-      gradients.output = is_top ? results_.hidden[layer] : all[layer + 1].input;
-      gradients.cell_output = results_.cell.empty() ? at::Tensor() : results_.cell[layer];
-      gradients.input_side = at::empty_like(trace.gates);
-      gradients.recurrent_side = spec_.cell == Cell::kGru ? at::empty_like(trace.gates) : gradients.input_side;
-      gradients.from_next_step = at::empty_like(trace.hidden[0]);
-      gradients.carry = make_carry(trace);
-      if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);
-    }
+    std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs_);
+    for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = make_carry(layers_[layer]);
     return all;
   }
 
@@ -117,14 +107,6 @@ class BackwardPass {
       all.push_back(
           {multiplies_inputs ? laid_out(trace.weights.weight_ih) : at::Tensor(), laid_out(trace.weights.weight_hh)});
     }
-    return all;
-  }
-
-  // Made on the current stream, where they are used and freed, and not on the lane that fills them.
-  std::vector<WeightGradients> make_weight_gradients() const {
-    std::vector<WeightGradients> all;
-    if (!needs_.weights) return all;
-    for (const LayerTrace& trace : layers_) all.push_back(empty_weight_gradients(spec_, trace));
     return all;
   }
 

@@ -7,22 +7,11 @@
 
 #include <algorithm>
 #include <span>
-#include <stdexcept>
 
-#include "base/error.h"
 #include "recurrent/kernels/pointwise.h"
+#include "recurrent/started_on_device.h"
 
 namespace rnnlab {
-
-// UserError kDevice where what `start` starts does not: for the caller it is the machine's fault, or the build's.
-template <class Start>
-void started_on_device(Start start) {
-  try {
-    start();
-  } catch (const std::runtime_error& error) {
-    throw_error(ExitCode::kDevice, "{}", error.what());
-  }
-}
 
 template <class Work>
 void launch_on_stream(const Work& work, CUstream_st* stream) {
