@@ -22,9 +22,14 @@ constexpr int kWarmupPasses = 2;
 constexpr int kTimedPasses = 9;
 constexpr double kLongEnough = 2.0;  // seconds after which no further pass of a kind is timed
 
+// Fewer digits or less range than the precision names, nobody is to get unasked.
+bool has_digits_and_range(LayerKind kind, const RecurrentOptions& options, Precision precision) {
+  if (kind != LayerKind::kPersistent) return true;
+  const bool overflows = precision == Precision::kTf32 && options.cell == Cell::kRnnRelu;
+  return precision != Precision::kFp32 && !overflows;
+}
+
 bool may_be_fastest(LayerKind kind) {
-  // Its kernels have changed since they last ran on a GPU: nobody is to get them unasked.
-  if (kind == LayerKind::kPersistent) return false;
   return kind != LayerKind::kNaive && kind != LayerKind::kGrouped && kind != LayerKind::kStreamed;
 }
 
@@ -77,10 +82,11 @@ std::optional<double> seconds_if_able(const MeasureLayer& measure, LayerKind kin
 
 }  // namespace
 
-std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor) {
+std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor) {
   std::vector<LayerKind> able, promising;
   for (const LayerKind kind : layer_kinds())
-    if (!refusal(kind, options) && !refusal(kind, processor)) able.push_back(kind);
+    if (!refusal(kind, options) && !refusal(kind, processor) && has_digits_and_range(kind, options, precision))
+      able.push_back(kind);
   std::ranges::copy_if(able, std::back_inserter(promising), may_be_fastest);
   return promising.empty() ? able : promising;
 }
