@@ -1,12 +1,13 @@
 #include "bench/bench_here.h"
 
 #include <ATen/Parallel.h>
+#include <torch/types.h>
 
 #include "base/text.h"
-#include "bench/machine_watch.h"
 #include "bench/torch_laboratory.h"
 #include "experiment/device.h"
 #include "experiment/versions.h"
+#include "results/bystanders.h"
 
 namespace rnnlab {
 namespace {
@@ -24,6 +25,18 @@ std::vector<BenchRow> planned_rows(const BenchSettings& settings) {
   return rows;
 }
 
+// The GPUs that will be measured, as they are once this process computes on them.
+GpuSurvey survey_of_all(const BenchSettings& settings) {
+  GpuSurvey all;
+  for (const std::string& name : settings.device) {
+    if (!why_no_device(name).empty()) continue;
+    const c10::Device device = resolve_device(name);
+    torch::empty({1}, device);
+    for (const GpuInfo& gpu : survey_of(device).gpus) all.gpus.push_back(gpu);
+  }
+  return all;
+}
+
 }  // namespace
 
 BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
@@ -34,11 +47,11 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
   plan.environment = environment;
   plan.rows = planned_rows(settings);
   check_plan(plan);
+  const Bystanders bystanders(survey_of_all(settings));
   BenchOutcome outcome = run_bench(settings, laboratory, hooks);
   BenchReport& report = outcome.report;
   report.warnings = warnings(environment);
-  for (const std::string& warning : newcomers(environment.nvidia, survey_gpus(), cpu_info()))
-    report.warnings.push_back(warning);
+  for (const std::string& warning : bystanders.warnings()) add_once(report.warnings, warning);
   for (const BenchRow& row : report.rows)
     for (const std::string& note : row.notes) add_once(report.warnings, note);
   report.environment = std::move(environment);

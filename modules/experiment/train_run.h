@@ -3,22 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
+#include "experiment/earlier_part.h"
 #include "experiment/prepared_run.h"
 #include "experiment/run_experiment.h"
-#include "results/epoch_row.h"
 
 namespace rnnlab {
-
-// What the parts of a run before this one left; nothing for a new run.
-struct EarlierPart {
-  std::vector<EpochRow> rows = {};
-  double seconds = 0;                   // that they took
-  std::vector<std::string> notes = {};  // for the summary: where the run was taken up
-  std::vector<std::string> warnings = {};
-};
 
 // UserError kInterrupted or kTerminated where a signal came before the training began.
 void throw_if_asked_to_stop();

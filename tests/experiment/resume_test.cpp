@@ -169,7 +169,7 @@ TEST_F(Resume, KeepsTheWarningsOfEarlierParts) {
 TEST_F(Resume, KeepsWhatOnlyTheSummaryOfAnEarlierPartTells) {
   const fs::path folder = run(exactly(), 6);
   Summary summary = read_summary(folder);
-  summary.warnings.emplace_back("THE CPU WAS SHARED: other work took 50 % of 2 usable CPUs while it trained");
+  summary.warnings.emplace_back("THE CPU WAS SHARED: other work took 50 % of 2 usable CPUs while it ran");
   write_summary(folder, summary);
   EXPECT_THAT(go_on(folder).finished.at(0).summary.warnings, Contains(summary.warnings.back()));
 }

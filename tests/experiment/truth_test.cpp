@@ -112,8 +112,7 @@ TEST_F(PlantedTruth, AProcessThatComesToTheGpuIsShouted) {
   const RunRecord visited = run(overrides, {&visit});
   ASSERT_TRUE(visit.came());
   if (survey_gpus().gpus.at(0).compute_pids.size() == before) GTEST_SKIP() << "NVML does not tell who is on the GPU";
-  EXPECT_THAT(compare({visited}, {}).warnings,
-              Contains(HasSubstr("WAS SHARED: 1 other process came while it trained")));
+  EXPECT_THAT(compare({visited}, {}).warnings, Contains(HasSubstr("WAS SHARED: 1 other process came while it ran")));
   EXPECT_THAT(compare({alone}, {}).warnings, Not(Contains(HasSubstr("WAS SHARED: 1 other process"))));
 }
 

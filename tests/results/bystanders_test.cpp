@@ -44,7 +44,7 @@ TEST(Newcomers, AreThoseWhoWereNotThereBefore) {
   EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7, 5}})), IsEmpty());
   EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7}})), IsEmpty());
   EXPECT_THAT(newcomers(survey_with({{}, {5, 6}}), survey_with({{}, {7, 8, 5}})),
-              ElementsAre("GPU 1 (Some GPU) WAS SHARED: 2 other processes came while it trained: its times are not "
+              ElementsAre("GPU 1 (Some GPU) WAS SHARED: 2 other processes came while it ran: its times are not "
                           "yours"));
 }
 
@@ -93,7 +93,7 @@ TEST(Bystanders, AreSeenByTheTimeThatTheyTake) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   if (cpu_ticks_between(before, cpu_counters(), usable_cpus()).total == 0) GTEST_SKIP() << "no counters in /proc/stat";
   EXPECT_THAT(bystanders.warnings(), Contains(MatchesRegex("THE CPU WAS SHARED: other work took [0-9]+ % of [0-9]+ "
-                                                           "usable CPUs? while it trained")));
+                                                           "usable CPUs? while it ran")));
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+// What the parts of a run before this one left; nothing for a new run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/epoch_row.h"
+
+namespace rnnlab {
+
+struct EarlierPart {
+  std::vector<EpochRow> rows = {};
+  double seconds = 0;                   // that they took
+  std::vector<std::string> notes = {};  // for the summary: where the run was taken up
+  std::vector<std::string> warnings = {};
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,41 @@
+// Everyone who watches a run, in the order in which they are told: its files, the console, TensorBoard, checkpoints,
+// who the request names, and the trace.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "experiment/checkpoint_observer.h"
+#include "experiment/prepared_run.h"
+#include "experiment/run_experiment.h"
+#include "experiment/run_observers.h"
+#include "experiment/tensorboard_observer.h"
+#include "experiment/trace_observer.h"
+
+namespace rnnlab {
+
+class Watchers {
+ public:
+  // Adds them to the run's trainer. `warnings`: what a checkpoint says of the run; `rows`: of earlier parts.
+  Watchers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<std::string>& warnings,
+           const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger);
+  Watchers(const Watchers&) = delete;
+  Watchers& operator=(const Watchers&) = delete;
+
+  // For a run that diverged.
+  void finish();
+
+  const std::vector<EpochRow>& rows() const { return files_.rows(); }
+
+ private:
+  void sync();
+
+  FileObserver files_;
+  ConsoleObserver console_;
+  std::optional<TensorBoardObserver> tensorboard_;
+  std::optional<CheckpointObserver> checkpoints_;
+  std::optional<TraceObserver> trace_;
+};
+
+}  // namespace rnnlab
