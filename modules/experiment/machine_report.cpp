@@ -88,9 +88,11 @@ std::string limit_lines(const std::vector<LayerReport>& layers) {
     }
   }
   std::string lines = "limits:\n";
+  std::vector<std::string> holders;
   for (const std::string& limit : limits) {
-    lines += fmt::format("  {}\n", join(layers_of[limit], ", "));
-    for (const std::string& line : wrap(limit, 110)) lines += fmt::format("      {}\n", line);
+    if (layers_of[limit] != holders) lines += fmt::format("  {}\n", join(layers_of[limit], ", "));
+    holders = layers_of[limit];
+    lines += fmt::format("    - {}\n", fmt::join(wrap(limit, 112), "\n      "));
   }
   return lines;
 }

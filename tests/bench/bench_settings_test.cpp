@@ -99,7 +99,8 @@ TEST_P(ShippedBench, HasNoMistake) {
   EXPECT_THAT(findings.lines(), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ShippedBench, ::testing::Values("bench_ladder.yaml", "bench_sweep.yaml"));
+INSTANTIATE_TEST_SUITE_P(All, ShippedBench,
+                         ::testing::Values("bench_ladder.yaml", "bench_persistent.yaml", "bench_sweep.yaml"));
 
 }  // namespace
 }  // namespace rnnlab
