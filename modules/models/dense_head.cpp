@@ -3,6 +3,7 @@
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <mutex>
@@ -85,12 +86,20 @@ class DenseHead : public torch::autograd::Function<DenseHead> {
 
 bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight) {
   const bool is_float = bias.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
-  return weight.is_cuda() && is_float && weight.size(0) <= kernels::kMostOutputs;
+  if (!weight.is_cuda() || !is_float || weight.size(0) > kernels::kMostOutputs) return false;
+  const c10::cuda::CUDAGuard device(weight.device());
+  static const bool is_built = kernels::has_dense_head();  // asked once, for it may load the kernels
+  return is_built;
 }
 
 at::Tensor dense_head(const at::Tensor& products, const at::Tensor& bias, double dropout, const at::Tensor& weight,
                       const at::Tensor& output_bias) {
   return DenseHead::apply(products, bias, dropout, weight, output_bias);
+}
+
+at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, double dropout,
+                     const torch::nn::Linear& output) {
+  return dense_head(at::mm(values, dense->weight.t()), dense->bias, dropout, output->weight, output->bias);
 }
 
 }  // namespace rnnlab

@@ -3,7 +3,6 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 
@@ -106,7 +105,7 @@ at::Tensor ImageModel::end_by_own_kernel(const at::Tensor& values) {
   report_path([] { return ExecutionPath{"own kernel for the dense layer's ReLU, dropout and output", {}}; });
   const torch::nn::Linear& layer = dense_.back();
   const double dropout = is_training() ? settings_.dense_dropout : 0.0;
-  return dense_head(at::mm(values, layer->weight.t()), layer->bias, dropout, output_->weight, output_->bias);
+  return dense_end(values, layer, dropout, output_);
 }
 
 at::Tensor ImageModel::convolved(const at::Tensor& batch_inputs) {

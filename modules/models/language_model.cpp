@@ -1,6 +1,6 @@
 #include "models/language_model.h"
 
-#include <ATen/ops/embedding.h>
+#include "models/token_table.h"
 
 namespace rnnlab {
 
@@ -17,12 +17,12 @@ LanguageModel::LanguageModel(const ModelSettings& settings, LayerChoice layer, c
 const at::Tensor& LanguageModel::table() const { return embedding_.is_empty() ? output_->weight : embedding_->weight; }
 
 at::Tensor LanguageModel::forward(const Batch& batch) {
-  const auto embedded = at::embedding(table(), batch.inputs);
+  const auto embedded = rows_of_tokens(table(), batch.inputs);
   return output_(dropped(recurrent().forward(embedded, {}, batch.lengths).output, output_dropout_));
 }
 
 LanguageModelResult LanguageModel::go_on(const at::Tensor& tokens, const RecurrentState& state) {
-  const RecurrentResult result = recurrent().forward(at::embedding(table(), tokens), state);
+  const RecurrentResult result = recurrent().forward(rows_of_tokens(table(), tokens), state);
   return {output_(dropped(result.output, output_dropout_)), result.state};
 }
 

@@ -4,6 +4,8 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 
+#include "models/dense_head.h"
+
 namespace rnnlab {
 namespace {
 
@@ -32,9 +34,18 @@ SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, c
 at::Tensor SequenceModel::forward(const Batch& batch) {
   const auto result = recurrent().forward(batch.inputs, {}, batch.lengths);
   auto values = dropped(pool(result, batch.lengths), settings_.output_dropout);
-  for (auto& layer : dense_)
+  const bool has_own_end = can_end_by_own_kernel();
+  for (auto& layer : dense_) {
+    if (has_own_end && layer.ptr() == dense_.back().ptr())
+      return dense_end(values, layer, is_training() ? settings_.dense_dropout : 0.0, output_);
     values = dropped(activated(layer(values), settings_.dense_activation), settings_.dense_dropout);
+  }
   return output_(values);
+}
+
+bool SequenceModel::can_end_by_own_kernel() const {
+  return !dense_.empty() && settings_.dense_activation == Activation::kRelu &&
+         can_run_dense_head(dense_.back()->bias, output_->weight);
 }
 
 at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& lengths) const {

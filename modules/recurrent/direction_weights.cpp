@@ -10,9 +10,14 @@ at::Tensor in_product_type(const at::Tensor& tensor) {
   return at::autocast::cached_cast(at::autocast::get_autocast_dtype(device), tensor, device);
 }
 
-DirectionWeights direction_weights(const std::vector<at::Tensor>& weights, size_t index) {
+DirectionWeights parameters_of(const std::vector<at::Tensor>& weights, size_t index) {
   const at::Tensor* first = weights.data() + index * kParametersPerDirection;
-  return {in_product_type(first[0]), in_product_type(first[1]), in_product_type(first[2]), in_product_type(first[3])};
+  return {first[0], first[1], first[2], first[3]};
+}
+
+DirectionWeights direction_weights(const std::vector<at::Tensor>& weights, size_t index) {
+  const auto [weight_ih, weight_hh, bias_ih, bias_hh] = parameters_of(weights, index);
+  return {in_product_type(weight_ih), in_product_type(weight_hh), in_product_type(bias_ih), in_product_type(bias_hh)};
 }
 
 }  // namespace rnnlab

@@ -21,7 +21,10 @@ struct DirectionWeights {
 at::Tensor in_product_type(const at::Tensor& tensor);
 
 // Of a layer's weights, in the order of parameter_specs: those of direction `index` (layer 0 forward, layer 0 reverse,
-// layer 1 forward ...), in product type.
+// layer 1 forward ...), as they are.
+DirectionWeights parameters_of(const std::vector<at::Tensor>& weights, size_t index);
+
+// The same in product type.
 DirectionWeights direction_weights(const std::vector<at::Tensor>& weights, size_t index);
 
 }  // namespace rnnlab

@@ -118,7 +118,7 @@ void BatchLoop::capture(Graph& graph, const std::vector<at::Tensor>& selections)
 
 std::optional<c10::Stream> graph_stream(c10::Device device) {
   if (!device.is_cuda()) return std::nullopt;
-  return c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()).unwrap();
+  return c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index()).unwrap();
 }
 
 }  // namespace rnnlab

@@ -64,7 +64,8 @@ class BatchLoop {
   std::map<std::vector<int64_t>, std::unique_ptr<Graph>> graphs_;  // by the sizes of a turn's batches
 };
 
-// A stream to train on with graphs; nothing where the device has none.
+// A stream to train on with graphs, of a high priority: what a layer runs beside its own work, on streams of a lower
+// one, takes what is left of the GPU. Nothing where the device has no streams.
 std::optional<c10::Stream> graph_stream(c10::Device device);
 
 }  // namespace rnnlab

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/_foreach_clamp_max.h>
 #include <ATen/ops/_foreach_clamp_min.h>
-#include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -13,31 +12,26 @@
 #include "training/own_kernels.h"
 
 namespace rnnlab {
-namespace {
 
-at::Tensor norms_by_own_kernels(at::TensorList tensors) {
-  std::vector<kernels::NormTensor> work;
-  work.reserve(tensors.size());
-  for (const at::Tensor& tensor : tensors) work.push_back({tensor.const_data_ptr<float>(), tensor.numel()});
-  const auto options = tensors.front().options().requires_grad(false);
-  const at::Tensor norms = at::empty({std::ssize(work)}, options);
-  const at::Tensor parts = at::empty({kernels::num_norm_parts(work)}, options);
-  run_kernels(kernels::Norms{work, parts.mutable_data_ptr<float>(), norms.mutable_data_ptr<float>()}, norms);
+at::Tensor gradient_norms(at::TensorList gradients) {
+  if (!suit_own_kernels(gradients)) return at::stack(at::_foreach_norm(gradients, 2));
+  const at::Tensor norms = at::empty({std::ssize(gradients)}, gradients.front().options().requires_grad(false));
+  write_gradient_norms(gradients, norms);
   return norms;
 }
 
-}  // namespace
-
-at::Tensor gradient_norms(at::TensorList gradients) {
-  if (suit_own_kernels(gradients)) return norms_by_own_kernels(gradients);
-  return at::stack(at::_foreach_norm(gradients, 2));
+void write_gradient_norms(at::TensorList gradients, const at::Tensor& norms) {
+  std::vector<kernels::NormTensor> work;
+  work.reserve(gradients.size());
+  for (const at::Tensor& gradient : gradients) work.push_back({gradient.const_data_ptr<float>(), gradient.numel()});
+  const at::Tensor parts = at::empty({kernels::num_norm_parts(work)}, norms.options());
+  run_kernels(kernels::Norms{work, parts.mutable_data_ptr<float>(), norms.mutable_data_ptr<float>()}, norms);
 }
 
-void clip_by_norm(at::TensorList gradients, const at::Tensor& norms, double max_norm) {
+at::Tensor clip_scale(const at::Tensor& norms, double max_norm) {
   const auto total = at::linalg_vector_norm(norms);
   constexpr double kNoDivisionByZero = 1e-6;
-  const auto scale = total.add_(kNoDivisionByZero).reciprocal_().mul_(max_norm).clamp_max_(1.0);
-  at::_foreach_mul_(gradients, scale);
+  return total.add_(kNoDivisionByZero).reciprocal_().mul_(max_norm).clamp_max_(1.0);
 }
 
 void clip_by_value(at::TensorList gradients, double limit) {

@@ -21,7 +21,8 @@ class Optimizer {
 
   // One update from the parameters' gradients, which must all be there. `found_inf` (() float32 on the same device, or
   // undefined): where it holds 1, neither weights nor state change; no host synchronisation finds that out.
-  void step(const at::Tensor& found_inf);
+  // `gradient_scale` (() on the same device, or undefined): gradients count times that, and may be changed so in place.
+  void step(const at::Tensor& found_inf, const at::Tensor& gradient_scale = {});
 
   // Frees the gradients; the next backward pass writes new ones.
   void zero_grad();
@@ -44,7 +45,7 @@ class Optimizer {
   virtual void update(at::TensorList weights, at::TensorList gradients, double learning_rate,
                       const std::optional<at::Tensor>& found_inf) = 0;
   virtual void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
-                      const std::optional<at::Tensor>& found_inf) = 0;
+                      const std::optional<at::Tensor>& found_inf, const at::Tensor& gradient_scale) = 0;
 
   double learning_rate_ = 0.0;
   at::Tensor learning_rate_on_device_;

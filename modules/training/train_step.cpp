@@ -1,15 +1,15 @@
 #include "training/train_step.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <numeric>
 
 #include "training/gradients.h"
+#include "training/step_end.h"
 #include "training/trace_range.h"
 
 namespace rnnlab {
@@ -32,7 +32,6 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
       optimizer_(make_optimizer(settings, named_parameters(model))),
       loss_scale_(precision == Precision::kFp16 ? std::optional<LossScale>(device) : std::nullopt),
       found_inf_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device))),
-      zero_(at::zeros({}, found_inf_.options())),
       one_(at::ones({}, found_inf_.options())) {}
 
 EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
@@ -41,12 +40,10 @@ EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
   const auto evaluation = backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto skipped = unscale(gradients);
-  const auto norms = gradient_norms(gradients);
-  const auto step = evaluated_step(evaluation, skipped, loss_scale_ ? at::where(skipped.gt(0), zero_, norms) : norms);
-  flag_non_finite(step.row);
-  clip(gradients, norms);
+  const auto [step, scale] = end_of_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
+  const auto scale_of_update = clip(gradients, scale);
   const TraceRange update_range("update");
-  optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_);
+  optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update);
   return step;
 }
 
@@ -79,19 +76,17 @@ Evaluation TrainStep::backpropagate_one(const Batch& batch, double share) {
 
 at::Tensor TrainStep::unscale(at::TensorList gradients) {
   const at::NoGradGuard no_grad;
-  return loss_scale_ ? loss_scale_->unscale(gradients) : zero_;
+  return loss_scale_ ? loss_scale_->unscale(gradients) : at::Tensor();
 }
 
-void TrainStep::clip(at::TensorList gradients, const at::Tensor& norms) const {
+// Gives back what is left for the update to multiply gradients by.
+at::Tensor TrainStep::clip(at::TensorList gradients, const at::Tensor& scale) const {
   const TraceRange range("clip");
-  if (clip_norm_) clip_by_norm(gradients, norms, *clip_norm_);
-  if (clip_value_) clip_by_value(gradients, *clip_value_);
-}
-
-void TrainStep::flag_non_finite(const at::Tensor& row) {
-  // Made for unscaling gradients; on the row of losses and norms, times one, it is a check by one small kernel. It
-  // never lowers the flag.
-  at::_amp_foreach_non_finite_check_and_unscale_(row, found_inf_, one_);
+  if (!clip_value_) return scale;
+  const at::NoGradGuard no_grad;
+  if (scale.defined()) at::_foreach_mul_(gradients, scale);
+  clip_by_value(gradients, *clip_value_);
+  return {};
 }
 
 Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,

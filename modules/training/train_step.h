@@ -40,8 +40,7 @@ class TrainStep {
   Evaluation backpropagate_all(std::span<const Batch> batches);
   Evaluation backpropagate_one(const Batch& batch, double share);
   at::Tensor unscale(at::TensorList gradients);
-  void clip(at::TensorList gradients, const at::Tensor& norms) const;
-  void flag_non_finite(const at::Tensor& row);
+  at::Tensor clip(at::TensorList gradients, const at::Tensor& scale) const;
 
   Model& model_;
   Objective objective_;
@@ -51,7 +50,6 @@ class TrainStep {
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<LossScale> loss_scale_;  // in fp16
   at::Tensor found_inf_;
-  at::Tensor zero_;
   at::Tensor one_;
 };
 

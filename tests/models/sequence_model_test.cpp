@@ -9,6 +9,7 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
+#include <torch/cuda.h>
 
 #include "base/error.h"
 #include "models/small_models.h"
@@ -52,6 +53,25 @@ TEST(SequenceModel, DropsInTrainingOnly) {
   EXPECT_FALSE(at::equal(model->forward(batch), model->forward(batch)));
   model->eval();
   EXPECT_TRUE(at::equal(model->forward(batch), model->forward(batch)));
+}
+
+TEST(SequenceModel, GivesOnAGpuWhatItGivesOnTheCpuThroughItsDenseEnd) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  auto settings = small_settings();
+  settings.dense = {64, 32};
+  settings.dense_activation = Activation::kRelu;
+  const auto here = initialized_model(settings, sequence_shape(Task::kClassification, 3, 10));
+  const auto there = initialized_model(settings, sequence_shape(Task::kClassification, 3, 10));
+  there->to(at::kCUDA);
+  const at::Tensor inputs = seeded_randn({4, 8, 3});
+  const at::Tensor expected = here->forward(batch_of(inputs)), got = there->forward(batch_of(inputs.cuda()));
+  EXPECT_TRUE(at::allclose(got.cpu(), expected, 1e-4, 1e-5));
+  expected.square().sum().backward();
+  got.square().sum().backward();
+  for (const auto& parameter : here->named_parameters())
+    EXPECT_TRUE(
+        at::allclose(there->named_parameters()[parameter.key()].grad().cpu(), parameter.value().grad(), 1e-3, 1e-5))
+        << parameter.key();
 }
 
 TEST(SequenceModel, LastIsTheOutputAfterTheLastStepThroughTheHead) {

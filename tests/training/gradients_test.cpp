@@ -36,23 +36,16 @@ TEST(GradientNorms, OnAGpuAreThoseOfTheCpuWhateverTheSizes) {
   EXPECT_TRUE(std::isnan(gradient_norms(there)[59].item<float>()));
 }
 
-TEST(ClipByNorm, ScalesAllGradientsToTheSameTotal) {
-  const auto gradients = three_four_and_twelve();  // 13 in all
-  clip_by_norm(gradients, gradient_norms(gradients), 6.5);
-  EXPECT_TRUE(at::allclose(gradients[0], at::tensor({1.5F, -2.0F})));
-  EXPECT_TRUE(at::allclose(gradients[1], at::tensor({6.0F})));
+TEST(ClipScale, BringsTheNormOfAllGradientsToTheLargestAllowed) {
+  EXPECT_FLOAT_EQ(clip_scale(gradient_norms(three_four_and_twelve()), 6.5).item<float>(), 0.5F);  // 13 in all
 }
 
-TEST(ClipByNorm, LeavesSmallGradientsAlone) {
-  const auto gradients = three_four_and_twelve();
-  clip_by_norm(gradients, gradient_norms(gradients), 13.1);
-  EXPECT_TRUE(at::allclose(gradients[0], at::tensor({3.0F, -4.0F}), 0, 0));
+TEST(ClipScale, LeavesSmallGradientsAlone) {
+  EXPECT_EQ(clip_scale(gradient_norms(three_four_and_twelve()), 13.1).item<float>(), 1.0F);
 }
 
-TEST(ClipByNorm, LeavesZerosZero) {
-  const std::vector<at::Tensor> gradients = {at::tensor({0.0F, 0.0F})};
-  clip_by_norm(gradients, gradient_norms(gradients), 1.0);
-  EXPECT_TRUE(at::allclose(gradients[0], at::tensor({0.0F, 0.0F}), 0, 0));
+TEST(ClipScale, IsFiniteWhereAllGradientsAreZero) {
+  EXPECT_EQ(clip_scale(gradient_norms({at::tensor({0.0F, 0.0F})}), 1.0).item<float>(), 1.0F);
 }
 
 TEST(ClipByValue, ClampsEachElement) {

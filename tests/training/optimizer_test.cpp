@@ -207,6 +207,30 @@ TEST(Optimizer, AppliesNothingWhereInfWasFound) {
   }
 }
 
+// Bit for bit the update from gradients that were scaled before.
+void expect_scaled_update(OptimizerKind kind, at::Device device) {
+  const auto scaled_before = two_parameters(device), scaled_within = two_parameters(device);
+  const auto before = make_optimizer(settings_for(kind), named(scaled_before));
+  const auto within = make_optimizer(settings_for(kind), named(scaled_within));
+  const auto scale = at::full({}, 0.3, at::TensorOptions().dtype(at::kFloat).device(device));
+  for (uint64_t step = 0; step < 3; ++step) {
+    set_gradients(scaled_before, step);
+    set_gradients(scaled_within, step);
+    for (const auto& parameter : scaled_before) parameter.mutable_grad().mul_(scale);
+    before->step({});
+    within->step({}, scale);
+  }
+  for (size_t i = 0; i < scaled_before.size(); ++i)
+    EXPECT_TRUE(at::allclose(scaled_before[i], scaled_within[i], 0, 0)) << "tensor " << i;
+}
+
+TEST(Optimizer, ScalesGradientsOnTheWay) {
+  for (const auto kind : {OptimizerKind::kSgd, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    expect_scaled_update(kind, at::Device(at::kCPU));
+    if (torch::cuda::is_available()) expect_scaled_update(kind, at::Device(at::kCUDA, 0));
+  }
+}
+
 TEST(Optimizer, ZeroGradFreesTheGradients) {
   const auto parameters = two_parameters(at::Device(at::kCPU));
   const auto optimizer = make_optimizer(settings_for(OptimizerKind::kAdam), named(parameters));

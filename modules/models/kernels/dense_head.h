@@ -1,5 +1,5 @@
-// The end of an image model on a GPU: what follows the product of the last dense layer (bias, ReLU, dropout) and the
-// output layer, forward and backward by one kernel each. A library's matrix product for ten classes keeps four
+// The dense end of a classifier on a GPU: what follows the product of the last dense layer (bias, ReLU, dropout) and
+// the output layer, forward and backward by one kernel each. A library's matrix product for ten classes keeps four
 // multiprocessors busy. Sums in float32, whatever the type of the dense layer's product; outputs in float32.
 #pragma once
 
@@ -58,6 +58,9 @@ constexpr int64_t num_head_sums(const HeadShape& shape) {
   return static_cast<int64_t>(shape.num_columns) * (shape.num_outputs + 1) + shape.num_outputs;
 }
 uint32_t num_head_parts(uint32_t num_rows);
+
+// Whether this build has the kernels for the current GPU.
+bool has_dense_head();
 
 // Queued on `stream`. Throws std::runtime_error with CUDA's words if the launch fails.
 void run(const HeadForward& work, CUstream_st* stream);

@@ -1,7 +1,10 @@
 #include "recurrent/persistent/factor.h"
 
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/Exceptions.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -17,38 +20,70 @@ namespace {
 // For loads of 16 bytes.
 bool is_aligned(const at::Tensor& matrix) { return reinterpret_cast<uintptr_t>(matrix.const_data_ptr()) % 16 == 0; }
 
+// A matrix as cuBLAS sees it, whose columns lie dense: transposed where its rows do.
+struct ColumnMajor {
+  cublasOperation_t operation;
+  int stride;
+};
+
+ColumnMajor transposed_of(const at::Tensor& matrix) {
+  if (matrix.stride(1) == 1) return {CUBLAS_OP_N, static_cast<int>(matrix.stride(0))};
+  RNNLAB_INVARIANT(matrix.stride(0) == 1, "a matrix with dense rows or columns");
+  return {CUBLAS_OP_T, static_cast<int>(matrix.stride(1))};
+}
+
+// cuBLAS with a factor of the product that lies on the device, which LibTorch's functions do not take: scaling what
+// comes out would be a pass over it. out^T = right^T left^T, for cuBLAS has columns first. factors: that one, and 0 for
+// what stands in `out` before.
+void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
+  const cublasHandle_t handle = at::cuda::getCurrentCUDABlasHandle();
+  const float* alpha = factors.const_data_ptr<float>();
+  const auto [left_operation, left_stride] = transposed_of(left);
+  const auto [right_operation, right_stride] = transposed_of(right);
+  TORCH_CUDABLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
+  const cublasStatus_t status = cublasGemmEx(
+      handle, right_operation, left_operation, static_cast<int>(out.size(1)), static_cast<int>(out.size(0)),
+      static_cast<int>(left.size(1)), alpha, right.const_data_ptr(), CUDA_R_16F, right_stride,
+      left.const_data_ptr(), CUDA_R_16F, left_stride, alpha + 1, out.mutable_data_ptr(), CUDA_R_32F,
+      static_cast<int>(out.stride(0)), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  TORCH_CUDABLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
+  TORCH_CUDABLAS_CHECK(status);
+}
+
 }  // namespace
 
-// Smaller ones do not make up for the conversion, odd ones run on slow kernels, and what does not fit into L2 is read
-// from memory twice more.
+// Smaller ones do not make up for the conversion, and odd ones run on slow kernels.
 bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
   constexpr double kLeastMultiplications = 2e9;  // about 15 us in TF32 on an H200
-  constexpr int64_t kMostNumbers = 1 << 24;      // 64 MB, about an H200's L2
   if (left.scalar_type() != at::kFloat || !rounds_to_tf32()) return false;
   if (!is_aligned(left) || !is_aligned(right)) return false;
   if (left.size(0) % 8 != 0 || left.size(1) % 8 != 0 || right.size(1) % 8 != 0) return false;
   const double multiplications = static_cast<double>(left.numel()) * static_cast<double>(right.size(1));
-  return multiplications >= kLeastMultiplications && left.numel() <= kMostNumbers && right.numel() <= kMostNumbers;
+  return multiplications >= kLeastMultiplications;
 }
 
 Factor scaled_half(const at::Tensor& matrix) {
   RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "a dense matrix of whole vectors");
-  Factor factor = {at::empty(matrix.sizes(), matrix.options().dtype(at::kHalf)), at::empty({}, matrix.options())};
-  at::Tensor largest = at::zeros({1}, matrix.options().dtype(at::kInt));
+  const at::Tensor numbers = at::zeros({3}, matrix.options());  // the largest, whose bits are an integer, then `unscale`
+  Factor factor = {at::empty(matrix.sizes(), matrix.options().dtype(at::kHalf)), numbers.narrow(0, 1, 2)};
   started_on_device([&] {
     kernels::scale_to_half({.numbers = matrix.const_data_ptr<float>(),
                             .count = matrix.numel(),
                             .half = factor.values.data_ptr(),
-                            .largest = largest.mutable_data_ptr<int32_t>(),
+                            .largest = static_cast<int32_t*>(numbers.mutable_data_ptr()),
                             .unscale = factor.unscale.mutable_data_ptr<float>()},
                            c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
   });
   return factor;
 }
 
-void multiply_scaled(at::Tensor& out, const Factor& left, const Factor& right) {
-  at::mm_out(out, left.values, right.values, at::kFloat);
-  out.mul_(left.unscale.mul(right.unscale));
+void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right) {
+  if (left.unscale.defined() && right.unscale.defined())
+    return multiply_times(left.unscale.mul(right.unscale), out, left.values, right.values);
+  const at::Tensor& unscale = left.unscale.defined() ? left.unscale : right.unscale;
+  if (unscale.defined()) return multiply_times(unscale, out, left.values, right.values);
+  at::Tensor result = out;
+  at::mm_out(result, left.values, right.values, at::kFloat);
 }
 
 }  // namespace rnnlab

@@ -1,11 +1,11 @@
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/mm.h>
-#include <ATen/ops/mul.h>
+#include <ATen/ops/native_dropout_backward.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include "recurrent/persistent/gate_products.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
-#include "recurrent/persistent/weight_products.h"
 #include "recurrent/unrolled/gradient_room.h"
 #include "recurrent/unrolled/lanes.h"
 
@@ -28,18 +28,15 @@ class PersistentBackwardPass {
         needs_(needs),
         gradients_(make_gradients()),
         weights_(empty_weight_gradients(spec, layers, needs)),
-        packed_(empty_packed(spec, layers)),
+        products_(make_products()),
         lanes_(layers[0].gates.device(), 3) {}
 
   PassGradients run() {
-    lanes_.run(kSideLane, [&] {
-      for (size_t layer = layers_.size(); layer-- > 0;) pack_for_backward(spec_, layers_[layer], packed_[layer]);
-    });
-    lanes_.order(kSideLane, kMainLane);
     for (size_t layer = layers_.size(); layer-- > 0;) {
-      const KernelStart start;
-      launch_backward(spec_, layers_[layer], packed_[layer], gradients_[layer], start);
-      if (layer + 1 < layers_.size() && needs_.weights) multiply_weights_beside(start, layer + 1);
+      lanes_.order(kMainLane, kSideLane);
+      launch_backward(spec_, layers_[layer], gradients_[layer]);
+      if (needs_.weights) multiply_weights_beside_kernel_of(layer);
+      products_[layer].prepare_gates(needs_);
       if (layer > 0 || needs_.input) multiply_inputs(layer);
     }
     if (needs_.weights)
@@ -60,35 +57,50 @@ class PersistentBackwardPass {
     return all;
   }
 
+  std::vector<GateProducts> make_products() {
+    std::vector<GateProducts> all;
+    for (size_t layer = 0; layer < layers_.size(); ++layer) all.emplace_back(spec_, layers_[layer], gradients_[layer]);
+    return all;
+  }
+
   // The gradient of the layer's input, which is what the layer below gets for its outputs.
   void multiply_inputs(size_t layer) {
     LayerGradients& gradients = gradients_[layer];
-    at::Tensor product = matrix_of(gradients.input);
-    at::mm_out(product, matrix_of(gradients.input_side), layers_[layer].weights.weight_ih);
+    products_[layer].multiply_data();
     if (layer == 0) return;
-    if (!masks_.empty()) gradients.input.mul_(masks_[layer - 1]);
+    if (!masks_.empty()) {
+      gradients.input = at::native_dropout_backward(gradients.input, masks_[layer - 1], 1 / (1 - spec_.dropout));
+      gradients_[layer - 1].output = gradients.input;
+    }
     const at::Tensor& from_result = results_.hidden[layer - 1];
     if (from_result.defined()) gradients.input.add_(from_result);
   }
 
-  // On the SMs that a kernel leaves free, and not before all of its clusters have theirs: what came first would keep
-  // them.
-  void multiply_weights_beside(const KernelStart& kernel, size_t layer) {
+  // Of the layer above, on the SMs that a kernel leaves free.
+  void multiply_weights_beside_kernel_of(size_t layer) {
     lanes_.run(kSideLane, [&] {
-      kernel.wait_on(c10::cuda::getCurrentCUDAStream(layers_[layer].gates.device().index()).stream());
-      WeightProducts(spec_, layers_[layer], gradients_[layer], weights_[layer]).run();
+      let_kernel_start();
+      if (layer + 1 < layers_.size()) {
+        products_[layer + 1].prepare_input();
+        products_[layer + 1].multiply_input_weights(weights_[layer + 1]);
+        products_[layer + 1].multiply_recurrent_weights(weights_[layer + 1]);
+        products_[layer + 1].sum_biases(weights_[layer + 1]);
+      }
+      if (layer == 0) products_[0].prepare_input();
     });
   }
 
+  // The kernel has priority, but both wait for the same work: blocks that came a moment before it would keep SMs that
+  // its clusters need. A small kernel takes longer than that.
+  void let_kernel_start() const { (void)at::zeros({1}, layers_[0].gates.options()); }
+
   // Of the bottom layer, which has no kernel after it: all side by side.
   void multiply_last_weights() {
-    WeightProducts products(spec_, layers_[0], gradients_[0], weights_[0]);
-    products.prepare();
     lanes_.order(kMainLane, kSideLane);
     lanes_.order(kMainLane, kOtherSideLane);
-    lanes_.run(kSideLane, [&] { products.multiply_inputs(); });
-    products.multiply_recurrent();
-    lanes_.run(kOtherSideLane, [&] { products.sum_biases(); });
+    lanes_.run(kSideLane, [&] { products_[0].multiply_input_weights(weights_[0]); });
+    products_[0].multiply_recurrent_weights(weights_[0]);
+    lanes_.run(kOtherSideLane, [&] { products_[0].sum_biases(weights_[0]); });
     lanes_.join();
   }
 
@@ -99,7 +111,7 @@ class PersistentBackwardPass {
   Needs needs_;
   std::vector<LayerGradients> gradients_;
   std::vector<WeightGradients> weights_;
-  std::vector<at::Tensor> packed_;
+  std::vector<GateProducts> products_;
   Lanes lanes_;  // after all that is prepared on the current stream
 };
 

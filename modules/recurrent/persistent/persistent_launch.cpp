@@ -53,13 +53,9 @@ T* result_or_null(const at::Tensor& tensor) {
 
 bool rounds_to_tf32() { return at::globalContext().allowTF32CuBLAS() && !tf32_is_overridden(); }
 
-std::vector<at::Tensor> empty_packed(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
-  std::vector<at::Tensor> packed;
-  for (const LayerTrace& layer : layers) {
-    const auto bytes = static_cast<int64_t>(kernels::packed_weight_bytes(sequence_of(spec, layer)));
-    packed.push_back(at::empty({bytes}, layer.weights.weight_hh.options().dtype(at::kByte)));
-  }
-  return packed;
+at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace) {
+  const auto bytes = static_cast<int64_t>(kernels::packed_weight_bytes(sequence_of(spec, trace)));
+  return at::empty({bytes}, trace.gates.options().dtype(at::kByte));
 }
 
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
@@ -91,12 +87,9 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tenso
                    stream_of(trace.gates));
 }
 
-void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed,
-                     LayerGradients& gradients, const KernelStart& start) {
-  PersistentSequence sequence = sequence_of(spec, trace);
-  sequence.started = start.event();
-  launch_on_stream(PersistentBackward{.sequence = sequence,
-                                      .weights = packed.const_data_ptr(),
+void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients) {
+  launch_on_stream(PersistentBackward{.sequence = sequence_of(spec, trace),
+                                      .weights = trace.packed.const_data_ptr(),
                                       .gates = trace.gates.const_data_ptr(),
                                       .candidates = data_or_null<void>(trace.candidates),
                                       .hidden = trace.hidden.const_data_ptr(),

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "recurrent/persistent/kernel_start.h"
 #include "recurrent/unrolled/step_runner.h"
 #include "recurrent/unrolled/trace.h"
 
@@ -13,8 +12,8 @@ namespace rnnlab {
 // Whether a float32 layer's recurrent products have TF32's mantissa, as LibTorch's own products of the inputs have.
 bool rounds_to_tf32();
 
-// Room for each layer's packed weights of one pass, on the current stream.
-std::vector<at::Tensor> empty_packed(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
+// Room for a layer's packed weights of one pass, on the current stream.
+at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace);
 
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
 void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
@@ -22,9 +21,8 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
 // All steps, from the inputs' products and the initial states in the trace.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
 
-// All steps: fills the gradients of both sides, and of the initial states in `from_next_step` and `carry`. Records
-// `start`.
-void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed,
-                     LayerGradients& gradients, const KernelStart& start);
+// All steps, by the trace's packed weights: fills the gradients of both sides, and of the initial states in
+// `from_next_step` and `carry`.
+void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients);
 
 }  // namespace rnnlab

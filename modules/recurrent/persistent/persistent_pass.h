@@ -17,11 +17,11 @@ void require_persistent(const at::Tensor& sequence);
 // What such a pass runs, for execution_path.h.
 ExecutionPath persistent_path(at::ScalarType type);
 
-// As for run_forward_pass. Captured in a CUDA graph, it runs at every replay; it allocates by LibTorch.
-void run_persistent_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& layers,
-                            const std::vector<at::Tensor>& masks);
+// As for run_forward_pass, but that it draws the masks, bool, where the specification has dropout. Captured in a CUDA
+// graph, it runs at every replay; it allocates by LibTorch.
+void run_persistent_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, std::vector<at::Tensor>& masks);
 
-// As for run_backward_pass, likewise.
+// As for run_backward_pass, likewise, after a forward pass for which gradients were possible.
 PassGradients run_persistent_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                       const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                       Needs needs);

@@ -18,16 +18,26 @@ struct LayerTrace {
   at::Tensor hidden;      // (T + 1, B, H): all hidden states, the initial one before the first step read
   at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, likewise
 
+  // Of one_kernel: weight_hh as its backward pass holds it, and the float16 of what large products read, where they
+  // gain by it (persistent/factor.h).
+  at::Tensor packed;
+  at::Tensor half_weight_ih, half_input, half_hidden;
+
   int64_t num_steps() const { return gates.size(0); }
   int64_t batch_size() const { return gates.size(1); }
   int64_t hidden_size() const { return hidden.size(2); }
 };
+
+enum class GradientUse { kNone, kPossible };
 
 struct UnrolledSpec {
   Cell cell = Cell::kLstm;
   Activation activation = Activation::kTanh;
   Direction direction = Direction::kForward;
   Rung rung;
+  at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products are in the sequence's
+  double dropout = 0;                          // of one_kernel, which draws its masks itself: between layers
+  GradientUse gradients = GradientUse::kNone;  // whether a backward pass may follow
 };
 
 // Rows of `hidden` and `cell`: before and after step t.

@@ -1,6 +1,7 @@
 #include "recurrent/unrolled/unrolled_function.h"
 
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
@@ -24,6 +25,7 @@ using torch::autograd::variable_list;
 struct UnrolledNotes : torch::CustomClassHolder {
   UnrolledSpec spec;
   size_t num_layers = 0;
+  size_t num_masks = 0;  // that were given
 };
 
 // What a gradient is for, in this order: sequence, initial hidden states, initial cell states (LSTM only), then the
@@ -38,6 +40,19 @@ std::vector<at::Tensor> operands_of(const UnrolledInput& input) {
   return operands;
 }
 
+// With the parameters in the type of the sequence, all converted by one operator.
+std::vector<at::Tensor> in_one_type(Cell cell, std::vector<at::Tensor> operands) {
+  const auto first = operands.begin() + static_cast<std::ptrdiff_t>(first_parameter(cell));
+  const at::ScalarType type = operands[0].scalar_type();
+  if (first->scalar_type() == type) return operands;
+  std::vector<at::Tensor> converted;
+  for (auto parameter = first; parameter != operands.end(); ++parameter)
+    converted.push_back(at::empty(parameter->sizes(), parameter->options().dtype(type).requires_grad(false)));
+  at::_foreach_copy_(converted, std::vector<at::Tensor>(first, operands.end()));
+  std::copy(converted.begin(), converted.end(), first);
+  return operands;
+}
+
 DirectionWeights weights_of(Cell cell, const std::vector<at::Tensor>& operands, size_t layer) {
   const auto* first = operands.data() + first_parameter(cell) + layer * kParametersPerDirection;
   return {first[0].contiguous(), first[1].contiguous(), first[2].contiguous(), first[3].contiguous()};
@@ -47,38 +62,39 @@ at::Tensor empty_for(const UnrolledSpec& spec, at::IntArrayRef shape, const at::
   return spec.rung.panel_products ? empty_kept(shape, options) : at::empty(shape, options);
 }
 
+// (L, T + 1, B, H), in one piece, for a diagonal through the layers is then one operand, and so are all initial states.
+at::Tensor all_states(const UnrolledSpec& spec, const at::Tensor& initial, int64_t num_steps) {
+  const at::Tensor all =
+      empty_for(spec, {initial.size(0), num_steps + 1, initial.size(1), initial.size(2)}, initial.options());
+  all.select(1, initial_row(spec.direction, num_steps)).copy_(initial);
+  return all;
+}
+
 LayerTrace make_trace(const UnrolledSpec& spec, const DirectionWeights& weights, const at::Tensor& hidden,
-                      const at::Tensor& cell, const at::Tensor& all_hidden) {
-  const auto options = hidden.options();
-  const int64_t num_steps = all_hidden.size(0) - 1;
-  const int64_t batch_size = hidden.size(0);
-  const int64_t hidden_size = hidden.size(1);
-  const int64_t first = initial_row(spec.direction, num_steps);
+                      const at::Tensor& cell) {
+  const int64_t num_steps = hidden.size(0) - 1;
+  const int64_t batch_size = hidden.size(1);
   LayerTrace trace;
   trace.weights = weights;
-  trace.gates = empty_for(spec, {num_steps, batch_size, weights.weight_hh.size(0)}, options);
-  trace.hidden = all_hidden;
-  trace.hidden[first].copy_(hidden);
-  if (spec.cell == Cell::kGru) trace.candidates = empty_for(spec, {num_steps, batch_size, hidden_size}, options);
-  if (spec.cell != Cell::kLstm) return trace;
-  trace.cell = empty_for(spec, trace.hidden.sizes(), options.dtype(accumulation_type(hidden.scalar_type())));
-  trace.cell[first].copy_(cell);
+  trace.gates = empty_for(spec, {num_steps, batch_size, weights.weight_hh.size(0)}, hidden.options());
+  trace.hidden = hidden;
+  trace.cell = cell;
+  if (spec.cell == Cell::kGru)
+    trace.candidates = empty_for(spec, {num_steps, batch_size, hidden.size(2)}, hidden.options());
   return trace;
 }
 
 std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands,
                                     const std::vector<at::Tensor>& masks) {
   const at::Tensor& sequence = operands[0];
-  const at::Tensor& initial = operands[1];
-  const auto num_layers = static_cast<size_t>(initial.size(0));
-  // In one piece, for a diagonal through the layers is then one operand.
-  const at::Tensor hidden =
-      empty_for(spec, {initial.size(0), sequence.size(0) + 1, initial.size(1), initial.size(2)}, initial.options());
+  const auto num_layers = static_cast<size_t>(operands[1].size(0));
+  const at::Tensor hidden = all_states(spec, operands[1], sequence.size(0));
+  const at::Tensor cell = spec.cell == Cell::kLstm ? all_states(spec, operands[2], sequence.size(0)) : at::Tensor();
   std::vector<LayerTrace> traces;
   for (size_t layer = 0; layer < num_layers; ++layer) {
     const auto index = static_cast<int64_t>(layer);
-    const at::Tensor cell = spec.cell == Cell::kLstm ? operands[2][index] : at::Tensor();
-    traces.push_back(make_trace(spec, weights_of(spec.cell, operands, layer), initial[index], cell, hidden[index]));
+    traces.push_back(make_trace(spec, weights_of(spec.cell, operands, layer), hidden[index],
+                                cell.defined() ? cell[index] : at::Tensor()));
     if (layer == 0)
       traces[0].input = sequence.contiguous();
     else if (masks.empty())
@@ -90,17 +106,27 @@ std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<
 }
 
 // A trace as tensors to save, and back. Inputs of upper layers without a mask are views of the states below them.
-constexpr size_t kTensorsPerTrace = 9;
+constexpr size_t kTensorsPerTrace = 13;
 
 void append(variable_list& list, const LayerTrace& trace) {
   const auto& [weight_ih, weight_hh, bias_ih, bias_hh] = trace.weights;
-  list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh, trace.input, trace.gates, trace.candidates,
-                           trace.hidden, trace.cell});
+  list.insert(list.end(),
+              {weight_ih, weight_hh, bias_ih, bias_hh, trace.input, trace.gates, trace.candidates, trace.hidden,
+               trace.cell, trace.packed, trace.half_weight_ih, trace.half_input, trace.half_hidden});
 }
 
 LayerTrace trace_of(const variable_list& list, size_t layer) {
   const auto* first = list.data() + layer * kTensorsPerTrace;
-  return {{first[0], first[1], first[2], first[3]}, first[4], first[5], first[6], first[7], first[8]};
+  return {{first[0], first[1], first[2], first[3]},
+          first[4],
+          first[5],
+          first[6],
+          first[7],
+          first[8],
+          first[9],
+          first[10],
+          first[11],
+          first[12]};
 }
 
 bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces) {
@@ -115,7 +141,8 @@ PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrac
   return run_backward_pass(spec, traces, masks, results, needs);
 }
 
-void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, const std::vector<at::Tensor>& masks) {
+// Adds the masks that the pass draws itself.
+void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, std::vector<at::Tensor>& masks) {
   if (can_run_diagonal(spec, traces.size(), masks)) {
     report_path(diagonal_path);
     return run_diagonal_forward(spec, traces);
@@ -136,10 +163,11 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
   // TensorLists, for autograd does not look into vectors.
   static variable_list forward(AutogradContext* context, at::TensorList operands, at::TensorList mask_list,
                                const UnrolledSpec& spec) {
-    const std::vector<at::Tensor> masks = mask_list.vec();
-    auto traces = make_traces(spec, operands.vec(), masks);
+    std::vector<at::Tensor> masks = mask_list.vec();
+    auto traces = make_traces(spec, in_one_type(spec.cell, operands.vec()), masks);
     run_forward(spec, traces, masks);
     save(context, spec, traces, masks);
+    notes_of(*context)->num_masks = mask_list.size();
     variable_list results;
     for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.hidden));
     if (spec.cell == Cell::kLstm)
@@ -148,7 +176,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& result_gradients) {
-    const auto notes = c10::static_intrusive_pointer_cast<UnrolledNotes>(context->saved_data["notes"].toCapsule());
+    const auto notes = notes_of(*context);
     const variable_list saved = context->get_saved_variables();
     std::vector<LayerTrace> traces;
     for (size_t layer = 0; layer < notes->num_layers; ++layer) traces.push_back(trace_of(saved, layer));
@@ -156,10 +184,14 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
                                         saved.end());
     const Needs needs = {context->needs_input_grad(0), any_parameter_needs(*context, *notes)};
     const ResultGradients results = split(result_gradients, notes->num_layers);
-    return in_order(run_backward(notes->spec, traces, masks, results, needs), masks.size());
+    return in_order(run_backward(notes->spec, traces, masks, results, needs), *context, *notes);
   }
 
  private:
+  static c10::intrusive_ptr<UnrolledNotes> notes_of(AutogradContext& context) {
+    return c10::static_intrusive_pointer_cast<UnrolledNotes>(context.saved_data["notes"].toCapsule());
+  }
+
   static void save(AutogradContext* context, const UnrolledSpec& spec, const std::vector<LayerTrace>& traces,
                    const std::vector<at::Tensor>& masks) {
     variable_list saved;
@@ -186,19 +218,24 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     return results;
   }
 
+  static at::Tensor stack_if(bool is_needed, const variable_list& layers) {
+    return is_needed ? at::stack(layers) : at::Tensor();
+  }
+
   // One for each argument of forward(): undefined for the masks and the specification.
-  static variable_list in_order(const PassGradients& gradients, size_t num_masks) {
+  static variable_list in_order(const PassGradients& gradients, const AutogradContext& context,
+                                const UnrolledNotes& notes) {
     variable_list hidden, cell;
     for (const InitialGradients& initial : gradients.initial) {
       hidden.push_back(initial.hidden);
       if (initial.cell.defined()) cell.push_back(initial.cell);
     }
-    variable_list list = {gradients.input, at::stack(hidden)};
-    if (!cell.empty()) list.push_back(at::stack(cell));
+    variable_list list = {gradients.input, stack_if(context.needs_input_grad(1), hidden)};
+    if (!cell.empty()) list.push_back(stack_if(context.needs_input_grad(2), cell));
     for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : gradients.weights)
       list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
     if (gradients.weights.empty()) list.resize(list.size() + gradients.initial.size() * kParametersPerDirection);
-    list.resize(list.size() + num_masks + 1);
+    list.resize(list.size() + notes.num_masks + 1);
     return list;
   }
 };

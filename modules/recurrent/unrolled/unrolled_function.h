@@ -12,7 +12,7 @@ struct UnrolledInput {
   at::Tensor sequence;                   // (T, B, I)
   at::Tensor hidden;                     // (L, B, H)
   at::Tensor cell;                       // (L, B, H) acc, LSTM only
-  std::vector<DirectionWeights> layers;  // L, in the type of the sequence
+  std::vector<DirectionWeights> layers;  // L, in the type of the sequence; for one_kernel in any
   std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 of them or none: factors of what the next layer reads
 };
 

@@ -3,6 +3,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
+#include <c10/core/GradMode.h>
 
 #include "recurrent/dropout.h"
 #include "recurrent/persistent/persistent_pass.h"
@@ -27,6 +28,12 @@ at::Tensor final_states(const std::vector<at::Tensor>& layers, const SequenceEnd
   for (const at::Tensor& states : layers)
     finals.push_back(direction == Direction::kForward ? lengths.last(states) : states[0]);
   return at::stack(finals);
+}
+
+// The states of all blocks, of which there is often one.
+at::Tensor joined(const std::vector<at::Tensor>& blocks) {
+  if (blocks.empty()) return {};
+  return blocks.size() == 1 ? blocks[0] : at::cat(blocks);
 }
 
 }  // namespace
@@ -56,7 +63,7 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
     hidden.push_back(result.state.hidden);
     if (options().cell == Cell::kLstm) cell.push_back(result.state.cell);
   }
-  return {ends.cleared(sequence), {at::cat(hidden), cell.empty() ? at::Tensor() : at::cat(cell)}};
+  return {ends.cleared(sequence), {joined(hidden), joined(cell)}};
 }
 
 RecurrentResult UnrolledLayer::run_block(const Block& block, const at::Tensor& sequence, const RecurrentState& initial,
@@ -74,7 +81,9 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   // A sequence that ends early is read in reverse from its own last step: a reversed copy of it runs forward.
   const bool runs_reversed_copy = direction == Direction::kReverse && !lengths.all_whole();
   const Direction loop = runs_reversed_copy ? Direction::kForward : direction;
-  const UnrolledSpec spec = {options().cell, options().activation, loop, rung_of(kind_)};
+  UnrolledSpec spec = {options().cell, options().activation, loop, rung_of(kind_)};
+  if (spec.rung.one_kernel && is_training()) spec.dropout = options().dropout;
+  if (c10::GradMode::is_enabled()) spec.gradients = GradientUse::kPossible;
   const int64_t num_directions = options().num_directions();
   const auto states = [&](const at::Tensor& all) {
     return states_of(all, block.first_layer, block.num_layers, num_directions, direction);
@@ -84,11 +93,15 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
                          .hidden = in_product_type(states(initial.hidden)),
                          .cell = states(initial.cell),
                          .layers = {},
-                         .masks = dropout_masks(block, sequence)};
+                         .masks = {}};
+  if (!spec.rung.one_kernel) input.masks = dropout_masks(block, sequence);
   if (input.cell.defined()) input.cell = input.cell.to(accumulation_type(input.sequence.scalar_type()));
-  for (int64_t layer = block.first_layer; layer < block.first_layer + block.num_layers; ++layer)
-    input.layers.push_back(direction_weights(
-        weights(), static_cast<size_t>(layer * num_directions + (direction == Direction::kForward ? 0 : 1))));
+  for (int64_t layer = block.first_layer; layer < block.first_layer + block.num_layers; ++layer) {
+    const auto index = static_cast<size_t>(layer * num_directions + (direction == Direction::kForward ? 0 : 1));
+    input.layers.push_back(spec.rung.one_kernel ? parameters_of(weights(), index)
+                                                : direction_weights(weights(), index));
+  }
+  spec.parameter_type = input.layers.front().weight_ih.scalar_type();
 
   const UnrolledResult result = run_unrolled(spec, input);
   const at::Tensor& output = result.hidden.back();

@@ -7,6 +7,18 @@
 namespace rnnlab {
 namespace {
 
+// In the type of the result, which may be wider than the factors'.
+void multiply(at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
+  if (out.scalar_type() == left.scalar_type())
+    at::mm_out(out, left, right);
+  else
+    at::mm_out(out, left, right, out.scalar_type());
+}
+
+void sum_rows(at::Tensor& out, const at::Tensor& matrix) {
+  at::sum_out(out, matrix, 0, /*keepdim=*/false, out.scalar_type());
+}
+
 // A GRU's sides differ in the candidate only, so reset and update gate are summed up already.
 void sum_recurrent_bias(const at::Tensor& recurrent_side, WeightGradients& weights) {
   const int64_t hidden_size = recurrent_side.size(1) / 3;
@@ -15,30 +27,33 @@ void sum_recurrent_bias(const at::Tensor& recurrent_side, WeightGradients& weigh
   };
   part(weights.bias_hh, 0, 2).copy_(part(weights.bias_ih, 0, 2));
   at::Tensor candidate = part(weights.bias_hh, 2, 1);
-  at::sum_out(candidate, recurrent_side.narrow(1, 2 * hidden_size, hidden_size), 0);
+  sum_rows(candidate, recurrent_side.narrow(1, 2 * hidden_size, hidden_size));
 }
 
 }  // namespace
 
 WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
   const DirectionWeights& weights = trace.weights;
-  const at::Tensor bias_ih = at::empty_like(weights.bias_ih);
-  const at::Tensor bias_hh = spec.cell == Cell::kGru ? at::empty_like(weights.bias_hh) : bias_ih;
-  return {at::empty_like(weights.weight_ih), at::empty_like(weights.weight_hh), bias_ih, bias_hh};
+  const auto room_for = [&](const at::Tensor& weight) {
+    return at::empty_like(weight, weight.options().dtype(spec.parameter_type));
+  };
+  const at::Tensor bias_ih = room_for(weights.bias_ih);
+  const at::Tensor bias_hh = spec.cell == Cell::kGru ? room_for(weights.bias_hh) : bias_ih;
+  return {room_for(weights.weight_ih), room_for(weights.weight_hh), bias_ih, bias_hh};
 }
 
 void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights) {
-  at::mm_out(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
+  multiply(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
 }
 
 void multiply_recurrent_weights(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                 WeightGradients& weights) {
   const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
-  at::mm_out(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
+  multiply(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
 }
 
 void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights) {
-  at::sum_out(weights.bias_ih, matrix_of(gradients.input_side), 0);
+  sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
   if (spec.cell == Cell::kGru) sum_recurrent_bias(matrix_of(gradients.recurrent_side), weights);
 }
 

@@ -20,9 +20,10 @@ enum class Decay { kOfGradient, kOfWeight };  // Adam, AdamW
 
 struct AdamUpdate {
   std::span<const AdamTensor> tensors;
-  float* step = nullptr;                 // () count of updates, which this raises
-  const float* learning_rate = nullptr;  // ()
-  const float* found_inf = nullptr;      // () or none: where it is not 0, nothing changes
+  float* step = nullptr;                  // () count of updates, which this raises
+  const float* learning_rate = nullptr;   // ()
+  const float* found_inf = nullptr;       // () or none: where it is not 0, nothing changes
+  const float* gradient_scale = nullptr;  // () or none: what gradients are multiplied by first
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;

@@ -13,6 +13,7 @@ struct AdamNumbers {
   const float* step;
   const float* learning_rate;
   const float* found_inf;
+  const float* gradient_scale;
   float beta1, beta2, epsilon, weight_decay;
   float new_part1, new_part2;  // 1 - beta, rounded once
   float log_beta1, log_beta2;
@@ -26,6 +27,7 @@ __global__ void count_step_kernel(float* step, const float* found_inf) {
 // What an element's update needs beside its own four numbers.
 struct Factors {
   float beta1, beta2, new_part1, new_part2, epsilon;
+  float gradient_scale;
   float step_size;           // rate over the bias correction of the mean
   float root_of_correction;  // of the square's
   float decay_of_gradient, decay_of_weight;
@@ -40,6 +42,7 @@ __device__ Factors factors_of(const AdamNumbers& numbers) {
           numbers.new_part1,
           numbers.new_part2,
           numbers.epsilon,
+          numbers.gradient_scale == nullptr ? 1.0F : *numbers.gradient_scale,
           rate / -expm1f(step * numbers.log_beta1),
           sqrtf(-expm1f(step * numbers.log_beta2)),
           is_of_weight ? 0.0F : numbers.weight_decay,
@@ -47,6 +50,7 @@ __device__ Factors factors_of(const AdamNumbers& numbers) {
 }
 
 __device__ void update(const Factors& factors, float& weight, float gradient, float& mean, float& square) {
+  gradient = __fmul_rn(gradient, factors.gradient_scale);  // rounded, as where the gradients themselves are scaled
   gradient += factors.decay_of_gradient * weight;
   weight -= factors.decay_of_weight * weight;
   mean = factors.beta1 * mean + factors.new_part1 * gradient;
@@ -108,6 +112,7 @@ AdamNumbers numbers_of(const AdamUpdate& update) {
   return {.step = update.step,
           .learning_rate = update.learning_rate,
           .found_inf = update.found_inf,
+          .gradient_scale = update.gradient_scale,
           .beta1 = static_cast<float>(update.beta1),
           .beta2 = static_cast<float>(update.beta2),
           .epsilon = static_cast<float>(update.epsilon),

@@ -1,0 +1,45 @@
+// The products of a layer's gates' gradients after a persistent kernel, by float16 where that gains (factor.h): for the
+// gradient of the layer's input, and for those of its weights, as multiply_weight_gradients has them, in parts that run
+// side by side.
+#pragma once
+
+#include <optional>
+
+#include "recurrent/persistent/factor.h"
+#include "recurrent/unrolled/backward_pass.h"
+
+namespace rnnlab {
+
+// Everything it is made of must outlive it. Each function works on the current stream, and allocates there what it
+// keeps.
+class GateProducts {
+ public:
+  GateProducts(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients)
+      : spec_(spec), trace_(trace), gradients_(gradients) {}
+
+  // What the weights' products read of the layer's input; it does not wait for the kernel.
+  void prepare_input();
+
+  // After the kernel, before the products: what several of them read. The factors that the weights' gradients need are
+  // made where there are `weights`.
+  void prepare_gates(Needs needs);
+
+  // The gradient of the layer's input, if it is there to be filled.
+  void multiply_data() const;
+
+  void multiply_input_weights(WeightGradients& weights) const;
+  void multiply_recurrent_weights(WeightGradients& weights) const;
+  void sum_biases(WeightGradients& weights) const { sum_bias_gradients(spec_, gradients_, weights); }
+
+ private:
+  bool data_gains() const;
+  bool input_weights_gain() const;
+  bool recurrent_weights_gain() const;
+
+  const UnrolledSpec& spec_;
+  const LayerTrace& trace_;
+  LayerGradients& gradients_;
+  std::optional<Factor> input_, input_side_, recurrent_side_;  // where float16 gains
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,58 @@
+#include "training/step_end.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "models/run_kernels.h"
+#include "training/gradients.h"
+#include "training/kernels/step_numbers.h"
+#include "training/own_kernels.h"
+
+namespace rnnlab {
+namespace {
+
+StepEnd end_by_own_kernels(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
+                           at::Tensor& found_inf, const std::optional<double>& max_norm) {
+  const auto num_norms = std::ssize(gradients);
+  const at::Tensor row = at::empty({kernels::kNumbersBeforeNorms + num_norms}, found_inf.options());
+  const at::Tensor scale = max_norm ? at::empty({}, found_inf.options()) : at::Tensor();
+  write_gradient_norms(gradients, row.narrow(0, kernels::kNumbersBeforeNorms, num_norms));
+  run_kernels(kernels::StepNumbers{.loss = evaluation.loss.const_data_ptr<float>(),
+                                   .weighted_loss = evaluation.weighted_loss.const_data_ptr<float>(),
+                                   .metric_sum = evaluation.metric_sum.const_data_ptr<float>(),
+                                   .skipped = skipped.defined() ? skipped.const_data_ptr<float>() : nullptr,
+                                   .row = row.mutable_data_ptr<float>(),
+                                   .num_norms = num_norms,
+                                   .found_inf = found_inf.mutable_data_ptr<float>(),
+                                   .max_norm = static_cast<float>(max_norm.value_or(0.0)),
+                                   .clip_scale = scale.defined() ? scale.mutable_data_ptr<float>() : nullptr},
+              row);
+  return {{row, evaluation.count}, scale};
+}
+
+// Made for unscaling gradients; on the row of losses and norms, times one, it is a check by one small kernel.
+void flag_non_finite(const at::Tensor& row, at::Tensor& found_inf) {
+  at::_amp_foreach_non_finite_check_and_unscale_(row, found_inf, at::ones_like(found_inf));
+}
+
+}  // namespace
+
+StepEnd end_of_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
+                    at::Tensor& found_inf, const std::optional<double>& max_norm) {
+  const at::NoGradGuard no_grad;
+  if (suit_own_kernels(gradients)) return end_by_own_kernels(gradients, evaluation, skipped, found_inf, max_norm);
+  const at::Tensor norms = gradient_norms(gradients);
+  const at::Tensor none = at::zeros_like(found_inf);
+  StepEnd end;
+  end.step = skipped.defined() ? evaluated_step(evaluation, skipped, at::where(skipped.gt(0), none, norms))
+                               : evaluated_step(evaluation, none, norms);
+  flag_non_finite(end.step.row, found_inf);
+  if (max_norm) end.clip_scale = clip_scale(norms, *max_norm);
+  return end;
+}
+
+}  // namespace rnnlab
