@@ -41,11 +41,11 @@ void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::
   const auto [left_operation, left_stride] = transposed_of(left);
   const auto [right_operation, right_stride] = transposed_of(right);
   TORCH_CUDABLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
-  const cublasStatus_t status = cublasGemmEx(
-      handle, right_operation, left_operation, static_cast<int>(out.size(1)), static_cast<int>(out.size(0)),
-      static_cast<int>(left.size(1)), alpha, right.const_data_ptr(), CUDA_R_16F, right_stride,
-      left.const_data_ptr(), CUDA_R_16F, left_stride, alpha + 1, out.mutable_data_ptr(), CUDA_R_32F,
-      static_cast<int>(out.stride(0)), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  const cublasStatus_t status = cublasGemmEx(handle, right_operation, left_operation, static_cast<int>(out.size(1)),
+                                             static_cast<int>(out.size(0)), static_cast<int>(left.size(1)), alpha,
+                                             right.const_data_ptr(), CUDA_R_16F, right_stride, left.const_data_ptr(),
+                                             CUDA_R_16F, left_stride, alpha + 1, out.mutable_data_ptr(), CUDA_R_32F,
+                                             static_cast<int>(out.stride(0)), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
   TORCH_CUDABLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
   TORCH_CUDABLAS_CHECK(status);
 }
@@ -64,7 +64,8 @@ bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
 
 Factor scaled_half(const at::Tensor& matrix) {
   RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "a dense matrix of whole vectors");
-  const at::Tensor numbers = at::zeros({3}, matrix.options());  // the largest, whose bits are an integer, then `unscale`
+  const at::Tensor numbers =
+      at::zeros({3}, matrix.options());  // the largest, whose bits are an integer, then `unscale`
   Factor factor = {at::empty(matrix.sizes(), matrix.options().dtype(at::kHalf)), numbers.narrow(0, 1, 2)};
   started_on_device([&] {
     kernels::scale_to_half({.numbers = matrix.const_data_ptr<float>(),
