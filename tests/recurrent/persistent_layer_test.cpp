@@ -123,10 +123,10 @@ TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
       {.options = {.input_size = 512, .hidden_size = 512, .num_layers = 2}, .num_steps = 32, .batch_size = 96});
 }
 
-// One sequence, groups that are not full, wide groups, and more groups than fit at once.
+// One sequence, groups that are not full, blocks of 4 warps, teams, wide groups, and more groups than fit at once.
 TEST_F(PersistentOnHopper, EveryBatchMatchesFloat64) {
-  for (const int64_t batch_size : {1, 7, 8, 130, 300})
-    for (const int64_t size : {504, 1024})
+  for (const int64_t batch_size : {1, 7, 8, 60, 130, 300})
+    for (const int64_t size : {184, 256, 376, 504, 512, 1024})
       expect_float64({.options = {.input_size = 2, .hidden_size = size}, .num_steps = 2, .batch_size = batch_size});
   expect_float64({.options = {.input_size = 1, .hidden_size = 128}, .num_steps = 1, .batch_size = 1});
 }

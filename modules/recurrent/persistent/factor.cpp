@@ -62,16 +62,17 @@ bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
   return multiplications >= kLeastMultiplications;
 }
 
-Factor scaled_half(const at::Tensor& matrix) {
+Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest) {
   RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "a dense matrix of whole vectors");
-  const at::Tensor numbers =
-      at::zeros({3}, matrix.options());  // the largest, whose bits are an integer, then `unscale`
-  Factor factor = {at::empty(matrix.sizes(), matrix.options().dtype(at::kHalf)), numbers.narrow(0, 1, 2)};
+  const bool is_known = largest.defined();
+  const at::Tensor bits = is_known ? largest : at::zeros({1}, matrix.options().dtype(at::kInt));
+  Factor factor = {at::empty(matrix.sizes(), matrix.options().dtype(at::kHalf)), at::empty({2}, matrix.options())};
   started_on_device([&] {
     kernels::scale_to_half({.numbers = matrix.const_data_ptr<float>(),
                             .count = matrix.numel(),
                             .half = factor.values.data_ptr(),
-                            .largest = static_cast<int32_t*>(numbers.mutable_data_ptr()),
+                            .largest = bits.mutable_data_ptr<int32_t>(),
+                            .knows_largest = is_known,
                             .unscale = factor.unscale.mutable_data_ptr<float>()},
                            c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
   });

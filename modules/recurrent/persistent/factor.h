@@ -16,8 +16,9 @@ struct Factor {
 // Whether the product of these two is the faster for it, and LibTorch allows TF32 there.
 bool gains_by_half(const at::Tensor& left, const at::Tensor& right);
 
-// The matrix must be dense, its size a multiple of 4.
-Factor scaled_half(const at::Tensor& matrix);
+// The matrix must be dense, its size a multiple of 4. largest: the bits of its largest magnitude, (1) int32, or
+// undefined: then the matrix is read twice.
+Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest = {});
 
 // out = left * right, in float32, all with rows or columns that lie dense.
 void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right);

@@ -1,8 +1,20 @@
 #include "recurrent/persistent/gate_products.h"
 
 #include <ATen/ops/mm.h>
+#include <ATen/ops/sum.h>
 
 namespace rnnlab {
+namespace {
+
+// In float32, whatever the result's type.
+void sum_rows(at::Tensor& out, const at::Tensor& rows) {
+  if (out.scalar_type() == rows.scalar_type())
+    at::sum_out(out, rows, 0);
+  else
+    out.copy_(rows.sum(0));
+}
+
+}  // namespace
 
 void GateProducts::prepare_input() {
   if (!input_weights_gain()) return;
@@ -10,13 +22,21 @@ void GateProducts::prepare_input() {
       trace_.half_input.defined() ? Factor{matrix_of(trace_.half_input), {}} : scaled_half(matrix_of(trace_.input));
 }
 
+bool GateProducts::reads_largest(Needs needs) const {
+  return (needs.weights && recurrent_weights_gain()) || (!has_two_sides() && reads_input_side(needs));
+}
+
+bool GateProducts::reads_input_side(Needs needs) const {
+  return data_gains() || (needs.weights && input_weights_gain());
+}
+
 void GateProducts::prepare_gates(Needs needs) {
-  const bool has_two_sides = !gradients_.recurrent_side.is_same(gradients_.input_side);
+  const at::Tensor& largest = gradients_.largest;  // of the recurrent side
   const bool recurrent_gains = needs.weights && recurrent_weights_gain();
-  const bool input_gains = data_gains() || (needs.weights && input_weights_gain());
-  if (input_gains || (recurrent_gains && !has_two_sides)) input_side_ = scaled_half(matrix_of(gradients_.input_side));
+  if (reads_input_side(needs) || (recurrent_gains && !has_two_sides()))
+    input_side_ = scaled_half(matrix_of(gradients_.input_side), has_two_sides() ? at::Tensor() : largest);
   if (recurrent_gains)
-    recurrent_side_ = has_two_sides ? scaled_half(matrix_of(gradients_.recurrent_side)) : input_side_;
+    recurrent_side_ = has_two_sides() ? scaled_half(matrix_of(gradients_.recurrent_side), largest) : input_side_;
 }
 
 void GateProducts::multiply_data() const {
@@ -36,6 +56,11 @@ void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
   if (!recurrent_weights_gain()) return rnnlab::multiply_recurrent_weights(spec_, trace_, gradients_, weights);
   multiply_scaled(weights.weight_hh, recurrent_side_->t(),
                   {matrix_of(states_before(spec_.direction, trace_.half_hidden)), {}});
+}
+
+void GateProducts::sum_biases(WeightGradients& weights) const {
+  sum_rows(weights.bias_ih, gradients_.bias_sums.select(1, 0));
+  if (has_two_sides()) sum_rows(weights.bias_hh, gradients_.bias_sums.select(1, 1));
 }
 
 bool GateProducts::data_gains() const {

@@ -17,6 +17,9 @@ class GateProducts {
   GateProducts(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients)
       : spec_(spec), trace_(trace), gradients_(gradients) {}
 
+  // Whether the kernel shall find out the largest gradient, for a product by float16.
+  bool reads_largest(Needs needs) const;
+
   // What the weights' products read of the layer's input; it does not wait for the kernel.
   void prepare_input();
 
@@ -29,9 +32,12 @@ class GateProducts {
 
   void multiply_input_weights(WeightGradients& weights) const;
   void multiply_recurrent_weights(WeightGradients& weights) const;
-  void sum_biases(WeightGradients& weights) const { sum_bias_gradients(spec_, gradients_, weights); }
+  // What the kernel has summed up.
+  void sum_biases(WeightGradients& weights) const;
 
  private:
+  bool has_two_sides() const { return !gradients_.recurrent_side.is_same(gradients_.input_side); }
+  bool reads_input_side(Needs needs) const;
   bool data_gains() const;
   bool input_weights_gain() const;
   bool recurrent_weights_gain() const;

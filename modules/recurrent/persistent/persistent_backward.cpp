@@ -59,8 +59,20 @@ class PersistentBackwardPass {
 
   std::vector<GateProducts> make_products() {
     std::vector<GateProducts> all;
-    for (size_t layer = 0; layer < layers_.size(); ++layer) all.emplace_back(spec_, layers_[layer], gradients_[layer]);
+    at::Tensor largest;  // of all layers: one kernel sets them to 0
+    for (size_t layer = 0; layer < layers_.size(); ++layer) {
+      LayerGradients& gradients = gradients_[layer];
+      all.emplace_back(spec_, layers_[layer], gradients);
+      if (needs_.weights) gradients.bias_sums = empty_bias_sums(spec_, layers_[layer]);
+      if (!all.back().reads_largest(needs_)) continue;
+      if (!largest.defined()) largest = zero_largest();
+      gradients.largest = largest.narrow(0, static_cast<int64_t>(layer), 1);
+    }
     return all;
+  }
+
+  at::Tensor zero_largest() const {
+    return at::zeros({static_cast<int64_t>(layers_.size())}, layers_[0].gates.options().dtype(at::kInt));
   }
 
   // The gradient of the layer's input, which is what the layer below gets for its outputs.

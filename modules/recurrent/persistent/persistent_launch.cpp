@@ -74,6 +74,12 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
   });
 }
 
+at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace) {
+  const int64_t sides = spec.cell == Cell::kGru ? 2 : 1;
+  return at::empty({kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
+                   trace.gates.options().dtype(at::kFloat));
+}
+
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
   launch_on_stream(PersistentForward{.sequence = sequence_of(spec, trace),
                                      .weights = packed.const_data_ptr(),
@@ -100,6 +106,8 @@ void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGra
                                       .recurrent_side = gradients.recurrent_side.data_ptr(),
                                       .initial_hidden = gradients.from_next_step.data_ptr(),
                                       .initial_cell = result_or_null<float>(gradients.carry),
+                                      .bias_sums = result_or_null<float>(gradients.bias_sums),
+                                      .largest = result_or_null<int32_t>(gradients.largest),
                                       .timed_out = gave_up_flag()},
                    stream_of(trace.gates));
 }

@@ -18,11 +18,14 @@ at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace);
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
 void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
 
+// Room for what the backward pass sums up for the gradients of the biases, on the current stream.
+at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace);
+
 // All steps, from the inputs' products and the initial states in the trace.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
 
-// All steps, by the trace's packed weights: fills the gradients of both sides, and of the initial states in
-// `from_next_step` and `carry`.
+// All steps, by the trace's packed weights: fills the gradients of both sides, of the initial states in
+// `from_next_step` and `carry`, and `bias_sums` and `largest` where they are defined.
 void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients);
 
 }  // namespace rnnlab

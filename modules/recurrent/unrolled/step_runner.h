@@ -15,6 +15,10 @@ struct LayerGradients {
   at::Tensor from_next_step;  // (B, H): of the hidden state, through the recurrent product
   at::Tensor carry;           // (B, H) acc: of the LSTM's cell state; of the GRU's hidden state past the product
   at::Tensor input;           // (T, B, I), or undefined if nobody needs it
+
+  // Of a pass by one kernel (kernels/persistent/persistent_layer.h), where needed: the sums for the biases' gradients,
+  // (rows, sides, G * H) float32, and the bits of the largest magnitude in `recurrent_side`, (1) int32.
+  at::Tensor bias_sums, largest;
 };
 
 enum class NextStep { kThere, kNone };  // whether `from_next_step` counts

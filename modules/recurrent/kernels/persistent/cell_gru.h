@@ -2,7 +2,7 @@
 // two products meet only there, so that their sums are two: R h + b in `sums`, W x + b beside them.
 #pragma once
 
-#include "recurrent/kernels/persistent/fragments.h"
+#include "recurrent/kernels/persistent/activations.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab::kernels::persistent {
@@ -17,10 +17,11 @@ struct Gru {
   __device__ explicit Gru(const PersistentSequence&) {}
 
   // aside: W x + b of n. hidden: the hidden state, carried from step to step.
+  template <class Functions>
   __device__ float forward(const float (&sums)[kGates], float aside, float& hidden, float (&kept)[kKept]) const {
-    kept[0] = sigmoid(sums[0]);
-    kept[1] = sigmoid(sums[1]);
-    kept[2] = tanh_of(aside + kept[0] * sums[2]);
+    kept[0] = Functions::sigmoid(sums[0]);
+    kept[1] = Functions::sigmoid(sums[1]);
+    kept[2] = Functions::tanh(aside + kept[0] * sums[2]);
     kept[3] = sums[2];
     hidden = kept[2] + kept[1] * (hidden - kept[2]);
     return hidden;
@@ -31,6 +32,7 @@ struct Gru {
   };
 
   // gradients: of R h + b, out; aside: of W x + b of n, whose other rows are the same. before: the hidden state.
+  template <class Functions>
   __device__ void backward(const float (&kept)[kKept], float before, float hidden, float, Carried& carried,
                            float (&gradients)[kGates], float& aside) const {
     const auto& [reset, update, candidate, recurrent] = kept;

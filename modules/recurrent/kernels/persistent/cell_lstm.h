@@ -1,7 +1,7 @@
 // The point-wise part of an LSTM, as the kernels ask for it of every cell (Gers, Schmidhuber and Cummins 2000).
 #pragma once
 
-#include "recurrent/kernels/persistent/fragments.h"
+#include "recurrent/kernels/persistent/activations.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab::kernels::persistent {
@@ -16,13 +16,14 @@ struct Lstm {
   __device__ explicit Lstm(const PersistentSequence&) {}
 
   // The hidden state. sums: of the gates before activation. cell: the cell state, carried from step to step.
+  template <class Functions>
   __device__ float forward(const float (&sums)[kGates], float, float& cell, float (&kept)[kKept]) const {
-    kept[0] = sigmoid(sums[0]);
-    kept[1] = sigmoid(sums[1]);
-    kept[2] = tanh_of(sums[2]);
-    kept[3] = sigmoid(sums[3]);
+    kept[0] = Functions::sigmoid(sums[0]);
+    kept[1] = Functions::sigmoid(sums[1]);
+    kept[2] = Functions::tanh(sums[2]);
+    kept[3] = Functions::sigmoid(sums[3]);
     cell = kept[1] * cell + kept[0] * kept[2];
-    return kept[3] * tanh_of(cell);
+    return kept[3] * Functions::tanh(cell);
   }
 
   // What the backward pass carries from step to step.
@@ -32,10 +33,11 @@ struct Lstm {
   };
 
   // gradients: of the sums, out. before: the cell state before the step. hidden, cell: gradients of the results.
+  template <class Functions>
   __device__ void backward(const float (&kept)[kKept], float before, float hidden, float cell, Carried& carried,
                            float (&gradients)[kGates], float&) const {
     const auto& [input, forget, candidate, output] = kept;
-    const float activated = tanh_of(carried.cell);
+    const float activated = Functions::tanh(carried.cell);
     const float total = carried.gradient + cell + hidden * output * tanh_slope(activated);
     gradients[0] = total * candidate * sigmoid_slope(input);
     gradients[1] = total * before * sigmoid_slope(forget);

@@ -1,7 +1,7 @@
 // The point-wise part of a plain recurrent cell, tanh or relu (Elman 1990). Nothing is kept but the hidden state.
 #pragma once
 
-#include "recurrent/kernels/persistent/fragments.h"
+#include "recurrent/kernels/persistent/activations.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab::kernels::persistent {
@@ -15,14 +15,16 @@ struct Rnn {
 
   __device__ explicit Rnn(const PersistentSequence& sequence) : is_relu(sequence.nonlinearity == Nonlinearity::kRelu) {}
 
+  template <class Functions>
   __device__ float forward(const float (&sums)[kGates], float, float&, float*) const {
     const float of_relu = sums[0] < 0.0f ? 0.0f : sums[0];  // NaN stays NaN
-    return is_relu ? of_relu : tanh_of(sums[0]);
+    return is_relu ? of_relu : Functions::tanh(sums[0]);
   }
 
   struct Carried {};
 
   // after: the hidden state after the step.
+  template <class Functions>
   __device__ void backward(const float*, float after, float hidden, float, Carried&, float (&gradients)[kGates],
                            float&) const {
     const float relu_slope = after > 0.0f ? 1.0f : 0.0f;

@@ -31,6 +31,16 @@ __device__ inline void cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+// Barriers within a block besides that of __syncthreads, which is number 0.
+constexpr int kFirstBarrier = 1;
+__device__ inline void barrier_of_warps(int number, int num_warps) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(32 * num_warps) : "memory");
+}
+// Counts for the barrier, and does not wait for it.
+__device__ inline void arrive_at_barrier(int number, int num_warps) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(32 * num_warps) : "memory");
+}
+
 // Both addresses are in the receiver; its mbarrier counts 16 bytes.
 __device__ inline void send(uint32_t address, uint4 value, uint32_t barrier) {
   asm volatile(
@@ -44,6 +54,7 @@ __device__ inline void send(uint32_t address, uint4 value, uint32_t barrier) {
 // from everybody, and everybody sends only after reading.
 class Turns {
  public:
+  __device__ Turns() {}
   __device__ Turns(uint64_t* barriers, uint32_t bytes, int last_step, int* timed_out)
       : barriers_(shared_address(barriers)), bytes_(bytes), last_step_(last_step), timed_out_(timed_out) {}
 
@@ -58,12 +69,12 @@ class Turns {
 
   __device__ uint32_t barrier_of(int step) const { return barriers_ + 8 * (step & 1); }
 
-  // By all threads.
-  __device__ void wait(int step) {
+  // By all threads that read; one of them counts on the step after the next.
+  __device__ void wait(int step, bool counts = threadIdx.x == 0) {
     if (gave_up_) return;
     const uint32_t parity = ((step - 1) >> 1) & 1;
     if (!is_complete(barrier_of(step), parity)) spin(barrier_of(step), parity);
-    if (threadIdx.x == 0) expect(step + 2);
+    if (counts) expect(step + 2);
   }
 
  private:

@@ -3,6 +3,7 @@
 // hidden states to all blocks, and only then write to memory.
 #pragma once
 
+#include "recurrent/kernels/persistent/activations.h"
 #include "recurrent/kernels/persistent/cluster.h"
 #include "recurrent/kernels/persistent/products.h"
 #include "recurrent/kernels/persistent/sequence.h"
@@ -22,25 +23,26 @@ class ForwardBlock {
         hidden_(shared),
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
-            shared + 2 * T::kHiddenVectors, owner_.warp, owner_.lane),
-        turns_(barriers, T::kHiddenVectors * 16, static_cast<int>(sequence_.num_steps) - 1, work.timed_out) {}
+            shared + T::kForwardBufferBytes / 16, owner_.warp, owner_.lane) {
+#pragma unroll
+    for (int team = 0; team < T::kTeams; ++team)
+      turns_[team] = Turns(barriers + 2 * team, T::kHiddenVectors * 16, num_steps() - 1, work.timed_out);
+  }
 
   __device__ void run() {
-    if (threadIdx.x == 0) turns_.prepare();
-    read_bias();
-    read_initial();
+    prepare();
     Inputs inputs = read_inputs(place_);
     cluster_barrier();
-    const int num_steps = static_cast<int>(sequence_.num_steps);
-    for (int step = 0; step < num_steps; ++step, place_ += rows_.stride) run_step(step, inputs, step + 1 < num_steps);
+    for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_step(step, inputs);
     cluster_barrier();
   }
 
- private:
+ protected:
   using S = typename T::ForwardSlice;
   using Cell = typename T::Cell;
   using Value = typename T::Numbers::Value;
   using Operand = typename T::Numbers::Operand;
+  using Functions = FunctionsOf<typename T::Numbers>;
   static constexpr int kGates = T::kGates;
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
 
@@ -48,10 +50,22 @@ class ForwardBlock {
   struct Inputs {
     Value of[T::kTiles][2][kGates];
   };
-  // What a step leaves for the backward pass.
-  struct Kept {
-    float of[T::kTiles][2][kKeptRoom];
+
+  // What a step computes.
+  struct Results {
+    float kept[T::kTiles][2][kKeptRoom];  // for the backward pass
+    float hidden[T::kTiles][2];
   };
+
+  __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
+
+  // Before a barrier of the cluster.
+  __device__ void prepare() {
+    if (threadIdx.x == 0)
+      for (int team = 0; team < T::kTeams; ++team) turns_[team].prepare();
+    read_bias();
+    read_initial();
+  }
 
   __device__ float bias(const void* of, int gate) const {
     return owner_.is_in_layer() ? to_float(static_cast<const Value*>(of)[gate * owner_.hidden_size() + owner_.unit])
@@ -75,7 +89,7 @@ class ForwardBlock {
         if (owner_.has(tile, i)) carried_[tile][i] = initial_state(before + owner_.offset(tile, i));
       }
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
-    for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenVectors; i += T::kThreads)
+    for (int i = static_cast<int>(threadIdx.x); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
       hidden_[i] = vector_of(hidden, i);
   }
 
@@ -88,8 +102,8 @@ class ForwardBlock {
   __device__ uint4 vector_of(const Value* hidden, int index) const {
     const int lane = index % kLanes;
     const int unit = index / kLanes % T::kColumnSteps * kColumnsAtOnce + lane % 4 * 8;
-    const int tile = index / (kLanes * T::kColumnSteps) % T::kTiles;
-    const int part = T::kParts == 1 ? 0 : index / (kLanes * T::kColumnSteps * T::kTiles);
+    const int tile = index / (kLanes * T::kColumnSteps) % T::kTiles + index / T::kHiddenVectors * T::kTiles;
+    const int part = T::kParts == 1 ? 0 : index % T::kHiddenVectors / (kLanes * T::kColumnSteps * T::kTiles);
     const int64_t sequence =
         static_cast<int>(blockIdx.x) / T::kBlocks * T::kSequences + tile * kSequencesPerTile + lane / 4;
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size()) return make_uint4(0, 0, 0, 0);
@@ -114,17 +128,22 @@ class ForwardBlock {
   }
 
   // inputs: of this step in, of the next one out.
-  __device__ void run_step(int step, Inputs& inputs, bool has_next) {
+  __device__ void run_step(int step, Inputs& inputs) {
     float sums[T::kGateTiles][T::kTiles][4] = {};  // see multiply_forward
     float aside[T::kTiles][2];
     begin(inputs, sums, aside);
-    if (has_next) inputs = read_inputs(place_ + rows_.stride);
+    if (step + 1 < num_steps()) inputs = read_inputs(place_ + rows_.stride);
     weights_.read_ahead();
-    if (step > 0) turns_.wait(step);
+    if (step > 0) turns_[0].wait(step);
     multiply_forward<T>(weights_, hidden_ + (step & 1) * T::kHiddenVectors + owner_.lane, sums);
+    Results results;
+    activate(step, turns_[0], sums, aside, results);
+    write(place_, results);
+  }
 
-    Kept kept;
-    float hidden[T::kTiles][2];
+  // And sends the hidden states.
+  __device__ void activate(int step, const Turns& turns, const float (&sums)[T::kGateTiles][T::kTiles][4],
+                           const float (&aside)[T::kTiles][2], Results& results) {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile) {
 #pragma unroll
@@ -132,11 +151,11 @@ class ForwardBlock {
         float gates[kGates];
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate) gates[gate] = sums[gate / 2][tile][gate % 2 * 2 + i];
-        hidden[tile][i] = cell_.forward(gates, aside[tile][i], carried_[tile][i], kept.of[tile][i]);
+        results.hidden[tile][i] =
+            cell_.template forward<Functions>(gates, aside[tile][i], carried_[tile][i], results.kept[tile][i]);
       }
-      if (has_next) send_hidden(step + 1, tile, hidden[tile]);
+      if (step + 1 < num_steps()) send_hidden(step + 1, turns, tile, results.hidden[tile]);
     }
-    write(kept, hidden);
   }
 
   // Where the sums of a step start: at the products of the inputs, but for the last gate of a cell with two sides.
@@ -158,30 +177,30 @@ class ForwardBlock {
 
   // own: this thread's unit for two sequences. The four lanes of a row gather the warp's 8 units of one sequence and
   // share out the receivers.
-  __device__ void send_hidden(int step, int tile, const float (&own)[2]) {
+  __device__ void send_hidden(int step, const Turns& turns, int tile, const float (&own)[2]) {
     const int first = owner_.lane & ~3;
-    const int warp = owner_.block * T::kWarps + owner_.warp;  // of the cluster
+    const int warp = owner_.block * T::kUnitWarps + owner_.unit_warp;  // of the cluster
 #pragma unroll
     for (int part = 0; part < T::kParts; ++part) {
       const uint32_t word = transposed(pack_part<Operand>(part, own[0], own[1]));
       const uint4 units = make_uint4(__shfl_sync(~0u, word, first), __shfl_sync(~0u, word, first + 1),
                                      __shfl_sync(~0u, word, first + 2), __shfl_sync(~0u, word, first + 3));
-      const uint4* place = hidden_ + (step & 1) * T::kHiddenVectors +
+      const uint4* place = hidden_ + ((step & 1) * T::kTeams + owner_.team) * T::kHiddenVectors +
                            ((part * T::kTiles + tile) * T::kColumnSteps + warp / 4) * kLanes + first + warp % 4;
 #pragma unroll
       for (int i = 0; i < (T::kBlocks + 3) / 4; ++i) {
         const uint32_t receiver = (owner_.lane & 3) + 4 * i;
         if (receiver < T::kBlocks)
-          send(address_in(receiver, shared_address(place)), units, address_in(receiver, turns_.barrier_of(step)));
+          send(address_in(receiver, shared_address(place)), units, address_in(receiver, turns.barrier_of(step)));
       }
     }
   }
 
-  __device__ void write(const Kept& kept, const float (&hidden)[T::kTiles][2]) const {
-    Value* gates_out = static_cast<Value*>(work_.gates) + owner_.gate_place(place_);
-    Value* candidates_out = static_cast<Value*>(work_.candidates) + place_;
-    Value* hidden_out = static_cast<Value*>(work_.hidden) + place_ + rows_.after;
-    float* cell_out = work_.cell + place_ + rows_.after;
+  __device__ void write(int64_t place, const Results& results) const {
+    Value* gates_out = static_cast<Value*>(work_.gates) + owner_.gate_place(place);
+    Value* candidates_out = static_cast<Value*>(work_.candidates) + place;
+    Value* hidden_out = static_cast<Value*>(work_.hidden) + place + rows_.after;
+    float* cell_out = work_.cell + place + rows_.after;
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
@@ -190,10 +209,10 @@ class ForwardBlock {
         const int offset = owner_.offset(tile, i);
 #pragma unroll
         for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
-          gates_out[owner_.gate_offset(tile, i, gate)] = from_float<Value>(kept.of[tile][i][gate]);
-        if constexpr (Cell::kHasTwoSides) candidates_out[offset] = from_float<Value>(kept.of[tile][i][kGates]);
+          gates_out[owner_.gate_offset(tile, i, gate)] = from_float<Value>(results.kept[tile][i][gate]);
+        if constexpr (Cell::kHasTwoSides) candidates_out[offset] = from_float<Value>(results.kept[tile][i][kGates]);
         if constexpr (Cell::kHasCellState) cell_out[offset] = carried_[tile][i];
-        hidden_out[offset] = from_float<Value>(hidden[tile][i]);
+        hidden_out[offset] = from_float<Value>(results.hidden[tile][i]);
       }
   }
 
@@ -203,9 +222,9 @@ class ForwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, at the step at hand
-  uint4* hidden_;  // two buffers: parts by tiles of sequences by kColumnSteps by 32 lanes
+  uint4* hidden_;  // two buffers, of each team: parts by tiles of sequences by kColumnSteps by 32 lanes
   WeightSlice<S> weights_;
-  Turns turns_;
+  Turns turns_[T::kTeams];
   float bias_[kGates];
   float bias_aside_ = 0.0f;
   float carried_[T::kTiles][2];  // the cell state, or the hidden state of a cell without

@@ -1,5 +1,4 @@
 // What a warp does with operands of 16 bits: mma.m16n8k16 with float32 sums, and the transposition of 8 by 8 of them.
-// And the exponential functions of its cells.
 #pragma once
 
 #include "recurrent/kernels/persistent/numbers.h"
@@ -26,23 +25,5 @@ __device__ void multiply_add(float (&sum)[4], uint4 a, uint32_t b_low, uint32_t 
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b_low), "r"(b_high));
 }
-
-// To about 1e-6. Where the exponential overflows, its reciprocal is 0, which is right.
-__device__ inline float exp2_of(float x) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
-__device__ inline float reciprocal(float x) {
-  float result;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
-__device__ inline float sigmoid(float x) { return reciprocal(1.0f + exp2_of(-1.44269504f * x)); }
-__device__ inline float tanh_of(float x) { return 1.0f - 2.0f * reciprocal(1.0f + exp2_of(2.88539008f * x)); }
-
-// Derivatives, from the values.
-__device__ inline float sigmoid_slope(float value) { return value * (1.0f - value); }
-__device__ inline float tanh_slope(float value) { return 1.0f - value * value; }
 
 }  // namespace rnnlab::kernels::persistent

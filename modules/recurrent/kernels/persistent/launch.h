@@ -9,6 +9,8 @@
 #include "recurrent/kernels/persistent/backward_kernel.h"
 #include "recurrent/kernels/persistent/forward_kernel.h"
 #include "recurrent/kernels/persistent/pack.h"
+#include "recurrent/kernels/persistent/team_backward.h"
+#include "recurrent/kernels/persistent/team_forward.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -58,11 +60,17 @@ constexpr int packed_bytes() {
 // The kernel of a pass, and what it takes of shared memory.
 template <class T>
 auto kernel_of(const PersistentForward*) {
-  return forward_kernel<T>;
+  if constexpr (T::kTeams == 1)
+    return forward_kernel<T>;
+  else
+    return team_forward_kernel<T>;
 }
 template <class T>
 auto kernel_of(const PersistentBackward*) {
-  return backward_kernel<T>;
+  if constexpr (T::kTeams == 1)
+    return backward_kernel<T>;
+  else
+    return team_backward_kernel<T>;
 }
 template <class T>
 constexpr int shared_bytes_of(const PersistentForward*) {
@@ -73,14 +81,19 @@ constexpr int shared_bytes_of(const PersistentBackward*) {
   return T::BackwardSlice::kSharedBytesOfAll;
 }
 
+// Whether two blocks may run on one SM.
+enum class SharingOfSms { kAllowed, kNone };
+
 // How many clusters run at the same time on the current device.
-template <class T, class Work>
+template <class T, class Work, SharingOfSms kSharing = SharingOfSms::kAllowed>
 int clusters_at_once() {
   constexpr const Work* kWork = nullptr;
+  constexpr int kBytes =
+      kSharing == SharingOfSms::kAllowed ? shared_bytes_of<T>(kWork) : kSharedBytes - kOtherSharedBytes;
   const auto kernel = kernel_of<T>(kWork);
-  allow_cluster(kernel, shared_bytes_of<T>(kWork));
+  allow_cluster(kernel, kBytes);
   LaunchAttributes attributes;
-  const cudaLaunchConfig_t config = cluster_launch<T>(1, shared_bytes_of<T>(kWork), nullptr, nullptr, attributes);
+  const cudaLaunchConfig_t config = cluster_launch<T>(1, kBytes, nullptr, nullptr, attributes);
   int clusters = 0;
   check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "cudaOccupancyMaxActiveClusters");
   if (clusters < 1)

@@ -30,9 +30,10 @@ struct ForwardOrder {
     const bool is_odd = T::kGates % 2 == 1 && slot == T::kGates - 1;
     const int gate = is_odd ? slot : slot / 2 * 2 + e.is_lower_half();
     const int half = is_odd ? e.is_lower_half() : slot % 2;
-    const int unit = e.block * T::kUnits + e.warp * kUnitsPerWarp + e.fragment_row();
-    const int from = e.fragment / T::kGates * kColumnsAtOnce + e.fragment_column() * 8 + half * 4 +
-                     e.is_right_half() * 2 + e.low_bit();
+    const int team = e.warp / T::kUnitWarps;
+    const int unit = e.block * T::kUnits + e.warp % T::kUnitWarps * kUnitsPerWarp + e.fragment_row();
+    const int from = (team * T::kStepsOfTeam + e.fragment / T::kGates) * kColumnsAtOnce + e.fragment_column() * 8 +
+                     half * 4 + e.is_right_half() * 2 + e.low_bit();
     return {gate, unit, from};
   }
 };

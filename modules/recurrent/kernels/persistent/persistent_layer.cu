@@ -69,7 +69,9 @@ size_t packed_weight_bytes(const PersistentSequence& sequence) {
   size_t bytes = 0;
   with_instance(sequence, [&]<class Cell, class Numbers>(Cell, Numbers) {
     persistent::with_size<typename Cell::Type, typename Numbers::Type>(
-        sequence.hidden_size, [&]<class S>(const S&) { bytes = persistent::packed_bytes<typename S::Narrow>(); });
+        sequence.hidden_size, [&]<class First, class... Others>(persistent::Choice<First, Others...>) {
+          bytes = persistent::packed_bytes<typename First::T>();
+        });
   });
   return bytes;
 }

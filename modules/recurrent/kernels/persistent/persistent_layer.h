@@ -64,8 +64,15 @@ struct PersistentBackward {
   void* recurrent_side = nullptr;         // the same of R h + b, kGru only: others have one for both
   void* initial_hidden = nullptr;         // (B, H) out: the gradient of the initial hidden state
   float* initial_cell = nullptr;          // (B, H) out, kLstm only
+  float* bias_sums = nullptr;             // (bias_sum_rows, sides, G * H) out, or null: see below
+  int32_t* largest = nullptr;             // 0 in, or null: see below
   int* timed_out = nullptr;
 };
+
+// The sum over the rows of `bias_sums` is the gradient of the biases: of b_ih and b_hh for kGru, of either one for
+// others, which have one side. `largest` becomes the bits of the largest magnitude in `recurrent_side`, in the classes
+// of float32.
+inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; }
 
 // Whether there is a kernel for layers of this size: multiples of 8 from 64 to 1024.
 bool has_persistent_layer(int64_t hidden_size);

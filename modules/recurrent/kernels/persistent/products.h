@@ -78,7 +78,7 @@ __device__ void multiply_forward(WeightSlice<typename T::ForwardSlice>& weights,
   float others[T::kGateTiles][T::kTiles][4] = {};
   int next = 0;
 #pragma unroll
-  for (int column = 0; column < T::kColumnSteps; ++column) {
+  for (int column = 0; column < T::kStepsOfTeam; ++column) {
     uint4 vectors[T::kParts][T::kTiles];
     read_vectors<T>(hidden + column * kLanes, T::kColumnSteps * kLanes, vectors);
 #pragma unroll
@@ -108,12 +108,12 @@ __device__ void multiply_backward(WeightSlice<typename T::BackwardSlice>& weight
   float others[T::kRowTiles][T::kTiles][4] = {};
   int next = 0;
 #pragma unroll
-  for (int warp = 0; warp < T::kWarps; warp += 2) {
+  for (int warp = 0; warp < T::kUnitWarps; warp += 2) {
     Vectors16<T> odd;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       uint4 vectors[T::kParts][T::kTiles];
-      read_vectors<T>(gates + (warp + i) * kLanes, T::kWarps * kLanes, vectors);
+      read_vectors<T>(gates + (warp + i) * kLanes, T::kUnitWarps * kLanes, vectors);
 #pragma unroll
       for (int row = 0; row < T::kRowTiles; ++row)
 #pragma unroll

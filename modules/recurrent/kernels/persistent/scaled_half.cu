@@ -30,7 +30,10 @@ __global__ void half_kernel(const float4* numbers, int64_t count, uint2* half, c
   // 2^13 leaves room above, and 27 powers of two below before precision goes.
   const int exponent = min(max((*largest >> 23) - 127, -110), 127);
   const float scale = power_of_two(13 - exponent);
-  if (blockIdx.x == 0 && threadIdx.x == 0) *unscale = power_of_two(exponent - 13);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    unscale[0] = power_of_two(exponent - 13);
+    unscale[1] = 0.0f;
+  }
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kHalfThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kHalfThreads + threadIdx.x; i < count; i += stride) {
     const float4 four = numbers[i];
@@ -58,7 +61,7 @@ void scale_to_half(const ScaledHalf& work, CUstream_st* stream) {
   const auto* numbers = reinterpret_cast<const float4*>(work.numbers);
   const int64_t vectors = work.count / 4;
   const unsigned blocks = blocks_for(vectors);
-  largest_kernel<<<blocks, kHalfThreads, 0, stream>>>(numbers, vectors, work.largest);
+  if (!work.knows_largest) largest_kernel<<<blocks, kHalfThreads, 0, stream>>>(numbers, vectors, work.largest);
   half_kernel<<<blocks, kHalfThreads, 0, stream>>>(numbers, vectors, static_cast<uint2*>(work.half), work.largest,
                                                    work.unscale);
   require_launched();

@@ -12,8 +12,9 @@ struct ScaledHalf {
   const float* numbers = nullptr;
   int64_t count = 0;           // a multiple of 4
   void* half = nullptr;        // out: float16
-  int32_t* largest = nullptr;  // 0; room for the bits of the largest magnitude
-  float* unscale = nullptr;    // out: what a half is multiplied by to give the number
+  int32_t* largest = nullptr;  // the bits of the largest magnitude, or 0 and room for them
+  bool knows_largest = false;
+  float* unscale = nullptr;  // (2) out: what a half is multiplied by to give the number, and 0
 };
 
 // std::runtime_error where a kernel does not start.

@@ -10,17 +10,21 @@ namespace rnnlab::kernels::persistent {
 template <class T>
 struct Owner {
   int block, warp, lane;
-  int unit;            // of the layer
-  int first_sequence;  // of the batch
-  int num_sequences;   // from that one to the end of the batch; none for a unit beyond the layer's
+  int team, unit_warp;  // the warp, counted within the team
+  int unit;             // of the layer
+  int first_sequence;   // of the batch
+  int num_sequences;    // from that one to the end of the batch; none for a unit beyond the layer's
   int size;
 
   __device__ explicit Owner(const PersistentSequence& sequence, int rank)
       : block(rank), size(static_cast<int>(sequence.hidden_size)) {
     warp = static_cast<int>(threadIdx.x) / kLanes;
     lane = static_cast<int>(threadIdx.x) % kLanes;
-    unit = block * T::kUnits + warp * kUnitsPerWarp + lane / 4;
-    first_sequence = static_cast<int>(blockIdx.x) / T::kBlocks * T::kSequences + 2 * (lane % 4);
+    team = T::kTeams == 1 ? 0 : warp / T::kUnitWarps;
+    unit_warp = warp - team * T::kUnitWarps;
+    unit = block * T::kUnits + unit_warp * kUnitsPerWarp + lane / 4;
+    first_sequence = static_cast<int>(blockIdx.x) / T::kBlocks * T::kSequences + team * T::kTiles * kSequencesPerTile +
+                     2 * (lane % 4);
     num_sequences = is_in_layer() ? static_cast<int>(sequence.batch_size) - first_sequence : 0;
   }
   // Of the layer, at most T's.

@@ -1,6 +1,7 @@
-// The hidden sizes that there are kernels for, and how wide a group of sequences is.
+// The hidden sizes that there are kernels for, and which of a size's kernels is the fastest for a batch.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <stdexcept>
@@ -9,81 +10,108 @@
 
 namespace rnnlab::kernels::persistent {
 
-template <class Cell, class Numbers, int kHiddenSizeOf, int kWarpsOf, Fit kFitOf = Fit::kPadded>
-struct Size {
-  using Narrow = Tiles<Cell, Numbers, kHiddenSizeOf, kWarpsOf, 1, kFitOf>;
-  using Wide = Tiles<Cell, Numbers, kHiddenSizeOf, kWarpsOf, 2, kFitOf>;
+// A kernel of a size. kPercent: the time that a step takes, of what it takes with 8 sequences and one team. Groups that
+// do not fit at once take turns; what counts as fitting is up to kSharing.
+template <class TilesOf, int kPercentOf, SharingOfSms kSharingOf = SharingOfSms::kAllowed>
+struct Way {
+  using T = TilesOf;
+  static constexpr int kPercent = kPercentOf;
+  static constexpr SharingOfSms kSharing = kSharingOf;
 };
 
-// Calls `use` with the smallest Size that has room. 8 warps and so 64 units a block, but for 768: its 16 blocks of 48
-// units, rather than 12 of 64, have room for all weights of an LSTM. Whole fits of the most usual sizes: steps of 1 us
-// become 6 % shorter.
+template <class... Ways>
+struct Choice {};
+
+template <int kHiddenSize>
+constexpr int kWidePercent = kHiddenSize > 768 ? 180 : 165;
+
+// Groups of 8 and of 16 sequences.
+template <class Cell, class Numbers, int kHiddenSize, int kWarps, Fit kFit = Fit::kPadded, class... Others>
+using Usual = Choice<Way<Tiles<Cell, Numbers, kHiddenSize, kWarps, 1, kFit>, 100>,
+                     Way<Tiles<Cell, Numbers, kHiddenSize, kWarps, 2, kFit>, kWidePercent<kHiddenSize>>, Others...>;
+
+// And blocks of 4 warps, for groups of which each finds SMs of its own.
+template <class Cell, class Numbers, int kHiddenSize, int kWarps, Fit kFit = Fit::kPadded>
+using OrSpread = Usual<Cell, Numbers, kHiddenSize, kWarps, kFit,
+                       Way<Tiles<Cell, Numbers, kHiddenSize, 4, 1, kFit>, 80, SharingOfSms::kNone>>;
+
+// Or two teams, where all weights of an LSTM fit into registers that way; a GRU gains nothing.
+template <class Cell, class Numbers, int kHiddenSize, Fit kFit = Fit::kPadded>
+using OrTeams = std::conditional_t<
+    Cell::kGates == 4 && Numbers::kParts == 1,
+    Usual<Cell, Numbers, kHiddenSize, 8, kFit, Way<Tiles<Cell, Numbers, kHiddenSize, 8, 1, kFit, 2>, 82>>,
+    OrSpread<Cell, Numbers, kHiddenSize, 8, kFit>>;
+
+// Calls `use` with the Choice of the smallest size that has room. 8 warps and so 64 units a block, but for 128 and
+// below, where the load of 4 warps a block is shared by more SMs, and 768: its 16 blocks of 48 units, rather than 12 of
+// 64, have room for all weights of an LSTM. Whole fits of the most usual sizes: steps of 1 us become 6 % shorter.
 template <class Cell, class Numbers, class Use>
 void with_size(int64_t hidden_size, const Use& use) {
-  if (hidden_size == 128) return use(Size<Cell, Numbers, 128, 8, Fit::kWhole>());
-  if (hidden_size == 256) return use(Size<Cell, Numbers, 256, 8, Fit::kWhole>());
-  if (hidden_size == 512) return use(Size<Cell, Numbers, 512, 8, Fit::kWhole>());
-  if (hidden_size <= 64) return use(Size<Cell, Numbers, 64, 4>());
-  if (hidden_size <= 128) return use(Size<Cell, Numbers, 128, 8>());
-  if (hidden_size <= 192) return use(Size<Cell, Numbers, 192, 6>());
-  if (hidden_size <= 256) return use(Size<Cell, Numbers, 256, 8>());
-  if (hidden_size <= 384) return use(Size<Cell, Numbers, 384, 8>());
-  if (hidden_size <= 512) return use(Size<Cell, Numbers, 512, 8>());
-  if (hidden_size <= 640) return use(Size<Cell, Numbers, 640, 8>());
-  if (hidden_size <= 768) return use(Size<Cell, Numbers, 768, 6>());
-  if (hidden_size <= 896) return use(Size<Cell, Numbers, 896, 8>());
-  if (hidden_size <= 1024) return use(Size<Cell, Numbers, 1024, 8>());
+  if (hidden_size == 128) return use(Usual<Cell, Numbers, 128, 4, Fit::kWhole>());
+  if (hidden_size == 256) return use(OrSpread<Cell, Numbers, 256, 8, Fit::kWhole>());
+  if (hidden_size == 512) return use(OrTeams<Cell, Numbers, 512, Fit::kWhole>());
+  if (hidden_size <= 64) return use(Usual<Cell, Numbers, 64, 4>());
+  if (hidden_size <= 128) return use(Usual<Cell, Numbers, 128, 4>());
+  if (hidden_size <= 192) return use(OrSpread<Cell, Numbers, 192, 6>());
+  if (hidden_size <= 256) return use(OrSpread<Cell, Numbers, 256, 8>());
+  if (hidden_size <= 384) return use(OrSpread<Cell, Numbers, 384, 8>());
+  if (hidden_size <= 512) return use(OrTeams<Cell, Numbers, 512>());
+  if (hidden_size <= 640) return use(Usual<Cell, Numbers, 640, 8>());
+  if (hidden_size <= 768) return use(Usual<Cell, Numbers, 768, 6>());
+  if (hidden_size <= 896) return use(Usual<Cell, Numbers, 896, 8>());
+  if (hidden_size <= 1024) return use(Usual<Cell, Numbers, 1024, 8>());
   throw std::invalid_argument("no persistent kernel for this hidden size");
 }
 
-// Groups of 16 sequences take about 1.6 times as long as groups of 8, of large layers 1.8 times, but may all fit at
-// once.
-template <class S>
-bool takes_wide_groups(int64_t batch_size, int clusters_at_once) {
-  constexpr double kTimes = S::Wide::kIsLarge ? 1.8 : 1.6;
-  const auto rounds = [&](int64_t group_size) {
-    const int64_t groups = (batch_size + group_size - 1) / group_size;
-    return static_cast<double>((groups + clusters_at_once - 1) / clusters_at_once);
-  };
-  return kTimes * rounds(S::Wide::kSequences) < rounds(S::Narrow::kSequences);
-}
-
 // Asked once a device: it takes longer than a launch.
-template <class T, class Work>
+template <class Way, class Work>
 int clusters_on_this_device() {
   constexpr int kDevices = 64;
   static std::array<std::atomic<int>, kDevices> known = {};
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   std::atomic<int>& clusters = known.at(static_cast<size_t>(device));
-  if (clusters == 0) clusters = clusters_at_once<T, Work>();
+  if (clusters == 0) clusters = clusters_at_once<typename Way::T, Work, Way::kSharing>();
   return clusters;
+}
+
+template <class Way, class Work>
+int64_t cost_of(int64_t batch_size) {
+  const int64_t groups = (batch_size + Way::T::kSequences - 1) / Way::T::kSequences;
+  const int64_t clusters = clusters_on_this_device<Way, Work>();
+  return Way::kPercent * ((groups + clusters - 1) / clusters);
+}
+
+// Calls `use` with the tiles of the kernel that a pass of this batch takes: its weights are packed for the same ones.
+template <class Work, class Use, class... Ways>
+void with_fastest(Choice<Ways...>, int64_t batch_size, const Use& use) {
+  const std::array<int64_t, sizeof...(Ways)> costs = {cost_of<Ways, Work>(batch_size)...};
+  const auto best = std::min_element(costs.begin(), costs.end()) - costs.begin();
+  int way = 0;
+  ((way++ == best ? use(typename Ways::T()) : void()), ...);
+}
+
+template <class Cell, class Numbers, class Work, class Use>
+void with_tiles(const PersistentSequence& sequence, const Use& use) {
+  with_size<Cell, Numbers>(sequence.hidden_size,
+                           [&](auto choice) { with_fastest<Work>(choice, sequence.batch_size, use); });
 }
 
 template <class Cell, class Numbers, class Work>
 void run_as(const Work& work, cudaStream_t stream) {
-  with_size<Cell, Numbers>(work.sequence.hidden_size, [&]<class S>(const S&) {
-    const int clusters = clusters_on_this_device<typename S::Narrow, Work>();
-    if (takes_wide_groups<S>(work.sequence.batch_size, clusters))
-      launch<typename S::Wide>(work, stream);
-    else
-      launch<typename S::Narrow>(work, stream);
-  });
+  with_tiles<Cell, Numbers, Work>(work.sequence, [&]<class T>(T) { launch<T>(work, stream); });
 }
 
-// Weights are packed alike for narrow and wide groups.
 template <class Cell, class Numbers>
 void pack_forward_as(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream) {
-  with_size<Cell, Numbers>(sequence.hidden_size, [&]<class S>(const S&) {
-    launch_pack<typename S::Narrow, ForwardOrder>(sequence, weights, packed, stream);
-  });
+  with_tiles<Cell, Numbers, PersistentForward>(
+      sequence, [&]<class T>(T) { launch_pack<T, ForwardOrder>(sequence, weights, packed, stream); });
 }
 
 template <class Cell, class Numbers>
 void pack_backward_as(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream) {
-  with_size<Cell, Numbers>(sequence.hidden_size, [&]<class S>(const S&) {
-    launch_pack<typename S::Narrow, BackwardOrder>(sequence, weights, packed, stream);
-  });
+  with_tiles<Cell, Numbers, PersistentBackward>(
+      sequence, [&]<class T>(T) { launch_pack<T, BackwardOrder>(sequence, weights, packed, stream); });
 }
 
 // Compiled by cell and class of numbers, in sources of their own (instance.cu.in).

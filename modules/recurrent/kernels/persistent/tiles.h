@@ -6,6 +6,9 @@
 // for each. Fragments live in registers, then in shared memory, and what does not fit there is read from L2 at every
 // step. products.h says which rows and columns a fragment has.
 //
+// Two teams of warps may share a block's units: each warp then multiplies half of the columns, and each team has the
+// states of a group of sequences of its own; the groups take turns (team_forward.h).
+//
 // A layer whose size is between two that there are kernels for is one of the larger size whose last units have weights
 // and inputs of 0: their states stay 0, and they are read from and written to nowhere.
 #pragma once
@@ -49,7 +52,8 @@ struct Slice {
 // Whether a layer is as large as its kernel, so that all places in tensors are known when it is compiled, or smaller.
 enum class Fit { kWhole, kPadded };
 
-template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kWarpsOf, int kTilesOf, Fit kFitOf = Fit::kPadded>
+template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kWarpsOf, int kTilesOf, Fit kFitOf = Fit::kPadded,
+          int kTeamsOf = 1>
 struct Tiles {
   using Cell = CellOf;
   using Numbers = NumbersOf;
@@ -59,26 +63,31 @@ struct Tiles {
   static constexpr Fit kFit = kFitOf;
   static constexpr int kWarps = kWarpsOf;
   static constexpr int kThreads = kWarps * kLanes;
-  static constexpr int kUnits = kWarps * kUnitsPerWarp;  // of a block
-  static constexpr int kBlocks = kHiddenSize / kUnits;   // of a cluster
-  static constexpr int kTiles = kTilesOf;                // of sequences
-  static constexpr int kSequences = kTiles * kSequencesPerTile;
+  static constexpr int kTeams = kTeamsOf;
+  static constexpr int kUnitWarps = kWarps / kTeams;         // of a team
+  static constexpr int kUnits = kUnitWarps * kUnitsPerWarp;  // of a block
+  static constexpr int kBlocks = kHiddenSize / kUnits;       // of a cluster
+  static constexpr int kTiles = kTilesOf;                    // of sequences, a team
+  static constexpr int kSequences = kTeams * kTiles * kSequencesPerTile;
   static_assert(kBlocks * kUnits == kHiddenSize && kUnits % kTileRows == 0 && kBlocks <= 16);
 
   // Forward: rows are gates of a warp's units, two a tile and the odd one in half a tile; columns are all units.
   static constexpr int kGateTiles = (kGates + 1) / 2;
   static constexpr int kColumnSteps = kHiddenSize / kColumnsAtOnce;
+  static constexpr int kStepsOfTeam = kColumnSteps / kTeams;
   // Backward: rows are units, 16 a tile, shared out among the warps; columns are the block's gates.
   static constexpr int kUnitTiles = kUnits / kTileRows;  // of a block
   static constexpr int kRowTiles = kHiddenSize / kTileRows / kWarps;
   static_assert(kRowTiles * kWarps * kTileRows == kHiddenSize);
 
-  // Two buffers of the group's hidden states, and of what each block adds to the gradients of a block's own.
+  // Two buffers a team of its group's hidden states, and of what each block adds to the gradients of a block's own.
   static constexpr int kHiddenVectors = kColumnSteps * kLanes * kTiles * kParts;
   static constexpr int kSumVectors = kHiddenSize / kTileRows * kLanes * kTiles;
-  static constexpr int kGateVectors = kWarps * kLanes * kTiles * kParts;
-  static constexpr int kForwardBufferBytes = 2 * 16 * kHiddenVectors;
-  static constexpr int kBackwardBufferBytes = 2 * 16 * (kSumVectors + kGateVectors);
+  static constexpr int kGateVectors = kUnitWarps * kLanes * kTiles * kParts;
+  // Sums that a team has for another one.
+  static constexpr int kPartialVectors = kTeams == 1 ? 0 : kWarps * kLanes * kGateTiles * kTiles;
+  static constexpr int kForwardBufferBytes = 16 * (2 * kTeams * kHiddenVectors + kPartialVectors);
+  static constexpr int kBackwardBufferBytes = 2 * 16 * kTeams * (kSumVectors + kGateVectors);
 
   // As many fragments in registers as leave room for the rest: sums, of which the backward pass of large layers has
   // many, vectors of all parts, and what is on its way from L2.
@@ -86,8 +95,9 @@ struct Tiles {
   static constexpr int kForwardMost = (kTiles == 1 ? 40 : (kIsLarge ? 28 : 32)) - 4 * (kParts - 1);
   static constexpr int kBackwardMost =
       (kTiles == 1 ? (kIsLarge ? 32 : 40) : (kRowTiles > 6 ? 26 : 28)) - 6 * (kParts - 1);
-  using ForwardSlice = Slice<kGates * kParts * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost>;
-  using BackwardSlice = Slice<kGates * kParts * kRowTiles * kWarps / 2, kWarps, kBackwardBufferBytes, kBackwardMost>;
+  using ForwardSlice = Slice<kGates * kParts * kStepsOfTeam, kWarps, kForwardBufferBytes, kForwardMost>;
+  using BackwardSlice =
+      Slice<kGates * kParts * kRowTiles * kUnitWarps / 2, kWarps, kBackwardBufferBytes, kBackwardMost>;
 
   // The tile of 16 units that row tile `i` of a warp computes in the backward pass, counted over the cluster. Blocks
   // begin with their own, so that they do not all send to the same one at once.
