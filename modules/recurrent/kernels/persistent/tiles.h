@@ -94,7 +94,7 @@ struct Tiles {
   static constexpr bool kIsLarge = kHiddenSize > 768;
   static constexpr int kForwardMost = (kTiles == 1 ? 40 : (kIsLarge ? 28 : 32)) - 4 * (kParts - 1);
   static constexpr int kBackwardMost =
-      (kTiles == 1 ? (kIsLarge ? 32 : 40) : (kRowTiles > 6 ? 26 : 28)) - 6 * (kParts - 1);
+      (kTiles == 1 ? (kIsLarge ? 32 : 40) : (kRowTiles > 6 ? 24 : 28)) - 6 * (kParts - 1);
   using ForwardSlice = Slice<kGates * kParts * kStepsOfTeam, kWarps, kForwardBufferBytes, kForwardMost>;
   using BackwardSlice =
       Slice<kGates * kParts * kRowTiles * kUnitWarps / 2, kWarps, kBackwardBufferBytes, kBackwardMost>;
