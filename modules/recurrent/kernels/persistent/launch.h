@@ -2,7 +2,6 @@
 // with each other, so that those that do not fit at once simply come later.
 #pragma once
 
-#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -21,24 +20,20 @@ inline void check(cudaError_t error, const char* what) {
                            cudaGetErrorString(error) + "; it needs a Hopper GPU (compute capability 9.0)");
 }
 
-using LaunchAttributes = std::array<cudaLaunchAttribute, 2>;
-
-// started: as in PersistentSequence.
+// cluster: out, what the result points to.
 template <class T>
-cudaLaunchConfig_t cluster_launch(int64_t batch_size, int shared_bytes, cudaStream_t stream, cudaEvent_t started,
-                                  LaunchAttributes& attributes) {
+cudaLaunchConfig_t cluster_launch(int64_t batch_size, int shared_bytes, cudaStream_t stream,
+                                  cudaLaunchAttribute& cluster) {
   const auto groups = static_cast<unsigned>((batch_size + T::kSequences - 1) / T::kSequences);
-  attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim = {T::kBlocks, 1, 1};
-  attributes[1].id = cudaLaunchAttributeLaunchCompletionEvent;
-  attributes[1].val.launchCompletionEvent = {started, 0};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {T::kBlocks, 1, 1};
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(groups * T::kBlocks);
   config.blockDim = dim3(T::kThreads);
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   config.stream = stream;
-  config.attrs = attributes.data();
-  config.numAttrs = started == nullptr ? 1 : 2;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
   return config;
 }
 
@@ -92,8 +87,8 @@ int clusters_at_once() {
       kSharing == SharingOfSms::kAllowed ? shared_bytes_of<T>(kWork) : kSharedBytes - kOtherSharedBytes;
   const auto kernel = kernel_of<T>(kWork);
   allow_cluster(kernel, kBytes);
-  LaunchAttributes attributes;
-  const cudaLaunchConfig_t config = cluster_launch<T>(1, kBytes, nullptr, nullptr, attributes);
+  cudaLaunchAttribute cluster;
+  const cudaLaunchConfig_t config = cluster_launch<T>(1, kBytes, nullptr, cluster);
   int clusters = 0;
   check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "cudaOccupancyMaxActiveClusters");
   if (clusters < 1)
@@ -106,9 +101,9 @@ template <class T, class Work>
 void launch(const Work& work, cudaStream_t stream) {
   const auto kernel = kernel_of<T>(&work);
   allow_cluster(kernel, shared_bytes_of<T>(&work));
-  LaunchAttributes attributes;
+  cudaLaunchAttribute cluster;
   const cudaLaunchConfig_t config =
-      cluster_launch<T>(work.sequence.batch_size, shared_bytes_of<T>(&work), stream, work.sequence.started, attributes);
+      cluster_launch<T>(work.sequence.batch_size, shared_bytes_of<T>(&work), stream, cluster);
   check(cudaLaunchKernelEx(&config, kernel, work), "the launch");
 }
 

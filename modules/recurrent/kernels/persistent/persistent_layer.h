@@ -11,7 +11,6 @@
 #include "recurrent/kernels/element_type.h"
 #include "recurrent/kernels/pointwise.h"
 
-struct CUevent_st;
 struct CUstream_st;
 
 namespace rnnlab::kernels {
@@ -35,7 +34,6 @@ struct PersistentSequence {
   PersistentCell cell = PersistentCell::kLstm;
   Nonlinearity nonlinearity = Nonlinearity::kTanh;  // of a kRnn
   Factors factors = Factors::kTf32;                 // in float32
-  CUevent_st* started = nullptr;                    // recorded once all blocks of the pass run, or null
 };
 
 // Hidden and cell states have T + 1 rows, as unrolled/trace.h has them: the initial one before the first step read.
