@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <stdexcept>
 
 #include "recurrent/kernels/persistent/launch.h"
@@ -67,28 +68,32 @@ void with_size(int64_t hidden_size, const Use& use) {
 template <class Way, class Work>
 int clusters_on_this_device() {
   constexpr int kDevices = 64;
-  static std::array<std::atomic<int>, kDevices> known = {};
+  static std::array<std::atomic<int>, kDevices> known = {};  // one more, or 0: not asked yet
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
-  std::atomic<int>& clusters = known.at(static_cast<size_t>(device));
-  if (clusters == 0) clusters = clusters_at_once<typename Way::T, Work, Way::kSharing>();
-  return clusters;
+  std::atomic<int>& answer = known.at(static_cast<size_t>(device));
+  if (answer == 0) answer = clusters_at_once<typename Way::T, Work, Way::kSharing>() + 1;
+  return answer - 1;
 }
+
+constexpr int64_t kDoesNotFit = std::numeric_limits<int64_t>::max();
 
 template <class Way, class Work>
 int64_t cost_of(int64_t batch_size) {
   const int64_t groups = (batch_size + Way::T::kSequences - 1) / Way::T::kSequences;
   const int64_t clusters = clusters_on_this_device<Way, Work>();
-  return Way::kPercent * ((groups + clusters - 1) / clusters);
+  return clusters == 0 ? kDoesNotFit : Way::kPercent * ((groups + clusters - 1) / clusters);
 }
 
 // Calls `use` with the tiles of the kernel that a pass of this batch takes: its weights are packed for the same ones.
 template <class Work, class Use, class... Ways>
 void with_fastest(Choice<Ways...>, int64_t batch_size, const Use& use) {
   const std::array<int64_t, sizeof...(Ways)> costs = {cost_of<Ways, Work>(batch_size)...};
-  const auto best = std::min_element(costs.begin(), costs.end()) - costs.begin();
+  const auto best = std::min_element(costs.begin(), costs.end());
+  if (*best == kDoesNotFit)
+    throw std::runtime_error("layer: persistent: no cluster of blocks fits on this GPU; use layer: cudnn");
   int way = 0;
-  ((way++ == best ? use(typename Ways::T()) : void()), ...);
+  ((way++ == best - costs.begin() ? use(typename Ways::T()) : void()), ...);
 }
 
 template <class Cell, class Numbers, class Work, class Use>

@@ -1,6 +1,9 @@
 // Back-propagation through time by two teams of warps, whose groups of sequences take turns: while the sums of one
 // group are on their way, the block works on the other. A team takes the gradients of its own group's gates; both teams
 // multiply both groups', each its part of the rows, so that all weights lie in registers.
+//
+// What a team shares in step s, the other one reads before it comes to the block's barrier for the same group in step
+// s + 1; the team overwrites it in step s + 2, after that barrier.
 #pragma once
 
 #include "recurrent/kernels/persistent/backward_kernel.h"

@@ -1,6 +1,9 @@
 // The forward pass by two teams of warps, whose groups of sequences take turns: while the hidden states of one group
 // are on their way, the block works on the other. Both teams multiply for both groups, each its half of the columns, so
 // that all of R lies in registers; sums for the other team's group go to it through shared memory.
+//
+// Two buffers of states a group are enough, as in Turns: who sends has the sums of both teams, so both have read. One
+// buffer of handed sums is, too: the next ones are of states that their reader sent after it had read.
 #pragma once
 
 #include "recurrent/kernels/persistent/forward_kernel.h"
