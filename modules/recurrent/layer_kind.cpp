@@ -55,8 +55,9 @@ std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& opt
                        name_of(options.cell));
   if (options.reset_gate == ResetGate::kBefore)
     return "reset_gate: before (its kernel for gru applies the reset gate after the recurrent product)";
-  if (!kernels::has_persistent_layer(options.hidden_size))
-    return fmt::format("hidden_size: {} (its kernels have multiples of 8 from 64 to 1024)", options.hidden_size);
+  if (!kernels::has_persistent_layer(options.hidden_size, kernels::Factors::kTf32))
+    return fmt::format("hidden_size: {} (its kernels have multiples of 8 from 64 to 1536, in fp32 to 1024)",
+                       options.hidden_size);
   return std::nullopt;
 }
 

@@ -30,6 +30,11 @@ constexpr std::array<NumberClass, 4> kNumberClasses = {{{"fp32", at::kFloat, fal
                                                         {"fp16", at::kHalf, false, kFloat16},
                                                         {"bf16", at::kBFloat16, false, kBfloat16}}};
 
+// That there are kernels for.
+constexpr int64_t largest_hidden_size(const NumberClass& numbers) {
+  return numbers.type == at::kFloat && !numbers.allows_tf32 ? 1024 : 1536;
+}
+
 constexpr std::array<Cell, 4> kCells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu};
 
 enum class Ends { kWhole, kVaried };   // of the sequences

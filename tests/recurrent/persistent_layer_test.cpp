@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
@@ -35,7 +37,7 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
     return refusal(LayerKind::kPersistent, options).value_or("none");
   };
   for (const Cell cell : kCells)
-    for (const int64_t size : {64, 72, 128, 1000, 1024}) EXPECT_EQ(reason({.cell = cell, .hidden_size = size}), "none");
+    for (const int64_t size : {64, 72, 128, 1024, 1536}) EXPECT_EQ(reason({.cell = cell, .hidden_size = size}), "none");
   EXPECT_EQ(reason({.hidden_size = 1024, .num_layers = 3, .bidirectional = true, .dropout = 0.5}), "none");
   EXPECT_EQ(reason({.cell = Cell::kGru, .hidden_size = 128, .reset_gate = ResetGate::kBefore}),
             "layer: persistent cannot do reset_gate: before (its kernel for gru applies the reset gate after the "
@@ -44,10 +46,11 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
               HasSubstr("cannot do activation: relu (its kernels for lstm have tanh only); use layer: naive"));
   EXPECT_THAT(reason({.cell = Cell::kGru, .hidden_size = 128, .activation = Activation::kRelu}),
               HasSubstr("cannot do activation: relu (its kernels for gru have tanh only); use layer: naive"));
-  for (const int64_t size : {1, 56, 100, 1032, 1152})
+  for (const int64_t size : {1, 56, 100, 1540, 1544})
     EXPECT_THAT(
         reason({.hidden_size = size}),
-        HasSubstr(fmt::format("cannot do hidden_size: {} (its kernels have multiples of 8 from 64 to 1024)", size)));
+        HasSubstr(fmt::format(
+            "cannot do hidden_size: {} (its kernels have multiples of 8 from 64 to 1536, in fp32 to 1024)", size)));
 }
 
 TEST(PersistentRefusal, IsForAGpu) {
@@ -88,6 +91,7 @@ class PersistentOnHopper : public testing::Test {
   static void expect_float64(const LayerShape& shape) {
     for (const Cell cell : kCells)
       for (const NumberClass& numbers : kNumberClasses) {
+        if (shape.options.hidden_size > largest_hidden_size(numbers)) continue;
         LayerShape of_cell = shape;
         of_cell.options.cell = cell;
         EXPECT_LE(largest_error(of_cell, numbers, 1), numbers.tolerance) << describe(of_cell, numbers);
@@ -115,6 +119,28 @@ TEST_F(PersistentOnHopper, EverySizeMatchesFloat64) {
   for (const int64_t size :
        {64, 72, 128, 136, 192, 200, 256, 264, 384, 392, 512, 520, 640, 648, 768, 776, 896, 904, 1000, 1016, 1024})
     expect_float64({.options = {.input_size = 5, .hidden_size = size}});
+}
+
+// Layers that no cluster has room for, or not for as many sequences: rows of blocks over the whole GPU hold them.
+TEST_F(PersistentOnHopper, LargeLayersMatchFloat64) {
+  for (const int64_t size : {520, 768, 904, 1024, 1032, 1280, 1528, 1536})
+    for (const int64_t batch_size : {2, 75, 130})
+      expect_float64({.options = {.input_size = 3, .hidden_size = size}, .num_steps = 7, .batch_size = batch_size});
+}
+
+TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {
+  for (const Cell cell : kCells)
+    for (const int64_t size : {128, 1024, 1536}) {
+      const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 3, .hidden_size = size});
+      layer->to(at::kCUDA, at::kBFloat16);
+      at::Tensor input = at::randn({6, 20, 3}, at::device(at::kCUDA)).to(at::kBFloat16);
+      const at::Tensor wanted = layer->forward(input).output;
+      input[2][5].fill_(std::numeric_limits<float>::quiet_NaN());
+      const at::Tensor got = layer->forward(input).output;
+      EXPECT_TRUE(got.select(1, 5).slice(0, 2).isnan().all().item<bool>());
+      EXPECT_TRUE(at::equal(got.slice(0, 0, 2), wanted.slice(0, 0, 2)));
+      EXPECT_TRUE(at::equal(got.slice(1, 6), wanted.slice(1, 6)));
+    }
 }
 
 // Products that are large enough for float16 in the TF32 class, of a layer on the inputs and of one on hidden states.
@@ -147,7 +173,8 @@ TEST_F(PersistentOnHopper, AutocastMatchesTheReference) {
 TEST_F(PersistentOnHopper, GradientsOfAnyMagnitudeComeThrough) {
   for (const Cell cell : kCells)
     for (const NumberClass& numbers : {kNumberClasses[0], kNumberClasses[1]}) {
-      const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 8, .hidden_size = 256});
+      const int64_t size = numbers.allows_tf32 ? 1024 : 256;
+      const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 8, .hidden_size = size});
       layer->to(at::kCUDA);
       const at::Tensor data = at::randn({20, 10, 8}, at::kCUDA);
       const TensorFloat32 products(numbers);
@@ -169,6 +196,17 @@ TEST_F(PersistentOnHopper, SaysOnceThatAPassBeforeGaveUp) {
   *gave_up_flag() = 1;
   EXPECT_THAT(user_error_of(pass), HasSubstr("layer: persistent: a block of threads waited in vain"));
   EXPECT_EQ(user_error_of(pass), "no error");
+}
+
+TEST_F(PersistentOnHopper, RefusesInFloat32WhatHasRoomInSixteenBitsOnly) {
+  const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 1032});
+  layer->to(at::kCUDA);
+  const TensorFloat32 products(kNumberClasses[0]);
+  EXPECT_EQ(user_error_of([&] {
+              layer->forward(at::randn({2, 2, 3}, at::kCUDA));
+            }),
+            "layer: persistent cannot do hidden_size: 1032 in fp32 (two parts of each weight find room up to 1024); "
+            "use precision: tf32 or bf16, or layer: cudnn");
 }
 
 TEST_F(PersistentOnHopper, RefusesFloat64) {

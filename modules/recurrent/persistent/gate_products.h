@@ -32,7 +32,7 @@ class GateProducts {
 
   void multiply_input_weights(WeightGradients& weights) const;
   void multiply_recurrent_weights(WeightGradients& weights) const;
-  // What the kernel has summed up.
+  // From what the kernel has summed up, where it has.
   void sum_biases(WeightGradients& weights) const;
 
  private:

@@ -29,8 +29,8 @@ void require_that_none_gave_up() {
   *flag = 0;
   throw_error(
       ExitCode::kDevice,
-      "layer: persistent: a block of threads waited in vain for the others of its cluster, so the results since "
-      "then are void; `nvidia-smi` shows whether the GPU is well, and layer: cudnn does without clusters");
+      "layer: persistent: a block of threads waited in vain for the others of its group, so the results since then "
+      "are void; `nvidia-smi` shows whether the GPU is well, and layer: cudnn does without such groups");
 }
 
 }  // namespace rnnlab

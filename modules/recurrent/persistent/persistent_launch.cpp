@@ -39,6 +39,10 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .factors = rounds_to_tf32() ? kernels::Factors::kTf32 : kernels::Factors::kFloat32};
 }
 
+at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
+  return at::empty({static_cast<int64_t>(bytes)}, trace.gates.options().dtype(at::kByte));
+}
+
 template <class T>
 const T* data_or_null(const at::Tensor& tensor) {
   return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
@@ -54,8 +58,9 @@ T* result_or_null(const at::Tensor& tensor) {
 bool rounds_to_tf32() { return at::globalContext().allowTF32CuBLAS() && !tf32_is_overridden(); }
 
 at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace) {
-  const auto bytes = static_cast<int64_t>(kernels::packed_weight_bytes(sequence_of(spec, trace)));
-  return at::empty({bytes}, trace.gates.options().dtype(at::kByte));
+  size_t bytes = 0;
+  started_on_device([&] { bytes = kernels::packed_weight_bytes(sequence_of(spec, trace)); });
+  return empty_bytes(trace, bytes);
 }
 
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
@@ -74,6 +79,10 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
   });
 }
 
+bool sums_up_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
+  return kernels::sums_up_gradients(sequence_of(spec, trace));
+}
+
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace) {
   const int64_t sides = spec.cell == Cell::kGru ? 2 : 1;
   return at::empty({kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
@@ -81,7 +90,10 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace) {
 }
 
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
-  launch_on_stream(PersistentForward{.sequence = sequence_of(spec, trace),
+  const PersistentSequence sequence = sequence_of(spec, trace);
+  // Freed before the kernel ends, as the current stream's: whoever gets it next comes after.
+  const at::Tensor exchange = empty_bytes(trace, kernels::forward_exchange_bytes(sequence));
+  launch_on_stream(PersistentForward{.sequence = sequence,
                                      .weights = packed.const_data_ptr(),
                                      .bias_ih = trace.weights.bias_ih.const_data_ptr(),
                                      .bias_hh = trace.weights.bias_hh.const_data_ptr(),
@@ -89,12 +101,15 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tenso
                                      .candidates = result_or_null<void>(trace.candidates),
                                      .hidden = trace.hidden.data_ptr(),
                                      .cell = result_or_null<float>(trace.cell),
+                                     .exchange = exchange.data_ptr(),
                                      .timed_out = gave_up_flag()},
                    stream_of(trace.gates));
 }
 
 void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients) {
-  launch_on_stream(PersistentBackward{.sequence = sequence_of(spec, trace),
+  const PersistentSequence sequence = sequence_of(spec, trace);
+  const at::Tensor exchange = empty_bytes(trace, kernels::backward_exchange_bytes(sequence));
+  launch_on_stream(PersistentBackward{.sequence = sequence,
                                       .weights = trace.packed.const_data_ptr(),
                                       .gates = trace.gates.const_data_ptr(),
                                       .candidates = data_or_null<void>(trace.candidates),
@@ -108,6 +123,7 @@ void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGra
                                       .initial_cell = result_or_null<float>(gradients.carry),
                                       .bias_sums = result_or_null<float>(gradients.bias_sums),
                                       .largest = result_or_null<int32_t>(gradients.largest),
+                                      .exchange = exchange.data_ptr(),
                                       .timed_out = gave_up_flag()},
                    stream_of(trace.gates));
 }

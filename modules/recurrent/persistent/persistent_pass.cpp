@@ -3,13 +3,14 @@
 #include <ATen/cuda/CUDAContext.h>
 
 #include "base/error.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/number_type.h"
 #include "recurrent/persistent/gave_up.h"
 #include "recurrent/persistent/persistent_launch.h"
 
 namespace rnnlab {
 
-void require_persistent(const at::Tensor& sequence) {
+void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
   if (const auto reason = refusal(LayerKind::kPersistent, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
     throw_error(ExitCode::kUsage, "{}", *reason);
   const auto* gpu = at::cuda::getDeviceProperties(sequence.device().index());
@@ -21,6 +22,12 @@ void require_persistent(const at::Tensor& sequence) {
   if (type == at::kDouble)
     throw_error(ExitCode::kUsage,
                 "layer: persistent has no float64, which tensor cores cannot keep up with; use layer: cudnn");
+  const bool is_float32 = type == at::kFloat && !rounds_to_tf32();
+  if (!kernels::has_persistent_layer(hidden_size, is_float32 ? kernels::Factors::kFloat32 : kernels::Factors::kTf32))
+    throw_error(ExitCode::kUsage,
+                "layer: persistent cannot do hidden_size: {} in fp32 (two parts of each weight find room up to 1024); "
+                "use precision: tf32 or bf16, or layer: cudnn",
+                hidden_size);
   require_that_none_gave_up();
 }
 
@@ -30,7 +37,7 @@ ExecutionPath persistent_path(at::ScalarType type) {
     if (rounds_to_tf32()) return "tf32 class: float16 operands, float32 sums";
     return "float32: each factor as two float16, float32 sums";
   };
-  return {fmt::format("persistent kernel on clusters ({})", numbers()), {}};
+  return {fmt::format("persistent kernel ({})", numbers()), {}};
 }
 
 }  // namespace rnnlab

@@ -53,7 +53,7 @@ std::vector<UnrolledLayer::Block> UnrolledLayer::blocks() const {
 RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const SequenceEnds ends(lengths, input.size(0), input.device());
   at::Tensor sequence = in_product_type(input);
-  if (rung_of(kind_).one_kernel) require_persistent(sequence);
+  if (rung_of(kind_).one_kernel) require_persistent(sequence, options().hidden_size);
   std::vector<at::Tensor> hidden, cell;
   for (const Block& block : blocks()) {
     if (block.first_layer > 0 && options().dropout > 0 && is_training())

@@ -1,8 +1,11 @@
 #include "recurrent/kernels/persistent/persistent_layer.h"
 
+#include <algorithm>
+
 #include "recurrent/kernels/persistent/cell_gru.h"
 #include "recurrent/kernels/persistent/cell_lstm.h"
 #include "recurrent/kernels/persistent/cell_rnn.h"
+#include "recurrent/kernels/persistent/grid_sizes.h"
 #include "recurrent/kernels/persistent/sizes.h"
 
 namespace rnnlab::kernels {
@@ -13,6 +16,19 @@ namespace persistent {
   RNNLAB_PERSISTENT_OF(extern, Cell, Tf32);    \
   RNNLAB_PERSISTENT_OF(extern, Cell, Float16); \
   RNNLAB_PERSISTENT_OF(extern, Cell, Bfloat16)
+
+#define RNNLAB_GRID_OF(Cell, Numbers)                            \
+  extern template struct Grid<Cell, Numbers, PersistentForward>; \
+  extern template struct Grid<Cell, Numbers, PersistentBackward>
+
+#define RNNLAB_GRID_CELL(Cell)   \
+  RNNLAB_GRID_OF(Cell, Tf32);    \
+  RNNLAB_GRID_OF(Cell, Float16); \
+  RNNLAB_GRID_OF(Cell, Bfloat16)
+
+RNNLAB_GRID_CELL(Lstm);
+RNNLAB_GRID_CELL(Gru);
+RNNLAB_GRID_CELL(Rnn);
 
 RNNLAB_PERSISTENT_CELL(Lstm);
 RNNLAB_PERSISTENT_CELL(Gru);
@@ -57,49 +73,95 @@ void with_instance(const PersistentSequence& sequence, const Use& use) {
   with_cell(sequence.cell, [&](auto cell) { with_numbers(sequence, [&](auto numbers) { use(cell, numbers); }); });
 }
 
+// The same, but as the Grid that takes the pass, where one does.
+template <class Work, class UseGrid, class UseClusters>
+void with_kernels(const PersistentSequence& sequence, const UseGrid& use_grid, const UseClusters& use_clusters) {
+  with_instance(sequence, [&]<class Cell, class Numbers>(Cell cell, Numbers numbers) {
+    if constexpr (Numbers::Type::kParts == 1) {
+      using GridOf = Grid<typename Cell::Type, typename Numbers::Type, Work>;
+      if (GridOf::takes(sequence)) return use_grid(TypeOf<GridOf>());
+    }
+    use_clusters(cell, numbers);
+  });
+}
+
+template <class Work>
+size_t packed_bytes_of(const PersistentSequence& sequence) {
+  size_t bytes = 0;
+  with_kernels<Work>(
+      sequence, [&]<class GridOf>(GridOf) { bytes = GridOf::Type::packed_bytes(sequence); },
+      [&]<class Cell, class Numbers>(Cell, Numbers) {
+        with_size<typename Cell::Type, typename Numbers::Type>(
+            sequence.hidden_size,
+            [&]<class First, class... Others>(Choice<First, Others...>) { bytes = packed_bytes<typename First::T>(); });
+      });
+  return bytes;
+}
+
+template <class Work>
+size_t exchange_bytes_of(const PersistentSequence& sequence) {
+  size_t bytes = 0;
+  with_kernels<Work>(
+      sequence, [&]<class GridOf>(GridOf) { bytes = GridOf::Type::exchange_bytes(sequence); }, [](auto, auto) {});
+  return bytes;
+}
+
+template <class Work>
+void run_pass(const Work& work, cudaStream_t stream) {
+  with_kernels<Work>(
+      work.sequence, [&]<class GridOf>(GridOf) { GridOf::Type::run(work, stream); },
+      [&]<class Cell, class Numbers>(Cell, Numbers) {
+        run_as<typename Cell::Type, typename Numbers::Type>(work, stream);
+      });
+}
+
 }  // namespace persistent
 
-using persistent::with_instance;
+using persistent::with_kernels;
 
-bool has_persistent_layer(int64_t hidden_size) {
-  return hidden_size >= 64 && hidden_size <= 1024 && hidden_size % 8 == 0;
+bool has_persistent_layer(int64_t hidden_size, Factors factors) {
+  const int most = factors == Factors::kFloat32 ? persistent::kLargestOfClusters : persistent::kLargestOfGrids;
+  return hidden_size >= 64 && hidden_size <= most && hidden_size % 8 == 0;
 }
 
 size_t packed_weight_bytes(const PersistentSequence& sequence) {
-  size_t bytes = 0;
-  with_instance(sequence, [&]<class Cell, class Numbers>(Cell, Numbers) {
-    persistent::with_size<typename Cell::Type, typename Numbers::Type>(
-        sequence.hidden_size, [&]<class First, class... Others>(persistent::Choice<First, Others...>) {
-          bytes = persistent::packed_bytes<typename First::T>();
-        });
-  });
-  return bytes;
+  return std::max(persistent::packed_bytes_of<PersistentForward>(sequence),
+                  persistent::packed_bytes_of<PersistentBackward>(sequence));
+}
+
+bool sums_up_gradients(const PersistentSequence& sequence) {
+  bool is_cluster = false;
+  with_kernels<PersistentBackward>(
+      sequence, [](auto) {}, [&](auto, auto) { is_cluster = true; });
+  return is_cluster;
+}
+
+size_t forward_exchange_bytes(const PersistentSequence& sequence) {
+  return persistent::exchange_bytes_of<PersistentForward>(sequence);
+}
+size_t backward_exchange_bytes(const PersistentSequence& sequence) {
+  return persistent::exchange_bytes_of<PersistentBackward>(sequence);
 }
 
 void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,
                           cudaStream_t stream) {
-  with_instance(sequence, [&]<class Cell, class Numbers>(Cell, Numbers) {
-    persistent::pack_forward_as<typename Cell::Type, typename Numbers::Type>(sequence, weight_hh, packed, stream);
-  });
+  with_kernels<PersistentForward>(
+      sequence, [&]<class GridOf>(GridOf) { GridOf::Type::pack(sequence, weight_hh, packed, stream); },
+      [&]<class Cell, class Numbers>(Cell, Numbers) {
+        persistent::pack_forward_as<typename Cell::Type, typename Numbers::Type>(sequence, weight_hh, packed, stream);
+      });
 }
 
 void pack_backward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,
                            cudaStream_t stream) {
-  with_instance(sequence, [&]<class Cell, class Numbers>(Cell, Numbers) {
-    persistent::pack_backward_as<typename Cell::Type, typename Numbers::Type>(sequence, weight_hh, packed, stream);
-  });
+  with_kernels<PersistentBackward>(
+      sequence, [&]<class GridOf>(GridOf) { GridOf::Type::pack(sequence, weight_hh, packed, stream); },
+      [&]<class Cell, class Numbers>(Cell, Numbers) {
+        persistent::pack_backward_as<typename Cell::Type, typename Numbers::Type>(sequence, weight_hh, packed, stream);
+      });
 }
 
-void run(const PersistentForward& work, cudaStream_t stream) {
-  with_instance(work.sequence, [&]<class Cell, class Numbers>(Cell, Numbers) {
-    persistent::run_as<typename Cell::Type, typename Numbers::Type>(work, stream);
-  });
-}
-
-void run(const PersistentBackward& work, cudaStream_t stream) {
-  with_instance(work.sequence, [&]<class Cell, class Numbers>(Cell, Numbers) {
-    persistent::run_as<typename Cell::Type, typename Numbers::Type>(work, stream);
-  });
-}
+void run(const PersistentForward& work, cudaStream_t stream) { persistent::run_pass(work, stream); }
+void run(const PersistentBackward& work, cudaStream_t stream) { persistent::run_pass(work, stream); }
 
 }  // namespace rnnlab::kernels

@@ -1,6 +1,7 @@
 // A recurrent layer on a Hopper GPU whose recurrent weights stay on the chip for a whole sequence: one kernel a pass,
-// in which a cluster of blocks computes all steps for a group of sequences and hands hidden states (or, in the backward
-// pass, sums of gradients) around through distributed shared memory. Products take operands of 16 bits and add up in
+// in which a group of blocks computes all steps for a group of sequences and hands hidden states (or, in the backward
+// pass, sums of gradients) around: a cluster through distributed shared memory, or as many blocks as it takes through
+// L2. Products take operands of 16 bits and add up in
 // float32; cell states, activations and gradients of states are float32. Leaves out the products that wait for no step:
 // those of the inputs before, and the gradients of weights and inputs after.
 #pragma once
@@ -46,6 +47,7 @@ struct PersistentForward {
   void* candidates = nullptr;     // (T, B, H), kGru only: R h + b of the candidate out
   void* hidden = nullptr;         // (T + 1, B, H): the initial row in, all others out
   float* cell = nullptr;          // (T + 1, B, H), kLstm only: the same
+  void* exchange = nullptr;       // forward_exchange_bytes
   int* timed_out = nullptr;       // memory that host and device see: set to 1 where a block waited in vain
 };
 
@@ -64,19 +66,28 @@ struct PersistentBackward {
   float* initial_cell = nullptr;          // (B, H) out, kLstm only
   float* bias_sums = nullptr;             // (bias_sum_rows, sides, G * H) out, or null: see below
   int32_t* largest = nullptr;             // 0 in, or null: see below
+  void* exchange = nullptr;               // backward_exchange_bytes
   int* timed_out = nullptr;
 };
 
 // The sum over the rows of `bias_sums` is the gradient of the biases: of b_ih and b_hh for kGru, of either one for
 // others, which have one side. `largest` becomes the bits of the largest magnitude in `recurrent_side`, in the classes
-// of float32.
+// of float32. Only where sums_up_gradients.
 inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; }
 
-// Whether there is a kernel for layers of this size: multiples of 8 from 64 to 1024.
-bool has_persistent_layer(int64_t hidden_size);
+// Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, of kFloat32 to 1024. Layers of
+// other types than float32 have the sizes of kTf32.
+bool has_persistent_layer(int64_t hidden_size, Factors factors);
 
-// Bytes of the packed weights of one pass.
+// Bytes of the packed weights of one pass, the larger of both.
 size_t packed_weight_bytes(const PersistentSequence& sequence);
+
+// Whether a backward pass fills `bias_sums` and `largest`: clusters do, other groups of blocks do not.
+bool sums_up_gradients(const PersistentSequence& sequence);
+
+// Bytes through which the blocks of a pass hand data around; none where they are a cluster. Content does not matter.
+size_t forward_exchange_bytes(const PersistentSequence& sequence);
+size_t backward_exchange_bytes(const PersistentSequence& sequence);
 
 // Lays (G * H, H) recurrent weights of the sequence's type out in the order in which the threads of a pass hold them.
 void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed, CUstream_st* stream);

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <limits>
 #include <stdexcept>
 
 #include "recurrent/kernels/persistent/launch.h"
+#include "recurrent/kernels/persistent/per_device.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -64,16 +63,10 @@ void with_size(int64_t hidden_size, const Use& use) {
   throw std::invalid_argument("no persistent kernel for this hidden size");
 }
 
-// Asked once a device: it takes longer than a launch.
 template <class Way, class Work>
 int clusters_on_this_device() {
-  constexpr int kDevices = 64;
-  static std::array<std::atomic<int>, kDevices> known = {};  // one more, or 0: not asked yet
-  int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  std::atomic<int>& answer = known.at(static_cast<size_t>(device));
-  if (answer == 0) answer = clusters_at_once<typename Way::T, Work, Way::kSharing>() + 1;
-  return answer - 1;
+  static PerDevice known;
+  return known.get([] { return clusters_at_once<typename Way::T, Work, Way::kSharing>(); });
 }
 
 constexpr int64_t kDoesNotFit = std::numeric_limits<int64_t>::max();

@@ -1,0 +1,286 @@
+// Back-propagation through time for a group of sequences by a group of blocks. The life of a step in a block: wait
+// until all blocks have sent what they add to the gradients of this block's hidden states, add up, take the gates'
+// gradients, lay them out in shared memory, multiply, and send to each block what its units get.
+#pragma once
+
+#include <utility>
+
+#include "recurrent/kernels/persistent/activations.h"
+#include "recurrent/kernels/persistent/grid_exchange.h"
+#include "recurrent/kernels/persistent/grid_gradients.h"
+#include "recurrent/kernels/persistent/grid_weights.h"
+
+namespace rnnlab::kernels::persistent {
+
+template <class T>
+class GridBackwardBlock {
+ public:
+  __device__ GridBackwardBlock(const PersistentBackward& work, int first_group, uint4* shared, uint64_t* barriers)
+      : cell_(work.sequence),
+        owner_(work.sequence, first_group),
+        tensors_(work, owner_),
+        num_steps_(static_cast<int>(work.sequence.num_steps)),
+        exchange_(static_cast<uint4*>(work.exchange) +
+                  static_cast<size_t>(owner_.group) * T::kSumBuffers * kVectorsOfBuffer),
+        gates_(shared),
+        unscale_(reinterpret_cast<float*>(shared + 2 * T::kPartners * T::kGateVectors)),
+        received_(unscale_ + 2 * T::kPartners * T::kSequences),
+        weights_(
+            static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
+            shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane),
+        turns_(barriers, (T::kPartners - 1) * kVectorsOfPartner * 16, num_steps_, work.timed_out),
+        patience_(work.timed_out) {}
+
+  __device__ void run() {
+    if (threadIdx.x == 0) turns_.prepare();
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      carried_[cell] = {};
+      if constexpr (Cell::kHasCellState) carried_[cell].cell = tensors_.last_cell_state(cell);
+    }
+    Step now = tensors_.read();
+    cluster_barrier();
+    for (int step = 0; step < num_steps_; ++step) run_step(step, now);
+    write_initial();
+    cluster_barrier();
+  }
+
+ private:
+  using S = typename T::BackwardSlice;
+  using Cell = typename T::Cell;
+  using Step = typename GridGradients<T>::Step;
+  using Gates = typename GridGradients<T>::Gates;
+  using Operand = typename T::Numbers::Operand;
+  static constexpr int kGates = T::kGates;
+  static constexpr int kVectorsOfPartner = T::kGateVectors + T::kSequences / 4;
+  static constexpr int kVectorsOfBuffer = T::kBlocks * T::kSenders * T::kSentVectors;
+
+  // read: of this step in, of the next one out.
+  __device__ void run_step(int step, Step& read) {
+    float hidden[T::kCells];  // gradients of the hidden states after this step
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+      hidden[cell] = to_float(read.output_gradient[cell]) + Cell::hidden_gradient_of(carried_[cell]);
+    if (step > 0) add_received(step, hidden);
+
+    Gates gates;
+    differentiate(read, hidden, gates);
+    lay_out(step, gates);
+    publish_to_products();
+    __syncthreads();
+    WarpgroupSums sums[T::kPartners][T::kUnitTiles];
+    multiply_own(step, sums[0]);
+    hand_to_partners(step);
+    tensors_.write(gates);
+    tensors_.advance();
+    if (step + 1 < num_steps_) read = tensors_.read();
+    wait_for_partners(step);
+    multiply_and_send(step, sums);
+  }
+
+  // All senders' sums of kSentVectors for this block, which threads add up in kShares parts.
+  __device__ void add_received(int step, float (&hidden)[T::kCells]) {
+    const int share = static_cast<int>(threadIdx.x) / T::kSentVectors;
+    const uint4* from = buffer_of(step) + (owner_.block * T::kSenders + share * T::kSendersAShare) * T::kSentVectors +
+                        static_cast<int>(threadIdx.x) % T::kSentVectors;
+    uint4 vectors[T::kSendersAShare];
+    patience_.read_all(
+        vectors, [&](int i) { return from + i * T::kSentVectors; },
+        [turn = turn_of(step)](const uint4& vector) { return is_of_turn(vector, turn); });
+    float4 sum = {};
+#pragma unroll
+    for (const uint4& vector : vectors) {
+      sum.x += __uint_as_float(vector.x);
+      sum.y += __uint_as_float(vector.y);
+      sum.z += __uint_as_float(vector.z);
+      sum.w += __uint_as_float(vector.w);
+    }
+    spread(received_ + share * T::kReceived, sum);
+    __syncthreads();
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      const int place = (owner_.sequence + cell * T::kStride) * T::kReceivedStride + owner_.unit_of_block;
+#pragma unroll
+      for (int i = 0; i < T::kShares; ++i) hidden[cell] += received_[i * T::kReceived + place];
+    }
+  }
+
+  // From the places that a product's sums have in threads to sequences by units.
+  __device__ void spread(float* received, const float4& sum) const {
+    const int vector = static_cast<int>(threadIdx.x) % T::kSentVectors / kLanes;
+    const int sequence = vector % T::kTiles * kSequencesPerTile + owner_.lane % 4 * 2;
+    float* place = received + sequence * T::kReceivedStride + vector / T::kTiles * kTileRows + owner_.lane / 4;
+    place[0] = sum.x;
+    place[T::kReceivedStride] = sum.y;
+    place[8] = sum.z;
+    place[T::kReceivedStride + 8] = sum.w;
+  }
+
+  __device__ void differentiate(const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      float kept[GridGradients<T>::kKeptRoom];
+#pragma unroll
+      for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(read.kept[cell][j]);
+      cell_.template backward<FunctionsOf<typename T::Numbers>>(kept, to_float(read.state[cell]), hidden[cell],
+                                                                read.cell_gradient[cell], carried_[cell],
+                                                                gates.of[cell], gates.aside[cell]);
+#pragma unroll
+      for (float& gate : gates.of[cell])
+        if (!owner_.has(cell)) gate = 0.0f;  // of what was read in its place
+    }
+  }
+
+  // The power of two that brings the warp's largest gradient near the top of float16's range.
+  __device__ static float common_scale(const float (&gradients)[kGates]) {
+    float largest = 0.0f;
+#pragma unroll
+    for (const float gradient : gradients) largest = fmaxf(largest, fabsf(gradient));
+    const uint32_t of_warp = __reduce_max_sync(~0u, __float_as_uint(largest));
+    const int exponent = max(static_cast<int>(of_warp >> 23) - 127, -110);
+    return __uint_as_float(static_cast<uint32_t>(127 + 13 - exponent) << 23);
+  }
+
+  // In shared memory: which of two buffers, and of the block that is `i` after this one.
+  __device__ int slot_of(int step, int i) const {
+    return (step & 1) * T::kPartners + T::partner_of(owner_.block, i) % T::kPartners;
+  }
+  __device__ uint4* gates_of(int step, int i) const { return gates_ + slot_of(step, i) * T::kGateVectors; }
+  __device__ float* unscale_of(int step, int i) const { return unscale_ + slot_of(step, i) * T::kSequences; }
+
+  // Lays the gradients out as products read them; those of sequences whose scale is one warp's matter have one.
+  __device__ void lay_out(int step, const Gates& gradients) {
+    uint4* gates = gates_of(step, 0);
+    float* unscale = unscale_of(step, 0);
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      const int sequence = owner_.sequence + cell * T::kStride;
+      const float scale = T::Numbers::kIsScaled ? common_scale(gradients.of[cell]) : 1.0f;
+      if (owner_.unit_of_block == 0) unscale[sequence] = 1.0f / scale;
+      Operand* place =
+          reinterpret_cast<Operand*>(gates + sequence / kSequencesPerTile * 2 * kOctet + sequence % kSequencesPerTile);
+#pragma unroll
+      for (int gate = 0; gate < kGates; ++gate) {
+        const int row = gate * T::kUnits + owner_.unit_of_block;
+        const int vector = row / kColumnsAStep * 2 * T::kSequences + row / kOctet % 2 * kOctet;
+        place[vector * kOctet + row % kOctet] = from_float<Operand>(gradients.of[cell][gate] * scale);
+      }
+    }
+  }
+
+  __device__ void hand_to_partners(int step) const {
+    const uint4* gates = gates_of(step, 0);
+    const uint4* unscale = reinterpret_cast<const uint4*>(unscale_of(step, 0));
+    for (int i = static_cast<int>(threadIdx.x); i < kVectorsOfPartner; i += T::kThreads) {
+      const uint4* place = i < T::kGateVectors ? gates + i : unscale + i - T::kGateVectors;
+      const uint4 vector = *place;
+#pragma unroll
+      for (int j = 1; j < T::kPartners; ++j) {
+        const uint32_t receiver = T::partner_of(owner_.block, j) % T::kPartners;
+        send(address_in(receiver, shared_address(place)), vector, address_in(receiver, turns_.barrier_of(step + 1)));
+      }
+    }
+  }
+
+  __device__ void wait_for_partners(int step) {
+    turns_.wait(step + 1);
+    publish_to_products();
+  }
+
+  // The part that waits for no partner.
+  __device__ void multiply_own(int step, WarpgroupSums (&sums)[T::kUnitTiles]) const {
+    begin_products();
+#pragma unroll
+    for (int tile = 0; tile < T::kUnitTiles; ++tile) multiply(step, tile, 0, sums[tile]);
+    commit_products();
+  }
+
+  // The other parts, tile by tile: what is done is sent while the tensor cores go on.
+  __device__ void multiply_and_send(int step, WarpgroupSums (&sums)[T::kPartners][T::kUnitTiles]) const {
+    begin_products();
+#pragma unroll
+    for (int tile = 0; tile < T::kUnitTiles; ++tile) {
+#pragma unroll
+      for (int i = 1; i < T::kPartners; ++i) multiply(step, tile, i, sums[i][tile]);
+      commit_products();
+    }
+    [&]<int... kTile>(std::integer_sequence<int, kTile...>) { (send_when_done<kTile>(step, sums), ...); }
+    (std::make_integer_sequence<int, T::kUnitTiles>());
+  }
+
+  __device__ void multiply(int step, int tile, int partner, WarpgroupSums& sums) const {
+    constexpr int kVectorsAStep = 2 * T::kSequences;
+    const Matrix gates(gates_of(step, partner));
+#pragma unroll
+    for (int column = 0; column < T::kGateSteps; ++column)
+      weights_.template multiply<Operand>((tile * T::kPartners + partner) * T::kGateSteps + column,
+                                          column == 0 ? Sums::kBegin : Sums::kContinue, sums,
+                                          gates.at(column * kVectorsAStep));
+  }
+
+  template <int kTile>
+  __device__ void send_when_done(int step, const WarpgroupSums (&sums)[T::kPartners][T::kUnitTiles]) const {
+    wait_for_products<T::kUnitTiles - 1 - kTile>();
+    send_sums(step, kTile, sums);
+  }
+
+  __device__ uint4* buffer_of(int step) const { return exchange_ + (step & 1) * kVectorsOfBuffer; }
+
+  // To the block whose 16 units a warp's rows of the tile are, for its next step. By receivers, senders, 16 units,
+  // tiles of 8 sequences.
+  __device__ void send_sums(int step, int tile, const WarpgroupSums (&sums)[T::kPartners][T::kUnitTiles]) const {
+    const int part = owner_.block % T::kPartners * T::kWarpgroups + owner_.warpgroup;
+    const int unit = ((part * T::kUnitTiles + tile) * kWarpsPerGroup + owner_.warp % kWarpsPerGroup) * kTileRows;
+    uint4* place = buffer_of(step + 1) +
+                   (unit / T::kUnits * T::kSenders + owner_.block / T::kPartners) * T::kSentVectors +
+                   unit % T::kUnits / kTileRows * T::kTiles * kLanes + owner_.lane;
+#pragma unroll
+    for (int i = 0; i < T::kTiles; ++i) {
+      const auto word = [&](int j) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int partner = 0; partner < T::kPartners; ++partner)
+          sum += sums[partner][tile][4 * i + j] *
+                 unscale_of(step, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
+        return with_turn(sum, turn_of(step + 1));
+      };
+      write_exchanged(place + i * kLanes, make_uint4(word(0), word(1), word(2), word(3)));
+    }
+  }
+
+  __device__ void write_initial() {
+    float hidden[T::kCells] = {};
+    add_received(num_steps_, hidden);
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      float cell_state = 0.0f;
+      if constexpr (Cell::kHasCellState) cell_state = carried_[cell].gradient;
+      tensors_.write_initial(cell, hidden[cell] + Cell::hidden_gradient_of(carried_[cell]), cell_state);
+    }
+  }
+
+  Cell cell_;
+  GridOwner<T> owner_;
+  GridGradients<T> tensors_;
+  int num_steps_;
+  uint4* exchange_;  // kSumBuffers of the group
+  uint4* gates_;     // gates' gradients: by 16 rows, tiles of 8 sequences, octets of rows, sequences
+  float* unscale_;   // of each sequence's gradients; like them, by two buffers and partners
+  float* received_;  // sums of each share
+  GridWeights<S> weights_;
+  Turns turns_;  // of what partners hand around
+  Patience patience_;
+  typename Cell::Carried carried_[T::kCells];
+};
+
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, 1)
+    grid_backward_kernel(const __grid_constant__ PersistentBackward work, int first_group) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ uint4 shared[];
+  __shared__ alignas(8) uint64_t barriers[2];
+  GridBackwardBlock<T>(work, first_group, shared, barriers).run();
+#elif defined(__CUDA_ARCH__)
+  __trap();
+#endif
+}
+
+}  // namespace rnnlab::kernels::persistent

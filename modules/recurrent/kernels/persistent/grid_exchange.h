@@ -1,0 +1,85 @@
+// How the blocks of a group hand data around through L2: no flags, since each word tells by itself whether it is there.
+// Words of two hidden states wait as kNothing, two NaN that no conversion makes; words of float32 sums carry in their
+// last bit which turn they belong to. Waits give up after a while.
+#pragma once
+
+#include "recurrent/kernels/persistent/cluster.h"
+
+namespace rnnlab::kernels::persistent {
+
+constexpr uint32_t kNothing = 0xFFFFFFFF;
+
+__device__ inline uint4 read_exchanged(const uint4* place) {
+  uint4 value;
+  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(place)
+               : "memory");
+  return value;
+}
+
+__device__ inline void write_exchanged(uint4* place, uint4 value) {
+  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(place), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
+               : "memory");
+}
+
+__device__ inline void write_exchanged(uint32_t* place, uint32_t value) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(place), "r"(value) : "memory");
+}
+
+// All that this thread has read and written comes before all that it will, for every block.
+__device__ inline void exchange_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+__device__ inline bool is_filled(const uint4& words) {
+  return max(max(words.x, words.y), max(words.z, words.w)) != kNothing;
+}
+
+// The turn that step s >= 1 belongs to where two buffers take turns: both begin with 1 in memory full of zeros.
+__device__ inline uint32_t turn_of(int step) { return ((step >> 1) ^ step) & 1; }
+
+__device__ inline bool is_of_turn(const uint4& words, uint32_t turn) {
+  return turn == 1 ? (words.x & words.y & words.z & words.w & 1) == 1
+                   : ((words.x | words.y | words.z | words.w) & 1) == 0;
+}
+
+__device__ inline uint32_t with_turn(float sum, uint32_t turn) { return (__float_as_uint(sum) & ~1u) | turn; }
+
+class Patience {
+ public:
+  __device__ explicit Patience(int* timed_out) : timed_out_(timed_out) {}
+
+  // Reads kCount vectors, place(i) of each, until is_there(vector) of all.
+  template <int kCount, class Place, class IsThere>
+  __device__ void read_all(uint4 (&vectors)[kCount], const Place& place, const IsThere& is_there) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) vectors[i] = read_exchanged(place(i));
+    if (has_all(vectors, is_there) || gave_up_) return;
+    const long long start = clock64();
+    do {
+      if (clock64() - start > kMostTicksToWait) return give_up();
+#pragma unroll
+      for (int i = 0; i < kCount; ++i)
+        if (!is_there(vectors[i])) vectors[i] = read_exchanged(place(i));
+    } while (!has_all(vectors, is_there));
+  }
+
+ private:
+  template <int kCount, class IsThere>
+  __device__ static bool has_all(const uint4 (&vectors)[kCount], const IsThere& is_there) {
+    bool all = true;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) all = all && is_there(vectors[i]);
+    return all;
+  }
+
+  __device__ void give_up() {
+    *timed_out_ = 1;
+    gave_up_ = true;
+  }
+
+  int* timed_out_;
+  bool gave_up_ = false;
+};
+
+}  // namespace rnnlab::kernels::persistent

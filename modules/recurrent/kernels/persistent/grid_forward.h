@@ -1,0 +1,254 @@
+// The forward pass of a group of sequences by a group of blocks. The life of a step in a block: wait until the hidden
+// states of the step before are there from all blocks, lay them out in shared memory, multiply (each warpgroup by half
+// of them), add the halves, activate, hand the own units' hidden states to all, and only then write to memory.
+#pragma once
+
+#include "recurrent/kernels/persistent/activations.h"
+#include "recurrent/kernels/persistent/grid_exchange.h"
+#include "recurrent/kernels/persistent/grid_owner.h"
+#include "recurrent/kernels/persistent/grid_weights.h"
+
+namespace rnnlab::kernels::persistent {
+
+template <class T>
+class GridForwardBlock {
+ public:
+  __device__ GridForwardBlock(const PersistentForward& work, int first_group, uint4* shared)
+      : work_(work),
+        sequence_(work.sequence),
+        cell_(work.sequence),
+        owner_(work.sequence, first_group),
+        rows_(work.sequence, work.sequence.order),
+        place_(rows_.first + owner_.place()),
+        exchange_(static_cast<uint4*>(work.exchange) + owner_.group * T::kHiddenBuffers * T::kHiddenVectors),
+        hidden_(shared + owner_.warpgroup * kVectorsOfHalf),
+        sums_(reinterpret_cast<float*>(shared + T::kHiddenVectors)),
+        weights_(
+            static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
+            shared + T::kForwardBufferBytes / 16, owner_.warp, owner_.lane),
+        patience_(work.timed_out) {}
+
+  __device__ void run() {
+    read_bias();
+    for (int cell = 0; cell < T::kCells; ++cell)
+      carried_[cell] = owner_.has(cell) ? initial_state(place_ + rows_.before + owner_.offset(cell)) : 0.0f;
+    Inputs inputs = read_inputs(place_);
+    const int num_steps = static_cast<int>(sequence_.num_steps);
+    for (int step = 0; step < num_steps; ++step, place_ += rows_.stride) run_step(step, inputs, step + 1 < num_steps);
+  }
+
+ private:
+  using S = typename T::ForwardSlice;
+  using Cell = typename T::Cell;
+  using Value = typename T::Numbers::Value;
+  using Operand = typename T::Numbers::Operand;
+  static constexpr int kGates = T::kGates;
+  static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
+  static constexpr int kVectorsOfHalf = T::kHiddenVectors / T::kWarpgroups;
+  static constexpr int kThreadsOfHalf = T::kThreads / T::kWarpgroups;
+  static constexpr int kVectorsOfThread = kVectorsOfHalf / kThreadsOfHalf;
+  static_assert(kVectorsOfThread * kThreadsOfHalf == kVectorsOfHalf);
+
+  struct Inputs {
+    Value of[T::kCells][kGates];
+  };
+
+  __device__ float bias(const void* of, int gate) const {
+    return owner_.unit < owner_.hidden_size
+               ? to_float(static_cast<const Value*>(of)[gate * owner_.hidden_size + owner_.unit])
+               : 0.0f;
+  }
+
+  // Where the last gate's two sums are two, so are its biases.
+  __device__ void read_bias() {
+    for (int gate = 0; gate < kGates; ++gate) bias_[gate] = bias(work_.bias_ih, gate) + bias(work_.bias_hh, gate);
+    if constexpr (Cell::kHasTwoSides) {
+      bias_[kGates - 1] = bias(work_.bias_hh, kGates - 1);
+      bias_aside_ = bias(work_.bias_ih, kGates - 1);
+    }
+  }
+
+  __device__ float initial_state(int64_t place) const {
+    if constexpr (Cell::kHasCellState) return work_.cell[place];
+    return to_float(static_cast<const Value*>(work_.hidden)[place]);
+  }
+
+  __device__ Inputs read_inputs(int64_t place) const {
+    const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
+    Inputs inputs;
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+#pragma unroll
+      for (int gate = 0; gate < kGates; ++gate) inputs.of[cell][gate] = gates[owner_.gate_offset(cell, gate)];
+    return inputs;
+  }
+
+  // inputs: of this step in, of the next one out.
+  __device__ void run_step(int step, Inputs& inputs, bool has_next) {
+    if (step == 0)
+      read_initial();
+    else
+      receive(step);
+    publish_to_products();
+    barrier_of_warps(kFirstBarrier + owner_.warpgroup, kWarpsPerGroup);
+    float* sums = sums_ + (step & 1) * T::kWarpgroups * T::kSums;
+    multiply(sums + owner_.warpgroup * T::kSums);
+    __syncthreads();
+
+    float kept[T::kCells][kKeptRoom];
+    float hidden[T::kCells];
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] = activate(sums, cell, inputs.of[cell], kept[cell]);
+    if (has_next) {
+      hand_out(step + 1, hidden);
+      inputs = read_inputs(place_ + rows_.stride);
+    }
+    write(kept, hidden);
+    if (has_next) empty(step + 3);
+  }
+
+  // The place of this thread's i-th vector among those of its warpgroup's half.
+  __device__ static int vector_of(int i) { return static_cast<int>(threadIdx.x) % kThreadsOfHalf + i * kThreadsOfHalf; }
+
+  // Vectors lie as products read them: by 16 units, tiles of 8 sequences, octets of units, sequences.
+  __device__ void read_initial() {
+#pragma unroll
+    for (int i = 0; i < kVectorsOfThread; ++i) {
+      const int vector = owner_.warpgroup * kVectorsOfHalf + vector_of(i);
+      const int unit = (vector / (2 * T::kSequences) * 2 + vector / kOctet % 2) * kOctet;
+      const int sequence = vector / (2 * kOctet) % T::kTiles * kSequencesPerTile + vector % kOctet;
+      hidden_[vector_of(i)] = initial_octet(owner_.first_sequence + sequence, unit);
+    }
+  }
+
+  __device__ uint4 initial_octet(int sequence, int unit) const {
+    if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size) return make_uint4(0, 0, 0, 0);
+    const Value* units = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before +
+                         static_cast<int64_t>(sequence) * owner_.hidden_size + unit;
+    const auto word = [&](int i) { return pack<Operand>(to_float(units[2 * i]), to_float(units[2 * i + 1])); };
+    return make_uint4(word(0), word(1), word(2), word(3));
+  }
+
+  __device__ uint4* buffer_of(int step) const { return exchange_ + step % T::kHiddenBuffers * T::kHiddenVectors; }
+
+  __device__ void receive(int step) {
+    const uint4* from = buffer_of(step) + owner_.warpgroup * kVectorsOfHalf;
+    uint4 vectors[kVectorsOfThread];
+    patience_.read_all(
+        vectors, [&](int i) { return from + vector_of(i); }, is_filled);
+#pragma unroll
+    for (int i = 0; i < kVectorsOfThread; ++i) hidden_[vector_of(i)] = vectors[i];
+  }
+
+  // To sums: by sequences, kSumStride apart, and rows. Behind the product hides the fence between emptying a buffer, a
+  // step ago, and handing out the hidden states that tell others to look at it.
+  __device__ void multiply(float* sums) const {
+    constexpr int kVectorsAStep = 2 * T::kSequences;
+    WarpgroupSums of[T::kRowTiles];
+    const Matrix hidden(hidden_);
+    begin_products();
+#pragma unroll
+    for (int step = 0; step < T::kColumnSteps; ++step)
+#pragma unroll
+      for (int tile = 0; tile < T::kRowTiles; ++tile)
+        weights_.template multiply<Operand>(step * T::kRowTiles + tile, step == 0 ? Sums::kBegin : Sums::kContinue,
+                                            of[tile], hidden.at(step * kVectorsAStep));
+    commit_products();
+    exchange_fence();
+    wait_for_products<0>();
+
+    float* place =
+        sums + owner_.lane % 4 * 2 * T::kSumStride + owner_.warp % kWarpsPerGroup * kTileRows + owner_.lane / 4;
+#pragma unroll
+    for (int tile = 0; tile < T::kRowTiles; ++tile)
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        place[(i / 4 * kSequencesPerTile + i % 2) * T::kSumStride + tile * kWarpgroupRows + i / 2 % 2 * 8] =
+            of[tile][i];
+  }
+
+  // The hidden state.
+  __device__ float activate(const float* sums, int cell, const Value (&inputs)[kGates], float (&kept)[kKeptRoom]) {
+    const float* place = sums + (owner_.sequence + cell * T::kStride) * T::kSumStride + owner_.unit_of_block;
+    float gates[kGates];
+    float aside = 0.0f;
+#pragma unroll
+    for (int gate = 0; gate < kGates; ++gate) {
+      const float recurrent = place[gate * T::kUnits] + place[T::kSums + gate * T::kUnits] + bias_[gate];
+      const float input = owner_.has(cell) ? to_float(inputs[gate]) : 0.0f;
+      const bool is_aside = Cell::kHasTwoSides && gate == kGates - 1;
+      gates[gate] = is_aside ? recurrent : recurrent + input;
+      if (is_aside) aside = input + bias_aside_;
+    }
+    return cell_.template forward<FunctionsOf<typename T::Numbers>>(gates, aside, carried_[cell], kept);
+  }
+
+  // Two units a word, by every other thread.
+  __device__ void hand_out(int step, const float (&hidden)[T::kCells]) const {
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      const uint32_t word = pack<Operand>(hidden[cell], __shfl_down_sync(~0u, hidden[cell], 1));
+      if (owner_.lane % 2 == 0) write_exchanged(word_in(buffer_of(step), cell), word);
+    }
+  }
+
+  // The buffer of a step to come, which has hidden states of the step before the one at hand: all blocks have read
+  // them, since they sent what this step read.
+  __device__ void empty(int step) const {
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+      if (owner_.lane % 2 == 0) write_exchanged(word_in(buffer_of(step), cell), kNothing);
+  }
+
+  __device__ uint32_t* word_in(uint4* buffer, int cell) const {
+    const int sequence = owner_.sequence + cell * T::kStride;
+    const int vector = owner_.unit / 16 * 2 * T::kSequences + sequence / kSequencesPerTile * 2 * kOctet +
+                       owner_.unit / kOctet % 2 * kOctet + sequence % kSequencesPerTile;
+    return reinterpret_cast<uint32_t*>(buffer + vector) + owner_.unit % kOctet / 2;
+  }
+
+  __device__ void write(const float (&kept)[T::kCells][kKeptRoom], const float (&hidden)[T::kCells]) const {
+    Value* gates_out = static_cast<Value*>(work_.gates) + owner_.gate_place(place_);
+    Value* candidates_out = static_cast<Value*>(work_.candidates) + place_;
+    Value* hidden_out = static_cast<Value*>(work_.hidden) + place_ + rows_.after;
+    float* cell_out = work_.cell + place_ + rows_.after;
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      if (!owner_.has(cell)) continue;
+#pragma unroll
+      for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
+        gates_out[owner_.gate_offset(cell, gate)] = from_float<Value>(kept[cell][gate]);
+      if constexpr (Cell::kHasTwoSides) candidates_out[owner_.offset(cell)] = from_float<Value>(kept[cell][kGates]);
+      if constexpr (Cell::kHasCellState) cell_out[owner_.offset(cell)] = carried_[cell];
+      hidden_out[owner_.offset(cell)] = from_float<Value>(hidden[cell]);
+    }
+  }
+
+  const PersistentForward& work_;
+  const PersistentSequence& sequence_;
+  Cell cell_;
+  GridOwner<T> owner_;
+  PassRows rows_;
+  int64_t place_;    // of this thread's unit and first cell, at the step at hand
+  uint4* exchange_;  // kHiddenBuffers of the group
+  uint4* hidden_;    // of this warpgroup's half of the units
+  float* sums_;      // two buffers of both warpgroups' sums
+  GridWeights<S> weights_;
+  Patience patience_;
+  float bias_[kGates];
+  float bias_aside_ = 0.0f;
+  float carried_[T::kCells];  // the cell state, or the hidden state of a cell without
+};
+
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, 1)
+    grid_forward_kernel(const __grid_constant__ PersistentForward work, int first_group) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ uint4 shared[];
+  GridForwardBlock<T>(work, first_group, shared).run();
+#elif defined(__CUDA_ARCH__)
+  __trap();
+#endif
+}
+
+}  // namespace rnnlab::kernels::persistent

@@ -1,0 +1,103 @@
+// What the backward pass of a grid kernel reads and writes of the tensors, step by step.
+#pragma once
+
+#include "recurrent/kernels/persistent/grid_owner.h"
+
+namespace rnnlab::kernels::persistent {
+
+// At one step after the other, of this thread's cells.
+template <class T>
+class GridGradients {
+ public:
+  using Cell = typename T::Cell;
+  using Value = typename T::Numbers::Value;
+  static constexpr int kGates = T::kGates;
+  static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
+
+  // What a step reads, as it is in memory: to convert it would be to wait for it.
+  using State = std::conditional_t<Cell::kHasCellState, float, Value>;
+  struct Step {
+    Value kept[T::kCells][kKeptRoom];
+    State state[T::kCells];
+    Value output_gradient[T::kCells];
+    float cell_gradient[T::kCells];
+  };
+  // Gradients of the gates before activation: of R h + b, and of W x + b of the last one where that is another.
+  struct Gates {
+    float of[T::kCells][kGates];
+    float aside[T::kCells];
+  };
+
+  __device__ GridGradients(const PersistentBackward& work, const GridOwner<T>& owner)
+      : work_(work),
+        owner_(owner),
+        rows_(work.sequence, opposite(work.sequence.order)),
+        place_(rows_.first + owner.place()) {}
+
+  __device__ void advance() { place_ += rows_.stride; }
+
+  __device__ float last_cell_state(int cell) const { return work_.cell[place_ + rows_.after + owner_.offset(cell)]; }
+
+  __device__ Step read() const {
+    const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place_);
+    const Value* candidates = static_cast<const Value*>(work_.candidates) + place_;
+    const Value* output_gradient = static_cast<const Value*>(work_.output_gradient) + place_;
+    const float* cell_gradient = work_.cell_gradient + place_;
+    Step read;
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      const int offset = owner_.offset(cell);
+#pragma unroll
+      for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
+        read.kept[cell][gate] = gates[owner_.gate_offset(cell, gate)];
+      if constexpr (Cell::kHasTwoSides) read.kept[cell][kGates] = candidates[offset];
+      read.state[cell] = state_at(place_ + offset);
+      read.output_gradient[cell] = from_float<Value>(0.0f);
+      if (work_.output_gradient != nullptr) read.output_gradient[cell] = output_gradient[offset];
+      read.cell_gradient[cell] = 0.0f;
+      if constexpr (Cell::kHasCellState)
+        if (work_.cell_gradient != nullptr) read.cell_gradient[cell] = cell_gradient[offset];
+    }
+    return read;
+  }
+
+  __device__ void write(const Gates& gates) const {
+    Value* input_side = static_cast<Value*>(work_.input_side) + owner_.gate_place(place_);
+    Value* recurrent_side = static_cast<Value*>(work_.recurrent_side) + owner_.gate_place(place_);
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      if (!owner_.has(cell)) continue;
+#pragma unroll
+      for (int gate = 0; gate < kGates; ++gate) {
+        const int offset = owner_.gate_offset(cell, gate);
+        const bool differs = Cell::kHasTwoSides && gate == kGates - 1;
+        input_side[offset] = from_float<Value>(differs ? gates.aside[cell] : gates.of[cell][gate]);
+        if constexpr (Cell::kHasTwoSides) recurrent_side[offset] = from_float<Value>(gates.of[cell][gate]);
+      }
+    }
+  }
+
+  // Of the initial states.
+  __device__ void write_initial(int cell, float hidden, float cell_state) const {
+    if (!owner_.has(cell)) return;
+    const int64_t place = owner_.place() + owner_.offset(cell);
+    static_cast<Value*>(work_.initial_hidden)[place] = from_float<Value>(hidden);
+    if constexpr (Cell::kHasCellState) work_.initial_cell[place] = cell_state;
+  }
+
+ private:
+  __device__ State state_at(int64_t place) const {
+    place += Cell::kReadsStateAfter ? rows_.after : rows_.before;
+    if constexpr (Cell::kHasCellState)
+      return work_.cell[place];
+    else
+      return static_cast<const Value*>(work_.hidden)[place];
+  }
+
+  const PersistentBackward& work_;
+  GridOwner<T> owner_;  // a copy: a reference would keep the whole block out of registers
+  PassRows rows_;
+  int64_t place_;  // of this thread's unit and first cell, at the step at hand
+};
+
+}  // namespace rnnlab::kernels::persistent

@@ -1,0 +1,69 @@
+// Where each number of a grid kernel's packed weights comes from. One thread packs the 8 numbers that one lane loads of
+// a fragment: of those for registers, in the order of pack.h; of those for shared memory, 8 columns of one row.
+#pragma once
+
+#include "recurrent/kernels/persistent/grid_weights.h"
+#include "recurrent/kernels/persistent/pack.h"
+
+namespace rnnlab::kernels::persistent {
+
+struct GridElement {
+  int block, warp, fragment, row, column;  // of the fragment
+  __device__ int warpgroup() const { return warp / kWarpsPerGroup; }
+  __device__ int row_of_tile() const { return warp % kWarpsPerGroup * kTileRows + row; }
+};
+
+template <class T>
+struct GridForwardOrder {
+  using Slice = typename T::ForwardSlice;
+  __device__ static Place place_of(const GridElement& e) {
+    const int row = e.fragment % T::kRowTiles * kWarpgroupRows + e.row_of_tile();
+    const int step = e.warpgroup() * T::kColumnSteps + e.fragment / T::kRowTiles;
+    return {row / T::kUnits, e.block * T::kUnits + row % T::kUnits, step * kColumnsAStep + e.column};
+  }
+};
+
+template <class T>
+struct GridBackwardOrder {
+  using Slice = typename T::BackwardSlice;
+  __device__ static Place place_of(const GridElement& e) {
+    constexpr int kOfTile = T::kPartners * T::kGateSteps;
+    const int step = e.fragment % kOfTile;
+    const int column = step % T::kGateSteps * kColumnsAStep + e.column;
+    const int tile = (e.block % T::kPartners * T::kWarpgroups + e.warpgroup()) * T::kUnitTiles + e.fragment / kOfTile;
+    const int from = T::partner_of(e.block, step / T::kGateSteps);
+    return {column / T::kUnits, from * T::kUnits + column % T::kUnits, tile * kWarpgroupRows + e.row_of_tile()};
+  }
+};
+
+// Number `i` of the lane's 8.
+__device__ inline void place_in_fragment(int lane, int i, bool is_for_registers, GridElement& e) {
+  e.row = is_for_registers ? (i >> 1 & 1) * 8 + lane / 4 : lane / 16 * 8 + lane % 8;
+  e.column = is_for_registers ? (i >> 2) * 8 + lane % 4 * 2 + (i & 1) : lane / 8 % 2 * 8 + i;
+}
+
+// weights: (G * H, H), of at most T's size; what is beyond is 0.
+template <class T, template <class> class Order>
+__global__ void grid_pack_kernel(const typename T::Numbers::Value* weights, int hidden_size, uint4* packed) {
+  using S = typename Order<T>::Slice;
+  const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int lane = index % kLanes;
+  GridElement e = {};
+  e.fragment = index / kLanes % S::kFragments;
+  e.warp = index / (kLanes * S::kFragments) % T::kWarps;
+  e.block = index / (kLanes * S::kFragments * T::kWarps);
+  if (e.block >= T::kBlocks) return;
+
+  float numbers[8];
+  for (int i = 0; i < 8; ++i) {
+    place_in_fragment(lane, i, GridWeights<S>::is_in_registers(e.fragment), e);
+    const auto [gate, unit, column] = Order<T>::place_of(e);
+    const bool is_there = gate < T::kGates && unit < hidden_size && column < hidden_size;
+    const int64_t row = static_cast<int64_t>(gate) * hidden_size + unit;
+    numbers[i] = is_there ? to_float(weights[row * hidden_size + column]) : 0.0f;
+  }
+  const auto word = [&](int i) { return pack<typename T::Numbers::Operand>(numbers[2 * i], numbers[2 * i + 1]); };
+  packed[index] = make_uint4(word(0), word(1), word(2), word(3));
+}
+
+}  // namespace rnnlab::kernels::persistent

@@ -1,0 +1,107 @@
+// The hidden sizes that there are grid kernels for, and which passes take one instead of clusters.
+#pragma once
+
+#include "recurrent/kernels/persistent/grid_launch.h"
+#include "recurrent/kernels/persistent/per_device.h"
+
+namespace rnnlab::kernels::persistent {
+
+constexpr int kLargestOfClusters = 1024;
+constexpr int kLargestOfGrids = 1536;
+
+// Whether an LSTM gains by blocks of 16 units, of which two groups fit.
+template <class Cell>
+bool gains_by_small_blocks(const PersistentSequence& sequence) {
+  return Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768 && sequence.batch_size <= 32;
+}
+
+// Clusters are faster where one round of them has all sequences, in groups of 8, and weights find room: up to 768
+// units, or 1024 of a plain cell.
+template <class Cell>
+bool is_for_grids(const PersistentSequence& sequence) {
+  constexpr int64_t kSequencesOfARound = 56;
+  constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
+  if (sequence.hidden_size > kRoomOfClusters || gains_by_small_blocks<Cell>(sequence)) return true;
+  return sequence.hidden_size > 512 && sequence.batch_size > kSequencesOfARound;
+}
+
+// Calls `use` with the GridTiles for such a layer: the smallest that has room.
+template <class Cell, class Numbers, class Use>
+void with_grid_size(const PersistentSequence& sequence, const Use& use) {
+  if constexpr (Cell::kGates == 4)
+    if (gains_by_small_blocks<Cell>(sequence)) return use(GridTiles<Cell, Numbers, 768, 16, 2>());
+  if (sequence.hidden_size <= 768) return use(GridTiles<Cell, Numbers, 768, 32, 2>());
+  if (sequence.hidden_size <= 1024) return use(GridTiles<Cell, Numbers, 1024, 32, 2>());
+  if (sequence.hidden_size <= kLargestOfGrids) return use(GridTiles<Cell, Numbers, kLargestOfGrids, 16, 4>());
+  throw std::invalid_argument("no persistent kernel for this hidden size");
+}
+
+// The passes of one kind by grid kernels. Work: PersistentForward or PersistentBackward.
+template <class Cell, class Numbers, class Work>
+struct Grid {
+  // Whether this pass is for a grid kernel: by size and batch, where the device has room for a group.
+  static bool takes(const PersistentSequence& sequence);
+
+  static size_t packed_bytes(const PersistentSequence& sequence);
+  static size_t exchange_bytes(const PersistentSequence& sequence);
+  static void pack(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream);
+  static void run(const Work& work, cudaStream_t stream);
+
+ private:
+  static constexpr bool kIsForward = std::is_same_v<Work, PersistentForward>;
+
+  template <class T>
+  static int groups() {
+    static PerDevice known;
+    return known.get([] { return groups_at_once<T, Work>(); });
+  }
+};
+
+template <class Cell, class Numbers, class Work>
+bool Grid<Cell, Numbers, Work>::takes(const PersistentSequence& sequence) {
+  if (!is_for_grids<Cell>(sequence)) return false;
+  int room = 0, blocks = 0;
+  with_grid_size<Cell, Numbers>(sequence, [&]<class T>(const T&) {
+    room = groups<T>();
+    blocks = T::kBlocks;
+  });
+  if (room == 0 && sequence.hidden_size > kLargestOfClusters)
+    throw std::runtime_error("layer: persistent: hidden_size: " + std::to_string(sequence.hidden_size) + " takes " +
+                             std::to_string(blocks) +
+                             " multiprocessors at once, and this GPU does not have them; use layer: cudnn");
+  return room > 0;
+}
+
+template <class Cell, class Numbers, class Work>
+size_t Grid<Cell, Numbers, Work>::packed_bytes(const PersistentSequence& sequence) {
+  size_t bytes = 0;
+  with_grid_size<Cell, Numbers>(sequence, [&]<class T>(const T&) { bytes = grid_packed_bytes<T, Work>(); });
+  return bytes;
+}
+
+template <class Cell, class Numbers, class Work>
+size_t Grid<Cell, Numbers, Work>::exchange_bytes(const PersistentSequence& sequence) {
+  size_t bytes = 0;
+  with_grid_size<Cell, Numbers>(sequence, [&]<class T>(const T&) {
+    bytes = static_cast<size_t>(std::min(groups_of<T>(sequence), groups<T>())) * GridPass<T, Work>::kExchangeBytes;
+  });
+  return bytes;
+}
+
+template <class Cell, class Numbers, class Work>
+void Grid<Cell, Numbers, Work>::pack(const PersistentSequence& sequence, const void* weights, void* packed,
+                                     cudaStream_t stream) {
+  with_grid_size<Cell, Numbers>(sequence, [&]<class T>(const T&) {
+    if constexpr (kIsForward)
+      launch_grid_pack<T, GridForwardOrder>(sequence, weights, packed, stream);
+    else
+      launch_grid_pack<T, GridBackwardOrder>(sequence, weights, packed, stream);
+  });
+}
+
+template <class Cell, class Numbers, class Work>
+void Grid<Cell, Numbers, Work>::run(const Work& work, cudaStream_t stream) {
+  with_grid_size<Cell, Numbers>(work.sequence, [&]<class T>(const T&) { launch_grid<T>(work, groups<T>(), stream); });
+}
+
+}  // namespace rnnlab::kernels::persistent

@@ -1,0 +1,83 @@
+// Who owns what when a group of blocks that spans a large part of the GPU holds all recurrent weights, for layers that
+// no cluster has room for. A group of P blocks computes 16 sequences; each block owns kUnits hidden units, all gates of
+// them. Its two warpgroups multiply by wgmma, 64 rows by 16 columns of weights by all sequences at once:
+// - forward, rows are the gates of the block's units, and each warpgroup has half of the columns, which are all units;
+// - backward, rows are units and columns are gates: clusters of kPartners blocks share out all units, each warpgroup
+// has
+//   half of its block's, and multiplies by the gates of all partners.
+// Weights are held as fragments, a warp's 16 rows by 16 columns: in registers, and the rest in shared memory.
+#pragma once
+
+#include "recurrent/kernels/persistent/tiles.h"
+
+namespace rnnlab::kernels::persistent {
+
+constexpr int kWarpgroupRows = 64;
+constexpr int kColumnsAStep = 16;
+constexpr int kWarpsPerGroup = 4;  // of a warpgroup
+constexpr int kOctet = 8;          // units that travel as one vector
+
+__host__ __device__ constexpr int rounded_up(int value, int step) { return (value + step - 1) / step * step; }
+
+template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kUnitsOf, int kPartnersOf>
+struct GridTiles {
+  using Cell = CellOf;
+  using Numbers = NumbersOf;
+  static constexpr int kGates = Cell::kGates;
+  static constexpr int kHiddenSize = kHiddenSizeOf;
+  static constexpr int kUnits = kUnitsOf;               // of a block
+  static constexpr int kBlocks = kHiddenSize / kUnits;  // of a group
+  static constexpr int kWarpgroups = 2;
+  static constexpr int kWarps = kWarpgroups * kWarpsPerGroup;
+  static constexpr int kThreads = kWarps * kLanes;
+  static constexpr int kTiles = 2;
+  static constexpr int kSequences = kTiles * kSequencesPerTile;
+  static constexpr int kCells = kUnits * kSequences / kThreads;  // of a thread: one unit, every kStride-th sequence
+  static constexpr int kStride = kThreads / kUnits;
+  static_assert(Numbers::kParts == 1 && kCells * kThreads == kUnits * kSequences);
+  static_assert(kHiddenSize % (kWarpgroups * kWarpgroupRows) == 0 && kBlocks * kUnits == kHiddenSize);
+
+  // Forward.
+  static constexpr int kRows = kGates * kUnits;
+  static constexpr int kRowTiles = rounded_up(kRows, kWarpgroupRows) / kWarpgroupRows;
+  static constexpr int kColumnSteps = kHiddenSize / kColumnsAStep / kWarpgroups;  // of a warpgroup
+  static constexpr int kHiddenVectors = kHiddenSize / kOctet * kSequences;
+  static constexpr int kSumStride = kRowTiles * kWarpgroupRows + 4;  // 4 more: no two lanes of a warp meet in a bank
+  static constexpr int kSums = kSequences * kSumStride;              // of a warpgroup
+  static constexpr int kForwardBufferBytes = 16 * kHiddenVectors + 2 * kWarpgroups * kSums * 4;
+
+  // Backward.
+  static constexpr int kPartners = kPartnersOf;
+  // The block that is `i` after this one in their circle.
+  __host__ __device__ static constexpr int partner_of(int block, int i) {
+    return block / kPartners * kPartners + (block + i) % kPartners;
+  }
+  static constexpr int kUnitTiles = kHiddenSize / kPartners / kWarpgroupRows / kWarpgroups;  // of a warpgroup
+  static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;                         // of a partner
+  static constexpr int kGateVectors = kGateSteps * 2 * kSequences;
+  static constexpr int kSenders = kBlocks / kPartners;                       // to a block
+  static constexpr int kSentVectors = kUnits / kTileRows * kTiles * kLanes;  // by each of them a step
+  static constexpr int kShares = kThreads / kSentVectors;                    // threads that add up the same sums
+  static constexpr int kSendersAShare = kSenders / kShares;
+  static constexpr int kReceivedStride = kUnits + 4;
+  static constexpr int kReceived = kSequences * kReceivedStride;  // of a share
+  static constexpr int kBackwardBufferBytes =
+      2 * kPartners * (16 * kGateVectors + 4 * kSequences) + kShares * kReceived * 4;
+  static_assert(kShares * kSentVectors == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
+  static_assert(kUnitTiles * kPartners * kWarpgroups * kWarpgroupRows == kHiddenSize);
+
+  // As many fragments in registers as leave room for what a thread receives, and for sums.
+  static constexpr int kForwardMost = kHiddenSize > 1024 ? 30 : 36;
+  static constexpr int kBackwardMost = kUnitTiles * kPartners > 8 ? 24 : 28;
+  using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost>;
+  using BackwardSlice = Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost>;
+  static_assert(ForwardSlice::kInL2 == 0 && BackwardSlice::kInL2 == 0);
+
+  // What a group exchanges through L2: hidden states in four buffers, which take turns, or sums in two.
+  static constexpr int kHiddenBuffers = 4;
+  static constexpr int kSumBuffers = 2;
+  static constexpr size_t kForwardExchangeBytes = size_t{16} * kHiddenBuffers * kHiddenVectors;
+  static constexpr size_t kBackwardExchangeBytes = size_t{16} * kSumBuffers * kBlocks * kSenders * kSentVectors;
+};
+
+}  // namespace rnnlab::kernels::persistent
