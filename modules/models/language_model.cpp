@@ -1,7 +1,5 @@
 #include "models/language_model.h"
 
-#include "models/token_table.h"
-
 namespace rnnlab {
 
 LanguageModel::LanguageModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape)
@@ -17,12 +15,12 @@ LanguageModel::LanguageModel(const ModelSettings& settings, LayerChoice layer, c
 const at::Tensor& LanguageModel::table() const { return embedding_.is_empty() ? output_->weight : embedding_->weight; }
 
 at::Tensor LanguageModel::forward(const Batch& batch) {
-  const auto embedded = rows_of_tokens(table(), batch.inputs);
-  return output_(dropped(recurrent().forward(embedded, {}, batch.lengths).output, output_dropout_));
+  const auto result = recurrent().forward_tokens(table(), batch.inputs, {}, batch.lengths);
+  return output_(dropped(result.output, output_dropout_));
 }
 
 LanguageModelResult LanguageModel::go_on(const at::Tensor& tokens, const RecurrentState& state) {
-  const RecurrentResult result = recurrent().forward(rows_of_tokens(table(), tokens), state);
+  const RecurrentResult result = recurrent().forward_tokens(table(), tokens, state);
   return {output_(dropped(result.output, output_dropout_)), result.state};
 }
 

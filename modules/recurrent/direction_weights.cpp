@@ -4,6 +4,11 @@
 
 namespace rnnlab {
 
+at::ScalarType product_type(const at::Tensor& tensor) {
+  const auto device = tensor.device().type();
+  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device) : tensor.scalar_type();
+}
+
 at::Tensor in_product_type(const at::Tensor& tensor) {
   const auto device = tensor.device().type();
   if (!at::autocast::is_autocast_enabled(device)) return tensor;

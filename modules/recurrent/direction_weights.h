@@ -16,6 +16,9 @@ struct DirectionWeights {
   at::Tensor bias_hh;    // (G * H)
 };
 
+// The type of autocast where that is on, and the tensor's elsewhere.
+at::ScalarType product_type(const at::Tensor& tensor);
+
 // The tensor in the type of autocast where that is on, and itself elsewhere. Autocast remembers the conversion of a
 // parameter, but not of its slices: a loop that slices would convert them again at every step.
 at::Tensor in_product_type(const at::Tensor& tensor);

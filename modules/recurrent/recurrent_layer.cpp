@@ -12,6 +12,7 @@
 #include "recurrent/cudnn/cudnn_layer.h"
 #include "recurrent/fused/fused_layer.h"
 #include "recurrent/naive/naive_layer.h"
+#include "recurrent/token_rows.h"
 #include "recurrent/unrolled/unrolled_layer.h"
 
 namespace rnnlab {
@@ -48,6 +49,14 @@ void check_input(const at::Tensor& input, const RecurrentOptions& options) {
       fmt::format("the input is {}, wanted {} with I = {}", describe(input.sizes()), layout, options.input_size));
   RNNLAB_INVARIANT(input.size(0) >= 1 && input.size(1) >= 1,
                    fmt::format("the input is {}, wanted at least one step and one sequence", describe(input.sizes())));
+}
+
+void check_table(const at::Tensor& table, const at::Tensor& tokens, const RecurrentOptions& options) {
+  RNNLAB_INVARIANT(
+      table.dim() == 2 && table.size(1) == options.input_size,
+      fmt::format("the table is {}, wanted (V, I) with I = {}", describe(table.sizes()), options.input_size));
+  RNNLAB_INVARIANT(tokens.dim() == 2 && tokens.scalar_type() == at::kLong && tokens.numel() > 0,
+                   fmt::format("the tokens are {}, wanted a Long matrix of at least one", describe(tokens)));
 }
 
 void check_lengths(const at::Tensor& lengths, int64_t num_steps, int64_t batch_size) {
@@ -121,6 +130,24 @@ RecurrentResult RecurrentLayer::forward(const at::Tensor& input, const Recurrent
   RecurrentResult result = run(steps_first, complete(initial, steps_first.size(1)), lengths);
   if (options_.batch_first) result.output = result.output.transpose(0, 1);
   return result;
+}
+
+RecurrentResult RecurrentLayer::forward_tokens(const at::Tensor& table, const at::Tensor& tokens,
+                                               const RecurrentState& initial, const at::Tensor& lengths) {
+  check_table(table, tokens, options_);
+  check_kind_of_tensor("the table", table, weights_.front());
+  if (lengths.defined() || !reads_tokens(table)) return forward(rows_of_tokens(table, tokens), initial, lengths);
+  const at::Tensor steps_first = options_.batch_first ? tokens.t() : tokens;
+
+  RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));
+  RecurrentResult result = run_tokens(table, steps_first, complete(initial, steps_first.size(1)));
+  if (options_.batch_first) result.output = result.output.transpose(0, 1);
+  return result;
+}
+
+RecurrentResult RecurrentLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
+                                           const RecurrentState& initial) {
+  return run(rows_of_tokens(table, tokens), initial, {});
 }
 
 RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t batch_size) const {

@@ -35,6 +35,11 @@ class RecurrentLayer : public torch::nn::Module {
   // the results is the implementation's.
   RecurrentResult forward(const at::Tensor& input, const RecurrentState& initial = {}, const at::Tensor& lengths = {});
 
+  // The same for an input whose steps are rows of a table, which need not exist then. table: (V, I); tokens: int64, (T,
+  // B), or (B, T) if batch_first, each below V.
+  RecurrentResult forward_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial = {},
+                                 const at::Tensor& lengths = {});
+
   const RecurrentOptions& options() const { return options_; }
   virtual LayerKind kind() const = 0;
 
@@ -52,6 +57,10 @@ class RecurrentLayer : public torch::nn::Module {
 
   // The work. input: (T, B, I). initial: defined, cell for LSTM only. lengths: checked, or undefined. Result: T first.
   virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) = 0;
+
+  // Whether it has a way of its own with rows of this table, and that way: tokens: (T, B), every sequence whole.
+  virtual bool reads_tokens(const at::Tensor& /*table*/) const { return false; }
+  virtual RecurrentResult run_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial);
 
  private:
   RecurrentState complete(const RecurrentState& initial, int64_t batch_size) const;

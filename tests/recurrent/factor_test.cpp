@@ -68,13 +68,24 @@ TEST_F(ScaledHalfOnCuda, WhatIsNotFiniteStaysSo) {
   }
 }
 
-TEST_F(ScaledHalfOnCuda, ProductsAreThoseOfTheNumbers) {
-  const at::Tensor left = at::randn({64, 256}, at::kCUDA) * 1e-9;
-  const at::Tensor right = at::randn({256, 48}, at::kCUDA) * 1e3;
-  at::Tensor product = at::empty({64, 48}, at::kCUDA);
-  multiply_scaled(product, scaled_half(left), scaled_half(right));
+// Whether `product` is left * right, whose numbers may have any magnitude.
+void expect_product(const at::Tensor& product, const at::Tensor& left, const at::Tensor& right) {
   const at::Tensor expected = left.to(at::kDouble).mm(right.to(at::kDouble));
   EXPECT_TRUE(at::allclose(product.to(at::kDouble), expected, 1e-3, 1e-3 * expected.abs().max().item<double>()));
+}
+
+TEST_F(ScaledHalfOnCuda, ProductsAreThoseOfTheNumbers) {
+  const at::Tensor left = at::randn({256, 64}, at::kCUDA) * 1e-9, right = at::randn({256, 48}, at::kCUDA) * 1e3;
+  const at::Tensor product = at::empty({64, 48}, at::kCUDA);
+  multiply_scaled(product, scaled_half(left).t(), scaled_half(right));
+  expect_product(product, left.t(), right);
+}
+
+TEST_F(ScaledHalfOnCuda, ProductsTakeAFactorThatIsNotScaled) {
+  const at::Tensor left = at::randn({64, 256}, at::kCUDA) * 1e-9, right = at::randn({256, 48}, at::kCUDA);
+  const at::Tensor product = at::empty({64, 48}, at::kCUDA);
+  multiply_scaled(product, scaled_half(left), {right.to(at::kHalf), {}});
+  expect_product(product, left, right);
 }
 
 }  // namespace

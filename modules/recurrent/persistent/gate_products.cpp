@@ -70,6 +70,7 @@ bool GateProducts::data_gains() const {
 }
 
 bool GateProducts::input_weights_gain() const {
+  if (trace_.tokens.defined()) return false;  // token_products.h
   return gains_by_half(matrix_of(gradients_.input_side).t(), matrix_of(trace_.input));
 }
 

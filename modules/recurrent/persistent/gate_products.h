@@ -35,6 +35,9 @@ class GateProducts {
   // From what the kernel has summed up, where it has.
   void sum_biases(WeightGradients& weights) const;
 
+  // The float16 of the gradients of W x + b, where prepare_gates has made it.
+  const std::optional<Factor>& half_input_side() const { return input_side_; }
+
  private:
   bool has_two_sides() const { return !gradients_.recurrent_side.is_same(gradients_.input_side); }
   bool reads_input_side(Needs needs) const;

@@ -1,3 +1,4 @@
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/native_dropout_backward.h>
 #include <ATen/ops/zeros.h>
@@ -6,6 +7,7 @@
 #include "recurrent/persistent/gate_products.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
+#include "recurrent/persistent/token_products.h"
 #include "recurrent/unrolled/gradient_room.h"
 #include "recurrent/unrolled/lanes.h"
 
@@ -29,6 +31,7 @@ class PersistentBackwardPass {
         gradients_(make_gradients()),
         weights_(empty_weight_gradients(spec, layers, needs)),
         products_(make_products()),
+        table_(make_table()),
         lanes_(layers[0].gates.device(), 3) {}
 
   PassGradients run() {
@@ -37,13 +40,11 @@ class PersistentBackwardPass {
       launch_backward(spec_, layers_[layer], gradients_[layer]);
       if (needs_.weights) multiply_weights_beside_kernel_of(layer);
       products_[layer].prepare_gates(needs_);
-      if (layer > 0 || needs_.input) multiply_inputs(layer);
+      if (gradients_[layer].input.defined()) multiply_inputs(layer);
     }
-    if (needs_.weights)
-      multiply_last_weights();
-    else
-      lanes_.join();
-    PassGradients result = {gradients_[0].input, {}, weights_};
+    multiply_last_weights();
+    lanes_.join();
+    PassGradients result = {reads_tokens() ? table_ : gradients_[0].input, {}, weights_};
     for (const LayerGradients& gradients : gradients_)
       result.initial.push_back({gradients.from_next_step, gradients.carry});
     return result;
@@ -51,7 +52,8 @@ class PersistentBackwardPass {
 
  private:
   std::vector<LayerGradients> make_gradients() const {
-    std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs_);
+    const Needs needs = {needs_.input && !reads_tokens(), needs_.weights};
+    std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs);
     if (spec_.cell != Cell::kLstm) return all;
     for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = at::empty_like(layers_[layer].cell[0]);
     return all;
@@ -74,6 +76,11 @@ class PersistentBackwardPass {
 
   at::Tensor zero_largest() const {
     return at::zeros({static_cast<int64_t>(layers_.size())}, layers_[0].gates.options().dtype(at::kInt));
+  }
+
+  at::Tensor make_table() const {
+    if (!reads_tokens() || !needs_.input) return {};
+    return at::empty(layers_[0].table.sizes(), layers_[0].table.options().dtype(at::kFloat));
   }
 
   // The gradient of the layer's input, which is what the layer below gets for its outputs.
@@ -107,14 +114,27 @@ class PersistentBackwardPass {
   // its clusters need. A small kernel takes longer than that.
   void let_kernel_start() const { (void)at::zeros({1}, layers_[0].gates.options()); }
 
+  bool reads_tokens() const { return layers_[0].tokens.defined(); }
+
   // Of the bottom layer, which has no kernel after it: all side by side.
   void multiply_last_weights() {
     lanes_.order(kMainLane, kSideLane);
     lanes_.order(kMainLane, kOtherSideLane);
-    lanes_.run(kSideLane, [&] { products_[0].multiply_input_weights(weights_[0]); });
+    if (reads_tokens())
+      multiply_by_tokens();
+    else if (needs_.weights)
+      lanes_.run(kSideLane, [&] { products_[0].multiply_input_weights(weights_[0]); });
+    if (!needs_.weights) return;
     products_[0].multiply_recurrent_weights(weights_[0]);
     lanes_.run(kOtherSideLane, [&] { products_[0].sum_biases(weights_[0]); });
-    lanes_.join();
+  }
+
+  void multiply_by_tokens() {
+    lanes_.run(kSideLane, [&] {
+      const at::Tensor sums = sums_of_tokens(layers_[0], gradients_[0], products_[0].half_input_side());
+      if (needs_.weights) multiply_input_weights(layers_[0], sums, weights_[0]);
+      if (needs_.input) multiply_table(layers_[0], sums, table_);
+    });
   }
 
   const UnrolledSpec& spec_;
@@ -125,7 +145,8 @@ class PersistentBackwardPass {
   std::vector<LayerGradients> gradients_;
   std::vector<WeightGradients> weights_;
   std::vector<GateProducts> products_;
-  Lanes lanes_;  // after all that is prepared on the current stream
+  at::Tensor table_;  // its gradient, of a bottom layer that reads one by tokens
+  Lanes lanes_;       // after all that is prepared on the current stream
 };
 
 }  // namespace

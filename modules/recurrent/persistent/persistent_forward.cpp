@@ -1,4 +1,4 @@
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/native_dropout.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -6,6 +6,7 @@
 #include "recurrent/persistent/factor.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
+#include "recurrent/persistent/token_products.h"
 #include "recurrent/unrolled/lanes.h"
 
 namespace rnnlab {
@@ -56,11 +57,11 @@ class PersistentForwardPass {
   void make_room_for_half(size_t layer) {
     LayerTrace& trace = layers_[layer];
     const auto half = [](const at::Tensor& tensor) {
-      return at::empty_like(tensor, tensor.options().dtype(at::kHalf));
+      return at::empty(tensor.sizes(), tensor.options().dtype(at::kHalf).requires_grad(false));
     };
     const at::Tensor gates = matrix_of(trace.gates);
     const bool is_read_above = layer + 1 < layers_.size() && !drops();
-    if ((layer > 0 || may_go_back()) && gains_by_half(gates, trace.weights.weight_ih))
+    if ((layer > 0 || (may_go_back() && !trace.tokens.defined())) && gains_by_half(gates, trace.weights.weight_ih))
       trace.half_weight_ih = half(trace.weights.weight_ih);
     if ((is_read_above || may_go_back()) && gains_by_half(gates, trace.weights.weight_hh))
       trace.half_hidden = half(trace.hidden);
@@ -93,6 +94,7 @@ class PersistentForwardPass {
   // Hidden states are float16 in the kernels, too; what the bottom layer reads may have any size.
   void multiply_inputs(size_t layer) {
     LayerTrace& trace = layers_[layer];
+    if (trace.tokens.defined()) return multiply_rows(trace);
     at::Tensor products = matrix_of(trace.gates);
     if (trace.half_input.defined())
       at::mm_out(products, matrix_of(trace.half_input), trace.half_weight_ih.t(), at::kFloat);

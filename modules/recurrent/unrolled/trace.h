@@ -18,6 +18,9 @@ struct LayerTrace {
   at::Tensor hidden;      // (T + 1, B, H): all hidden states, the initial one before the first step read
   at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, likewise
 
+  // Of one_kernel, in the place of `input` where that is rows of a table: (V, I), and (T * B) int64.
+  at::Tensor table, tokens;
+
   // Of one_kernel: weight_hh as its backward pass holds it, and the float16 of what large products read, where they
   // gain by it (persistent/factor.h).
   at::Tensor packed;

@@ -40,10 +40,11 @@ std::vector<at::Tensor> operands_of(const UnrolledInput& input) {
   return operands;
 }
 
-// With the parameters in the type of the sequence, all converted by one operator.
+// With the sequence and the parameters in the type of the states, these converted by one operator.
 std::vector<at::Tensor> in_one_type(Cell cell, std::vector<at::Tensor> operands) {
   const auto first = operands.begin() + static_cast<std::ptrdiff_t>(first_parameter(cell));
-  const at::ScalarType type = operands[0].scalar_type();
+  const at::ScalarType type = operands[1].scalar_type();
+  operands[0] = operands[0].to(type);
   if (first->scalar_type() == type) return operands;
   std::vector<at::Tensor> converted;
   for (auto parameter = first; parameter != operands.end(); ++parameter)
@@ -84,19 +85,24 @@ LayerTrace make_trace(const UnrolledSpec& spec, const DirectionWeights& weights,
   return trace;
 }
 
+void set_input(const at::Tensor& sequence, const at::Tensor& tokens, LayerTrace& trace) {
+  (tokens.defined() ? trace.table : trace.input) = sequence.contiguous();
+  if (tokens.defined()) trace.tokens = tokens.reshape({-1});
+}
+
 std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands,
-                                    const std::vector<at::Tensor>& masks) {
-  const at::Tensor& sequence = operands[0];
+                                    const at::Tensor& tokens, const std::vector<at::Tensor>& masks) {
   const auto num_layers = static_cast<size_t>(operands[1].size(0));
-  const at::Tensor hidden = all_states(spec, operands[1], sequence.size(0));
-  const at::Tensor cell = spec.cell == Cell::kLstm ? all_states(spec, operands[2], sequence.size(0)) : at::Tensor();
+  const int64_t num_steps = (tokens.defined() ? tokens : operands[0]).size(0);
+  const at::Tensor hidden = all_states(spec, operands[1], num_steps);
+  const at::Tensor cell = spec.cell == Cell::kLstm ? all_states(spec, operands[2], num_steps) : at::Tensor();
   std::vector<LayerTrace> traces;
   for (size_t layer = 0; layer < num_layers; ++layer) {
     const auto index = static_cast<int64_t>(layer);
     traces.push_back(make_trace(spec, weights_of(spec.cell, operands, layer), hidden[index],
                                 cell.defined() ? cell[index] : at::Tensor()));
     if (layer == 0)
-      traces[0].input = sequence.contiguous();
+      set_input(operands[0], tokens, traces[0]);
     else if (masks.empty())
       traces[layer].input = states_after(spec.direction, traces[layer - 1].hidden);
     else
@@ -106,13 +112,13 @@ std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<
 }
 
 // A trace as tensors to save, and back. Inputs of upper layers without a mask are views of the states below them.
-constexpr size_t kTensorsPerTrace = 13;
+constexpr size_t kTensorsPerTrace = 15;
 
 void append(variable_list& list, const LayerTrace& trace) {
   const auto& [weight_ih, weight_hh, bias_ih, bias_hh] = trace.weights;
-  list.insert(list.end(),
-              {weight_ih, weight_hh, bias_ih, bias_hh, trace.input, trace.gates, trace.candidates, trace.hidden,
-               trace.cell, trace.packed, trace.half_weight_ih, trace.half_input, trace.half_hidden});
+  list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh, trace.input, trace.gates, trace.candidates,
+                           trace.hidden, trace.cell, trace.table, trace.tokens, trace.packed, trace.half_weight_ih,
+                           trace.half_input, trace.half_hidden});
 }
 
 LayerTrace trace_of(const variable_list& list, size_t layer) {
@@ -126,7 +132,9 @@ LayerTrace trace_of(const variable_list& list, size_t layer) {
           first[9],
           first[10],
           first[11],
-          first[12]};
+          first[12],
+          first[13],
+          first[14]};
 }
 
 bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces) {
@@ -158,13 +166,18 @@ void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, std:
 
 at::Tensor dense(const at::Tensor& gradient) { return gradient.defined() ? gradient.contiguous() : gradient; }
 
+// Not a tensor of its own among the arguments, for it has no gradient.
+struct Tokens {
+  at::Tensor values;
+};
+
 class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
  public:
   // TensorLists, for autograd does not look into vectors.
   static variable_list forward(AutogradContext* context, at::TensorList operands, at::TensorList mask_list,
-                               const UnrolledSpec& spec) {
+                               const Tokens& tokens, const UnrolledSpec& spec) {
     std::vector<at::Tensor> masks = mask_list.vec();
-    auto traces = make_traces(spec, in_one_type(spec.cell, operands.vec()), masks);
+    auto traces = make_traces(spec, in_one_type(spec.cell, operands.vec()), tokens.values, masks);
     run_forward(spec, traces, masks);
     save(context, spec, traces, masks);
     notes_of(*context)->num_masks = mask_list.size();
@@ -222,7 +235,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     return is_needed ? at::stack(layers) : at::Tensor();
   }
 
-  // One for each argument of forward(): undefined for the masks and the specification.
+  // One for each argument of forward(): undefined for the masks, the tokens and the specification.
   static variable_list in_order(const PassGradients& gradients, const AutogradContext& context,
                                 const UnrolledNotes& notes) {
     variable_list hidden, cell;
@@ -235,7 +248,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : gradients.weights)
       list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
     if (gradients.weights.empty()) list.resize(list.size() + gradients.initial.size() * kParametersPerDirection);
-    list.resize(list.size() + notes.num_masks + 1);
+    list.resize(list.size() + notes.num_masks + 2);
     return list;
   }
 };
@@ -245,7 +258,8 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
 UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input) {
   const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
   const auto operands = operands_of(input);
-  const variable_list states = UnrolledFunction::apply(at::TensorList(operands), at::TensorList(input.masks), spec);
+  const variable_list states =
+      UnrolledFunction::apply(at::TensorList(operands), at::TensorList(input.masks), Tokens{input.tokens}, spec);
   const auto num_layers = static_cast<std::ptrdiff_t>(input.layers.size());
   return {{states.begin(), states.begin() + num_layers}, {states.begin() + num_layers, states.end()}};
 }

@@ -9,7 +9,8 @@
 namespace rnnlab {
 
 struct UnrolledInput {
-  at::Tensor sequence;                   // (T, B, I)
+  at::Tensor sequence;                   // (T, B, I); with tokens a table, (V, I) float32
+  at::Tensor tokens;                     // (T, B) int64, for one_kernel: whose rows are the inputs; or undefined
   at::Tensor hidden;                     // (L, B, H)
   at::Tensor cell;                       // (L, B, H) acc, LSTM only
   std::vector<DirectionWeights> layers;  // L, in the type of the sequence; for one_kernel in any

@@ -66,17 +66,30 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
   return {ends.cleared(sequence), {joined(hidden), joined(cell)}};
 }
 
+// In products with a table of fewer rows than columns there is less to do than in those with what they make.
+bool UnrolledLayer::reads_tokens(const at::Tensor& table) const {
+  const bool are_float = table.scalar_type() == at::kFloat && weights().front().scalar_type() == at::kFloat;
+  return rung_of(kind_).one_kernel && !options().bidirectional && are_float && table.size(0) <= table.size(1);
+}
+
+RecurrentResult UnrolledLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
+                                          const RecurrentState& initial) {
+  require_persistent(table);
+  const SequenceEnds all_whole({}, tokens.size(0), tokens.device());
+  return run_direction(blocks().front(), Direction::kForward, {table, tokens}, initial, all_whole);
+}
+
 RecurrentResult UnrolledLayer::run_block(const Block& block, const at::Tensor& sequence, const RecurrentState& initial,
                                          const SequenceEnds& lengths) {
-  const RecurrentResult forward = run_direction(block, Direction::kForward, sequence, initial, lengths);
+  const RecurrentResult forward = run_direction(block, Direction::kForward, {sequence}, initial, lengths);
   if (!options().bidirectional) return forward;
-  const RecurrentResult reverse = run_direction(block, Direction::kReverse, sequence, initial, lengths);
+  const RecurrentResult reverse = run_direction(block, Direction::kReverse, {sequence}, initial, lengths);
   const auto both = [](const at::Tensor& a, const at::Tensor& b) { return a.defined() ? at::cat({a, b}) : a; };
   return {at::cat({forward.output, reverse.output}, 2),
           {both(forward.state.hidden, reverse.state.hidden), both(forward.state.cell, reverse.state.cell)}};
 }
 
-RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direction, const at::Tensor& sequence,
+RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direction, const Sequence& sequence,
                                              const RecurrentState& initial, const SequenceEnds& lengths) {
   // A sequence that ends early is read in reverse from its own last step: a reversed copy of it runs forward.
   const bool runs_reversed_copy = direction == Direction::kReverse && !lengths.all_whole();
@@ -89,13 +102,14 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
     return states_of(all, block.first_layer, block.num_layers, num_directions, direction);
   };
 
-  UnrolledInput input = {.sequence = runs_reversed_copy ? lengths.reversed(sequence) : sequence,
+  UnrolledInput input = {.sequence = runs_reversed_copy ? lengths.reversed(sequence.rows) : sequence.rows,
+                         .tokens = sequence.tokens,
                          .hidden = in_product_type(states(initial.hidden)),
                          .cell = states(initial.cell),
                          .layers = {},
                          .masks = {}};
-  if (!spec.rung.one_kernel) input.masks = dropout_masks(block, sequence);
-  if (input.cell.defined()) input.cell = input.cell.to(accumulation_type(input.sequence.scalar_type()));
+  if (!spec.rung.one_kernel) input.masks = dropout_masks(block, sequence.rows);
+  if (input.cell.defined()) input.cell = input.cell.to(accumulation_type(input.hidden.scalar_type()));
   for (int64_t layer = block.first_layer; layer < block.first_layer + block.num_layers; ++layer) {
     const auto index = static_cast<size_t>(layer * num_directions + (direction == Direction::kForward ? 0 : 1));
     input.layers.push_back(spec.rung.one_kernel ? parameters_of(weights(), index)

@@ -22,11 +22,19 @@ class UnrolledLayer : public RecurrentLayer {
     int64_t first_layer, num_layers;
   };
 
+  // What a direction reads: (T, B, I), or rows of a table (V, I) by tokens (T, B).
+  struct Sequence {
+    at::Tensor rows;
+    at::Tensor tokens = {};
+  };
+
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
+  bool reads_tokens(const at::Tensor& table) const override;
+  RecurrentResult run_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial) override;
   std::vector<Block> blocks() const;
   RecurrentResult run_block(const Block& block, const at::Tensor& sequence, const RecurrentState& initial,
                             const SequenceEnds& lengths);
-  RecurrentResult run_direction(const Block& block, Direction direction, const at::Tensor& sequence,
+  RecurrentResult run_direction(const Block& block, Direction direction, const Sequence& sequence,
                                 const RecurrentState& initial, const SequenceEnds& lengths);
   std::vector<at::Tensor> dropout_masks(const Block& block, const at::Tensor& sequence) const;
 

@@ -7,7 +7,10 @@
 
 namespace rnnlab {
 
-// table: (V, E); tokens: any shape S, int64 -> (S, E). Not differentiable twice on a GPU.
+// table: (V, I); tokens: any shape S, int64 -> (S, I). Not differentiable twice on a GPU.
 at::Tensor rows_of_tokens(const at::Tensor& table, const at::Tensor& tokens);
+
+// (V, N): 1 where a token, of N, is the row's. Products take it by rows whose length is rounder than V.
+at::Tensor places_of_tokens(const at::Tensor& tokens, int64_t num_rows, const at::TensorOptions& options);
 
 }  // namespace rnnlab

@@ -1,11 +1,12 @@
-#include "models/token_table.h"
+#include "recurrent/token_rows.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "recurrent/direction_weights.h"
 
 namespace rnnlab {
 namespace {
@@ -16,18 +17,12 @@ using torch::autograd::variable_list;
 constexpr int64_t kMostRowsOfProduct = 1024;
 constexpr int64_t kNoPadding = -1;
 
-// (V, N): 1 where a token is the row's. Products take it by rows whose length is rounder than V.
-at::Tensor one_hot(const at::Tensor& tokens, int64_t num_rows, const at::TensorOptions& options) {
-  const at::Tensor flat = tokens.reshape({1, -1});
-  return at::zeros({num_rows, flat.size(1)}, options).scatter_(0, flat, 1);
-}
-
 at::Tensor table_gradient(const at::Tensor& gradient, const at::Tensor& tokens, int64_t num_rows) {
   if (num_rows > kMostRowsOfProduct)
     return at::embedding_dense_backward(gradient.to(at::kFloat), tokens, num_rows, kNoPadding,
                                         /*scale_grad_by_freq=*/false);
   const at::Tensor rows = gradient.reshape({-1, gradient.size(-1)});
-  const at::Tensor places = one_hot(tokens, num_rows, rows.options());
+  const at::Tensor places = places_of_tokens(tokens, num_rows, rows.options());
   return rows.scalar_type() == at::kFloat ? at::mm(places, rows) : at::mm(places, rows, at::kFloat);
 }
 
@@ -48,11 +43,14 @@ class RowsOfTokens : public torch::autograd::Function<RowsOfTokens> {
 
 }  // namespace
 
+at::Tensor places_of_tokens(const at::Tensor& tokens, int64_t num_rows, const at::TensorOptions& options) {
+  const at::Tensor flat = tokens.reshape({1, -1});
+  return at::zeros({num_rows, flat.size(1)}, options).scatter_(0, flat, 1);
+}
+
 at::Tensor rows_of_tokens(const at::Tensor& table, const at::Tensor& tokens) {
-  const auto device = table.device().type();
-  if (device != at::kCUDA || table.scalar_type() != at::kFloat) return at::embedding(table, tokens);
-  const bool is_autocast = at::autocast::is_autocast_enabled(device);
-  return RowsOfTokens::apply(table, tokens, is_autocast ? at::autocast::get_autocast_dtype(device) : at::kFloat);
+  if (!table.is_cuda() || table.scalar_type() != at::kFloat) return at::embedding(table, tokens);
+  return RowsOfTokens::apply(table, tokens, product_type(table));
 }
 
 }  // namespace rnnlab
