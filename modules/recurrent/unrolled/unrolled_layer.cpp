@@ -1,6 +1,7 @@
 #include "recurrent/unrolled/unrolled_layer.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
@@ -74,7 +75,8 @@ bool UnrolledLayer::reads_tokens(const at::Tensor& table) const {
 
 RecurrentResult UnrolledLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
                                           const RecurrentState& initial) {
-  require_persistent(table);
+  const at::TensorOptions type_of_products = table.options().dtype(product_type(table));
+  require_persistent(at::empty({0}, type_of_products), options().hidden_size);
   const SequenceEnds all_whole({}, tokens.size(0), tokens.device());
   return run_direction(blocks().front(), Direction::kForward, {table, tokens}, initial, all_whole);
 }
