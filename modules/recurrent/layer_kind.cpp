@@ -49,15 +49,17 @@ std::optional<std::string> unsupported_by_ladder(LayerKind kind, const Recurrent
   return std::nullopt;
 }
 
-std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& options) {
+std::optional<std::string> unsupported_by_persistent(LayerKind kind, const RecurrentOptions& options) {
   if (options.activation != Activation::kTanh)
     return fmt::format("activation: {} (its kernels for {} have tanh only)", name_of(options.activation),
                        name_of(options.cell));
   if (options.reset_gate == ResetGate::kBefore)
     return "reset_gate: before (its kernel for gru applies the reset gate after the recurrent product)";
-  if (!kernels::has_persistent_layer(options.hidden_size, kernels::Factors::kTf32))
-    return fmt::format("hidden_size: {} (its kernels have multiples of 8 from 64 to 1536, in fp32 to 1024)",
-                       options.hidden_size);
+  const bool is_top = kind == LayerKind::kPersistent;
+  const auto kernels = is_top ? kernels::PersistentKernels::kAll : kernels::PersistentKernels::kClusters;
+  if (!kernels::has_persistent_layer(options.hidden_size, kernels::Factors::kTf32, kernels))
+    return fmt::format("hidden_size: {} (its kernels have multiples of 8 from 64 to {})", options.hidden_size,
+                       is_top ? "1536, in fp32 to 1024" : "1024");
   return std::nullopt;
 }
 
@@ -74,8 +76,10 @@ std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& o
     case LayerKind::kWavefront:
     case LayerKind::kDiagonal:
       return unsupported_by_ladder(kind, options);
+    case LayerKind::kPersistentClusters:
+    case LayerKind::kPersistentTeams:
     case LayerKind::kPersistent:
-      return unsupported_by_persistent(options);
+      return unsupported_by_persistent(kind, options);
     case LayerKind::kFused:
       return unsupported_by_library("LibTorch", options);
     case LayerKind::kCudnn:
@@ -123,8 +127,12 @@ std::string_view description_of(LayerKind kind) {
       return "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams";
     case LayerKind::kDiagonal:
       return "wavefront step by step, with one batched product and one own kernel for all layers";
+    case LayerKind::kPersistentClusters:
+      return "all steps of a layer in one kernel on a Hopper GPU, the recurrent weights in clusters of its blocks";
+    case LayerKind::kPersistentTeams:
+      return "persistent_clusters, with smaller blocks, or teams of warps that take turns, where they are faster";
     case LayerKind::kPersistent:
-      return "all steps of a layer in one kernel on a Hopper GPU, the recurrent weights on the chip";
+      return "persistent_teams, with the recurrent weights spread over the whole GPU where that is faster";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
     case LayerKind::kCudnn:
@@ -143,8 +151,8 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor) {
     return fmt::format("layer: {} needs CUDA streams; on a CPU use layer: hoisted", name_of(kind));
   if (kind == LayerKind::kBlocked && processor == Processor::kGpu)
     return "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn";
-  if (kind == LayerKind::kPersistent && processor == Processor::kCpu)
-    return "layer: persistent needs a Hopper GPU; on a CPU use layer: fused";
+  if (is_persistent(kind) && processor == Processor::kCpu)
+    return fmt::format("layer: {} needs a Hopper GPU; on a CPU use layer: fused", name_of(kind));
   if (kind == LayerKind::kCudnn && processor == Processor::kCpu)
     return "layer: cudnn needs a CUDA GPU; on a CPU use layer: fused";
   return std::nullopt;

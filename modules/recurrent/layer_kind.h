@@ -24,6 +24,8 @@ enum class LayerKind {
   kBlocked,
   kWavefront,
   kDiagonal,
+  kPersistentClusters,
+  kPersistentTeams,
   kPersistent,
   kFused,
   kCudnn,
@@ -42,6 +44,12 @@ struct LayerChoice {
 
 enum class Processor { kCpu, kGpu };
 
+// `persistent` and its rungs.
+constexpr bool is_persistent(LayerKind kind) {
+  return kind == LayerKind::kPersistentClusters || kind == LayerKind::kPersistentTeams ||
+         kind == LayerKind::kPersistent;
+}
+
 // Every kind there is, in the order of config::EnumNames<LayerKind>; kAuto is none.
 std::vector<LayerKind> layer_kinds();
 
@@ -59,7 +67,7 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor);
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
-  static constexpr std::array<std::pair<LayerKind, std::string_view>, 13> kNames = {{
+  static constexpr std::array<std::pair<LayerKind, std::string_view>, 15> kNames = {{
       {LayerKind::kNaive, "naive"},
       {LayerKind::kGrouped, "grouped"},
       {LayerKind::kStreamed, "streamed"},
@@ -69,6 +77,8 @@ struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
       {LayerKind::kBlocked, "blocked"},
       {LayerKind::kWavefront, "wavefront"},
       {LayerKind::kDiagonal, "diagonal"},
+      {LayerKind::kPersistentClusters, "persistent_clusters"},
+      {LayerKind::kPersistentTeams, "persistent_teams"},
       {LayerKind::kPersistent, "persistent"},
       {LayerKind::kFused, "fused"},
       {LayerKind::kCudnn, "cudnn"},

@@ -175,6 +175,8 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
     case LayerKind::kBlocked:
     case LayerKind::kWavefront:
     case LayerKind::kDiagonal:
+    case LayerKind::kPersistentClusters:
+    case LayerKind::kPersistentTeams:
     case LayerKind::kPersistent:
       return std::make_shared<UnrolledLayer>(kind, options);
     case LayerKind::kFused:

@@ -24,11 +24,13 @@ TEST(Candidates, AreThoseThatRunThereAndMayBeTheFastest) {
   EXPECT_THAT(candidates({.cell = Cell::kLstm}, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kWavefront));
 }
 
-TEST(Candidates, LeavePersistentToWhoAsksForItWhereItHasFewerDigitsOrLessRange) {
+TEST(Candidates, LeavePersistentToWhoAsksForItWhereItHasFewerDigitsLessRangeOrIsNew) {
   const RecurrentOptions lstm = {.cell = Cell::kLstm, .hidden_size = 512};
   EXPECT_THAT(candidates(lstm, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kPersistent));
   EXPECT_THAT(candidates(lstm, Precision::kBf16, Processor::kGpu), Contains(LayerKind::kPersistent));
   EXPECT_THAT(candidates(lstm, Precision::kFp32, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
+  const RecurrentOptions large = {.cell = Cell::kLstm, .hidden_size = 1024};
+  EXPECT_THAT(candidates(large, Precision::kTf32, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
   const RecurrentOptions relu = {.cell = Cell::kRnnRelu, .hidden_size = 512};
   EXPECT_THAT(candidates(relu, Precision::kTf32, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
   EXPECT_THAT(candidates(relu, Precision::kBf16, Processor::kGpu), Contains(LayerKind::kPersistent));

@@ -95,11 +95,11 @@ double error_of(const at::Tensor& got, const at::Tensor& wanted) {
 
 std::string describe(const LayerShape& shape, const NumberClass& numbers) {
   const RecurrentOptions& options = shape.options;
-  return fmt::format("{} {}, H {}, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(options.cell), numbers.name,
-                     options.hidden_size, options.input_size, shape.num_steps, shape.batch_size, options.num_layers,
-                     options.bidirectional ? ", both directions" : "",
-                     shape.ends == Ends::kVaried ? ", varied lengths" : "",
-                     shape.states == States::kGiven ? ", given states" : "");
+  return fmt::format(
+      "{}: {} {}, H {}, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(shape.kind), config::name_of(options.cell),
+      numbers.name, options.hidden_size, options.input_size, shape.num_steps, shape.batch_size, options.num_layers,
+      options.bidirectional ? ", both directions" : "", shape.ends == Ends::kVaried ? ", varied lengths" : "",
+      shape.states == States::kGiven ? ", given states" : "");
 }
 
 TensorFloat32::TensorFloat32(const NumberClass& numbers) {
@@ -112,7 +112,7 @@ double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64
   const auto exact = make_layer(LayerKind::kHoisted, shape.options);
   exact->to(at::kCUDA, at::kDouble);
   draw_weights(*exact, numbers.type);
-  const auto layer = make_layer(LayerKind::kPersistent, shape.options);
+  const auto layer = make_layer(shape.kind, shape.options);
   layer->to(at::kCUDA, numbers.type);
   copy_weights(*exact, *layer);
   const Drawn drawn = draw(shape, numbers.type);

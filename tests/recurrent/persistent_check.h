@@ -46,6 +46,7 @@ struct LayerShape {
   int64_t batch_size = 9;
   Ends ends = Ends::kWhole;
   States states = States::kGiven;
+  LayerKind kind = LayerKind::kPersistent;
 };
 std::string describe(const LayerShape& shape, const NumberClass& numbers);
 

@@ -53,6 +53,18 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
             "cannot do hidden_size: {} (its kernels have multiples of 8 from 64 to 1536, in fp32 to 1024)", size)));
 }
 
+TEST(PersistentRefusal, RungsBelowHaveTheSizesOfClusters) {
+  for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams}) {
+    EXPECT_EQ(refusal(kind, {.hidden_size = 1024}), std::nullopt);
+    EXPECT_THAT(refusal(kind, {.hidden_size = 1032}).value_or("none"),
+                HasSubstr(fmt::format("layer: {} cannot do hidden_size: 1032 (its kernels have multiples of 8 from 64 "
+                                      "to 1024); use layer: naive",
+                                      config::name_of(kind))));
+    EXPECT_EQ(refusal(kind, Processor::kCpu),
+              fmt::format("layer: {} needs a Hopper GPU; on a CPU use layer: fused", config::name_of(kind)));
+  }
+}
+
 TEST(PersistentRefusal, IsForAGpu) {
   EXPECT_EQ(refusal(LayerKind::kPersistent, Processor::kCpu),
             "layer: persistent needs a Hopper GPU; on a CPU use layer: fused");
@@ -126,6 +138,14 @@ TEST_F(PersistentOnHopper, LargeLayersMatchFloat64) {
   for (const int64_t size : {520, 768, 904, 1024, 1032, 1280, 1528, 1536})
     for (const int64_t batch_size : {2, 75, 130})
       expect_float64({.options = {.input_size = 3, .hidden_size = size}, .num_steps = 7, .batch_size = batch_size});
+}
+
+// At sizes where each of them takes another kernel.
+TEST_F(PersistentOnHopper, EveryRungMatchesFloat64) {
+  for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams})
+    for (const int64_t size : {128, 256, 512, 768, 1024})
+      expect_float64(
+          {.options = {.input_size = 3, .hidden_size = size}, .num_steps = 5, .batch_size = 64, .kind = kind});
 }
 
 TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {

@@ -46,7 +46,12 @@ TEST(BenchCharts, ShowTheLadderAsWaterfalls) {
 
 TEST(BenchCharts, KnowEveryLayerForARungOrForNone) {
   // A new kind of layer belongs into this list, and among the rungs of bench_charts.cpp where it is one.
-  constexpr std::array kNoRungs = {LayerKind::kAuto, LayerKind::kFused, LayerKind::kCudnn, LayerKind::kPersistent};
+  constexpr std::array kNoRungs = {LayerKind::kAuto,
+                                   LayerKind::kFused,
+                                   LayerKind::kCudnn,
+                                   LayerKind::kPersistentClusters,
+                                   LayerKind::kPersistentTeams,
+                                   LayerKind::kPersistent};
   for (const LayerKind kind : layer_kinds()) {
     BenchReport report = sample_report();
     report.rows = {measured_row(LayerKind::kNaive, 0.4, 1, 1.2), measured_row(kind, 0.3, 0.8, 0.9)};

@@ -36,7 +36,8 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
-          .factors = rounds_to_tf32() ? kernels::Factors::kTf32 : kernels::Factors::kFloat32};
+          .factors = rounds_to_tf32() ? kernels::Factors::kTf32 : kernels::Factors::kFloat32,
+          .kernels = spec.rung.kernels};
 }
 
 at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {

@@ -3,6 +3,7 @@
 // the CPU, and `persistent`, its form for Hopper GPUs. All take the gates' products as one (the first rung, `grouped`).
 #pragma once
 
+#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/layer_kind.h"
 
 namespace rnnlab {
@@ -18,8 +19,15 @@ struct Rung {
   bool shares_diagonals = false;  // one product and one kernel for all layers on a diagonal, where it can
   bool panel_products = false;    // on the CPU, by blocked/blocked_pass.h where it can
   bool one_kernel = false;        // all steps of a layer in one, by persistent/persistent_pass.h
+  kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;  // of one_kernel
   InputProducts input_products = InputProducts::kOneStep;
 };
+
+constexpr kernels::PersistentKernels persistent_kernels(LayerKind kind) {
+  if (kind == LayerKind::kPersistentClusters) return kernels::PersistentKernels::kClusters;
+  if (kind == LayerKind::kPersistentTeams) return kernels::PersistentKernels::kClustersAndTeams;
+  return kernels::PersistentKernels::kAll;
+}
 
 constexpr Rung rung_of(LayerKind kind) {
   Rung rung;
@@ -30,7 +38,8 @@ constexpr Rung rung_of(LayerKind kind) {
   rung.layers_side_by_side = kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
   rung.shares_diagonals = kind == LayerKind::kDiagonal;
   rung.panel_products = kind == LayerKind::kBlocked;
-  rung.one_kernel = kind == LayerKind::kPersistent;
+  rung.one_kernel = is_persistent(kind);
+  rung.kernels = persistent_kernels(kind);
   if (kind == LayerKind::kHoisted || kind == LayerKind::kBlocked || rung.one_kernel)
     rung.input_products = InputProducts::kAllSteps;
   if (rung.layers_side_by_side) rung.input_products = InputProducts::kGroupOfSteps;

@@ -19,6 +19,7 @@ bool gains_by_small_blocks(const PersistentSequence& sequence) {
 // units, or 1024 of a plain cell.
 template <class Cell>
 bool is_for_grids(const PersistentSequence& sequence) {
+  if (sequence.kernels != PersistentKernels::kAll) return false;
   constexpr int64_t kSequencesOfARound = 56;
   constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
   if (sequence.hidden_size > kRoomOfClusters || gains_by_small_blocks<Cell>(sequence)) return true;

@@ -119,8 +119,9 @@ void run_pass(const Work& work, cudaStream_t stream) {
 
 using persistent::with_kernels;
 
-bool has_persistent_layer(int64_t hidden_size, Factors factors) {
-  const int most = factors == Factors::kFloat32 ? persistent::kLargestOfClusters : persistent::kLargestOfGrids;
+bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernels kernels) {
+  const bool has_grids = factors == Factors::kTf32 && kernels == PersistentKernels::kAll;
+  const int most = has_grids ? persistent::kLargestOfGrids : persistent::kLargestOfClusters;
   return hidden_size >= 64 && hidden_size <= most && hidden_size % 8 == 0;
 }
 

@@ -25,6 +25,10 @@ enum class PersistentCell { kLstm, kGru, kRnn };
 // which have float32's but for two bits.
 enum class Factors { kTf32, kFloat32 };
 
+// The kernels that a pass may take, each with those before it: clusters of blocks of one team of warps; smaller blocks
+// and two teams; blocks over the whole GPU.
+enum class PersistentKernels { kClusters, kClustersAndTeams, kAll };
+
 // T steps, B sequences, H units, G gates. type: of all that is not float*.
 struct PersistentSequence {
   int64_t num_steps = 0;
@@ -35,6 +39,7 @@ struct PersistentSequence {
   PersistentCell cell = PersistentCell::kLstm;
   Nonlinearity nonlinearity = Nonlinearity::kTanh;  // of a kRnn
   Factors factors = Factors::kTf32;                 // in float32
+  PersistentKernels kernels = PersistentKernels::kAll;
 };
 
 // Hidden and cell states have T + 1 rows, as unrolled/trace.h has them: the initial one before the first step read.
@@ -75,9 +80,9 @@ struct PersistentBackward {
 // of float32. Only where sums_up_gradients.
 inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; }
 
-// Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, of kFloat32 to 1024. Layers of
-// other types than float32 have the sizes of kTf32.
-bool has_persistent_layer(int64_t hidden_size, Factors factors);
+// Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, to 1024 of kFloat32 and without
+// kAll. Layers of other types than float32 have the sizes of kTf32.
+bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernels kernels);
 
 // Bytes of the packed weights of one pass, the larger of both.
 size_t packed_weight_bytes(const PersistentSequence& sequence);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <stdexcept>
 
 #include "recurrent/kernels/persistent/launch.h"
@@ -11,11 +12,14 @@
 namespace rnnlab::kernels::persistent {
 
 // A kernel of a size. kPercent: the time that a step takes, of what it takes with 8 sequences and one team. Groups that
-// do not fit at once take turns; what counts as fitting is up to kSharing.
-template <class TilesOf, int kPercentOf, SharingOfSms kSharingOf = SharingOfSms::kAllowed>
+// do not fit at once take turns; what counts as fitting is up to kSharing. kSince: the first of PersistentKernels to
+// have it.
+template <class TilesOf, int kPercentOf, PersistentKernels kSinceOf = PersistentKernels::kClusters,
+          SharingOfSms kSharingOf = SharingOfSms::kAllowed>
 struct Way {
   using T = TilesOf;
   static constexpr int kPercent = kPercentOf;
+  static constexpr PersistentKernels kSince = kSinceOf;
   static constexpr SharingOfSms kSharing = kSharingOf;
 };
 
@@ -32,14 +36,16 @@ using Usual = Choice<Way<Tiles<Cell, Numbers, kHiddenSize, kWarps, 1, kFit>, 100
 
 // And blocks of 4 warps, for groups of which each finds SMs of its own.
 template <class Cell, class Numbers, int kHiddenSize, int kWarps, Fit kFit = Fit::kPadded>
-using OrSpread = Usual<Cell, Numbers, kHiddenSize, kWarps, kFit,
-                       Way<Tiles<Cell, Numbers, kHiddenSize, 4, 1, kFit>, 80, SharingOfSms::kNone>>;
+using OrSpread = Usual<
+    Cell, Numbers, kHiddenSize, kWarps, kFit,
+    Way<Tiles<Cell, Numbers, kHiddenSize, 4, 1, kFit>, 80, PersistentKernels::kClustersAndTeams, SharingOfSms::kNone>>;
 
 // Or two teams, where all weights of an LSTM fit into registers that way; a GRU gains nothing.
 template <class Cell, class Numbers, int kHiddenSize, Fit kFit = Fit::kPadded>
 using OrTeams = std::conditional_t<
     Cell::kGates == 4 && Numbers::kParts == 1,
-    Usual<Cell, Numbers, kHiddenSize, 8, kFit, Way<Tiles<Cell, Numbers, kHiddenSize, 8, 1, kFit, 2>, 82>>,
+    Usual<Cell, Numbers, kHiddenSize, 8, kFit,
+          Way<Tiles<Cell, Numbers, kHiddenSize, 8, 1, kFit, 2>, 82, PersistentKernels::kClustersAndTeams>>,
     OrSpread<Cell, Numbers, kHiddenSize, 8, kFit>>;
 
 // Calls `use` with the Choice of the smallest size that has room. 8 warps and so 64 units a block, but for 128 and
@@ -69,21 +75,23 @@ int clusters_on_this_device() {
   return known.get([] { return clusters_at_once<typename Way::T, Work, Way::kSharing>(); });
 }
 
-constexpr int64_t kDoesNotFit = std::numeric_limits<int64_t>::max();
+// Of a kernel that does not fit, or that is not asked for.
+constexpr int64_t kIsNotThere = std::numeric_limits<int64_t>::max();
 
 template <class Way, class Work>
-int64_t cost_of(int64_t batch_size) {
-  const int64_t groups = (batch_size + Way::T::kSequences - 1) / Way::T::kSequences;
+int64_t cost_of(const PersistentSequence& sequence) {
+  if (Way::kSince > sequence.kernels) return kIsNotThere;
+  const int64_t groups = (sequence.batch_size + Way::T::kSequences - 1) / Way::T::kSequences;
   const int64_t clusters = clusters_on_this_device<Way, Work>();
-  return clusters == 0 ? kDoesNotFit : Way::kPercent * ((groups + clusters - 1) / clusters);
+  return clusters == 0 ? kIsNotThere : Way::kPercent * ((groups + clusters - 1) / clusters);
 }
 
-// Calls `use` with the tiles of the kernel that a pass of this batch takes: its weights are packed for the same ones.
+// Calls `use` with the tiles of the kernel that such a pass takes: its weights are packed for the same ones.
 template <class Work, class Use, class... Ways>
-void with_fastest(Choice<Ways...>, int64_t batch_size, const Use& use) {
-  const std::array<int64_t, sizeof...(Ways)> costs = {cost_of<Ways, Work>(batch_size)...};
+void with_fastest(Choice<Ways...>, const PersistentSequence& sequence, const Use& use) {
+  const std::array<int64_t, sizeof...(Ways)> costs = {cost_of<Ways, Work>(sequence)...};
   const auto best = std::min_element(costs.begin(), costs.end());
-  if (*best == kDoesNotFit)
+  if (*best == kIsNotThere)
     throw std::runtime_error("layer: persistent: no cluster of blocks fits on this GPU; use layer: cudnn");
   int way = 0;
   ((way++ == best - costs.begin() ? use(typename Ways::T()) : void()), ...);
@@ -91,8 +99,7 @@ void with_fastest(Choice<Ways...>, int64_t batch_size, const Use& use) {
 
 template <class Cell, class Numbers, class Work, class Use>
 void with_tiles(const PersistentSequence& sequence, const Use& use) {
-  with_size<Cell, Numbers>(sequence.hidden_size,
-                           [&](auto choice) { with_fastest<Work>(choice, sequence.batch_size, use); });
+  with_size<Cell, Numbers>(sequence.hidden_size, [&](auto choice) { with_fastest<Work>(choice, sequence, use); });
 }
 
 template <class Cell, class Numbers, class Work>
