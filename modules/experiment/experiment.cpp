@@ -51,6 +51,17 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
                                config::name_of(e.layer)));
 }
 
+// Of a refusal that the layer has only where it runs.
+void check_persistent_size(const Experiment& e, Checker& checker) {
+  constexpr int64_t kMostInFloat32 = 1024;
+  if (e.layer != LayerKind::kPersistent || e.precision != Precision::kFp32) return;
+  if (e.model.hidden_size <= kMostInFloat32 || is_image_classifier(e)) return;
+  checker.complain({"layer", "precision", "model.hidden_size"},
+                   fmt::format("layer: persistent holds up to {} units in fp32, whose weights have two parts; use "
+                               "precision: tf32 or bf16, or layer: cudnn",
+                               kMostInFloat32));
+}
+
 // A key that says how the other kind of network is computed.
 void check_implementation(const Experiment& e, Checker& checker) {
   const Experiment defaults;
@@ -140,6 +151,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_layer);
   s.check(check_layer_on_device);
   s.check(check_cudnn_algorithm);
+  s.check(check_persistent_size);
   s.check(check_implementation);
   s.check(check_precision);
   s.check(check_kind);

@@ -3,7 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include "models/kernels/add_parts.h"
-#include "models/run_kernels.h"
+#include "recurrent/run_kernels.h"
 
 namespace rnnlab {
 

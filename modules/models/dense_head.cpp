@@ -10,8 +10,9 @@
 
 #include "models/added_parts.h"
 #include "models/kernels/dense_head.h"
-#include "models/run_kernels.h"
+#include "recurrent/device_answers.h"
 #include "recurrent/element_types.h"
+#include "recurrent/run_kernels.h"
 
 namespace rnnlab {
 namespace {
@@ -87,9 +88,8 @@ class DenseHead : public torch::autograd::Function<DenseHead> {
 bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight) {
   const bool is_float = bias.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
   if (!weight.is_cuda() || !is_float || weight.size(0) > kernels::kMostOutputs) return false;
-  const c10::cuda::CUDAGuard device(weight.device());
-  static const bool is_built = kernels::has_dense_head();  // asked once, for it may load the kernels
-  return is_built;
+  static DeviceAnswers answers;
+  return answers.of(weight.device(), kernels::has_dense_head);
 }
 
 at::Tensor dense_head(const at::Tensor& products, const at::Tensor& bias, double dropout, const at::Tensor& weight,

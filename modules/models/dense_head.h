@@ -1,5 +1,5 @@
 // The dense end of a classifier on a GPU as one operation with a gradient, by own kernels: bias, ReLU and dropout of
-// the last dense layer, and the output layer. Deterministic from a generator's state on.
+// the last dense layer, and the output layer. Deterministic from a generator's state on. Not differentiable twice.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -11,8 +11,8 @@
 #include "models/added_parts.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
-#include "models/run_kernels.h"
 #include "recurrent/element_types.h"
+#include "recurrent/run_kernels.h"
 
 namespace rnnlab {
 namespace {

@@ -136,7 +136,8 @@ RecurrentResult RecurrentLayer::forward_tokens(const at::Tensor& table, const at
                                                const RecurrentState& initial, const at::Tensor& lengths) {
   check_table(table, tokens, options_);
   check_kind_of_tensor("the table", table, weights_.front());
-  if (lengths.defined() || !reads_tokens(table)) return forward(rows_of_tokens(table, tokens), initial, lengths);
+  if (lengths.defined() || !reads_tokens(table, tokens.numel()))
+    return forward(rows_of_tokens(table, tokens), initial, lengths);
   const at::Tensor steps_first = options_.batch_first ? tokens.t() : tokens;
 
   RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));

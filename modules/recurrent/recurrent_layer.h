@@ -59,7 +59,7 @@ class RecurrentLayer : public torch::nn::Module {
   virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) = 0;
 
   // Whether it has a way of its own with rows of this table, and that way: tokens: (T, B), every sequence whole.
-  virtual bool reads_tokens(const at::Tensor& /*table*/) const { return false; }
+  virtual bool reads_tokens(const at::Tensor& /*table*/, int64_t /*num_tokens*/) const { return false; }
   virtual RecurrentResult run_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial);
 
  private:

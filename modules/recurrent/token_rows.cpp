@@ -6,6 +6,8 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "recurrent/direction_weights.h"
 
 namespace rnnlab {
@@ -14,11 +16,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kMostRowsOfProduct = 1024;
 constexpr int64_t kNoPadding = -1;
 
 at::Tensor table_gradient(const at::Tensor& gradient, const at::Tensor& tokens, int64_t num_rows) {
-  if (num_rows > kMostRowsOfProduct)
+  if (!gains_by_places(num_rows, tokens.numel()))
     return at::embedding_dense_backward(gradient.to(at::kFloat), tokens, num_rows, kNoPadding,
                                         /*scale_grad_by_freq=*/false);
   const at::Tensor rows = gradient.reshape({-1, gradient.size(-1)});
@@ -42,6 +43,12 @@ class RowsOfTokens : public torch::autograd::Function<RowsOfTokens> {
 };
 
 }  // namespace
+
+bool gains_by_places(int64_t num_rows, int64_t num_tokens) {
+  constexpr int64_t kMostRows = 1024;
+  constexpr int64_t kMostPlaces = 1 << 26;
+  return num_rows <= std::min(num_tokens, kMostRows) && num_rows * num_tokens <= kMostPlaces;
+}
 
 at::Tensor places_of_tokens(const at::Tensor& tokens, int64_t num_rows, const at::TensorOptions& options) {
   const at::Tensor flat = tokens.reshape({1, -1});

@@ -10,6 +10,9 @@ namespace rnnlab {
 // table: (V, I); tokens: any shape S, int64 -> (S, I). Not differentiable twice on a GPU.
 at::Tensor rows_of_tokens(const at::Tensor& table, const at::Tensor& tokens);
 
+// Whether a product with places_of_tokens is the faster way, and its memory bounded: 256 MB.
+bool gains_by_places(int64_t num_rows, int64_t num_tokens);
+
 // (V, N): 1 where a token, of N, is the row's. Products take it by rows whose length is rounder than V.
 at::Tensor places_of_tokens(const at::Tensor& tokens, int64_t num_rows, const at::TensorOptions& options);
 

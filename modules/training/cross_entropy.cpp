@@ -5,7 +5,7 @@
 #include <ATen/ops/mul.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "models/run_kernels.h"
+#include "recurrent/run_kernels.h"
 #include "training/kernels/cross_entropy.h"
 #include "training/own_kernels.h"
 

@@ -7,7 +7,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 
-#include "models/run_kernels.h"
+#include "recurrent/run_kernels.h"
 #include "training/kernels/norms.h"
 #include "training/own_kernels.h"
 

@@ -10,7 +10,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "base/error.h"
-#include "models/run_kernels.h"
+#include "recurrent/run_kernels.h"
 #include "training/kernels/adam.h"
 #include "training/own_kernels.h"
 

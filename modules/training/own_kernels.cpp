@@ -1,25 +1,16 @@
 #include "training/own_kernels.h"
 
-#include <c10/cuda/CUDAGuard.h>
-
 #include <algorithm>
-#include <map>
-#include <mutex>
 
+#include "recurrent/device_answers.h"
 #include "training/kernels/adam.h"
 
 namespace rnnlab {
 namespace {
 
-// Asked once a device, for it may load the kernels there.
 bool are_built_for(const at::Device& device) {
-  static std::mutex mutex;
-  static std::map<at::DeviceIndex, bool> known;
-  const std::lock_guard lock(mutex);
-  const auto [answer, is_new] = known.try_emplace(device.index(), false);
-  if (!is_new) return answer->second;
-  const c10::cuda::CUDAGuard guard(device);
-  return answer->second = kernels::has_training_kernels();
+  static DeviceAnswers answers;
+  return answers.of(device, kernels::has_training_kernels);
 }
 
 }  // namespace

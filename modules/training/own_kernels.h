@@ -1,4 +1,4 @@
-// Which tensors the kernels of kernels/ can take; models/run_kernels.h starts them.
+// Which tensors the kernels of kernels/ can take; recurrent/run_kernels.h starts them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

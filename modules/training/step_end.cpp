@@ -7,7 +7,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "models/run_kernels.h"
+#include "recurrent/run_kernels.h"
 #include "training/gradients.h"
 #include "training/kernels/step_numbers.h"
 #include "training/own_kernels.h"

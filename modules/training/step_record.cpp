@@ -6,11 +6,12 @@
 #include <ATen/ops/zeros.h>
 
 #include "base/error.h"
+#include "training/kernels/step_numbers.h"
 
 namespace rnnlab {
 namespace {
 
-constexpr int64_t kFirstNorm = 4;
+constexpr int64_t kFirstNorm = kernels::kNumbersBeforeNorms;
 
 StepRow to_step_row(const float* values, int64_t num_columns, int64_t count) {
   return {.loss = values[0],

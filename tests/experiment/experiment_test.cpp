@@ -57,6 +57,15 @@ TEST(Experiment, TakesAnAlgorithmForCudnnWithItsOwnLayerOnly) {
   EXPECT_THAT(lines[0], HasSubstr("cudnn_algorithm"));
 }
 
+TEST(Experiment, HasNoLargePersistentLayersInFloat32) {
+  const std::string layer = "layer: persistent\ndevice: cuda\nmodel: {hidden_size: 1536}\n";
+  EXPECT_THAT(findings_in(layer + "precision: tf32\n"), IsEmpty());
+  EXPECT_THAT(
+      findings_in(layer + "precision: fp32\n"),
+      ElementsAre(HasSubstr("layer: persistent holds up to 1024 units in fp32, whose weights have two parts; use "
+                            "precision: tf32 or bf16, or layer: cudnn")));
+}
+
 TEST(Experiment, SaysHowANetworkIsComputedByTheKeyThatIsForIt) {
   const std::string classifier = "model: {kind: image_classifier}\n";
   EXPECT_THAT(findings_in(classifier + "convolution: plain\n"), IsEmpty());

@@ -54,6 +54,13 @@ TableResults by_embedding(const at::Tensor& table, const at::Tensor& tokens) {
 }
 
 // By the product and, with a large table, by sorting.
+TEST(TokenRows, GainByPlacesWhereFewRowsMeetManyTokens) {
+  EXPECT_TRUE(gains_by_places(65, 16384));
+  EXPECT_FALSE(gains_by_places(65, 1)) << "one token reads one row";
+  EXPECT_FALSE(gains_by_places(2000, 16384));
+  EXPECT_FALSE(gains_by_places(1000, 262144)) << "a gigabyte of places";
+}
+
 TEST(RowsOfTokens, AreThoseOfAnEmbeddingWithItsGradient) {
   const TensorFloat32 products(kNumberClasses[0]);
   for (const int64_t num_rows : {65, 1500})

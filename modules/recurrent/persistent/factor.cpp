@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "recurrent/kernels/persistent/scaled_half.h"
-#include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/started_on_device.h"
+#include "recurrent/tf32.h"
 
 namespace rnnlab {
 

@@ -1,12 +1,10 @@
 #include "recurrent/persistent/persistent_launch.h"
 
-#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/persistent/gave_up.h"
-#include "recurrent/tf32.h"
 #include "recurrent/unrolled/step_launch.h"
 #include "recurrent/unrolled/step_work.h"
 
@@ -36,7 +34,7 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
-          .factors = rounds_to_tf32() ? kernels::Factors::kTf32 : kernels::Factors::kFloat32,
+          .factors = spec.factors,
           .kernels = spec.rung.kernels};
 }
 
@@ -55,8 +53,6 @@ T* result_or_null(const at::Tensor& tensor) {
 }
 
 }  // namespace
-
-bool rounds_to_tf32() { return at::globalContext().allowTF32CuBLAS() && !tf32_is_overridden(); }
 
 at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace) {
   size_t bytes = 0;

@@ -9,9 +9,6 @@
 
 namespace rnnlab {
 
-// Whether a float32 layer's recurrent products have TF32's mantissa, as LibTorch's own products of the inputs have.
-bool rounds_to_tf32();
-
 // Room for a layer's packed weights of one pass, on the current stream.
 at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace);
 

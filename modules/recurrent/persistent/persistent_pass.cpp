@@ -6,7 +6,7 @@
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/number_type.h"
 #include "recurrent/persistent/gave_up.h"
-#include "recurrent/persistent/persistent_launch.h"
+#include "recurrent/tf32.h"
 
 namespace rnnlab {
 

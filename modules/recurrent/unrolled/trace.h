@@ -38,9 +38,10 @@ struct UnrolledSpec {
   Activation activation = Activation::kTanh;
   Direction direction = Direction::kForward;
   Rung rung;
-  at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products are in the sequence's
-  double dropout = 0;                          // of one_kernel, which draws its masks itself: between layers
-  GradientUse gradients = GradientUse::kNone;  // whether a backward pass may follow
+  at::ScalarType parameter_type = at::kFloat;          // of the parameters' gradients; products are in the sequence's
+  double dropout = 0;                                  // of one_kernel, which draws its masks itself: between layers
+  GradientUse gradients = GradientUse::kNone;          // whether a backward pass may follow
+  kernels::Factors factors = kernels::Factors::kTf32;  // of one_kernel in float32, the same for both passes
 };
 
 // Rows of `hidden` and `cell`: before and after step t.

@@ -40,11 +40,12 @@ std::vector<at::Tensor> operands_of(const UnrolledInput& input) {
   return operands;
 }
 
-// With the sequence and the parameters in the type of the states, these converted by one operator.
+// With a table of tokens and the parameters in the type of the states, these converted by one operator.
 std::vector<at::Tensor> in_one_type(Cell cell, std::vector<at::Tensor> operands) {
   const auto first = operands.begin() + static_cast<std::ptrdiff_t>(first_parameter(cell));
   const at::ScalarType type = operands[1].scalar_type();
-  operands[0] = operands[0].to(type);
+  const bool is_table = operands[0].dim() == 2;
+  if (is_table) operands[0] = operands[0].to(type);
   if (first->scalar_type() == type) return operands;
   std::vector<at::Tensor> converted;
   for (auto parameter = first; parameter != operands.end(); ++parameter)

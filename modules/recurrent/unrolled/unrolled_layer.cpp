@@ -8,6 +8,8 @@
 
 #include "recurrent/dropout.h"
 #include "recurrent/persistent/persistent_pass.h"
+#include "recurrent/tf32.h"
+#include "recurrent/token_rows.h"
 #include "recurrent/unrolled/unrolled_function.h"
 
 namespace rnnlab {
@@ -68,9 +70,10 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
 }
 
 // In products with a table of fewer rows than columns there is less to do than in those with what they make.
-bool UnrolledLayer::reads_tokens(const at::Tensor& table) const {
+bool UnrolledLayer::reads_tokens(const at::Tensor& table, int64_t num_tokens) const {
   const bool are_float = table.scalar_type() == at::kFloat && weights().front().scalar_type() == at::kFloat;
-  return rung_of(kind_).one_kernel && !options().bidirectional && are_float && table.size(0) <= table.size(1);
+  return rung_of(kind_).one_kernel && !options().bidirectional && are_float && table.size(0) <= table.size(1) &&
+         gains_by_places(table.size(0), num_tokens);
 }
 
 RecurrentResult UnrolledLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
@@ -98,6 +101,7 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   const Direction loop = runs_reversed_copy ? Direction::kForward : direction;
   UnrolledSpec spec = {options().cell, options().activation, loop, rung_of(kind_)};
   if (spec.rung.one_kernel && is_training()) spec.dropout = options().dropout;
+  if (!rounds_to_tf32()) spec.factors = kernels::Factors::kFloat32;
   if (c10::GradMode::is_enabled()) spec.gradients = GradientUse::kPossible;
   const int64_t num_directions = options().num_directions();
   const auto states = [&](const at::Tensor& all) {

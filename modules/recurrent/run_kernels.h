@@ -1,4 +1,4 @@
-// Starts work on plain pointers, which kernels/ here and in ../training take, where LibTorch's tensors lie.
+// Starts work on plain pointers, which the kernels of models and training take, where LibTorch's tensors lie.
 #pragma once
 
 #include <ATen/core/Tensor.h>
