@@ -1,4 +1,5 @@
-// Cross-entropy on a GPU by own kernels, with a gradient: the loss and the count of right answers in one pass.
+// Cross-entropy on a GPU by own kernels, with a gradient: the loss and the count of right answers in one pass. Not
+// differentiable twice.
 #pragma once
 
 #include <ATen/core/Tensor.h>
