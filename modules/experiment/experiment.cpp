@@ -7,6 +7,7 @@
 
 #include "experiment/device.h"
 #include "models/model.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -53,13 +54,14 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
 
 // Of a refusal that the layer has only where it runs.
 void check_persistent_size(const Experiment& e, Checker& checker) {
-  constexpr int64_t kMostInFloat32 = 1024;
-  if (e.layer != LayerKind::kPersistent || e.precision != Precision::kFp32) return;
-  if (e.model.hidden_size <= kMostInFloat32 || is_image_classifier(e)) return;
+  if (e.layer != LayerKind::kPersistent || e.precision != Precision::kFp32 || is_image_classifier(e)) return;
+  const auto has_kernels = [&](kernels::Factors factors) {
+    return kernels::has_persistent_layer(e.model.hidden_size, factors, kernels::PersistentKernels::kAll);
+  };
+  if (!has_kernels(kernels::Factors::kTf32) || has_kernels(kernels::Factors::kFloat32)) return;
   checker.complain({"layer", "precision", "model.hidden_size"},
-                   fmt::format("layer: persistent holds up to {} units in fp32, whose weights have two parts; use "
-                               "precision: tf32 or bf16, or layer: cudnn",
-                               kMostInFloat32));
+                   "layer: persistent holds up to 1024 units in fp32, whose weights have two parts; use precision: "
+                   "tf32 or bf16, or layer: cudnn");
 }
 
 // A key that says how the other kind of network is computed.
