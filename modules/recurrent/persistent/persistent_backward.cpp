@@ -98,9 +98,11 @@ class PersistentBackwardPass {
 
   // Of the layer above, on the SMs that a kernel leaves free.
   void multiply_weights_beside_kernel_of(size_t layer) {
+    const bool has_above = layer + 1 < layers_.size();
+    if (!has_above && layer > 0) return;
     lanes_.run(kSideLane, [&] {
       let_kernel_start();
-      if (layer + 1 < layers_.size()) {
+      if (has_above) {
         products_[layer + 1].prepare_input();
         products_[layer + 1].multiply_input_weights(weights_[layer + 1]);
         products_[layer + 1].multiply_recurrent_weights(weights_[layer + 1]);
