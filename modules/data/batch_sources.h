@@ -19,7 +19,8 @@ struct EpochPlan {
   at::Tensor order;  // (N) int64 on the CPU
   int64_t batch_size = 1;
   int64_t num_batches = 0;
-  int64_t first_batch = 0;  // that will be asked for
+  int64_t first_batch = 0;          // that will be asked for
+  at::Tensor order_on_device = {};  // as SelectingSource::uploaded() gives it, for such a source
 
   int64_t size(int64_t batch) const;
   std::span<const int64_t> samples(int64_t batch) const;
@@ -38,7 +39,8 @@ class BatchSource {
 class SelectingSource : public BatchSource {
  public:
   virtual bool has_lengths() const = 0;
-  virtual at::Tensor selection(int64_t batch) const = 0;
+  virtual at::Tensor uploaded(const at::Tensor& order) const = 0;  // does not wait for the device
+  virtual at::Tensor selection(int64_t first_batch, int64_t count) const = 0;
   virtual Batch gather(const at::Tensor& selection) const = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -89,6 +90,10 @@ Batches::~Batches() = default;
 Batches::Batches(Batches&&) noexcept = default;
 Batches& Batches::operator=(Batches&&) noexcept = default;
 
+int64_t Batches::full_batches_left() const {
+  return std::max<int64_t>(0, num_samples_ / options_.batch_size - next_batch_);
+}
+
 int64_t Batches::samples_per_epoch() const { return std::min(num_samples_, num_batches_ * options_.batch_size); }
 
 at::Tensor Batches::order(int64_t epoch) const {
@@ -97,13 +102,25 @@ at::Tensor Batches::order(int64_t epoch) const {
   return all.narrow(0, 0, samples_per_epoch());
 }
 
+Batches::EpochOrder Batches::make_order(int64_t epoch) const {
+  const at::Tensor on_host = order(epoch);
+  return {epoch, on_host, selecting() != nullptr ? selecting()->uploaded(on_host) : at::Tensor()};
+}
+
+void Batches::prepare_epoch(int64_t epoch) {
+  if (selecting() != nullptr) prepared_ = make_order(epoch);
+}
+
 void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
   RNNLAB_INVARIANT(first_batch >= 0 && first_batch <= num_batches_, "an epoch begun beyond its end");
   seconds_waited_ = 0;
   next_batch_ = first_batch;
   const Stopwatch stopwatch(seconds_waited_);
+  const bool is_there = prepared_ && prepared_->epoch == epoch;
+  const EpochOrder order = is_there ? *std::exchange(prepared_, std::nullopt) : make_order(epoch);
   EpochPlan plan;
-  plan.order = order(epoch);
+  plan.order = order.on_host;
+  plan.order_on_device = order.on_device;
   plan.batch_size = options_.batch_size;
   plan.num_batches = num_batches_;
   plan.first_batch = first_batch;
@@ -118,11 +135,13 @@ const SelectingSource* Batches::selecting() const {
 
 bool Batches::has_selections() const { return selecting() != nullptr; }
 
-std::optional<at::Tensor> Batches::next_selection() {
+std::optional<at::Tensor> Batches::next_selection(int64_t count) {
   RNNLAB_INVARIANT(started_ && has_selections(), "next_selection() without selections or before start_epoch()");
   if (next_batch_ == num_batches_) return std::nullopt;
   const Stopwatch stopwatch(seconds_waited_);
-  return selecting()->selection(next_batch_++);
+  const int64_t first = next_batch_;
+  next_batch_ = std::min(num_batches_, first + count);
+  return selecting()->selection(first, next_batch_ - first);
 }
 
 Batch Batches::gather(const at::Tensor& selection) const {

@@ -50,21 +50,29 @@ class Batches {
   // way is given up. At batches_per_epoch() there is nothing left of it.
   void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
+  // Draws the order of epoch `epoch` ahead, for start_epoch() to find it on the device: while that still works on the
+  // epoch before. Does nothing where it would gain nothing.
+  void prepare_epoch(int64_t epoch);
+
   // The next batch, or nothing at the end of the epoch. Never waits for the device. What the prefetch thread threw
   // is thrown from here.
   std::optional<Batch> next();
 
-  // Instead of next(), for samples on a GPU: the samples of the next batch, (B) int64 there, and the batch of any such
-  // choice. Neither waits for the device, so that gather() can be captured in a CUDA graph. Requires has_selections().
+  // Instead of next(), for samples on a GPU: the samples of the next `count` batches, or of all that are left, one
+  // after another in an int64 tensor there, and the batch of any such choice. Neither waits for the device, so that
+  // gather() can be captured in a CUDA graph. Requires has_selections().
   bool has_selections() const;
-  std::optional<at::Tensor> next_selection();
+  std::optional<at::Tensor> next_selection(int64_t count = 1);
   Batch gather(const at::Tensor& selection) const;
 
   // The samples of epoch `epoch` (from 0) in the order in which it takes them: (N) int64 on the CPU, without those that
   // TailPolicy::kDrop leaves out.
   at::Tensor order(int64_t epoch) const;
 
+  int64_t batch_size() const { return options_.batch_size; }
   int64_t batches_per_epoch() const { return num_batches_; }
+  // Of those that next() or next_selection() will give of this epoch, the ones that are not cut short by its end.
+  int64_t full_batches_left() const;
   int64_t samples_per_epoch() const;
 
   // Seconds that the caller spent in start_epoch() and next() since the epoch began.
@@ -74,13 +82,21 @@ class Batches {
   Placement placement() const { return placement_; }
 
  private:
+  struct EpochOrder {
+    int64_t epoch = 0;
+    at::Tensor on_host;
+    at::Tensor on_device;  // of a source that selects there
+  };
+
   const SelectingSource* selecting() const;
+  EpochOrder make_order(int64_t epoch) const;
 
   int64_t num_samples_;
   BatchOptions options_;
   int64_t num_batches_;
   Placement placement_;
   std::unique_ptr<BatchSource> source_;
+  std::optional<EpochOrder> prepared_;
   bool started_ = false;
   int64_t next_batch_ = 0;
   double seconds_waited_ = 0;

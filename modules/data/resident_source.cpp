@@ -35,11 +35,15 @@ class ResidentSource : public SelectingSource {
 
   void start(const EpochPlan& plan) override {
     plan_ = plan;
-    order_ = device_.is_cuda() ? plan.order.pin_memory().to(device_, /*non_blocking=*/true) : plan.order;
+    order_ = plan.order_on_device.defined() ? plan.order_on_device : uploaded(plan.order);
+  }
+
+  at::Tensor uploaded(const at::Tensor& order) const override {
+    return device_.is_cuda() ? order.pin_memory().to(device_, /*non_blocking=*/true) : order;
   }
 
   Batch fetch(int64_t batch) override {
-    Batch result = gather(selection(batch));
+    Batch result = gather(selection(batch, 1));
     if (has_lengths())
       result.lengths = lengths_.index_select(0, plan_.order.narrow(0, batch * plan_.batch_size, result.size));
     return result;
@@ -47,8 +51,9 @@ class ResidentSource : public SelectingSource {
 
   bool has_lengths() const override { return lengths_.defined(); }
 
-  at::Tensor selection(int64_t batch) const override {
-    return order_.narrow(0, batch * plan_.batch_size, plan_.size(batch));
+  at::Tensor selection(int64_t first_batch, int64_t count) const override {
+    const int64_t first = first_batch * plan_.batch_size;
+    return order_.narrow(0, first, std::min(count * plan_.batch_size, order_.numel() - first));
   }
 
   Batch gather(const at::Tensor& selection) const override {

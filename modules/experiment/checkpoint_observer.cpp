@@ -19,8 +19,12 @@ void CheckpointObserver::on_run_begin(const RunPlan&) {
 
 void CheckpointObserver::on_step(const StepProgress& progress) {
   const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;  // which is told apart
-  if (!settings_.every_steps || ends_epoch || progress.step % *settings_.every_steps != 0) return;
+  if (ends_epoch || !looks_at(progress.step)) return;
   save(take(), Standing::kOrdinary);
+}
+
+bool CheckpointObserver::looks_at(int64_t step) const {
+  return settings_.every_steps && step % *settings_.every_steps == 0;
 }
 
 void CheckpointObserver::on_epoch_end(const TrainingState& state, const EpochRow&) {

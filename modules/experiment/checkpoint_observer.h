@@ -25,6 +25,7 @@ class CheckpointObserver : public Observer {
   // A run that was resumed is where its checkpoint is: nothing to save until it has gone on.
   void on_run_begin(const RunPlan& plan) override;
   void on_step(const StepProgress& progress) override;
+  bool looks_at(int64_t step) const override;
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
   void on_run_end(const TrainingState& state) override;
 

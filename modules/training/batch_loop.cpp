@@ -1,8 +1,10 @@
 #include "training/batch_loop.h"
 
+#include <ATen/ops/stack.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
+#include "recurrent/unrolled/lanes.h"
 #include "training/trace_range.h"
 
 namespace rnnlab {
@@ -14,25 +16,23 @@ std::string why_no_graphs(const Batches& batches) {
   return "";
 }
 
-std::vector<int64_t> sizes_of(const std::vector<at::Tensor>& selections) {
-  std::vector<int64_t> sizes;
-  for (const at::Tensor& selection : selections) sizes.push_back(selection.size(0));
-  return sizes;
-}
-
-int64_t sum(const std::vector<int64_t>& sizes) {
-  int64_t total = 0;
-  for (const int64_t size : sizes) total += size;
-  return total;
+BatchLoop::Turns turns_of(const std::vector<EvaluatedStep>& steps, const std::vector<int64_t>& num_samples) {
+  BatchLoop::Turns turns = {{}, {}, num_samples};
+  std::vector<at::Tensor> rows;
+  for (const EvaluatedStep& step : steps) {
+    rows.push_back(step.row);
+    turns.counts.push_back(step.count);
+  }
+  turns.rows = rows.size() == 1 ? rows.front().unsqueeze(0) : at::stack(rows);
+  return turns;
 }
 
 }  // namespace
 
 struct BatchLoop::Graph {
-  std::vector<at::Tensor> selections;  // where the captured work reads them
-  bool has_run = false;                // eagerly, in these sizes
-  std::unique_ptr<CapturedWork> captured;
-  EvaluatedStep result;
+  at::Tensor selection;  // where the captured work reads it
+  std::unique_ptr<CapturedWork> work;
+  Turns result;
 };
 
 BatchLoop::BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Replay replay)
@@ -44,14 +44,29 @@ BatchLoop::BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Repl
 
 BatchLoop::~BatchLoop() = default;
 
-std::optional<BatchLoop::Turn> BatchLoop::next() { return replays_ ? next_replayed() : next_eager(); }
+int64_t BatchLoop::turns_at_once(int64_t most) const {
+  const bool can_join = replays_ && refusal_.empty() && joins_turns_ && is_warm(samples_of_turn());
+  const bool are_there = batches_.full_batches_left() >= kTurnsOfGraph * batches_per_turn_;
+  return can_join && are_there && most >= kTurnsOfGraph ? kTurnsOfGraph : 1;
+}
+
+std::optional<BatchLoop::Turns> BatchLoop::next(int64_t count) {
+  if (!replays_) return next_eager();
+  const auto selection = batches_.next_selection(count * batches_per_turn_);
+  if (!selection) return std::nullopt;
+  return run(*selection, count);
+}
+
+bool BatchLoop::is_warm(int64_t num_samples) const {
+  return eager_turns_ >= CapturedWork::kWarmupRuns && eager_sizes_.contains(num_samples);
+}
 
 std::optional<Batch> BatchLoop::next_batch() {
   const TraceRange range("batch");
   return batches_.next();
 }
 
-std::optional<BatchLoop::Turn> BatchLoop::next_eager() {
+std::optional<BatchLoop::Turns> BatchLoop::next_eager() {
   // All batches of one turn, for the weight of each may depend on the size of all.
   std::vector<Batch> turn;
   int64_t num_samples = 0;
@@ -62,57 +77,74 @@ std::optional<BatchLoop::Turn> BatchLoop::next_eager() {
     turn.push_back(std::move(*batch));
   }
   if (turn.empty()) return std::nullopt;
-  return Turn{work_(turn), num_samples};
+  return turns_of({work_(turn, 0)}, {num_samples});
 }
 
-std::optional<BatchLoop::Turn> BatchLoop::next_replayed() {
-  std::vector<at::Tensor> selections;
-  while (std::ssize(selections) < batches_per_turn_) {
-    const auto selection = batches_.next_selection();
-    if (!selection) break;
-    selections.push_back(*selection);
-  }
-  if (selections.empty()) return std::nullopt;
-  auto& graph = graphs_[sizes_of(selections)];
-  if (!graph) graph = std::make_unique<Graph>();
-  return Turn{run(*graph, selections), sum(sizes_of(selections))};
-}
-
-EvaluatedStep BatchLoop::run(Graph& graph, const std::vector<at::Tensor>& selections) {
-  const bool is_warm = eager_turns_ >= CapturedWork::kWarmupRuns && graph.has_run;
-  if (!is_warm || !refusal_.empty()) {
-    ++eager_turns_;
-    graph.has_run = true;
-    return run_eager(selections);
-  }
-  if (!graph.captured) capture(graph, selections);
-  if (!graph.captured) return run_eager(selections);
-  const TraceRange range("graph replay");
-  for (size_t i = 0; i < selections.size(); ++i) graph.selections[i].copy_(selections[i]);
-  graph.captured->replay();
-  return graph.result;
-}
-
-std::vector<Batch> BatchLoop::gather(const std::vector<at::Tensor>& selections) const {
+std::vector<Batch> BatchLoop::gather(const at::Tensor& selection) const {
   const TraceRange range("batch");
   std::vector<Batch> turn;
-  for (const at::Tensor& selection : selections) turn.push_back(batches_.gather(selection));
+  for (const at::Tensor& batch : selection.split(batches_.batch_size())) turn.push_back(batches_.gather(batch));
   return turn;
 }
 
-EvaluatedStep BatchLoop::run_eager(const std::vector<at::Tensor>& selections) const {
-  return work_(gather(selections));
+BatchLoop::Turns BatchLoop::run(const at::Tensor& selection, int64_t count) {
+  const int64_t num_samples = selection.size(0) / count;
+  Graph* const graph = refusal_.empty() && is_warm(num_samples) ? captured(selection, count) : nullptr;
+  if (graph == nullptr) {
+    eager_turns_ += count;
+    eager_sizes_.insert(num_samples);
+    return run_eager(selection, count);
+  }
+  const TraceRange range("graph replay");
+  graph->selection.copy_(selection);
+  graph->work->replay();
+  return graph->result;
 }
 
-void BatchLoop::capture(Graph& graph, const std::vector<at::Tensor>& selections) {
+BatchLoop::Turns BatchLoop::run_eager(const at::Tensor& selection, int64_t count) const {
+  std::vector<EvaluatedStep> steps;
+  for (const at::Tensor& turn : selection.chunk(count)) steps.push_back(work_(gather(turn), std::ssize(steps)));
+  return turns_of(steps, std::vector<int64_t>(steps.size(), selection.size(0) / count));
+}
+
+// Of full turns. Every batch but the first is gathered on a lane of its own, beside the turn before.
+BatchLoop::Turns BatchLoop::run_overlapped(const at::Tensor& selection, int64_t count) const {
+  constexpr size_t kMainLane = 0;
+  constexpr size_t kGatherLane = 3;  // which the passes of a step seldom use
+  Lanes lanes(selection.device(), kGatherLane + 1);
+  const std::vector<at::Tensor> turns = selection.chunk(count);
+  std::vector<std::vector<Batch>> batches = {gather(turns.front())};  // until the end: no lane gets the memory again
+  std::vector<EvaluatedStep> steps;
+  for (size_t i = 0; i < turns.size(); ++i) {
+    lanes.order(kMainLane, kGatherLane);
+    if (i + 1 < turns.size()) lanes.run(kGatherLane, [&] { batches.push_back(gather(turns[i + 1])); });
+    steps.push_back(work_(batches[i], static_cast<int64_t>(i)));
+    lanes.order(kGatherLane, kMainLane);
+  }
+  lanes.join();
+  return turns_of(steps, std::vector<int64_t>(steps.size(), selection.size(0) / count));
+}
+
+BatchLoop::Graph* BatchLoop::captured(const at::Tensor& selection, int64_t count) {
+  auto& graph = graphs_[selection.size(0)];
+  if (!graph) graph = std::make_unique<Graph>();
+  if (!graph->work) capture(*graph, selection, count);
+  return graph->work ? graph.get() : nullptr;
+}
+
+void BatchLoop::capture(Graph& graph, const at::Tensor& selection, int64_t count) {
   const TraceRange range("graph capture");
-  for (const at::Tensor& selection : selections) graph.selections.push_back(selection.clone());
-  auto captured = std::make_unique<CapturedWork>(selections.front().device());
+  graph.selection = selection.clone();
+  auto work = std::make_unique<CapturedWork>(selection.device());
   try {
-    captured->capture_warm([&] { graph.result = run_eager(graph.selections); });
-    graph.captured = std::move(captured);
+    work->capture_warm(
+        [&] { graph.result = count == 1 ? run_eager(graph.selection, 1) : run_overlapped(graph.selection, count); });
+    graph.work = std::move(work);
   } catch (const UserError& error) {
-    refusal_ = error.what();
+    if (count > 1)
+      joins_turns_ = false;  // there may be memory enough for one
+    else
+      refusal_ = error.what();
   }
 }
 

@@ -2,7 +2,8 @@
 // graphs, one for each combination of batch sizes (the last batch of an epoch is often shorter). A graph holds the
 // gathering of the batch too, and gives the same results as eager work, bit for bit where that is deterministic. The
 // first turns, and the first of each combination, are eager, so that libraries choose their algorithms and allocate
-// outside of a capture; work that cannot be captured goes on eagerly, and says why.
+// outside of a capture; work that cannot be captured goes on eagerly, and says why. Several turns in a row can be one
+// graph, which saves the start of all but one of them, and in which a batch is gathered beside the turn before it.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,12 +27,17 @@ enum class Replay { kNever, kGraphs };
 
 class BatchLoop {
  public:
-  // Reads nothing back from the device. What it gives is overwritten by its next run.
-  using Work = std::function<EvaluatedStep(std::span<const Batch>)>;
+  // Reads nothing back from the device. What it gives is overwritten by its next run. `place`: among the turns that are
+  // queued together, from 0.
+  using Work = std::function<EvaluatedStep(std::span<const Batch>, int64_t place)>;
 
-  struct Turn {
-    EvaluatedStep step;
-    int64_t num_samples = 0;
+  static constexpr int64_t kTurnsOfGraph = 8;
+
+  // At least one.
+  struct Turns {
+    at::Tensor rows;              // (n, columns), of the steps
+    std::vector<int64_t> counts;  // of targets
+    std::vector<int64_t> num_samples;
   };
 
   // `batches` must outlive this; its epochs are begun by the caller. With graphs, every call must come on the same
@@ -38,8 +45,11 @@ class BatchLoop {
   BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Replay replay);
   ~BatchLoop();
 
-  // Nothing at the end of the epoch.
-  std::optional<Turn> next();
+  // How many turns next() would best be asked for where at most that many may be queued together: 1 or kTurnsOfGraph.
+  int64_t turns_at_once(int64_t most) const;
+
+  // Queues so many turns, as turns_at_once() has it. Nothing at the end of the epoch.
+  std::optional<Turns> next(int64_t count = 1);
 
   // Why there are no graphs although they were asked for; "" where there are, or may yet be.
   const std::string& refusal() const { return refusal_; }
@@ -47,21 +57,26 @@ class BatchLoop {
  private:
   struct Graph;
 
+  int64_t samples_of_turn() const { return batches_.batch_size() * batches_per_turn_; }
+  bool is_warm(int64_t num_samples) const;
   std::optional<Batch> next_batch();
-  std::vector<Batch> gather(const std::vector<at::Tensor>& selections) const;
-  std::optional<Turn> next_eager();
-  std::optional<Turn> next_replayed();
-  EvaluatedStep run(Graph& graph, const std::vector<at::Tensor>& selections);
-  EvaluatedStep run_eager(const std::vector<at::Tensor>& selections) const;
-  void capture(Graph& graph, const std::vector<at::Tensor>& selections);
+  std::optional<Turns> next_eager();
+  std::vector<Batch> gather(const at::Tensor& selection) const;
+  Turns run(const at::Tensor& selection, int64_t count);
+  Turns run_eager(const at::Tensor& selection, int64_t count) const;
+  Turns run_overlapped(const at::Tensor& selection, int64_t count) const;
+  Graph* captured(const at::Tensor& selection, int64_t count);
+  void capture(Graph& graph, const at::Tensor& selection, int64_t count);
 
   Batches& batches_;
   int64_t batches_per_turn_;
   Work work_;
   bool replays_;
   std::string refusal_;
+  bool joins_turns_ = true;
   int64_t eager_turns_ = 0;
-  std::map<std::vector<int64_t>, std::unique_ptr<Graph>> graphs_;  // by the sizes of a turn's batches
+  std::set<int64_t> eager_sizes_;                     // samples of turns that have run eagerly
+  std::map<int64_t, std::unique_ptr<Graph>> graphs_;  // by the samples of all turns, which tell their batches' sizes
 };
 
 // A stream to train on with graphs, of a high priority: what a layer runs beside its own work, on streams of a lower

@@ -27,7 +27,7 @@ void add(std::vector<StepRow> rows, Totals& totals) {
 }  // namespace
 
 BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision) {
-  return [&model, &objective, precision](std::span<const Batch> batches) {
+  return [&model, &objective, precision](std::span<const Batch> batches, int64_t /*turn*/) {
     const TraceRange range("forward");
     const Batch& batch = batches.front();
     const at::NoGradGuard no_grad;
@@ -43,7 +43,7 @@ Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device dev
   batches.start_epoch(0);
   while (const auto turn = loop.next()) {
     if (record.full()) add(record.take(), totals);
-    record.append(turn->step);
+    record.append(turn->rows, turn->counts);
   }
   add(record.take(), totals);
   return totals;

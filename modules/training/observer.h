@@ -34,6 +34,9 @@ class Observer {
   virtual void on_run_begin(const RunPlan&) {}
   virtual void on_epoch_begin(const TrainingState&) {}
   virtual void on_step(const StepProgress&) {}
+  // Whether on_step reads more at this step than what it is told, as a snapshot does. Other steps may be queued
+  // together with some after them, before they are told one by one.
+  virtual bool looks_at(int64_t /*step*/) const { return false; }
   virtual void on_epoch_end(const TrainingState&, const EpochRow&) {}
   virtual void on_run_end(const TrainingState&) {}
 };

@@ -6,8 +6,11 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "recurrent/run_kernels.h"
@@ -168,22 +171,31 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters) : parameters_(std::mov
   RNNLAB_INVARIANT(!parameters_.empty(), "an optimiser without parameters");
   for (const auto& parameter : parameters_) weights_.push_back(parameter.tensor);
   const auto options = weights_.front().options().dtype(at::kFloat).requires_grad(false);
-  if (weights_.front().is_cuda()) learning_rate_on_device_ = at::zeros({}, options);
+  if (weights_.front().is_cuda()) learning_rates_on_device_ = at::zeros({kMostStepsAtOnce}, options);
 }
 
-void Optimizer::set_learning_rate(double learning_rate) {
-  if (learning_rate == learning_rate_) return;
-  learning_rate_ = learning_rate;
-  if (learning_rate_on_device_.defined()) learning_rate_on_device_.fill_(learning_rate);
+void Optimizer::set_learning_rates(std::span<const double> learning_rates) {
+  const auto count = std::ssize(learning_rates);
+  RNNLAB_INVARIANT(count > 0 && count <= kMostStepsAtOnce, "learning rates of as many steps as are queued at once");
+  if (std::equal(learning_rates.begin(), learning_rates.end(), learning_rates_.begin())) return;
+  std::copy(learning_rates.begin(), learning_rates.end(), learning_rates_.begin());
+  if (!learning_rates_on_device_.defined()) return;
+  if (count == 1) {
+    learning_rates_on_device_[0].fill_(learning_rates[0]);
+    return;
+  }
+  // Pinned, so that the host need not wait for what the device is at.
+  const at::Tensor host = at::tensor(at::ArrayRef<double>(learning_rates.data(), learning_rates.size()), at::kFloat);
+  learning_rates_on_device_.narrow(0, 0, count).copy_(host.pin_memory(), /*non_blocking=*/true);
 }
 
-void Optimizer::step(const at::Tensor& found_inf, const at::Tensor& gradient_scale) {
+void Optimizer::step(const at::Tensor& found_inf, const at::Tensor& gradient_scale, int64_t place) {
   const at::NoGradGuard no_grad;
   const auto flag = found_inf.defined() ? std::optional<at::Tensor>(found_inf) : std::nullopt;
-  if (learning_rate_on_device_.defined())
-    return update(weights_, gradients(), learning_rate_on_device_, flag, gradient_scale);
+  if (learning_rates_on_device_.defined())
+    return update(weights_, gradients(), learning_rates_on_device_[place], flag, gradient_scale);
   scale_in_place(gradients(), gradient_scale);
-  update(weights_, gradients(), learning_rate_, flag);
+  update(weights_, gradients(), learning_rates_.at(static_cast<size_t>(place)), flag);
 }
 
 void Optimizer::zero_grad() {

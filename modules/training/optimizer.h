@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "training/named_tensor.h"
@@ -15,14 +16,19 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Of the steps from now on. On a GPU the rate lies there, in float32, where a captured step finds it: this is no part
-  // of a capture.
-  void set_learning_rate(double learning_rate);
+  // Steps that may be queued together, each with a learning rate of its own.
+  static constexpr int64_t kMostStepsAtOnce = 8;
+
+  // Of the steps that are queued next, at most kMostStepsAtOnce. On a GPU they lie
+  // there, in float32, where captured steps find them: this is no part of a capture.
+  void set_learning_rates(std::span<const double> learning_rates);
+  void set_learning_rate(double learning_rate) { set_learning_rates({&learning_rate, 1}); }
 
   // One update from the parameters' gradients, which must all be there. `found_inf` (() float32 on the same device, or
   // undefined): where it holds 1, neither weights nor state change; no host synchronisation finds that out.
   // `gradient_scale` (() on the same device, or undefined): gradients count times that, and may be changed so in place.
-  void step(const at::Tensor& found_inf, const at::Tensor& gradient_scale = {});
+  // `place`: which of the learning rates counts.
+  void step(const at::Tensor& found_inf, const at::Tensor& gradient_scale = {}, int64_t place = 0);
 
   // Frees the gradients; the next backward pass writes new ones.
   void zero_grad();
@@ -47,8 +53,8 @@ class Optimizer {
   virtual void update(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
                       const std::optional<at::Tensor>& found_inf, const at::Tensor& gradient_scale) = 0;
 
-  double learning_rate_ = 0.0;
-  at::Tensor learning_rate_on_device_;
+  std::vector<double> learning_rates_ = std::vector<double>(kMostStepsAtOnce, 0.0);
+  at::Tensor learning_rates_on_device_;  // (kMostStepsAtOnce)
   std::vector<NamedTensor> parameters_;
   std::vector<at::Tensor> weights_;
 };

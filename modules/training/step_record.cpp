@@ -42,10 +42,10 @@ EvaluatedStep evaluated_step(const Evaluation& evaluation) {
   return evaluated_step(evaluation, at::zeros({}, options), at::empty({0}, options));
 }
 
-void StepRecord::append(const EvaluatedStep& step) {
-  RNNLAB_INVARIANT(!full(), "a step record must be taken before it is full");
-  rows_[size()].copy_(step.row);
-  counts_.push_back(step.count);
+void StepRecord::append(const at::Tensor& rows, const std::vector<int64_t>& counts) {
+  RNNLAB_INVARIANT(rows.size(0) <= room(), "a step record must be taken before it is full");
+  rows_.narrow(0, size(), rows.size(0)).copy_(rows);
+  counts_.insert(counts_.end(), counts.begin(), counts.end());
 }
 
 std::vector<StepRow> StepRecord::take() {
@@ -60,6 +60,9 @@ std::vector<StepRow> StepRecord::take() {
   return taken;
 }
 
-double StepRecord::latest_loss() const { return rows_[size() - 1][0].item<double>(); }
+double StepRecord::loss(int64_t row) const {
+  RNNLAB_INVARIANT(row >= 0 && row < size(), "a row that the step record does not have");
+  return rows_[row][0].item<double>();
+}
 
 }  // namespace rnnlab

@@ -43,17 +43,18 @@ class StepRecord {
   // At most `capacity` rows before they must be taken.
   StepRecord(int64_t num_gradient_norms, at::Device device, int64_t capacity = 4096);
 
-  // A copy of the row.
-  void append(const EvaluatedStep& step);
+  // A copy of the rows, (n, 4 + num_gradient_norms) for n steps of these counts.
+  void append(const at::Tensor& rows, const std::vector<int64_t>& counts);
 
-  bool full() const { return size() == capacity_; }
+  bool full() const { return room() == 0; }
+  int64_t room() const { return capacity_ - size(); }
   int64_t size() const { return static_cast<int64_t>(counts_.size()); }
 
   // Waits for the device and empties the record.
   std::vector<StepRow> take();
 
-  // Waits for the device. There must be a row.
-  double latest_loss() const;
+  // Of a row that was appended since the record was empty. Waits for the device.
+  double loss(int64_t row) const;
 
  private:
   int64_t capacity_;

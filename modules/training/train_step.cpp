@@ -34,7 +34,7 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
       found_inf_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device))),
       one_(at::ones({}, found_inf_.options())) {}
 
-EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
+EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t place) {
   const TraceRange step_range("step");
   optimizer_->zero_grad();
   const auto evaluation = backpropagate_all(batches);
@@ -43,7 +43,7 @@ EvaluatedStep TrainStep::run(std::span<const Batch> batches) {
   const auto [step, scale] = end_of_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
   const auto scale_of_update = clip(gradients, scale);
   const TraceRange update_range("update");
-  optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update);
+  optimizer_->step(loss_scale_ ? at::maximum(found_inf_, skipped) : found_inf_, scale_of_update, place);
   return step;
 }
 

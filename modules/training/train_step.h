@@ -24,11 +24,11 @@ class TrainStep {
   TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
             c10::Device device);
 
-  void set_learning_rate(double learning_rate) { optimizer_->set_learning_rate(learning_rate); }
+  void set_learning_rates(std::span<const double> rates) { optimizer_->set_learning_rates(rates); }
 
-  // The gradient is that of the mean loss over the targets of all `batches`, however they are cut. Can be captured in a
-  // CUDA graph.
-  EvaluatedStep run(std::span<const Batch> batches);
+  // The gradient is that of the mean loss over the targets of all `batches`, however they are cut. `place`: which of
+  // the learning rates counts. Can be captured in a CUDA graph.
+  EvaluatedStep run(std::span<const Batch> batches, int64_t place = 0);
 
   const Optimizer& optimizer() const { return *optimizer_; }
 

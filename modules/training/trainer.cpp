@@ -55,8 +55,8 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       step_(model, objective_, options.settings, options.precision, options.device),
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
-          train_batches_, options.settings.accumulate, [this](auto batches) { return step_.run(batches); },
-          replay(options)),
+          train_batches_, options.settings.accumulate,
+          [this](auto batches, int64_t place) { return step_.run(batches, place); }, replay(options)),
       device_span_(options.device) {
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
@@ -110,6 +110,7 @@ void Trainer::train_epoch() {
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
   if (!is_whole()) train_steps();
   device_span_.end();
+  if (is_whole()) train_batches_.prepare_epoch(state_.epoch);  // the one after this, while the device works
   wait_for(options_.device);
   tally_.seconds = epoch_seconds();
   tally_.data_seconds += train_batches_.seconds_waited();
@@ -124,26 +125,55 @@ double Trainer::epoch_seconds() const {
 double Trainer::run_seconds() const { return seconds_before_ + seconds_since(run_began_); }
 
 void Trainer::train_steps() {
-  while (!state_.stopped() && train_one_step()) {
-    report_step();
+  while (!state_.stopped() && train_next_steps()) {
     read_record_if_due();
     stop_at_signal();
     stop_at_bounds();
   }
 }
 
-bool Trainer::train_one_step() {
-  const double learning_rate = learning_rate_at(schedule_, state_.step);
-  step_.set_learning_rate(learning_rate);
-  const auto turn = train_loop_.next();
-  if (!turn) return false;
-  const TraceRange range("record");
-  record_.append(turn->step);
-  tally_.learning_rate = learning_rate;
+bool Trainer::train_next_steps() {
+  const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
+  step_.set_learning_rates(next_learning_rates(count));
+  const auto turns = train_loop_.next(count);
+  if (!turns) return false;
+  {
+    const TraceRange range("record");
+    record_.append(turns->rows, turns->counts);
+  }
+  steps_untold_ = std::ssize(turns->num_samples);
+  for (const int64_t num_samples : turns->num_samples) {
+    count_step(num_samples);
+    report_step();
+  }
+  return true;
+}
+
+// Up to one that must be the last that has run when observers are told of it, for they look at it or it ends the run.
+int64_t Trainer::most_steps_at_once() const {
+  const auto is_last = [&](int64_t step) {
+    const bool is_looked_at = std::any_of(observers_.begin(), observers_.end(),
+                                          [step](const Observer* observer) { return observer->looks_at(step); });
+    return is_looked_at || step == options_.settings.max_steps;
+  };
+  const int64_t most = std::min(BatchLoop::kTurnsOfGraph, record_.room());
+  int64_t count = 1;
+  while (count < most && !is_last(state_.step + count)) ++count;
+  return count;
+}
+
+std::vector<double> Trainer::next_learning_rates(int64_t count) const {
+  std::vector<double> rates;
+  for (int64_t i = 0; i < count; ++i) rates.push_back(learning_rate_at(schedule_, state_.step + i));
+  return rates;
+}
+
+void Trainer::count_step(int64_t num_samples) {
+  --steps_untold_;
+  tally_.learning_rate = learning_rate_at(schedule_, state_.step);
   ++state_.step;
   ++tally_.steps;
-  tally_.samples += turn->num_samples;
-  return true;
+  tally_.samples += num_samples;
 }
 
 void Trainer::report_step() {
@@ -157,7 +187,9 @@ void Trainer::report_step() {
   for (auto* observer : observers_) observer->on_step(progress);
 }
 
-double Trainer::latest_loss() const { return record_.size() > 0 ? record_.latest_loss() : last_loss_.value(); }
+double Trainer::latest_loss() const {
+  return record_.size() > 0 ? record_.loss(record_.size() - 1 - steps_untold_) : last_loss_.value();
+}
 
 void Trainer::read_record_if_due() {
   if (record_.full() || Clock::now() - record_read_ > kLongestBlindness) read_record();
@@ -241,39 +273,6 @@ EpochRow Trainer::training_row() const {
 bool Trainer::should_validate() const {
   if (!valid_batches_) return false;
   return !state_.stopped() || exit_code_after(*state_.stop_reason) == ExitCode::kDone;
-}
-
-Snapshot Trainer::snapshot() {
-  read_record();
-  const auto optimizer_state = step_.state();
-  require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);
-  RunProgress progress{.state = state_,
-                       .epoch_is_over = epoch_is_over_,
-                       .tally = tally_,
-                       .last_loss = last_loss_,
-                       .seconds = run_seconds()};
-  progress.state.stop_reason.reset();
-  progress.state.stop_text.clear();
-  progress.tally.seconds = epoch_seconds();
-  if (training_since_) progress.tally.data_seconds += train_batches_.seconds_waited();
-  return {.progress = std::move(progress),
-          .model = copied_to_host(optimizer().parameters()),
-          .optimizer = copied_to_host(optimizer_state),
-          .generators = generator_states(options_.device)};
-}
-
-void Trainer::restore(Snapshot snapshot) {
-  RNNLAB_INVARIANT(state_.epoch == 0, "restored into a run that has begun");
-  copy_tensors(snapshot.model, optimizer().parameters());
-  copy_tensors(snapshot.optimizer, step_.state());
-  state_ = snapshot.progress.state;
-  tally_ = snapshot.progress.tally;
-  epoch_is_over_ = snapshot.progress.epoch_is_over;
-  last_loss_ = snapshot.progress.last_loss;
-  seconds_before_ = snapshot.progress.seconds;
-  first_epoch_ = epoch_is_over_ ? state_.epoch + 1 : state_.epoch;
-  restored_ = std::move(snapshot.generators);
-  stop_where_done();
 }
 
 void Trainer::validate(EpochRow& row) {

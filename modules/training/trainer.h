@@ -33,8 +33,8 @@ class Trainer {
   // signal it is not validated.
   const TrainingState& run();
 
-  // Where the run stands, for a later restore(). Between two steps: from an observer's on_step, on_epoch_end or
-  // on_run_end. Waits for the device. UserError kDiverged where anything in it is not finite.
+  // Where the run stands, for a later restore(). Between two steps: from an observer's on_step, where it looks at that
+  // step, on_epoch_end or on_run_end. Waits for the device. UserError kDiverged where anything in it is not finite.
   Snapshot snapshot();
 
   // Before run(): it then goes on from there, and ends with the weights of a run that was never stopped, bit for bit
@@ -62,7 +62,10 @@ class Trainer {
   void go_on_with_epoch();
   void train_epoch();
   void train_steps();
-  bool train_one_step();
+  bool train_next_steps();
+  int64_t most_steps_at_once() const;
+  std::vector<double> next_learning_rates(int64_t count) const;
+  void count_step(int64_t num_samples);
   void validate(EpochRow& row);
   void end_epoch();
 
@@ -98,6 +101,7 @@ class Trainer {
 
   // Of the epoch that began last.
   EpochTally tally_;
+  int64_t steps_untold_ = 0;  // that are queued, and that observers have not been told yet
   bool epoch_is_over_ = true;
   bool epoch_is_pieced_ = false;                     // it was begun before the run was stopped
   std::optional<Clock::time_point> training_since_;  // the steps of an epoch are under way

@@ -215,6 +215,34 @@ TEST_P(BatchesOnCuda, StayWholeWhileBuffersAreUsedAgain) {
   }
 }
 
+// Whether the epoch that comes next was prepared or another one.
+TEST_P(BatchesOnCuda, OfAPreparedEpochAreTheSame) {
+  const Samples samples = numbered_samples(30, 4, 3);
+  Batches on_cpu(samples, {.batch_size = 8, .seed = 3}, at::kCPU);
+  Batches on_cuda(samples, {.batch_size = 8, .seed = 3, .placement = GetParam()}, c10::Device(at::kCUDA, 0));
+  for (const int64_t prepared : {1, 5}) {
+    on_cuda.prepare_epoch(prepared);
+    const std::vector<Batch> expected = epoch_of(on_cpu, 1);
+    const std::vector<Batch> actual = epoch_of(on_cuda, 1);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) expect_same(actual[i], expected[i]);
+  }
+}
+
+TEST(SelectionsOnCuda, OfSeveralBatchesAreThoseOfEachOneAfterAnother) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  Batches batches(numbered_tokens(21, 4), {.batch_size = 4, .placement = Placement::kDevice},
+                  c10::Device(at::kCUDA, 0));
+  batches.start_epoch(0, /*first_batch=*/1);
+  EXPECT_EQ(batches.full_batches_left(), 4);
+  const at::Tensor three = batches.next_selection(3).value();
+  EXPECT_EQ(batches.full_batches_left(), 1);
+  const at::Tensor rest = batches.next_selection(3).value();
+  EXPECT_EQ(batches.full_batches_left(), 0);
+  EXPECT_FALSE(batches.next_selection());
+  EXPECT_TRUE(at::cat({three, rest}).cpu().equal(batches.order(0).slice(0, 4)));
+}
+
 TEST_P(BatchesOnCuda, MayBeDestroyedInTheMiddleOfAnEpoch) {
   Batches batches(numbered_samples(500, 20, 20), {.batch_size = 7, .placement = GetParam()}, c10::Device(at::kCUDA, 0));
   batches.start_epoch(0);

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <torch/cuda.h>
 
+#include <csignal>
+
+#include "base/error.h"
+#include "training/stop_signal.h"
 #include "training/toy.h"
 
 namespace rnnlab {
@@ -17,7 +21,7 @@ Batches batches_of(const Dataset& dataset, int64_t batch_size) {
   return {dataset.train, {.batch_size = batch_size, .order = Order::kSequential}, c10::Device(c10::kCPU)};
 }
 
-EvaluatedStep count_batches(std::span<const Batch> batches) {
+EvaluatedStep count_batches(std::span<const Batch> batches, int64_t /*place*/) {
   return {at::zeros({3}), static_cast<int64_t>(batches.size())};
 }
 
@@ -28,8 +32,9 @@ TEST(BatchLoop, TakesAnEpochSomeBatchesAtATime) {
   batches.start_epoch(0);
   std::vector<int64_t> counts, samples;
   while (const auto turn = loop.next()) {
-    counts.push_back(turn->step.count);
-    samples.push_back(turn->num_samples);
+    EXPECT_EQ(turn->rows.sizes(), at::IntArrayRef({1, 3}));
+    counts.push_back(turn->counts.at(0));
+    samples.push_back(turn->num_samples.at(0));
   }
   EXPECT_THAT(counts, ElementsAre(3, 3, 1));
   EXPECT_THAT(samples, ElementsAre(24, 24, 2));
@@ -42,6 +47,7 @@ TEST(BatchLoop, SaysWhyThereAreNoGraphsOnACpu) {
   BatchLoop loop(batches, 1, count_batches, Replay::kGraphs);
   EXPECT_THAT(loop.refusal(), HasSubstr("on a CPU"));
   batches.start_epoch(0);
+  EXPECT_EQ(loop.turns_at_once(BatchLoop::kTurnsOfGraph), 1);
   EXPECT_TRUE(loop.next()) << "the work is done all the same";
 }
 
@@ -66,6 +72,7 @@ class GraphsAgainstSteps : public testing::TestWithParam<LayerKind> {
     const ToyRun steps = train(false, change);
     const ToyRun graphs = train(true, change);
     EXPECT_EQ(graphs.why_no_graphs, "");
+    EXPECT_EQ(graphs.seen.calls, steps.seen.calls);
     EXPECT_EQ(graphs.weights, steps.weights);
     EXPECT_EQ(graphs.seen.losses, steps.seen.losses);
     ASSERT_EQ(graphs.seen.rows.size(), steps.seen.rows.size());
@@ -86,6 +93,69 @@ TEST_P(GraphsAgainstSteps, AreBitIdenticalWithEverythingThatAStepCanHold) {
     settings.schedule = ScheduleKind::kCosine;
     settings.warmup_steps = 3;
   });
+}
+
+// 19 full batches and a tail: from the second epoch on two graphs of eight steps, three steps and the tail.
+TEST_P(GraphsAgainstSteps, AreBitIdenticalWhereSeveralStepsAreOneGraph) {
+  expect_the_same([](TrainingSettings& settings) {
+    settings.batch_size = 5;
+    settings.schedule = ScheduleKind::kCosine;
+    settings.warmup_steps = 30;
+    settings.clip_norm = 0.5;
+  });
+}
+
+TEST_P(GraphsAgainstSteps, AreBitIdenticalWhereSeveralStepsOfSeveralBatchesAreOneGraph) {
+  expect_the_same([](TrainingSettings& settings) {
+    settings.batch_size = 5;
+    settings.accumulate = 2;
+    settings.schedule = ScheduleKind::kExponential;
+    settings.decay_rate = 0.9;
+    settings.max_steps = 33;
+  });
+}
+
+// Two epochs of 24 steps, the second in graphs of eight: steps 25 to 32 are the first of them.
+ToyRun run_graphs_with(Recorder& seen, std::function<void(Trainer&, const StepProgress&)> at_step) {
+  ToyRun run;
+  const StopSignalGuard signals;
+  const Dataset dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  TrainerOptions options = toy_options();
+  options.device = c10::Device(c10::kCUDA, 0);
+  options.settings.batch_size = 4;
+  options.settings.cuda_graph = true;
+  Trainer trainer(*model, dataset, options);
+  seen.at_step = [&](const StepProgress& progress) { at_step(trainer, progress); };
+  trainer.add_observer(seen);
+  run.state = trainer.run();
+  return run;
+}
+
+void interrupt_at_30(Trainer&, const StepProgress& progress) {
+  if (progress.step == 30) ::raise(SIGINT);
+}
+
+TEST(GraphsOfSeveralSteps, EndBeforeASignalDoes) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  Recorder seen;
+  EXPECT_EQ(run_graphs_with(seen, interrupt_at_30).state.step, 32);
+}
+
+TEST(GraphsOfSeveralSteps, EndWhereAnObserverLooks) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  Recorder seen;
+  seen.looks = [](int64_t step) { return step == 30; };
+  EXPECT_EQ(run_graphs_with(seen, interrupt_at_30).state.step, 30);
+}
+
+TEST(GraphsOfSeveralSteps, HaveNoSnapshotAmongThem) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  Recorder seen;
+  const auto take_one = [](Trainer& trainer, const StepProgress& progress) {
+    if (progress.step == 30) (void)trainer.snapshot();
+  };
+  EXPECT_THROW(run_graphs_with(seen, take_one), InvariantError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, GraphsAgainstSteps,

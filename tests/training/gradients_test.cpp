@@ -59,12 +59,14 @@ TEST(StepRecord, GivesBackItsRowsInOrderAndIsEmptyAgain) {
   StepRecord record(/*num_gradient_norms=*/2, at::Device(at::kCPU), /*capacity=*/2);
   const auto gradients = three_four_and_twelve();
   const auto norms = gradient_norms(gradients);
-  record.append(evaluated_step({at::scalar_tensor(0.5), at::scalar_tensor(0.4), at::scalar_tensor(7.0), 10},
-                               at::scalar_tensor(0.0), norms));
-  record.append(evaluated_step({at::scalar_tensor(0.25), at::scalar_tensor(0.2), at::scalar_tensor(8.0), 4},
-                               at::scalar_tensor(1.0), norms));
+  const auto first = evaluated_step({at::scalar_tensor(0.5), at::scalar_tensor(0.4), at::scalar_tensor(7.0), 10},
+                                    at::scalar_tensor(0.0), norms);
+  const auto second = evaluated_step({at::scalar_tensor(0.25), at::scalar_tensor(0.2), at::scalar_tensor(8.0), 4},
+                                     at::scalar_tensor(1.0), norms);
+  record.append(at::stack({first.row, second.row}), {first.count, second.count});
   EXPECT_TRUE(record.full());
-  EXPECT_EQ(record.latest_loss(), 0.25);
+  EXPECT_EQ(record.loss(0), 0.5);
+  EXPECT_EQ(record.loss(1), 0.25);
   const auto rows = record.take();
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].loss, 0.5);

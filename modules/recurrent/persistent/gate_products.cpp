@@ -59,9 +59,13 @@ void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
 }
 
 void GateProducts::sum_biases(WeightGradients& weights) const {
-  if (!gradients_.bias_sums.defined()) return sum_bias_gradients(spec_, gradients_, weights);
-  sum_rows(weights.bias_ih, gradients_.bias_sums.select(1, 0));
-  if (has_two_sides()) sum_rows(weights.bias_hh, gradients_.bias_sums.select(1, 1));
+  if (!gradients_.bias_sums.defined()) {
+    sum_bias_gradients(spec_, gradients_, weights);
+  } else {
+    sum_rows(weights.bias_ih, gradients_.bias_sums.select(1, 0));
+    if (has_two_sides()) sum_rows(weights.bias_hh, gradients_.bias_sums.select(1, 1));
+  }
+  if (!has_two_sides()) weights.bias_hh.copy_(weights.bias_ih);
 }
 
 bool GateProducts::data_gains() const {

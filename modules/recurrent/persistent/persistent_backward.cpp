@@ -29,7 +29,7 @@ class PersistentBackwardPass {
         results_(results),
         needs_(needs),
         gradients_(make_gradients()),
-        weights_(empty_weight_gradients(spec, layers, needs)),
+        weights_(make_room_for_weights()),
         products_(make_products()),
         table_(make_table()),
         lanes_(layers[0].gates.device(), 3) {}
@@ -56,6 +56,14 @@ class PersistentBackwardPass {
     std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs);
     if (spec_.cell != Cell::kLstm) return all;
     for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = at::empty_like(layers_[layer].cell[0]);
+    return all;
+  }
+
+  // Every bias has a gradient of its own: autograd would copy one that two share when the whole pass is over.
+  std::vector<WeightGradients> make_room_for_weights() const {
+    std::vector<WeightGradients> all = empty_weight_gradients(spec_, layers_, needs_);
+    for (WeightGradients& weights : all)
+      if (weights.bias_hh.is_same(weights.bias_ih)) weights.bias_hh = at::empty_like(weights.bias_ih);
     return all;
   }
 
