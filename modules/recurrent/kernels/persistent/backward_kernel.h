@@ -68,8 +68,13 @@ class BackwardBlock {
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = {};
         if constexpr (Cell::kHasCellState)
-          if (owner_.has(tile, i)) carried_[tile][i].cell = work_.cell[place_ + rows_.after + owner_.offset(tile, i)];
+          if (owner_.has(tile, i)) carried_[tile][i] = last_cell(owner_.offset(tile, i));
       }
+  }
+
+  __device__ typename Cell::Carried last_cell(int offset) const {
+    const float state = work_.cell[place_ + rows_.after + offset];
+    return {state, work_.later_cell == nullptr ? 0.0f : work_.later_cell[owner_.place() + offset]};
   }
 
   __device__ Inputs read_inputs(int64_t place) const { return Inputs(work_, owner_, rows_, place); }
@@ -110,6 +115,13 @@ class BackwardBlock {
       }
   }
 
+  __device__ void add_later(float (&hidden)[T::kTiles][2]) const {
+    const Value* later = static_cast<const Value*>(work_.later_hidden) + owner_.place();
+    for (int tile = 0; tile < T::kTiles; ++tile)
+      for (int i = 0; i < 2; ++i)
+        if (owner_.has(tile, i)) hidden[tile][i] += to_float(later[owner_.offset(tile, i)]);
+  }
+
   __device__ void differentiate(int step, const Inputs& inputs, Turns& turns, Gradients& gradients) {
     float hidden[T::kTiles][2];  // gradients of the hidden states after this step
 #pragma unroll
@@ -117,7 +129,10 @@ class BackwardBlock {
 #pragma unroll
       for (int i = 0; i < 2; ++i)
         hidden[tile][i] = to_float(inputs.output_gradient[tile][i]) + Cell::hidden_gradient_of(carried_[tile][i]);
-    if (step > 0) add_received(step, turns, hidden);
+    if (step > 0)
+      add_received(step, turns, hidden);
+    else if (work_.later_hidden != nullptr)
+      add_later(hidden);
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll

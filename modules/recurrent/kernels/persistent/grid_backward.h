@@ -7,7 +7,7 @@
 
 #include "recurrent/kernels/persistent/activations.h"
 #include "recurrent/kernels/persistent/grid_exchange.h"
-#include "recurrent/kernels/persistent/grid_gradients.h"
+#include "recurrent/kernels/persistent/grid_scales.h"
 #include "recurrent/kernels/persistent/grid_weights.h"
 
 namespace rnnlab::kernels::persistent {
@@ -15,7 +15,8 @@ namespace rnnlab::kernels::persistent {
 template <class T>
 class GridBackwardBlock {
  public:
-  __device__ GridBackwardBlock(const PersistentBackward& work, int first_group, uint4* shared, uint64_t* barriers)
+  __device__ GridBackwardBlock(const PersistentBackward& work, int first_group, uint4* shared, uint64_t* barriers,
+                               uint32_t* maxima)
       : cell_(work.sequence),
         owner_(work.sequence, first_group),
         tensors_(work, owner_),
@@ -25,6 +26,7 @@ class GridBackwardBlock {
         gates_(shared),
         unscale_(reinterpret_cast<float*>(shared + 2 * T::kPartners * T::kGateVectors)),
         received_(unscale_ + 2 * T::kPartners * T::kSequences),
+        scales_(maxima, owner_.warp, owner_.lane),
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
             shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane),
@@ -35,7 +37,8 @@ class GridBackwardBlock {
     if (threadIdx.x == 0) turns_.prepare();
     for (int cell = 0; cell < T::kCells; ++cell) {
       carried_[cell] = {};
-      if constexpr (Cell::kHasCellState) carried_[cell].cell = tensors_.last_cell_state(cell);
+      if constexpr (Cell::kHasCellState)
+        carried_[cell] = {tensors_.last_cell_state(cell), tensors_.later_cell_gradient(cell)};
     }
     Step now = tensors_.read();
     cluster_barrier();
@@ -60,7 +63,10 @@ class GridBackwardBlock {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
       hidden[cell] = to_float(read.output_gradient[cell]) + Cell::hidden_gradient_of(carried_[cell]);
-    if (step > 0) add_received(step, hidden);
+    if (step > 0)
+      add_received(step, hidden);
+    else
+      for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] += tensors_.later_hidden_gradient(cell);
 
     Gates gates;
     differentiate(read, hidden, gates);
@@ -130,16 +136,6 @@ class GridBackwardBlock {
     }
   }
 
-  // The power of two that brings the warp's largest gradient near the top of float16's range.
-  __device__ static float common_scale(const float (&gradients)[kGates]) {
-    float largest = 0.0f;
-#pragma unroll
-    for (const float gradient : gradients) largest = fmaxf(largest, fabsf(gradient));
-    const uint32_t of_warp = __reduce_max_sync(~0u, __float_as_uint(largest));
-    const int exponent = max(static_cast<int>(of_warp >> 23) - 127, -110);
-    return __uint_as_float(static_cast<uint32_t>(127 + 13 - exponent) << 23);
-  }
-
   // In shared memory: which of two buffers, and of the block that is `i` after this one.
   __device__ int slot_of(int step, int i) const {
     return (step & 1) * T::kPartners + T::partner_of(owner_.block, i) % T::kPartners;
@@ -151,10 +147,12 @@ class GridBackwardBlock {
   __device__ void lay_out(int step, const Gates& gradients) {
     uint4* gates = gates_of(step, 0);
     float* unscale = unscale_of(step, 0);
+    float scales[T::kCells];
+    if constexpr (T::Numbers::kIsScaled) scales_.find(step, gradients, scales);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       const int sequence = owner_.sequence + cell * T::kStride;
-      const float scale = T::Numbers::kIsScaled ? common_scale(gradients.of[cell]) : 1.0f;
+      const float scale = T::Numbers::kIsScaled ? scales[cell] : 1.0f;
       if (owner_.unit_of_block == 0) unscale[sequence] = 1.0f / scale;
       Operand* place =
           reinterpret_cast<Operand*>(gates + sequence / kSequencesPerTile * 2 * kOctet + sequence % kSequencesPerTile);
@@ -265,6 +263,7 @@ class GridBackwardBlock {
   uint4* gates_;     // gates' gradients: by 16 rows, tiles of 8 sequences, octets of rows, sequences
   float* unscale_;   // of each sequence's gradients; like them, by two buffers and partners
   float* received_;  // sums of each share
+  GradientScales<T> scales_;
   GridWeights<S> weights_;
   Turns turns_;  // of what partners hand around
   Patience patience_;
@@ -277,7 +276,8 @@ __global__ void __launch_bounds__(T::kThreads, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2];
-  GridBackwardBlock<T>(work, first_group, shared, barriers).run();
+  __shared__ uint32_t maxima[GradientScales<T>::kMaxima];
+  GridBackwardBlock<T>(work, first_group, shared, barriers, maxima).run();
 #elif defined(__CUDA_ARCH__)
   __trap();
 #endif

@@ -38,6 +38,15 @@ class GridGradients {
 
   __device__ float last_cell_state(int cell) const { return work_.cell[place_ + rows_.after + owner_.offset(cell)]; }
 
+  // Of the states after the last step, from steps that another pass has worked on; 0 where there are none.
+  __device__ float later_cell_gradient(int cell) const {
+    return work_.later_cell == nullptr ? 0.0f : work_.later_cell[owner_.place() + owner_.offset(cell)];
+  }
+  __device__ float later_hidden_gradient(int cell) const {
+    if (work_.later_hidden == nullptr) return 0.0f;
+    return to_float(static_cast<const Value*>(work_.later_hidden)[owner_.place() + owner_.offset(cell)]);
+  }
+
   __device__ Step read() const {
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place_);
     const Value* candidates = static_cast<const Value*>(work_.candidates) + place_;

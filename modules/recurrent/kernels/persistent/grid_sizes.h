@@ -8,11 +8,20 @@ namespace rnnlab::kernels::persistent {
 
 constexpr int kLargestOfClusters = 1024;
 constexpr int kLargestOfGrids = 1536;
+// Of clusters of 16 blocks with 16 sequences each 7 run at once, of those of 8 with 8 sequences 15.
+constexpr int64_t kMostOfOneRound = 112;
 
 // Whether an LSTM gains by blocks of 16 units, of which two groups fit.
 template <class Cell>
 bool gains_by_small_blocks(const PersistentSequence& sequence) {
   return Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768 && sequence.batch_size <= 32;
+}
+
+// Whether an LSTM or a GRU of 392 to 512 units has more sequences than one round of clusters.
+template <class Cell>
+bool gains_by_wide_round(const PersistentSequence& sequence) {
+  return Cell::kGates > 1 && sequence.hidden_size > 384 && sequence.hidden_size <= 512 &&
+         sequence.batch_size > kMostOfOneRound;
 }
 
 // Clusters are faster where one round of them has all sequences, in groups of 8, and weights find room: up to 768
@@ -23,6 +32,7 @@ bool is_for_grids(const PersistentSequence& sequence) {
   constexpr int64_t kSequencesOfARound = 56;
   constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
   if (sequence.hidden_size > kRoomOfClusters || gains_by_small_blocks<Cell>(sequence)) return true;
+  if (gains_by_wide_round<Cell>(sequence)) return true;
   return sequence.hidden_size > 512 && sequence.batch_size > kSequencesOfARound;
 }
 
@@ -31,6 +41,11 @@ template <class Cell, class Numbers, class Use>
 void with_grid_size(const PersistentSequence& sequence, const Use& use) {
   if constexpr (Cell::kGates == 4)
     if (gains_by_small_blocks<Cell>(sequence)) return use(GridTiles<Cell, Numbers, 768, 16, 2>());
+  if constexpr (Cell::kGates > 1)
+    if (sequence.hidden_size <= 512) {
+      if (sequence.batch_size <= 128) return use(GridTiles<Cell, Numbers, 512, 32, 2>());
+      return use(GridTiles<Cell, Numbers, 512, 64, 2>());
+    }
   if (sequence.hidden_size <= 768) return use(GridTiles<Cell, Numbers, 768, 32, 2>());
   if (sequence.hidden_size <= 1024) return use(GridTiles<Cell, Numbers, 1024, 32, 2>());
   if (sequence.hidden_size <= kLargestOfGrids) return use(GridTiles<Cell, Numbers, kLargestOfGrids, 16, 4>());
@@ -47,6 +62,7 @@ struct Grid {
   static size_t exchange_bytes(const PersistentSequence& sequence);
   static void pack(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream);
   static void run(const Work& work, cudaStream_t stream);
+  static double part_of_gpu(const PersistentSequence& sequence);
 
  private:
   static constexpr bool kIsForward = std::is_same_v<Work, PersistentForward>;
@@ -103,6 +119,14 @@ void Grid<Cell, Numbers, Work>::pack(const PersistentSequence& sequence, const v
 template <class Cell, class Numbers, class Work>
 void Grid<Cell, Numbers, Work>::run(const Work& work, cudaStream_t stream) {
   with_grid_size<Cell, Numbers>(work.sequence, [&]<class T>(const T&) { launch_grid<T>(work, groups<T>(), stream); });
+}
+
+template <class Cell, class Numbers, class Work>
+double Grid<Cell, Numbers, Work>::part_of_gpu(const PersistentSequence& sequence) {
+  double part = 0;
+  with_grid_size<Cell, Numbers>(
+      sequence, [&]<class T>(const T&) { part = groups_of<T>(sequence) / static_cast<double>(groups<T>()); });
+  return part;
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -34,6 +34,7 @@ struct GridTiles {
   static constexpr int kSequences = kTiles * kSequencesPerTile;
   static constexpr int kCells = kUnits * kSequences / kThreads;  // of a thread: one unit, every kStride-th sequence
   static constexpr int kStride = kThreads / kUnits;
+  static constexpr int kWarpsOfSequence = kUnits > kLanes ? kUnits / kLanes : 1;
   static_assert(Numbers::kParts == 1 && kCells * kThreads == kUnits * kSequences);
   static_assert(kHiddenSize % (kWarpgroups * kWarpgroupRows) == 0 && kBlocks * kUnits == kHiddenSize);
 

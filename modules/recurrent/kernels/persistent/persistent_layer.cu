@@ -107,6 +107,17 @@ size_t exchange_bytes_of(const PersistentSequence& sequence) {
 }
 
 template <class Work>
+double part_of_gpu_of(const PersistentSequence& sequence) {
+  double part = 0;
+  with_kernels<Work>(
+      sequence, [&]<class GridOf>(GridOf) { part = GridOf::Type::part_of_gpu(sequence); },
+      [&]<class Cell, class Numbers>(Cell, Numbers) {
+        part = part_of_gpu_as<typename Cell::Type, typename Numbers::Type, Work>(sequence);
+      });
+  return part;
+}
+
+template <class Work>
 void run_pass(const Work& work, cudaStream_t stream) {
   with_kernels<Work>(
       work.sequence, [&]<class GridOf>(GridOf) { GridOf::Type::run(work, stream); },
@@ -142,6 +153,13 @@ size_t forward_exchange_bytes(const PersistentSequence& sequence) {
 }
 size_t backward_exchange_bytes(const PersistentSequence& sequence) {
   return persistent::exchange_bytes_of<PersistentBackward>(sequence);
+}
+
+double forward_part_of_gpu(const PersistentSequence& sequence) {
+  return persistent::part_of_gpu_of<PersistentForward>(sequence);
+}
+double backward_part_of_gpu(const PersistentSequence& sequence) {
+  return persistent::part_of_gpu_of<PersistentBackward>(sequence);
 }
 
 void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,

@@ -65,6 +65,8 @@ struct PersistentBackward {
   const float* cell = nullptr;            // (T + 1, B, H), kLstm only
   const void* output_gradient = nullptr;  // (T, B, H), or null
   const float* cell_gradient = nullptr;   // (T, B, H), kLstm only: of the cell states as results, or null
+  const void* later_hidden = nullptr;     // (B, H), or null: what steps read later add to the gradient of the last
+  const float* later_cell = nullptr;      // states, as the `initial` ones of a pass over them; the cell's kLstm only
   void* input_side = nullptr;             // (T, B, G * H) out: the gradient of W x + b
   void* recurrent_side = nullptr;         // the same of R h + b, kGru only: others have one for both
   void* initial_hidden = nullptr;         // (B, H) out: the gradient of the initial hidden state
@@ -93,6 +95,11 @@ bool sums_up_gradients(const PersistentSequence& sequence);
 // Bytes through which the blocks of a pass hand data around; none where they are a cluster. Content does not matter.
 size_t forward_exchange_bytes(const PersistentSequence& sequence);
 size_t backward_exchange_bytes(const PersistentSequence& sequence);
+
+// The part of the current GPU that a pass keeps busy, as a number of its groups of blocks by how many find room at
+// once: above 1 where they take turns.
+double forward_part_of_gpu(const PersistentSequence& sequence);
+double backward_part_of_gpu(const PersistentSequence& sequence);
 
 // Lays (G * H, H) recurrent weights of the sequence's type out in the order in which the threads of a pass hold them.
 void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed, CUstream_st* stream);
