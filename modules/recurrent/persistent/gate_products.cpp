@@ -62,8 +62,9 @@ void GateProducts::sum_biases(WeightGradients& weights) const {
   if (!gradients_.bias_sums.defined()) {
     sum_bias_gradients(spec_, gradients_, weights);
   } else {
-    sum_rows(weights.bias_ih, gradients_.bias_sums.select(1, 0));
-    if (has_two_sides()) sum_rows(weights.bias_hh, gradients_.bias_sums.select(1, 1));
+    const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
+    sum_rows(weights.bias_ih, sums.select(1, 0));
+    if (has_two_sides()) sum_rows(weights.bias_hh, sums.select(1, 1));
   }
   if (!has_two_sides()) weights.bias_hh.copy_(weights.bias_ih);
 }

@@ -1,10 +1,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/native_dropout_backward.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include "recurrent/persistent/gate_products.h"
+#include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/token_products.h"
@@ -15,6 +17,7 @@ namespace rnnlab {
 namespace {
 
 // The main lane has the kernels and the products that they wait for, the others what nothing in the pass waits for.
+// Where layers work side by side, each below the top one has a lane for its kernels, too.
 constexpr size_t kMainLane = 0;
 constexpr size_t kSideLane = 1;
 constexpr size_t kOtherSideLane = 2;
@@ -28,20 +31,20 @@ class PersistentBackwardPass {
         masks_(masks),
         results_(results),
         needs_(needs),
+        parts_(parts_of_steps(layers[0].num_steps(), layers.size(), backward_part_of_gpu(spec, layers[0]))),
         gradients_(make_gradients()),
         weights_(make_room_for_weights()),
         products_(make_products()),
         table_(make_table()),
-        lanes_(layers[0].gates.device(), 3) {}
+        lanes_(layers[0].gates.device(), kOtherSideLane + (parts_.size() > 1 ? layers.size() : 1)) {}
 
   PassGradients run() {
-    for (size_t layer = layers_.size(); layer-- > 0;) {
-      lanes_.order(kMainLane, kSideLane);
-      launch_backward(spec_, layers_[layer], gradients_[layer]);
-      if (needs_.weights) multiply_weights_beside_kernel_of(layer);
-      products_[layer].prepare_gates(needs_);
-      if (gradients_[layer].input.defined()) multiply_inputs(layer);
-    }
+    if (parts_.size() == 1)
+      for (size_t layer = layers_.size(); layer-- > 0;) run_layer(layer);
+    else
+      along_diagonals(layers_.size(), parts_.size(), [&](size_t from_top, size_t from_last) {
+        run_part(layers_.size() - 1 - from_top, parts_.size() - 1 - from_last);
+      });
     multiply_last_weights();
     lanes_.join();
     PassGradients result = {reads_tokens() ? table_ : gradients_[0].input, {}, weights_};
@@ -51,6 +54,41 @@ class PersistentBackwardPass {
   }
 
  private:
+  size_t lane_of(size_t layer) const {
+    const size_t from_top = layers_.size() - 1 - layer;
+    return parts_.size() == 1 || from_top == 0 ? kMainLane : kOtherSideLane + from_top;
+  }
+
+  void run_layer(size_t layer) {
+    lanes_.order(kMainLane, kSideLane);
+    launch_backward(spec_, layers_[layer], gradients_[layer], NextStep::kNone);
+    if (needs_.weights) multiply_weights_beside_kernel_of(layer);
+    products_[layer].prepare_gates(needs_);
+    if (gradients_[layer].input.defined()) {
+      products_[layer].multiply_data();
+      if (layer > 0) hand_down(layer);
+    }
+  }
+
+  // The layer's weights are multiplied when the last of its parts is there.
+  void run_part(size_t layer, size_t index) {
+    if (layer + 1 < layers_.size()) lanes_.order(lane_of(layer + 1), lane_of(layer));
+    const NextStep next = index + 1 < parts_.size() ? NextStep::kThere : NextStep::kNone;
+    lanes_.run(lane_of(layer), [&] {
+      const LayerTrace trace = part_of(layers_[layer], spec_.direction, parts_[index]);
+      LayerGradients gradients = part_of(gradients_[layer], spec_.direction, parts_[index], index);
+      launch_backward(spec_, trace, gradients, next);
+      if (gradients.input.defined()) multiply_inputs(layer, parts_[index], gradients);
+    });
+    if (index > 0 || layer == 0) return;
+    lanes_.order(lane_of(layer), kSideLane);
+    if (needs_.weights)
+      lanes_.run(kSideLane, [&] {
+        products_[layer].prepare_gates(needs_);
+        multiply_weights(layer);
+      });
+  }
+
   std::vector<LayerGradients> make_gradients() const {
     const Needs needs = {needs_.input && !reads_tokens(), needs_.weights};
     std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs);
@@ -74,7 +112,7 @@ class PersistentBackwardPass {
       LayerGradients& gradients = gradients_[layer];
       all.emplace_back(spec_, layers_[layer], gradients);
       if (!sums_up_gradients(spec_, layers_[layer])) continue;
-      if (needs_.weights) gradients.bias_sums = empty_bias_sums(spec_, layers_[layer]);
+      if (needs_.weights) gradients.bias_sums = empty_bias_sums(spec_, layers_[layer], parts_.size());
       if (!all.back().reads_largest(needs_)) continue;
       if (!largest.defined()) largest = zero_largest();
       gradients.largest = largest.narrow(0, static_cast<int64_t>(layer), 1);
@@ -91,16 +129,27 @@ class PersistentBackwardPass {
     return at::empty(layers_[0].table.sizes(), layers_[0].table.options().dtype(at::kFloat));
   }
 
-  // The gradient of the layer's input, which is what the layer below gets for its outputs.
-  void multiply_inputs(size_t layer) {
+  // The gradient of the layer's input becomes what the layer below gets for its outputs.
+  void hand_down(size_t layer) {
     LayerGradients& gradients = gradients_[layer];
-    products_[layer].multiply_data();
-    if (layer == 0) return;
     if (!masks_.empty()) {
       gradients.input = at::native_dropout_backward(gradients.input, masks_[layer - 1], 1 / (1 - spec_.dropout));
       gradients_[layer - 1].output = gradients.input;
     }
     const at::Tensor& from_result = results_.hidden[layer - 1];
+    if (from_result.defined()) gradients.input.add_(from_result);
+  }
+
+  // The same of a part, whose gates have no common scale yet for float16.
+  void multiply_inputs(size_t layer, const Steps& steps, const LayerGradients& gradients) const {
+    at::Tensor product = matrix_of(gradients.input);
+    at::mm_out(product, matrix_of(gradients.input_side), layers_[layer].weights.weight_ih);
+    if (layer == 0) return;
+    if (!masks_.empty()) {
+      const at::Tensor mask = rows_of(masks_[layer - 1], spec_.direction, steps);
+      gradients.input.copy_(at::native_dropout_backward(gradients.input, mask, 1 / (1 - spec_.dropout)));
+    }
+    const at::Tensor from_result = rows_of(results_.hidden[layer - 1], spec_.direction, steps);
     if (from_result.defined()) gradients.input.add_(from_result);
   }
 
@@ -110,14 +159,16 @@ class PersistentBackwardPass {
     if (!has_above && layer > 0) return;
     lanes_.run(kSideLane, [&] {
       let_kernel_start();
-      if (has_above) {
-        products_[layer + 1].prepare_input();
-        products_[layer + 1].multiply_input_weights(weights_[layer + 1]);
-        products_[layer + 1].multiply_recurrent_weights(weights_[layer + 1]);
-        products_[layer + 1].sum_biases(weights_[layer + 1]);
-      }
+      if (has_above) multiply_weights(layer + 1);
       if (layer == 0) products_[0].prepare_input();
     });
+  }
+
+  void multiply_weights(size_t layer) {
+    products_[layer].prepare_input();
+    products_[layer].multiply_input_weights(weights_[layer]);
+    products_[layer].multiply_recurrent_weights(weights_[layer]);
+    products_[layer].sum_biases(weights_[layer]);
   }
 
   // The kernel has priority, but both wait for the same work: blocks that came a moment before it would keep SMs that
@@ -128,14 +179,19 @@ class PersistentBackwardPass {
 
   // Of the bottom layer, which has no kernel after it: all side by side.
   void multiply_last_weights() {
-    lanes_.order(kMainLane, kSideLane);
-    lanes_.order(kMainLane, kOtherSideLane);
+    if (parts_.size() > 1)
+      lanes_.run(lane_of(0), [&] {
+        if (needs_.weights) products_[0].prepare_input();
+        products_[0].prepare_gates(needs_);
+      });
+    lanes_.order(lane_of(0), kSideLane);
+    lanes_.order(lane_of(0), kOtherSideLane);
     if (reads_tokens())
       multiply_by_tokens();
     else if (needs_.weights)
       lanes_.run(kSideLane, [&] { products_[0].multiply_input_weights(weights_[0]); });
     if (!needs_.weights) return;
-    products_[0].multiply_recurrent_weights(weights_[0]);
+    lanes_.run(lane_of(0), [&] { products_[0].multiply_recurrent_weights(weights_[0]); });
     lanes_.run(kOtherSideLane, [&] { products_[0].sum_biases(weights_[0]); });
   }
 
@@ -152,6 +208,7 @@ class PersistentBackwardPass {
   const std::vector<at::Tensor>& masks_;
   const ResultGradients& results_;
   Needs needs_;
+  std::vector<Steps> parts_;
   std::vector<LayerGradients> gradients_;
   std::vector<WeightGradients> weights_;
   std::vector<GateProducts> products_;

@@ -4,6 +4,7 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "recurrent/persistent/factor.h"
+#include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/token_products.h"
@@ -12,28 +13,29 @@
 namespace rnnlab {
 namespace {
 
-// Weights are laid out on a lane of their own, those of the backward pass beside the kernels.
+// Weights are laid out on a lane of their own, those of the backward pass beside the kernels. Where layers work side by
+// side, each above the bottom one has a lane, too.
 constexpr size_t kForwardLane = 0;
 constexpr size_t kPackLane = 1;
 
 class PersistentForwardPass {
  public:
   PersistentForwardPass(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, std::vector<at::Tensor>& masks)
-      : spec_(spec), layers_(layers), masks_(masks), packed_(make_room()), lanes_(device(), 2) {}
+      : spec_(spec),
+        layers_(layers),
+        masks_(masks),
+        parts_(parts_of_steps(layers[0].num_steps(), layers.size(), forward_part_of_gpu(spec, layers[0]))),
+        packed_(make_room()),
+        lanes_(device(), kPackLane + (parts_.size() > 1 ? layers.size() : 1)) {}
 
   void run() {
     lanes_.run(kPackLane, [&] { pack_for_forward(spec_, layers_[0], packed_[0]); });
-    multiply_inputs(0);
+    multiply_inputs(layers_[0]);
     lanes_.order(kPackLane, kForwardLane);
     lanes_.run(kPackLane, [&] { lay_out_all_other_weights(); });
-    launch_forward(spec_, layers_[0], packed_[0]);
-    lanes_.order(kPackLane, kForwardLane);
-    for (size_t layer = 1; layer < layers_.size(); ++layer) {
-      read_from_below(layer);
-      multiply_inputs(layer);
-      launch_forward(spec_, layers_[layer], packed_[layer]);
-    }
-    if (layers_.back().half_hidden.defined()) layers_.back().half_hidden.copy_(layers_.back().hidden);
+    along_diagonals(layers_.size(), parts_.size(), [&](size_t layer, size_t part) { run_part(layer, part); });
+    const LayerTrace& top = layers_.back();
+    if (top.half_hidden.defined()) lanes_.run(lane_of(layers_.size() - 1), [&] { top.half_hidden.copy_(top.hidden); });
     lanes_.join();
   }
 
@@ -41,17 +43,40 @@ class PersistentForwardPass {
   at::Device device() const { return layers_[0].gates.device(); }
   bool may_go_back() const { return spec_.gradients == GradientUse::kPossible; }
   bool drops() const { return spec_.dropout > 0; }
+  size_t lane_of(size_t layer) const { return parts_.size() == 1 || layer == 0 ? kForwardLane : kPackLane + layer; }
+
+  void run_part(size_t layer, size_t index) {
+    if (layer > 0) {
+      lanes_.order(lane_of(layer - 1), lane_of(layer));
+      if (index == 0) lanes_.order(kPackLane, lane_of(layer));
+    }
+    lanes_.run(lane_of(layer), [&] {
+      if (layer > 0) read_from_below(layer, parts_[index]);
+      LayerTrace part = part_of(layers_[layer], spec_.direction, parts_[index]);
+      if (layer > 0) multiply_inputs(part);
+      launch_forward(spec_, part, packed_[layer]);
+    });
+  }
 
   // On the current stream, for all that the lanes fill.
   std::vector<at::Tensor> make_room() {
     std::vector<at::Tensor> packed;
+    masks_.resize(drops() ? layers_.size() - 1 : 0);
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       LayerTrace& trace = layers_[layer];
       packed.push_back(empty_packed(spec_, trace));
       if (may_go_back()) trace.packed = empty_packed(spec_, trace);
       make_room_for_half(layer);
+      if (drops() && layer > 0 && parts_.size() > 1) make_room_for_dropout(layer);
     }
     return packed;
+  }
+
+  void make_room_for_dropout(size_t layer) {
+    const at::Tensor& gates = layers_[layer].gates;
+    const std::vector<int64_t> shape = {gates.size(0), gates.size(1), layers_[layer].hidden_size()};
+    layers_[layer].input = at::empty(shape, gates.options());
+    masks_[layer - 1] = at::empty(shape, gates.options().dtype(at::kBool));
   }
 
   void make_room_for_half(size_t layer) {
@@ -63,6 +88,8 @@ class PersistentForwardPass {
     const bool is_read_above = layer + 1 < layers_.size() && !drops();
     if ((layer > 0 || (may_go_back() && !trace.tokens.defined())) && gains_by_half(gates, trace.weights.weight_ih))
       trace.half_weight_ih = half(trace.weights.weight_ih);
+    if (layer > 0 && drops() && trace.half_weight_ih.defined())
+      trace.half_input = half(states_after(spec_.direction, trace.hidden));
     if ((is_read_above || may_go_back()) && gains_by_half(gates, trace.weights.weight_hh))
       trace.half_hidden = half(trace.hidden);
   }
@@ -76,24 +103,32 @@ class PersistentForwardPass {
   }
 
   // What the layer reads is there: the states of the layer below, or what dropout leaves of them.
-  void read_from_below(size_t layer) {
+  void read_from_below(size_t layer, const Steps& steps) {
     LayerTrace& trace = layers_[layer];
-    LayerTrace& below = layers_[layer - 1];
+    const LayerTrace below = part_of(layers_[layer - 1], spec_.direction, steps);
     if (below.half_hidden.defined()) below.half_hidden.copy_(below.hidden);
-    if (drops()) {
-      const auto [kept, mask] =
-          at::native_dropout(states_after(spec_.direction, below.hidden), spec_.dropout, /*train=*/true);
-      trace.input = kept;
-      masks_.push_back(mask);
-    }
+    if (drops()) drop(layer, steps, states_after(spec_.direction, below.hidden));
     if (!trace.half_weight_ih.defined()) return;
-    const bool is_there = below.half_hidden.defined() && !drops();
-    trace.half_input = is_there ? states_after(spec_.direction, below.half_hidden) : trace.input.to(at::kHalf);
+    const LayerTrace part = part_of(trace, spec_.direction, steps);
+    if (drops())
+      part.half_input.copy_(part.input);
+    else
+      trace.half_input = states_after(spec_.direction, layers_[layer - 1].half_hidden);
+  }
+
+  void drop(size_t layer, const Steps& steps, const at::Tensor& states) {
+    const auto [kept, mask] = at::native_dropout(states, spec_.dropout, /*train=*/true);
+    if (parts_.size() == 1) {
+      layers_[layer].input = kept;
+      masks_[layer - 1] = mask;
+      return;
+    }
+    rows_of(layers_[layer].input, spec_.direction, steps).copy_(kept);
+    rows_of(masks_[layer - 1], spec_.direction, steps).copy_(mask);
   }
 
   // Hidden states are float16 in the kernels, too; what the bottom layer reads may have any size.
-  void multiply_inputs(size_t layer) {
-    LayerTrace& trace = layers_[layer];
+  static void multiply_inputs(LayerTrace& trace) {
     if (trace.tokens.defined()) return multiply_rows(trace);
     at::Tensor products = matrix_of(trace.gates);
     if (trace.half_input.defined())
@@ -105,6 +140,7 @@ class PersistentForwardPass {
   const UnrolledSpec& spec_;
   std::vector<LayerTrace>& layers_;
   std::vector<at::Tensor>& masks_;
+  std::vector<Steps> parts_;
   std::vector<at::Tensor> packed_;
   Lanes lanes_;  // after all that is prepared on the current stream
 };

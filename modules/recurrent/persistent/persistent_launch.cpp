@@ -80,10 +80,23 @@ bool sums_up_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
   return kernels::sums_up_gradients(sequence_of(spec, trace));
 }
 
-at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace) {
+at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts) {
   const int64_t sides = spec.cell == Cell::kGru ? 2 : 1;
-  return at::empty({kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
-                   trace.gates.options().dtype(at::kFloat));
+  return at::empty(
+      {static_cast<int64_t>(num_parts), kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
+      trace.gates.options().dtype(at::kFloat));
+}
+
+double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
+  double part = 0;
+  started_on_device([&] { part = kernels::forward_part_of_gpu(sequence_of(spec, trace)); });
+  return part;
+}
+
+double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
+  double part = 0;
+  started_on_device([&] { part = kernels::backward_part_of_gpu(sequence_of(spec, trace)); });
+  return part;
 }
 
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
@@ -103,9 +116,10 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tenso
                    stream_of(trace.gates));
 }
 
-void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients) {
+void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next) {
   const PersistentSequence sequence = sequence_of(spec, trace);
   const at::Tensor exchange = empty_bytes(trace, kernels::backward_exchange_bytes(sequence));
+  const bool has_next = next == NextStep::kThere;
   launch_on_stream(PersistentBackward{.sequence = sequence,
                                       .weights = trace.packed.const_data_ptr(),
                                       .gates = trace.gates.const_data_ptr(),
@@ -114,6 +128,8 @@ void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGra
                                       .cell = data_or_null<float>(trace.cell),
                                       .output_gradient = data_or_null<void>(gradients.output),
                                       .cell_gradient = data_or_null<float>(gradients.cell_output),
+                                      .later_hidden = has_next ? gradients.from_next_step.const_data_ptr() : nullptr,
+                                      .later_cell = has_next ? data_or_null<float>(gradients.carry) : nullptr,
                                       .input_side = gradients.input_side.data_ptr(),
                                       .recurrent_side = gradients.recurrent_side.data_ptr(),
                                       .initial_hidden = gradients.from_next_step.data_ptr(),

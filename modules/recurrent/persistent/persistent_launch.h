@@ -18,14 +18,20 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
 // Whether a backward pass finds `bias_sums` and `largest`.
 bool sums_up_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
 
-// Room for what the backward pass sums up for the gradients of the biases, on the current stream.
-at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace);
+// Room for what a backward pass in so many parts sums up for the gradients of the biases, on the current stream:
+// (parts, rows, sides, G * H).
+at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);
+
+// What a pass keeps busy (layer_parts.h).
+double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
+double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 
 // All steps, from the inputs' products and the initial states in the trace.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
 
 // All steps, by the trace's packed weights: fills the gradients of both sides, of the initial states in
-// `from_next_step` and `carry`, and `bias_sums` and `largest` where they are defined.
-void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients);
+// `from_next_step` and `carry`, and `bias_sums` and `largest` where they are defined. next: whether the first two hold
+// what comes from steps that are read later.
+void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next);
 
 }  // namespace rnnlab

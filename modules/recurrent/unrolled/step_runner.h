@@ -17,7 +17,7 @@ struct LayerGradients {
   at::Tensor input;           // (T, B, I), or undefined if nobody needs it
 
   // Of a pass by one kernel (kernels/persistent/persistent_layer.h), where needed: the sums for the biases' gradients,
-  // (rows, sides, G * H) float32, and the bits of the largest magnitude in `recurrent_side`, (1) int32.
+  // (parts, rows, sides, G * H) float32, and the bits of the largest magnitude in `recurrent_side`, (1) int32.
   at::Tensor bias_sums, largest;
 };
 

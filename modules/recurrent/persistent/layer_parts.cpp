@@ -1,0 +1,56 @@
+#include "recurrent/persistent/layer_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rnnlab {
+namespace {
+
+// Two layers of which each takes more than this gain nothing by it.
+constexpr double kMostOfGpu = 0.6;
+// What a part costs, the start of its kernel and of its product, in steps.
+constexpr double kCostOfPart = 12;
+constexpr int64_t kFewestSteps = 16;
+
+// The time for which layers wait, (L - 1) parts, and what the parts cost are the same then.
+int64_t number_of_parts(int64_t num_steps, size_t num_layers, double part_of_gpu) {
+  if (num_layers == 1 || part_of_gpu > kMostOfGpu) return 1;
+  const double balanced = std::sqrt(static_cast<double>(num_layers - 1) * static_cast<double>(num_steps) / kCostOfPart);
+  return std::clamp<int64_t>(std::llround(balanced), 1, std::max<int64_t>(1, num_steps / kFewestSteps));
+}
+
+}  // namespace
+
+std::vector<Steps> parts_of_steps(int64_t num_steps, size_t num_layers, double part_of_gpu) {
+  const int64_t count = number_of_parts(num_steps, num_layers, part_of_gpu);
+  std::vector<Steps> parts;
+  for (int64_t i = 0; i < count; ++i) parts.push_back({num_steps * i / count, num_steps * (i + 1) / count});
+  return parts;
+}
+
+at::Tensor rows_of(const at::Tensor& tensor, Direction direction, const Steps& steps) {
+  if (!tensor.defined()) return {};
+  return tensor.narrow(0, first_place_of(direction, steps, tensor.size(0)), steps.size());
+}
+
+LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& steps) {
+  const int64_t first = first_place_of(direction, steps, trace.num_steps());
+  LayerTrace part = trace;
+  for (at::Tensor* tensor : {&part.input, &part.gates, &part.candidates, &part.half_input})
+    *tensor = rows_of(*tensor, direction, steps);
+  for (at::Tensor* states : {&part.hidden, &part.cell, &part.half_hidden})
+    if (states->defined()) *states = states->narrow(0, first, steps.size() + 1);
+  return part;
+}
+
+LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index) {
+  const bool has_two_sides = !gradients.recurrent_side.is_same(gradients.input_side);
+  LayerGradients part = gradients;
+  for (at::Tensor* tensor : {&part.output, &part.cell_output, &part.input_side, &part.input})
+    *tensor = rows_of(*tensor, direction, steps);
+  part.recurrent_side = has_two_sides ? rows_of(gradients.recurrent_side, direction, steps) : part.input_side;
+  if (gradients.bias_sums.defined()) part.bias_sums = gradients.bias_sums[static_cast<int64_t>(index)];
+  return part;
+}
+
+}  // namespace rnnlab

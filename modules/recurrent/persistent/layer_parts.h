@@ -1,0 +1,34 @@
+// Layers of a persistent pass side by side. A kernel that keeps half of the GPU busy leaves the other half to the layer
+// above, which reads its results: the steps are cut into parts, and while a layer works on one, the layer above works
+// on the one before. Each part costs a start of a kernel, so where the GPU is full, or there is nothing to put beside
+// it, a pass has one part.
+#pragma once
+
+#include <vector>
+
+#include "recurrent/unrolled/step_runner.h"
+
+namespace rnnlab {
+
+// The steps of `num_steps`, in the order in which they are read. part_of_gpu: what a layer's kernel keeps busy.
+std::vector<Steps> parts_of_steps(int64_t num_steps, size_t num_layers, double part_of_gpu);
+
+// Views of what belongs to these steps: rows of a tensor (T, ...), which may be undefined; of a trace, where the state
+// before them is the last one of the part before.
+at::Tensor rows_of(const at::Tensor& tensor, Direction direction, const Steps& steps);
+LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& steps);
+
+// The same for the backward pass, which hands `from_next_step` and `carry` on from part to part. Rows of `bias_sums`
+// are part `index`'s own.
+LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index);
+
+// Calls use(layer, part) along the diagonals, from the top layer down: what a layer waits for is then what the layer
+// below it was given last.
+template <class Use>
+void along_diagonals(size_t num_layers, size_t num_parts, const Use& use) {
+  for (size_t diagonal = 0; diagonal + 1 < num_layers + num_parts; ++diagonal)
+    for (size_t layer = num_layers; layer-- > 0;)
+      if (layer <= diagonal && diagonal - layer < num_parts) use(layer, diagonal - layer);
+}
+
+}  // namespace rnnlab
