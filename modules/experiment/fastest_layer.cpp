@@ -3,6 +3,7 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/error.h"
@@ -22,10 +23,17 @@ constexpr int kWarmupPasses = 2;
 constexpr int kTimedPasses = 9;
 constexpr double kLongEnough = 2.0;  // seconds after which no further pass of a kind is timed
 
+// What has fewer digits or less range than the precision names: nobody is to get that unasked.
+bool may_come_unasked(LayerKind kind, const RecurrentOptions& options, Precision precision) {
+  if (!is_persistent(kind)) return true;
+  const bool overflows = precision == Precision::kTf32 && options.cell == Cell::kRnnRelu;
+  return precision != Precision::kFp32 && !overflows;
+}
+
 bool may_be_fastest(LayerKind kind) {
-  // The parts of its kernels have not run on a GPU since they were joined: nobody is to get them unasked.
-  if (is_persistent(kind)) return false;
-  return kind != LayerKind::kNaive && kind != LayerKind::kGrouped && kind != LayerKind::kStreamed;
+  constexpr std::array kBelowAnother = {LayerKind::kNaive, LayerKind::kGrouped, LayerKind::kStreamed,
+                                        LayerKind::kPersistentClusters, LayerKind::kPersistentTeams};
+  return std::ranges::find(kBelowAnother, kind) == kBelowAnother.end();
 }
 
 double seconds_of_pass(const std::function<void()>& pass, c10::Device device) {
@@ -77,10 +85,11 @@ std::optional<double> seconds_if_able(const MeasureLayer& measure, LayerKind kin
 
 }  // namespace
 
-std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor) {
+std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor) {
   std::vector<LayerKind> able, promising;
   for (const LayerKind kind : layer_kinds())
-    if (!refusal(kind, options) && !refusal(kind, processor)) able.push_back(kind);
+    if (!refusal(kind, options) && !refusal(kind, processor) && may_come_unasked(kind, options, precision))
+      able.push_back(kind);
   std::ranges::copy_if(able, std::back_inserter(promising), may_be_fastest);
   return promising.empty() ? able : promising;
 }

@@ -1,7 +1,7 @@
 // `layer: auto`: every kind that can do the experiment's work, timed on it, and the fastest taken. The rungs of the
-// ladder below fused_pointwise are left out where any other can, for a higher rung has all that they have. What is
-// measured is forward and backward over the first batch, as training will run it: as a CUDA graph where the experiment
-// asks for graphs.
+// ladder below fused_pointwise, and below persistent, are left out where any other can: a higher rung has all that they
+// have. What is measured is forward and backward over the first batch, as training will run it: as a CUDA graph where
+// the experiment asks for graphs.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,9 @@ struct FastestLayer {
   std::string note;  // "layer: auto took fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"
 };
 
-// Those that neither the options nor the processor rule out, and that may be the fastest. Not persistent,
-// which is for who asks for it (docs/persistent.md#proof).
-std::vector<LayerKind> candidates(const RecurrentOptions& options, Processor processor);
+// Those that neither the options nor the processor rule out, and that may be the fastest. Not persistent where its
+// factors have fewer digits or less range than the precision names (docs/persistent.md): that is for who asks for it.
+std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor);
 
 // Seconds of a pass with this kind of layer. UserError kUsage where it turns out that the kind cannot do it.
 using MeasureLayer = std::function<double(LayerKind)>;

@@ -31,7 +31,7 @@ const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, c
                                std::vector<std::string>& notes) {
   if (experiment.layer != LayerKind::kAuto) return experiment;
   const RecurrentOptions layer = recurrent_options(experiment.model, dataset.shape.input_size);
-  const auto kinds = candidates(layer, processor_of(options.device));
+  const auto kinds = candidates(layer, experiment.precision, processor_of(options.device));
   const FastestLayer fastest = fastest_of(kinds, measure_training(experiment, dataset, options));
   notes.push_back(fastest.note);
   experiment.layer = fastest.kind;

@@ -16,21 +16,26 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(Candidates, AreThoseThatRunThereAndMayBeTheFastest) {
-  const auto on_cpu = candidates({.cell = Cell::kLstm}, Processor::kCpu);
+  const auto on_cpu = candidates({.cell = Cell::kLstm}, Precision::kTf32, Processor::kCpu);
   EXPECT_THAT(on_cpu, Contains(LayerKind::kHoisted));
   EXPECT_THAT(on_cpu, Contains(LayerKind::kFused));
   EXPECT_THAT(on_cpu, Not(Contains(LayerKind::kWavefront))) << "it needs streams";
   EXPECT_THAT(on_cpu, Not(Contains(LayerKind::kNaive)));
-  EXPECT_THAT(candidates({.cell = Cell::kLstm}, Processor::kGpu), Contains(LayerKind::kWavefront));
+  EXPECT_THAT(candidates({.cell = Cell::kLstm}, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kWavefront));
 }
 
-TEST(Candidates, LeavePersistentToWhoAsksForIt) {
-  EXPECT_THAT(candidates({.cell = Cell::kLstm, .hidden_size = 512}, Processor::kGpu),
-              Not(Contains(LayerKind::kPersistent)));
+TEST(Candidates, LeavePersistentToWhoAsksForItWhereItHasFewerDigitsOrLessRange) {
+  const RecurrentOptions lstm = {.cell = Cell::kLstm, .hidden_size = 512};
+  EXPECT_THAT(candidates(lstm, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kPersistent));
+  EXPECT_THAT(candidates(lstm, Precision::kBf16, Processor::kGpu), Contains(LayerKind::kPersistent));
+  EXPECT_THAT(candidates(lstm, Precision::kFp32, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
+  const RecurrentOptions relu = {.cell = Cell::kRnnRelu, .hidden_size = 512};
+  EXPECT_THAT(candidates(relu, Precision::kTf32, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
+  EXPECT_THAT(candidates(relu, Precision::kBf16, Processor::kGpu), Contains(LayerKind::kPersistent));
 }
 
 TEST(Candidates, IncludeTheSlowOnesWhereOnlyTheyCan) {
-  EXPECT_THAT(candidates({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}, Processor::kCpu),
+  EXPECT_THAT(candidates({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}, Precision::kTf32, Processor::kCpu),
               ElementsAre(LayerKind::kNaive));
 }
 
