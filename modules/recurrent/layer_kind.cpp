@@ -132,7 +132,8 @@ std::string_view description_of(LayerKind kind) {
     case LayerKind::kPersistentTeams:
       return "persistent_clusters, with smaller blocks, or teams of warps that take turns, where they are faster";
     case LayerKind::kPersistent:
-      return "persistent_teams, with the recurrent weights spread over the whole GPU where that is faster";
+      return "persistent_teams, with the recurrent weights over the whole GPU, and layers side by side, where that is "
+             "faster";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
     case LayerKind::kCudnn:

@@ -88,13 +88,15 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
 }
 
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  double part = 0;
+  double part = 1;
+  if (!spec.rung.parts_side_by_side) return part;
   started_on_device([&] { part = kernels::forward_part_of_gpu(sequence_of(spec, trace)); });
   return part;
 }
 
 double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  double part = 0;
+  double part = 1;
+  if (!spec.rung.parts_side_by_side) return part;
   started_on_device([&] { part = kernels::backward_part_of_gpu(sequence_of(spec, trace)); });
   return part;
 }

@@ -22,7 +22,7 @@ bool sums_up_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
 // (parts, rows, sides, G * H).
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);
 
-// What a pass keeps busy (layer_parts.h).
+// What a pass keeps busy (layer_parts.h): the whole GPU, for a rung whose layers work one after the other.
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 

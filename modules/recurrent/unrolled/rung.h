@@ -16,9 +16,10 @@ struct Rung {
   bool fused_pointwise = false;  // one kernel for all of a step but its products
   bool pretransposed = false;    // transposed weights for the backward pass, made once a pass
   bool layers_side_by_side = false;
-  bool shares_diagonals = false;  // one product and one kernel for all layers on a diagonal, where it can
-  bool panel_products = false;    // on the CPU, by blocked/blocked_pass.h where it can
-  bool one_kernel = false;        // all steps of a layer in one, by persistent/persistent_pass.h
+  bool shares_diagonals = false;    // one product and one kernel for all layers on a diagonal, where it can
+  bool panel_products = false;      // on the CPU, by blocked/blocked_pass.h where it can
+  bool one_kernel = false;          // all steps of a layer in one, by persistent/persistent_pass.h
+  bool parts_side_by_side = false;  // of one_kernel: a part of the steps each, by persistent/layer_parts.h
   kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;  // of one_kernel
   InputProducts input_products = InputProducts::kOneStep;
 };
@@ -40,6 +41,7 @@ constexpr Rung rung_of(LayerKind kind) {
   rung.panel_products = kind == LayerKind::kBlocked;
   rung.one_kernel = is_persistent(kind);
   rung.kernels = persistent_kernels(kind);
+  rung.parts_side_by_side = kind == LayerKind::kPersistent;
   if (kind == LayerKind::kHoisted || kind == LayerKind::kBlocked || rung.one_kernel)
     rung.input_products = InputProducts::kAllSteps;
   if (rung.layers_side_by_side) rung.input_products = InputProducts::kGroupOfSteps;
