@@ -143,7 +143,7 @@ class GridBackwardBlock {
   __device__ uint4* gates_of(int step, int i) const { return gates_ + slot_of(step, i) * T::kGateVectors; }
   __device__ float* unscale_of(int step, int i) const { return unscale_ + slot_of(step, i) * T::kSequences; }
 
-  // Lays the gradients out as products read them; those of sequences whose scale is one warp's matter have one.
+  // Lays the gradients out as products read them, times their sequence's scale where float16 needs one.
   __device__ void lay_out(int step, const Gates& gradients) {
     uint4* gates = gates_of(step, 0);
     float* unscale = unscale_of(step, 0);

@@ -8,8 +8,6 @@ namespace rnnlab::kernels::persistent {
 
 constexpr int kLargestOfClusters = 1024;
 constexpr int kLargestOfGrids = 1536;
-// Of clusters of 16 blocks with 16 sequences each 7 run at once, of those of 8 with 8 sequences 15.
-constexpr int64_t kMostOfOneRound = 112;
 
 // Whether an LSTM gains by blocks of 16 units, of which two groups fit.
 template <class Cell>
@@ -17,11 +15,14 @@ bool gains_by_small_blocks(const PersistentSequence& sequence) {
   return Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768 && sequence.batch_size <= 32;
 }
 
-// Whether an LSTM or a GRU of 392 to 512 units has more sequences than one round of clusters.
+// Whether an LSTM of 392 to 512 units has as many sequences as one round has room for, 8 groups of blocks of 32 units
+// or 16 of blocks of 64, and clusters would take another round for the last of them: 15 of them run at once, of 8 or of
+// 16 sequences.
 template <class Cell>
-bool gains_by_wide_round(const PersistentSequence& sequence) {
-  return Cell::kGates > 1 && sequence.hidden_size > 384 && sequence.hidden_size <= 512 &&
-         sequence.batch_size > kMostOfOneRound;
+bool fills_a_round(const PersistentSequence& sequence) {
+  if (Cell::kGates != 4 || sequence.hidden_size <= 384 || sequence.hidden_size > 512) return false;
+  return (sequence.batch_size > 120 && sequence.batch_size <= 128) ||
+         (sequence.batch_size > 240 && sequence.batch_size <= 256);
 }
 
 // Clusters are faster where one round of them has all sequences, in groups of 8, and weights find room: up to 768
@@ -32,7 +33,7 @@ bool is_for_grids(const PersistentSequence& sequence) {
   constexpr int64_t kSequencesOfARound = 56;
   constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
   if (sequence.hidden_size > kRoomOfClusters || gains_by_small_blocks<Cell>(sequence)) return true;
-  if (gains_by_wide_round<Cell>(sequence)) return true;
+  if (fills_a_round<Cell>(sequence)) return true;
   return sequence.hidden_size > 512 && sequence.batch_size > kSequencesOfARound;
 }
 
@@ -41,7 +42,7 @@ template <class Cell, class Numbers, class Use>
 void with_grid_size(const PersistentSequence& sequence, const Use& use) {
   if constexpr (Cell::kGates == 4)
     if (gains_by_small_blocks<Cell>(sequence)) return use(GridTiles<Cell, Numbers, 768, 16, 2>());
-  if constexpr (Cell::kGates > 1)
+  if constexpr (Cell::kGates == 4)
     if (sequence.hidden_size <= 512) {
       if (sequence.batch_size <= 128) return use(GridTiles<Cell, Numbers, 512, 32, 2>());
       return use(GridTiles<Cell, Numbers, 512, 64, 2>());

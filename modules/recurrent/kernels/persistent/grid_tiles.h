@@ -1,10 +1,10 @@
 // Who owns what when a group of blocks that spans a large part of the GPU holds all recurrent weights, for layers that
-// no cluster has room for. A group of P blocks computes 16 sequences; each block owns kUnits hidden units, all gates of
-// them. Its two warpgroups multiply by wgmma, 64 rows by 16 columns of weights by all sequences at once:
+// no cluster has room for, or not for as many sequences. A group of P blocks computes 16 sequences; each block owns
+// kUnits hidden units, all gates of them. Its two warpgroups multiply by wgmma, 64 rows by 16 columns of weights by all
+// sequences at once:
 // - forward, rows are the gates of the block's units, and each warpgroup has half of the columns, which are all units;
 // - backward, rows are units and columns are gates: clusters of kPartners blocks share out all units, each warpgroup
-// has
-//   half of its block's, and multiplies by the gates of all partners.
+//   has half of its block's, and multiplies by the gates of all partners.
 // Weights are held as fragments, a warp's 16 rows by 16 columns: in registers, and the rest in shared memory.
 #pragma once
 

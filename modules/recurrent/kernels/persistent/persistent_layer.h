@@ -106,7 +106,7 @@ void pack_forward_weights(const PersistentSequence& sequence, const void* weight
 void pack_backward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,
                            CUstream_st* stream);
 
-// One launch each. std::runtime_error with a clear message where the GPU cannot do it.
+// One launch each, or one a round. std::runtime_error with a clear message where the GPU cannot do it.
 void run(const PersistentForward& work, CUstream_st* stream);
 void run(const PersistentBackward& work, CUstream_st* stream);
 
