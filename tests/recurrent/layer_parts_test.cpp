@@ -2,8 +2,11 @@
 #include "recurrent/persistent/layer_parts.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "recurrent/unrolled/diagonals.h"
 
 namespace rnnlab {
 namespace {
@@ -49,6 +52,32 @@ TEST(PartsOfSteps, OfATraceHaveTheStateBeforeThem) {
   EXPECT_EQ(part.num_steps(), 2);
   EXPECT_EQ(part.hidden[0].item<int64_t>(), 2);
   EXPECT_EQ(part.hidden.size(0), 3);
+}
+
+LayerGradients gradients_of(int64_t num_steps) {
+  LayerGradients gradients;
+  gradients.input_side = gradients.recurrent_side = at::arange(num_steps).view({num_steps, 1, 1});
+  gradients.from_next_step = at::zeros({1, 1});
+  return gradients;
+}
+
+TEST(PartsOfSteps, OfGradientsHaveOneSideWhereThereIsOne) {
+  LayerGradients gradients = gradients_of(6);
+  const LayerGradients part = part_of(gradients, Direction::kForward, {2, 4}, 0);
+  EXPECT_TRUE(part.recurrent_side.is_same(part.input_side));
+  EXPECT_EQ(part.input_side[0].item<int64_t>(), 2);
+  EXPECT_TRUE(part.from_next_step.is_same(gradients.from_next_step)) << "handed on from part to part";
+
+  gradients.recurrent_side = at::arange(10, 16).view({6, 1, 1});
+  const LayerGradients of_two = part_of(gradients, Direction::kReverse, {2, 4}, 0);
+  EXPECT_EQ(of_two.input_side[0].item<int64_t>(), 2);
+  EXPECT_EQ(of_two.recurrent_side[0].item<int64_t>(), 12);
+}
+
+TEST(PartsOfSteps, OfGradientsHaveSumsForBiasesOfTheirOwn) {
+  LayerGradients gradients = gradients_of(6);
+  gradients.bias_sums = at::arange(3).view({3, 1, 1, 1});
+  EXPECT_EQ(part_of(gradients, Direction::kForward, {4, 6}, 2).bias_sums.item<int64_t>(), 2);
 }
 
 TEST(Diagonals, HaveWhatALayerWaitsForQueuedLast) {

@@ -169,22 +169,25 @@ TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
       {.options = {.input_size = 512, .hidden_size = 512, .num_layers = 2}, .num_steps = 32, .batch_size = 96});
 }
 
-// Parts of the steps of one layer beside parts of the next one's, by each family of kernels, with and without masks.
+// Parts of the steps of one layer beside parts of the next one's: by each family of kernels, with lengths, and with
+// large products by float16.
 TEST_F(PersistentOnHopper, LayersSideBySideMatchFloat64) {
   for (const int64_t size : {136, 512, 768})
     expect_float64({.options = {.input_size = 5, .hidden_size = size, .num_layers = 3},
                     .num_steps = 50,
                     .batch_size = 16,
                     .states = States::kGiven});
-  expect_float64({.options = {.input_size = 5, .hidden_size = 128, .num_layers = 2, .bidirectional = true},
+  expect_float64({.options = {.input_size = 5, .hidden_size = 128, .num_layers = 2},
                   .num_steps = 70,
                   .batch_size = 3,
                   .ends = Ends::kVaried});
+  expect_float64(
+      {.options = {.input_size = 512, .hidden_size = 512, .num_layers = 2}, .num_steps = 64, .batch_size = 56});
 }
 
 // One sequence, groups that are not full, blocks of 4 warps, teams, wide groups, and more groups than fit at once.
 TEST_F(PersistentOnHopper, EveryBatchMatchesFloat64) {
-  for (const int64_t batch_size : {1, 7, 8, 60, 120, 130, 300})
+  for (const int64_t batch_size : {1, 7, 8, 60, 124, 130, 250, 300})
     for (const int64_t size : {184, 256, 376, 504, 512, 1024})
       expect_float64({.options = {.input_size = 2, .hidden_size = size}, .num_steps = 5, .batch_size = batch_size});
   expect_float64({.options = {.input_size = 1, .hidden_size = 128}, .num_steps = 1, .batch_size = 1});

@@ -34,7 +34,7 @@ int64_t between(Random& random, int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
 }
 
-// Mostly short and narrow; every fourth is longer, every fourth wider.
+// Mostly short and narrow; every fourth is longer, most so where layers may work side by side, every fourth wider.
 LayerShape random_shape(Random& random, const NumberClass& numbers) {
   LayerShape shape;
   shape.options.cell = kCells[random() % kCells.size()];
@@ -42,7 +42,8 @@ LayerShape random_shape(Random& random, const NumberClass& numbers) {
   shape.options.hidden_size = 8 * between(random, 8, largest_hidden_size(numbers) / 8);
   shape.options.num_layers = between(random, 1, 3);
   shape.options.bidirectional = random() % 2 == 0;
-  shape.num_steps = between(random, 1, random() % 4 == 0 ? 50 : 12);
+  const bool may_have_parts = shape.options.num_layers > 1 && !shape.options.bidirectional;
+  shape.num_steps = between(random, 1, random() % 4 != 0 ? 12 : (may_have_parts ? 100 : 50));
   shape.batch_size = between(random, 1, random() % 4 == 0 ? 260 : 40);
   shape.ends = random() % 2 == 0 ? Ends::kVaried : Ends::kWhole;
   shape.states = random() % 2 == 0 ? States::kGiven : States::kZeros;

@@ -1,3 +1,5 @@
+// What training does with a persistent layer beyond single passes: masks, layers side by side, graphs, and gradients
+// that nobody needs.
 #include <ATen/Functions.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -8,24 +10,39 @@
 #include <functional>
 #include <utility>
 
-#include "persistent_check.h"
+#include "recurrent/persistent_check.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
 namespace {
 
-using testing::Test;
+// A pass there and back: the output and the gradients of all parameters.
+using Results = std::vector<at::Tensor>;
 
-// What training does with a persistent layer beyond single passes: masks, graphs, and gradients that nobody needs.
-class PersistentTraining : public Test {
+Results pass(RecurrentLayer& layer, const at::Tensor& input) {
+  layer.zero_grad();
+  Results results = {layer.forward(input).output};
+  results[0].square().sum().backward();
+  for (const at::Tensor& parameter : layer.parameters()) results.push_back(parameter.grad());
+  return results;
+}
+
+Results copies(const Results& results) {
+  Results all;
+  for (const at::Tensor& tensor : results) all.push_back(tensor.detach().clone());
+  return all;
+}
+
+class PersistentTraining : public testing::Test {
  protected:
   void SetUp() override {
     if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
   }
 
-  static std::shared_ptr<RecurrentLayer> layer_of(const RecurrentOptions& options) {
+  static std::shared_ptr<RecurrentLayer> layer_of(const RecurrentOptions& options,
+                                                  LayerKind kind = LayerKind::kPersistent) {
     at::manual_seed(1);
-    auto layer = make_layer(LayerKind::kPersistent, options);
+    auto layer = make_layer(kind, options);
     layer->to(at::kCUDA);
     return layer;
   }
@@ -69,43 +86,51 @@ TEST_F(PersistentTraining, DropoutIsNoneInEvaluation) {
   EXPECT_TRUE(at::equal(layer->forward(input).output, without->forward(input).output));
 }
 
+// The same masks, and results that differ by other products at most: with float16 factors of large products too.
+TEST_F(PersistentTraining, LayersSideBySideAreThoseOneAfterTheOther) {
+  const NumberClass& numbers = kNumberClasses[1];
+  const TensorFloat32 products(numbers);
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh}) {
+    const RecurrentOptions options = {
+        .cell = cell, .input_size = 512, .hidden_size = 512, .num_layers = 3, .dropout = 0.5};
+    const auto side_by_side = layer_of(options), one_after_the_other = layer_of(options, LayerKind::kPersistentTeams);
+    const at::Tensor input = data(64, 56, 512);
+    const auto results_of = [&](RecurrentLayer& layer) {
+      at::manual_seed(7);
+      return pass(layer, input);
+    };
+    const Results got = results_of(*side_by_side), wanted = results_of(*one_after_the_other);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_LE((got[i] - wanted[i]).abs().max().item<double>(),
+                numbers.tolerance * wanted[i].abs().max().item<double>())
+          << config::name_of(cell) << ", result " << i;
+  }
+}
+
+// A pass on `input`, which lies where the graph reads it.
+Results captured(RecurrentLayer& layer, const at::Tensor& input, at::cuda::CUDAGraph& graph) {
+  const c10::cuda::CUDAStreamGuard side(c10::cuda::getStreamFromPool());
+  pass(layer, input);
+  graph.capture_begin();
+  const Results results = pass(layer, input);
+  graph.capture_end();
+  return results;
+}
+
 // The sizes of three kernel families, each twice, with other inputs than were captured; the first two side by side.
 TEST_F(PersistentTraining, ReplaysOfAGraphAreThePass) {
+  const TensorFloat32 products(kNumberClasses[1]);
   for (const int64_t size : {128, 512, 1024}) {
     const auto layer = layer_of({.input_size = 16, .hidden_size = size, .num_layers = 2});
-    const TensorFloat32 products(kNumberClasses[1]);
-    at::Tensor input = data(40, 60, 16), output;
-    std::vector<at::Tensor> gradients;
-    const auto pass = [&] {
-      layer->zero_grad();
-      output = layer->forward(input).output;
-      output.square().sum().backward();
-    };
-    const auto results = [&] {
-      std::vector<at::Tensor> all = {output.detach().clone()};
-      for (const at::Tensor& parameter : layer->parameters()) all.push_back(parameter.grad().clone());
-      return all;
-    };
+    const at::Tensor input = data(40, 60, 16);
     at::cuda::CUDAGraph graph;
-    {
-      const c10::cuda::CUDAStreamGuard side(c10::cuda::getStreamFromPool());
-      pass();
-      graph.capture_begin();
-      pass();
-      graph.capture_end();
-    }
+    const Results of_graph = captured(*layer, input, graph);
     c10::cuda::device_synchronize();
-    const at::Tensor captured_output = output;
-    std::vector<at::Tensor> captured = {captured_output};
-    for (const at::Tensor& parameter : layer->parameters()) captured.push_back(parameter.grad());
     for (int turn = 0; turn < 2; ++turn) {
       input.copy_(data(40, 60, 16));
       graph.replay();
       c10::cuda::device_synchronize();
-      std::vector<at::Tensor> replayed;
-      for (const at::Tensor& tensor : captured) replayed.push_back(tensor.detach().clone());
-      pass();
-      const auto wanted = results();
+      const Results replayed = copies(of_graph), wanted = pass(*layer, input);
       for (size_t i = 0; i < wanted.size(); ++i)
         EXPECT_TRUE(at::equal(replayed[i], wanted[i])) << "H " << size << ", turn " << turn << ", result " << i;
     }

@@ -22,13 +22,4 @@ LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& st
 // are part `index`'s own.
 LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index);
 
-// Calls use(layer, part) along the diagonals, from the top layer down: what a layer waits for is then what the layer
-// below it was given last.
-template <class Use>
-void along_diagonals(size_t num_layers, size_t num_parts, const Use& use) {
-  for (size_t diagonal = 0; diagonal + 1 < num_layers + num_parts; ++diagonal)
-    for (size_t layer = num_layers; layer-- > 0;)
-      if (layer <= diagonal && diagonal - layer < num_parts) use(layer, diagonal - layer);
-}
-
 }  // namespace rnnlab

@@ -10,6 +10,7 @@
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/token_products.h"
+#include "recurrent/unrolled/diagonals.h"
 #include "recurrent/unrolled/gradient_room.h"
 #include "recurrent/unrolled/lanes.h"
 
@@ -78,7 +79,7 @@ class PersistentBackwardPass {
       const LayerTrace trace = part_of(layers_[layer], spec_.direction, parts_[index]);
       LayerGradients gradients = part_of(gradients_[layer], spec_.direction, parts_[index], index);
       launch_backward(spec_, trace, gradients, next);
-      if (gradients.input.defined()) multiply_inputs(layer, parts_[index], gradients);
+      if (gradients.input.defined()) multiply_data(layer, parts_[index], gradients);
     });
     if (index > 0 || layer == 0) return;
     lanes_.order(lane_of(layer), kSideLane);
@@ -141,7 +142,7 @@ class PersistentBackwardPass {
   }
 
   // The same of a part, whose gates have no common scale yet for float16.
-  void multiply_inputs(size_t layer, const Steps& steps, const LayerGradients& gradients) const {
+  void multiply_data(size_t layer, const Steps& steps, const LayerGradients& gradients) const {
     at::Tensor product = matrix_of(gradients.input);
     at::mm_out(product, matrix_of(gradients.input_side), layers_[layer].weights.weight_ih);
     if (layer == 0) return;
@@ -179,9 +180,9 @@ class PersistentBackwardPass {
 
   // Of the bottom layer, which has no kernel after it: all side by side.
   void multiply_last_weights() {
-    if (parts_.size() > 1)
+    if (parts_.size() > 1 && needs_.weights)
       lanes_.run(lane_of(0), [&] {
-        if (needs_.weights) products_[0].prepare_input();
+        products_[0].prepare_input();
         products_[0].prepare_gates(needs_);
       });
     lanes_.order(lane_of(0), kSideLane);

@@ -1,13 +1,18 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/native_dropout.h>
+#include <ATen/ops/native_dropout_backward.h>
+#include <ATen/ops/ones.h>
 #include <c10/cuda/CUDAGuard.h>
+
+#include <tuple>
 
 #include "recurrent/persistent/factor.h"
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/token_products.h"
+#include "recurrent/unrolled/diagonals.h"
 #include "recurrent/unrolled/lanes.h"
 
 namespace rnnlab {
@@ -72,11 +77,13 @@ class PersistentForwardPass {
     return packed;
   }
 
+  // Masks are drawn layer by layer, as they are where there is one part.
   void make_room_for_dropout(size_t layer) {
     const at::Tensor& gates = layers_[layer].gates;
     const std::vector<int64_t> shape = {gates.size(0), gates.size(1), layers_[layer].hidden_size()};
     layers_[layer].input = at::empty(shape, gates.options());
-    masks_[layer - 1] = at::empty(shape, gates.options().dtype(at::kBool));
+    masks_[layer - 1] =
+        std::get<1>(at::native_dropout(at::ones(shape, gates.options()), spec_.dropout, /*train=*/true));
   }
 
   void make_room_for_half(size_t layer) {
@@ -86,7 +93,9 @@ class PersistentForwardPass {
     };
     const at::Tensor gates = matrix_of(trace.gates);
     const bool is_read_above = layer + 1 < layers_.size() && !drops();
-    if ((layer > 0 || (may_go_back() && !trace.tokens.defined())) && gains_by_half(gates, trace.weights.weight_ih))
+    const bool reads_half =
+        layer == 0 ? may_go_back() && !trace.tokens.defined() : drops() || layers_[layer - 1].half_hidden.defined();
+    if (reads_half && gains_by_half(gates, trace.weights.weight_ih))
       trace.half_weight_ih = half(trace.weights.weight_ih);
     if (layer > 0 && drops() && trace.half_weight_ih.defined())
       trace.half_input = half(states_after(spec_.direction, trace.hidden));
@@ -109,22 +118,20 @@ class PersistentForwardPass {
     if (below.half_hidden.defined()) below.half_hidden.copy_(below.hidden);
     if (drops()) drop(layer, steps, states_after(spec_.direction, below.hidden));
     if (!trace.half_weight_ih.defined()) return;
-    const LayerTrace part = part_of(trace, spec_.direction, steps);
     if (drops())
-      part.half_input.copy_(part.input);
+      rows_of(trace.half_input, spec_.direction, steps).copy_(rows_of(trace.input, spec_.direction, steps));
     else
       trace.half_input = states_after(spec_.direction, layers_[layer - 1].half_hidden);
   }
 
   void drop(size_t layer, const Steps& steps, const at::Tensor& states) {
-    const auto [kept, mask] = at::native_dropout(states, spec_.dropout, /*train=*/true);
     if (parts_.size() == 1) {
-      layers_[layer].input = kept;
-      masks_[layer - 1] = mask;
+      std::tie(layers_[layer].input, masks_[layer - 1]) = at::native_dropout(states, spec_.dropout, /*train=*/true);
       return;
     }
-    rows_of(layers_[layer].input, spec_.direction, steps).copy_(kept);
-    rows_of(masks_[layer - 1], spec_.direction, steps).copy_(mask);
+    const at::Tensor mask = rows_of(masks_[layer - 1], spec_.direction, steps);
+    rows_of(layers_[layer].input, spec_.direction, steps)
+        .copy_(at::native_dropout_backward(states, mask, 1 / (1 - spec_.dropout)));
   }
 
   // Hidden states are float16 in the kernels, too; what the bottom layer reads may have any size.

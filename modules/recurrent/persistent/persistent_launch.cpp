@@ -42,6 +42,12 @@ at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
   return at::empty({static_cast<int64_t>(bytes)}, trace.gates.options().dtype(at::kByte));
 }
 
+double part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace, double (*of)(const PersistentSequence&)) {
+  double part = 1;
+  if (spec.rung.parts_side_by_side) started_on_device([&] { part = of(sequence_of(spec, trace)); });
+  return part;
+}
+
 template <class T>
 const T* data_or_null(const at::Tensor& tensor) {
   return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
@@ -88,17 +94,10 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
 }
 
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  double part = 1;
-  if (!spec.rung.parts_side_by_side) return part;
-  started_on_device([&] { part = kernels::forward_part_of_gpu(sequence_of(spec, trace)); });
-  return part;
+  return part_of_gpu(spec, trace, kernels::forward_part_of_gpu);
 }
-
 double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  double part = 1;
-  if (!spec.rung.parts_side_by_side) return part;
-  started_on_device([&] { part = kernels::backward_part_of_gpu(sequence_of(spec, trace)); });
-  return part;
+  return part_of_gpu(spec, trace, kernels::backward_part_of_gpu);
 }
 
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {

@@ -1,7 +1,7 @@
-// The forward and the backward pass of a stack of layers on a Hopper GPU by one kernel a layer each
-// (kernels/persistent/persistent_layer.h), in the place of run_forward_pass and run_backward_pass: the same traces, the
-// same results to the rounding of the type, and of TF32 in float32 where LibTorch allows TF32 in products. The products
-// for weights' gradients run beside the next layer's kernel, which leaves SMs free.
+// The forward and the backward pass of a stack of layers on a Hopper GPU by one kernel a layer each, or a part of its
+// steps (kernels/persistent/persistent_layer.h, layer_parts.h), in the place of run_forward_pass and run_backward_pass:
+// the same traces, the same results to the rounding of the type, and of TF32 in float32 where LibTorch allows TF32 in
+// products. The products for weights' gradients run beside other layers' kernels, which leave SMs free.
 #pragma once
 
 #include "recurrent/execution_path.h"

@@ -5,6 +5,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "recurrent/unrolled/diagonals.h"
 #include "recurrent/unrolled/forward_pass.h"
 #include "recurrent/unrolled/gradient_room.h"
 
@@ -42,12 +43,10 @@ class BackwardPass {
     at::Tensor weight_ih, weight_hh;  // (G * H, I), (G * H, H)
   };
 
-  // The diagonals of the forward pass, backwards: from the bottom layer up, so that what a layer waits for is what was
-  // queued last on the lane above it.
   void run_loop() {
-    for (size_t diagonal = groups_.size() + layers_.size() - 1; diagonal-- > 0;)
-      for (size_t layer = 0; layer < layers_.size(); ++layer)
-        if (layer <= diagonal && diagonal - layer < groups_.size()) run_group(layer, groups_[diagonal - layer]);
+    along_diagonals(layers_.size(), groups_.size(), [&](size_t from_top, size_t from_last) {
+      run_group(layers_.size() - 1 - from_top, groups_[groups_.size() - 1 - from_last]);
+    });
   }
 
   void run_group(size_t layer, const Steps& steps) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "recurrent/unrolled/diagonals.h"
 #include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {
@@ -23,12 +24,9 @@ class ForwardPass {
         lanes_(layers[0].gates.device(), num_lanes(spec, layers.size())),
         groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
 
-  // Along the diagonals of (layer, group); from the top layer down, so that what a layer waits for is what was queued
-  // last on the lane below it.
   void run() {
-    for (size_t diagonal = 0; diagonal < groups_.size() + layers_.size() - 1; ++diagonal)
-      for (size_t layer = layers_.size(); layer-- > 0;)
-        if (layer <= diagonal && diagonal - layer < groups_.size()) run_group(layer, groups_[diagonal - layer]);
+    along_diagonals(layers_.size(), groups_.size(),
+                    [&](size_t layer, size_t group) { run_group(layer, groups_[group]); });
     lanes_.join();
   }
 

@@ -18,8 +18,8 @@ struct Rung {
   bool layers_side_by_side = false;
   bool shares_diagonals = false;    // one product and one kernel for all layers on a diagonal, where it can
   bool panel_products = false;      // on the CPU, by blocked/blocked_pass.h where it can
-  bool one_kernel = false;          // all steps of a layer in one, by persistent/persistent_pass.h
-  bool parts_side_by_side = false;  // of one_kernel: a part of the steps each, by persistent/layer_parts.h
+  bool one_kernel = false;          // many steps of a layer in one, by persistent/persistent_pass.h
+  bool parts_side_by_side = false;  // of one_kernel: layers, a part of the steps each (layer_parts.h)
   kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;  // of one_kernel
   InputProducts input_products = InputProducts::kOneStep;
 };
