@@ -23,7 +23,8 @@ constexpr int kWarmupPasses = 2;
 constexpr int kTimedPasses = 9;
 constexpr double kLongEnough = 2.0;  // seconds after which no further pass of a kind is timed
 
-// What has fewer digits or less range than the precision names: nobody is to get that unasked.
+// In fp32, small factors of persistent have fewer digits; in tf32, hidden states of rnn_relu may overflow its float16:
+// nobody is to get that unasked.
 bool may_come_unasked(LayerKind kind, const RecurrentOptions& options, Precision precision) {
   if (!is_persistent(kind)) return true;
   const bool overflows = precision == Precision::kTf32 && options.cell == Cell::kRnnRelu;

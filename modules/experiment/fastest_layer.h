@@ -18,8 +18,9 @@ struct FastestLayer {
   std::string note;  // "layer: auto took fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"
 };
 
-// Those that neither the options nor the processor rule out, and that may be the fastest. Not persistent where its
-// factors have fewer digits or less range than the precision names (docs/persistent.md): that is for who asks for it.
+// Those that neither the options nor the processor rule out, and that may be the fastest. Not persistent in fp32, where
+// small factors have fewer digits, nor for rnn_relu in tf32, whose states may overflow float16 (docs/persistent.md):
+// that is for who asks for it.
 std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor);
 
 // Seconds of a pass with this kind of layer. UserError kUsage where it turns out that the kind cannot do it.

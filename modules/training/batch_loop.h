@@ -27,13 +27,13 @@ enum class Replay { kNever, kGraphs };
 
 class BatchLoop {
  public:
-  // Reads nothing back from the device. What it gives is overwritten by its next run. `place`: among the turns that are
-  // queued together, from 0.
+  // Reads nothing back from the device. What it gives is its own, until the turns that are queued with it have run.
+  // `place`: among those, from 0.
   using Work = std::function<EvaluatedStep(std::span<const Batch>, int64_t place)>;
 
   static constexpr int64_t kTurnsOfGraph = 8;
 
-  // At least one.
+  // At least one. What a graph gives is overwritten when that graph is queued again.
   struct Turns {
     at::Tensor rows;              // (n, columns), of the steps
     std::vector<int64_t> counts;  // of targets

@@ -27,7 +27,7 @@ void add(std::vector<StepRow> rows, Totals& totals) {
 }  // namespace
 
 BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision) {
-  return [&model, &objective, precision](std::span<const Batch> batches, int64_t /*turn*/) {
+  return [&model, &objective, precision](std::span<const Batch> batches, int64_t /*place*/) {
     const TraceRange range("forward");
     const Batch& batch = batches.front();
     const at::NoGradGuard no_grad;

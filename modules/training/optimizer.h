@@ -19,8 +19,8 @@ class Optimizer {
   // Steps that may be queued together, each with a learning rate of its own.
   static constexpr int64_t kMostStepsAtOnce = 8;
 
-  // Of the steps that are queued next, at most kMostStepsAtOnce. On a GPU they lie
-  // there, in float32, where captured steps find them: this is no part of a capture.
+  // Of the steps that are queued next, at most kMostStepsAtOnce. On a GPU they lie there, in float32, where captured
+  // steps find them: this is no part of a capture.
   void set_learning_rates(std::span<const double> learning_rates);
   void set_learning_rate(double learning_rate) { set_learning_rates({&learning_rate, 1}); }
 

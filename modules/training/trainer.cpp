@@ -19,6 +19,8 @@
 namespace rnnlab {
 namespace {
 
+static_assert(BatchLoop::kTurnsOfGraph <= Optimizer::kMostStepsAtOnce);
+
 constexpr std::chrono::seconds kLongestBlindness{10};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -110,12 +112,18 @@ void Trainer::train_epoch() {
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
   if (!is_whole()) train_steps();
   device_span_.end();
-  if (is_whole()) train_batches_.prepare_epoch(state_.epoch);  // the one after this, while the device works
+  if (is_whole() && has_next_epoch())
+    train_batches_.prepare_epoch(state_.epoch);  // the next one, while the device works
   wait_for(options_.device);
   tally_.seconds = epoch_seconds();
   tally_.data_seconds += train_batches_.seconds_waited();
   training_since_.reset();
   read_record();
+}
+
+bool Trainer::has_next_epoch() const {
+  const int64_t epochs = options_.settings.epochs;
+  return !state_.stopped() && (epochs == 0 || state_.epoch < epochs);
 }
 
 double Trainer::epoch_seconds() const {

@@ -79,6 +79,7 @@ class Trainer {
   void stop_where_done();
   bool should_validate() const;
   bool is_within_restored_epoch() const { return restored_ && !epoch_is_over_; }
+  bool has_next_epoch() const;
   bool is_whole() const { return tally_.steps == plan_.steps_per_epoch; }
   double latest_loss() const;
   double epoch_seconds() const;

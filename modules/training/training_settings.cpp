@@ -17,7 +17,8 @@ void list_bounds(config::Schema<Settings>& s) {
       .unit("steps")
       .at_least(1)
       .at_most(kMostCounted);
-  s.field("max_seconds", &Settings::max_seconds, "wall time after which the run ends, with the step that is under way")
+  s.field("max_seconds", &Settings::max_seconds,
+          "wall time after which the run ends, with the step, or the graph of steps, that is under way")
       .unit("s")
       .above(0.0);
 }
