@@ -8,11 +8,12 @@
 
 namespace rnnlab {
 
-// UserError kDevice where what `start` starts does not: for the caller it is the machine's fault, or the build's.
+// What `start` gives. UserError kDevice where what it starts does not: for the caller it is the machine's fault, or the
+// build's.
 template <class Start>
-void started_on_device(const Start& start) {
+auto started_on_device(const Start& start) {
   try {
-    start();
+    return start();
   } catch (const std::runtime_error& error) {
     throw_error(ExitCode::kDevice, "{}", error.what());
   }

@@ -43,9 +43,8 @@ at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
 }
 
 double part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace, double (*of)(const PersistentSequence&)) {
-  double part = 1;
-  if (spec.rung.parts_side_by_side) started_on_device([&] { part = of(sequence_of(spec, trace)); });
-  return part;
+  if (!spec.rung.parts_side_by_side) return 1;
+  return started_on_device([&] { return of(sequence_of(spec, trace)); });
 }
 
 template <class T>
@@ -61,9 +60,7 @@ T* result_or_null(const at::Tensor& tensor) {
 }  // namespace
 
 at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace) {
-  size_t bytes = 0;
-  started_on_device([&] { bytes = kernels::packed_weight_bytes(sequence_of(spec, trace)); });
-  return empty_bytes(trace, bytes);
+  return empty_bytes(trace, started_on_device([&] { return kernels::packed_weight_bytes(sequence_of(spec, trace)); }));
 }
 
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {

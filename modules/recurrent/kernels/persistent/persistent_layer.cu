@@ -41,7 +41,7 @@ struct TypeOf {
 };
 
 template <class Use>
-void with_cell(PersistentCell cell, const Use& use) {
+auto with_cell(PersistentCell cell, const Use& use) {
   switch (cell) {
     case PersistentCell::kLstm:
       return use(TypeOf<Lstm>());
@@ -50,10 +50,11 @@ void with_cell(PersistentCell cell, const Use& use) {
     case PersistentCell::kRnn:
       return use(TypeOf<Rnn>());
   }
+  throw std::invalid_argument("no persistent kernel for this cell");
 }
 
 template <class Use>
-void with_numbers(const PersistentSequence& sequence, const Use& use) {
+auto with_numbers(const PersistentSequence& sequence, const Use& use) {
   switch (sequence.type) {
     case ElementType::kFloat32:
       if (sequence.factors == Factors::kFloat32) return use(TypeOf<Float32>());
@@ -63,58 +64,57 @@ void with_numbers(const PersistentSequence& sequence, const Use& use) {
     case ElementType::kBfloat16:
       return use(TypeOf<Bfloat16>());
     case ElementType::kFloat64:
-      throw std::invalid_argument("no persistent kernel for float64");
+      break;
   }
+  throw std::invalid_argument("no persistent kernel for float64");
 }
 
-// Calls `use` with the cell and the class of numbers, as TypeOf.
+// What `use` gives for the cell and the class of numbers, as TypeOf.
 template <class Use>
-void with_instance(const PersistentSequence& sequence, const Use& use) {
-  with_cell(sequence.cell, [&](auto cell) { with_numbers(sequence, [&](auto numbers) { use(cell, numbers); }); });
+auto with_instance(const PersistentSequence& sequence, const Use& use) {
+  return with_cell(sequence.cell,
+                   [&](auto cell) { return with_numbers(sequence, [&](auto numbers) { return use(cell, numbers); }); });
 }
 
-// The same, but as the Grid that takes the pass, where one does.
+// The same, but for the Grid that takes the pass, where one does.
 template <class Work, class UseGrid, class UseClusters>
-void with_kernels(const PersistentSequence& sequence, const UseGrid& use_grid, const UseClusters& use_clusters) {
-  with_instance(sequence, [&]<class Cell, class Numbers>(Cell cell, Numbers numbers) {
+auto with_kernels(const PersistentSequence& sequence, const UseGrid& use_grid, const UseClusters& use_clusters) {
+  return with_instance(sequence, [&]<class Cell, class Numbers>(Cell cell, Numbers numbers) {
     if constexpr (Numbers::Type::kParts == 1) {
       using GridOf = Grid<typename Cell::Type, typename Numbers::Type, Work>;
       if (GridOf::takes(sequence)) return use_grid(TypeOf<GridOf>());
     }
-    use_clusters(cell, numbers);
+    return use_clusters(cell, numbers);
   });
 }
 
 template <class Work>
 size_t packed_bytes_of(const PersistentSequence& sequence) {
-  size_t bytes = 0;
-  with_kernels<Work>(
-      sequence, [&]<class GridOf>(GridOf) { bytes = GridOf::Type::packed_bytes(sequence); },
+  return with_kernels<Work>(
+      sequence, [&]<class GridOf>(GridOf) { return GridOf::Type::packed_bytes(sequence); },
       [&]<class Cell, class Numbers>(Cell, Numbers) {
+        size_t bytes = 0;
         with_size<typename Cell::Type, typename Numbers::Type>(
             sequence.hidden_size,
             [&]<class First, class... Others>(Choice<First, Others...>) { bytes = packed_bytes<typename First::T>(); });
+        return bytes;
       });
-  return bytes;
 }
 
 template <class Work>
 size_t exchange_bytes_of(const PersistentSequence& sequence) {
-  size_t bytes = 0;
-  with_kernels<Work>(
-      sequence, [&]<class GridOf>(GridOf) { bytes = GridOf::Type::exchange_bytes(sequence); }, [](auto, auto) {});
-  return bytes;
+  return with_kernels<Work>(
+      sequence, [&]<class GridOf>(GridOf) { return GridOf::Type::exchange_bytes(sequence); },
+      [](auto, auto) { return size_t{0}; });
 }
 
 template <class Work>
 double part_of_gpu_of(const PersistentSequence& sequence) {
-  double part = 0;
-  with_kernels<Work>(
-      sequence, [&]<class GridOf>(GridOf) { part = GridOf::Type::part_of_gpu(sequence); },
+  return with_kernels<Work>(
+      sequence, [&]<class GridOf>(GridOf) { return GridOf::Type::part_of_gpu(sequence); },
       [&]<class Cell, class Numbers>(Cell, Numbers) {
-        part = part_of_gpu_as<typename Cell::Type, typename Numbers::Type, Work>(sequence);
+        return part_of_gpu_as<typename Cell::Type, typename Numbers::Type, Work>(sequence);
       });
-  return part;
 }
 
 template <class Work>
@@ -142,10 +142,8 @@ size_t packed_weight_bytes(const PersistentSequence& sequence) {
 }
 
 bool sums_up_gradients(const PersistentSequence& sequence) {
-  bool is_cluster = false;
-  with_kernels<PersistentBackward>(
-      sequence, [](auto) {}, [&](auto, auto) { is_cluster = true; });
-  return is_cluster;
+  return with_kernels<PersistentBackward>(
+      sequence, [](auto) { return false; }, [](auto, auto) { return true; });
 }
 
 size_t forward_exchange_bytes(const PersistentSequence& sequence) {
