@@ -110,8 +110,8 @@ BatchLoop::Turns BatchLoop::run_eager(const at::Tensor& selection, int64_t count
 // Of full turns. Every batch but the first is gathered on a lane of its own, beside the turn before.
 BatchLoop::Turns BatchLoop::run_overlapped(const at::Tensor& selection, int64_t count) const {
   constexpr size_t kMainLane = 0;
-  constexpr size_t kGatherLane = 3;  // a pass may use its stream too, which only puts their work in order
-  Lanes lanes(selection.device(), kGatherLane + 1);
+  constexpr size_t kGatherLane = 3;  // a side lane: a pass may use its stream too, which only puts their work in order
+  Lanes lanes(selection.device(), kGatherLane);
   const std::vector<at::Tensor> turns = selection.chunk(count);
   std::vector<std::vector<Batch>> batches = {gather(turns.front())};  // until the end: no lane gets the memory again
   std::vector<EvaluatedStep> steps;

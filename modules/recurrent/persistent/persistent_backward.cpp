@@ -17,8 +17,8 @@
 namespace rnnlab {
 namespace {
 
-// The main lane has the kernels and the products that they wait for, the others what nothing in the pass waits for.
-// Where layers work side by side, each below the top one has a lane for its kernels, too.
+// The main lane has the kernels and the products that they wait for, side lanes what nothing in the pass waits for.
+// Where layers work side by side, each below the top one has a main lane, too.
 constexpr size_t kMainLane = 0;
 constexpr size_t kSideLane = 1;
 constexpr size_t kOtherSideLane = 2;
@@ -37,7 +37,8 @@ class PersistentBackwardPass {
         weights_(make_room_for_weights()),
         products_(make_products()),
         table_(make_table()),
-        lanes_(layers[0].gates.device(), kOtherSideLane + (parts_.size() > 1 ? layers.size() : 1)) {}
+        lanes_(layers[0].gates.device(), /*num_side_lanes=*/kOtherSideLane, parts_.size() > 1 ? layers.size() - 1 : 0) {
+  }
 
   PassGradients run() {
     if (parts_.size() == 1)

@@ -18,8 +18,8 @@
 namespace rnnlab {
 namespace {
 
-// Weights are laid out on a lane of their own, those of the backward pass beside the kernels. Where layers work side by
-// side, each above the bottom one has a lane, too.
+// Weights are laid out on a side lane, those of the backward pass beside the kernels. Where layers work side by side,
+// each above the bottom one has a main lane.
 constexpr size_t kForwardLane = 0;
 constexpr size_t kPackLane = 1;
 
@@ -31,7 +31,7 @@ class PersistentForwardPass {
         masks_(masks),
         parts_(parts_of_steps(layers[0].num_steps(), layers.size(), forward_part_of_gpu(spec, layers[0]))),
         packed_(make_room()),
-        lanes_(device(), kPackLane + (parts_.size() > 1 ? layers.size() : 1)) {}
+        lanes_(device(), /*num_side_lanes=*/kPackLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
 
   void run() {
     lanes_.run(kPackLane, [&] { pack_for_forward(spec_, layers_[0], packed_[0]); });

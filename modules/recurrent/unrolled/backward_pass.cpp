@@ -24,7 +24,7 @@ class BackwardPass {
         gradients_(make_gradients()),
         weights_(empty_weight_gradients(spec, layers, needs)),
         operands_(make_operands()),
-        lanes_(layers[0].gates.device(), num_lanes(spec, layers.size())),
+        lanes_(layers[0].gates.device(), /*num_side_lanes=*/0, num_lanes(spec, layers.size()) - 1),
         groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
 
   PassGradients run() {

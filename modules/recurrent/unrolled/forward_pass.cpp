@@ -21,7 +21,7 @@ class ForwardPass {
         layers_(layers),
         masks_(masks),
         operands_(make_operands()),
-        lanes_(layers[0].gates.device(), num_lanes(spec, layers.size())),
+        lanes_(layers[0].gates.device(), /*num_side_lanes=*/0, num_lanes(spec, layers.size()) - 1),
         groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
 
   void run() {

@@ -6,29 +6,35 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <vector>
+#include <tuple>
 
 namespace rnnlab {
 namespace {
 
-// The same streams at every pass, for cuBLAS keeps a workspace for each stream that it has seen.
-c10::cuda::CUDAStream side_stream(at::Device device, size_t lane) {
-  static std::mutex mutex;
-  static std::map<c10::DeviceIndex, std::vector<c10::cuda::CUDAStream>> streams;
-  const std::lock_guard<std::mutex> lock(mutex);
-  auto& own = streams[device.index()];
-  while (own.size() < lane) own.push_back(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()));
-  return own[lane - 1];
-}
+constexpr int kLowestPriority = 0;
 
-c10::cuda::CUDAStream stream_of(at::Device device, size_t lane) {
-  return lane == 0 ? c10::cuda::getCurrentCUDAStream(device.index()) : side_stream(device, lane);
+// The same streams at every pass, for cuBLAS keeps a workspace for each stream that it has seen.
+c10::cuda::CUDAStream stream_of_lane(at::Device device, int priority, size_t lane) {
+  static std::mutex mutex;
+  static std::map<std::tuple<c10::DeviceIndex, int, size_t>, c10::cuda::CUDAStream> streams;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto key = std::tuple(device.index(), priority, lane);
+  const auto known = streams.find(key);
+  if (known != streams.end()) return known->second;
+  return streams.emplace(key, c10::cuda::getStreamFromPool(priority, device.index())).first->second;
 }
 
 }  // namespace
 
-Lanes::Lanes(at::Device device, size_t count) : device_(device), count_(device.is_cuda() ? count : 1) {
-  for (size_t lane = 1; lane < count_; ++lane) order(0, lane);
+Lanes::Lanes(at::Device device, size_t num_side_lanes, size_t num_main_lanes) {
+  if (!device.is_cuda()) return;
+  const c10::cuda::CUDAStream current = c10::cuda::getCurrentCUDAStream(device.index());
+  const int priority = num_main_lanes > 0 ? current.priority() : kLowestPriority;
+  streams_.push_back(current);
+  for (size_t lane = 1; lane <= num_side_lanes + num_main_lanes; ++lane) {
+    streams_.push_back(stream_of_lane(device, lane <= num_side_lanes ? kLowestPriority : priority, lane));
+    order(0, lane);
+  }
 }
 
 Lanes::~Lanes() {
@@ -40,20 +46,20 @@ Lanes::~Lanes() {
 }
 
 void Lanes::run(size_t lane, const std::function<void()>& work) const {
-  if (lane == 0 || count_ == 1) return work();
-  const c10::cuda::CUDAStreamGuard guard(side_stream(device_, lane));
+  if (lane == 0 || streams_.size() <= 1) return work();
+  const c10::cuda::CUDAStreamGuard guard(streams_[lane]);
   work();
 }
 
 void Lanes::order(size_t before, size_t after) const {
-  if (before == after || count_ == 1) return;
+  if (before == after || streams_.size() <= 1) return;
   at::cuda::CUDAEvent event;
-  event.record(stream_of(device_, before));
-  event.block(stream_of(device_, after));
+  event.record(streams_[before]);
+  event.block(streams_[after]);
 }
 
 void Lanes::join() {
-  for (size_t lane = 1; lane < count_; ++lane) order(lane, 0);
+  for (size_t lane = 1; lane < streams_.size(); ++lane) order(lane, 0);
   is_joined_ = true;
 }
 

@@ -1,18 +1,25 @@
 // Where a pass queues its work: lane 0 is the stream that is current when the pass begins, every further lane a stream
-// of its own. On the CPU, and where there is one lane only, everything runs in the order it is given.
+// of its own: side lanes of the lowest priority, for what fills up what others leave, main lanes of that of lane 0. On
+// the CPU, and where there is one lane only, everything runs in the order it is given.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
 #include <functional>
+#include <vector>
+
+namespace c10::cuda {
+class CUDAStream;
+}
 
 namespace rnnlab {
 
 class Lanes {
  public:
-  // All lanes begin after what is queued on the current stream. Needs no join() if nothing is queued on the others.
-  Lanes(at::Device device, size_t count);
+  // Lane 0, then the side lanes, then the main ones. All begin after what is queued on the current stream. Needs no
+  // join() if nothing is queued on the others.
+  Lanes(at::Device device, size_t num_side_lanes, size_t num_main_lanes = 0);
 
   // Joins the lanes of a pass that ends by an exception: its tensors are freed on the current stream, and would be
   // given to others while kernels of the other lanes still write to them.
@@ -30,8 +37,7 @@ class Lanes {
   void join();
 
  private:
-  at::Device device_;
-  size_t count_;
+  std::vector<c10::cuda::CUDAStream> streams_;  // none on the CPU
   bool is_joined_ = false;
 };
 
