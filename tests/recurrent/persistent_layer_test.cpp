@@ -163,10 +163,13 @@ TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {
     }
 }
 
-// Products that are large enough for float16 in the TF32 class, of a layer on the inputs and of one on hidden states.
+// Products that are large enough for float16 in the TF32 class, of a layer on the inputs and of one on hidden states;
+// and of inputs whose columns are filled up.
 TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
-  expect_float64(
-      {.options = {.input_size = 512, .hidden_size = 512, .num_layers = 2}, .num_steps = 32, .batch_size = 96});
+  for (const int64_t input_size : {512, 500})
+    expect_float64({.options = {.input_size = input_size, .hidden_size = 512, .num_layers = 2},
+                    .num_steps = 32,
+                    .batch_size = 96});
 }
 
 // Parts of the steps of one layer beside parts of the next one's: by each family of kernels, with lengths, and with

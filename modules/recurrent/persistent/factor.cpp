@@ -2,6 +2,7 @@
 
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/Exceptions.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
@@ -14,8 +15,13 @@
 #include "recurrent/tf32.h"
 
 namespace rnnlab {
-
 namespace {
+
+constexpr double kLeastMultiplications = 2e9;  // about 15 us in TF32 on an H200
+
+bool is_large(const at::Tensor& left, int64_t columns) {
+  return static_cast<double>(left.numel()) * static_cast<double>(columns) >= kLeastMultiplications;
+}
 
 // For loads of 16 bytes.
 bool is_aligned(const at::Tensor& matrix) { return reinterpret_cast<uintptr_t>(matrix.const_data_ptr()) % 16 == 0; }
@@ -50,26 +56,22 @@ void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::
   TORCH_CUDABLAS_CHECK(status);
 }
 
-}  // namespace
-
-// Smaller ones do not make up for the conversion, and odd ones run on slow kernels.
-bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
-  constexpr double kLeastMultiplications = 2e9;  // about 15 us in TF32 on an H200
-  if (left.scalar_type() != at::kFloat || !rounds_to_tf32()) return false;
-  if (!is_aligned(left) || !is_aligned(right)) return false;
-  if (left.size(0) % 8 != 0 || left.size(1) % 8 != 0 || right.size(1) % 8 != 0) return false;
-  const double multiplications = static_cast<double>(left.numel()) * static_cast<double>(right.size(1));
-  return multiplications >= kLeastMultiplications;
+// Whole vectors of 16 bytes are enough for a fast kernel, whole tiles are what it works on.
+int64_t whole_columns(int64_t columns) {
+  constexpr int64_t kVector = 8, kTile = 64;
+  return columns % kVector == 0 ? columns : (columns + kTile - 1) / kTile * kTile;
 }
 
-Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest) {
-  RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "a dense matrix of whole vectors");
+Factor scaled_half(const at::Tensor& matrix, int64_t columns, const at::Tensor& largest) {
   const bool is_known = largest.defined();
   const at::Tensor bits = is_known ? largest : at::zeros({1}, matrix.options().dtype(at::kInt));
-  Factor factor = {at::empty(matrix.sizes(), matrix.options().dtype(at::kHalf)), at::empty({2}, matrix.options())};
+  Factor factor = {at::empty({matrix.size(0), columns}, matrix.options().dtype(at::kHalf)),
+                   at::empty({2}, matrix.options())};
   started_on_device([&] {
     kernels::scale_to_half({.numbers = matrix.const_data_ptr<float>(),
-                            .count = matrix.numel(),
+                            .rows = matrix.size(0),
+                            .columns = matrix.size(1),
+                            .half_columns = columns,
                             .half = factor.values.data_ptr(),
                             .largest = bits.mutable_data_ptr<int32_t>(),
                             .knows_largest = is_known,
@@ -79,13 +81,55 @@ Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest) {
   return factor;
 }
 
+}  // namespace
+
+// Smaller ones do not make up for the conversion, and odd ones run on slow kernels.
+bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
+  if (left.scalar_type() != at::kFloat || !rounds_to_tf32()) return false;
+  if (!is_aligned(left) || !is_aligned(right)) return false;
+  if (left.size(0) % 8 != 0 || left.size(1) % 8 != 0 || right.size(1) % 8 != 0) return false;
+  return is_large(left, right.size(1));
+}
+
+Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest) {
+  RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "a dense matrix of whole vectors");
+  return scaled_half(matrix, matrix.size(1), largest);
+}
+
+bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih) {
+  if (!is_large(input, weight_ih.size(0))) return false;
+  if (input.scalar_type() != at::kFloat) return input.size(1) % 8 != 0;
+  return rounds_to_tf32() && is_aligned(input) && input.size(0) % 8 == 0 && input.size(1) % 4 == 0;
+}
+
+Factor input_factor(const at::Tensor& input) {
+  const int64_t columns = whole_columns(input.size(1));
+  if (input.scalar_type() == at::kFloat) return scaled_half(input, columns, {});
+  return {at::constant_pad_nd(input, {0, columns - input.size(1)}), {}};
+}
+
+at::Tensor empty_weight_factor(const at::Tensor& weight_ih) {
+  const at::ScalarType type = weight_ih.scalar_type() == at::kFloat ? at::kHalf : weight_ih.scalar_type();
+  const auto options = weight_ih.options().dtype(type).requires_grad(false);
+  return at::empty({weight_ih.size(0), whole_columns(weight_ih.size(1))}, options);
+}
+
+void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor) {
+  const int64_t columns = weight_ih.size(1), more = factor.size(1) - columns;
+  factor.narrow(1, 0, columns).copy_(weight_ih);
+  if (more > 0) factor.narrow(1, columns, more).zero_();
+}
+
 void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right) {
   if (left.unscale.defined() && right.unscale.defined())
     return multiply_times(left.unscale.mul(right.unscale), out, left.values, right.values);
   const at::Tensor& unscale = left.unscale.defined() ? left.unscale : right.unscale;
   if (unscale.defined()) return multiply_times(unscale, out, left.values, right.values);
   at::Tensor result = out;
-  at::mm_out(result, left.values, right.values, at::kFloat);
+  if (out.scalar_type() == left.values.scalar_type())
+    at::mm_out(result, left.values, right.values);
+  else
+    at::mm_out(result, left.values, right.values, out.scalar_type());
 }
 
 }  // namespace rnnlab

@@ -1,5 +1,6 @@
 #include "recurrent/persistent/gate_products.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
 
@@ -16,13 +17,8 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 
 }  // namespace
 
-void GateProducts::prepare_input() {
-  if (!input_weights_gain()) return;
-  input_ =
-      trace_.half_input.defined() ? Factor{matrix_of(trace_.half_input), {}} : scaled_half(matrix_of(trace_.input));
-}
-
 bool GateProducts::reads_largest(Needs needs) const {
+  if (gradients_.input_side.scalar_type() != at::kFloat) return false;
   return (needs.weights && recurrent_weights_gain()) || (!has_two_sides() && reads_input_side(needs));
 }
 
@@ -30,13 +26,18 @@ bool GateProducts::reads_input_side(Needs needs) const {
   return data_gains() || (needs.weights && input_weights_gain());
 }
 
+Factor GateProducts::side_factor(const at::Tensor& side, const at::Tensor& largest) const {
+  if (side.scalar_type() != at::kFloat) return {matrix_of(side), {}};
+  return scaled_half(matrix_of(side), largest);
+}
+
 void GateProducts::prepare_gates(Needs needs) {
   const at::Tensor& largest = gradients_.largest;  // of the recurrent side
   const bool recurrent_gains = needs.weights && recurrent_weights_gain();
   if (reads_input_side(needs) || (recurrent_gains && !has_two_sides()))
-    input_side_ = scaled_half(matrix_of(gradients_.input_side), has_two_sides() ? at::Tensor() : largest);
+    input_side_ = side_factor(gradients_.input_side, has_two_sides() ? at::Tensor() : largest);
   if (recurrent_gains)
-    recurrent_side_ = has_two_sides() ? scaled_half(matrix_of(gradients_.recurrent_side), largest) : input_side_;
+    recurrent_side_ = has_two_sides() ? side_factor(gradients_.recurrent_side, largest) : input_side_;
 }
 
 void GateProducts::multiply_data() const {
@@ -49,7 +50,12 @@ void GateProducts::multiply_data() const {
 
 void GateProducts::multiply_input_weights(WeightGradients& weights) const {
   if (!input_weights_gain()) return rnnlab::multiply_input_weights(trace_, gradients_, weights);
-  multiply_scaled(weights.weight_ih, input_side_->t(), *input_);
+  const Factor input = {matrix_of(trace_.half_input), trace_.input_unscale};
+  const int64_t columns = weights.weight_ih.size(1);
+  if (input.values.size(1) == columns) return multiply_scaled(weights.weight_ih, input_side_->t(), input);
+  const at::Tensor whole = at::empty({weights.weight_ih.size(0), input.values.size(1)}, weights.weight_ih.options());
+  multiply_scaled(whole, input_side_->t(), input);
+  weights.weight_ih.copy_(whole.narrow(1, 0, columns));
 }
 
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
@@ -71,13 +77,11 @@ void GateProducts::sum_biases(WeightGradients& weights) const {
 
 bool GateProducts::data_gains() const {
   if (!gradients_.input.defined() || !trace_.half_weight_ih.defined()) return false;
+  if (trace_.half_weight_ih.size(1) != trace_.weights.weight_ih.size(1)) return false;
   return gains_by_half(matrix_of(gradients_.input_side), trace_.weights.weight_ih);
 }
 
-bool GateProducts::input_weights_gain() const {
-  if (trace_.tokens.defined()) return false;  // token_products.h
-  return gains_by_half(matrix_of(gradients_.input_side).t(), matrix_of(trace_.input));
-}
+bool GateProducts::input_weights_gain() const { return trace_.half_input.defined(); }
 
 bool GateProducts::recurrent_weights_gain() const {
   if (!trace_.half_hidden.defined()) return false;

@@ -20,9 +20,6 @@ class GateProducts {
   // Whether the kernel shall find out the largest gradient, for a product by float16.
   bool reads_largest(Needs needs) const;
 
-  // What the weights' products read of the layer's input; it does not wait for the kernel.
-  void prepare_input();
-
   // After the kernel, before the products: what several of them read. The factors that the weights' gradients need are
   // made where there are `weights`.
   void prepare_gates(Needs needs);
@@ -35,10 +32,11 @@ class GateProducts {
   // From what the kernel has summed up, where it has.
   void sum_biases(WeightGradients& weights) const;
 
-  // The float16 of the gradients of W x + b, where prepare_gates has made it.
+  // The factor of the gradients of W x + b, where prepare_gates has made it.
   const std::optional<Factor>& half_input_side() const { return input_side_; }
 
  private:
+  Factor side_factor(const at::Tensor& side, const at::Tensor& largest) const;
   bool has_two_sides() const { return !gradients_.recurrent_side.is_same(gradients_.input_side); }
   bool reads_input_side(Needs needs) const;
   bool data_gains() const;
@@ -48,7 +46,7 @@ class GateProducts {
   const UnrolledSpec& spec_;
   const LayerTrace& trace_;
   LayerGradients& gradients_;
-  std::optional<Factor> input_, input_side_, recurrent_side_;  // where float16 gains
+  std::optional<Factor> input_side_, recurrent_side_;  // where a product with a factor of 16 bits reads them
 };
 
 }  // namespace rnnlab

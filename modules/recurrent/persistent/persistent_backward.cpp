@@ -157,17 +157,14 @@ class PersistentBackwardPass {
 
   // Of the layer above, on the SMs that a kernel leaves free.
   void multiply_weights_beside_kernel_of(size_t layer) {
-    const bool has_above = layer + 1 < layers_.size();
-    if (!has_above && layer > 0) return;
+    if (layer + 1 == layers_.size()) return;
     lanes_.run(kSideLane, [&] {
       let_kernel_start();
-      if (has_above) multiply_weights(layer + 1);
-      if (layer == 0) products_[0].prepare_input();
+      multiply_weights(layer + 1);
     });
   }
 
   void multiply_weights(size_t layer) {
-    products_[layer].prepare_input();
     products_[layer].multiply_input_weights(weights_[layer]);
     products_[layer].multiply_recurrent_weights(weights_[layer]);
     products_[layer].sum_biases(weights_[layer]);
@@ -181,11 +178,7 @@ class PersistentBackwardPass {
 
   // Of the bottom layer, which has no kernel after it: all side by side.
   void multiply_last_weights() {
-    if (parts_.size() > 1 && needs_.weights)
-      lanes_.run(lane_of(0), [&] {
-        products_[0].prepare_input();
-        products_[0].prepare_gates(needs_);
-      });
+    if (parts_.size() > 1 && needs_.weights) lanes_.run(lane_of(0), [&] { products_[0].prepare_gates(needs_); });
     lanes_.order(lane_of(0), kSideLane);
     lanes_.order(lane_of(0), kOtherSideLane);
     if (reads_tokens())

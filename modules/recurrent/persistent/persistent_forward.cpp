@@ -34,8 +34,7 @@ class PersistentForwardPass {
         lanes_(device(), /*num_side_lanes=*/kPackLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
 
   void run() {
-    lanes_.run(kPackLane, [&] { pack_for_forward(spec_, layers_[0], packed_[0]); });
-    multiply_inputs(layers_[0]);
+    multiply_bottom_input();
     lanes_.order(kPackLane, kForwardLane);
     lanes_.run(kPackLane, [&] { lay_out_all_other_weights(); });
     along_diagonals(layers_.size(), parts_.size(), [&](size_t layer, size_t part) { run_part(layer, part); });
@@ -49,6 +48,20 @@ class PersistentForwardPass {
   bool may_go_back() const { return spec_.gradients == GradientUse::kPossible; }
   bool drops() const { return spec_.dropout > 0; }
   size_t lane_of(size_t layer) const { return parts_.size() == 1 || layer == 0 ? kForwardLane : kPackLane + layer; }
+
+  // Beside what is laid out for its factors and its kernel.
+  void multiply_bottom_input() {
+    LayerTrace& bottom = layers_[0];
+    if (bottom.half_weight_ih.defined()) {
+      lanes_.run(kPackLane, [&] { fill_weight_factor(bottom.weights.weight_ih, bottom.half_weight_ih); });
+      const Factor factor = input_factor(matrix_of(bottom.input));
+      bottom.half_input = factor.values.view({bottom.num_steps(), bottom.batch_size(), -1});
+      bottom.input_unscale = factor.unscale;
+      lanes_.order(kPackLane, kForwardLane);
+    }
+    lanes_.run(kPackLane, [&] { pack_for_forward(spec_, bottom, packed_[0]); });
+    multiply_inputs(bottom);
+  }
 
   void run_part(size_t layer, size_t index) {
     if (layer > 0) {
@@ -93,8 +106,9 @@ class PersistentForwardPass {
     };
     const at::Tensor gates = matrix_of(trace.gates);
     const bool is_read_above = layer + 1 < layers_.size() && !drops();
-    const bool reads_half =
-        layer == 0 ? may_go_back() && !trace.tokens.defined() : drops() || layers_[layer - 1].half_hidden.defined();
+    const bool reads_half = layer > 0 && (drops() || layers_[layer - 1].half_hidden.defined());
+    if (layer == 0 && !trace.tokens.defined() && gains_by_input_factor(matrix_of(trace.input), trace.weights.weight_ih))
+      trace.half_weight_ih = empty_weight_factor(trace.weights.weight_ih);
     if (reads_half && gains_by_half(gates, trace.weights.weight_ih))
       trace.half_weight_ih = half(trace.weights.weight_ih);
     if (layer > 0 && drops() && trace.half_weight_ih.defined())
@@ -105,8 +119,9 @@ class PersistentForwardPass {
 
   void lay_out_all_other_weights() const {
     for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
-    for (const LayerTrace& trace : layers_)
-      if (trace.half_weight_ih.defined()) trace.half_weight_ih.copy_(trace.weights.weight_ih);
+    for (size_t layer = 1; layer < layers_.size(); ++layer)
+      if (layers_[layer].half_weight_ih.defined())
+        layers_[layer].half_weight_ih.copy_(layers_[layer].weights.weight_ih);
     for (const LayerTrace& trace : layers_)
       if (trace.packed.defined()) pack_for_backward(spec_, trace, trace.packed);
   }
@@ -134,12 +149,11 @@ class PersistentForwardPass {
         .copy_(at::native_dropout_backward(states, mask, 1 / (1 - spec_.dropout)));
   }
 
-  // Hidden states are float16 in the kernels, too; what the bottom layer reads may have any size.
   static void multiply_inputs(LayerTrace& trace) {
     if (trace.tokens.defined()) return multiply_rows(trace);
     at::Tensor products = matrix_of(trace.gates);
     if (trace.half_input.defined())
-      at::mm_out(products, matrix_of(trace.half_input), trace.half_weight_ih.t(), at::kFloat);
+      multiply_scaled(products, {matrix_of(trace.half_input), trace.input_unscale}, {trace.half_weight_ih.t(), {}});
     else
       at::mm_out(products, matrix_of(trace.input), trace.weights.weight_ih.t());
   }

@@ -21,10 +21,11 @@ struct LayerTrace {
   // Of one_kernel, in the place of `input` where that is rows of a table: (V, I), and (T * B) int64.
   at::Tensor table, tokens;
 
-  // Of one_kernel: weight_hh as its backward pass holds it, and the float16 of what large products read, where they
-  // gain by it (persistent/factor.h).
+  // Of one_kernel: weight_hh as its backward pass holds it, and the factors of 16 bits that large products read where
+  // they gain by it (persistent/factor.h); input_unscale: what half_input is multiplied by to give the input, or
+  // undefined.
   at::Tensor packed;
-  at::Tensor half_weight_ih, half_input, half_hidden;
+  at::Tensor half_weight_ih, half_input, half_hidden, input_unscale;
 
   int64_t num_steps() const { return gates.size(0); }
   int64_t batch_size() const { return gates.size(1); }

@@ -113,13 +113,13 @@ std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<
 }
 
 // A trace as tensors to save, and back. Inputs of upper layers without a mask are views of the states below them.
-constexpr size_t kTensorsPerTrace = 15;
+constexpr size_t kTensorsPerTrace = 16;
 
 void append(variable_list& list, const LayerTrace& trace) {
   const auto& [weight_ih, weight_hh, bias_ih, bias_hh] = trace.weights;
   list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh, trace.input, trace.gates, trace.candidates,
                            trace.hidden, trace.cell, trace.table, trace.tokens, trace.packed, trace.half_weight_ih,
-                           trace.half_input, trace.half_hidden});
+                           trace.half_input, trace.half_hidden, trace.input_unscale});
 }
 
 LayerTrace trace_of(const variable_list& list, size_t layer) {
@@ -135,7 +135,8 @@ LayerTrace trace_of(const variable_list& list, size_t layer) {
           first[11],
           first[12],
           first[13],
-          first[14]};
+          first[14],
+          first[15]};
 }
 
 bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces) {

@@ -26,7 +26,15 @@ __global__ void largest_kernel(const float4* numbers, int64_t count, int32_t* la
   if (threadIdx.x % 32 == 0 && of_warp > *largest) atomicMax(largest, of_warp);
 }
 
-__global__ void half_kernel(const float4* numbers, int64_t count, uint2* half, const int32_t* largest, float* unscale) {
+// Rows of so many vectors of 4.
+struct RowsOfVectors {
+  int64_t from, to;
+};
+
+// count: of vectors that come out.
+template <bool kFillsUp>
+__global__ void half_kernel(const float4* numbers, int64_t count, RowsOfVectors rows, uint2* half,
+                            const int32_t* largest, float* unscale) {
   // 2^13 leaves room above, and 27 powers of two below before precision goes.
   const int exponent = min(max((*largest >> 23) - 127, -110), 127);
   const float scale = power_of_two(13 - exponent);
@@ -36,7 +44,13 @@ __global__ void half_kernel(const float4* numbers, int64_t count, uint2* half, c
   }
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kHalfThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kHalfThreads + threadIdx.x; i < count; i += stride) {
-    const float4 four = numbers[i];
+    float4 four = {};
+    if constexpr (kFillsUp) {
+      const int64_t row = i / rows.to, column = i - row * rows.to;
+      if (column < rows.from) four = numbers[row * rows.from + column];
+    } else {
+      four = numbers[i];
+    }
     const __half2 low = __floats2half2_rn(four.x * scale, four.y * scale);
     const __half2 high = __floats2half2_rn(four.z * scale, four.w * scale);
     half[i] = make_uint2(*reinterpret_cast<const uint32_t*>(&low), *reinterpret_cast<const uint32_t*>(&high));
@@ -59,11 +73,14 @@ void require_launched() {
 
 void scale_to_half(const ScaledHalf& work, CUstream_st* stream) {
   const auto* numbers = reinterpret_cast<const float4*>(work.numbers);
-  const int64_t vectors = work.count / 4;
-  const unsigned blocks = blocks_for(vectors);
-  if (!work.knows_largest) largest_kernel<<<blocks, kHalfThreads, 0, stream>>>(numbers, vectors, work.largest);
-  half_kernel<<<blocks, kHalfThreads, 0, stream>>>(numbers, vectors, static_cast<uint2*>(work.half), work.largest,
-                                                   work.unscale);
+  const int64_t vectors = work.rows * work.columns / 4;
+  if (!work.knows_largest)
+    largest_kernel<<<blocks_for(vectors), kHalfThreads, 0, stream>>>(numbers, vectors, work.largest);
+  const int64_t half_vectors = work.rows * work.half_columns / 4;
+  const auto kernel = work.half_columns > work.columns ? half_kernel<true> : half_kernel<false>;
+  kernel<<<blocks_for(half_vectors), kHalfThreads, 0, stream>>>(
+      numbers, half_vectors, {work.columns / 4, work.half_columns / 4}, static_cast<uint2*>(work.half), work.largest,
+      work.unscale);
   require_launched();
 }
 

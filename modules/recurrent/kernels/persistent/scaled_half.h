@@ -1,5 +1,6 @@
 // float32 numbers as float16, for products at float16's speed with TF32's mantissa: times the power of two that brings
-// the largest near the top of float16's range, so that no magnitude is lost but that far below the largest.
+// the largest near the top of float16's range, so that no magnitude is lost but that far below the largest. Rows may be
+// filled up with zeros, for products that are faster with whole vectors.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,11 @@ struct CUstream_st;
 namespace rnnlab::kernels {
 
 struct ScaledHalf {
-  const float* numbers = nullptr;
-  int64_t count = 0;           // a multiple of 4
-  void* half = nullptr;        // out: float16
+  const float* numbers = nullptr;  // (rows, columns)
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t half_columns = 0;    // at least `columns`; where it is more, both are multiples of 4, else rows * columns is
+  void* half = nullptr;        // (rows, half_columns) out: float16
   int32_t* largest = nullptr;  // the bits of the largest magnitude, or 0 and room for them
   bool knows_largest = false;
   float* unscale = nullptr;  // (2) out: what a half is multiplied by to give the number, and 0
