@@ -19,25 +19,23 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 
 bool GateProducts::reads_largest(Needs needs) const {
   if (gradients_.input_side.scalar_type() != at::kFloat) return false;
-  return (needs.weights && recurrent_weights_gain()) || (!has_two_sides() && reads_input_side(needs));
+  return reads_input_side(needs) || (needs.weights && recurrent_weights_gain());
 }
 
 bool GateProducts::reads_input_side(Needs needs) const {
   return data_gains() || (needs.weights && input_weights_gain());
 }
 
-Factor GateProducts::side_factor(const at::Tensor& side, const at::Tensor& largest) const {
+Factor GateProducts::side_factor(const at::Tensor& side) const {
   if (side.scalar_type() != at::kFloat) return {matrix_of(side), {}};
-  return scaled_half(matrix_of(side), largest);
+  return scaled_half(matrix_of(side), gradients_.largest);
 }
 
 void GateProducts::prepare_gates(Needs needs) {
-  const at::Tensor& largest = gradients_.largest;  // of the recurrent side
   const bool recurrent_gains = needs.weights && recurrent_weights_gain();
   if (reads_input_side(needs) || (recurrent_gains && !has_two_sides()))
-    input_side_ = side_factor(gradients_.input_side, has_two_sides() ? at::Tensor() : largest);
-  if (recurrent_gains)
-    recurrent_side_ = has_two_sides() ? side_factor(gradients_.recurrent_side, largest) : input_side_;
+    input_side_ = side_factor(gradients_.input_side);
+  if (recurrent_gains) recurrent_side_ = has_two_sides() ? side_factor(gradients_.recurrent_side) : input_side_;
 }
 
 void GateProducts::multiply_data() const {
@@ -65,14 +63,12 @@ void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
 }
 
 void GateProducts::sum_biases(WeightGradients& weights) const {
-  if (!gradients_.bias_sums.defined()) {
-    sum_bias_gradients(spec_, gradients_, weights);
-  } else {
-    const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
-    sum_rows(weights.bias_ih, sums.select(1, 0));
-    if (has_two_sides()) sum_rows(weights.bias_hh, sums.select(1, 1));
-  }
-  if (!has_two_sides()) weights.bias_hh.copy_(weights.bias_ih);
+  const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
+  sum_rows(weights.bias_ih, sums.select(1, 0));
+  if (has_two_sides())
+    sum_rows(weights.bias_hh, sums.select(1, 1));
+  else
+    weights.bias_hh.copy_(weights.bias_ih);
 }
 
 bool GateProducts::data_gains() const {

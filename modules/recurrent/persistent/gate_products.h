@@ -29,14 +29,14 @@ class GateProducts {
 
   void multiply_input_weights(WeightGradients& weights) const;
   void multiply_recurrent_weights(WeightGradients& weights) const;
-  // From what the kernel has summed up, where it has.
+  // From what the kernel has summed up.
   void sum_biases(WeightGradients& weights) const;
 
   // The factor of the gradients of W x + b, where prepare_gates has made it.
   const std::optional<Factor>& half_input_side() const { return input_side_; }
 
  private:
-  Factor side_factor(const at::Tensor& side, const at::Tensor& largest) const;
+  Factor side_factor(const at::Tensor& side) const;
   bool has_two_sides() const { return !gradients_.recurrent_side.is_same(gradients_.input_side); }
   bool reads_input_side(Needs needs) const;
   bool data_gains() const;

@@ -113,7 +113,6 @@ class PersistentBackwardPass {
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       LayerGradients& gradients = gradients_[layer];
       all.emplace_back(spec_, layers_[layer], gradients);
-      if (!sums_up_gradients(spec_, layers_[layer])) continue;
       if (needs_.weights) gradients.bias_sums = empty_bias_sums(spec_, layers_[layer], parts_.size());
       if (!all.back().reads_largest(needs_)) continue;
       if (!largest.defined()) largest = zero_largest();

@@ -79,10 +79,6 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
   });
 }
 
-bool sums_up_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return kernels::sums_up_gradients(sequence_of(spec, trace));
-}
-
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts) {
   const int64_t sides = spec.cell == Cell::kGru ? 2 : 1;
   return at::empty(

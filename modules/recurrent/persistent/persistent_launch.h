@@ -15,9 +15,6 @@ at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace);
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
 void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
 
-// Whether a backward pass finds `bias_sums` and `largest`.
-bool sums_up_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
-
 // Room for what a backward pass in so many parts sums up for the gradients of the biases, on the current stream:
 // (parts, rows, sides, G * H).
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);

@@ -56,6 +56,12 @@ class BackwardBlock {
   struct Gradients {
     float gates[T::kTiles][2][kGates];
     float aside[T::kTiles][2];
+
+    // On the side that has the larger one: of two, R h + b has the reset gate's part of the other's.
+    __device__ float magnitude(int tile, int i, int gate) const {
+      const bool is_aside = Cell::kHasTwoSides && gate == kGates - 1;
+      return fabsf(is_aside ? aside[tile][i] : gates[tile][i][gate]);
+    }
   };
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
@@ -155,7 +161,7 @@ class BackwardBlock {
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
       for (int gate = 0; gate < kGates; ++gate)
-        largest = fmaxf(largest, fmaxf(fabsf(gradients.gates[tile][0][gate]), fabsf(gradients.gates[tile][1][gate])));
+        largest = fmaxf(largest, fmaxf(gradients.magnitude(tile, 0, gate), gradients.magnitude(tile, 1, gate)));
     uint32_t* maxima = maxima_ + ((step & 1) * T::kTeams + owner_.team) * T::kUnitWarps;
     const uint32_t of_warp = __reduce_max_sync(~0u, __float_as_uint(largest));
     if (owner_.lane == 0) maxima[owner_.unit_warp] = of_warp;

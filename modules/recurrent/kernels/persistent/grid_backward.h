@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "recurrent/kernels/persistent/activations.h"
+#include "recurrent/kernels/persistent/grid_bias_sums.h"
 #include "recurrent/kernels/persistent/grid_exchange.h"
 #include "recurrent/kernels/persistent/grid_scales.h"
 #include "recurrent/kernels/persistent/grid_weights.h"
@@ -17,7 +18,8 @@ class GridBackwardBlock {
  public:
   __device__ GridBackwardBlock(const PersistentBackward& work, int first_group, uint4* shared, uint64_t* barriers,
                                uint32_t* maxima)
-      : cell_(work.sequence),
+      : work_(work),
+        cell_(work.sequence),
         owner_(work.sequence, first_group),
         tensors_(work, owner_),
         num_steps_(static_cast<int>(work.sequence.num_steps)),
@@ -44,6 +46,8 @@ class GridBackwardBlock {
     cluster_barrier();
     for (int step = 0; step < num_steps_; ++step) run_step(step, now);
     write_initial();
+    if (work_.bias_sums != nullptr) bias_sums_.write(owner_, received_, work_.bias_sums);
+    if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(scales_.largest()));
     cluster_barrier();
   }
 
@@ -130,9 +134,12 @@ class GridBackwardBlock {
       cell_.template backward<FunctionsOf<typename T::Numbers>>(kept, to_float(read.state[cell]), hidden[cell],
                                                                 read.cell_gradient[cell], carried_[cell],
                                                                 gates.of[cell], gates.aside[cell]);
+      if (!owner_.has(cell)) {  // of what was read in its place
 #pragma unroll
-      for (float& gate : gates.of[cell])
-        if (!owner_.has(cell)) gate = 0.0f;  // of what was read in its place
+        for (float& gate : gates.of[cell]) gate = 0.0f;
+        gates.aside[cell] = 0.0f;
+      }
+      bias_sums_.add(gates.of[cell], gates.aside[cell]);
     }
   }
 
@@ -255,6 +262,7 @@ class GridBackwardBlock {
     }
   }
 
+  const PersistentBackward& work_;
   Cell cell_;
   GridOwner<T> owner_;
   GridGradients<T> tensors_;
@@ -268,6 +276,7 @@ class GridBackwardBlock {
   Turns turns_;  // of what partners hand around
   Patience patience_;
   typename Cell::Carried carried_[T::kCells];
+  GridBiasSums<T> bias_sums_;
 };
 
 template <class T>

@@ -26,6 +26,12 @@ class GridGradients {
   struct Gates {
     float of[T::kCells][kGates];
     float aside[T::kCells];
+
+    // On the side that has the larger one: of two, R h + b has the reset gate's part of the other's.
+    __device__ float magnitude(int cell, int gate) const {
+      const bool is_aside = Cell::kHasTwoSides && gate == kGates - 1;
+      return fabsf(is_aside ? aside[cell] : of[cell][gate]);
+    }
   };
 
   __device__ GridGradients(const PersistentBackward& work, const GridOwner<T>& owner)

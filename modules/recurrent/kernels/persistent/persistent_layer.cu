@@ -141,11 +141,6 @@ size_t packed_weight_bytes(const PersistentSequence& sequence) {
                   persistent::packed_bytes_of<PersistentBackward>(sequence));
 }
 
-bool sums_up_gradients(const PersistentSequence& sequence) {
-  return with_kernels<PersistentBackward>(
-      sequence, [](auto) { return false; }, [](auto, auto) { return true; });
-}
-
 size_t forward_exchange_bytes(const PersistentSequence& sequence) {
   return persistent::exchange_bytes_of<PersistentForward>(sequence);
 }

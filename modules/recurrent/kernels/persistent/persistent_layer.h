@@ -78,8 +78,8 @@ struct PersistentBackward {
 };
 
 // The sum over the rows of `bias_sums` is the gradient of the biases: of b_ih and b_hh for kGru, of either one for
-// others, which have one side. `largest` becomes the bits of the largest magnitude in `recurrent_side`, in the classes
-// of float32. Only where sums_up_gradients.
+// others, which have one side. `largest` becomes the bits of the largest magnitude on both sides, in the classes of
+// float32.
 inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; }
 
 // Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, to 1024 of kFloat32 and without
@@ -88,9 +88,6 @@ bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernel
 
 // Bytes of the packed weights of one pass, the larger of both.
 size_t packed_weight_bytes(const PersistentSequence& sequence);
-
-// Whether a backward pass fills `bias_sums` and `largest`: clusters do, other groups of blocks do not.
-bool sums_up_gradients(const PersistentSequence& sequence);
 
 // Bytes through which the blocks of a pass hand data around; none where they are a cluster. Content does not matter.
 size_t forward_exchange_bytes(const PersistentSequence& sequence);
