@@ -60,6 +60,10 @@ class GridBackwardBlock {
   static constexpr int kGates = T::kGates;
   static constexpr int kVectorsOfPartner = T::kGateVectors + T::kSequences / 4;
   static constexpr int kVectorsOfBuffer = T::kBlocks * T::kSenders * T::kSentVectors;
+  static constexpr int kReceivedAtOnce = T::received_at_once(T::kSendersAShare);
+  static_assert(T::kSendersAShare % kReceivedAtOnce == 0);
+  static constexpr int kAtOnce = T::kUnitTilesAtOnce;
+  using PartnersSums = WarpgroupSums<T::kTiles>[T::kPartners][kAtOnce];
 
   // read: of this step in, of the next one out.
   __device__ void run_step(int step, Step& read) {
@@ -77,8 +81,8 @@ class GridBackwardBlock {
     lay_out(step, gates);
     publish_to_products();
     __syncthreads();
-    WarpgroupSums sums[T::kPartners][T::kUnitTiles];
-    multiply_own(step, sums[0]);
+    PartnersSums sums;
+    multiply_own(step, sums);
     hand_to_partners(step);
     tensors_.write(gates);
     tensors_.advance();
@@ -92,17 +96,20 @@ class GridBackwardBlock {
     const int share = static_cast<int>(threadIdx.x) / T::kSentVectors;
     const uint4* from = buffer_of(step) + (owner_.block * T::kSenders + share * T::kSendersAShare) * T::kSentVectors +
                         static_cast<int>(threadIdx.x) % T::kSentVectors;
-    uint4 vectors[T::kSendersAShare];
-    patience_.read_all(
-        vectors, [&](int i) { return from + i * T::kSentVectors; },
-        [turn = turn_of(step)](const uint4& vector) { return is_of_turn(vector, turn); });
     float4 sum = {};
 #pragma unroll
-    for (const uint4& vector : vectors) {
-      sum.x += __uint_as_float(vector.x);
-      sum.y += __uint_as_float(vector.y);
-      sum.z += __uint_as_float(vector.z);
-      sum.w += __uint_as_float(vector.w);
+    for (int first = 0; first < T::kSendersAShare; first += kReceivedAtOnce) {
+      uint4 vectors[kReceivedAtOnce];
+      patience_.read_all(
+          vectors, [&](int i) { return from + (first + i) * T::kSentVectors; },
+          [turn = turn_of(step)](const uint4& vector) { return is_of_turn(vector, turn); });
+#pragma unroll
+      for (const uint4& vector : vectors) {
+        sum.x += __uint_as_float(vector.x);
+        sum.y += __uint_as_float(vector.y);
+        sum.z += __uint_as_float(vector.z);
+        sum.w += __uint_as_float(vector.w);
+      }
     }
     spread(received_ + share * T::kReceived, sum);
     __syncthreads();
@@ -191,28 +198,31 @@ class GridBackwardBlock {
     publish_to_products();
   }
 
-  // The part that waits for no partner.
-  __device__ void multiply_own(int step, WarpgroupSums (&sums)[T::kUnitTiles]) const {
+  // The part of the first tiles that waits for no partner.
+  __device__ void multiply_own(int step, PartnersSums& sums) const {
     begin_products();
 #pragma unroll
-    for (int tile = 0; tile < T::kUnitTiles; ++tile) multiply(step, tile, 0, sums[tile]);
+    for (int tile = 0; tile < kAtOnce; ++tile) multiply(step, tile, 0, sums[0][tile]);
     commit_products();
   }
 
   // The other parts, tile by tile: what is done is sent while the tensor cores go on.
-  __device__ void multiply_and_send(int step, WarpgroupSums (&sums)[T::kPartners][T::kUnitTiles]) const {
+  __device__ void multiply_and_send(int step, PartnersSums& sums) const {
     begin_products();
 #pragma unroll
-    for (int tile = 0; tile < T::kUnitTiles; ++tile) {
-#pragma unroll
-      for (int i = 1; i < T::kPartners; ++i) multiply(step, tile, i, sums[i][tile]);
-      commit_products();
-    }
+    for (int tile = 0; tile < kAtOnce; ++tile) multiply_by_partners(step, tile, 1, sums);
     [&]<int... kTile>(std::integer_sequence<int, kTile...>) { (send_when_done<kTile>(step, sums), ...); }
     (std::make_integer_sequence<int, T::kUnitTiles>());
   }
 
-  __device__ void multiply(int step, int tile, int partner, WarpgroupSums& sums) const {
+  // By the gates of partner `first` and those after it.
+  __device__ void multiply_by_partners(int step, int tile, int first, PartnersSums& sums) const {
+#pragma unroll
+    for (int i = first; i < T::kPartners; ++i) multiply(step, tile, i, sums[i][tile % kAtOnce]);
+    commit_products();
+  }
+
+  __device__ void multiply(int step, int tile, int partner, WarpgroupSums<T::kTiles>& sums) const {
     constexpr int kVectorsAStep = 2 * T::kSequences;
     const Matrix gates(gates_of(step, partner));
 #pragma unroll
@@ -222,17 +232,22 @@ class GridBackwardBlock {
                                           gates.at(column * kVectorsAStep));
   }
 
+  // Its sums' place is that of the tile kAtOnce further on, then.
   template <int kTile>
-  __device__ void send_when_done(int step, const WarpgroupSums (&sums)[T::kPartners][T::kUnitTiles]) const {
-    wait_for_products<T::kUnitTiles - 1 - kTile>();
+  __device__ void send_when_done(int step, PartnersSums& sums) const {
+    wait_for_products<smaller(kAtOnce, T::kUnitTiles - kTile) - 1>();
     send_sums(step, kTile, sums);
+    if constexpr (kTile + kAtOnce < T::kUnitTiles) {
+      begin_products();
+      multiply_by_partners(step, kTile + kAtOnce, 0, sums);
+    }
   }
 
   __device__ uint4* buffer_of(int step) const { return exchange_ + (step & 1) * kVectorsOfBuffer; }
 
   // To the block whose 16 units a warp's rows of the tile are, for its next step. By receivers, senders, 16 units,
   // tiles of 8 sequences.
-  __device__ void send_sums(int step, int tile, const WarpgroupSums (&sums)[T::kPartners][T::kUnitTiles]) const {
+  __device__ void send_sums(int step, int tile, const PartnersSums& sums) const {
     const int part = owner_.block % T::kPartners * T::kWarpgroups + owner_.warpgroup;
     const int unit = ((part * T::kUnitTiles + tile) * kWarpsPerGroup + owner_.warp % kWarpsPerGroup) * kTileRows;
     uint4* place = buffer_of(step + 1) +
@@ -244,7 +259,7 @@ class GridBackwardBlock {
         float sum = 0.0f;
 #pragma unroll
         for (int partner = 0; partner < T::kPartners; ++partner)
-          sum += sums[partner][tile][4 * i + j] *
+          sum += sums[partner][tile % kAtOnce][4 * i + j] *
                  unscale_of(step, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
         return with_turn(sum, turn_of(step + 1));
       };

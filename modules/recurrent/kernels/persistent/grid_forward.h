@@ -46,8 +46,8 @@ class GridForwardBlock {
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
   static constexpr int kVectorsOfHalf = T::kHiddenVectors / T::kWarpgroups;
   static constexpr int kThreadsOfHalf = T::kThreads / T::kWarpgroups;
-  static constexpr int kVectorsOfThread = kVectorsOfHalf / kThreadsOfHalf;
-  static_assert(kVectorsOfThread * kThreadsOfHalf == kVectorsOfHalf);
+  static constexpr int kAtOnce = T::received_at_once(T::kVectorsOfThread);
+  static_assert(T::kVectorsOfThread % kAtOnce == 0);
 
   struct Inputs {
     Value of[T::kCells][kGates];
@@ -91,7 +91,7 @@ class GridForwardBlock {
       receive(step);
     publish_to_products();
     barrier_of_warps(kFirstBarrier + owner_.warpgroup, kWarpsPerGroup);
-    float* sums = sums_ + (step & 1) * T::kWarpgroups * T::kSums;
+    float* sums = sums_ + step % T::kProductBuffers * T::kWarpgroups * T::kSums;
     multiply(sums + owner_.warpgroup * T::kSums);
     __syncthreads();
 
@@ -113,7 +113,7 @@ class GridForwardBlock {
   // Vectors lie as products read them: by 16 units, tiles of 8 sequences, octets of units, sequences.
   __device__ void read_initial() {
 #pragma unroll
-    for (int i = 0; i < kVectorsOfThread; ++i) {
+    for (int i = 0; i < T::kVectorsOfThread; ++i) {
       const int vector = owner_.warpgroup * kVectorsOfHalf + vector_of(i);
       const int unit = (vector / (2 * T::kSequences) * 2 + vector / kOctet % 2) * kOctet;
       const int sequence = vector / (2 * kOctet) % T::kTiles * kSequencesPerTile + vector % kOctet;
@@ -133,18 +133,21 @@ class GridForwardBlock {
 
   __device__ void receive(int step) {
     const uint4* from = buffer_of(step) + owner_.warpgroup * kVectorsOfHalf;
-    uint4 vectors[kVectorsOfThread];
-    patience_.read_all(
-        vectors, [&](int i) { return from + vector_of(i); }, is_filled);
 #pragma unroll
-    for (int i = 0; i < kVectorsOfThread; ++i) hidden_[vector_of(i)] = vectors[i];
+    for (int first = 0; first < T::kVectorsOfThread; first += kAtOnce) {
+      uint4 vectors[kAtOnce];
+      patience_.read_all(
+          vectors, [&](int i) { return from + vector_of(first + i); }, is_filled);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) hidden_[vector_of(first + i)] = vectors[i];
+    }
   }
 
   // To sums: by sequences, kSumStride apart, and rows. Behind the product hides the fence between emptying a buffer, a
   // step ago, and handing out the hidden states that tell others to look at it.
   __device__ void multiply(float* sums) const {
     constexpr int kVectorsAStep = 2 * T::kSequences;
-    WarpgroupSums of[T::kRowTiles];
+    WarpgroupSums<T::kTiles> of[T::kRowTiles];
     const Matrix hidden(hidden_);
     begin_products();
 #pragma unroll
@@ -156,13 +159,14 @@ class GridForwardBlock {
     commit_products();
     exchange_fence();
     wait_for_products<0>();
+    if constexpr (T::kProductBuffers == 1) __syncthreads();  // all have read the sums of the step before
 
     float* place =
         sums + owner_.lane % 4 * 2 * T::kSumStride + owner_.warp % kWarpsPerGroup * kTileRows + owner_.lane / 4;
 #pragma unroll
     for (int tile = 0; tile < T::kRowTiles; ++tile)
 #pragma unroll
-      for (int i = 0; i < 8; ++i)
+      for (int i = 0; i < 4 * T::kTiles; ++i)
         place[(i / 4 * kSequencesPerTile + i % 2) * T::kSumStride + tile * kWarpgroupRows + i / 2 % 2 * 8] =
             of[tile][i];
   }
@@ -232,7 +236,7 @@ class GridForwardBlock {
   int64_t place_;    // of this thread's unit and first cell, at the step at hand
   uint4* exchange_;  // kHiddenBuffers of the group
   uint4* hidden_;    // of this warpgroup's half of the units
-  float* sums_;      // two buffers of both warpgroups' sums
+  float* sums_;      // kProductBuffers of both warpgroups' sums
   GridWeights<S> weights_;
   Patience patience_;
   float bias_[kGates];

@@ -1,6 +1,8 @@
 // The hidden sizes that there are grid kernels for, and which passes take one instead of clusters.
 #pragma once
 
+#include <limits>
+
 #include "recurrent/kernels/persistent/grid_launch.h"
 #include "recurrent/kernels/persistent/per_device.h"
 
@@ -37,8 +39,33 @@ bool is_for_grids(const PersistentSequence& sequence) {
   return sequence.hidden_size > 512 && sequence.batch_size > kSequencesOfARound;
 }
 
+template <class T, class Work>
+int groups_on_this_device() {
+  static PerDevice known;
+  return known.get([] { return groups_at_once<T, Work>(); });
+}
+
+// What rounds of groups take, in steps of groups of 16 sequences, or more than any: no group finds room.
+template <class T, class Work>
+double cost_of_rounds(const PersistentSequence& sequence) {
+  constexpr double kStepOfWideGroup = 1.55;
+  const int at_once = groups_on_this_device<T, Work>();
+  if (at_once == 0) return std::numeric_limits<double>::infinity();
+  const int rounds = (groups_of<T>(sequence) + at_once - 1) / at_once;
+  return T::kTiles == 2 ? rounds : rounds * kStepOfWideGroup;
+}
+
+// Calls `use` with the tiles for groups of 16 sequences, or of 32 where those are done sooner.
+template <class Cell, class Numbers, class Work, int kHiddenSize, int kUnits, int kPartners, class Use>
+void with_group_size(const PersistentSequence& sequence, const Use& use) {
+  using Of16 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 2>;
+  using Of32 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4>;
+  if (cost_of_rounds<Of32, Work>(sequence) < cost_of_rounds<Of16, Work>(sequence)) return use(Of32());
+  return use(Of16());
+}
+
 // Calls `use` with the GridTiles for such a layer: the smallest that has room.
-template <class Cell, class Numbers, class Use>
+template <class Cell, class Numbers, class Work, class Use>
 void with_grid_size(const PersistentSequence& sequence, const Use& use) {
   if constexpr (Cell::kGates == 4)
     if (gains_by_small_blocks<Cell>(sequence)) return use(GridTiles<Cell, Numbers, 768, 16, 2>());
@@ -47,9 +74,10 @@ void with_grid_size(const PersistentSequence& sequence, const Use& use) {
       if (sequence.batch_size <= 128) return use(GridTiles<Cell, Numbers, 512, 32, 2>());
       return use(GridTiles<Cell, Numbers, 512, 64, 2>());
     }
-  if (sequence.hidden_size <= 768) return use(GridTiles<Cell, Numbers, 768, 32, 2>());
-  if (sequence.hidden_size <= 1024) return use(GridTiles<Cell, Numbers, 1024, 32, 2>());
-  if (sequence.hidden_size <= kLargestOfGrids) return use(GridTiles<Cell, Numbers, kLargestOfGrids, 16, 4>());
+  if (sequence.hidden_size <= 768) return with_group_size<Cell, Numbers, Work, 768, 32, 2>(sequence, use);
+  if (sequence.hidden_size <= 1024) return with_group_size<Cell, Numbers, Work, 1024, 32, 2>(sequence, use);
+  if (sequence.hidden_size <= kLargestOfGrids)
+    return with_group_size<Cell, Numbers, Work, kLargestOfGrids, 16, 4>(sequence, use);
   throw std::invalid_argument("no persistent kernel for this hidden size");
 }
 
@@ -67,20 +95,14 @@ struct Grid {
 
  private:
   static constexpr bool kIsForward = std::is_same_v<Work, PersistentForward>;
-
-  template <class T>
-  static int groups() {
-    static PerDevice known;
-    return known.get([] { return groups_at_once<T, Work>(); });
-  }
 };
 
 template <class Cell, class Numbers, class Work>
 bool Grid<Cell, Numbers, Work>::takes(const PersistentSequence& sequence) {
   if (!is_for_grids<Cell>(sequence)) return false;
   int room = 0, blocks = 0;
-  with_grid_size<Cell, Numbers>(sequence, [&]<class T>(const T&) {
-    room = groups<T>();
+  with_grid_size<Cell, Numbers, Work>(sequence, [&]<class T>(const T&) {
+    room = groups_on_this_device<T, Work>();
     blocks = T::kBlocks;
   });
   if (room == 0 && sequence.hidden_size > kLargestOfClusters)
@@ -93,15 +115,16 @@ bool Grid<Cell, Numbers, Work>::takes(const PersistentSequence& sequence) {
 template <class Cell, class Numbers, class Work>
 size_t Grid<Cell, Numbers, Work>::packed_bytes(const PersistentSequence& sequence) {
   size_t bytes = 0;
-  with_grid_size<Cell, Numbers>(sequence, [&]<class T>(const T&) { bytes = grid_packed_bytes<T, Work>(); });
+  with_grid_size<Cell, Numbers, Work>(sequence, [&]<class T>(const T&) { bytes = grid_packed_bytes<T, Work>(); });
   return bytes;
 }
 
 template <class Cell, class Numbers, class Work>
 size_t Grid<Cell, Numbers, Work>::exchange_bytes(const PersistentSequence& sequence) {
   size_t bytes = 0;
-  with_grid_size<Cell, Numbers>(sequence, [&]<class T>(const T&) {
-    bytes = static_cast<size_t>(std::min(groups_of<T>(sequence), groups<T>())) * GridPass<T, Work>::kExchangeBytes;
+  with_grid_size<Cell, Numbers, Work>(sequence, [&]<class T>(const T&) {
+    bytes = static_cast<size_t>(std::min(groups_of<T>(sequence), groups_on_this_device<T, Work>())) *
+            GridPass<T, Work>::kExchangeBytes;
   });
   return bytes;
 }
@@ -109,7 +132,7 @@ size_t Grid<Cell, Numbers, Work>::exchange_bytes(const PersistentSequence& seque
 template <class Cell, class Numbers, class Work>
 void Grid<Cell, Numbers, Work>::pack(const PersistentSequence& sequence, const void* weights, void* packed,
                                      cudaStream_t stream) {
-  with_grid_size<Cell, Numbers>(sequence, [&]<class T>(const T&) {
+  with_grid_size<Cell, Numbers, Work>(sequence, [&]<class T>(const T&) {
     if constexpr (kIsForward)
       launch_grid_pack<T, GridForwardOrder>(sequence, weights, packed, stream);
     else
@@ -119,14 +142,16 @@ void Grid<Cell, Numbers, Work>::pack(const PersistentSequence& sequence, const v
 
 template <class Cell, class Numbers, class Work>
 void Grid<Cell, Numbers, Work>::run(const Work& work, cudaStream_t stream) {
-  with_grid_size<Cell, Numbers>(work.sequence, [&]<class T>(const T&) { launch_grid<T>(work, groups<T>(), stream); });
+  with_grid_size<Cell, Numbers, Work>(
+      work.sequence, [&]<class T>(const T&) { launch_grid<T>(work, groups_on_this_device<T, Work>(), stream); });
 }
 
 template <class Cell, class Numbers, class Work>
 double Grid<Cell, Numbers, Work>::part_of_gpu(const PersistentSequence& sequence) {
   double part = 0;
-  with_grid_size<Cell, Numbers>(
-      sequence, [&]<class T>(const T&) { part = groups_of<T>(sequence) / static_cast<double>(groups<T>()); });
+  with_grid_size<Cell, Numbers, Work>(sequence, [&]<class T>(const T&) {
+    part = groups_of<T>(sequence) / static_cast<double>(groups_on_this_device<T, Work>());
+  });
   return part;
 }
 

@@ -1,7 +1,7 @@
 // Who owns what when a group of blocks that spans a large part of the GPU holds all recurrent weights, for layers that
-// no cluster has room for, or not for as many sequences. A group of P blocks computes 16 sequences; each block owns
-// kUnits hidden units, all gates of them. Its two warpgroups multiply by wgmma, 64 rows by 16 columns of weights by all
-// sequences at once:
+// no cluster has room for, or not for as many sequences. A group of P blocks computes 16 or 32 sequences; each block
+// owns kUnits hidden units, all gates of them. Its two warpgroups multiply by wgmma, 64 rows by 16 columns of weights
+// by all sequences at once:
 // - forward, rows are the gates of the block's units, and each warpgroup has half of the columns, which are all units;
 // - backward, rows are units and columns are gates: clusters of kPartners blocks share out all units, each warpgroup
 //   has half of its block's, and multiplies by the gates of all partners.
@@ -19,7 +19,7 @@ constexpr int kOctet = 8;          // units that travel as one vector
 
 __host__ __device__ constexpr int rounded_up(int value, int step) { return (value + step - 1) / step * step; }
 
-template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kUnitsOf, int kPartnersOf>
+template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kUnitsOf, int kPartnersOf, int kTilesOf = 2>
 struct GridTiles {
   using Cell = CellOf;
   using Numbers = NumbersOf;
@@ -30,7 +30,7 @@ struct GridTiles {
   static constexpr int kWarpgroups = 2;
   static constexpr int kWarps = kWarpgroups * kWarpsPerGroup;
   static constexpr int kThreads = kWarps * kLanes;
-  static constexpr int kTiles = 2;
+  static constexpr int kTiles = kTilesOf;
   static constexpr int kSequences = kTiles * kSequencesPerTile;
   static constexpr int kCells = kUnits * kSequences / kThreads;  // of a thread: one unit, every kStride-th sequence
   static constexpr int kStride = kThreads / kUnits;
@@ -43,9 +43,13 @@ struct GridTiles {
   static constexpr int kRowTiles = rounded_up(kRows, kWarpgroupRows) / kWarpgroupRows;
   static constexpr int kColumnSteps = kHiddenSize / kColumnsAStep / kWarpgroups;  // of a warpgroup
   static constexpr int kHiddenVectors = kHiddenSize / kOctet * kSequences;
+  static constexpr int kVectorsOfThread = kHiddenVectors / kThreads;
+  static_assert(kVectorsOfThread * kThreads == kHiddenVectors);
   static constexpr int kSumStride = kRowTiles * kWarpgroupRows + 4;  // 4 more: no two lanes of a warp meet in a bank
   static constexpr int kSums = kSequences * kSumStride;              // of a warpgroup
-  static constexpr int kForwardBufferBytes = 16 * kHiddenVectors + 2 * kWarpgroups * kSums * 4;
+  // Two take turns where there is room: no warp has to wait until all have read a step's sums.
+  static constexpr int kProductBuffers = kTiles == 2 ? 2 : 1;
+  static constexpr int kForwardBufferBytes = 16 * kHiddenVectors + kProductBuffers * kWarpgroups * kSums * 4;
 
   // Backward.
   static constexpr int kPartners = kPartnersOf;
@@ -54,7 +58,8 @@ struct GridTiles {
     return block / kPartners * kPartners + (block + i) % kPartners;
   }
   static constexpr int kUnitTiles = kHiddenSize / kPartners / kWarpgroupRows / kWarpgroups;  // of a warpgroup
-  static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;                         // of a partner
+  static constexpr int kUnitTilesAtOnce = kTiles == 2 ? kUnitTiles : smaller(kUnitTiles, 4 / kPartners);  // products
+  static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;  // of a partner
   static constexpr int kGateVectors = kGateSteps * 2 * kSequences;
   static constexpr int kSenders = kBlocks / kPartners;                       // to a block
   static constexpr int kSentVectors = kUnits / kTileRows * kTiles * kLanes;  // by each of them a step
@@ -67,9 +72,15 @@ struct GridTiles {
   static_assert(kShares * kSentVectors == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
   static_assert(kUnitTiles * kPartners * kWarpgroups * kWarpgroupRows == kHiddenSize);
 
+  // As many of `vectors` as a thread has registers for beside all else.
+  __host__ __device__ static constexpr int received_at_once(int vectors) {
+    if (kTiles == 2) return vectors;
+    return vectors % 8 == 0 ? 8 : smaller(vectors, 6);
+  }
+
   // As many fragments in registers as leave room for what a thread receives, and for sums.
-  static constexpr int kForwardMost = kHiddenSize > 1024 ? 30 : 36;
-  static constexpr int kBackwardMost = kUnitTiles * kPartners > 8 ? 24 : 28;
+  static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20) : (kHiddenSize > 1024 ? 30 : 36);
+  static constexpr int kBackwardMost = kTiles > 2 || kUnitTiles* kPartners > 8 ? 24 : 28;
   using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost>;
   using BackwardSlice = Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost>;
   static_assert(ForwardSlice::kInL2 == 0 && BackwardSlice::kInL2 == 0);

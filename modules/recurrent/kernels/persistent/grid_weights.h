@@ -30,8 +30,8 @@ class GridWeights {
     return is_in_spread(i, S::kInRegisters, S::kFragments);
   }
 
-  template <class Operand>
-  __device__ void multiply(int i, Sums how, WarpgroupSums& sums, uint64_t right) const {
+  template <class Operand, class SumsOf>
+  __device__ void multiply(int i, Sums how, SumsOf& sums, uint64_t right) const {
     if (is_in_registers(i))
       warpgroup_multiply<Operand>(how, sums, registers_[before(i)], right);
     else
