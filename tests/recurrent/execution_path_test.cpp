@@ -131,6 +131,16 @@ TEST(ExecutionPath, OnCudaFusedRunsCudnn) {
   EXPECT_EQ(path_of(LayerKind::kNaive, options_of(Cell::kLstm), at::kCUDA).path, "native loop, 8 GEMMs a step");
 }
 
+TEST(ExecutionPath, OnCudaPersistentNamesItsKernel) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  const auto path = [](const RecurrentOptions& options) {
+    return path_of(LayerKind::kPersistent, options, at::kCUDA, at::kBFloat16).path;
+  };
+  EXPECT_EQ(path({.input_size = 5, .hidden_size = 128}), "persistent kernel (bfloat16), clusters of 4 blocks");
+  EXPECT_EQ(path({.input_size = 5, .hidden_size = 1024}),
+            "persistent kernel (bfloat16), groups of 32 blocks over the whole GPU");
+}
+
 TEST(ExecutionPath, OnCudaAutocastIsSeenAsCudnnSeesIt) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
   RecurrentOptions options = options_of(Cell::kLstm);

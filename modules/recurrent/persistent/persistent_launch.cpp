@@ -42,9 +42,9 @@ at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
   return at::empty({static_cast<int64_t>(bytes)}, trace.gates.options().dtype(at::kByte));
 }
 
-double part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace, double (*of)(const PersistentSequence&)) {
-  if (!spec.rung.parts_side_by_side) return 1;
-  return started_on_device([&] { return of(sequence_of(spec, trace)); });
+// Above 1 where they take turns.
+double part_of_gpu(const kernels::PersistentGroups& groups) {
+  return static_cast<double>(groups.count) / groups.at_once;
 }
 
 template <class T>
@@ -86,11 +86,16 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
       trace.gates.options().dtype(at::kFloat));
 }
 
+kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTrace& trace) {
+  return started_on_device([&] { return kernels::forward_groups(sequence_of(spec, trace)); });
+}
+
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return part_of_gpu(spec, trace, kernels::forward_part_of_gpu);
+  return spec.rung.parts_side_by_side ? part_of_gpu(forward_groups(spec, trace)) : 1;
 }
 double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return part_of_gpu(spec, trace, kernels::backward_part_of_gpu);
+  if (!spec.rung.parts_side_by_side) return 1;
+  return part_of_gpu(started_on_device([&] { return kernels::backward_groups(sequence_of(spec, trace)); }));
 }
 
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/unrolled/step_runner.h"
 #include "recurrent/unrolled/trace.h"
 
@@ -18,6 +19,9 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
 // Room for what a backward pass in so many parts sums up for the gradients of the biases, on the current stream:
 // (parts, rows, sides, G * H).
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts);
+
+// The groups of blocks of a layer's kernel in a forward pass.
+kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTrace& trace);
 
 // What a pass keeps busy (layer_parts.h): the whole GPU, for a rung whose layers work one after the other.
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);

@@ -6,9 +6,20 @@
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/number_type.h"
 #include "recurrent/persistent/gave_up.h"
+#include "recurrent/persistent/layer_parts.h"
+#include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/tf32.h"
 
 namespace rnnlab {
+namespace {
+
+std::string_view class_name(at::ScalarType type) {
+  if (type != at::kFloat) return number_type_name(type);
+  if (rounds_to_tf32()) return "tf32 class: float16 operands, float32 sums";
+  return "float32: each factor as two float16, float32 sums";
+}
+
+}  // namespace
 
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
   if (const auto reason = refusal(LayerKind::kPersistent, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
@@ -32,13 +43,15 @@ void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
   require_that_none_gave_up();
 }
 
-ExecutionPath persistent_path(at::ScalarType type) {
-  const auto numbers = [&]() -> std::string_view {
-    if (type != at::kFloat) return number_type_name(type);
-    if (rounds_to_tf32()) return "tf32 class: float16 operands, float32 sums";
-    return "float32: each factor as two float16, float32 sums";
-  };
-  return {fmt::format("persistent kernel ({})", numbers()), {}};
+ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
+  const LayerTrace& bottom = layers.front();
+  const kernels::PersistentGroups groups = forward_groups(spec, bottom);
+  const size_t parts = parts_of_steps(bottom.num_steps(), layers.size(), forward_part_of_gpu(spec, bottom)).size();
+  return {fmt::format("persistent kernel ({}), {} of {} blocks{}{}", class_name(bottom.gates.scalar_type()),
+                      groups.are_clusters ? "clusters" : "groups", groups.num_blocks,
+                      groups.are_clusters ? "" : " over the whole GPU",
+                      parts > 1 ? fmt::format(", layers side by side in {} parts", parts) : ""),
+          {}};
 }
 
 }  // namespace rnnlab

@@ -14,8 +14,8 @@ namespace rnnlab {
 // more units than there are kernels for in float32. kDevice where a pass before it on that GPU gave up.
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size);
 
-// What such a pass runs, for execution_path.h.
-ExecutionPath persistent_path(at::ScalarType type);
+// What a forward pass runs, for execution_path.h.
+ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
 
 // As for run_forward_pass, but that it draws the masks, bool, where the specification has dropout. Captured in a CUDA
 // graph, it runs at every replay; it allocates by LibTorch.

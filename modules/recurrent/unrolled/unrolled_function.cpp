@@ -158,7 +158,7 @@ void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, std:
     return run_diagonal_forward(spec, traces);
   }
   if (spec.rung.one_kernel) {
-    report_path([&] { return persistent_path(traces[0].gates.scalar_type()); });
+    report_path([&] { return persistent_path(spec, traces); });
     return run_persistent_forward(spec, traces, masks);
   }
   if (!runs_blocked(spec, traces)) return run_forward_pass(spec, traces, masks);

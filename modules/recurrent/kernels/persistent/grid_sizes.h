@@ -91,7 +91,7 @@ struct Grid {
   static size_t exchange_bytes(const PersistentSequence& sequence);
   static void pack(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream);
   static void run(const Work& work, cudaStream_t stream);
-  static double part_of_gpu(const PersistentSequence& sequence);
+  static PersistentGroups groups(const PersistentSequence& sequence);
 
  private:
   static constexpr bool kIsForward = std::is_same_v<Work, PersistentForward>;
@@ -147,12 +147,15 @@ void Grid<Cell, Numbers, Work>::run(const Work& work, cudaStream_t stream) {
 }
 
 template <class Cell, class Numbers, class Work>
-double Grid<Cell, Numbers, Work>::part_of_gpu(const PersistentSequence& sequence) {
-  double part = 0;
+PersistentGroups Grid<Cell, Numbers, Work>::groups(const PersistentSequence& sequence) {
+  PersistentGroups groups;
   with_grid_size<Cell, Numbers, Work>(sequence, [&]<class T>(const T&) {
-    part = groups_of<T>(sequence) / static_cast<double>(groups_on_this_device<T, Work>());
+    groups = {.count = groups_of<T>(sequence),
+              .num_blocks = T::kBlocks,
+              .at_once = groups_on_this_device<T, Work>(),
+              .are_clusters = false};
   });
-  return part;
+  return groups;
 }
 
 }  // namespace rnnlab::kernels::persistent

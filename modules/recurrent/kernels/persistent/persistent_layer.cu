@@ -109,11 +109,11 @@ size_t exchange_bytes_of(const PersistentSequence& sequence) {
 }
 
 template <class Work>
-double part_of_gpu_of(const PersistentSequence& sequence) {
+PersistentGroups groups_of_pass(const PersistentSequence& sequence) {
   return with_kernels<Work>(
-      sequence, [&]<class GridOf>(GridOf) { return GridOf::Type::part_of_gpu(sequence); },
+      sequence, [&]<class GridOf>(GridOf) { return GridOf::Type::groups(sequence); },
       [&]<class Cell, class Numbers>(Cell, Numbers) {
-        return part_of_gpu_as<typename Cell::Type, typename Numbers::Type, Work>(sequence);
+        return clusters_as<typename Cell::Type, typename Numbers::Type, Work>(sequence);
       });
 }
 
@@ -148,11 +148,11 @@ size_t backward_exchange_bytes(const PersistentSequence& sequence) {
   return persistent::exchange_bytes_of<PersistentBackward>(sequence);
 }
 
-double forward_part_of_gpu(const PersistentSequence& sequence) {
-  return persistent::part_of_gpu_of<PersistentForward>(sequence);
+PersistentGroups forward_groups(const PersistentSequence& sequence) {
+  return persistent::groups_of_pass<PersistentForward>(sequence);
 }
-double backward_part_of_gpu(const PersistentSequence& sequence) {
-  return persistent::part_of_gpu_of<PersistentBackward>(sequence);
+PersistentGroups backward_groups(const PersistentSequence& sequence) {
+  return persistent::groups_of_pass<PersistentBackward>(sequence);
 }
 
 void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,

@@ -93,10 +93,15 @@ size_t packed_weight_bytes(const PersistentSequence& sequence);
 size_t forward_exchange_bytes(const PersistentSequence& sequence);
 size_t backward_exchange_bytes(const PersistentSequence& sequence);
 
-// The part of the current GPU that a pass keeps busy, as a number of its groups of blocks by how many find room at
-// once: above 1 where they take turns.
-double forward_part_of_gpu(const PersistentSequence& sequence);
-double backward_part_of_gpu(const PersistentSequence& sequence);
+// The groups of blocks of a pass on the current GPU, each for some of the sequences.
+struct PersistentGroups {
+  int64_t count = 0;
+  int num_blocks = 0;  // of one
+  int at_once = 0;     // as many find multiprocessors of their own; the others take turns, or share some
+  bool are_clusters = true;
+};
+PersistentGroups forward_groups(const PersistentSequence& sequence);
+PersistentGroups backward_groups(const PersistentSequence& sequence);
 
 // Lays (G * H, H) recurrent weights of the sequence's type out in the order in which the threads of a pass hold them.
 void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed, CUstream_st* stream);

@@ -107,16 +107,16 @@ void run_as(const Work& work, cudaStream_t stream) {
   with_tiles<Cell, Numbers, Work>(work.sequence, [&]<class T>(T) { launch<T>(work, stream); });
 }
 
-// Of the clusters that find SMs of their own.
 template <class Cell, class Numbers, class Work>
-double part_of_gpu_as(const PersistentSequence& sequence) {
-  double part = 0;
+PersistentGroups clusters_as(const PersistentSequence& sequence) {
+  PersistentGroups clusters;
   with_tiles<Cell, Numbers, Work>(sequence, [&]<class T>(T) {
     using Alone = Way<T, 100, PersistentKernels::kClusters, SharingOfSms::kNone>;
-    const int64_t groups = (sequence.batch_size + T::kSequences - 1) / T::kSequences;
-    part = static_cast<double>(groups) / clusters_on_this_device<Alone, Work>();
+    clusters = {.count = (sequence.batch_size + T::kSequences - 1) / T::kSequences,
+                .num_blocks = T::kBlocks,
+                .at_once = clusters_on_this_device<Alone, Work>()};
   });
-  return part;
+  return clusters;
 }
 
 template <class Cell, class Numbers>
@@ -135,8 +135,8 @@ void pack_backward_as(const PersistentSequence& sequence, const void* weights, v
 #define RNNLAB_PERSISTENT_OF(prefix, Cell, Numbers)                                                                 \
   prefix template void run_as<Cell, Numbers, PersistentForward>(const PersistentForward&, cudaStream_t);            \
   prefix template void run_as<Cell, Numbers, PersistentBackward>(const PersistentBackward&, cudaStream_t);          \
-  prefix template double part_of_gpu_as<Cell, Numbers, PersistentForward>(const PersistentSequence&);               \
-  prefix template double part_of_gpu_as<Cell, Numbers, PersistentBackward>(const PersistentSequence&);              \
+  prefix template PersistentGroups clusters_as<Cell, Numbers, PersistentForward>(const PersistentSequence&);        \
+  prefix template PersistentGroups clusters_as<Cell, Numbers, PersistentBackward>(const PersistentSequence&);       \
   prefix template void pack_forward_as<Cell, Numbers>(const PersistentSequence&, const void*, void*, cudaStream_t); \
   prefix template void pack_backward_as<Cell, Numbers>(const PersistentSequence&, const void*, void*, cudaStream_t)
 
