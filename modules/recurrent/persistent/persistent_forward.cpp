@@ -38,8 +38,6 @@ class PersistentForwardPass {
     lanes_.order(kPackLane, kForwardLane);
     lanes_.run(kPackLane, [&] { lay_out_all_other_weights(); });
     along_diagonals(layers_.size(), parts_.size(), [&](size_t layer, size_t part) { run_part(layer, part); });
-    const LayerTrace& top = layers_.back();
-    if (top.half_hidden.defined()) lanes_.run(lane_of(layers_.size() - 1), [&] { top.half_hidden.copy_(top.hidden); });
     lanes_.join();
   }
 
@@ -123,14 +121,19 @@ class PersistentForwardPass {
       if (layers_[layer].half_weight_ih.defined())
         layers_[layer].half_weight_ih.copy_(layers_[layer].weights.weight_ih);
     for (const LayerTrace& trace : layers_)
+      if (trace.half_hidden.defined()) initial_of(trace.half_hidden).copy_(initial_of(trace.hidden));
+    for (const LayerTrace& trace : layers_)
       if (trace.packed.defined()) pack_for_backward(spec_, trace, trace.packed);
+  }
+
+  at::Tensor initial_of(const at::Tensor& states) const {
+    return states[initial_row(spec_.direction, states.size(0) - 1)];
   }
 
   // What the layer reads is there: the states of the layer below, or what dropout leaves of them.
   void read_from_below(size_t layer, const Steps& steps) {
     LayerTrace& trace = layers_[layer];
     const LayerTrace below = part_of(layers_[layer - 1], spec_.direction, steps);
-    if (below.half_hidden.defined()) below.half_hidden.copy_(below.hidden);
     if (drops()) drop(layer, steps, states_after(spec_.direction, below.hidden));
     if (!trace.half_weight_ih.defined()) return;
     if (drops())

@@ -109,6 +109,7 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tenso
                                      .gates = trace.gates.data_ptr(),
                                      .candidates = result_or_null<void>(trace.candidates),
                                      .hidden = trace.hidden.data_ptr(),
+                                     .half_hidden = result_or_null<void>(trace.half_hidden),
                                      .cell = result_or_null<float>(trace.cell),
                                      .exchange = exchange.data_ptr(),
                                      .timed_out = gave_up_flag()},

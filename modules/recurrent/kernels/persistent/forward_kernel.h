@@ -199,7 +199,6 @@ class ForwardBlock {
   __device__ void write(int64_t place, const Results& results) const {
     Value* gates_out = static_cast<Value*>(work_.gates) + owner_.gate_place(place);
     Value* candidates_out = static_cast<Value*>(work_.candidates) + place;
-    Value* hidden_out = static_cast<Value*>(work_.hidden) + place + rows_.after;
     float* cell_out = work_.cell + place + rows_.after;
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
@@ -212,7 +211,7 @@ class ForwardBlock {
           gates_out[owner_.gate_offset(tile, i, gate)] = from_float<Value>(results.kept[tile][i][gate]);
         if constexpr (Cell::kHasTwoSides) candidates_out[offset] = from_float<Value>(results.kept[tile][i][kGates]);
         if constexpr (Cell::kHasCellState) cell_out[offset] = carried_[tile][i];
-        hidden_out[offset] = from_float<Value>(results.hidden[tile][i]);
+        write_hidden<typename T::Numbers>(work_, place + rows_.after + offset, results.hidden[tile][i]);
       }
   }
 

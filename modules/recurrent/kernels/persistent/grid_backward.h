@@ -24,7 +24,7 @@ class GridBackwardBlock {
         tensors_(work, owner_),
         num_steps_(static_cast<int>(work.sequence.num_steps)),
         exchange_(static_cast<uint4*>(work.exchange) +
-                  static_cast<size_t>(owner_.group) * T::kSumBuffers * kVectorsOfBuffer),
+                  static_cast<size_t>(owner_.group) * T::kTurns * T::kSumBuffers * kVectorsOfBuffer),
         gates_(shared),
         unscale_(reinterpret_cast<float*>(shared + 2 * T::kPartners * T::kGateVectors)),
         received_(unscale_ + 2 * T::kPartners * T::kSequences),
@@ -32,20 +32,20 @@ class GridBackwardBlock {
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
             shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane),
-        turns_(barriers, (T::kPartners - 1) * kVectorsOfPartner * 16, num_steps_, work.timed_out),
+        turns_(barriers, (T::kPartners - 1) * kVectorsOfPartner * 16, num_steps_ * T::kTurns, work.timed_out),
         patience_(work.timed_out) {}
 
   __device__ void run() {
     if (threadIdx.x == 0) turns_.prepare();
-    for (int cell = 0; cell < T::kCells; ++cell) {
-      carried_[cell] = {};
+    for (int cell = 0; cell < T::kTurns * T::kCells; ++cell) {
+      carried_.of(cell) = {};
       if constexpr (Cell::kHasCellState)
-        carried_[cell] = {tensors_.last_cell_state(cell), tensors_.later_cell_gradient(cell)};
+        carried_.of(cell) = {tensors_.last_cell_state(cell), tensors_.later_cell_gradient(cell)};
     }
-    Step now = tensors_.read();
+    Step now = tensors_.read(0);
     cluster_barrier();
-    for (int step = 0; step < num_steps_; ++step) run_step(step, now);
-    write_initial();
+    for (int i = 0; i < num_steps_ * T::kTurns; ++i, carried_.turn()) run_turn({i, i / T::kTurns, i % T::kTurns}, now);
+    for (int turn = 0; turn < T::kTurns; ++turn, carried_.turn()) write_initial(turn);
     if (work_.bias_sums != nullptr) bias_sums_.write(owner_, received_, work_.bias_sums);
     if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(scales_.largest()));
     cluster_barrier();
@@ -65,36 +65,40 @@ class GridBackwardBlock {
   static constexpr int kAtOnce = T::kUnitTilesAtOnce;
   using PartnersSums = WarpgroupSums<T::kTiles>[T::kPartners][kAtOnce];
 
-  // read: of this step in, of the next one out.
-  __device__ void run_step(int step, Step& read) {
+  // read: of this turn in, of the next one out.
+  __device__ void run_turn(const Turn& now, Step& read) {
+    const auto [index, step, turn] = now;
     float hidden[T::kCells];  // gradients of the hidden states after this step
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
-      hidden[cell] = to_float(read.output_gradient[cell]) + Cell::hidden_gradient_of(carried_[cell]);
+      hidden[cell] = to_float(read.output_gradient[cell]) + Cell::hidden_gradient_of(carried_.of(cell));
     if (step > 0)
-      add_received(step, hidden);
+      add_received(step, turn, hidden);
     else
-      for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] += tensors_.later_hidden_gradient(cell);
+      for (int cell = 0; cell < T::kCells; ++cell)
+        hidden[cell] += tensors_.later_hidden_gradient(turn * T::kCells + cell);
 
     Gates gates;
-    differentiate(read, hidden, gates);
-    lay_out(step, gates);
+    differentiate(turn, read, hidden, gates);
+    lay_out(index, gates);
     publish_to_products();
     __syncthreads();
     PartnersSums sums;
-    multiply_own(step, sums);
-    hand_to_partners(step);
-    tensors_.write(gates);
-    tensors_.advance();
-    if (step + 1 < num_steps_) read = tensors_.read();
-    wait_for_partners(step);
-    multiply_and_send(step, sums);
+    multiply_own(index, sums);
+    hand_to_partners(index);
+    tensors_.write(turn, gates);
+    const bool is_last_turn = turn + 1 == T::kTurns;
+    if (is_last_turn) tensors_.advance();
+    if (!is_last_turn || step + 1 < num_steps_) read = tensors_.read(is_last_turn ? 0 : turn + 1);
+    wait_for_partners(index);
+    multiply_and_send(now, sums);
   }
 
   // All senders' sums of kSentVectors for this block, which threads add up in kShares parts.
-  __device__ void add_received(int step, float (&hidden)[T::kCells]) {
+  __device__ void add_received(int step, int turn, float (&hidden)[T::kCells]) {
     const int share = static_cast<int>(threadIdx.x) / T::kSentVectors;
-    const uint4* from = buffer_of(step) + (owner_.block * T::kSenders + share * T::kSendersAShare) * T::kSentVectors +
+    const uint4* from = buffer_of(step, turn) +
+                        (owner_.block * T::kSenders + share * T::kSendersAShare) * T::kSentVectors +
                         static_cast<int>(threadIdx.x) % T::kSentVectors;
     float4 sum = {};
 #pragma unroll
@@ -132,16 +136,16 @@ class GridBackwardBlock {
     place[T::kReceivedStride + 8] = sum.w;
   }
 
-  __device__ void differentiate(const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
+  __device__ void differentiate(int turn, const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       float kept[GridGradients<T>::kKeptRoom];
 #pragma unroll
       for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(read.kept[cell][j]);
       cell_.template backward<FunctionsOf<typename T::Numbers>>(kept, to_float(read.state[cell]), hidden[cell],
-                                                                read.cell_gradient[cell], carried_[cell],
+                                                                read.cell_gradient[cell], carried_.of(cell),
                                                                 gates.of[cell], gates.aside[cell]);
-      if (!owner_.has(cell)) {  // of what was read in its place
+      if (!owner_.has(turn * T::kCells + cell)) {  // of what was read in its place
 #pragma unroll
         for (float& gate : gates.of[cell]) gate = 0.0f;
         gates.aside[cell] = 0.0f;
@@ -207,11 +211,11 @@ class GridBackwardBlock {
   }
 
   // The other parts, tile by tile: what is done is sent while the tensor cores go on.
-  __device__ void multiply_and_send(int step, PartnersSums& sums) const {
+  __device__ void multiply_and_send(const Turn& now, PartnersSums& sums) const {
     begin_products();
 #pragma unroll
-    for (int tile = 0; tile < kAtOnce; ++tile) multiply_by_partners(step, tile, 1, sums);
-    [&]<int... kTile>(std::integer_sequence<int, kTile...>) { (send_when_done<kTile>(step, sums), ...); }
+    for (int tile = 0; tile < kAtOnce; ++tile) multiply_by_partners(now.index, tile, 1, sums);
+    [&]<int... kTile>(std::integer_sequence<int, kTile...>) { (send_when_done<kTile>(now, sums), ...); }
     (std::make_integer_sequence<int, T::kUnitTiles>());
   }
 
@@ -234,23 +238,25 @@ class GridBackwardBlock {
 
   // Its sums' place is that of the tile kAtOnce further on, then.
   template <int kTile>
-  __device__ void send_when_done(int step, PartnersSums& sums) const {
+  __device__ void send_when_done(const Turn& now, PartnersSums& sums) const {
     wait_for_products<smaller(kAtOnce, T::kUnitTiles - kTile) - 1>();
-    send_sums(step, kTile, sums);
+    send_sums(now, kTile, sums);
     if constexpr (kTile + kAtOnce < T::kUnitTiles) {
       begin_products();
-      multiply_by_partners(step, kTile + kAtOnce, 0, sums);
+      multiply_by_partners(now.index, kTile + kAtOnce, 0, sums);
     }
   }
 
-  __device__ uint4* buffer_of(int step) const { return exchange_ + (step & 1) * kVectorsOfBuffer; }
+  __device__ uint4* buffer_of(int step, int turn) const {
+    return exchange_ + (turn * T::kSumBuffers + (step & 1)) * kVectorsOfBuffer;
+  }
 
   // To the block whose 16 units a warp's rows of the tile are, for its next step. By receivers, senders, 16 units,
   // tiles of 8 sequences.
-  __device__ void send_sums(int step, int tile, const PartnersSums& sums) const {
+  __device__ void send_sums(const Turn& now, int tile, const PartnersSums& sums) const {
     const int part = owner_.block % T::kPartners * T::kWarpgroups + owner_.warpgroup;
     const int unit = ((part * T::kUnitTiles + tile) * kWarpsPerGroup + owner_.warp % kWarpsPerGroup) * kTileRows;
-    uint4* place = buffer_of(step + 1) +
+    uint4* place = buffer_of(now.step + 1, now.turn) +
                    (unit / T::kUnits * T::kSenders + owner_.block / T::kPartners) * T::kSentVectors +
                    unit % T::kUnits / kTileRows * T::kTiles * kLanes + owner_.lane;
 #pragma unroll
@@ -260,20 +266,22 @@ class GridBackwardBlock {
 #pragma unroll
         for (int partner = 0; partner < T::kPartners; ++partner)
           sum += sums[partner][tile % kAtOnce][4 * i + j] *
-                 unscale_of(step, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
-        return with_turn(sum, turn_of(step + 1));
+                 unscale_of(now.index, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
+        return with_turn(sum, turn_of(now.step + 1));
       };
       write_exchanged(place + i * kLanes, make_uint4(word(0), word(1), word(2), word(3)));
     }
   }
 
-  __device__ void write_initial() {
+  __device__ void write_initial(int turn) {
     float hidden[T::kCells] = {};
-    add_received(num_steps_, hidden);
+    if (turn > 0) __syncthreads();  // all have read what the turn before received
+    add_received(num_steps_, turn, hidden);
     for (int cell = 0; cell < T::kCells; ++cell) {
       float cell_state = 0.0f;
-      if constexpr (Cell::kHasCellState) cell_state = carried_[cell].gradient;
-      tensors_.write_initial(cell, hidden[cell] + Cell::hidden_gradient_of(carried_[cell]), cell_state);
+      if constexpr (Cell::kHasCellState) cell_state = carried_.of(cell).gradient;
+      tensors_.write_initial(turn * T::kCells + cell, hidden[cell] + Cell::hidden_gradient_of(carried_.of(cell)),
+                             cell_state);
     }
   }
 
@@ -290,7 +298,7 @@ class GridBackwardBlock {
   GridWeights<S> weights_;
   Turns turns_;  // of what partners hand around
   Patience patience_;
-  typename Cell::Carried carried_[T::kCells];
+  Turning<T, typename Cell::Carried> carried_;
   GridBiasSums<T> bias_sums_;
 };
 

@@ -26,7 +26,7 @@ class GridBiasSums {
         const bool is_aside = kHasTwoSides && side == 0 && gate == T::kGates - 1;
         const float sum = of_all_sequences(is_aside ? aside_ : sums_[gate], room);
         if (owner.sequence > 0) continue;
-        for (int tile = 0; tile < T::kTiles; ++tile) {
+        for (int tile = 0; tile < T::kTurns * T::kTiles; ++tile) {
           const int64_t row = owner.first_sequence / kSequencesPerTile + tile;
           const int64_t place = ((row * kSides + side) * T::kGates + gate) * owner.hidden_size + owner.unit;
           if (tile * kSequencesPerTile < owner.num_sequences) rows[place] = tile == 0 ? sum : 0.0f;

@@ -20,7 +20,8 @@ class GridForwardBlock {
         owner_(work.sequence, first_group),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
-        exchange_(static_cast<uint4*>(work.exchange) + owner_.group * T::kHiddenBuffers * T::kHiddenVectors),
+        exchange_(static_cast<uint4*>(work.exchange) +
+                  owner_.group * T::kTurns * T::kHiddenBuffers * T::kHiddenVectors),
         hidden_(shared + owner_.warpgroup * kVectorsOfHalf),
         sums_(reinterpret_cast<float*>(shared + T::kHiddenVectors)),
         weights_(
@@ -30,11 +31,12 @@ class GridForwardBlock {
 
   __device__ void run() {
     read_bias();
-    for (int cell = 0; cell < T::kCells; ++cell)
-      carried_[cell] = owner_.has(cell) ? initial_state(place_ + rows_.before + owner_.offset(cell)) : 0.0f;
-    Inputs inputs = read_inputs(place_);
+    for (int cell = 0; cell < T::kTurns * T::kCells; ++cell)
+      carried_.of(cell) = owner_.has(cell) ? initial_state(place_ + rows_.before + owner_.offset(cell)) : 0.0f;
+    Inputs inputs = read_inputs(0, place_);
     const int num_steps = static_cast<int>(sequence_.num_steps);
-    for (int step = 0; step < num_steps; ++step, place_ += rows_.stride) run_step(step, inputs, step + 1 < num_steps);
+    for (int i = 0; i < num_steps * T::kTurns; ++i, carried_.turn())
+      run_turn({i, i / T::kTurns, i % T::kTurns}, inputs, i / T::kTurns + 1 < num_steps);
   }
 
  private:
@@ -73,51 +75,56 @@ class GridForwardBlock {
     return to_float(static_cast<const Value*>(work_.hidden)[place]);
   }
 
-  __device__ Inputs read_inputs(int64_t place) const {
+  __device__ Inputs read_inputs(int turn, int64_t place) const {
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
     Inputs inputs;
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
 #pragma unroll
-      for (int gate = 0; gate < kGates; ++gate) inputs.of[cell][gate] = gates[owner_.gate_offset(cell, gate)];
+      for (int gate = 0; gate < kGates; ++gate)
+        inputs.of[cell][gate] = gates[owner_.gate_offset(turn * T::kCells + cell, gate)];
     return inputs;
   }
 
-  // inputs: of this step in, of the next one out.
-  __device__ void run_step(int step, Inputs& inputs, bool has_next) {
+  // inputs: of this turn in, of the next one out. has_next: whether there is another step.
+  __device__ void run_turn(const Turn& now, Inputs& inputs, bool has_next) {
+    const auto [index, step, turn] = now;
     if (step == 0)
-      read_initial();
+      read_initial(turn);
     else
-      receive(step);
+      receive(step, turn);
     publish_to_products();
     barrier_of_warps(kFirstBarrier + owner_.warpgroup, kWarpsPerGroup);
-    float* sums = sums_ + step % T::kProductBuffers * T::kWarpgroups * T::kSums;
+    float* sums = sums_ + index % T::kProductBuffers * T::kWarpgroups * T::kSums;
     multiply(sums + owner_.warpgroup * T::kSums);
     __syncthreads();
 
     float kept[T::kCells][kKeptRoom];
     float hidden[T::kCells];
 #pragma unroll
-    for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] = activate(sums, cell, inputs.of[cell], kept[cell]);
-    if (has_next) {
-      hand_out(step + 1, hidden);
-      inputs = read_inputs(place_ + rows_.stride);
-    }
-    write(kept, hidden);
-    if (has_next) empty(step + 3);
+    for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] = activate(sums, turn, cell, inputs.of[cell], kept[cell]);
+    if (has_next) hand_out(step + 1, turn, hidden);
+    const bool is_last_turn = turn + 1 == T::kTurns;
+    if (!is_last_turn)
+      inputs = read_inputs(turn + 1, place_);
+    else if (has_next)
+      inputs = read_inputs(0, place_ + rows_.stride);
+    write(turn, kept, hidden);
+    if (has_next) empty(step + 3, turn);
+    if (is_last_turn) place_ += rows_.stride;
   }
 
   // The place of this thread's i-th vector among those of its warpgroup's half.
   __device__ static int vector_of(int i) { return static_cast<int>(threadIdx.x) % kThreadsOfHalf + i * kThreadsOfHalf; }
 
   // Vectors lie as products read them: by 16 units, tiles of 8 sequences, octets of units, sequences.
-  __device__ void read_initial() {
+  __device__ void read_initial(int turn) {
 #pragma unroll
     for (int i = 0; i < T::kVectorsOfThread; ++i) {
       const int vector = owner_.warpgroup * kVectorsOfHalf + vector_of(i);
       const int unit = (vector / (2 * T::kSequences) * 2 + vector / kOctet % 2) * kOctet;
       const int sequence = vector / (2 * kOctet) % T::kTiles * kSequencesPerTile + vector % kOctet;
-      hidden_[vector_of(i)] = initial_octet(owner_.first_sequence + sequence, unit);
+      hidden_[vector_of(i)] = initial_octet(owner_.first_sequence + turn * T::kSequences + sequence, unit);
     }
   }
 
@@ -129,10 +136,12 @@ class GridForwardBlock {
     return make_uint4(word(0), word(1), word(2), word(3));
   }
 
-  __device__ uint4* buffer_of(int step) const { return exchange_ + step % T::kHiddenBuffers * T::kHiddenVectors; }
+  __device__ uint4* buffer_of(int step, int turn) const {
+    return exchange_ + (turn * T::kHiddenBuffers + step % T::kHiddenBuffers) * T::kHiddenVectors;
+  }
 
-  __device__ void receive(int step) {
-    const uint4* from = buffer_of(step) + owner_.warpgroup * kVectorsOfHalf;
+  __device__ void receive(int step, int turn) {
+    const uint4* from = buffer_of(step, turn) + owner_.warpgroup * kVectorsOfHalf;
 #pragma unroll
     for (int first = 0; first < T::kVectorsOfThread; first += kAtOnce) {
       uint4 vectors[kAtOnce];
@@ -172,36 +181,37 @@ class GridForwardBlock {
   }
 
   // The hidden state.
-  __device__ float activate(const float* sums, int cell, const Value (&inputs)[kGates], float (&kept)[kKeptRoom]) {
+  __device__ float activate(const float* sums, int turn, int cell, const Value (&inputs)[kGates],
+                            float (&kept)[kKeptRoom]) {
     const float* place = sums + (owner_.sequence + cell * T::kStride) * T::kSumStride + owner_.unit_of_block;
     float gates[kGates];
     float aside = 0.0f;
 #pragma unroll
     for (int gate = 0; gate < kGates; ++gate) {
       const float recurrent = place[gate * T::kUnits] + place[T::kSums + gate * T::kUnits] + bias_[gate];
-      const float input = owner_.has(cell) ? to_float(inputs[gate]) : 0.0f;
+      const float input = owner_.has(turn * T::kCells + cell) ? to_float(inputs[gate]) : 0.0f;
       const bool is_aside = Cell::kHasTwoSides && gate == kGates - 1;
       gates[gate] = is_aside ? recurrent : recurrent + input;
       if (is_aside) aside = input + bias_aside_;
     }
-    return cell_.template forward<FunctionsOf<typename T::Numbers>>(gates, aside, carried_[cell], kept);
+    return cell_.template forward<FunctionsOf<typename T::Numbers>>(gates, aside, carried_.of(cell), kept);
   }
 
   // Two units a word, by every other thread.
-  __device__ void hand_out(int step, const float (&hidden)[T::kCells]) const {
+  __device__ void hand_out(int step, int turn, const float (&hidden)[T::kCells]) const {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       const uint32_t word = pack<Operand>(hidden[cell], __shfl_down_sync(~0u, hidden[cell], 1));
-      if (owner_.lane % 2 == 0) write_exchanged(word_in(buffer_of(step), cell), word);
+      if (owner_.lane % 2 == 0) write_exchanged(word_in(buffer_of(step, turn), cell), word);
     }
   }
 
   // The buffer of a step to come, which has hidden states of the step before the one at hand: all blocks have read
   // them, since they sent what this step read.
-  __device__ void empty(int step) const {
+  __device__ void empty(int step, int turn) const {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
-      if (owner_.lane % 2 == 0) write_exchanged(word_in(buffer_of(step), cell), kNothing);
+      if (owner_.lane % 2 == 0) write_exchanged(word_in(buffer_of(step, turn), cell), kNothing);
   }
 
   __device__ uint32_t* word_in(uint4* buffer, int cell) const {
@@ -211,20 +221,20 @@ class GridForwardBlock {
     return reinterpret_cast<uint32_t*>(buffer + vector) + owner_.unit % kOctet / 2;
   }
 
-  __device__ void write(const float (&kept)[T::kCells][kKeptRoom], const float (&hidden)[T::kCells]) const {
+  __device__ void write(int turn, const float (&kept)[T::kCells][kKeptRoom], const float (&hidden)[T::kCells]) const {
     Value* gates_out = static_cast<Value*>(work_.gates) + owner_.gate_place(place_);
     Value* candidates_out = static_cast<Value*>(work_.candidates) + place_;
-    Value* hidden_out = static_cast<Value*>(work_.hidden) + place_ + rows_.after;
     float* cell_out = work_.cell + place_ + rows_.after;
 #pragma unroll
-    for (int cell = 0; cell < T::kCells; ++cell) {
+    for (int i = 0; i < T::kCells; ++i) {
+      const int cell = turn * T::kCells + i;
       if (!owner_.has(cell)) continue;
 #pragma unroll
       for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
-        gates_out[owner_.gate_offset(cell, gate)] = from_float<Value>(kept[cell][gate]);
-      if constexpr (Cell::kHasTwoSides) candidates_out[owner_.offset(cell)] = from_float<Value>(kept[cell][kGates]);
-      if constexpr (Cell::kHasCellState) cell_out[owner_.offset(cell)] = carried_[cell];
-      hidden_out[owner_.offset(cell)] = from_float<Value>(hidden[cell]);
+        gates_out[owner_.gate_offset(cell, gate)] = from_float<Value>(kept[i][gate]);
+      if constexpr (Cell::kHasTwoSides) candidates_out[owner_.offset(cell)] = from_float<Value>(kept[i][kGates]);
+      if constexpr (Cell::kHasCellState) cell_out[owner_.offset(cell)] = carried_.of(i);
+      write_hidden<typename T::Numbers>(work_, place_ + rows_.after + owner_.offset(cell), hidden[i]);
     }
   }
 
@@ -241,7 +251,7 @@ class GridForwardBlock {
   Patience patience_;
   float bias_[kGates];
   float bias_aside_ = 0.0f;
-  float carried_[T::kCells];  // the cell state, or the hidden state of a cell without
+  Turning<T, float> carried_;  // the cell states, or the hidden states of a cell without
 };
 
 template <class T>

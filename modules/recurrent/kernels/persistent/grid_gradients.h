@@ -53,7 +53,7 @@ class GridGradients {
     return to_float(static_cast<const Value*>(work_.later_hidden)[owner_.place() + owner_.offset(cell)]);
   }
 
-  __device__ Step read() const {
+  __device__ Step read(int turn) const {
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place_);
     const Value* candidates = static_cast<const Value*>(work_.candidates) + place_;
     const Value* output_gradient = static_cast<const Value*>(work_.output_gradient) + place_;
@@ -61,10 +61,10 @@ class GridGradients {
     Step read;
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
-      const int offset = owner_.offset(cell);
+      const int offset = owner_.offset(turn * T::kCells + cell);
 #pragma unroll
       for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
-        read.kept[cell][gate] = gates[owner_.gate_offset(cell, gate)];
+        read.kept[cell][gate] = gates[owner_.gate_offset(turn * T::kCells + cell, gate)];
       if constexpr (Cell::kHasTwoSides) read.kept[cell][kGates] = candidates[offset];
       read.state[cell] = state_at(place_ + offset);
       read.output_gradient[cell] = from_float<Value>(0.0f);
@@ -76,15 +76,15 @@ class GridGradients {
     return read;
   }
 
-  __device__ void write(const Gates& gates) const {
+  __device__ void write(int turn, const Gates& gates) const {
     Value* input_side = static_cast<Value*>(work_.input_side) + owner_.gate_place(place_);
     Value* recurrent_side = static_cast<Value*>(work_.recurrent_side) + owner_.gate_place(place_);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
-      if (!owner_.has(cell)) continue;
+      if (!owner_.has(turn * T::kCells + cell)) continue;
 #pragma unroll
       for (int gate = 0; gate < kGates; ++gate) {
-        const int offset = owner_.gate_offset(cell, gate);
+        const int offset = owner_.gate_offset(turn * T::kCells + cell, gate);
         const bool differs = Cell::kHasTwoSides && gate == kGates - 1;
         input_side[offset] = from_float<Value>(differs ? gates.aside[cell] : gates.of[cell][gate]);
         if constexpr (Cell::kHasTwoSides) recurrent_side[offset] = from_float<Value>(gates.of[cell][gate]);

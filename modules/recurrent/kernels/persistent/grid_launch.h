@@ -44,7 +44,7 @@ constexpr int grid_packed_bytes() {
 
 template <class T>
 int groups_of(const PersistentSequence& sequence) {
-  return static_cast<int>((sequence.batch_size + T::kSequences - 1) / T::kSequences);
+  return static_cast<int>((sequence.batch_size + T::kSequencesOfGroup - 1) / T::kSequencesOfGroup);
 }
 
 using GridAttributes = std::array<cudaLaunchAttribute, 2>;

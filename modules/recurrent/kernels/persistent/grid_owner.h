@@ -6,7 +6,8 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Neighbouring threads have neighbouring units of one sequence, so that they read and write side by side.
+// Neighbouring threads have neighbouring units of one sequence, so that they read and write side by side. A thread's
+// cells are counted over all turns: those of turn i begin with i * kCells.
 template <class T>
 struct GridOwner {
   int group;            // of this launch
@@ -29,7 +30,7 @@ struct GridOwner {
         unit_of_block(static_cast<int>(threadIdx.x) % T::kUnits),
         unit(block * T::kUnits + unit_of_block),
         sequence(static_cast<int>(threadIdx.x) / T::kUnits),
-        first_sequence((first_group + group) * T::kSequences),
+        first_sequence((first_group + group) * T::kSequencesOfGroup),
         hidden_size(static_cast<int>(of.hidden_size)) {
     num_sequences = unit < hidden_size ? static_cast<int>(of.batch_size) - first_sequence - sequence : 0;
   }
@@ -48,6 +49,36 @@ struct GridOwner {
     return T::kGates * place - (has(0) ? (T::kGates - 1) * unit : 0);
   }
   __device__ int gate_offset(int cell, int gate) const { return T::kGates * offset(cell) + gate * hidden_size; }
+};
+
+// One turn of a step, and its number counted over all steps.
+struct Turn {
+  int index, step, turn;
+};
+
+// What a thread carries from step to step for each cell. The first kCells are those of the turn at hand: the others
+// move up at its end, since registers have no index that is known only when the kernel runs.
+template <class T, class Carried>
+class Turning {
+ public:
+  __device__ Carried& of(int cell) { return cells_[cell]; }
+  __device__ const Carried& of(int cell) const { return cells_[cell]; }
+
+  __device__ void turn() {
+    if constexpr (T::kTurns > 1) {
+#pragma unroll
+      for (int i = 0; i < T::kCells; ++i) {
+        const Carried first = cells_[i];
+#pragma unroll
+        for (int turn = 0; turn + 1 < T::kTurns; ++turn)
+          cells_[turn * T::kCells + i] = cells_[(turn + 1) * T::kCells + i];
+        cells_[(T::kTurns - 1) * T::kCells + i] = first;
+      }
+    }
+  }
+
+ private:
+  Carried cells_[T::kTurns * T::kCells];
 };
 
 }  // namespace rnnlab::kernels::persistent

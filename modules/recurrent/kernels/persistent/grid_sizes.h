@@ -48,19 +48,23 @@ int groups_on_this_device() {
 // What rounds of groups take, in steps of groups of 16 sequences, or more than any: no group finds room.
 template <class T, class Work>
 double cost_of_rounds(const PersistentSequence& sequence) {
-  constexpr double kStepOfWideGroup = 1.55;
+  constexpr double kOf16 = 1, kOf32 = 1.55, kOfTwo32 = 2.6;
   const int at_once = groups_on_this_device<T, Work>();
   if (at_once == 0) return std::numeric_limits<double>::infinity();
   const int rounds = (groups_of<T>(sequence) + at_once - 1) / at_once;
-  return T::kTiles == 2 ? rounds : rounds * kStepOfWideGroup;
+  return rounds * (T::kTurns == 2 ? kOfTwo32 : (T::kTiles == 4 ? kOf32 : kOf16));
 }
 
-// Calls `use` with the tiles for groups of 16 sequences, or of 32 where those are done sooner.
+// Calls `use` with the tiles for groups of 16 sequences, of 32, or of two times 32, whichever are done first.
 template <class Cell, class Numbers, class Work, int kHiddenSize, int kUnits, int kPartners, class Use>
 void with_group_size(const PersistentSequence& sequence, const Use& use) {
-  using Of16 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 2>;
+  using Of16 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners>;
   using Of32 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4>;
-  if (cost_of_rounds<Of32, Work>(sequence) < cost_of_rounds<Of16, Work>(sequence)) return use(Of32());
+  using OfTwo32 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4, 2>;
+  const double of_16 = cost_of_rounds<Of16, Work>(sequence), of_32 = cost_of_rounds<Of32, Work>(sequence),
+               of_two_32 = cost_of_rounds<OfTwo32, Work>(sequence);
+  if (of_two_32 < std::min(of_16, of_32)) return use(OfTwo32());
+  if (of_32 < of_16) return use(Of32());
   return use(Of16());
 }
 

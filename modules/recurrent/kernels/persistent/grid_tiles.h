@@ -1,7 +1,8 @@
 // Who owns what when a group of blocks that spans a large part of the GPU holds all recurrent weights, for layers that
-// no cluster has room for, or not for as many sequences. A group of P blocks computes 16 or 32 sequences; each block
-// owns kUnits hidden units, all gates of them. Its two warpgroups multiply by wgmma, 64 rows by 16 columns of weights
-// by all sequences at once:
+// no cluster has room for, or not for as many sequences. A group of P blocks computes 16 or 32 sequences at once, or
+// twice 32 that take turns, so that what one waits for comes while the other is computed. Each block owns kUnits hidden
+// units, all gates of them. Its two warpgroups multiply by wgmma, 64 rows by 16 columns of weights by all sequences of
+// a turn at once:
 // - forward, rows are the gates of the block's units, and each warpgroup has half of the columns, which are all units;
 // - backward, rows are units and columns are gates: clusters of kPartners blocks share out all units, each warpgroup
 //   has half of its block's, and multiplies by the gates of all partners.
@@ -19,7 +20,8 @@ constexpr int kOctet = 8;          // units that travel as one vector
 
 __host__ __device__ constexpr int rounded_up(int value, int step) { return (value + step - 1) / step * step; }
 
-template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kUnitsOf, int kPartnersOf, int kTilesOf = 2>
+template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kUnitsOf, int kPartnersOf, int kTilesOf = 2,
+          int kTurnsOf = 1>
 struct GridTiles {
   using Cell = CellOf;
   using Numbers = NumbersOf;
@@ -31,7 +33,9 @@ struct GridTiles {
   static constexpr int kWarps = kWarpgroups * kWarpsPerGroup;
   static constexpr int kThreads = kWarps * kLanes;
   static constexpr int kTiles = kTilesOf;
-  static constexpr int kSequences = kTiles * kSequencesPerTile;
+  static constexpr int kSequences = kTiles * kSequencesPerTile;  // of a turn
+  static constexpr int kTurns = kTurnsOf;                        // of a step
+  static constexpr int kSequencesOfGroup = kTurns * kSequences;
   static constexpr int kCells = kUnits * kSequences / kThreads;  // of a thread: one unit, every kStride-th sequence
   static constexpr int kStride = kThreads / kUnits;
   static constexpr int kWarpsOfSequence = kUnits > kLanes ? kUnits / kLanes : 1;
@@ -85,11 +89,13 @@ struct GridTiles {
   using BackwardSlice = Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost>;
   static_assert(ForwardSlice::kInL2 == 0 && BackwardSlice::kInL2 == 0);
 
-  // What a group exchanges through L2: hidden states in four buffers, which take turns, or sums in two.
+  // What a group exchanges through L2, each turn's by itself: hidden states in four buffers, one after the other, or
+  // sums in two.
   static constexpr int kHiddenBuffers = 4;
   static constexpr int kSumBuffers = 2;
-  static constexpr size_t kForwardExchangeBytes = size_t{16} * kHiddenBuffers * kHiddenVectors;
-  static constexpr size_t kBackwardExchangeBytes = size_t{16} * kSumBuffers * kBlocks * kSenders * kSentVectors;
+  static constexpr size_t kForwardExchangeBytes = size_t{16} * kTurns * kHiddenBuffers * kHiddenVectors;
+  static constexpr size_t kBackwardExchangeBytes =
+      size_t{16} * kTurns * kSumBuffers * kBlocks * kSenders * kSentVectors;
 };
 
 }  // namespace rnnlab::kernels::persistent

@@ -1,9 +1,9 @@
 // A recurrent layer on a Hopper GPU whose recurrent weights stay on the chip for a whole sequence: one kernel a pass,
 // in which a group of blocks computes all steps for a group of sequences and hands hidden states (or, in the backward
 // pass, sums of gradients) around: a cluster through distributed shared memory, or as many blocks as it takes through
-// L2. Products take operands of 16 bits and add up in
-// float32; cell states, activations and gradients of states are float32. Leaves out the products that wait for no step:
-// those of the inputs before, and the gradients of weights and inputs after.
+// L2. Products take operands of 16 bits and add up in float32; cell states, activations and gradients of states are
+// float32. Leaves out the products that wait for no step: those of the inputs before, and the gradients of weights and
+// inputs after.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,8 @@ struct PersistentForward {
   void* gates = nullptr;          // (T, B, G * H): products of the inputs in; activated gates out, but for kRnn
   void* candidates = nullptr;     // (T, B, H), kGru only: R h + b of the candidate out
   void* hidden = nullptr;         // (T + 1, B, H): the initial row in, all others out
-  float* cell = nullptr;          // (T + 1, B, H), kLstm only: the same
+  void* half_hidden = nullptr;    // (T + 1, B, H) float16, or null: all rows but the initial one once more; kTf32 only
+  float* cell = nullptr;          // (T + 1, B, H), kLstm only: as `hidden`
   void* exchange = nullptr;       // forward_exchange_bytes
   int* timed_out = nullptr;       // memory that host and device see: set to 1 where a block waited in vain
 };

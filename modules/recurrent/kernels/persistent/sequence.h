@@ -1,6 +1,7 @@
 // Which rows of the tensors a thread works on.
 #pragma once
 
+#include "recurrent/kernels/persistent/numbers.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
@@ -61,6 +62,15 @@ struct PassRows {
     before = reads_up ? 0 : row;
   }
 };
+
+// A hidden state, to its place in the tensors.
+template <class Numbers>
+__device__ void write_hidden(const PersistentForward& work, int64_t place, float hidden) {
+  using Value = typename Numbers::Value;
+  static_cast<Value*>(work.hidden)[place] = from_float<Value>(hidden);
+  if constexpr (std::is_same_v<Numbers, Tf32>)
+    if (work.half_hidden != nullptr) static_cast<__half*>(work.half_hidden)[place] = from_float<__half>(hidden);
+}
 
 __device__ inline ReadingOrder opposite(ReadingOrder order) {
   return order == ReadingOrder::kForward ? ReadingOrder::kReverse : ReadingOrder::kForward;
