@@ -26,7 +26,8 @@ Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest = {});
 // float16 or by whole columns.
 bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih);
 
-// (rows, whole columns) of the input, where it gains, and of weight_ih: of 16 bits.
+// (rows, whole columns) of the input, where it gains, and of weight_ih: of 16 bits, where the input is of float32
+// float16.
 Factor input_factor(const at::Tensor& input);
 at::Tensor empty_weight_factor(const at::Tensor& weight_ih);
 void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor);

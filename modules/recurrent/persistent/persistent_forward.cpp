@@ -1,3 +1,4 @@
+#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/native_dropout.h>
@@ -51,13 +52,21 @@ class PersistentForwardPass {
   void multiply_bottom_input() {
     LayerTrace& bottom = layers_[0];
     if (bottom.half_weight_ih.defined()) {
-      lanes_.run(kPackLane, [&] { fill_weight_factor(bottom.weights.weight_ih, bottom.half_weight_ih); });
+      lanes_.run(kPackLane, [&] {
+        convert(bottom_weight_ih_);
+        fill_weight_factor(bottom.weights.weight_ih, bottom.half_weight_ih);
+      });
       const Factor factor = input_factor(matrix_of(bottom.input));
       bottom.half_input = factor.values.view({bottom.num_steps(), bottom.batch_size(), -1});
       bottom.input_unscale = factor.unscale;
       lanes_.order(kPackLane, kForwardLane);
+    } else {
+      convert(bottom_weight_ih_);
     }
-    lanes_.run(kPackLane, [&] { pack_for_forward(spec_, bottom, packed_[0]); });
+    lanes_.run(kPackLane, [&] {
+      convert(bottom_parameters_);
+      pack_for_forward(spec_, bottom, packed_[0]);
+    });
     multiply_inputs(bottom);
   }
 
@@ -74,12 +83,38 @@ class PersistentForwardPass {
     });
   }
 
+  // Parameters, and room for them in the type of the states, where they have another.
+  struct Conversion {
+    std::vector<at::Tensor> from, to;
+  };
+
+  static void convert(const Conversion& conversion) {
+    if (!conversion.to.empty()) at::_foreach_copy_(conversion.to, conversion.from);
+  }
+
+  at::Tensor make_room_for(const at::Tensor& parameter, Conversion& conversion) const {
+    const at::ScalarType type = layers_[0].gates.scalar_type();
+    if (parameter.scalar_type() == type) return parameter;
+    conversion.from.push_back(parameter);
+    conversion.to.push_back(at::empty(parameter.sizes(), parameter.options().dtype(type).requires_grad(false)));
+    return conversion.to.back();
+  }
+
+  void make_room_for_parameters(size_t layer) {
+    const auto [weight_ih, weight_hh, bias_ih, bias_hh] = layers_[layer].weights;
+    Conversion& first = layer == 0 ? bottom_weight_ih_ : other_parameters_;
+    Conversion& rest = layer == 0 ? bottom_parameters_ : other_parameters_;
+    layers_[layer].weights = {make_room_for(weight_ih, first), make_room_for(weight_hh, rest),
+                              make_room_for(bias_ih, rest), make_room_for(bias_hh, rest)};
+  }
+
   // On the current stream, for all that the lanes fill.
   std::vector<at::Tensor> make_room() {
     std::vector<at::Tensor> packed;
     masks_.resize(drops() ? layers_.size() - 1 : 0);
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       LayerTrace& trace = layers_[layer];
+      make_room_for_parameters(layer);
       packed.push_back(empty_packed(spec_, trace));
       if (may_go_back()) trace.packed = empty_packed(spec_, trace);
       make_room_for_half(layer);
@@ -116,6 +151,7 @@ class PersistentForwardPass {
   }
 
   void lay_out_all_other_weights() const {
+    convert(other_parameters_);
     for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer)
       if (layers_[layer].half_weight_ih.defined())
@@ -165,6 +201,7 @@ class PersistentForwardPass {
   std::vector<LayerTrace>& layers_;
   std::vector<at::Tensor>& masks_;
   std::vector<Steps> parts_;
+  Conversion bottom_weight_ih_, bottom_parameters_, other_parameters_;
   std::vector<at::Tensor> packed_;
   Lanes lanes_;  // after all that is prepared on the current stream
 };

@@ -1,7 +1,6 @@
 #include "recurrent/unrolled/unrolled_function.h"
 
 #include <ATen/core/ivalue.h>
-#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
@@ -40,18 +39,10 @@ std::vector<at::Tensor> operands_of(const UnrolledInput& input) {
   return operands;
 }
 
-// With a table of tokens and the parameters in the type of the states, these converted by one operator.
-std::vector<at::Tensor> in_one_type(Cell cell, std::vector<at::Tensor> operands) {
-  const auto first = operands.begin() + static_cast<std::ptrdiff_t>(first_parameter(cell));
-  const at::ScalarType type = operands[1].scalar_type();
+// With a table of tokens in the type of the states.
+std::vector<at::Tensor> in_one_type(std::vector<at::Tensor> operands) {
   const bool is_table = operands[0].dim() == 2;
-  if (is_table) operands[0] = operands[0].to(type);
-  if (first->scalar_type() == type) return operands;
-  std::vector<at::Tensor> converted;
-  for (auto parameter = first; parameter != operands.end(); ++parameter)
-    converted.push_back(at::empty(parameter->sizes(), parameter->options().dtype(type).requires_grad(false)));
-  at::_foreach_copy_(converted, std::vector<at::Tensor>(first, operands.end()));
-  std::copy(converted.begin(), converted.end(), first);
+  if (is_table) operands[0] = operands[0].to(operands[1].scalar_type());
   return operands;
 }
 
@@ -179,7 +170,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
   static variable_list forward(AutogradContext* context, at::TensorList operands, at::TensorList mask_list,
                                const Tokens& tokens, const UnrolledSpec& spec) {
     std::vector<at::Tensor> masks = mask_list.vec();
-    auto traces = make_traces(spec, in_one_type(spec.cell, operands.vec()), tokens.values, masks);
+    auto traces = make_traces(spec, in_one_type(operands.vec()), tokens.values, masks);
     run_forward(spec, traces, masks);
     save(context, spec, traces, masks);
     notes_of(*context)->num_masks = mask_list.size();
