@@ -88,8 +88,10 @@ class PersistentForwardPass {
     std::vector<at::Tensor> from, to;
   };
 
+  // One kernel for all has a block for 65,536 numbers; of one tensor alone that would be few.
   static void convert(const Conversion& conversion) {
-    if (!conversion.to.empty()) at::_foreach_copy_(conversion.to, conversion.from);
+    if (conversion.to.size() == 1) conversion.to[0].copy_(conversion.from[0]);
+    if (conversion.to.size() > 1) at::_foreach_copy_(conversion.to, conversion.from);
   }
 
   at::Tensor make_room_for(const at::Tensor& parameter, Conversion& conversion) const {
