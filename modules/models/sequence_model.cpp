@@ -50,7 +50,6 @@ bool SequenceModel::can_end_by_own_kernel() const {
 
 at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& lengths) const {
   if (settings_.pooling == Pooling::kMean) return mean_over_steps(result.output, lengths);
-  if (!lengths.defined() && !settings_.bidirectional) return result.output[-1];
   return last_layer_state(result.state.hidden, settings_.bidirectional);
 }
 

@@ -63,7 +63,7 @@ class PersistentBackwardPass {
 
   void run_layer(size_t layer) {
     lanes_.order(kMainLane, kSideLane);
-    launch_backward(spec_, layers_[layer], gradients_[layer], NextStep::kNone);
+    launch_backward(spec_, layers_[layer], gradients_[layer], final_gradients(layer));
     if (needs_.weights) multiply_weights_beside_kernel_of(layer);
     products_[layer].prepare_gates(needs_);
     if (gradients_[layer].input.defined()) {
@@ -75,11 +75,12 @@ class PersistentBackwardPass {
   // The layer's weights are multiplied when the last of its parts is there.
   void run_part(size_t layer, size_t index) {
     if (layer + 1 < layers_.size()) lanes_.order(lane_of(layer + 1), lane_of(layer));
-    const NextStep next = index + 1 < parts_.size() ? NextStep::kThere : NextStep::kNone;
+    const bool is_last = index + 1 == parts_.size();
     lanes_.run(lane_of(layer), [&] {
       const LayerTrace trace = part_of(layers_[layer], spec_.direction, parts_[index]);
       LayerGradients gradients = part_of(gradients_[layer], spec_.direction, parts_[index], index);
-      launch_backward(spec_, trace, gradients, next);
+      launch_backward(spec_, trace, gradients,
+                      is_last ? final_gradients(layer) : FinalGradients{gradients.from_next_step, gradients.carry});
       if (gradients.input.defined()) multiply_data(layer, parts_[index], gradients);
     });
     if (index > 0 || layer == 0) return;
@@ -89,6 +90,13 @@ class PersistentBackwardPass {
         products_[layer].prepare_gates(needs_);
         multiply_weights(layer);
       });
+  }
+
+  FinalGradients final_gradients(size_t layer) const {
+    const auto of_layer = [&](const at::Tensor& all) {
+      return all.defined() ? all[static_cast<int64_t>(layer)] : at::Tensor();
+    };
+    return {of_layer(results_.final_hidden), of_layer(results_.final_cell)};
   }
 
   std::vector<LayerGradients> make_gradients() const {

@@ -116,10 +116,10 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tenso
                    stream_of(trace.gates));
 }
 
-void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next) {
+void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
+                     const FinalGradients& final) {
   const PersistentSequence sequence = sequence_of(spec, trace);
   const at::Tensor exchange = empty_bytes(trace, kernels::backward_exchange_bytes(sequence));
-  const bool has_next = next == NextStep::kThere;
   launch_on_stream(PersistentBackward{.sequence = sequence,
                                       .weights = trace.packed.const_data_ptr(),
                                       .gates = trace.gates.const_data_ptr(),
@@ -128,8 +128,8 @@ void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGra
                                       .cell = data_or_null<float>(trace.cell),
                                       .output_gradient = data_or_null<void>(gradients.output),
                                       .cell_gradient = data_or_null<float>(gradients.cell_output),
-                                      .later_hidden = has_next ? gradients.from_next_step.const_data_ptr() : nullptr,
-                                      .later_cell = has_next ? data_or_null<float>(gradients.carry) : nullptr,
+                                      .later_hidden = data_or_null<void>(final.hidden),
+                                      .later_cell = data_or_null<float>(final.cell),
                                       .input_side = gradients.input_side.data_ptr(),
                                       .recurrent_side = gradients.recurrent_side.data_ptr(),
                                       .initial_hidden = gradients.from_next_step.data_ptr(),

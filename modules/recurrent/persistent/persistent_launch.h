@@ -30,9 +30,15 @@ double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 // All steps, from the inputs' products and the initial states in the trace.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
 
+// What comes for the states after the last step, (B, H) each, `cell` acc: from steps that are read later, or from
+// above; either may be undefined.
+struct FinalGradients {
+  at::Tensor hidden, cell;
+};
+
 // All steps, by the trace's packed weights: fills the gradients of both sides, of the initial states in
-// `from_next_step` and `carry`, and `bias_sums` and `largest` where they are defined. next: whether the first two hold
-// what comes from steps that are read later.
-void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next);
+// `from_next_step` and `carry`, which may be those in `final`, and `bias_sums` and `largest` where they are defined.
+void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
+                     const FinalGradients& final);
 
 }  // namespace rnnlab

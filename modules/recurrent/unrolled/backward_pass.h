@@ -26,10 +26,11 @@ struct Needs {
 };
 
 // What comes from above, layer by layer: of the hidden and the cell states as results, (T, B, H) each; any may be
-// undefined.
+// undefined. For one_kernel of the final states, too.
 struct ResultGradients {
   std::vector<at::Tensor> hidden;
   std::vector<at::Tensor> cell;
+  at::Tensor final_hidden, final_cell;  // (L, B, H)
 };
 
 // `layers`: as run_forward_pass has filled them; they are left as they are. `masks`: those of the forward pass, (T, B,

@@ -53,7 +53,8 @@ inline StateRows state_rows(Direction direction, int64_t t) {
   return direction == Direction::kForward ? StateRows{t, t + 1} : StateRows{t + 1, t};
 }
 
-// (T, B, H) of a tensor of T + 1 states: those after each step, those before each step, and the row of the initial one.
+// (T, B, H) of a tensor of T + 1 states: those after each step, those before each step; the rows of the initial one and
+// of the one after the last step.
 inline at::Tensor states_after(Direction direction, const at::Tensor& states) {
   return states.narrow(0, direction == Direction::kForward ? 1 : 0, states.size(0) - 1);
 }
@@ -62,6 +63,9 @@ inline at::Tensor states_before(Direction direction, const at::Tensor& states) {
 }
 inline int64_t initial_row(Direction direction, int64_t num_steps) {
   return direction == Direction::kForward ? 0 : num_steps;
+}
+inline int64_t final_row(Direction direction, int64_t num_steps) {
+  return direction == Direction::kForward ? num_steps : 0;
 }
 
 // Steps in the order in which they are read, `first` to `last` - 1.

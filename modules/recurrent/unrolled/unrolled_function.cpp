@@ -82,12 +82,22 @@ void set_input(const at::Tensor& sequence, const at::Tensor& tokens, LayerTrace&
   if (tokens.defined()) trace.tokens = tokens.reshape({-1});
 }
 
-std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands,
-                                    const at::Tensor& tokens, const std::vector<at::Tensor>& masks) {
-  const auto num_layers = static_cast<size_t>(operands[1].size(0));
+// (L, T + 1, B, H) each, of which traces have slices.
+struct States {
+  at::Tensor hidden, cell;
+};
+
+States make_states(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands, const at::Tensor& tokens) {
   const int64_t num_steps = (tokens.defined() ? tokens : operands[0]).size(0);
-  const at::Tensor hidden = all_states(spec, operands[1], num_steps);
-  const at::Tensor cell = spec.cell == Cell::kLstm ? all_states(spec, operands[2], num_steps) : at::Tensor();
+  const bool has_cell = spec.cell == Cell::kLstm;
+  return {all_states(spec, operands[1], num_steps), has_cell ? all_states(spec, operands[2], num_steps) : at::Tensor()};
+}
+
+std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands,
+                                    const States& states, const at::Tensor& tokens,
+                                    const std::vector<at::Tensor>& masks) {
+  const auto num_layers = static_cast<size_t>(operands[1].size(0));
+  const auto& [hidden, cell] = states;
   std::vector<LayerTrace> traces;
   for (size_t layer = 0; layer < num_layers; ++layer) {
     const auto index = static_cast<int64_t>(layer);
@@ -170,7 +180,9 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
   static variable_list forward(AutogradContext* context, at::TensorList operands, at::TensorList mask_list,
                                const Tokens& tokens, const UnrolledSpec& spec) {
     std::vector<at::Tensor> masks = mask_list.vec();
-    auto traces = make_traces(spec, in_one_type(operands.vec()), tokens.values, masks);
+    const std::vector<at::Tensor> in_type = in_one_type(operands.vec());
+    const States states = make_states(spec, in_type, tokens.values);
+    auto traces = make_traces(spec, in_type, states, tokens.values, masks);
     run_forward(spec, traces, masks);
     save(context, spec, traces, masks);
     notes_of(*context)->num_masks = mask_list.size();
@@ -178,6 +190,9 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.hidden));
     if (spec.cell == Cell::kLstm)
       for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.cell));
+    if (!spec.rung.one_kernel) return results;
+    for (const at::Tensor& all : {states.hidden, states.cell})
+      if (all.defined()) results.push_back(all.select(1, final_row(spec.direction, all.size(1) - 1)));
     return results;
   }
 
@@ -189,7 +204,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     const std::vector<at::Tensor> masks(saved.begin() + static_cast<int64_t>(notes->num_layers * kTensorsPerTrace),
                                         saved.end());
     const Needs needs = {context->needs_input_grad(0), any_parameter_needs(*context, *notes)};
-    const ResultGradients results = split(result_gradients, notes->num_layers);
+    const ResultGradients results = split(result_gradients, *notes);
     return in_order(run_backward(notes->spec, traces, masks, results, needs), *context, *notes);
   }
 
@@ -217,10 +232,16 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     return false;
   }
 
-  static ResultGradients split(const variable_list& gradients, size_t num_layers) {
+  // In the order of the results.
+  static ResultGradients split(const variable_list& gradients, const UnrolledNotes& notes) {
     ResultGradients results;
-    for (size_t i = 0; i < gradients.size(); ++i)
-      (i < num_layers ? results.hidden : results.cell).push_back(dense(gradients[i]));
+    const bool has_cell = notes.spec.cell == Cell::kLstm;
+    auto next = gradients.begin();
+    for (size_t i = 0; i < notes.num_layers; ++i) results.hidden.push_back(dense(*next++));
+    for (size_t i = 0; has_cell && i < notes.num_layers; ++i) results.cell.push_back(dense(*next++));
+    if (!notes.spec.rung.one_kernel) return results;
+    results.final_hidden = dense(*next++);
+    if (has_cell) results.final_cell = dense(*next++);
     return results;
   }
 
@@ -254,7 +275,12 @@ UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input
   const variable_list states =
       UnrolledFunction::apply(at::TensorList(operands), at::TensorList(input.masks), Tokens{input.tokens}, spec);
   const auto num_layers = static_cast<std::ptrdiff_t>(input.layers.size());
-  return {{states.begin(), states.begin() + num_layers}, {states.begin() + num_layers, states.end()}};
+  const auto end_of_hidden = states.begin() + num_layers;
+  const auto end_of_cell = end_of_hidden + (spec.cell == Cell::kLstm ? num_layers : 0);
+  UnrolledResult result = {{states.begin(), end_of_hidden}, {end_of_hidden, end_of_cell}, {}, {}};
+  if (end_of_cell != states.end()) result.final_hidden = *end_of_cell;
+  if (end_of_cell != states.end() && spec.cell == Cell::kLstm) result.final_cell = states.back();
+  return result;
 }
 
 }  // namespace rnnlab

@@ -17,10 +17,13 @@ struct UnrolledInput {
   std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 of them or none: factors of what the next layer reads
 };
 
-// All states of each layer, (T, B, H) each: those after each step, at the step's place in the sequence.
+// All states of each layer, (T, B, H) each: those after each step, at the step's place in the sequence. For one_kernel
+// those after the last step read besides, of all layers: where nothing else is used, what comes back for all steps need
+// not be made.
 struct UnrolledResult {
   std::vector<at::Tensor> hidden;
-  std::vector<at::Tensor> cell;  // acc, LSTM only
+  std::vector<at::Tensor> cell;         // acc, LSTM only
+  at::Tensor final_hidden, final_cell;  // (L, B, H), for one_kernel; likewise
 };
 
 // Differentiable with respect to the sequence, the initial states and the weights, not the masks. Autocast does

@@ -26,11 +26,18 @@ at::Tensor states_of(const at::Tensor& all, int64_t first_layer, int64_t num_lay
 
 // (L, B, H), the states after each layer's last step. Where every sequence is whole, a reverse direction ends at its
 // first place.
-at::Tensor final_states(const std::vector<at::Tensor>& layers, const SequenceEnds& lengths, Direction direction) {
-  std::vector<at::Tensor> finals;
+at::Tensor last_states(const std::vector<at::Tensor>& layers, const SequenceEnds& lengths, Direction direction) {
+  std::vector<at::Tensor> last;
   for (const at::Tensor& states : layers)
-    finals.push_back(direction == Direction::kForward ? lengths.last(states) : states[0]);
-  return at::stack(finals);
+    last.push_back(direction == Direction::kForward ? lengths.last(states) : states[0]);
+  return at::stack(last);
+}
+
+RecurrentState final_states(const UnrolledResult& result, const SequenceEnds& lengths, Direction direction) {
+  if (result.final_hidden.defined() && lengths.all_whole()) return {result.final_hidden, result.final_cell};
+  const bool has_cell = !result.cell.empty();
+  return {last_states(result.hidden, lengths, direction),
+          has_cell ? last_states(result.cell, lengths, direction) : at::Tensor()};
 }
 
 // The states of all blocks, of which there is often one.
@@ -125,8 +132,8 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
 
   const UnrolledResult result = run_unrolled(spec, input);
   const at::Tensor& output = result.hidden.back();
-  RecurrentState state = {final_states(result.hidden, lengths, loop), {}};
-  if (!result.cell.empty()) state.cell = final_states(result.cell, lengths, loop).to(initial.cell.scalar_type());
+  RecurrentState state = final_states(result, lengths, loop);
+  if (state.cell.defined()) state.cell = state.cell.to(initial.cell.scalar_type());
   return {runs_reversed_copy ? lengths.reversed(output) : output, state};
 }
 

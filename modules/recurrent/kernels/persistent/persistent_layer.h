@@ -66,15 +66,15 @@ struct PersistentBackward {
   const float* cell = nullptr;            // (T + 1, B, H), kLstm only
   const void* output_gradient = nullptr;  // (T, B, H), or null
   const float* cell_gradient = nullptr;   // (T, B, H), kLstm only: of the cell states as results, or null
-  const void* later_hidden = nullptr;     // (B, H), or null: what steps read later add to the gradient of the last
-  const float* later_cell = nullptr;      // states, as the `initial` ones of a pass over them; the cell's kLstm only
-  void* input_side = nullptr;             // (T, B, G * H) out: the gradient of W x + b
-  void* recurrent_side = nullptr;         // the same of R h + b, kGru only: others have one for both
-  void* initial_hidden = nullptr;         // (B, H) out: the gradient of the initial hidden state
-  float* initial_cell = nullptr;          // (B, H) out, kLstm only
-  float* bias_sums = nullptr;             // (bias_sum_rows, sides, G * H) out, or null: see below
-  int32_t* largest = nullptr;             // 0 in, or null: see below
-  void* exchange = nullptr;               // backward_exchange_bytes
+  const void* later_hidden = nullptr;  // (B, H), or null: the gradient of the last states, but for `output_gradient`:
+  const float* later_cell = nullptr;   // from above, or from steps read later, as their `initial` ones; kLstm only
+  void* input_side = nullptr;          // (T, B, G * H) out: the gradient of W x + b
+  void* recurrent_side = nullptr;      // the same of R h + b, kGru only: others have one for both
+  void* initial_hidden = nullptr;      // (B, H) out: the gradient of the initial hidden state
+  float* initial_cell = nullptr;       // (B, H) out, kLstm only
+  float* bias_sums = nullptr;          // (bias_sum_rows, sides, G * H) out, or null: see below
+  int32_t* largest = nullptr;          // 0 in, or null: see below
+  void* exchange = nullptr;            // backward_exchange_bytes
   int* timed_out = nullptr;
 };
 
