@@ -60,14 +60,14 @@ class GridBackwardBlock {
   static constexpr int kGates = T::kGates;
   static constexpr int kVectorsOfPartner = T::kGateVectors + T::kSequences / 4;
   static constexpr int kVectorsOfBuffer = T::kBlocks * T::kSenders * T::kSentVectors;
+  static constexpr int kReceivedAtOnce = T::received_at_once(T::kSendersAShare);
+  static_assert(T::kSendersAShare % kReceivedAtOnce == 0);
   static constexpr int kAtOnce = T::kUnitTilesAtOnce;
   using PartnersSums = WarpgroupSums<T::kTiles>[T::kPartners][kAtOnce];
 
   // read: of this turn in, of the next one out.
   __device__ void run_turn(const Turn& now, Step& read) {
     const auto [index, step, turn] = now;
-    owner_.forget_places();
-    tensors_.forget_places();
     float hidden[T::kCells];  // gradients of the hidden states after this step
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
@@ -100,17 +100,20 @@ class GridBackwardBlock {
     const uint4* from = buffer_of(step, turn) +
                         (owner_.block * T::kSenders + share * T::kSendersAShare) * T::kSentVectors +
                         static_cast<int>(threadIdx.x) % T::kSentVectors;
-    uint4 vectors[T::kSendersAShare];
-    patience_.read_all(
-        vectors, [&](int i) { return from + i * T::kSentVectors; },
-        [turn = turn_of(step)](const uint4& vector) { return is_of_turn(vector, turn); });
     float4 sum = {};
 #pragma unroll
-    for (const uint4& vector : vectors) {
-      sum.x += __uint_as_float(vector.x);
-      sum.y += __uint_as_float(vector.y);
-      sum.z += __uint_as_float(vector.z);
-      sum.w += __uint_as_float(vector.w);
+    for (int first = 0; first < T::kSendersAShare; first += kReceivedAtOnce) {
+      uint4 vectors[kReceivedAtOnce];
+      patience_.read_all(
+          vectors, [&](int i) { return from + (first + i) * T::kSentVectors; },
+          [turn = turn_of(step)](const uint4& vector) { return is_of_turn(vector, turn); });
+#pragma unroll
+      for (const uint4& vector : vectors) {
+        sum.x += __uint_as_float(vector.x);
+        sum.y += __uint_as_float(vector.y);
+        sum.z += __uint_as_float(vector.z);
+        sum.w += __uint_as_float(vector.w);
+      }
     }
     spread(received_ + share * T::kReceived, sum);
     __syncthreads();
@@ -225,10 +228,10 @@ class GridBackwardBlock {
 
   __device__ void multiply(int step, int tile, int partner, WarpgroupSums<T::kTiles>& sums) const {
     constexpr int kVectorsAStep = 2 * T::kSequences;
-    const Matrix gates = Matrix(gates_of(step, partner)).hidden(), shared = weights_.in_shared();
+    const Matrix gates(gates_of(step, partner));
 #pragma unroll
     for (int column = 0; column < T::kGateSteps; ++column)
-      weights_.template multiply<Operand>(shared, (tile * T::kPartners + partner) * T::kGateSteps + column,
+      weights_.template multiply<Operand>((tile * T::kPartners + partner) * T::kGateSteps + column,
                                           column == 0 ? Sums::kBegin : Sums::kContinue, sums,
                                           gates.at(column * kVectorsAStep));
   }

@@ -23,7 +23,7 @@ class GridForwardBlock {
         exchange_(static_cast<uint4*>(work.exchange) +
                   owner_.group * T::kTurns * T::kHiddenBuffers * T::kHiddenVectors),
         hidden_(shared + owner_.warpgroup * kVectorsOfHalf),
-        sums_(reinterpret_cast<float*>(shared + (T::kSumsBuffers > 0 ? T::kHiddenVectors : 0))),
+        sums_(reinterpret_cast<float*>(shared + T::kHiddenVectors)),
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
             shared + T::kForwardBufferBytes / 16, owner_.warp, owner_.lane),
@@ -48,6 +48,8 @@ class GridForwardBlock {
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
   static constexpr int kVectorsOfHalf = T::kHiddenVectors / T::kWarpgroups;
   static constexpr int kThreadsOfHalf = T::kThreads / T::kWarpgroups;
+  static constexpr int kAtOnce = T::received_at_once(T::kVectorsOfThread);
+  static_assert(T::kVectorsOfThread % kAtOnce == 0);
 
   struct Inputs {
     Value of[T::kCells][kGates];
@@ -87,15 +89,13 @@ class GridForwardBlock {
   // inputs: of this turn in, of the next one out. has_next: whether there is another step.
   __device__ void run_turn(const Turn& now, Inputs& inputs, bool has_next) {
     const auto [index, step, turn] = now;
-    owner_.forget_places();
-    if constexpr (T::kSumsBuffers == 0) __syncthreads();  // all have read the sums of the turn before
     if (step == 0)
       read_initial(turn);
     else
       receive(step, turn);
     publish_to_products();
     barrier_of_warps(kFirstBarrier + owner_.warpgroup, kWarpsPerGroup);
-    float* sums = sums_ + (T::kSumsBuffers == 2 ? (index & 1) * T::kWarpgroups * T::kSums : 0);
+    float* sums = sums_ + index % T::kProductBuffers * T::kWarpgroups * T::kSums;
     multiply(sums + owner_.warpgroup * T::kSums);
     __syncthreads();
 
@@ -142,11 +142,14 @@ class GridForwardBlock {
 
   __device__ void receive(int step, int turn) {
     const uint4* from = buffer_of(step, turn) + owner_.warpgroup * kVectorsOfHalf;
-    uint4 vectors[T::kVectorsOfThread];
-    patience_.read_all(
-        vectors, [&](int i) { return from + vector_of(i); }, is_filled);
 #pragma unroll
-    for (int i = 0; i < T::kVectorsOfThread; ++i) hidden_[vector_of(i)] = vectors[i];
+    for (int first = 0; first < T::kVectorsOfThread; first += kAtOnce) {
+      uint4 vectors[kAtOnce];
+      patience_.read_all(
+          vectors, [&](int i) { return from + vector_of(first + i); }, is_filled);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) hidden_[vector_of(first + i)] = vectors[i];
+    }
   }
 
   // To sums: by sequences, kSumStride apart, and rows. Behind the product hides the fence between emptying a buffer, a
@@ -154,19 +157,18 @@ class GridForwardBlock {
   __device__ void multiply(float* sums) const {
     constexpr int kVectorsAStep = 2 * T::kSequences;
     WarpgroupSums<T::kTiles> of[T::kRowTiles];
-    const Matrix hidden = Matrix(hidden_).hidden(), shared = weights_.in_shared();
+    const Matrix hidden(hidden_);
     begin_products();
 #pragma unroll
     for (int step = 0; step < T::kColumnSteps; ++step)
 #pragma unroll
       for (int tile = 0; tile < T::kRowTiles; ++tile)
-        weights_.template multiply<Operand>(shared, step * T::kRowTiles + tile,
-                                            step == 0 ? Sums::kBegin : Sums::kContinue, of[tile],
-                                            hidden.at(step * kVectorsAStep));
+        weights_.template multiply<Operand>(step * T::kRowTiles + tile, step == 0 ? Sums::kBegin : Sums::kContinue,
+                                            of[tile], hidden.at(step * kVectorsAStep));
     commit_products();
     exchange_fence();
     wait_for_products<0>();
-    if constexpr (T::kSumsBuffers == 0) __syncthreads();  // all have multiplied
+    if constexpr (T::kProductBuffers == 1) __syncthreads();  // all have read the sums of the step before
 
     float* place =
         sums + owner_.lane % 4 * 2 * T::kSumStride + owner_.warp % kWarpsPerGroup * kTileRows + owner_.lane / 4;
@@ -244,7 +246,7 @@ class GridForwardBlock {
   int64_t place_;    // of this thread's unit and first cell, at the step at hand
   uint4* exchange_;  // kHiddenBuffers of the group
   uint4* hidden_;    // of this warpgroup's half of the units
-  float* sums_;      // kSumsBuffers of both warpgroups' sums, or in the place of `hidden_`
+  float* sums_;      // kProductBuffers of both warpgroups' sums
   GridWeights<S> weights_;
   Patience patience_;
   float bias_[kGates];

@@ -40,7 +40,6 @@ class GridGradients {
         rows_(work.sequence, opposite(work.sequence.order)),
         place_(rows_.first + owner.place()) {}
 
-  __device__ void forget_places() { owner_.forget_places(); }
   __device__ void advance() { place_ += rows_.stride; }
 
   __device__ float last_cell_state(int cell) const { return work_.cell[place_ + rows_.after + owner_.offset(cell)]; }

@@ -35,11 +35,6 @@ struct GridOwner {
     num_sequences = unit < hidden_size ? static_cast<int>(of.batch_size) - first_sequence - sequence : 0;
   }
 
-  // Before a step: the compiler would keep the places of all cells and gates in registers otherwise, from step to step.
-  __device__ void forget_places() {
-    if constexpr (T::kTiles > 2) asm volatile("" : "+r"(hidden_size));
-  }
-
   __device__ bool has(int cell) const { return cell * T::kStride < num_sequences; }
 
   // Of this unit, in a row (B, H): the place of its first cell, and from there that of another one. A cell that is not

@@ -51,11 +51,9 @@ struct GridTiles {
   static_assert(kVectorsOfThread * kThreads == kHiddenVectors);
   static constexpr int kSumStride = kRowTiles * kWarpgroupRows + 4;  // 4 more: no two lanes of a warp meet in a bank
   static constexpr int kSums = kSequences * kSumStride;              // of a warpgroup
-  // Two buffers of sums, so that no warp has to wait until all have read the ones before; or none, where there is no
-  // room: they lie in the place of the hidden states that have been multiplied then.
-  static constexpr int kSumsBuffers = kTiles == 2 ? 2 : 0;
-  static constexpr int kForwardBufferBytes = 16 * kHiddenVectors + kSumsBuffers * kWarpgroups * kSums * 4;
-  static_assert(kSumsBuffers > 0 || kWarpgroups * kSums * 4 <= 16 * kHiddenVectors);
+  // Two take turns where there is room: no warp has to wait until all have read a step's sums.
+  static constexpr int kProductBuffers = kTiles == 2 ? 2 : 1;
+  static constexpr int kForwardBufferBytes = 16 * kHiddenVectors + kProductBuffers * kWarpgroups * kSums * 4;
 
   // Backward.
   static constexpr int kPartners = kPartnersOf;
@@ -78,9 +76,15 @@ struct GridTiles {
   static_assert(kShares * kSentVectors == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
   static_assert(kUnitTiles * kPartners * kWarpgroups * kWarpgroupRows == kHiddenSize);
 
+  // As many of `vectors` as a thread has registers for beside all else.
+  __host__ __device__ static constexpr int received_at_once(int vectors) {
+    if (kTiles == 2) return vectors;
+    return vectors % 8 == 0 ? 8 : smaller(vectors, 6);
+  }
+
   // As many fragments in registers as leave room for what a thread receives, and for sums.
-  static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 24 : 20) : (kHiddenSize > 1024 ? 30 : 36);
-  static constexpr int kBackwardMost = kTiles > 2 ? 20 : (kUnitTiles* kPartners > 8 ? 24 : 28);
+  static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20) : (kHiddenSize > 1024 ? 30 : 36);
+  static constexpr int kBackwardMost = kTiles > 2 || kUnitTiles* kPartners > 8 ? 24 : 28;
   using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost>;
   using BackwardSlice = Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost>;
   static_assert(ForwardSlice::kInL2 == 0 && BackwardSlice::kInL2 == 0);

@@ -30,14 +30,12 @@ class GridWeights {
     return is_in_spread(i, S::kInRegisters, S::kFragments);
   }
 
-  __device__ Matrix in_shared() const { return shared_.hidden(); }
-
   template <class Operand, class SumsOf>
-  __device__ void multiply(const Matrix& shared, int i, Sums how, SumsOf& sums, uint64_t right) const {
+  __device__ void multiply(int i, Sums how, SumsOf& sums, uint64_t right) const {
     if (is_in_registers(i))
       warpgroup_multiply<Operand>(how, sums, registers_[before(i)], right);
     else
-      warpgroup_multiply<Operand>(how, sums, shared.at((i - before(i)) * kVectorsOfFragment), right);
+      warpgroup_multiply<Operand>(how, sums, shared_.at((i - before(i)) * kVectorsOfFragment), right);
   }
 
  private:

@@ -21,14 +21,6 @@ class Matrix {
   __device__ explicit Matrix(const void* place)
       : low_((shared_address(place) & 0x3FFFF) / kVectorBytes | kToTheRight << 16) {}
 
-  // The same again, of which the compiler knows nothing: it would keep the places of all parts in registers otherwise,
-  // from step to step.
-  __device__ Matrix hidden() const {
-    Matrix copy = *this;
-    asm volatile("" : "+r"(copy.low_));
-    return copy;
-  }
-
   // What lies `vectors` of 16 bytes further on.
   __device__ uint64_t at(int vectors) const { return uint64_t{kBelow} << 32 | (low_ + static_cast<uint32_t>(vectors)); }
 
