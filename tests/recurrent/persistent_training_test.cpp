@@ -77,6 +77,28 @@ TEST_F(PersistentTraining, DropoutHasTheSameMasksBackward) {
     }
 }
 
+// Where nobody asks for other steps, nothing comes back for them: no (T, B, H) of zeros.
+TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+    for (const int64_t num_steps : {6, 40})
+      for (const int64_t hidden_size : {64, 1024}) {
+        const auto layer = layer_of({.cell = cell, .input_size = 8, .hidden_size = hidden_size, .num_layers = 3});
+        const at::Tensor input = data(num_steps, 20, 8);
+        const auto gradients = [&](const auto& last_of) {
+          layer->zero_grad();
+          last_of(layer->forward(input)).square().sum().backward();
+          Results all;
+          for (const at::Tensor& parameter : layer->parameters()) all.push_back(parameter.grad());
+          return copies(all);
+        };
+        const Results by_state = gradients([](const RecurrentResult& result) { return result.state.hidden[-1]; });
+        const Results by_output = gradients([](const RecurrentResult& result) { return result.output[-1]; });
+        for (size_t i = 0; i < by_state.size(); ++i)
+          EXPECT_TRUE(at::equal(by_state[i], by_output[i]))
+              << config::name_of(cell) << ", " << num_steps << " steps, " << hidden_size << " units, parameter " << i;
+      }
+}
+
 TEST_F(PersistentTraining, DropoutIsNoneInEvaluation) {
   const auto layer = layer_of({.input_size = 8, .hidden_size = 64, .num_layers = 2, .dropout = 0.5});
   const auto without = layer_of({.input_size = 8, .hidden_size = 64, .num_layers = 2});
