@@ -71,12 +71,10 @@ void check_lengths(const at::Tensor& lengths, int64_t num_steps, int64_t batch_s
   }
 }
 
-at::Tensor state_or_zeros(const char* name, const at::Tensor& given, at::IntArrayRef shape, const at::Tensor& weight) {
-  if (!given.defined()) return at::zeros(shape, weight.options().requires_grad(false));
+void check_state(const char* name, const at::Tensor& given, at::IntArrayRef shape, const at::Tensor& weight) {
   RNNLAB_INVARIANT(given.sizes() == shape,
                    fmt::format("{} is {}, wanted {}", name, describe(given.sizes()), describe(shape)));
   check_kind_of_tensor(name, given, weight);
-  return given;
 }
 
 std::vector<c10::IValue> range_inputs(const RecurrentOptions& options, int64_t num_steps) {
@@ -157,10 +155,13 @@ RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t b
                    fmt::format("an initial cell state was given, but {} has none", config::name_of(options_.cell)));
   const std::vector<int64_t> shape = {options_.num_layers * options_.num_directions(), batch_size,
                                       options_.hidden_size};
-  RecurrentState state;
-  state.hidden = state_or_zeros("the initial hidden state", initial.hidden, shape, weights_.front());
-  if (has_cell) state.cell = state_or_zeros("the initial cell state", initial.cell, shape, weights_.front());
-  return state;
+  const auto completed = [&](const char* name, const at::Tensor& given) {
+    if (given.defined()) check_state(name, given, shape, weights_.front());
+    if (given.defined() || begins_without_states()) return given;
+    return at::zeros(shape, weights_.front().options().requires_grad(false));
+  };
+  return {completed("the initial hidden state", initial.hidden),
+          has_cell ? completed("the initial cell state", initial.cell) : at::Tensor()};
 }
 
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options) {

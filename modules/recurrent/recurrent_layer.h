@@ -55,8 +55,12 @@ class RecurrentLayer : public torch::nn::Module {
   // Of the tensors of register_parameters, in order; they stay the same tensors when the module moves.
   const std::vector<at::Tensor>& weights() const { return weights_; }
 
-  // The work. input: (T, B, I). initial: defined, cell for LSTM only. lengths: checked, or undefined. Result: T first.
+  // The work. input: (T, B, I). initial: checked; cell for LSTM only; undefined where nothing was given and
+  // begins_without_states. lengths: checked, or undefined. Result: T first.
   virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) = 0;
+
+  // Whether run takes undefined initial states for zeros, which nobody has to make then.
+  virtual bool begins_without_states() const { return false; }
 
   // Whether it has a way of its own with rows of this table, and that way: tokens: (T, B), every sequence whole.
   virtual bool reads_tokens(const at::Tensor& /*table*/, int64_t /*num_tokens*/) const { return false; }

@@ -85,11 +85,9 @@ class PersistentBackwardPass {
     });
     if (index > 0 || layer == 0) return;
     lanes_.order(lane_of(layer), kSideLane);
-    if (needs_.weights)
-      lanes_.run(kSideLane, [&] {
-        products_[layer].prepare_gates(needs_);
-        multiply_weights(layer);
-      });
+    if (!needs_.weights) return;
+    lanes_.run(kSideLane, [&] { products_[layer].prepare_gates(needs_); });
+    multiply_weights(layer);
   }
 
   FinalGradients final_gradients(size_t layer) const {
@@ -165,16 +163,18 @@ class PersistentBackwardPass {
   // Of the layer above, on the SMs that a kernel leaves free.
   void multiply_weights_beside_kernel_of(size_t layer) {
     if (layer + 1 == layers_.size()) return;
-    lanes_.run(kSideLane, [&] {
-      let_kernel_start();
-      multiply_weights(layer + 1);
-    });
+    lanes_.run(kSideLane, [&] { let_kernel_start(); });
+    multiply_weights(layer + 1);
   }
 
+  // After what is queued on the side lane. Few blocks add up biases: nothing waits for them.
   void multiply_weights(size_t layer) {
-    products_[layer].multiply_input_weights(weights_[layer]);
-    products_[layer].multiply_recurrent_weights(weights_[layer]);
-    products_[layer].sum_biases(weights_[layer]);
+    lanes_.order(kSideLane, kOtherSideLane);
+    lanes_.run(kSideLane, [&] {
+      products_[layer].multiply_input_weights(weights_[layer]);
+      products_[layer].multiply_recurrent_weights(weights_[layer]);
+    });
+    lanes_.run(kOtherSideLane, [&] { products_[layer].sum_biases(weights_[layer]); });
   }
 
   // The kernel has priority, but both wait for the same work: blocks that came a moment before it would keep SMs that

@@ -39,6 +39,7 @@ struct UnrolledSpec {
   Activation activation = Activation::kTanh;
   Direction direction = Direction::kForward;
   Rung rung;
+  at::ScalarType type = at::kFloat;                    // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;          // of the parameters' gradients; products are in the sequence's
   double dropout = 0;                                  // of one_kernel, which draws its masks itself: between layers
   GradientUse gradients = GradientUse::kNone;          // whether a backward pass may follow

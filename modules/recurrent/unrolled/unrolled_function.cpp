@@ -31,18 +31,18 @@ struct UnrolledNotes : torch::CustomClassHolder {
 // parameters layer by layer.
 size_t first_parameter(Cell cell) { return cell == Cell::kLstm ? 3 : 2; }
 
-std::vector<at::Tensor> operands_of(const UnrolledInput& input) {
+std::vector<at::Tensor> operands_of(Cell cell, const UnrolledInput& input) {
   std::vector<at::Tensor> operands = {input.sequence, input.hidden};
-  if (input.cell.defined()) operands.push_back(input.cell);
+  if (cell == Cell::kLstm) operands.push_back(input.cell);
   for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : input.layers)
     operands.insert(operands.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
   return operands;
 }
 
 // With a table of tokens in the type of the states.
-std::vector<at::Tensor> in_one_type(std::vector<at::Tensor> operands) {
+std::vector<at::Tensor> in_one_type(const UnrolledSpec& spec, std::vector<at::Tensor> operands) {
   const bool is_table = operands[0].dim() == 2;
-  if (is_table) operands[0] = operands[0].to(operands[1].scalar_type());
+  if (is_table) operands[0] = operands[0].to(spec.type);
   return operands;
 }
 
@@ -56,10 +56,14 @@ at::Tensor empty_for(const UnrolledSpec& spec, at::IntArrayRef shape, const at::
 }
 
 // (L, T + 1, B, H), in one piece, for a diagonal through the layers is then one operand, and so are all initial states.
-at::Tensor all_states(const UnrolledSpec& spec, const at::Tensor& initial, int64_t num_steps) {
-  const at::Tensor all =
-      empty_for(spec, {initial.size(0), num_steps + 1, initial.size(1), initial.size(2)}, initial.options());
-  all.select(1, initial_row(spec.direction, num_steps)).copy_(initial);
+at::Tensor all_states(const UnrolledSpec& spec, const at::Tensor& initial, at::IntArrayRef shape,
+                      const at::TensorOptions& options) {
+  const at::Tensor all = empty_for(spec, shape, options);
+  at::Tensor row = all.select(1, initial_row(spec.direction, shape[1] - 1));
+  if (initial.defined())
+    row.copy_(initial);
+  else
+    row.zero_();
   return all;
 }
 
@@ -88,16 +92,22 @@ struct States {
 };
 
 States make_states(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands, const at::Tensor& tokens) {
-  const int64_t num_steps = (tokens.defined() ? tokens : operands[0]).size(0);
-  const bool has_cell = spec.cell == Cell::kLstm;
-  return {all_states(spec, operands[1], num_steps), has_cell ? all_states(spec, operands[2], num_steps) : at::Tensor()};
+  const at::Tensor& steps = tokens.defined() ? tokens : operands[0];
+  const size_t first = first_parameter(spec.cell);
+  const auto num_layers = static_cast<int64_t>((operands.size() - first) / kParametersPerDirection);
+  const int64_t hidden_size = operands[first + 1].size(1);  // of weight_hh
+  const std::vector<int64_t> shape = {num_layers, steps.size(0) + 1, steps.size(1), hidden_size};
+  const auto options = operands[0].options().requires_grad(false);
+  const at::Tensor hidden = all_states(spec, operands[1], shape, options.dtype(spec.type));
+  if (spec.cell != Cell::kLstm) return {hidden, {}};
+  return {hidden, all_states(spec, operands[2], shape, options.dtype(accumulation_type(spec.type)))};
 }
 
 std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<at::Tensor>& operands,
                                     const States& states, const at::Tensor& tokens,
                                     const std::vector<at::Tensor>& masks) {
-  const auto num_layers = static_cast<size_t>(operands[1].size(0));
   const auto& [hidden, cell] = states;
+  const auto num_layers = static_cast<size_t>(hidden.size(0));
   std::vector<LayerTrace> traces;
   for (size_t layer = 0; layer < num_layers; ++layer) {
     const auto index = static_cast<int64_t>(layer);
@@ -180,7 +190,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
   static variable_list forward(AutogradContext* context, at::TensorList operands, at::TensorList mask_list,
                                const Tokens& tokens, const UnrolledSpec& spec) {
     std::vector<at::Tensor> masks = mask_list.vec();
-    const std::vector<at::Tensor> in_type = in_one_type(operands.vec());
+    const std::vector<at::Tensor> in_type = in_one_type(spec, operands.vec());
     const States states = make_states(spec, in_type, tokens.values);
     auto traces = make_traces(spec, in_type, states, tokens.values, masks);
     run_forward(spec, traces, masks);
@@ -271,7 +281,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
 
 UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input) {
   const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
-  const auto operands = operands_of(input);
+  const auto operands = operands_of(spec.cell, input);
   const variable_list states =
       UnrolledFunction::apply(at::TensorList(operands), at::TensorList(input.masks), Tokens{input.tokens}, spec);
   const auto num_layers = static_cast<std::ptrdiff_t>(input.layers.size());

@@ -11,8 +11,8 @@ namespace rnnlab {
 struct UnrolledInput {
   at::Tensor sequence;                   // (T, B, I); with tokens a table, (V, I) float32
   at::Tensor tokens;                     // (T, B) int64, for one_kernel: whose rows are the inputs; or undefined
-  at::Tensor hidden;                     // (L, B, H)
-  at::Tensor cell;                       // (L, B, H) acc, LSTM only
+  at::Tensor hidden;                     // (L, B, H), or for one_kernel undefined: zeros
+  at::Tensor cell;                       // (L, B, H) acc, LSTM only; likewise
   std::vector<DirectionWeights> layers;  // L, in the type of the sequence; for one_kernel in any
   std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 of them or none: factors of what the next layer reads
 };

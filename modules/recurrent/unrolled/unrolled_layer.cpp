@@ -76,6 +76,8 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
   return {ends.cleared(sequence), {joined(hidden), joined(cell)}};
 }
 
+bool UnrolledLayer::begins_without_states() const { return rung_of(kind_).one_kernel; }
+
 // In products with a table of fewer rows than columns there is less to do than in those with what they make.
 bool UnrolledLayer::reads_tokens(const at::Tensor& table, int64_t num_tokens) const {
   const bool are_float = table.scalar_type() == at::kFloat && weights().front().scalar_type() == at::kFloat;
@@ -107,6 +109,7 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   const bool runs_reversed_copy = direction == Direction::kReverse && !lengths.all_whole();
   const Direction loop = runs_reversed_copy ? Direction::kForward : direction;
   UnrolledSpec spec = {options().cell, options().activation, loop, rung_of(kind_)};
+  spec.type = sequence.tokens.defined() ? product_type(sequence.rows) : sequence.rows.scalar_type();
   if (spec.rung.one_kernel && is_training()) spec.dropout = options().dropout;
   if (!rounds_to_tf32()) spec.factors = kernels::Factors::kFloat32;
   if (c10::GradMode::is_enabled()) spec.gradients = GradientUse::kPossible;
@@ -117,12 +120,13 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
 
   UnrolledInput input = {.sequence = runs_reversed_copy ? lengths.reversed(sequence.rows) : sequence.rows,
                          .tokens = sequence.tokens,
-                         .hidden = in_product_type(states(initial.hidden)),
+                         .hidden = states(initial.hidden),
                          .cell = states(initial.cell),
                          .layers = {},
                          .masks = {}};
   if (!spec.rung.one_kernel) input.masks = dropout_masks(block, sequence.rows);
-  if (input.cell.defined()) input.cell = input.cell.to(accumulation_type(input.hidden.scalar_type()));
+  if (input.hidden.defined()) input.hidden = input.hidden.to(spec.type);
+  if (input.cell.defined()) input.cell = input.cell.to(accumulation_type(spec.type));
   for (int64_t layer = block.first_layer; layer < block.first_layer + block.num_layers; ++layer) {
     const auto index = static_cast<size_t>(layer * num_directions + (direction == Direction::kForward ? 0 : 1));
     input.layers.push_back(spec.rung.one_kernel ? parameters_of(weights(), index)
@@ -133,7 +137,8 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   const UnrolledResult result = run_unrolled(spec, input);
   const at::Tensor& output = result.hidden.back();
   RecurrentState state = final_states(result, lengths, loop);
-  if (state.cell.defined()) state.cell = state.cell.to(initial.cell.scalar_type());
+  const at::ScalarType cell_type = initial.cell.defined() ? initial.cell.scalar_type() : spec.parameter_type;
+  if (state.cell.defined()) state.cell = state.cell.to(cell_type);
   return {runs_reversed_copy ? lengths.reversed(output) : output, state};
 }
 

@@ -29,6 +29,7 @@ class UnrolledLayer : public RecurrentLayer {
   };
 
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
+  bool begins_without_states() const override;
   bool reads_tokens(const at::Tensor& table, int64_t num_tokens) const override;
   RecurrentResult run_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial) override;
   std::vector<Block> blocks() const;
