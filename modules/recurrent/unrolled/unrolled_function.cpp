@@ -31,9 +31,13 @@ struct UnrolledNotes : torch::CustomClassHolder {
 // parameters layer by layer.
 size_t first_parameter(Cell cell) { return cell == Cell::kLstm ? 3 : 2; }
 
+// Autograd takes no undefined tensor: an initial state that is not there has no elements.
 std::vector<at::Tensor> operands_of(Cell cell, const UnrolledInput& input) {
-  std::vector<at::Tensor> operands = {input.sequence, input.hidden};
-  if (cell == Cell::kLstm) operands.push_back(input.cell);
+  const auto given_or_empty = [&](const at::Tensor& state) {
+    return state.defined() ? state : at::empty({0}, input.sequence.options().requires_grad(false));
+  };
+  std::vector<at::Tensor> operands = {input.sequence, given_or_empty(input.hidden)};
+  if (cell == Cell::kLstm) operands.push_back(given_or_empty(input.cell));
   for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : input.layers)
     operands.insert(operands.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
   return operands;
@@ -60,7 +64,7 @@ at::Tensor all_states(const UnrolledSpec& spec, const at::Tensor& initial, at::I
                       const at::TensorOptions& options) {
   const at::Tensor all = empty_for(spec, shape, options);
   at::Tensor row = all.select(1, initial_row(spec.direction, shape[1] - 1));
-  if (initial.defined())
+  if (initial.numel() > 0)
     row.copy_(initial);
   else
     row.zero_();
