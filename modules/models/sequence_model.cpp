@@ -50,6 +50,8 @@ bool SequenceModel::can_end_by_own_kernel() const {
 
 at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& lengths) const {
   if (settings_.pooling == Pooling::kMean) return mean_over_steps(result.output, lengths);
+  const bool is_last_output = !lengths.defined() && !settings_.bidirectional;
+  if (is_last_output && !recurrent().has_own_final_states()) return result.output[-1];
   return last_layer_state(result.state.hidden, settings_.bidirectional);
 }
 

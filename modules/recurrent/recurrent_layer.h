@@ -23,6 +23,7 @@ struct RecurrentState {
 
 struct RecurrentResult {
   at::Tensor output;     // (T, B, D * H), or (B, T, D * H) if batch_first; zero beyond each sequence's length
+  // Its tensors may be views of what the backward pass needs: to change them, or to keep them for longer, copy them.
   RecurrentState state;  // after the last step of each sequence in reading order; cell is undefined but for LSTM
 };
 
@@ -39,6 +40,10 @@ class RecurrentLayer : public torch::nn::Module {
   // B), or (B, T) if batch_first, each below V.
   RecurrentResult forward_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial = {},
                                  const at::Tensor& lengths = {});
+
+  // Whether final states are results of their own: a gradient of them alone then takes less than one of the output's
+  // last step, which has zeros for all other steps.
+  virtual bool has_own_final_states() const { return false; }
 
   const RecurrentOptions& options() const { return options_; }
   virtual LayerKind kind() const = 0;

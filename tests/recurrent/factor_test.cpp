@@ -84,6 +84,7 @@ TEST_F(ScaledHalfOnCuda, WhatIsNotFiniteStaysSo) {
     matrix[3][5] = value;
     const at::Tensor result = back(scaled_half(matrix));
     EXPECT_FALSE(at::isfinite(result[3][5]).item<bool>());
+    EXPECT_TRUE(at::allclose(result.narrow(0, 4, 4), matrix.narrow(0, 4, 4).to(at::kDouble), 5e-4, 1e-8));
   }
 }
 

@@ -77,13 +77,16 @@ TEST_F(PersistentTraining, DropoutHasTheSameMasksBackward) {
     }
 }
 
-// Where nobody asks for other steps, nothing comes back for them: no (T, B, H) of zeros.
+// Where nobody asks for other steps, nothing comes back for them: no (T, B, H) of zeros. By clusters and over the whole
+// GPU, one after the other and side by side.
 TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
-    for (const int64_t num_steps : {6, 40})
-      for (const int64_t hidden_size : {64, 1024}) {
+    for (const NumberClass& numbers : kNumberClasses)
+      for (const auto& [num_steps, hidden_size] : {std::pair(6, 64), std::pair(40, 64), std::pair(40, 1024)}) {
+        const TensorFloat32 products(numbers);
         const auto layer = layer_of({.cell = cell, .input_size = 8, .hidden_size = hidden_size, .num_layers = 3});
-        const at::Tensor input = data(num_steps, 20, 8);
+        layer->to(numbers.type);
+        const at::Tensor input = data(num_steps, 20, 8).to(numbers.type);
         const auto gradients = [&](const auto& last_of) {
           layer->zero_grad();
           last_of(layer->forward(input)).square().sum().backward();
@@ -95,8 +98,17 @@ TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
         const Results by_output = gradients([](const RecurrentResult& result) { return result.output[-1]; });
         for (size_t i = 0; i < by_state.size(); ++i)
           EXPECT_TRUE(at::equal(by_state[i], by_output[i]))
-              << config::name_of(cell) << ", " << num_steps << " steps, " << hidden_size << " units, parameter " << i;
+              << config::name_of(cell) << ", " << numbers.name << ", " << num_steps << " steps, " << hidden_size
+              << " units, parameter " << i;
       }
+}
+
+TEST_F(PersistentTraining, StatesOfAPassWithoutGradientsKeepNothingElse) {
+  const auto layer = layer_of({.input_size = 8, .hidden_size = 64, .num_layers = 2});
+  const c10::AutoGradMode none(false);
+  const RecurrentResult result = layer->forward(data(5, 9, 8));
+  EXPECT_EQ(result.state.hidden.storage().nbytes(), static_cast<size_t>(result.state.hidden.numel() * 4));
+  EXPECT_TRUE(at::equal(result.state.hidden[-1], result.output[-1]));
 }
 
 TEST_F(PersistentTraining, DropoutIsNoneInEvaluation) {
@@ -131,7 +143,7 @@ TEST_F(PersistentTraining, LayersSideBySideAreThoseOneAfterTheOther) {
 
 // A pass on `input`, which lies where the graph reads it.
 Results captured(RecurrentLayer& layer, const at::Tensor& input, at::cuda::CUDAGraph& graph) {
-  const c10::cuda::CUDAStreamGuard side(c10::cuda::getStreamFromPool());
+  const c10::cuda::CUDAStreamGuard side(c10::cuda::getStreamFromPool(/*isHighPriority=*/true));  // as training does
   pass(layer, input);
   graph.capture_begin();
   const Results results = pass(layer, input);

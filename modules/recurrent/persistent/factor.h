@@ -10,7 +10,7 @@
 namespace rnnlab {
 
 struct Factor {
-  at::Tensor values;   // a matrix, float16
+  at::Tensor values;   // a matrix, float16, or of the 16 bits of a layer in 16 bits
   at::Tensor unscale;  // (2) float32: what a value is multiplied by to give the number, and 0; undefined: 1
   Factor t() const { return {values.t(), unscale}; }
 };

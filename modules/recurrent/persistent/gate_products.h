@@ -1,6 +1,6 @@
-// The products of a layer's gates' gradients after a persistent kernel, by float16 where that gains (factor.h): for the
-// gradient of the layer's input, and for those of its weights, as multiply_weight_gradients has them, in parts that run
-// side by side.
+// The products of a layer's gates' gradients after a persistent kernel, by factors of 16 bits where that gains
+// (factor.h): for the gradient of the layer's input, and for those of its weights, as multiply_weight_gradients has
+// them, in parts that run side by side.
 #pragma once
 
 #include <optional>

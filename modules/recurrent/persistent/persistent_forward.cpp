@@ -157,7 +157,7 @@ class PersistentForwardPass {
     for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer)
       if (layers_[layer].half_weight_ih.defined())
-        layers_[layer].half_weight_ih.copy_(layers_[layer].weights.weight_ih);
+        fill_weight_factor(layers_[layer].weights.weight_ih, layers_[layer].half_weight_ih);
     for (const LayerTrace& trace : layers_)
       if (trace.half_hidden.defined()) initial_of(trace.half_hidden).copy_(initial_of(trace.hidden));
     for (const LayerTrace& trace : layers_)

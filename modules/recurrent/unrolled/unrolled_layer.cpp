@@ -76,6 +76,7 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
   return {ends.cleared(sequence), {joined(hidden), joined(cell)}};
 }
 
+bool UnrolledLayer::has_own_final_states() const { return rung_of(kind_).one_kernel; }
 bool UnrolledLayer::begins_without_states() const { return rung_of(kind_).one_kernel; }
 
 // In products with a table of fewer rows than columns there is less to do than in those with what they make.

@@ -15,6 +15,7 @@ class UnrolledLayer : public RecurrentLayer {
   UnrolledLayer(LayerKind kind, const RecurrentOptions& options);
 
   LayerKind kind() const override { return kind_; }
+  bool has_own_final_states() const override;
 
  private:
   // Layers that run as one: all of them side by side, or one after the other.

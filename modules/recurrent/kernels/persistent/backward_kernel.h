@@ -57,10 +57,8 @@ class BackwardBlock {
     float gates[T::kTiles][2][kGates];
     float aside[T::kTiles][2];
 
-    // On the side that has the larger one: of two, R h + b has the reset gate's part of the other's.
     __device__ float magnitude(int tile, int i, int gate) const {
-      const bool is_aside = Cell::kHasTwoSides && gate == kGates - 1;
-      return fabsf(is_aside ? aside[tile][i] : gates[tile][i][gate]);
+      return larger_side<Cell>(gate, gates[tile][i][gate], aside[tile][i]);
     }
   };
 

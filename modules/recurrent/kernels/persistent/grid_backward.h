@@ -8,6 +8,7 @@
 #include "recurrent/kernels/persistent/activations.h"
 #include "recurrent/kernels/persistent/grid_bias_sums.h"
 #include "recurrent/kernels/persistent/grid_exchange.h"
+#include "recurrent/kernels/persistent/grid_partners.h"
 #include "recurrent/kernels/persistent/grid_scales.h"
 #include "recurrent/kernels/persistent/grid_weights.h"
 
@@ -25,18 +26,16 @@ class GridBackwardBlock {
         num_steps_(static_cast<int>(work.sequence.num_steps)),
         exchange_(static_cast<uint4*>(work.exchange) +
                   static_cast<size_t>(owner_.group) * T::kTurns * T::kSumBuffers * kVectorsOfBuffer),
-        gates_(shared),
-        unscale_(reinterpret_cast<float*>(shared + 2 * T::kPartners * T::kGateVectors)),
-        received_(unscale_ + 2 * T::kPartners * T::kSequences),
+        partners_(shared, barriers, owner_.block, num_steps_ * T::kTurns, work.timed_out),
+        received_(partners_.end()),
         scales_(maxima, owner_.warp, owner_.lane),
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
             shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane),
-        turns_(barriers, (T::kPartners - 1) * kVectorsOfPartner * 16, num_steps_ * T::kTurns, work.timed_out),
         patience_(work.timed_out) {}
 
   __device__ void run() {
-    if (threadIdx.x == 0) turns_.prepare();
+    if (threadIdx.x == 0) partners_.prepare();
     for (int cell = 0; cell < T::kTurns * T::kCells; ++cell) {
       carried_.of(cell) = {};
       if constexpr (Cell::kHasCellState)
@@ -58,7 +57,6 @@ class GridBackwardBlock {
   using Gates = typename GridGradients<T>::Gates;
   using Operand = typename T::Numbers::Operand;
   static constexpr int kGates = T::kGates;
-  static constexpr int kVectorsOfPartner = T::kGateVectors + T::kSequences / 4;
   static constexpr int kVectorsOfBuffer = T::kBlocks * T::kSenders * T::kSentVectors;
   static constexpr int kReceivedAtOnce = T::received_at_once(T::kSendersAShare);
   static_assert(T::kSendersAShare % kReceivedAtOnce == 0);
@@ -85,12 +83,12 @@ class GridBackwardBlock {
     __syncthreads();
     PartnersSums sums;
     multiply_own(index, sums);
-    hand_to_partners(index);
+    partners_.hand_out(index);
     tensors_.write(turn, gates);
     const bool is_last_turn = turn + 1 == T::kTurns;
     if (is_last_turn) tensors_.advance();
     if (!is_last_turn || step + 1 < num_steps_) read = tensors_.read(is_last_turn ? 0 : turn + 1);
-    wait_for_partners(index);
+    partners_.wait(index);
     multiply_and_send(now, sums);
   }
 
@@ -106,7 +104,7 @@ class GridBackwardBlock {
       uint4 vectors[kReceivedAtOnce];
       patience_.read_all(
           vectors, [&](int i) { return from + (first + i) * T::kSentVectors; },
-          [turn = turn_of(step)](const uint4& vector) { return is_of_turn(vector, turn); });
+          [phase = phase_of(step)](const uint4& vector) { return is_of_phase(vector, phase); });
 #pragma unroll
       for (const uint4& vector : vectors) {
         sum.x += __uint_as_float(vector.x);
@@ -154,19 +152,12 @@ class GridBackwardBlock {
     }
   }
 
-  // In shared memory: which of two buffers, and of the block that is `i` after this one.
-  __device__ int slot_of(int step, int i) const {
-    return (step & 1) * T::kPartners + T::partner_of(owner_.block, i) % T::kPartners;
-  }
-  __device__ uint4* gates_of(int step, int i) const { return gates_ + slot_of(step, i) * T::kGateVectors; }
-  __device__ float* unscale_of(int step, int i) const { return unscale_ + slot_of(step, i) * T::kSequences; }
-
   // Lays the gradients out as products read them, times their sequence's scale where float16 needs one.
-  __device__ void lay_out(int step, const Gates& gradients) {
-    uint4* gates = gates_of(step, 0);
-    float* unscale = unscale_of(step, 0);
+  __device__ void lay_out(int index, const Gates& gradients) {
+    uint4* gates = partners_.gates(index, 0);
+    float* unscale = partners_.unscale(index, 0);
     float scales[T::kCells];
-    if constexpr (T::Numbers::kIsScaled) scales_.find(step, gradients, scales);
+    if constexpr (T::Numbers::kIsScaled) scales_.find(index, gradients, scales);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       const int sequence = owner_.sequence + cell * T::kStride;
@@ -183,30 +174,11 @@ class GridBackwardBlock {
     }
   }
 
-  __device__ void hand_to_partners(int step) const {
-    const uint4* gates = gates_of(step, 0);
-    const uint4* unscale = reinterpret_cast<const uint4*>(unscale_of(step, 0));
-    for (int i = static_cast<int>(threadIdx.x); i < kVectorsOfPartner; i += T::kThreads) {
-      const uint4* place = i < T::kGateVectors ? gates + i : unscale + i - T::kGateVectors;
-      const uint4 vector = *place;
-#pragma unroll
-      for (int j = 1; j < T::kPartners; ++j) {
-        const uint32_t receiver = T::partner_of(owner_.block, j) % T::kPartners;
-        send(address_in(receiver, shared_address(place)), vector, address_in(receiver, turns_.barrier_of(step + 1)));
-      }
-    }
-  }
-
-  __device__ void wait_for_partners(int step) {
-    turns_.wait(step + 1);
-    publish_to_products();
-  }
-
   // The part of the first tiles that waits for no partner.
-  __device__ void multiply_own(int step, PartnersSums& sums) const {
+  __device__ void multiply_own(int index, PartnersSums& sums) const {
     begin_products();
 #pragma unroll
-    for (int tile = 0; tile < kAtOnce; ++tile) multiply(step, tile, 0, sums[0][tile]);
+    for (int tile = 0; tile < kAtOnce; ++tile) multiply(index, tile, 0, sums[0][tile]);
     commit_products();
   }
 
@@ -220,15 +192,15 @@ class GridBackwardBlock {
   }
 
   // By the gates of partner `first` and those after it.
-  __device__ void multiply_by_partners(int step, int tile, int first, PartnersSums& sums) const {
+  __device__ void multiply_by_partners(int index, int tile, int first, PartnersSums& sums) const {
 #pragma unroll
-    for (int i = first; i < T::kPartners; ++i) multiply(step, tile, i, sums[i][tile % kAtOnce]);
+    for (int i = first; i < T::kPartners; ++i) multiply(index, tile, i, sums[i][tile % kAtOnce]);
     commit_products();
   }
 
-  __device__ void multiply(int step, int tile, int partner, WarpgroupSums<T::kTiles>& sums) const {
+  __device__ void multiply(int index, int tile, int partner, WarpgroupSums<T::kTiles>& sums) const {
     constexpr int kVectorsAStep = 2 * T::kSequences;
-    const Matrix gates(gates_of(step, partner));
+    const Matrix gates(partners_.gates(index, partner));
 #pragma unroll
     for (int column = 0; column < T::kGateSteps; ++column)
       weights_.template multiply<Operand>((tile * T::kPartners + partner) * T::kGateSteps + column,
@@ -266,8 +238,8 @@ class GridBackwardBlock {
 #pragma unroll
         for (int partner = 0; partner < T::kPartners; ++partner)
           sum += sums[partner][tile % kAtOnce][4 * i + j] *
-                 unscale_of(now.index, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
-        return with_turn(sum, turn_of(now.step + 1));
+                 partners_.unscale(now.index, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
+        return with_phase(sum, phase_of(now.step + 1));
       };
       write_exchanged(place + i * kLanes, make_uint4(word(0), word(1), word(2), word(3)));
     }
@@ -290,13 +262,11 @@ class GridBackwardBlock {
   GridOwner<T> owner_;
   GridGradients<T> tensors_;
   int num_steps_;
-  uint4* exchange_;  // kSumBuffers of the group
-  uint4* gates_;     // gates' gradients: by 16 rows, tiles of 8 sequences, octets of rows, sequences
-  float* unscale_;   // of each sequence's gradients; like them, by two buffers and partners
+  uint4* exchange_;  // kSumBuffers of each turn of the group
+  GridPartners<T> partners_;
   float* received_;  // sums of each share
   GradientScales<T> scales_;
   GridWeights<S> weights_;
-  Turns turns_;  // of what partners hand around
   Patience patience_;
   Turning<T, typename Cell::Carried> carried_;
   GridBiasSums<T> bias_sums_;

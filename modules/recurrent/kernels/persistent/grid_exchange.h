@@ -1,6 +1,6 @@
 // How the blocks of a group hand data around through L2: no flags, since each word tells by itself whether it is there.
 // Words of two hidden states wait as kNothing, two NaN that no conversion makes; words of float32 sums carry in their
-// last bit which turn they belong to. Waits give up after a while.
+// last bit which phase they belong to. Waits give up after a while.
 #pragma once
 
 #include "recurrent/kernels/persistent/cluster.h"
@@ -35,15 +35,15 @@ __device__ inline bool is_filled(const uint4& words) {
   return max(max(words.x, words.y), max(words.z, words.w)) != kNothing;
 }
 
-// The turn that step s >= 1 belongs to where two buffers take turns: both begin with 1 in memory full of zeros.
-__device__ inline uint32_t turn_of(int step) { return ((step >> 1) ^ step) & 1; }
+// The phase that step s >= 1 belongs to where two buffers take turns: both begin with 1 in memory full of zeros.
+__device__ inline uint32_t phase_of(int step) { return ((step >> 1) ^ step) & 1; }
 
-__device__ inline bool is_of_turn(const uint4& words, uint32_t turn) {
-  return turn == 1 ? (words.x & words.y & words.z & words.w & 1) == 1
-                   : ((words.x | words.y | words.z | words.w) & 1) == 0;
+__device__ inline bool is_of_phase(const uint4& words, uint32_t phase) {
+  return phase == 1 ? (words.x & words.y & words.z & words.w & 1) == 1
+                    : ((words.x | words.y | words.z | words.w) & 1) == 0;
 }
 
-__device__ inline uint32_t with_turn(float sum, uint32_t turn) { return (__float_as_uint(sum) & ~1u) | turn; }
+__device__ inline uint32_t with_phase(float sum, uint32_t phase) { return (__float_as_uint(sum) & ~1u) | phase; }
 
 class Patience {
  public:

@@ -168,7 +168,7 @@ class GridForwardBlock {
     commit_products();
     exchange_fence();
     wait_for_products<0>();
-    if constexpr (T::kProductBuffers == 1) __syncthreads();  // all have read the sums of the step before
+    if constexpr (T::kProductBuffers == 1) __syncthreads();  // all have read the sums of the turn before
 
     float* place =
         sums + owner_.lane % 4 * 2 * T::kSumStride + owner_.warp % kWarpsPerGroup * kTileRows + owner_.lane / 4;
@@ -244,7 +244,7 @@ class GridForwardBlock {
   GridOwner<T> owner_;
   PassRows rows_;
   int64_t place_;    // of this thread's unit and first cell, at the step at hand
-  uint4* exchange_;  // kHiddenBuffers of the group
+  uint4* exchange_;  // kHiddenBuffers of each turn of the group
   uint4* hidden_;    // of this warpgroup's half of the units
   float* sums_;      // kProductBuffers of both warpgroups' sums
   GridWeights<S> weights_;

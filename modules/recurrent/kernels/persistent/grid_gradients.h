@@ -27,10 +27,8 @@ class GridGradients {
     float of[T::kCells][kGates];
     float aside[T::kCells];
 
-    // On the side that has the larger one: of two, R h + b has the reset gate's part of the other's.
     __device__ float magnitude(int cell, int gate) const {
-      const bool is_aside = Cell::kHasTwoSides && gate == kGates - 1;
-      return fabsf(is_aside ? aside[cell] : of[cell][gate]);
+      return larger_side<Cell>(gate, of[cell][gate], aside[cell]);
     }
   };
 

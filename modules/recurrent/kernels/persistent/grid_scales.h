@@ -18,11 +18,11 @@ class GradientScales {
   __device__ GradientScales(uint32_t* maxima, int warp, int lane) : maxima_(maxima), warp_(warp), lane_(lane) {}
 
   // Of this thread's cells.
-  __device__ void find(int step, const Gates& gradients, float (&scales)[T::kCells]) {
+  __device__ void find(int index, const Gates& gradients, float (&scales)[T::kCells]) {
     uint32_t largest[T::kCells];
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) largest[cell] = largest_of_warp(gradients, cell);
-    if constexpr (T::kWarpsOfSequence > 1) share(step, largest);
+    if constexpr (T::kWarpsOfSequence > 1) share(index, largest);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       largest_ = max(largest_, largest[cell]);
@@ -44,9 +44,9 @@ class GradientScales {
   }
 
   // Among the warps of a sequence. Two buffers take turns: who writes to one again has passed a barrier of the block.
-  __device__ void share(int step, uint32_t (&largest)[T::kCells]) const {
+  __device__ void share(int index, uint32_t (&largest)[T::kCells]) const {
     const int first = warp_ / T::kWarpsOfSequence * T::kWarpsOfSequence;
-    uint32_t* maxima = maxima_ + (step & 1) * T::kWarps * T::kCells;
+    uint32_t* maxima = maxima_ + (index & 1) * T::kWarps * T::kCells;
     if (lane_ == 0)
       for (int cell = 0; cell < T::kCells; ++cell) maxima[warp_ * T::kCells + cell] = largest[cell];
     barrier_of_warps(kFirstBarrier + warp_ / T::kWarpsOfSequence, T::kWarpsOfSequence);

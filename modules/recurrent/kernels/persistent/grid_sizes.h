@@ -88,7 +88,7 @@ void with_group_size(const PersistentSequence& sequence, const Use& use) {
                 GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4, 2>>(sequence, use);
 }
 
-// Calls `use` with the GridTiles for such a layer: the smallest that has room.
+// Calls `use` with the GridTiles for such a layer: of the smallest size that has room, those that are done first.
 template <class Cell, class Numbers, class Work, class Use>
 void with_grid_size(const PersistentSequence& sequence, const Use& use) {
   if constexpr (Cell::kGates == 4)

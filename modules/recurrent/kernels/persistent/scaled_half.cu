@@ -14,12 +14,15 @@ constexpr int kHalfThreads = 256;
 
 __device__ float power_of_two(int exponent) { return __int_as_float((127 + exponent) << 23); }
 
+// The magnitude; 0 of infinity, which stays what it is, whatever the scale, and should leave others theirs.
+__device__ float finite(float number) { return isfinite(number) ? fabsf(number) : 0.0f; }
+
 __global__ void largest_kernel(const float4* numbers, int64_t count, int32_t* largest) {
   float of_thread = 0.0f;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kHalfThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kHalfThreads + threadIdx.x; i < count; i += stride) {
     const float4 four = numbers[i];
-    of_thread = fmaxf(of_thread, fmaxf(fmaxf(fabsf(four.x), fabsf(four.y)), fmaxf(fabsf(four.z), fabsf(four.w))));
+    of_thread = fmaxf(of_thread, fmaxf(fmaxf(finite(four.x), finite(four.y)), fmaxf(finite(four.z), finite(four.w))));
   }
   // The bits of numbers that are not negative are in the order of the numbers.
   const int32_t of_warp = __reduce_max_sync(~0u, __float_as_int(of_thread));

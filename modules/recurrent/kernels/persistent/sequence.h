@@ -72,6 +72,12 @@ __device__ void write_hidden(const PersistentForward& work, int64_t place, float
     if (work.half_hidden != nullptr) static_cast<__half*>(work.half_hidden)[place] = from_float<__half>(hidden);
 }
 
+// Of a gate's gradients on both sides the larger one: R h + b has the reset gate's part of what W x + b has.
+template <class Cell>
+__device__ float larger_side(int gate, float recurrent, float aside) {
+  return fabsf(Cell::kHasTwoSides && gate == Cell::kGates - 1 ? aside : recurrent);
+}
+
 __device__ inline ReadingOrder opposite(ReadingOrder order) {
   return order == ReadingOrder::kForward ? ReadingOrder::kReverse : ReadingOrder::kForward;
 }
