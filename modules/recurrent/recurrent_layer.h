@@ -22,7 +22,7 @@ struct RecurrentState {
 };
 
 struct RecurrentResult {
-  at::Tensor output;     // (T, B, D * H), or (B, T, D * H) if batch_first; zero beyond each sequence's length
+  at::Tensor output;  // (T, B, D * H), or (B, T, D * H) if batch_first; zero beyond each sequence's length
   // Its tensors may be views of what the backward pass needs: to change them, or to keep them for longer, copy them.
   RecurrentState state;  // after the last step of each sequence in reading order; cell is undefined but for LSTM
 };
