@@ -61,6 +61,7 @@ class GridBackwardBlock {
   static constexpr int kReceivedAtOnce = T::received_at_once(T::kSendersAShare);
   static_assert(T::kSendersAShare % kReceivedAtOnce == 0);
   static constexpr int kAtOnce = T::kUnitTilesAtOnce;
+  using SentSums = SumsOfWord<T::kSumsAWord>;
   using PartnersSums = WarpgroupSums<T::kTiles>[T::kPartners][kAtOnce];
 
   // read: of this turn in, of the next one out.
@@ -98,7 +99,7 @@ class GridBackwardBlock {
     const uint4* from = buffer_of(step, turn) +
                         (owner_.block * T::kSenders + share * T::kSendersAShare) * T::kSentVectors +
                         static_cast<int>(threadIdx.x) % T::kSentVectors;
-    float4 sum = {};
+    SentSums sums[4] = {};
 #pragma unroll
     for (int first = 0; first < T::kSendersAShare; first += kReceivedAtOnce) {
       uint4 vectors[kReceivedAtOnce];
@@ -107,13 +108,13 @@ class GridBackwardBlock {
           [phase = phase_of(step)](const uint4& vector) { return is_of_phase(vector, phase); });
 #pragma unroll
       for (const uint4& vector : vectors) {
-        sum.x += __uint_as_float(vector.x);
-        sum.y += __uint_as_float(vector.y);
-        sum.z += __uint_as_float(vector.z);
-        sum.w += __uint_as_float(vector.w);
+        sums[0].add(vector.x);
+        sums[1].add(vector.y);
+        sums[2].add(vector.z);
+        sums[3].add(vector.w);
       }
     }
-    spread(received_ + share * T::kReceived, sum);
+    spread(received_ + share * T::kReceived, sums);
     __syncthreads();
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
@@ -124,14 +125,18 @@ class GridBackwardBlock {
   }
 
   // From the places that a product's sums have in threads to sequences by units.
-  __device__ void spread(float* received, const float4& sum) const {
+  __device__ void spread(float* received, const SentSums (&sums)[4]) const {
     const int vector = static_cast<int>(threadIdx.x) % T::kSentVectors / kLanes;
-    const int sequence = vector % T::kTiles * kSequencesPerTile + owner_.lane % 4 * 2;
-    float* place = received + sequence * T::kReceivedStride + vector / T::kTiles * kTileRows + owner_.lane / 4;
-    place[0] = sum.x;
-    place[T::kReceivedStride] = sum.y;
-    place[8] = sum.z;
-    place[T::kReceivedStride + 8] = sum.w;
+#pragma unroll
+    for (int i = 0; i < T::kSumsAWord; ++i) {
+      const int tile = vector % T::kSentTiles * T::kSumsAWord + i;
+      const int sequence = tile * kSequencesPerTile + owner_.lane % 4 * 2;
+      float* place = received + sequence * T::kReceivedStride + vector / T::kSentTiles * kTileRows + owner_.lane / 4;
+      place[0] = sums[0].of[i];
+      place[T::kReceivedStride] = sums[1].of[i];
+      place[8] = sums[2].of[i];
+      place[T::kReceivedStride + 8] = sums[3].of[i];
+    }
   }
 
   __device__ void differentiate(int turn, const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
@@ -224,25 +229,34 @@ class GridBackwardBlock {
   }
 
   // To the block whose 16 units a warp's rows of the tile are, for its next step. By receivers, senders, 16 units,
-  // tiles of 8 sequences.
+  // tiles of 8 sequences, or pairs of them.
   __device__ void send_sums(const Turn& now, int tile, const PartnersSums& sums) const {
     const int part = owner_.block % T::kPartners * T::kWarpgroups + owner_.warpgroup;
     const int unit = ((part * T::kUnitTiles + tile) * kWarpsPerGroup + owner_.warp % kWarpsPerGroup) * kTileRows;
     uint4* place = buffer_of(now.step + 1, now.turn) +
                    (unit / T::kUnits * T::kSenders + owner_.block / T::kPartners) * T::kSentVectors +
-                   unit % T::kUnits / kTileRows * T::kTiles * kLanes + owner_.lane;
+                   unit % T::kUnits / kTileRows * T::kSentTiles * kLanes + owner_.lane;
 #pragma unroll
-    for (int i = 0; i < T::kTiles; ++i) {
+    for (int sent = 0; sent < T::kSentTiles; ++sent) {
       const auto word = [&](int j) {
-        float sum = 0.0f;
+        SentSums word;
 #pragma unroll
-        for (int partner = 0; partner < T::kPartners; ++partner)
-          sum += sums[partner][tile % kAtOnce][4 * i + j] *
-                 partners_.unscale(now.index, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
-        return with_phase(sum, phase_of(now.step + 1));
+        for (int i = 0; i < T::kSumsAWord; ++i)
+          word.of[i] = of_partners(now.index, tile, sent * T::kSumsAWord + i, j, sums);
+        return word.with_phase(phase_of(now.step + 1));
       };
-      write_exchanged(place + i * kLanes, make_uint4(word(0), word(1), word(2), word(3)));
+      write_exchanged(place + sent * kLanes, make_uint4(word(0), word(1), word(2), word(3)));
     }
+  }
+
+  // Sum j of a thread's four of 16 units by 8 sequences, the i-th such.
+  __device__ float of_partners(int index, int tile, int i, int j, const PartnersSums& sums) const {
+    float sum = 0.0f;
+#pragma unroll
+    for (int partner = 0; partner < T::kPartners; ++partner)
+      sum += sums[partner][tile % kAtOnce][4 * i + j] *
+             partners_.unscale(index, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
+    return sum;
   }
 
   __device__ void write_initial(int turn) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/cluster.h"
+#include "recurrent/kernels/persistent/numbers.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -43,7 +44,27 @@ __device__ inline bool is_of_phase(const uint4& words, uint32_t phase) {
                     : ((words.x | words.y | words.z | words.w) & 1) == 0;
 }
 
-__device__ inline uint32_t with_phase(float sum, uint32_t phase) { return (__float_as_uint(sum) & ~1u) | phase; }
+// A word of one float32 sum, or of two as bfloat16, of which the first has a bit less.
+template <int kSums>
+struct SumsOfWord {
+  float of[kSums];
+
+  __device__ uint32_t with_phase(uint32_t phase) const {
+    if constexpr (kSums == 1) return (__float_as_uint(of[0]) & ~1u) | phase;
+    constexpr uint32_t kHalfOfLastBit = 1 << 16;
+    const uint32_t first = __float_as_uint(of[0]) + (isfinite(of[0]) ? kHalfOfLastBit : 0);
+    return pack<__nv_bfloat16>(0.0f, of[kSums - 1]) | (first >> 16 & ~1u) | phase;
+  }
+
+  __device__ void add(uint32_t word) {
+    if constexpr (kSums == 1) {
+      of[0] += __uint_as_float(word);
+    } else {
+      of[0] += __uint_as_float(word << 16 & ~(1u << 16));
+      of[1] += __uint_as_float(word & 0xFFFF0000);
+    }
+  }
+};
 
 class Patience {
  public:

@@ -65,9 +65,11 @@ struct GridTiles {
   static constexpr int kUnitTilesAtOnce = kTiles == 2 ? kUnitTiles : smaller(kUnitTiles, 4 / kPartners);  // products
   static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;  // of a partner
   static constexpr int kGateVectors = kGateSteps * 2 * kSequences;
-  static constexpr int kSenders = kBlocks / kPartners;                       // to a block
-  static constexpr int kSentVectors = kUnits / kTileRows * kTiles * kLanes;  // by each of them a step
-  static constexpr int kShares = kThreads / kSentVectors;                    // threads that add up the same sums
+  static constexpr int kSenders = kBlocks / kPartners;  // to a block
+  static constexpr int kSumsAWord = Numbers::kSendsPairs ? 2 : 1;
+  static constexpr int kSentTiles = kTiles / kSumsAWord;
+  static constexpr int kSentVectors = kUnits / kTileRows * kSentTiles * kLanes;  // by each of them a step
+  static constexpr int kShares = kThreads / kSentVectors;                        // threads that add up the same sums
   static constexpr int kSendersAShare = kSenders / kShares;
   static constexpr int kReceivedStride = kUnits + 4;
   static constexpr int kReceived = kSequences * kReceivedStride;  // of a share
