@@ -4,7 +4,6 @@
 #include <ATen/cuda/Exceptions.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
@@ -13,6 +12,7 @@
 #include "recurrent/kernels/persistent/scaled_half.h"
 #include "recurrent/started_on_device.h"
 #include "recurrent/tf32.h"
+#include "recurrent/unrolled/weight_gradients.h"
 
 namespace rnnlab {
 namespace {
@@ -125,11 +125,7 @@ void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& ri
     return multiply_times(left.unscale.mul(right.unscale), out, left.values, right.values);
   const at::Tensor& unscale = left.unscale.defined() ? left.unscale : right.unscale;
   if (unscale.defined()) return multiply_times(unscale, out, left.values, right.values);
-  at::Tensor result = out;
-  if (out.scalar_type() == left.values.scalar_type())
-    at::mm_out(result, left.values, right.values);
-  else
-    at::mm_out(result, left.values, right.values, out.scalar_type());
+  multiply(out, left.values, right.values);
 }
 
 }  // namespace rnnlab

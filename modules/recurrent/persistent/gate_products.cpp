@@ -1,6 +1,8 @@
 #include "recurrent/persistent/gate_products.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
 
@@ -18,24 +20,22 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 }  // namespace
 
 bool GateProducts::reads_largest(Needs needs) const {
-  if (gradients_.input_side.scalar_type() != at::kFloat) return false;
-  return reads_input_side(needs) || (needs.weights && recurrent_weights_gain());
+  return gradients_.input_side.scalar_type() == at::kFloat && gains_by_factors(needs);
 }
 
-bool GateProducts::reads_input_side(Needs needs) const {
-  return data_gains() || (needs.weights && input_weights_gain());
-}
-
-Factor GateProducts::side_factor(const at::Tensor& side) const {
-  if (side.scalar_type() != at::kFloat) return {matrix_of(side), {}};
-  return scaled_half(matrix_of(side), gradients_.largest);
+bool GateProducts::gains_by_factors(Needs needs) const {
+  return data_gains() || (needs.weights && (input_weights_gain() || recurrent_weights_gain()));
 }
 
 void GateProducts::prepare_gates(Needs needs) {
-  const bool recurrent_gains = needs.weights && recurrent_weights_gain();
-  if (reads_input_side(needs) || (recurrent_gains && !has_two_sides()))
-    input_side_ = side_factor(gradients_.input_side);
-  if (recurrent_gains) recurrent_side_ = has_two_sides() ? side_factor(gradients_.recurrent_side) : input_side_;
+  if (!gains_by_factors(needs)) return;
+  const at::Tensor sides = matrix_of(gradients_.sides);
+  const Factor both = sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Factor{sides, {}};
+  const auto side = [&](const at::Tensor& of) {
+    return Factor{both.values.narrow(1, of.storage_offset() - sides.storage_offset(), of.size(2)), both.unscale};
+  };
+  input_side_ = side(gradients_.input_side);
+  recurrent_side_ = side(gradients_.recurrent_side);
 }
 
 void GateProducts::multiply_data() const {
@@ -57,9 +57,20 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 }
 
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
-  if (!recurrent_weights_gain()) return rnnlab::multiply_recurrent_weights(spec_, trace_, gradients_, weights);
-  multiply_scaled(weights.weight_hh, recurrent_side_->t(),
-                  {matrix_of(states_before(spec_.direction, trace_.half_hidden)), {}});
+  if (!has_two_sides()) return multiply_recurrent_side(weights.weight_hh);
+  const at::Tensor candidate_first = at::empty_like(weights.weight_hh);
+  multiply_recurrent_side(candidate_first);
+  const int64_t hidden_size = trace_.hidden_size();
+  at::cat_out(weights.weight_hh,
+              {candidate_first.narrow(0, hidden_size, 2 * hidden_size), candidate_first.narrow(0, 0, hidden_size)});
+}
+
+void GateProducts::multiply_recurrent_side(const at::Tensor& out) const {
+  const auto before = [&](const at::Tensor& states) { return matrix_of(states_before(spec_.direction, states)); };
+  if (recurrent_weights_gain())
+    multiply_scaled(out, recurrent_side_->t(), {before(trace_.half_hidden), {}});
+  else
+    multiply(out, matrix_of(gradients_.recurrent_side).t(), before(trace_.hidden));
 }
 
 void GateProducts::sum_biases(WeightGradients& weights) const {
@@ -72,17 +83,11 @@ void GateProducts::sum_biases(WeightGradients& weights) const {
 }
 
 bool GateProducts::data_gains() const {
-  if (!gradients_.input.defined() || !trace_.half_weight_ih.defined()) return false;
-  if (trace_.half_weight_ih.size(1) != trace_.weights.weight_ih.size(1)) return false;
-  return gains_by_half(matrix_of(gradients_.input_side), trace_.weights.weight_ih);
+  return gradients_.input.defined() && trace_.half_weight_ih.defined() &&
+         trace_.half_weight_ih.size(1) == trace_.weights.weight_ih.size(1);
 }
 
 bool GateProducts::input_weights_gain() const { return trace_.half_input.defined(); }
-
-bool GateProducts::recurrent_weights_gain() const {
-  if (!trace_.half_hidden.defined()) return false;
-  return gains_by_half(matrix_of(gradients_.recurrent_side).t(),
-                       matrix_of(states_before(spec_.direction, trace_.hidden)));
-}
+bool GateProducts::recurrent_weights_gain() const { return trace_.half_hidden.defined(); }
 
 }  // namespace rnnlab

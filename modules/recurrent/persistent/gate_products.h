@@ -36,9 +36,9 @@ class GateProducts {
   const std::optional<Factor>& half_input_side() const { return input_side_; }
 
  private:
-  Factor side_factor(const at::Tensor& side) const;
+  void multiply_recurrent_side(const at::Tensor& out) const;
   bool has_two_sides() const { return !gradients_.recurrent_side.is_same(gradients_.input_side); }
-  bool reads_input_side(Needs needs) const;
+  bool gains_by_factors(Needs needs) const;
   bool data_gains() const;
   bool input_weights_gain() const;
   bool recurrent_weights_gain() const;

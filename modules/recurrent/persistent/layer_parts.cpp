@@ -47,7 +47,7 @@ LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& st
 LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index) {
   const bool has_two_sides = !gradients.recurrent_side.is_same(gradients.input_side);
   LayerGradients part = gradients;
-  for (at::Tensor* tensor : {&part.output, &part.cell_output, &part.input_side, &part.input})
+  for (at::Tensor* tensor : {&part.output, &part.cell_output, &part.sides, &part.input_side, &part.input})
     *tensor = rows_of(*tensor, direction, steps);
   part.recurrent_side = has_two_sides ? rows_of(gradients.recurrent_side, direction, steps) : part.input_side;
   if (gradients.bias_sums.defined()) part.bias_sums = gradients.bias_sums[static_cast<int64_t>(index)];

@@ -16,9 +16,10 @@ struct LayerGradients {
   at::Tensor carry;           // (B, H) acc: of the LSTM's cell state; of the GRU's hidden state past the product
   at::Tensor input;           // (T, B, I), or undefined if nobody needs it
 
-  // Of a pass by one kernel (kernels/persistent/persistent_layer.h), where needed: the sums for the biases' gradients,
-  // (parts, rows, sides, G * H) float32, and the bits of the largest magnitude in `recurrent_side`, (1) int32.
-  at::Tensor bias_sums, largest;
+  // Of a pass by one kernel (kernels/persistent/persistent_layer.h): what both sides are columns of, (T, B, columns *
+  // H), those of a GRU's recurrent side with the candidate first; where needed the sums for the biases' gradients,
+  // (parts, rows, sides, G * H) float32, and the bits of the largest magnitude on both sides, (1) int32.
+  at::Tensor sides, bias_sums, largest;
 };
 
 enum class NextStep { kThere, kNone };  // whether `from_next_step` counts

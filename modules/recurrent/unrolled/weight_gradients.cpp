@@ -7,14 +7,6 @@
 namespace rnnlab {
 namespace {
 
-// In the type of the result, which may be wider than the factors'.
-void multiply(at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
-  if (out.scalar_type() == left.scalar_type())
-    at::mm_out(out, left, right);
-  else
-    at::mm_out(out, left, right, out.scalar_type());
-}
-
 void sum_rows(at::Tensor& out, const at::Tensor& matrix) {
   at::sum_out(out, matrix, 0, /*keepdim=*/false, out.scalar_type());
 }
@@ -31,6 +23,14 @@ void sum_recurrent_bias(const at::Tensor& recurrent_side, WeightGradients& weigh
 }
 
 }  // namespace
+
+void multiply(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
+  at::Tensor result = out;
+  if (out.scalar_type() == left.scalar_type())
+    at::mm_out(result, left, right);
+  else
+    at::mm_out(result, left, right, out.scalar_type());
+}
 
 WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace) {
   const DirectionWeights& weights = trace.weights;

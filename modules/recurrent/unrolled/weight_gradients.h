@@ -12,6 +12,9 @@ struct WeightGradients {
 // Room for them, on the current stream.
 WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
 
+// out = left * right, in the type of `out`, which may be wider than the factors'.
+void multiply(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right);
+
 // One product or sum each.
 void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights);
 void multiply_recurrent_weights(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,

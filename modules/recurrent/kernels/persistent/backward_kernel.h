@@ -197,21 +197,19 @@ class BackwardBlock {
   }
 
   __device__ void write(const Gradients& gradients) const {
-    Value* input_side = static_cast<Value*>(work_.input_side) + owner_.gate_place(place_);
-    Value* recurrent_side = static_cast<Value*>(work_.recurrent_side) + owner_.gate_place(place_);
+    using Columns = GradientColumns<Cell>;
+    Value* out = static_cast<Value*>(work_.gate_gradients) + owner_.gate_place(place_, Columns::kCount);
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         if (!owner_.has(tile, i)) continue;
+        const auto write_column = [&](int column, float gradient) {
+          out[owner_.gate_offset(tile, i, column, Columns::kCount)] = from_float<Value>(gradient);
+        };
 #pragma unroll
-        for (int gate = 0; gate < kGates; ++gate) {
-          const int offset = owner_.gate_offset(tile, i, gate);
-          const bool differs = Cell::kHasTwoSides && gate == kGates - 1;
-          const float of_gate = gradients.gates[tile][i][gate];
-          input_side[offset] = from_float<Value>(differs ? gradients.aside[tile][i] : of_gate);
-          if constexpr (Cell::kHasTwoSides) recurrent_side[offset] = from_float<Value>(of_gate);
-        }
+        for (int gate = 0; gate < kGates; ++gate) write_column(Columns::of(gate), gradients.gates[tile][i][gate]);
+        if constexpr (Cell::kHasTwoSides) write_column(Columns::kAside, gradients.aside[tile][i]);
       }
   }
 

@@ -24,8 +24,8 @@ class GridBackwardBlock {
         owner_(work.sequence, first_group),
         tensors_(work, owner_),
         num_steps_(static_cast<int>(work.sequence.num_steps)),
-        exchange_(static_cast<uint4*>(work.exchange) +
-                  static_cast<size_t>(owner_.group) * T::kTurns * T::kSumBuffers * kVectorsOfBuffer),
+        exchange_(static_cast<uint32_t*>(work.exchange) +
+                  static_cast<size_t>(owner_.group) * T::kTurns * T::kSumBuffers * T::kSumBufferWords),
         partners_(shared, barriers, owner_.block, num_steps_ * T::kTurns, work.timed_out),
         received_(partners_.end()),
         scales_(maxima, owner_.warp, owner_.lane),
@@ -57,11 +57,11 @@ class GridBackwardBlock {
   using Gates = typename GridGradients<T>::Gates;
   using Operand = typename T::Numbers::Operand;
   static constexpr int kGates = T::kGates;
-  static constexpr int kVectorsOfBuffer = T::kBlocks * T::kSenders * T::kSentVectors;
-  static constexpr int kReceivedAtOnce = T::received_at_once(T::kSendersAShare);
+  using Parcel = typename T::Parcel;
+  static constexpr int kReceivedAtOnce = T::kParcelsAtOnce;
+  static constexpr int kWordsOfSender = T::kParcelsOfLane * Parcel::kWordsOfWarp;
   static_assert(T::kSendersAShare % kReceivedAtOnce == 0);
   static constexpr int kAtOnce = T::kUnitTilesAtOnce;
-  using SentSums = SumsOfWord<T::kSumsAWord>;
   using PartnersSums = WarpgroupSums<T::kTiles>[T::kPartners][kAtOnce];
 
   // read: of this turn in, of the next one out.
@@ -93,28 +93,23 @@ class GridBackwardBlock {
     multiply_and_send(now, sums);
   }
 
-  // All senders' sums of kSentVectors for this block, which threads add up in kShares parts.
+  // All senders' parcels for this block, which threads add up in kShares parts.
   __device__ void add_received(int step, int turn, float (&hidden)[T::kCells]) {
-    const int share = static_cast<int>(threadIdx.x) / T::kSentVectors;
-    const uint4* from = buffer_of(step, turn) +
-                        (owner_.block * T::kSenders + share * T::kSendersAShare) * T::kSentVectors +
-                        static_cast<int>(threadIdx.x) % T::kSentVectors;
-    SentSums sums[4] = {};
+    const int share = static_cast<int>(threadIdx.x) / T::kParcels;
+    const int parcel = static_cast<int>(threadIdx.x) % T::kParcels / kLanes;
+    ParcelSums sums = {};
 #pragma unroll
     for (int first = 0; first < T::kSendersAShare; first += kReceivedAtOnce) {
-      uint4 vectors[kReceivedAtOnce];
+      Parcel parcels[kReceivedAtOnce];
+      const int sender = share * T::kSendersAShare + first;
+      const uint32_t* from = place_of_parcel(step, turn, owner_.block, sender, parcel);
       patience_.read_all(
-          vectors, [&](int i) { return from + (first + i) * T::kSentVectors; },
-          [phase = phase_of(step)](const uint4& vector) { return is_of_phase(vector, phase); });
+          parcels, [&](int i) { return Parcel::read(from + i * kWordsOfSender, owner_.lane); },
+          [phase = phase_of(step)](const Parcel& one) { return one.is_of_phase(phase); });
 #pragma unroll
-      for (const uint4& vector : vectors) {
-        sums[0].add(vector.x);
-        sums[1].add(vector.y);
-        sums[2].add(vector.z);
-        sums[3].add(vector.w);
-      }
+      for (const Parcel& one : parcels) one.add_to(sums);
     }
-    spread(received_ + share * T::kReceived, sums);
+    spread(received_ + share * T::kReceived, parcel, sums);
     __syncthreads();
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
@@ -125,18 +120,12 @@ class GridBackwardBlock {
   }
 
   // From the places that a product's sums have in threads to sequences by units.
-  __device__ void spread(float* received, const SentSums (&sums)[4]) const {
-    const int vector = static_cast<int>(threadIdx.x) % T::kSentVectors / kLanes;
+  __device__ void spread(float* received, int parcel, const ParcelSums& sums) const {
+    const int sequence = parcel % T::kTilePairs * 2 * kSequencesPerTile + owner_.lane % 4 * 2;
+    float* place = received + sequence * T::kReceivedStride + parcel / T::kTilePairs * kTileRows + owner_.lane / 4;
 #pragma unroll
-    for (int i = 0; i < T::kSumsAWord; ++i) {
-      const int tile = vector % T::kSentTiles * T::kSumsAWord + i;
-      const int sequence = tile * kSequencesPerTile + owner_.lane % 4 * 2;
-      float* place = received + sequence * T::kReceivedStride + vector / T::kSentTiles * kTileRows + owner_.lane / 4;
-      place[0] = sums[0].of[i];
-      place[T::kReceivedStride] = sums[1].of[i];
-      place[8] = sums[2].of[i];
-      place[T::kReceivedStride + 8] = sums[3].of[i];
-    }
+    for (int i = 0; i < kSumsOfParcel; ++i)
+      place[(i / 4 * kSequencesPerTile + i % 2) * T::kReceivedStride + i / 2 % 2 * 8] = sums[i];
   }
 
   __device__ void differentiate(int turn, const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
@@ -224,38 +213,35 @@ class GridBackwardBlock {
     }
   }
 
-  __device__ uint4* buffer_of(int step, int turn) const {
-    return exchange_ + (turn * T::kSumBuffers + (step & 1)) * kVectorsOfBuffer;
+  // By receivers, senders, 16 units, pairs of tiles.
+  __device__ uint32_t* place_of_parcel(int step, int turn, int receiver, int sender, int parcel) const {
+    return exchange_ + (turn * T::kSumBuffers + (step & 1)) * T::kSumBufferWords +
+           (receiver * T::kSenders + sender) * kWordsOfSender + parcel * Parcel::kWordsOfWarp;
   }
 
-  // To the block whose 16 units a warp's rows of the tile are, for its next step. By receivers, senders, 16 units,
-  // tiles of 8 sequences, or pairs of them.
+  // To the block whose 16 units a warp's rows of the tile are, for its next step.
   __device__ void send_sums(const Turn& now, int tile, const PartnersSums& sums) const {
     const int part = owner_.block % T::kPartners * T::kWarpgroups + owner_.warpgroup;
     const int unit = ((part * T::kUnitTiles + tile) * kWarpsPerGroup + owner_.warp % kWarpsPerGroup) * kTileRows;
-    uint4* place = buffer_of(now.step + 1, now.turn) +
-                   (unit / T::kUnits * T::kSenders + owner_.block / T::kPartners) * T::kSentVectors +
-                   unit % T::kUnits / kTileRows * T::kSentTiles * kLanes + owner_.lane;
 #pragma unroll
-    for (int sent = 0; sent < T::kSentTiles; ++sent) {
-      const auto word = [&](int j) {
-        SentSums word;
+    for (int pair = 0; pair < T::kTilePairs; ++pair) {
+      ParcelSums of_pair;
 #pragma unroll
-        for (int i = 0; i < T::kSumsAWord; ++i)
-          word.of[i] = of_partners(now.index, tile, sent * T::kSumsAWord + i, j, sums);
-        return word.with_phase(phase_of(now.step + 1));
-      };
-      write_exchanged(place + sent * kLanes, make_uint4(word(0), word(1), word(2), word(3)));
+      for (int i = 0; i < kSumsOfParcel; ++i) of_pair[i] = of_partners(now.index, tile, pair * kSumsOfParcel + i, sums);
+      const int parcel = unit % T::kUnits / kTileRows * T::kTilePairs + pair;
+      Parcel(of_pair, phase_of(now.step + 1))
+          .write(place_of_parcel(now.step + 1, now.turn, unit / T::kUnits, owner_.block / T::kPartners, parcel),
+                 owner_.lane);
     }
   }
 
-  // Sum j of a thread's four of 16 units by 8 sequences, the i-th such.
-  __device__ float of_partners(int index, int tile, int i, int j, const PartnersSums& sums) const {
+  // Sum i of a thread's of 16 units, four for each tile of sequences.
+  __device__ float of_partners(int index, int tile, int i, const PartnersSums& sums) const {
+    const int sequence = i / 4 * kSequencesPerTile + owner_.lane % 4 * 2 + i % 2;
     float sum = 0.0f;
 #pragma unroll
     for (int partner = 0; partner < T::kPartners; ++partner)
-      sum += sums[partner][tile % kAtOnce][4 * i + j] *
-             partners_.unscale(index, partner)[i * kSequencesPerTile + owner_.lane % 4 * 2 + j % 2];
+      sum += sums[partner][tile % kAtOnce][i] * partners_.unscale(index, partner)[sequence];
     return sum;
   }
 
@@ -276,7 +262,7 @@ class GridBackwardBlock {
   GridOwner<T> owner_;
   GridGradients<T> tensors_;
   int num_steps_;
-  uint4* exchange_;  // kSumBuffers of each turn of the group
+  uint32_t* exchange_;  // kSumBuffers of each turn of the group
   GridPartners<T> partners_;
   float* received_;  // sums of each share
   GradientScales<T> scales_;

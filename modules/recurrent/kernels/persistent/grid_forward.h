@@ -146,7 +146,7 @@ class GridForwardBlock {
     for (int first = 0; first < T::kVectorsOfThread; first += kAtOnce) {
       uint4 vectors[kAtOnce];
       patience_.read_all(
-          vectors, [&](int i) { return from + vector_of(first + i); }, is_filled);
+          vectors, [&](int i) { return read_exchanged(from + vector_of(first + i)); }, is_filled);
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) hidden_[vector_of(first + i)] = vectors[i];
     }

@@ -75,18 +75,18 @@ class GridGradients {
   }
 
   __device__ void write(int turn, const Gates& gates) const {
-    Value* input_side = static_cast<Value*>(work_.input_side) + owner_.gate_place(place_);
-    Value* recurrent_side = static_cast<Value*>(work_.recurrent_side) + owner_.gate_place(place_);
+    using Columns = GradientColumns<Cell>;
+    Value* out = static_cast<Value*>(work_.gate_gradients) + owner_.gate_place(place_, Columns::kCount);
 #pragma unroll
-    for (int cell = 0; cell < T::kCells; ++cell) {
-      if (!owner_.has(turn * T::kCells + cell)) continue;
+    for (int i = 0; i < T::kCells; ++i) {
+      const int cell = turn * T::kCells + i;
+      if (!owner_.has(cell)) continue;
+      const auto write_column = [&](int column, float gradient) {
+        out[owner_.gate_offset(cell, column, Columns::kCount)] = from_float<Value>(gradient);
+      };
 #pragma unroll
-      for (int gate = 0; gate < kGates; ++gate) {
-        const int offset = owner_.gate_offset(turn * T::kCells + cell, gate);
-        const bool differs = Cell::kHasTwoSides && gate == kGates - 1;
-        input_side[offset] = from_float<Value>(differs ? gates.aside[cell] : gates.of[cell][gate]);
-        if constexpr (Cell::kHasTwoSides) recurrent_side[offset] = from_float<Value>(gates.of[cell][gate]);
-      }
+      for (int gate = 0; gate < kGates; ++gate) write_column(Columns::of(gate), gates.of[i][gate]);
+      if constexpr (Cell::kHasTwoSides) write_column(Columns::kAside, gates.aside[i]);
     }
   }
 

@@ -44,11 +44,13 @@ struct GridOwner {
   }
   __device__ int offset(int cell) const { return has(cell) ? cell * T::kStride * hidden_size : 0; }
 
-  // The same in a row (B, G * H) of gates.
-  __device__ int64_t gate_place(int64_t place) const {
-    return T::kGates * place - (has(0) ? (T::kGates - 1) * unit : 0);
+  // The same in a row (B, columns * H), of gates or of their gradients.
+  __device__ int64_t gate_place(int64_t place, int columns = T::kGates) const {
+    return columns * place - (has(0) ? (columns - 1) * unit : 0);
   }
-  __device__ int gate_offset(int cell, int gate) const { return T::kGates * offset(cell) + gate * hidden_size; }
+  __device__ int gate_offset(int cell, int gate, int columns = T::kGates) const {
+    return columns * offset(cell) + gate * hidden_size;
+  }
 };
 
 // One turn of a step, and its number counted over all steps.

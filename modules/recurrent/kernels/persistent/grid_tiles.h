@@ -9,6 +9,7 @@
 // Weights are held as fragments, a warp's 16 rows by 16 columns: in registers, and the rest in shared memory.
 #pragma once
 
+#include "recurrent/kernels/persistent/grid_parcel.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {
@@ -66,16 +67,17 @@ struct GridTiles {
   static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;  // of a partner
   static constexpr int kGateVectors = kGateSteps * 2 * kSequences;
   static constexpr int kSenders = kBlocks / kPartners;  // to a block
-  static constexpr int kSumsAWord = Numbers::kSendsPairs ? 2 : 1;
-  static constexpr int kSentTiles = kTiles / kSumsAWord;
-  static constexpr int kSentVectors = kUnits / kTileRows * kSentTiles * kLanes;  // by each of them a step
-  static constexpr int kShares = kThreads / kSentVectors;                        // threads that add up the same sums
+  using Parcel = persistent::Parcel<NumbersOf>;         // of a thread's sums for two tiles of sequences
+  static constexpr int kTilePairs = kTiles / 2;
+  static constexpr int kParcelsOfLane = kUnits / kTileRows * kTilePairs;  // by each sender a step
+  static constexpr int kParcels = kParcelsOfLane * kLanes;
+  static constexpr int kShares = kThreads / kParcels;  // threads that add up the same sums
   static constexpr int kSendersAShare = kSenders / kShares;
   static constexpr int kReceivedStride = kUnits + 4;
   static constexpr int kReceived = kSequences * kReceivedStride;  // of a share
   static constexpr int kBackwardBufferBytes =
       2 * kPartners * (16 * kGateVectors + 4 * kSequences) + kShares * kReceived * 4;
-  static_assert(kShares * kSentVectors == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
+  static_assert(kShares * kParcels == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
   static_assert(kUnitTiles * kPartners * kWarpgroups * kWarpgroupRows == kHiddenSize);
 
   // As many of `vectors` as a thread has registers for beside all else.
@@ -83,6 +85,8 @@ struct GridTiles {
     if (kTiles == 2) return vectors;
     return vectors % 8 == 0 ? 8 : smaller(vectors, 6);
   }
+
+  static constexpr int kParcelsAtOnce = received_at_once(kSendersAShare);
 
   // As many fragments in registers as leave room for what a thread receives, and for sums.
   static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20) : (kHiddenSize > 1024 ? 30 : 36);
@@ -96,8 +100,8 @@ struct GridTiles {
   static constexpr int kHiddenBuffers = 4;
   static constexpr int kSumBuffers = 2;
   static constexpr size_t kForwardExchangeBytes = size_t{16} * kTurns * kHiddenBuffers * kHiddenVectors;
-  static constexpr size_t kBackwardExchangeBytes =
-      size_t{16} * kTurns * kSumBuffers * kBlocks * kSenders * kSentVectors;
+  static constexpr int kSumBufferWords = kBlocks * kSenders * kParcelsOfLane * Parcel::kWordsOfWarp;
+  static constexpr size_t kBackwardExchangeBytes = size_t{4} * kTurns * kSumBuffers * kSumBufferWords;
 };
 
 }  // namespace rnnlab::kernels::persistent

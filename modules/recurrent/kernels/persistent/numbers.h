@@ -18,8 +18,6 @@ struct Numbers {
   static constexpr int kParts = kPartsOf;
   // Gradients are scaled: float16 has little range, bfloat16 that of float32.
   static constexpr bool kIsScaled = std::is_same_v<Operand, __half>;
-  // Sums of gradients that blocks hand each other through L2 travel two in a word. float16's range is too small for it.
-  static constexpr bool kSendsPairs = std::is_same_v<Value, __nv_bfloat16>;
 };
 
 using Float16 = Numbers<__half, __half, 1>;

@@ -68,8 +68,7 @@ struct PersistentBackward {
   const float* cell_gradient = nullptr;   // (T, B, H), kLstm only: of the cell states as results, or null
   const void* later_hidden = nullptr;  // (B, H), or null: the gradient of the last states, but for `output_gradient`:
   const float* later_cell = nullptr;   // from above, or from steps read later, as their `initial` ones; kLstm only
-  void* input_side = nullptr;          // (T, B, G * H) out: the gradient of W x + b
-  void* recurrent_side = nullptr;      // the same of R h + b, kGru only: others have one for both
+  void* gate_gradients = nullptr;      // (T, B, columns * H) out: of the gates before activation, see below
   void* initial_hidden = nullptr;      // (B, H) out: the gradient of the initial hidden state
   float* initial_cell = nullptr;       // (B, H) out, kLstm only
   float* bias_sums = nullptr;          // (bias_sum_rows, sides, G * H) out, or null: see below
@@ -78,6 +77,10 @@ struct PersistentBackward {
   int* timed_out = nullptr;
 };
 
+// W x + b and R h + b of a kGru have two gradients of the candidate; its other gates, and all of other cells, one for
+// both. So a row has 4 * H columns there, and G * H elsewhere: R h + b's candidate, reset, update, W x + b's candidate.
+// The first three are R h + b's gates, the last three W x + b's.
+//
 // The sum over the rows of `bias_sums` is the gradient of the biases: of b_ih and b_hh for kGru, of either one for
 // others, which have one side. `largest` becomes the bits of the largest magnitude on both sides, in the classes of
 // float32.

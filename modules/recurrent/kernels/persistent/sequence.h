@@ -37,11 +37,22 @@ struct Owner {
   __device__ int64_t place() const { return static_cast<int64_t>(first_sequence) * hidden_size() + unit; }
   __device__ int offset(int tile, int i) const { return (tile * kSequencesPerTile + i) * hidden_size(); }
 
-  // The same in a row (B, G * H) of gates.
-  __device__ int64_t gate_place(int64_t place) const { return T::kGates * place - (T::kGates - 1) * unit; }
-  __device__ int gate_offset(int tile, int i, int gate) const {
-    return T::kGates * offset(tile, i) + gate * hidden_size();
+  // The same in a row (B, columns * H), of gates or of their gradients.
+  __device__ int64_t gate_place(int64_t place, int columns = T::kGates) const {
+    return columns * place - (columns - 1) * unit;
   }
+  __device__ int gate_offset(int tile, int i, int gate, int columns = T::kGates) const {
+    return columns * offset(tile, i) + gate * hidden_size();
+  }
+};
+
+// Where the gradients of gates are in a row of PersistentBackward::gate_gradients.
+template <class Cell>
+struct GradientColumns {
+  static constexpr int kCount = Cell::kHasTwoSides ? Cell::kGates + 1 : Cell::kGates;
+  static constexpr int kAside = kCount - 1;  // W x + b's last one, where it has one of its own
+
+  __device__ static constexpr int of(int gate) { return Cell::kHasTwoSides ? (gate + 1) % Cell::kGates : gate; }
 };
 
 // Rows (B, H) of tensors with T of them, in the order of a pass; tensors of states have one more.
