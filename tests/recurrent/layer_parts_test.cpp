@@ -56,7 +56,7 @@ TEST(PartsOfSteps, OfATraceHaveTheStateBeforeThem) {
 
 LayerGradients gradients_of(int64_t num_steps) {
   LayerGradients gradients;
-  gradients.input_side = gradients.recurrent_side = at::arange(num_steps).view({num_steps, 1, 1});
+  gradients.sides = gradients.input_side = gradients.recurrent_side = at::arange(num_steps).view({num_steps, 1, 1});
   gradients.from_next_step = at::zeros({1, 1});
   return gradients;
 }
@@ -68,10 +68,13 @@ TEST(PartsOfSteps, OfGradientsHaveOneSideWhereThereIsOne) {
   EXPECT_EQ(part.input_side[0].item<int64_t>(), 2);
   EXPECT_TRUE(part.from_next_step.is_same(gradients.from_next_step)) << "handed on from part to part";
 
-  gradients.recurrent_side = at::arange(10, 16).view({6, 1, 1});
+  gradients.sides = at::arange(24).view({6, 1, 4});
+  gradients.input_side = gradients.sides.narrow(2, 1, 3);
+  gradients.recurrent_side = gradients.sides.narrow(2, 0, 3);
   const LayerGradients of_two = part_of(gradients, Direction::kReverse, {2, 4}, 0);
-  EXPECT_EQ(of_two.input_side[0].item<int64_t>(), 2);
-  EXPECT_EQ(of_two.recurrent_side[0].item<int64_t>(), 12);
+  EXPECT_EQ(of_two.sides[0][0][0].item<int64_t>(), 8);
+  EXPECT_EQ(of_two.input_side[0][0][0].item<int64_t>(), 9);
+  EXPECT_EQ(of_two.recurrent_side[0][0][0].item<int64_t>(), 8);
 }
 
 TEST(PartsOfSteps, OfGradientsHaveSumsForBiasesOfTheirOwn) {

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 
@@ -100,6 +101,27 @@ TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
           EXPECT_TRUE(at::equal(by_state[i], by_output[i]))
               << config::name_of(cell) << ", " << numbers.name << ", " << num_steps << " steps, " << hidden_size
               << " units, parameter " << i;
+      }
+}
+
+// However the blocks of a layer round what they hand each other.
+TEST_F(PersistentTraining, NotANumberComesBackThroughAllStepsOfItsSequence) {
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+    for (const NumberClass& numbers : kNumberClasses)
+      for (const auto& [hidden_size, batch_size] : {std::pair(256, 9), std::pair(768, 16), std::pair(1024, 70)}) {
+        const TensorFloat32 products(numbers);
+        const auto layer = layer_of({.cell = cell, .input_size = 8, .hidden_size = hidden_size});
+        layer->to(numbers.type);
+        const at::Tensor input = data(5, batch_size, 8).to(numbers.type).requires_grad_();
+        at::Tensor upstream = at::ones({batch_size, hidden_size}, input.options().requires_grad(false));
+        upstream[3].fill_(std::nan(""));
+        layer->forward(input).output[-1].backward(upstream);
+        const at::Tensor arrived = input.grad()[0].isnan();
+        const auto describe = [&] {
+          return fmt::format("{} {} {}, {}", config::name_of(cell), numbers.name, hidden_size, batch_size);
+        };
+        EXPECT_TRUE(arrived[3].all().item<bool>()) << describe();
+        EXPECT_EQ(arrived.sum().item<int64_t>(), 8) << "of that sequence alone: " << describe();
       }
 }
 

@@ -1,4 +1,3 @@
-#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/native_dropout.h>
@@ -10,6 +9,7 @@
 
 #include "recurrent/persistent/factor.h"
 #include "recurrent/persistent/layer_parts.h"
+#include "recurrent/persistent/parameter_conversion.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/token_products.h"
@@ -53,7 +53,7 @@ class PersistentForwardPass {
     LayerTrace& bottom = layers_[0];
     if (bottom.half_weight_ih.defined()) {
       lanes_.run(kPackLane, [&] {
-        convert(bottom_weight_ih_);
+        bottom_weight_ih_.run();
         fill_weight_factor(bottom.weights.weight_ih, bottom.half_weight_ih);
       });
       const Factor factor = input_factor(matrix_of(bottom.input));
@@ -61,10 +61,10 @@ class PersistentForwardPass {
       bottom.input_unscale = factor.unscale;
       lanes_.order(kPackLane, kForwardLane);
     } else {
-      convert(bottom_weight_ih_);
+      bottom_weight_ih_.run();
     }
     lanes_.run(kPackLane, [&] {
-      convert(bottom_parameters_);
+      bottom_parameters_.run();
       pack_for_forward(spec_, bottom, packed_[0]);
     });
     multiply_inputs(bottom);
@@ -83,31 +83,13 @@ class PersistentForwardPass {
     });
   }
 
-  // Parameters, and room for them in the type of the states, where they have another.
-  struct Conversion {
-    std::vector<at::Tensor> from, to;
-  };
-
-  // One kernel for all has a block for 65,536 numbers; of one tensor alone that would be few.
-  static void convert(const Conversion& conversion) {
-    if (conversion.to.size() == 1) conversion.to[0].copy_(conversion.from[0]);
-    if (conversion.to.size() > 1) at::_foreach_copy_(conversion.to, conversion.from);
-  }
-
-  at::Tensor make_room_for(const at::Tensor& parameter, Conversion& conversion) const {
-    const at::ScalarType type = layers_[0].gates.scalar_type();
-    if (parameter.scalar_type() == type) return parameter;
-    conversion.from.push_back(parameter);
-    conversion.to.push_back(at::empty(parameter.sizes(), parameter.options().dtype(type).requires_grad(false)));
-    return conversion.to.back();
-  }
-
   void make_room_for_parameters(size_t layer) {
     const auto [weight_ih, weight_hh, bias_ih, bias_hh] = layers_[layer].weights;
-    Conversion& first = layer == 0 ? bottom_weight_ih_ : other_parameters_;
-    Conversion& rest = layer == 0 ? bottom_parameters_ : other_parameters_;
-    layers_[layer].weights = {make_room_for(weight_ih, first), make_room_for(weight_hh, rest),
-                              make_room_for(bias_ih, rest), make_room_for(bias_hh, rest)};
+    ParameterConversion& first = layer == 0 ? bottom_weight_ih_ : other_parameters_;
+    ParameterConversion& rest = layer == 0 ? bottom_parameters_ : other_parameters_;
+    const at::ScalarType type = layers_[layer].gates.scalar_type();
+    layers_[layer].weights = {first.make_room_for(weight_ih, type), rest.make_room_for(weight_hh, type),
+                              rest.make_room_for(bias_ih, type), rest.make_room_for(bias_hh, type)};
   }
 
   // On the current stream, for all that the lanes fill.
@@ -153,7 +135,7 @@ class PersistentForwardPass {
   }
 
   void lay_out_all_other_weights() const {
-    convert(other_parameters_);
+    other_parameters_.run();
     for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer)
       if (layers_[layer].half_weight_ih.defined())
@@ -203,7 +185,7 @@ class PersistentForwardPass {
   std::vector<LayerTrace>& layers_;
   std::vector<at::Tensor>& masks_;
   std::vector<Steps> parts_;
-  Conversion bottom_weight_ih_, bottom_parameters_, other_parameters_;
+  ParameterConversion bottom_weight_ih_, bottom_parameters_, other_parameters_;
   std::vector<at::Tensor> packed_;
   Lanes lanes_;  // after all that is prepared on the current stream
 };

@@ -236,9 +236,23 @@ class BackwardBlock {
   // Writes what is known after the last step.
   __device__ void finish(Turns& turns) {
     write_initial(turns);
-    if (work_.bias_sums != nullptr) bias_sums_.write(owner_, work_.bias_sums);
+    if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.unit_warp == 0 && owner_.lane == 0)
       atomicMax(work_.largest, static_cast<int32_t>(largest_));
+  }
+
+  // The four threads of a unit have the sequences of a group.
+  __device__ void write_bias_sums() const {
+    const SumPlace place = {.is_first = owner_.lane % 4 == 0,
+                            .unit = owner_.unit,
+                            .hidden_size = owner_.hidden_size(),
+                            .first_row = owner_.first_sequence / kSequencesPerTile,
+                            .num_sequences = owner_.num_sequences};
+    const auto of_all_sequences = [](float sum) {
+      sum += __shfl_xor_sync(~0u, sum, 1);
+      return sum + __shfl_xor_sync(~0u, sum, 2);
+    };
+    bias_sums_.write(place, T::kTiles, of_all_sequences, work_.bias_sums);
   }
 
   __device__ void write_initial(Turns& turns) {

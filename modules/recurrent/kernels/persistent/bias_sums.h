@@ -6,28 +6,40 @@
 
 namespace rnnlab::kernels::persistent {
 
+// Whose sums a thread writes.
+struct SumPlace {
+  bool is_first;      // of the threads that have sequences of the unit
+  int unit;           // of the layer
+  int hidden_size;    // of the layer
+  int first_row;      // of the group, of 8 sequences
+  int num_sequences;  // of the group from its first to the end of the batch; none for a unit beyond the layer's
+};
+
 template <class T>
 class BiasSums {
  public:
-  // gates: of R h + b; aside: of W x + b of the last gate, where that is another.
+  // gates: of R h + b; aside: of W x + b of the last gate, where that is another. 0 for a cell that is not there.
   __device__ void add(const float (&gates)[T::kGates], float aside) {
 #pragma unroll
     for (int gate = 0; gate < T::kGates; ++gate) sums_[gate] += gates[gate];
     if constexpr (kHasTwoSides) aside_ += aside;
   }
 
-  // rows: as PersistentBackward has them. All threads of a warp; a group's sums go to its first row of 8 sequences.
-  __device__ void write(const Owner<T>& owner, float* rows) const {
+  // rows: as PersistentBackward has them; a group's sums go to its first one, 0 to its num_rows - 1 others.
+  // of_all_sequences(sum): of the threads that have sequences of a unit, for the first of them.
+  template <class OfAllSequences>
+  __device__ void write(const SumPlace& place, int num_rows, const OfAllSequences& of_all_sequences,
+                        float* rows) const {
 #pragma unroll
     for (int side = 0; side < kSides; ++side)
 #pragma unroll
       for (int gate = 0; gate < T::kGates; ++gate) {
         const bool is_aside = kHasTwoSides && side == 0 && gate == T::kGates - 1;
         const float sum = of_all_sequences(is_aside ? aside_ : sums_[gate]);
-        for (int tile = 0; tile < T::kTiles; ++tile) {
-          const int64_t row = owner.first_sequence / kSequencesPerTile + tile;
-          const int64_t place = ((row * kSides + side) * T::kGates + gate) * owner.hidden_size() + owner.unit;
-          if (owner.lane % 4 == 0 && owner.has(tile, 0)) rows[place] = tile == 0 ? sum : 0.0f;
+        if (!place.is_first) continue;
+        for (int i = 0; i < num_rows && i * kSequencesPerTile < place.num_sequences; ++i) {
+          const int64_t column = ((int64_t{place.first_row} + i) * kSides + side) * T::kGates + gate;
+          rows[column * place.hidden_size + place.unit] = i == 0 ? sum : 0.0f;
         }
       }
   }
@@ -35,12 +47,6 @@ class BiasSums {
  private:
   static constexpr bool kHasTwoSides = T::Cell::kHasTwoSides;
   static constexpr int kSides = kHasTwoSides ? 2 : 1;
-
-  // The four threads of a unit have the sequences of a group.
-  __device__ static float of_all_sequences(float sum) {
-    sum += __shfl_xor_sync(~0u, sum, 1);
-    return sum + __shfl_xor_sync(~0u, sum, 2);
-  }
 
   float sums_[T::kGates] = {};
   float aside_ = 0.0f;

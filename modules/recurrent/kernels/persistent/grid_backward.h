@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "recurrent/kernels/persistent/activations.h"
-#include "recurrent/kernels/persistent/grid_bias_sums.h"
-#include "recurrent/kernels/persistent/grid_exchange.h"
+#include "recurrent/kernels/persistent/bias_sums.h"
 #include "recurrent/kernels/persistent/grid_partners.h"
 #include "recurrent/kernels/persistent/grid_scales.h"
+#include "recurrent/kernels/persistent/grid_sum_exchange.h"
 #include "recurrent/kernels/persistent/grid_weights.h"
 
 namespace rnnlab::kernels::persistent {
@@ -24,15 +24,12 @@ class GridBackwardBlock {
         owner_(work.sequence, first_group),
         tensors_(work, owner_),
         num_steps_(static_cast<int>(work.sequence.num_steps)),
-        exchange_(static_cast<uint32_t*>(work.exchange) +
-                  static_cast<size_t>(owner_.group) * T::kTurns * T::kSumBuffers * T::kSumBufferWords),
         partners_(shared, barriers, owner_.block, num_steps_ * T::kTurns, work.timed_out),
-        received_(partners_.end()),
+        exchange_(work, owner_, partners_.end()),
         scales_(maxima, owner_.warp, owner_.lane),
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
-            shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane),
-        patience_(work.timed_out) {}
+            shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane) {}
 
   __device__ void run() {
     if (threadIdx.x == 0) partners_.prepare();
@@ -45,7 +42,7 @@ class GridBackwardBlock {
     cluster_barrier();
     for (int i = 0; i < num_steps_ * T::kTurns; ++i, carried_.turn()) run_turn({i, i / T::kTurns, i % T::kTurns}, now);
     for (int turn = 0; turn < T::kTurns; ++turn, carried_.turn()) write_initial(turn);
-    if (work_.bias_sums != nullptr) bias_sums_.write(owner_, received_, work_.bias_sums);
+    if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(scales_.largest()));
     cluster_barrier();
   }
@@ -57,10 +54,6 @@ class GridBackwardBlock {
   using Gates = typename GridGradients<T>::Gates;
   using Operand = typename T::Numbers::Operand;
   static constexpr int kGates = T::kGates;
-  using Parcel = typename T::Parcel;
-  static constexpr int kReceivedAtOnce = T::kParcelsAtOnce;
-  static constexpr int kWordsOfSender = T::kParcelsOfLane * Parcel::kWordsOfWarp;
-  static_assert(T::kSendersAShare % kReceivedAtOnce == 0);
   static constexpr int kAtOnce = T::kUnitTilesAtOnce;
   using PartnersSums = WarpgroupSums<T::kTiles>[T::kPartners][kAtOnce];
 
@@ -72,7 +65,7 @@ class GridBackwardBlock {
     for (int cell = 0; cell < T::kCells; ++cell)
       hidden[cell] = to_float(read.output_gradient[cell]) + Cell::hidden_gradient_of(carried_.of(cell));
     if (step > 0)
-      add_received(step, turn, hidden);
+      exchange_.add_received(step, turn, owner_, hidden);
     else
       for (int cell = 0; cell < T::kCells; ++cell)
         hidden[cell] += tensors_.later_hidden_gradient(turn * T::kCells + cell);
@@ -91,41 +84,6 @@ class GridBackwardBlock {
     if (!is_last_turn || step + 1 < num_steps_) read = tensors_.read(is_last_turn ? 0 : turn + 1);
     partners_.wait(index);
     multiply_and_send(now, sums);
-  }
-
-  // All senders' parcels for this block, which threads add up in kShares parts.
-  __device__ void add_received(int step, int turn, float (&hidden)[T::kCells]) {
-    const int share = static_cast<int>(threadIdx.x) / T::kParcels;
-    const int parcel = static_cast<int>(threadIdx.x) % T::kParcels / kLanes;
-    ParcelSums sums = {};
-#pragma unroll
-    for (int first = 0; first < T::kSendersAShare; first += kReceivedAtOnce) {
-      Parcel parcels[kReceivedAtOnce];
-      const int sender = share * T::kSendersAShare + first;
-      const uint32_t* from = place_of_parcel(step, turn, owner_.block, sender, parcel);
-      patience_.read_all(
-          parcels, [&](int i) { return Parcel::read(from + i * kWordsOfSender, owner_.lane); },
-          [phase = phase_of(step)](const Parcel& one) { return one.is_of_phase(phase); });
-#pragma unroll
-      for (const Parcel& one : parcels) one.add_to(sums);
-    }
-    spread(received_ + share * T::kReceived, parcel, sums);
-    __syncthreads();
-#pragma unroll
-    for (int cell = 0; cell < T::kCells; ++cell) {
-      const int place = (owner_.sequence + cell * T::kStride) * T::kReceivedStride + owner_.unit_of_block;
-#pragma unroll
-      for (int i = 0; i < T::kShares; ++i) hidden[cell] += received_[i * T::kReceived + place];
-    }
-  }
-
-  // From the places that a product's sums have in threads to sequences by units.
-  __device__ void spread(float* received, int parcel, const ParcelSums& sums) const {
-    const int sequence = parcel % T::kTilePairs * 2 * kSequencesPerTile + owner_.lane % 4 * 2;
-    float* place = received + sequence * T::kReceivedStride + parcel / T::kTilePairs * kTileRows + owner_.lane / 4;
-#pragma unroll
-    for (int i = 0; i < kSumsOfParcel; ++i)
-      place[(i / 4 * kSequencesPerTile + i % 2) * T::kReceivedStride + i / 2 % 2 * 8] = sums[i];
   }
 
   __device__ void differentiate(int turn, const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
@@ -213,12 +171,6 @@ class GridBackwardBlock {
     }
   }
 
-  // By receivers, senders, 16 units, pairs of tiles.
-  __device__ uint32_t* place_of_parcel(int step, int turn, int receiver, int sender, int parcel) const {
-    return exchange_ + (turn * T::kSumBuffers + (step & 1)) * T::kSumBufferWords +
-           (receiver * T::kSenders + sender) * kWordsOfSender + parcel * Parcel::kWordsOfWarp;
-  }
-
   // To the block whose 16 units a warp's rows of the tile are, for its next step.
   __device__ void send_sums(const Turn& now, int tile, const PartnersSums& sums) const {
     const int part = owner_.block % T::kPartners * T::kWarpgroups + owner_.warpgroup;
@@ -228,10 +180,7 @@ class GridBackwardBlock {
       ParcelSums of_pair;
 #pragma unroll
       for (int i = 0; i < kSumsOfParcel; ++i) of_pair[i] = of_partners(now.index, tile, pair * kSumsOfParcel + i, sums);
-      const int parcel = unit % T::kUnits / kTileRows * T::kTilePairs + pair;
-      Parcel(of_pair, phase_of(now.step + 1))
-          .write(place_of_parcel(now.step + 1, now.turn, unit / T::kUnits, owner_.block / T::kPartners, parcel),
-                 owner_.lane);
+      exchange_.send(now.step + 1, now.turn, owner_, unit, pair, of_pair);
     }
   }
 
@@ -245,10 +194,28 @@ class GridBackwardBlock {
     return sum;
   }
 
+  __device__ void write_bias_sums() const {
+    const SumPlace place = {.is_first = owner_.sequence == 0,
+                            .unit = owner_.unit,
+                            .hidden_size = owner_.hidden_size,
+                            .first_row = owner_.first_sequence / kSequencesPerTile,
+                            .num_sequences = owner_.num_sequences};
+    float* room = exchange_.room();
+    const auto of_all_sequences = [room](float sum) {
+      __syncthreads();
+      room[threadIdx.x] = sum;
+      __syncthreads();
+      float of_all = 0.0f;
+      for (int i = static_cast<int>(threadIdx.x); i < T::kThreads; i += T::kUnits) of_all += room[i];
+      return of_all;
+    };
+    bias_sums_.write(place, T::kTurns * T::kTiles, of_all_sequences, work_.bias_sums);
+  }
+
   __device__ void write_initial(int turn) {
     float hidden[T::kCells] = {};
     if (turn > 0) __syncthreads();  // all have read what the turn before received
-    add_received(num_steps_, turn, hidden);
+    exchange_.add_received(num_steps_, turn, owner_, hidden);
     for (int cell = 0; cell < T::kCells; ++cell) {
       float cell_state = 0.0f;
       if constexpr (Cell::kHasCellState) cell_state = carried_.of(cell).gradient;
@@ -262,14 +229,12 @@ class GridBackwardBlock {
   GridOwner<T> owner_;
   GridGradients<T> tensors_;
   int num_steps_;
-  uint32_t* exchange_;  // kSumBuffers of each turn of the group
   GridPartners<T> partners_;
-  float* received_;  // sums of each share
+  GridSumExchange<T> exchange_;
   GradientScales<T> scales_;
   GridWeights<S> weights_;
-  Patience patience_;
   Turning<T, typename Cell::Carried> carried_;
-  GridBiasSums<T> bias_sums_;
+  BiasSums<T> bias_sums_;
 };
 
 template <class T>

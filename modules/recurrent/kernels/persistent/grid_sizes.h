@@ -1,8 +1,7 @@
 // The hidden sizes that there are grid kernels for, and which passes take one instead of clusters.
 #pragma once
 
-#include <limits>
-
+#include "recurrent/kernels/persistent/cheapest.h"
 #include "recurrent/kernels/persistent/grid_launch.h"
 #include "recurrent/kernels/persistent/per_device.h"
 
@@ -55,37 +54,27 @@ template <class T, class Work>
 constexpr bool kIsThere = std::is_same_v<Work, PersistentForward> || T::kTiles == 2 || T::kPartners == 4 ||
                           (T::kTurns == 1 && T::kGates < 4);
 
-// What all rounds of groups take, or more than anything where no group finds room.
+// Of all rounds of groups.
 template <class T, class Work>
 double cost_of_rounds(const PersistentSequence& sequence) {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
   if constexpr (kIsThere<T, Work>) {
     const int at_once = groups_on_this_device<T, Work>();
     if (at_once > 0) return (groups_of<T>(sequence) + at_once - 1) / at_once * kCostOfStep<T>;
   }
-  return kNone;
+  return kIsNotThere;
 }
 
-// Calls `use` with the tiles whose groups are done first.
-template <class Work, class... Tiles, class Use>
-void with_cheapest(const PersistentSequence& sequence, const Use& use) {
-  const std::array<double, sizeof...(Tiles)> costs = {cost_of_rounds<Tiles, Work>(sequence)...};
-  const auto best = std::min_element(costs.begin(), costs.end()) - costs.begin();
-  int index = 0;
-  const auto use_if_best = [&]<class T>(T) {
-    const bool is_best = index++ == best;
-    if constexpr (kIsThere<T, Work>)
-      if (is_best) use(T());
-  };
-  (use_if_best(Tiles()), ...);
-}
-
-// Groups of 16 sequences, of 32, or of two times 32.
+// The GridTiles of a layer's size: for groups of 16 sequences, of 32, or of two times 32.
 template <class Cell, class Numbers, class Work, int kHiddenSize, int kUnits, int kPartners, class Use>
 void with_group_size(const PersistentSequence& sequence, const Use& use) {
-  with_cheapest<Work, GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners>,
-                GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4>,
-                GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4, 2>>(sequence, use);
+  using Of16 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners>;
+  using Of32 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4>;
+  using OfTwice32 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4, 2>;
+  with_cheapest<Of16, Of32, OfTwice32>({cost_of_rounds<Of16, Work>(sequence), cost_of_rounds<Of32, Work>(sequence),
+                                        cost_of_rounds<OfTwice32, Work>(sequence)},
+                                       [&]<class T>(const T& tiles, double) {
+                                         if constexpr (kIsThere<T, Work>) use(tiles);
+                                       });
 }
 
 // Calls `use` with the GridTiles for such a layer: of the smallest size that has room, those that are done first.

@@ -1,11 +1,9 @@
 // The hidden sizes that there are kernels for, and which of a size's kernels is the fastest for a batch.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <limits>
 #include <stdexcept>
 
+#include "recurrent/kernels/persistent/cheapest.h"
 #include "recurrent/kernels/persistent/launch.h"
 #include "recurrent/kernels/persistent/per_device.h"
 
@@ -75,26 +73,22 @@ int clusters_on_this_device() {
   return known.get([] { return clusters_at_once<typename Way::T, Work, Way::kSharing>(); });
 }
 
-// Of a kernel that does not fit, or that is not asked for.
-constexpr int64_t kIsNotThere = std::numeric_limits<int64_t>::max();
-
 template <class Way, class Work>
-int64_t cost_of(const PersistentSequence& sequence) {
+double cost_of(const PersistentSequence& sequence) {
   if (Way::kSince > sequence.kernels) return kIsNotThere;
   const int64_t groups = (sequence.batch_size + Way::T::kSequences - 1) / Way::T::kSequences;
   const int64_t clusters = clusters_on_this_device<Way, Work>();
-  return clusters == 0 ? kIsNotThere : Way::kPercent * ((groups + clusters - 1) / clusters);
+  return clusters == 0 ? kIsNotThere : static_cast<double>(Way::kPercent * ((groups + clusters - 1) / clusters));
 }
 
 // Calls `use` with the tiles of the kernel that such a pass takes: its weights are packed for the same ones.
 template <class Work, class Use, class... Ways>
 void with_fastest(Choice<Ways...>, const PersistentSequence& sequence, const Use& use) {
-  const std::array<int64_t, sizeof...(Ways)> costs = {cost_of<Ways, Work>(sequence)...};
-  const auto best = std::min_element(costs.begin(), costs.end());
-  if (*best == kIsNotThere)
-    throw std::runtime_error("layer: persistent: no cluster of blocks fits on this GPU; use layer: cudnn");
-  int way = 0;
-  ((way++ == best - costs.begin() ? use(typename Ways::T()) : void()), ...);
+  with_cheapest<Ways...>({cost_of<Ways, Work>(sequence)...}, [&]<class Way>(Way, double cost) {
+    if (cost == kIsNotThere)
+      throw std::runtime_error("layer: persistent: no cluster of blocks fits on this GPU; use layer: cudnn");
+    use(typename Way::T());
+  });
 }
 
 template <class Cell, class Numbers, class Work, class Use>
