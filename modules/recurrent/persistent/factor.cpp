@@ -2,13 +2,14 @@
 
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/Exceptions.h>
-#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
+#include "recurrent/element_types.h"
+#include "recurrent/kernels/persistent/filled_rows.h"
 #include "recurrent/kernels/persistent/scaled_half.h"
 #include "recurrent/started_on_device.h"
 #include "recurrent/tf32.h"
@@ -81,6 +82,21 @@ Factor scaled_half(const at::Tensor& matrix, int64_t columns, const at::Tensor& 
   return factor;
 }
 
+// The matrix in the type of `filled` and with as many columns.
+void fill_up(const at::Tensor& matrix, const at::Tensor& filled) {
+  RNNLAB_INVARIANT(matrix.is_contiguous() && filled.size(1) % 8 == 0, "dense rows, whole vectors");
+  started_on_device([&] {
+    kernels::fill_rows({.numbers = matrix.const_data_ptr(),
+                        .from = element_type(matrix.scalar_type()),
+                        .rows = matrix.size(0),
+                        .columns = matrix.size(1),
+                        .filled = filled.mutable_data_ptr(),
+                        .type = element_type(filled.scalar_type()),
+                        .filled_columns = filled.size(1)},
+                       c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
+  });
+}
+
 }  // namespace
 
 // Smaller ones do not make up for the conversion, and odd ones run on slow kernels.
@@ -105,7 +121,9 @@ bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih)
 Factor input_factor(const at::Tensor& input) {
   const int64_t columns = whole_columns(input.size(1));
   if (input.scalar_type() == at::kFloat) return scaled_half(input, columns, {});
-  return {at::constant_pad_nd(input, {0, columns - input.size(1)}), {}};
+  const at::Tensor filled = at::empty({input.size(0), columns}, input.options());
+  fill_up(input, filled);
+  return {filled, {}};
 }
 
 at::Tensor empty_weight_factor(const at::Tensor& weight_ih) {
@@ -114,11 +132,7 @@ at::Tensor empty_weight_factor(const at::Tensor& weight_ih) {
   return at::empty({weight_ih.size(0), whole_columns(weight_ih.size(1))}, options);
 }
 
-void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor) {
-  const int64_t columns = weight_ih.size(1), more = factor.size(1) - columns;
-  factor.narrow(1, 0, columns).copy_(weight_ih);
-  if (more > 0) factor.narrow(1, columns, more).zero_();
-}
+void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor) { fill_up(weight_ih, factor); }
 
 void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right) {
   if (left.unscale.defined() && right.unscale.defined())

@@ -19,10 +19,12 @@
 namespace rnnlab {
 namespace {
 
-// Weights are laid out on a side lane, those of the backward pass beside the kernels. Where layers work side by side,
-// each above the bottom one has a main lane.
+// Recurrent weights are laid out on a side lane, those of the backward pass beside the kernels; the other side lane has
+// what the bottom layer's product takes of its weights. Where layers work side by side, each above the bottom one has a
+// main lane.
 constexpr size_t kForwardLane = 0;
 constexpr size_t kPackLane = 1;
+constexpr size_t kFactorLane = 2;
 
 class PersistentForwardPass {
  public:
@@ -32,7 +34,7 @@ class PersistentForwardPass {
         masks_(masks),
         parts_(parts_of_steps(layers[0].num_steps(), layers.size(), forward_part_of_gpu(spec, layers[0]))),
         packed_(make_room()),
-        lanes_(device(), /*num_side_lanes=*/kPackLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
+        lanes_(device(), /*num_side_lanes=*/kFactorLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
 
   void run() {
     multiply_bottom_input();
@@ -46,27 +48,25 @@ class PersistentForwardPass {
   at::Device device() const { return layers_[0].gates.device(); }
   bool may_go_back() const { return spec_.gradients == GradientUse::kPossible; }
   bool drops() const { return spec_.dropout > 0; }
-  size_t lane_of(size_t layer) const { return parts_.size() == 1 || layer == 0 ? kForwardLane : kPackLane + layer; }
+  size_t lane_of(size_t layer) const { return parts_.size() == 1 || layer == 0 ? kForwardLane : kFactorLane + layer; }
 
   // Beside what is laid out for its factors and its kernel.
   void multiply_bottom_input() {
     LayerTrace& bottom = layers_[0];
+    lanes_.run(kPackLane, [&] {
+      bottom_rest_.run();
+      pack_for_forward(spec_, bottom, packed_[0]);
+    });
     if (bottom.half_weight_ih.defined()) {
-      lanes_.run(kPackLane, [&] {
-        bottom_weight_ih_.run();
-        fill_weight_factor(bottom.weights.weight_ih, bottom.half_weight_ih);
-      });
+      lanes_.run(kFactorLane, [&] { fill_weight_factor(bottom_parameter_, bottom.half_weight_ih); });
       const Factor factor = input_factor(matrix_of(bottom.input));
       bottom.half_input = factor.values.view({bottom.num_steps(), bottom.batch_size(), -1});
       bottom.input_unscale = factor.unscale;
-      lanes_.order(kPackLane, kForwardLane);
+      lanes_.order(kFactorLane, kForwardLane);
+      lanes_.run(kFactorLane, [&] { bottom_weight_ih_.run(); });
     } else {
       bottom_weight_ih_.run();
     }
-    lanes_.run(kPackLane, [&] {
-      bottom_parameters_.run();
-      pack_for_forward(spec_, bottom, packed_[0]);
-    });
     multiply_inputs(bottom);
   }
 
@@ -83,12 +83,15 @@ class PersistentForwardPass {
     });
   }
 
+  // Recurrent weights are laid out from float32 as well.
   void make_room_for_parameters(size_t layer) {
     const auto [weight_ih, weight_hh, bias_ih, bias_hh] = layers_[layer].weights;
     ParameterConversion& first = layer == 0 ? bottom_weight_ih_ : other_parameters_;
-    ParameterConversion& rest = layer == 0 ? bottom_parameters_ : other_parameters_;
+    ParameterConversion& rest = layer == 0 ? bottom_rest_ : other_parameters_;
     const at::ScalarType type = layers_[layer].gates.scalar_type();
-    layers_[layer].weights = {first.make_room_for(weight_ih, type), rest.make_room_for(weight_hh, type),
+    if (layer == 0) bottom_parameter_ = weight_ih;
+    layers_[layer].weights = {first.make_room_for(weight_ih, type),
+                              weight_hh.scalar_type() == at::kFloat ? weight_hh : rest.make_room_for(weight_hh, type),
                               rest.make_room_for(bias_ih, type), rest.make_room_for(bias_hh, type)};
   }
 
@@ -185,7 +188,8 @@ class PersistentForwardPass {
   std::vector<LayerTrace>& layers_;
   std::vector<at::Tensor>& masks_;
   std::vector<Steps> parts_;
-  ParameterConversion bottom_weight_ih_, bottom_parameters_, other_parameters_;
+  at::Tensor bottom_parameter_;  // the bottom layer's weight_ih, in its own type
+  ParameterConversion bottom_weight_ih_, bottom_rest_, other_parameters_;
   std::vector<at::Tensor> packed_;
   Lanes lanes_;  // after all that is prepared on the current stream
 };

@@ -42,6 +42,10 @@ at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
   return at::empty({static_cast<int64_t>(bytes)}, trace.gates.options().dtype(at::kByte));
 }
 
+kernels::RecurrentWeights weights_of(const at::Tensor& weight_hh) {
+  return {weight_hh.const_data_ptr(), element_type(weight_hh.scalar_type())};
+}
+
 // Above 1 where they take turns.
 double part_of_gpu(const kernels::PersistentGroups& groups) {
   return static_cast<double>(groups.count) / groups.at_once;
@@ -66,16 +70,14 @@ at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace) {
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
   const at::Tensor& weight = trace.weights.weight_hh;
   started_on_device([&] {
-    kernels::pack_forward_weights(sequence_of(spec, trace), weight.const_data_ptr(), packed.data_ptr(),
-                                  stream_of(weight));
+    kernels::pack_forward_weights(sequence_of(spec, trace), weights_of(weight), packed.data_ptr(), stream_of(weight));
   });
 }
 
 void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {
   const at::Tensor& weight = trace.weights.weight_hh;
   started_on_device([&] {
-    kernels::pack_backward_weights(sequence_of(spec, trace), weight.const_data_ptr(), packed.data_ptr(),
-                                   stream_of(weight));
+    kernels::pack_backward_weights(sequence_of(spec, trace), weights_of(weight), packed.data_ptr(), stream_of(weight));
   });
 }
 

@@ -99,13 +99,15 @@ void launch_grid(const Work& work, int at_once, cudaStream_t stream) {
 }
 
 template <class T, template <class> class Order>
-void launch_grid_pack(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream) {
-  using Value = typename T::Numbers::Value;
+void launch_grid_pack(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
+                      cudaStream_t stream) {
   constexpr int kThreads = 128;
   constexpr int kVectors = T::kBlocks * T::kWarps * Order<T>::Slice::kFragments * kLanes;
   static_assert(kVectors % kThreads == 0);
-  grid_pack_kernel<T, Order><<<kVectors / kThreads, kThreads, 0, stream>>>(
-      static_cast<const Value*>(weights), static_cast<int>(sequence.hidden_size), static_cast<uint4*>(packed));
+  with_weights<typename T::Numbers::Value>(weights, [&](const auto* values) {
+    grid_pack_kernel<T, Order><<<kVectors / kThreads, kThreads, 0, stream>>>(
+        values, static_cast<int>(sequence.hidden_size), static_cast<uint4*>(packed));
+  });
   check(cudaGetLastError(), "packing the weights");
 }
 

@@ -43,8 +43,8 @@ __device__ inline void place_in_fragment(int lane, int i, bool is_for_registers,
 }
 
 // weights: (G * H, H), of at most T's size; what is beyond is 0.
-template <class T, template <class> class Order>
-__global__ void grid_pack_kernel(const typename T::Numbers::Value* weights, int hidden_size, uint4* packed) {
+template <class T, template <class> class Order, class Weight>
+__global__ void grid_pack_kernel(const Weight* weights, int hidden_size, uint4* packed) {
   using S = typename Order<T>::Slice;
   const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int lane = index % kLanes;

@@ -13,7 +13,7 @@ constexpr int kLargestOfGrids = 1536;
 // Whether an LSTM gains by blocks of 16 units, of which two groups fit.
 template <class Cell>
 bool gains_by_small_blocks(const PersistentSequence& sequence) {
-  return Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768 && sequence.batch_size <= 32;
+  return Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 1024 && sequence.batch_size <= 32;
 }
 
 // Whether an LSTM of 392 to 512 units has as many sequences as one round has room for, 8 groups of blocks of 32 units
@@ -52,7 +52,7 @@ constexpr double kCostOfStep = T::kTurns == 2 ? 2.7 : (T::kTiles == 4 ? 1.5 : 1)
 // LSTM's kernel for 32 sequences keeps too much outside of registers.
 template <class T, class Work>
 constexpr bool kIsThere = std::is_same_v<Work, PersistentForward> || T::kTiles == 2 || T::kPartners == 4 ||
-                          (T::kTurns == 1 && T::kGates < 4);
+                          (T::kTurns == 1 && T::kGates < 4) || T::kGates == 3;
 
 // Of all rounds of groups.
 template <class T, class Work>
@@ -81,7 +81,10 @@ void with_group_size(const PersistentSequence& sequence, const Use& use) {
 template <class Cell, class Numbers, class Work, class Use>
 void with_grid_size(const PersistentSequence& sequence, const Use& use) {
   if constexpr (Cell::kGates == 4)
-    if (gains_by_small_blocks<Cell>(sequence)) return use(GridTiles<Cell, Numbers, 768, 16, 2>());
+    if (gains_by_small_blocks<Cell>(sequence)) {
+      if (sequence.hidden_size <= 768) return use(GridTiles<Cell, Numbers, 768, 16, 2>());
+      return use(GridTiles<Cell, Numbers, 1024, 16, 2>());
+    }
   if constexpr (Cell::kGates == 4)
     if (sequence.hidden_size <= 512) {
       if (sequence.batch_size <= 128) return use(GridTiles<Cell, Numbers, 512, 32, 2>());
@@ -102,7 +105,8 @@ struct Grid {
 
   static size_t packed_bytes(const PersistentSequence& sequence);
   static size_t exchange_bytes(const PersistentSequence& sequence);
-  static void pack(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream);
+  static void pack(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
+                   cudaStream_t stream);
   static void run(const Work& work, cudaStream_t stream);
   static PersistentGroups groups(const PersistentSequence& sequence);
 
@@ -143,7 +147,7 @@ size_t Grid<Cell, Numbers, Work>::exchange_bytes(const PersistentSequence& seque
 }
 
 template <class Cell, class Numbers, class Work>
-void Grid<Cell, Numbers, Work>::pack(const PersistentSequence& sequence, const void* weights, void* packed,
+void Grid<Cell, Numbers, Work>::pack(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
                                      cudaStream_t stream) {
   with_grid_size<Cell, Numbers, Work>(sequence, [&]<class T>(const T&) {
     if constexpr (kIsForward)

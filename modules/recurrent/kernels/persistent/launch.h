@@ -2,23 +2,14 @@
 // with each other, so that those that do not fit at once simply come later.
 #pragma once
 
-#include <stdexcept>
-#include <string>
-
 #include "recurrent/kernels/persistent/backward_kernel.h"
 #include "recurrent/kernels/persistent/forward_kernel.h"
+#include "recurrent/kernels/persistent/launch_check.h"
 #include "recurrent/kernels/persistent/pack.h"
 #include "recurrent/kernels/persistent/team_backward.h"
 #include "recurrent/kernels/persistent/team_forward.h"
 
 namespace rnnlab::kernels::persistent {
-
-inline void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  (void)cudaGetLastError();  // left there, the next kernel would be blamed
-  throw std::runtime_error(std::string("layer: persistent: ") + what + " failed on this GPU: " +
-                           cudaGetErrorString(error) + "; it needs a Hopper GPU (compute capability 9.0)");
-}
 
 // cluster: out, what the result points to.
 template <class T>
@@ -105,13 +96,15 @@ void launch(const Work& work, cudaStream_t stream) {
 }
 
 template <class T, template <class> class Order>
-void launch_pack(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream) {
-  using Value = typename T::Numbers::Value;
+void launch_pack(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
+                 cudaStream_t stream) {
   constexpr int kThreads = 128;
   constexpr int kVectors = packed_bytes<T>() / sizeof(uint4);
   static_assert(kVectors % kThreads == 0);
-  pack_kernel<T, Order><<<kVectors / kThreads, kThreads, 0, stream>>>(
-      static_cast<const Value*>(weights), static_cast<int>(sequence.hidden_size), static_cast<uint4*>(packed));
+  with_weights<typename T::Numbers::Value>(weights, [&](const auto* values) {
+    pack_kernel<T, Order><<<kVectors / kThreads, kThreads, 0, stream>>>(values, static_cast<int>(sequence.hidden_size),
+                                                                        static_cast<uint4*>(packed));
+  });
   check(cudaGetLastError(), "packing the weights");
 }
 

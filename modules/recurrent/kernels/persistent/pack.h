@@ -3,6 +3,7 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/fragments.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {
@@ -65,9 +66,17 @@ struct BackwardOrder {
   __device__ static constexpr int at_least_1(int count) { return count > 0 ? count : 1; }
 };
 
+// Calls `use` with the weights as a pointer to what they are.
+template <class Value, class Use>
+void with_weights(const RecurrentWeights& weights, const Use& use) {
+  if constexpr (!std::is_same_v<Value, float>)
+    if (weights.type == ElementType::kFloat32) return use(static_cast<const float*>(weights.values));
+  use(static_cast<const Value*>(weights.values));
+}
+
 // weights: (G * H, H), of at most T's size; what is beyond is 0.
-template <class T, template <class> class Order>
-__global__ void pack_kernel(const typename T::Numbers::Value* weights, int hidden_size, uint4* packed) {
+template <class T, template <class> class Order, class Weight>
+__global__ void pack_kernel(const Weight* weights, int hidden_size, uint4* packed) {
   using S = typename Order<T>::Slice;
   using Operand = typename T::Numbers::Operand;
   const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

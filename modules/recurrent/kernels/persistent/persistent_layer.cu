@@ -155,21 +155,21 @@ PersistentGroups backward_groups(const PersistentSequence& sequence) {
   return persistent::groups_of_pass<PersistentBackward>(sequence);
 }
 
-void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,
+void pack_forward_weights(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
                           cudaStream_t stream) {
   with_kernels<PersistentForward>(
-      sequence, [&]<class GridOf>(GridOf) { GridOf::Type::pack(sequence, weight_hh, packed, stream); },
+      sequence, [&]<class GridOf>(GridOf) { GridOf::Type::pack(sequence, weights, packed, stream); },
       [&]<class Cell, class Numbers>(Cell, Numbers) {
-        persistent::pack_forward_as<typename Cell::Type, typename Numbers::Type>(sequence, weight_hh, packed, stream);
+        persistent::pack_forward_as<typename Cell::Type, typename Numbers::Type>(sequence, weights, packed, stream);
       });
 }
 
-void pack_backward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,
+void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
                            cudaStream_t stream) {
   with_kernels<PersistentBackward>(
-      sequence, [&]<class GridOf>(GridOf) { GridOf::Type::pack(sequence, weight_hh, packed, stream); },
+      sequence, [&]<class GridOf>(GridOf) { GridOf::Type::pack(sequence, weights, packed, stream); },
       [&]<class Cell, class Numbers>(Cell, Numbers) {
-        persistent::pack_backward_as<typename Cell::Type, typename Numbers::Type>(sequence, weight_hh, packed, stream);
+        persistent::pack_backward_as<typename Cell::Type, typename Numbers::Type>(sequence, weights, packed, stream);
       });
 }
 

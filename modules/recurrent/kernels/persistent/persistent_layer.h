@@ -107,9 +107,16 @@ struct PersistentGroups {
 PersistentGroups forward_groups(const PersistentSequence& sequence);
 PersistentGroups backward_groups(const PersistentSequence& sequence);
 
-// Lays (G * H, H) recurrent weights of the sequence's type out in the order in which the threads of a pass hold them.
-void pack_forward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed, CUstream_st* stream);
-void pack_backward_weights(const PersistentSequence& sequence, const void* weight_hh, void* packed,
+// (G * H, H), in float32 or the sequence's type.
+struct RecurrentWeights {
+  const void* values = nullptr;
+  ElementType type = ElementType::kFloat32;
+};
+
+// Lays them out in the order in which the threads of a pass hold them, rounded to the sequence's type.
+void pack_forward_weights(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
+                          CUstream_st* stream);
+void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
                            CUstream_st* stream);
 
 // One launch each, or one a round. std::runtime_error with a clear message where the GPU cannot do it.

@@ -4,8 +4,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <stdexcept>
-#include <string>
+
+#include "recurrent/kernels/persistent/launch_check.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -65,13 +65,6 @@ unsigned blocks_for(int64_t vectors) {
   return static_cast<unsigned>(std::clamp<int64_t>((vectors + kHalfThreads - 1) / kHalfThreads, 1, kMostBlocks));
 }
 
-void require_launched() {
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess)
-    throw std::runtime_error(std::string("layer: persistent: scaling to float16 failed on this GPU: ") +
-                             cudaGetErrorString(error));
-}
-
 }  // namespace
 
 void scale_to_half(const ScaledHalf& work, CUstream_st* stream) {
@@ -84,7 +77,7 @@ void scale_to_half(const ScaledHalf& work, CUstream_st* stream) {
   kernel<<<blocks_for(half_vectors), kHalfThreads, 0, stream>>>(
       numbers, half_vectors, {work.columns / 4, work.half_columns / 4}, static_cast<uint2*>(work.half), work.largest,
       work.unscale);
-  require_launched();
+  persistent::check(cudaGetLastError(), "scaling to float16");
 }
 
 }  // namespace rnnlab::kernels

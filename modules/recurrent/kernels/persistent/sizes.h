@@ -114,24 +114,28 @@ PersistentGroups clusters_as(const PersistentSequence& sequence) {
 }
 
 template <class Cell, class Numbers>
-void pack_forward_as(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream) {
+void pack_forward_as(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
+                     cudaStream_t stream) {
   with_tiles<Cell, Numbers, PersistentForward>(
       sequence, [&]<class T>(T) { launch_pack<T, ForwardOrder>(sequence, weights, packed, stream); });
 }
 
 template <class Cell, class Numbers>
-void pack_backward_as(const PersistentSequence& sequence, const void* weights, void* packed, cudaStream_t stream) {
+void pack_backward_as(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
+                      cudaStream_t stream) {
   with_tiles<Cell, Numbers, PersistentBackward>(
       sequence, [&]<class T>(T) { launch_pack<T, BackwardOrder>(sequence, weights, packed, stream); });
 }
 
 // Compiled by cell and class of numbers, in sources of their own (instance.cu.in).
-#define RNNLAB_PERSISTENT_OF(prefix, Cell, Numbers)                                                                 \
-  prefix template void run_as<Cell, Numbers, PersistentForward>(const PersistentForward&, cudaStream_t);            \
-  prefix template void run_as<Cell, Numbers, PersistentBackward>(const PersistentBackward&, cudaStream_t);          \
-  prefix template PersistentGroups clusters_as<Cell, Numbers, PersistentForward>(const PersistentSequence&);        \
-  prefix template PersistentGroups clusters_as<Cell, Numbers, PersistentBackward>(const PersistentSequence&);       \
-  prefix template void pack_forward_as<Cell, Numbers>(const PersistentSequence&, const void*, void*, cudaStream_t); \
-  prefix template void pack_backward_as<Cell, Numbers>(const PersistentSequence&, const void*, void*, cudaStream_t)
+#define RNNLAB_PERSISTENT_OF(prefix, Cell, Numbers)                                                               \
+  prefix template void run_as<Cell, Numbers, PersistentForward>(const PersistentForward&, cudaStream_t);          \
+  prefix template void run_as<Cell, Numbers, PersistentBackward>(const PersistentBackward&, cudaStream_t);        \
+  prefix template PersistentGroups clusters_as<Cell, Numbers, PersistentForward>(const PersistentSequence&);      \
+  prefix template PersistentGroups clusters_as<Cell, Numbers, PersistentBackward>(const PersistentSequence&);     \
+  prefix template void pack_forward_as<Cell, Numbers>(const PersistentSequence&, const RecurrentWeights&, void*,  \
+                                                      cudaStream_t);                                              \
+  prefix template void pack_backward_as<Cell, Numbers>(const PersistentSequence&, const RecurrentWeights&, void*, \
+                                                       cudaStream_t)
 
 }  // namespace rnnlab::kernels::persistent

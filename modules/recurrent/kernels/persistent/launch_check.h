@@ -1,0 +1,18 @@
+// What CUDA says of a launch, as an exception.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace rnnlab::kernels::persistent {
+
+inline void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  (void)cudaGetLastError();  // left there, the next kernel would be blamed
+  throw std::runtime_error(std::string("layer: persistent: ") + what + " failed on this GPU: " +
+                           cudaGetErrorString(error) + "; it needs a Hopper GPU (compute capability 9.0)");
+}
+
+}  // namespace rnnlab::kernels::persistent
