@@ -90,16 +90,16 @@ std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
 }
 
 // Whoever wants a prediction for each row of a file had better know.
-bool is_out_of_order(const DataSettings& settings, DataPart part) {
+bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
   const bool has_one_file = settings.valid_file.empty() && settings.valid_inputs.empty();
   const bool is_split = settings.source == Source::kCsv || has_files_of_arrays(settings);
-  return part != DataPart::kAll && is_split && has_one_file && resolved_split(settings) == Split::kRandom;
+  return part != DataPart::kAll && is_split && has_one_file;
 }
 
-std::string order_note(DataPart part) {
-  return fmt::format(
-      "the {}samples come in the order of their random split, not of the file; --part all keeps the file's",
-      part_name(part));
+std::string part_note(const DataSettings& settings, DataPart part) {
+  const bool is_random = resolved_split(settings) == Split::kRandom;
+  return fmt::format("these are the {}samples alone{}; --part all takes the whole file, in its order", part_name(part),
+                     is_random ? ", in the order of their random split" : "");
 }
 
 std::string description_of(const LoadedPart& loaded, DataPart part) {
@@ -118,7 +118,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin);
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
   const bool is_for_predicting = targets == Targets::kWhereThere;
-  if (is_for_predicting && is_out_of_order(wanted, part)) loaded.notes.push_back(order_note(part));
+  if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
   return {loaded.samples, description_of(loaded, part), std::move(loaded.notes)};
 }
 

@@ -41,17 +41,19 @@ TEST_F(LoadForInference, GivesThePartsOfTrainingAgain) {
   EXPECT_EQ(part(DataPart::kAll).size(), 5);
 }
 
-TEST_F(LoadForInference, SaysWhereTheOrderIsNotThatOfTheFile) {
+TEST_F(LoadForInference, SaysWherePredictionsAreOfAPartOfTheFile) {
   write("a.csv", "x,y\n1,0\n3,1\n5,0\n9,1\n2,0\n");
   const auto notes_on = [&](const std::string& more, DataPart part, Targets targets) {
     const DataSettings settings = table("a.csv", "target: [y]\nnum_valid: 2\n" + more);
     return load_for_inference(settings, load_dataset(settings), part, targets).notes;
   };
-  EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kWhereThere),
-              ElementsAre("the validation samples come in the order of their random split, not of the file; --part all "
-                          "keeps the file's"));
+  EXPECT_THAT(
+      notes_on("", DataPart::kValid, Targets::kWhereThere),
+      ElementsAre("these are the validation samples alone, in the order of their random split; --part all takes "
+                  "the whole file, in its order"));
   EXPECT_THAT(notes_on("", DataPart::kAll, Targets::kWhereThere), ElementsAre());
-  EXPECT_THAT(notes_on("split: ordered\n", DataPart::kValid, Targets::kWhereThere), ElementsAre());
+  EXPECT_THAT(notes_on("split: ordered\n", DataPart::kValid, Targets::kWhereThere),
+              ElementsAre("these are the validation samples alone; --part all takes the whole file, in its order"));
   EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kRequired), ElementsAre()) << "a mean has no order";
 }
 
