@@ -138,7 +138,7 @@ TEST(ExecutionPath, OnCudaPersistentNamesItsKernel) {
   };
   EXPECT_EQ(path({.input_size = 5, .hidden_size = 128}), "persistent kernel (bfloat16), clusters of 4 blocks");
   EXPECT_EQ(path({.input_size = 5, .hidden_size = 1024}),
-            "persistent kernel (bfloat16), groups of 32 blocks over the whole GPU");
+            "persistent kernel (bfloat16), groups of 64 blocks over the whole GPU");
 }
 
 TEST(ExecutionPath, OnCudaAutocastIsSeenAsCudnnSeesIt) {

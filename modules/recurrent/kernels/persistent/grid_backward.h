@@ -40,7 +40,7 @@ class GridBackwardBlock {
     }
     Step now = tensors_.read(0);
     cluster_barrier();
-    for (int i = 0; i < num_steps_ * T::kTurns; ++i, carried_.turn()) run_turn({i, i / T::kTurns, i % T::kTurns}, now);
+    for (int i = 0; i < num_steps_ * T::kTurns; ++i, carried_.turn()) run_turn(Turn::of<T>(i), now);
     for (int turn = 0; turn < T::kTurns; ++turn, carried_.turn()) write_initial(turn);
     if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(scales_.largest()));

@@ -24,6 +24,12 @@ __device__ inline uint32_t read_exchanged(const uint32_t* place) {
   return value;
 }
 
+// Copies to shared memory what stands there now, of data that are likely to be there; through L2, as all else here.
+__device__ inline void copy_exchanged(uint4* shared, const uint4* place) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(shared)), "l"(place) : "memory");
+}
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 __device__ inline void write_exchanged(uint4* place, uint4 value) {
   asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(place), "r"(value.x), "r"(value.y),
                "r"(value.z), "r"(value.w)
@@ -53,14 +59,24 @@ class Patience {
   __device__ void read_all(Exchanged (&all)[kCount], const Read& read, const IsThere& is_there) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) all[i] = read(i);
-    if (has_all(all, is_there) || gave_up_) return;
+    complete(all, read, is_there);
+  }
+
+  // The same where each has been read once. Whether one had to be read again.
+  template <class Exchanged, int kCount, class Read, class IsThere>
+  __device__ bool complete(Exchanged (&all)[kCount], const Read& read, const IsThere& is_there) {
+    if (has_all(all, is_there) || gave_up_) return false;
     const long long start = clock64();
     do {
-      if (clock64() - start > kMostTicksToWait) return give_up();
+      if (clock64() - start > kMostTicksToWait) {
+        give_up();
+        break;
+      }
 #pragma unroll
       for (int i = 0; i < kCount; ++i)
         if (!is_there(all[i])) all[i] = read(i);
     } while (!has_all(all, is_there));
+    return true;
   }
 
  private:

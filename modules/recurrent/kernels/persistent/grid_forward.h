@@ -36,7 +36,7 @@ class GridForwardBlock {
     Inputs inputs = read_inputs(0, place_);
     const int num_steps = static_cast<int>(sequence_.num_steps);
     for (int i = 0; i < num_steps * T::kTurns; ++i, carried_.turn())
-      run_turn({i, i / T::kTurns, i % T::kTurns}, inputs, i / T::kTurns + 1 < num_steps);
+      run_turn(Turn::of<T>(i), inputs, i / T::kTurns + 1 < num_steps);
   }
 
  private:
@@ -99,14 +99,16 @@ class GridForwardBlock {
     multiply(sums + owner_.warpgroup * T::kSums);
     __syncthreads();
 
+    const Turn next = Turn::of<T>(index + 1);
+    const bool is_last_turn = next.turn == 0;
+    if (T::kTurns > 1 && next.step > 0 && (has_next || !is_last_turn)) ask_ahead(next.step, next.turn);
     float kept[T::kCells][kKeptRoom];
     float hidden[T::kCells];
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] = activate(sums, turn, cell, inputs.of[cell], kept[cell]);
     if (has_next) hand_out(step + 1, turn, hidden);
-    const bool is_last_turn = turn + 1 == T::kTurns;
     if (!is_last_turn)
-      inputs = read_inputs(turn + 1, place_);
+      inputs = read_inputs(next.turn, place_);
     else if (has_next)
       inputs = read_inputs(0, place_ + rows_.stride);
     write(turn, kept, hidden);
@@ -140,16 +142,34 @@ class GridForwardBlock {
     return exchange_ + (turn * T::kHiddenBuffers + step % T::kHiddenBuffers) * T::kHiddenVectors;
   }
 
+  // This thread's i-th vector of what a turn reads.
+  __device__ const uint4* place_of(int step, int turn, int i) const {
+    return buffer_of(step, turn) + owner_.warpgroup * kVectorsOfHalf + vector_of(i);
+  }
+
+  // Where groups take turns, after ask_ahead for the same.
   __device__ void receive(int step, int turn) {
-    const uint4* from = buffer_of(step, turn) + owner_.warpgroup * kVectorsOfHalf;
+    if constexpr (T::kTurns > 1) wait_for_copies();
 #pragma unroll
     for (int first = 0; first < T::kVectorsOfThread; first += kAtOnce) {
       uint4 vectors[kAtOnce];
-      patience_.read_all(
-          vectors, [&](int i) { return read_exchanged(from + vector_of(first + i)); }, is_filled);
+      const auto read = [&](int i) { return read_exchanged(place_of(step, turn, first + i)); };
+      if constexpr (T::kTurns > 1) {
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) vectors[i] = hidden_[vector_of(first + i)];
+        if (!patience_.complete(vectors, read, is_filled)) continue;
+      } else {
+        patience_.read_all(vectors, read, is_filled);
+      }
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) hidden_[vector_of(first + i)] = vectors[i];
     }
+  }
+
+  // Once all have multiplied what stood there: on its way to shared memory, this thread goes on.
+  __device__ void ask_ahead(int step, int turn) const {
+#pragma unroll
+    for (int i = 0; i < T::kVectorsOfThread; ++i) copy_exchanged(hidden_ + vector_of(i), place_of(step, turn, i));
   }
 
   // To sums: by sequences, kSumStride apart, and rows. Behind the product hides the fence between emptying a buffer, a

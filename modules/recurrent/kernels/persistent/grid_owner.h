@@ -56,6 +56,11 @@ struct GridOwner {
 // One turn of a step, and its number counted over all steps.
 struct Turn {
   int index, step, turn;
+
+  template <class T>
+  __device__ static Turn of(int index) {
+    return {index, index / T::kTurns, index % T::kTurns};
+  }
 };
 
 // What a thread carries from step to step for each cell. The first kCells are those of the turn at hand: the others

@@ -55,7 +55,7 @@ struct Bfloat16Words {
     for (int i = 0; i < kCount; ++i) {
       constexpr uint32_t kHalfOfLastDigit = 1 << 16;
       const uint32_t first = __float_as_uint(sums[i]) + (isfinite(sums[i]) ? kHalfOfLastDigit : 0);
-      words[i] = pack_two(0.0f, sums[kCount + i]) | (first >> 16 & ~1u);
+      words[i] = persistent::pack<__nv_bfloat16>(0.0f, sums[kCount + i]) | (first >> 16 & ~1u);
     }
   }
 
@@ -66,9 +66,6 @@ struct Bfloat16Words {
       sums[kCount + i] += __uint_as_float(words[i] & 0xFFFF0000);
     }
   }
-
- private:
-  __device__ static uint32_t pack_two(float low, float high) { return persistent::pack<__nv_bfloat16>(low, high); }
 };
 
 // A warp's parcels lie side by side: four words of each lane, then the fifth ones.

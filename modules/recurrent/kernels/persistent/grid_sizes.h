@@ -10,10 +10,12 @@ namespace rnnlab::kernels::persistent {
 constexpr int kLargestOfClusters = 1024;
 constexpr int kLargestOfGrids = 1536;
 
-// Whether an LSTM gains by blocks of 16 units, of which two groups fit.
+// Whether a layer gains by blocks of 16 units, of which two groups fit.
 template <class Cell>
 bool gains_by_small_blocks(const PersistentSequence& sequence) {
-  return Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 1024 && sequence.batch_size <= 32;
+  constexpr int64_t kLeast = Cell::kGates == 4 ? 648 : 776;
+  return Cell::kGates >= 3 && sequence.hidden_size >= kLeast && sequence.hidden_size <= 1024 &&
+         sequence.batch_size <= 32;
 }
 
 // Whether an LSTM of 392 to 512 units has as many sequences as one round has room for, 8 groups of blocks of 32 units
@@ -48,20 +50,11 @@ int groups_on_this_device() {
 template <class T>
 constexpr double kCostOfStep = T::kTurns == 2 ? 2.7 : (T::kTiles == 4 ? 1.5 : 1);
 
-// Backward, two partners send twice what four do, so that L2 has no more to give for two groups that take turns; and an
-// LSTM's kernel for 32 sequences keeps too much outside of registers.
-template <class T, class Work>
-constexpr bool kIsThere = std::is_same_v<Work, PersistentForward> || T::kTiles == 2 || T::kPartners == 4 ||
-                          (T::kTurns == 1 && T::kGates < 4) || T::kGates == 3;
-
 // Of all rounds of groups.
 template <class T, class Work>
 double cost_of_rounds(const PersistentSequence& sequence) {
-  if constexpr (kIsThere<T, Work>) {
-    const int at_once = groups_on_this_device<T, Work>();
-    if (at_once > 0) return (groups_of<T>(sequence) + at_once - 1) / at_once * kCostOfStep<T>;
-  }
-  return kIsNotThere;
+  const int at_once = groups_on_this_device<T, Work>();
+  return at_once == 0 ? kIsNotThere : (groups_of<T>(sequence) + at_once - 1) / at_once * kCostOfStep<T>;
 }
 
 // The GridTiles of a layer's size: for groups of 16 sequences, of 32, or of two times 32.
@@ -72,19 +65,17 @@ void with_group_size(const PersistentSequence& sequence, const Use& use) {
   using OfTwice32 = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, 4, 2>;
   with_cheapest<Of16, Of32, OfTwice32>({cost_of_rounds<Of16, Work>(sequence), cost_of_rounds<Of32, Work>(sequence),
                                         cost_of_rounds<OfTwice32, Work>(sequence)},
-                                       [&]<class T>(const T& tiles, double) {
-                                         if constexpr (kIsThere<T, Work>) use(tiles);
-                                       });
+                                       [&](const auto& tiles, double) { use(tiles); });
 }
 
 // Calls `use` with the GridTiles for such a layer: of the smallest size that has room, those that are done first.
 template <class Cell, class Numbers, class Work, class Use>
 void with_grid_size(const PersistentSequence& sequence, const Use& use) {
   if constexpr (Cell::kGates == 4)
-    if (gains_by_small_blocks<Cell>(sequence)) {
-      if (sequence.hidden_size <= 768) return use(GridTiles<Cell, Numbers, 768, 16, 2>());
-      return use(GridTiles<Cell, Numbers, 1024, 16, 2>());
-    }
+    if (gains_by_small_blocks<Cell>(sequence) && sequence.hidden_size <= 768)
+      return use(GridTiles<Cell, Numbers, 768, 16, 2>());
+  if constexpr (Cell::kGates >= 3)
+    if (gains_by_small_blocks<Cell>(sequence)) return use(GridTiles<Cell, Numbers, 1024, 16, 2>());
   if constexpr (Cell::kGates == 4)
     if (sequence.hidden_size <= 512) {
       if (sequence.batch_size <= 128) return use(GridTiles<Cell, Numbers, 512, 32, 2>());

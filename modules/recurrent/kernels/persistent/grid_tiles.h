@@ -40,7 +40,7 @@ struct GridTiles {
   static constexpr int kCells = kUnits * kSequences / kThreads;  // of a thread: one unit, every kStride-th sequence
   static constexpr int kStride = kThreads / kUnits;
   static constexpr int kWarpsOfSequence = kUnits > kLanes ? kUnits / kLanes : 1;
-  static_assert(Numbers::kParts == 1 && kCells * kThreads == kUnits * kSequences);
+  static_assert(Numbers::kParts == 1 && kCells * kThreads == kUnits * kSequences && kTiles % 2 == 0);
   static_assert(kHiddenSize % (kWarpgroups * kWarpgroupRows) == 0 && kBlocks * kUnits == kHiddenSize);
 
   // Forward.
@@ -76,7 +76,7 @@ struct GridTiles {
   static constexpr int kReceivedStride = kUnits + 4;
   static constexpr int kReceived = kSequences * kReceivedStride;  // of a share
   static constexpr int kBackwardBufferBytes =
-      2 * kPartners * (16 * kGateVectors + 4 * kSequences) + kShares * kReceived * 4;
+      2 * kPartners * (16 * kGateVectors + 4 * kSequences) + 4 * kShares * kReceived;
   static_assert(kShares * kParcels == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
   static_assert(kUnitTiles * kPartners * kWarpgroups * kWarpgroupRows == kHiddenSize);
 
@@ -93,7 +93,6 @@ struct GridTiles {
   static constexpr int kBackwardMost = kTiles > 2 || kUnitTiles* kPartners > 8 ? 24 : 28;
   using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost>;
   using BackwardSlice = Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost>;
-  static_assert(ForwardSlice::kInL2 == 0 && BackwardSlice::kInL2 == 0);
 
   // What a group exchanges through L2, each turn's by itself: hidden states in four buffers, one after the other, or
   // sums in two.

@@ -9,6 +9,8 @@ namespace rnnlab::kernels::persistent {
 // Fragment i of all four warps of a warpgroup is one left factor. All indices are known when loops are unrolled.
 template <class S>
 class GridWeights {
+  static_assert(S::kInL2 == 0);
+
  public:
   // packed: of this warp, fragment after fragment. shared: room for the block's, at 512 bytes a fragment and warp.
   __device__ GridWeights(const uint4* packed, uint4* shared, int warp, int lane)

@@ -1,5 +1,6 @@
 // The classes of precision: what a layer's tensors hold, and what the factors of its recurrent products are rounded to.
-// Sums, activations, cell states and gradients of states are float32 in all of them.
+// Sums, activations, cell states and gradients of states are float32 in all of them, but for sums on their way through
+// L2 (grid_parcel.h).
 #pragma once
 
 #include <cuda_bf16.h>

@@ -2,8 +2,8 @@
 // in which a group of blocks computes all steps for a group of sequences and hands hidden states (or, in the backward
 // pass, sums of gradients) around: a cluster through distributed shared memory, or as many blocks as it takes through
 // L2. Products take operands of 16 bits and add up in float32; cell states, activations and gradients of states are
-// float32. Leaves out the products that wait for no step: those of the inputs before, and the gradients of weights and
-// inputs after.
+// float32, but that sums on their way through L2 have the digits of the class's factors. Leaves out the products that
+// wait for no step: those of the inputs before, and the gradients of weights and inputs after.
 #pragma once
 
 #include <cstddef>
