@@ -93,7 +93,8 @@ std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
 bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
   const bool has_one_file = settings.valid_file.empty() && settings.valid_inputs.empty();
   const bool is_split = settings.source == Source::kCsv || has_files_of_arrays(settings);
-  return part != DataPart::kAll && is_split && has_one_file;
+  const bool is_all_of_it = part == DataPart::kAll || (part == DataPart::kTrain && settings.num_valid == 0);
+  return is_split && has_one_file && !is_all_of_it;
 }
 
 std::string part_note(const DataSettings& settings, DataPart part) {

@@ -21,7 +21,8 @@ void list_recurrent(config::Schema<Settings>& s) {
   s.field("dropout", &Settings::dropout, "probability of a zero, between recurrent layers").at_least(0.0).below(1.0);
   s.field("reset_gate", &Settings::reset_gate,
           "gru: reset gate after the recurrent product (cuDNN's form) or before it");
-  s.field("activation", &Settings::activation, "lstm, gru: non-linearity of the cell; fused, cudnn and persistent have tanh only");
+  s.field("activation", &Settings::activation,
+          "lstm, gru: non-linearity of the cell; fused, cudnn and persistent have tanh only");
 }
 
 void list_head(config::Schema<Settings>& s) {

@@ -54,7 +54,7 @@ TEST_F(LoadForInference, SaysWherePredictionsAreOfAPartOfTheFile) {
   EXPECT_THAT(notes_on("", DataPart::kAll, Targets::kWhereThere), ElementsAre());
   EXPECT_THAT(notes_on("split: ordered\n", DataPart::kValid, Targets::kWhereThere),
               ElementsAre("these are the validation samples alone; --part all takes the whole file, in its order"));
-  EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kRequired), ElementsAre()) << "a mean has no order";
+  EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kRequired), ElementsAre()) << "a mean is of a part on purpose";
 }
 
 TEST_F(LoadForInference, FitsNothingAnew) {

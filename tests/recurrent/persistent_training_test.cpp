@@ -11,6 +11,7 @@
 #include <functional>
 #include <utility>
 
+#include "recurrent/autocast.h"
 #include "recurrent/persistent_check.h"
 #include "recurrent/recurrent_layer.h"
 
@@ -105,7 +106,7 @@ TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
 }
 
 // However the blocks of a layer round what they hand each other.
-TEST_F(PersistentTraining, NotANumberComesBackThroughAllStepsOfItsSequence) {
+TEST_F(PersistentTraining, NotANumberComesBackThroughAllStepsOfItsSequences) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     for (const NumberClass& numbers : kNumberClasses)
       for (const auto& [hidden_size, batch_size] : {std::pair(256, 9), std::pair(768, 16), std::pair(1024, 70)}) {
@@ -114,15 +115,32 @@ TEST_F(PersistentTraining, NotANumberComesBackThroughAllStepsOfItsSequence) {
         layer->to(numbers.type);
         const at::Tensor input = data(5, batch_size, 8).to(numbers.type).requires_grad_();
         at::Tensor upstream = at::ones({batch_size, hidden_size}, input.options().requires_grad(false));
-        upstream[3].fill_(std::nan(""));
+        for (const int64_t sequence : {3, 8}) upstream[sequence].fill_(std::nan(""));
         layer->forward(input).output[-1].backward(upstream);
         const at::Tensor arrived = input.grad()[0].isnan();
         const auto describe = [&] {
           return fmt::format("{} {} {}, {}", config::name_of(cell), numbers.name, hidden_size, batch_size);
         };
-        EXPECT_TRUE(arrived[3].all().item<bool>()) << describe();
-        EXPECT_EQ(arrived.sum().item<int64_t>(), 8) << "of that sequence alone: " << describe();
+        EXPECT_TRUE(arrived[3].all().item<bool>() && arrived[8].all().item<bool>()) << describe();
+        EXPECT_EQ(arrived.sum().item<int64_t>(), 2 * 8) << "of those sequences alone: " << describe();
       }
+}
+
+// From float32 parameters: recurrent weights laid out, rows of the others filled up, where a layer of 16 bits has
+// rounded ones.
+TEST_F(PersistentTraining, AutocastComputesAsALayerOfItsType) {
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+    for (const auto& [hidden_size, batch_size] : {std::pair(64, 9), std::pair(1024, 9), std::pair(1024, 64)}) {
+      const auto layer = layer_of({.cell = cell, .input_size = 499, .hidden_size = hidden_size});
+      const at::Tensor input = data(64, batch_size, 499);
+      const at::Tensor got = [&] {
+        const Autocast autocast(at::kCUDA);
+        return layer->forward(input).output.detach();
+      }();
+      layer->to(at::kBFloat16);
+      const at::Tensor wanted = layer->forward(input.to(at::kBFloat16)).output.detach();
+      EXPECT_TRUE(at::equal(got, wanted)) << config::name_of(cell) << " " << hidden_size << ", " << batch_size;
+    }
 }
 
 TEST_F(PersistentTraining, StatesOfAPassWithoutGradientsKeepNothingElse) {

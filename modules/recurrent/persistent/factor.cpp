@@ -132,14 +132,18 @@ at::Tensor empty_weight_factor(const at::Tensor& weight_ih) {
   return at::empty({weight_ih.size(0), whole_columns(weight_ih.size(1))}, options);
 }
 
-void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor) { fill_up(weight_ih, factor); }
+void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor) {
+  const bool is_read_as_it_is =
+      weight_ih.scalar_type() == at::kFloat || weight_ih.scalar_type() == factor.scalar_type();
+  fill_up(is_read_as_it_is ? weight_ih : weight_ih.to(factor.scalar_type()), factor);
+}
 
 void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right) {
   if (left.unscale.defined() && right.unscale.defined())
     return multiply_times(left.unscale.mul(right.unscale), out, left.values, right.values);
   const at::Tensor& unscale = left.unscale.defined() ? left.unscale : right.unscale;
   if (unscale.defined()) return multiply_times(unscale, out, left.values, right.values);
-  multiply(out, left.values, right.values);
+  multiply_into(out, left.values, right.values);
 }
 
 }  // namespace rnnlab

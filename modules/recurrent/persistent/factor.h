@@ -30,7 +30,6 @@ bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih)
 // float16.
 Factor input_factor(const at::Tensor& input);
 at::Tensor empty_weight_factor(const at::Tensor& weight_ih);
-// weight_ih: of float32 or the factor's type.
 void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor);
 
 // out = left * right, all with rows or columns that lie dense; `out` in float32 or in the type of factors that are not

@@ -70,7 +70,7 @@ void GateProducts::multiply_recurrent_side(const at::Tensor& out) const {
   if (recurrent_weights_gain())
     multiply_scaled(out, recurrent_side_->t(), {before(trace_.half_hidden), {}});
   else
-    multiply(out, matrix_of(gradients_.recurrent_side).t(), before(trace_.hidden));
+    multiply_into(out, matrix_of(gradients_.recurrent_side).t(), before(trace_.hidden));
 }
 
 void GateProducts::sum_biases(WeightGradients& weights) const {

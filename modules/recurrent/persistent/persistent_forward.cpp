@@ -63,7 +63,7 @@ class PersistentForwardPass {
       bottom.half_input = factor.values.view({bottom.num_steps(), bottom.batch_size(), -1});
       bottom.input_unscale = factor.unscale;
       lanes_.order(kFactorLane, kForwardLane);
-      lanes_.run(kFactorLane, [&] { bottom_weight_ih_.run(); });
+      if (may_go_back()) lanes_.run(kFactorLane, [&] { bottom_weight_ih_.run(); });
     } else {
       bottom_weight_ih_.run();
     }

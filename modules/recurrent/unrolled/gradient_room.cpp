@@ -15,8 +15,9 @@ void make_room_for_sides(const UnrolledSpec& spec, const LayerTrace& trace, Laye
     gradients.recurrent_side = gradients.sides.narrow(2, 0, gates);
     return;
   }
-  gradients.sides = gradients.input_side = at::empty_like(trace.gates);
+  gradients.input_side = at::empty_like(trace.gates);
   gradients.recurrent_side = has_two ? at::empty_like(trace.gates) : gradients.input_side;
+  if (spec.rung.one_kernel) gradients.sides = gradients.input_side;
 }
 
 }  // namespace

@@ -11,12 +11,13 @@ inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at
 
 // T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc" marks the accumulation type.
 struct LayerTrace {
-  DirectionWeights weights;  // in the type of the states, or, for one_kernel before its forward pass, in any
-  at::Tensor input;          // (T, B, I)
-  at::Tensor gates;          // (T, B, G * H): the input's products first, the activated gates in their place then
-  at::Tensor candidates;     // (T, B, H), GRU only: W_hn h + b_hn
-  at::Tensor hidden;         // (T + 1, B, H): all hidden states, the initial one before the first step read
-  at::Tensor cell;           // (T + 1, B, H) acc, LSTM only: all cell states, likewise
+  // In the type of the states; for one_kernel weight_hh may be float32, and before its forward pass all may have any.
+  DirectionWeights weights;
+  at::Tensor input;       // (T, B, I)
+  at::Tensor gates;       // (T, B, G * H): the input's products first, the activated gates in their place then
+  at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn
+  at::Tensor hidden;      // (T + 1, B, H): all hidden states, the initial one before the first step read
+  at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, likewise
 
   // Of one_kernel, in the place of `input` where that is rows of a table: (V, I), and (T * B) int64.
   at::Tensor table, tokens;

@@ -24,7 +24,7 @@ void sum_recurrent_bias(const at::Tensor& recurrent_side, WeightGradients& weigh
 
 }  // namespace
 
-void multiply(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
+void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
   at::Tensor result = out;
   if (out.scalar_type() == left.scalar_type())
     at::mm_out(result, left, right);
@@ -43,13 +43,7 @@ WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrac
 }
 
 void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights) {
-  multiply(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
-}
-
-void multiply_recurrent_weights(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
-                                WeightGradients& weights) {
-  const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
-  multiply(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
+  multiply_into(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
 }
 
 void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights) {
@@ -60,7 +54,8 @@ void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradient
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                WeightGradients& weights) {
   multiply_input_weights(trace, gradients, weights);
-  multiply_recurrent_weights(spec, trace, gradients, weights);
+  const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
+  multiply_into(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
   sum_bias_gradients(spec, gradients, weights);
 }
 

@@ -13,12 +13,10 @@ struct WeightGradients {
 WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
 
 // out = left * right, in the type of `out`, which may be wider than the factors'.
-void multiply(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right);
+void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right);
 
 // One product or sum each.
 void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights);
-void multiply_recurrent_weights(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
-                                WeightGradients& weights);
 void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights);
 
 // All of them.

@@ -38,8 +38,8 @@ class BiasSums {
         const float sum = of_all_sequences(is_aside ? aside_ : sums_[gate]);
         if (!place.is_first) continue;
         for (int i = 0; i < num_rows && i * kSequencesPerTile < place.num_sequences; ++i) {
-          const int64_t column = ((int64_t{place.first_row} + i) * kSides + side) * T::kGates + gate;
-          rows[column * place.hidden_size + place.unit] = i == 0 ? sum : 0.0f;
+          const int64_t gate_of_row = ((int64_t{place.first_row} + i) * kSides + side) * T::kGates + gate;
+          rows[gate_of_row * place.hidden_size + place.unit] = i == 0 ? sum : 0.0f;
         }
       }
   }

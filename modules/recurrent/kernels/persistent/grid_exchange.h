@@ -24,7 +24,9 @@ __device__ inline uint32_t read_exchanged(const uint32_t* place) {
   return value;
 }
 
-// Copies to shared memory what stands there now, of data that are likely to be there; through L2, as all else here.
+// Copies to shared memory what stands there now, of data that are likely to be there; through L2, as all else here. It
+// is no relaxed read, and may do without: each word tells by itself whether it is there, and between the thread's last
+// look at this buffer's predecessor, whose senders had emptied this one, and the copy stands exchange_fence().
 __device__ inline void copy_exchanged(uint4* shared, const uint4* place) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(shared)), "l"(place) : "memory");
 }

@@ -28,7 +28,7 @@ struct GridBackwardPass {
   static constexpr auto kKernel = grid_backward_kernel<T>;
   static constexpr int kClusterSize = T::kPartners;
   static constexpr size_t kExchangeBytes = T::kBackwardExchangeBytes;
-  static constexpr int kEmptyByte = 0;  // the turn after the first
+  static constexpr int kEmptyByte = 0;  // not the phase of the first sums
 };
 template <class T>
 GridForwardPass<T> grid_pass(const PersistentForward&);

@@ -10,12 +10,12 @@ namespace rnnlab::kernels::persistent {
 constexpr int kLargestOfClusters = 1024;
 constexpr int kLargestOfGrids = 1536;
 
-// Whether a layer gains by blocks of 16 units, of which two groups fit.
+// Whether a layer gains by blocks of 16 units: an LSTM's of up to 768 units, of which two groups fit, and of up to 1024
+// an LSTM's and a GRU's, of which the first leaves room for another layer's.
 template <class Cell>
 bool gains_by_small_blocks(const PersistentSequence& sequence) {
-  constexpr int64_t kLeast = Cell::kGates == 4 ? 648 : 776;
-  return Cell::kGates >= 3 && sequence.hidden_size >= kLeast && sequence.hidden_size <= 1024 &&
-         sequence.batch_size <= 32;
+  if (Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768) return sequence.batch_size <= 32;
+  return Cell::kGates >= 3 && sequence.hidden_size > 768 && sequence.hidden_size <= 1024 && sequence.batch_size <= 16;
 }
 
 // Whether an LSTM of 392 to 512 units has as many sequences as one round has room for, 8 groups of blocks of 32 units
