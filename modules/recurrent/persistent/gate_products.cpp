@@ -3,7 +3,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
 
 namespace rnnlab {
@@ -39,11 +38,11 @@ void GateProducts::prepare_gates(Needs needs) {
 }
 
 void GateProducts::multiply_data() const {
-  at::Tensor product = matrix_of(gradients_.input);
+  const at::Tensor product = matrix_of(gradients_.input);
   if (data_gains())
     multiply_scaled(product, *input_side_, {trace_.half_weight_ih, {}});
   else
-    at::mm_out(product, matrix_of(gradients_.input_side), trace_.weights.weight_ih);
+    multiply_into(product, matrix_of(gradients_.input_side), trace_.weights.weight_ih);
 }
 
 void GateProducts::multiply_input_weights(WeightGradients& weights) const {

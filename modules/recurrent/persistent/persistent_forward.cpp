@@ -127,10 +127,11 @@ class PersistentForwardPass {
     const at::Tensor gates = matrix_of(trace.gates);
     const bool is_read_above = layer + 1 < layers_.size() && !drops();
     const bool reads_half = layer > 0 && (drops() || layers_[layer - 1].half_hidden.defined());
-    if (layer == 0 && !trace.tokens.defined() && gains_by_input_factor(matrix_of(trace.input), trace.weights.weight_ih))
-      trace.half_weight_ih = empty_weight_factor(trace.weights.weight_ih);
-    if (reads_half && gains_by_half(gates, trace.weights.weight_ih))
-      trace.half_weight_ih = half(trace.weights.weight_ih);
+    const at::Tensor& weight_ih = trace.weights.weight_ih;
+    const bool gains_at_bottom =
+        layer == 0 && !trace.tokens.defined() && gains_by_input_factor(matrix_of(trace.input), weight_ih);
+    if (gains_at_bottom || (reads_half && gains_by_half(gates, weight_ih)))
+      trace.half_weight_ih = empty_weight_factor(weight_ih);
     if (layer > 0 && drops() && trace.half_weight_ih.defined())
       trace.half_input = half(states_after(spec_.direction, trace.hidden));
     if ((is_read_above || may_go_back()) && gains_by_half(gates, trace.weights.weight_hh))

@@ -1,26 +1,27 @@
 #include "recurrent/kernels/persistent/filled_rows.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "recurrent/kernels/persistent/launch_check.h"
 #include "recurrent/kernels/persistent/numbers.h"
+#include "recurrent/kernels/persistent/stride_launch.h"
 
 namespace rnnlab::kernels {
 namespace {
 
+using persistent::blocks_for;
 using persistent::from_float;
+using persistent::kStrideThreads;
 using persistent::to_float;
 
-constexpr int kFillThreads = 256;
 constexpr int kVector = 8;  // of 16 bits
 
 // A thread writes a vector at a time.
 template <class From, class To>
 __global__ void fill_kernel(const From* numbers, int64_t rows, int64_t columns, uint4* filled, int64_t vectors_of_row) {
   const int64_t count = rows * vectors_of_row;
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kFillThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kFillThreads + threadIdx.x; i < count; i += stride) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kStrideThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kStrideThreads + threadIdx.x; i < count; i += stride) {
     const int64_t row = i / vectors_of_row, first = (i - row * vectors_of_row) * kVector;
     const From* from = numbers + row * columns;
     alignas(16) To vector[kVector];
@@ -33,13 +34,10 @@ __global__ void fill_kernel(const From* numbers, int64_t rows, int64_t columns, 
 
 template <class From, class To>
 void launch(const FilledRows& work, CUstream_st* stream) {
-  constexpr int64_t kMostBlocks = 1056;  // 8 for each SM of an H200
   const int64_t vectors_of_row = work.filled_columns / kVector;
-  const int64_t blocks = (work.rows * vectors_of_row + kFillThreads - 1) / kFillThreads;
-  fill_kernel<From, To>
-      <<<static_cast<unsigned>(std::clamp<int64_t>(blocks, 1, kMostBlocks)), kFillThreads, 0, stream>>>(
-          static_cast<const From*>(work.numbers), work.rows, work.columns, static_cast<uint4*>(work.filled),
-          vectors_of_row);
+  fill_kernel<From, To><<<blocks_for(work.rows * vectors_of_row), kStrideThreads, 0, stream>>>(
+      static_cast<const From*>(work.numbers), work.rows, work.columns, static_cast<uint4*>(work.filled),
+      vectors_of_row);
   persistent::check(cudaGetLastError(), "filling up rows");
 }
 

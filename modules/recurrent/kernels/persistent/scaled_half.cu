@@ -3,14 +3,14 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "recurrent/kernels/persistent/launch_check.h"
+#include "recurrent/kernels/persistent/stride_launch.h"
 
 namespace rnnlab::kernels {
 namespace {
 
-constexpr int kHalfThreads = 256;
+using persistent::blocks_for;
+using persistent::kStrideThreads;
 
 __device__ float power_of_two(int exponent) { return __int_as_float((127 + exponent) << 23); }
 
@@ -19,8 +19,8 @@ __device__ float finite(float number) { return isfinite(number) ? fabsf(number) 
 
 __global__ void largest_kernel(const float4* numbers, int64_t count, int32_t* largest) {
   float of_thread = 0.0f;
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kHalfThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kHalfThreads + threadIdx.x; i < count; i += stride) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kStrideThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kStrideThreads + threadIdx.x; i < count; i += stride) {
     const float4 four = numbers[i];
     of_thread = fmaxf(of_thread, fmaxf(fmaxf(finite(four.x), finite(four.y)), fmaxf(finite(four.z), finite(four.w))));
   }
@@ -45,8 +45,8 @@ __global__ void half_kernel(const float4* numbers, int64_t count, RowsOfVectors 
     unscale[0] = power_of_two(exponent - 13);
     unscale[1] = 0.0f;
   }
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kHalfThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kHalfThreads + threadIdx.x; i < count; i += stride) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kStrideThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kStrideThreads + threadIdx.x; i < count; i += stride) {
     float4 four = {};
     if constexpr (kFillsUp) {
       const int64_t row = i / rows.to, column = i - row * rows.to;
@@ -60,21 +60,16 @@ __global__ void half_kernel(const float4* numbers, int64_t count, RowsOfVectors 
   }
 }
 
-unsigned blocks_for(int64_t vectors) {
-  constexpr int64_t kMostBlocks = 1056;  // 8 for each SM of an H200
-  return static_cast<unsigned>(std::clamp<int64_t>((vectors + kHalfThreads - 1) / kHalfThreads, 1, kMostBlocks));
-}
-
 }  // namespace
 
 void scale_to_half(const ScaledHalf& work, CUstream_st* stream) {
   const auto* numbers = reinterpret_cast<const float4*>(work.numbers);
   const int64_t vectors = work.rows * work.columns / 4;
   if (!work.knows_largest)
-    largest_kernel<<<blocks_for(vectors), kHalfThreads, 0, stream>>>(numbers, vectors, work.largest);
+    largest_kernel<<<blocks_for(vectors), kStrideThreads, 0, stream>>>(numbers, vectors, work.largest);
   const int64_t half_vectors = work.rows * work.half_columns / 4;
   const auto kernel = work.half_columns > work.columns ? half_kernel<true> : half_kernel<false>;
-  kernel<<<blocks_for(half_vectors), kHalfThreads, 0, stream>>>(
+  kernel<<<blocks_for(half_vectors), kStrideThreads, 0, stream>>>(
       numbers, half_vectors, {work.columns / 4, work.half_columns / 4}, static_cast<uint2*>(work.half), work.largest,
       work.unscale);
   persistent::check(cudaGetLastError(), "scaling to float16");
