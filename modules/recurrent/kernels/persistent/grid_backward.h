@@ -79,9 +79,9 @@ class GridBackwardBlock {
     multiply_own(index, sums);
     partners_.hand_out(index);
     tensors_.write(turn, gates);
-    const bool is_last_turn = turn + 1 == T::kTurns;
-    if (is_last_turn) tensors_.advance();
-    if (!is_last_turn || step + 1 < num_steps_) read = tensors_.read(is_last_turn ? 0 : turn + 1);
+    const Turn next = Turn::of<T>(index + 1);
+    if (next.turn == 0) tensors_.advance();
+    if (next.step < num_steps_) read = tensors_.read(next.turn);
     partners_.wait(index);
     multiply_and_send(now, sums);
   }

@@ -90,7 +90,7 @@ struct GridTiles {
 
   // As many fragments in registers as leave room for what a thread receives, and for sums.
   static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20) : (kHiddenSize > 1024 ? 30 : 36);
-  static constexpr int kBackwardMost = kTiles > 2 || kUnitTiles* kPartners > 8 ? 24 : 28;
+  static constexpr int kBackwardMost = kUnitTiles * kPartners > 8 ? 24 : (kTiles > 2 ? 20 : 28);
   using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost>;
   using BackwardSlice = Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost>;
 
