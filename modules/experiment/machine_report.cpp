@@ -42,6 +42,15 @@ std::vector<std::string> device_names() {
   return names;
 }
 
+// What at least one of the devices can do.
+std::vector<std::string> precision_names() {
+  const bool has_gpu = torch::cuda::is_available();
+  std::vector<std::string> names;
+  for (const auto& [precision, name] : config::EnumNames<Precision>::kNames)
+    if (has_gpu || !refusal_on_cpu(precision)) names.emplace_back(name);
+  return names;
+}
+
 std::string gpu_line(const GpuInfo& gpu) {
   return fmt::format("{}, {} ({} in use), SM clock {} of {} MHz", gpu.name, format_bytes(gpu.memory_total_bytes),
                      format_bytes(gpu.memory_used_bytes), gpu.sm_clock_mhz, gpu.max_sm_clock_mhz);
@@ -103,7 +112,7 @@ MachineReport make_machine_report(const std::vector<std::string>& command_line) 
   MachineReport report{.environment = collect_environment(command_line, at::get_num_threads(), software_versions()),
                        .devices = device_names(),
                        .cpu_kernels = at::get_cpu_capability(),
-                       .precisions = config::names_of<Precision>(),
+                       .precisions = precision_names(),
                        .layers = layer_reports(),
                        .warnings = {}};
   report.warnings = warnings(report.environment);

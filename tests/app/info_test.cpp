@@ -23,6 +23,12 @@ TEST(Info, SaysALimitOfSeveralLayersOnce) {
   EXPECT_EQ(output.find("reset gate, so the products"), output.rfind("reset gate, so the products"));
 }
 
+TEST(Info, ListsThePrecisionsOfTheDevicesThatAreHere) {
+  const std::string output = Program().run({"info"}).output;
+  const bool has_gpu = output.find("device:     cpu\n") == std::string::npos;
+  EXPECT_THAT(output, HasSubstr(has_gpu ? "precision:  fp32, tf32, bf16, fp16\n" : "precision:  fp32, tf32, bf16\n"));
+}
+
 TEST(Info, GivesTheSameAsJson) {
   const auto result = Program().run({"info", "--json"});
   EXPECT_EQ(result.exit_code, 0);
