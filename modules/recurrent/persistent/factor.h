@@ -10,7 +10,7 @@
 namespace rnnlab {
 
 struct Factor {
-  at::Tensor values;   // a matrix, float16, or of the 16 bits of a layer in 16 bits
+  at::Tensor values;   // a matrix, float16, or of a 16-bit layer's type
   at::Tensor unscale;  // (2) float32: what a value is multiplied by to give the number, and 0; undefined: 1
   Factor t() const { return {values.t(), unscale}; }
 };
@@ -26,8 +26,8 @@ Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest = {});
 // float16 or by whole columns.
 bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih);
 
-// (rows, whole columns) of the input, where it gains, and of weight_ih: of 16 bits, where the input is of float32
-// float16.
+// (rows, whole columns) of the input, where it gains, and of weight_ih: float16 where the input is float32, else of the
+// input's type.
 Factor input_factor(const at::Tensor& input);
 at::Tensor empty_weight_factor(const at::Tensor& weight_ih);
 void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor);

@@ -40,14 +40,14 @@ void GateProducts::prepare_gates(Needs needs) {
 void GateProducts::multiply_data() const {
   const at::Tensor product = matrix_of(gradients_.input);
   if (data_gains())
-    multiply_scaled(product, *input_side_, {trace_.half_weight_ih, {}});
+    multiply_scaled(product, *input_side_, {trace_.weight_ih_factor, {}});
   else
     multiply_into(product, matrix_of(gradients_.input_side), trace_.weights.weight_ih);
 }
 
 void GateProducts::multiply_input_weights(WeightGradients& weights) const {
   if (!input_weights_gain()) return rnnlab::multiply_input_weights(trace_, gradients_, weights);
-  const Factor input = {matrix_of(trace_.half_input), trace_.input_unscale};
+  const Factor input = {matrix_of(trace_.input_factor), trace_.input_unscale};
   const int64_t columns = weights.weight_ih.size(1);
   if (input.values.size(1) == columns) return multiply_scaled(weights.weight_ih, input_side_->t(), input);
   const at::Tensor whole = at::empty({weights.weight_ih.size(0), input.values.size(1)}, weights.weight_ih.options());
@@ -56,7 +56,7 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 }
 
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
-  if (!has_two_sides()) return multiply_recurrent_side(weights.weight_hh);
+  if (!gradients_.has_two_sides()) return multiply_recurrent_side(weights.weight_hh);
   const at::Tensor candidate_first = at::empty_like(weights.weight_hh);
   multiply_recurrent_side(candidate_first);
   const int64_t hidden_size = trace_.hidden_size();
@@ -75,18 +75,19 @@ void GateProducts::multiply_recurrent_side(const at::Tensor& out) const {
 void GateProducts::sum_biases(WeightGradients& weights) const {
   const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
   sum_rows(weights.bias_ih, sums.select(1, 0));
-  if (has_two_sides())
+  if (gradients_.has_two_sides())
     sum_rows(weights.bias_hh, sums.select(1, 1));
   else
     weights.bias_hh.copy_(weights.bias_ih);
 }
 
+// Columns that were filled up would have gradients that nothing asks for.
 bool GateProducts::data_gains() const {
-  return gradients_.input.defined() && trace_.half_weight_ih.defined() &&
-         trace_.half_weight_ih.size(1) == trace_.weights.weight_ih.size(1);
+  return gradients_.input.defined() && trace_.weight_ih_factor.defined() &&
+         trace_.weight_ih_factor.size(1) == trace_.weights.weight_ih.size(1);
 }
 
-bool GateProducts::input_weights_gain() const { return trace_.half_input.defined(); }
+bool GateProducts::input_weights_gain() const { return trace_.input_factor.defined(); }
 bool GateProducts::recurrent_weights_gain() const { return trace_.half_hidden.defined(); }
 
 }  // namespace rnnlab

@@ -33,11 +33,10 @@ class GateProducts {
   void sum_biases(WeightGradients& weights) const;
 
   // The factor of the gradients of W x + b, where prepare_gates has made it.
-  const std::optional<Factor>& half_input_side() const { return input_side_; }
+  const std::optional<Factor>& input_side_factor() const { return input_side_; }
 
  private:
   void multiply_recurrent_side(const at::Tensor& out) const;
-  bool has_two_sides() const { return !gradients_.recurrent_side.is_same(gradients_.input_side); }
   bool gains_by_factors(Needs needs) const;
   bool data_gains() const;
   bool input_weights_gain() const;

@@ -37,7 +37,7 @@ LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& st
   if (steps.size() == trace.num_steps()) return trace;
   const int64_t first = first_place_of(direction, steps, trace.num_steps());
   LayerTrace part = trace;
-  for (at::Tensor* tensor : {&part.input, &part.gates, &part.candidates, &part.half_input})
+  for (at::Tensor* tensor : {&part.input, &part.gates, &part.candidates, &part.input_factor})
     *tensor = rows_of(*tensor, direction, steps);
   for (at::Tensor* states : {&part.hidden, &part.cell, &part.half_hidden})
     if (states->defined()) *states = states->narrow(0, first, steps.size() + 1);
@@ -45,11 +45,11 @@ LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& st
 }
 
 LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index) {
-  const bool has_two_sides = !gradients.recurrent_side.is_same(gradients.input_side);
   LayerGradients part = gradients;
   for (at::Tensor* tensor : {&part.output, &part.cell_output, &part.sides, &part.input_side, &part.input})
     *tensor = rows_of(*tensor, direction, steps);
-  part.recurrent_side = has_two_sides ? rows_of(gradients.recurrent_side, direction, steps) : part.input_side;
+  part.recurrent_side =
+      gradients.has_two_sides() ? rows_of(gradients.recurrent_side, direction, steps) : part.input_side;
   if (gradients.bias_sums.defined()) part.bias_sums = gradients.bias_sums[static_cast<int64_t>(index)];
   return part;
 }

@@ -81,7 +81,7 @@ class PersistentBackwardPass {
       LayerGradients gradients = part_of(gradients_[layer], spec_.direction, parts_[index], index);
       launch_backward(spec_, trace, gradients,
                       is_last ? final_gradients(layer) : FinalGradients{gradients.from_next_step, gradients.carry});
-      if (gradients.input.defined()) multiply_data(layer, parts_[index], gradients);
+      if (gradients.input.defined()) multiply_data_of_part(layer, parts_[index], gradients);
     });
     if (index > 0 || layer == 0) return;
     lanes_.order(lane_of(layer), kSideLane);
@@ -147,8 +147,8 @@ class PersistentBackwardPass {
     if (from_result.defined()) gradients.input.add_(from_result);
   }
 
-  // The same of a part, whose gates have no common scale yet for float16.
-  void multiply_data(size_t layer, const Steps& steps, const LayerGradients& gradients) const {
+  // And what hand_down adds, of a part of the steps, whose gates have no common scale yet for float16.
+  void multiply_data_of_part(size_t layer, const Steps& steps, const LayerGradients& gradients) const {
     at::Tensor product = matrix_of(gradients.input);
     at::mm_out(product, matrix_of(gradients.input_side), layers_[layer].weights.weight_ih);
     if (layer == 0) return;
@@ -199,7 +199,7 @@ class PersistentBackwardPass {
 
   void multiply_by_tokens() {
     lanes_.run(kSideLane, [&] {
-      const at::Tensor sums = sums_of_tokens(layers_[0], gradients_[0], products_[0].half_input_side());
+      const at::Tensor sums = sums_of_tokens(layers_[0], gradients_[0], products_[0].input_side_factor());
       if (needs_.weights) multiply_input_weights(layers_[0], sums, weights_[0]);
       if (needs_.input) multiply_table(layers_[0], sums, table_);
     });

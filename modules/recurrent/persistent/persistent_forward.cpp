@@ -57,10 +57,10 @@ class PersistentForwardPass {
       bottom_rest_.run();
       pack_for_forward(spec_, bottom, packed_[0]);
     });
-    if (bottom.half_weight_ih.defined()) {
-      lanes_.run(kFactorLane, [&] { fill_weight_factor(bottom_parameter_, bottom.half_weight_ih); });
+    if (bottom.weight_ih_factor.defined()) {
+      lanes_.run(kFactorLane, [&] { fill_weight_factor(bottom_parameter_, bottom.weight_ih_factor); });
       const Factor factor = input_factor(matrix_of(bottom.input));
-      bottom.half_input = factor.values.view({bottom.num_steps(), bottom.batch_size(), -1});
+      bottom.input_factor = factor.values.view({bottom.num_steps(), bottom.batch_size(), -1});
       bottom.input_unscale = factor.unscale;
       lanes_.order(kFactorLane, kForwardLane);
       if (may_go_back()) lanes_.run(kFactorLane, [&] { bottom_weight_ih_.run(); });
@@ -131,9 +131,9 @@ class PersistentForwardPass {
     const bool gains_at_bottom =
         layer == 0 && !trace.tokens.defined() && gains_by_input_factor(matrix_of(trace.input), weight_ih);
     if (gains_at_bottom || (reads_half && gains_by_half(gates, weight_ih)))
-      trace.half_weight_ih = empty_weight_factor(weight_ih);
-    if (layer > 0 && drops() && trace.half_weight_ih.defined())
-      trace.half_input = half(states_after(spec_.direction, trace.hidden));
+      trace.weight_ih_factor = empty_weight_factor(weight_ih);
+    if (layer > 0 && drops() && trace.weight_ih_factor.defined())
+      trace.input_factor = half(states_after(spec_.direction, trace.hidden));
     if ((is_read_above || may_go_back()) && gains_by_half(gates, trace.weights.weight_hh))
       trace.half_hidden = half(trace.hidden);
   }
@@ -142,8 +142,8 @@ class PersistentForwardPass {
     other_parameters_.run();
     for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer)
-      if (layers_[layer].half_weight_ih.defined())
-        fill_weight_factor(layers_[layer].weights.weight_ih, layers_[layer].half_weight_ih);
+      if (layers_[layer].weight_ih_factor.defined())
+        fill_weight_factor(layers_[layer].weights.weight_ih, layers_[layer].weight_ih_factor);
     for (const LayerTrace& trace : layers_)
       if (trace.half_hidden.defined()) initial_of(trace.half_hidden).copy_(initial_of(trace.hidden));
     for (const LayerTrace& trace : layers_)
@@ -159,11 +159,11 @@ class PersistentForwardPass {
     LayerTrace& trace = layers_[layer];
     const LayerTrace below = part_of(layers_[layer - 1], spec_.direction, steps);
     if (drops()) drop(layer, steps, states_after(spec_.direction, below.hidden));
-    if (!trace.half_weight_ih.defined()) return;
+    if (!trace.weight_ih_factor.defined()) return;
     if (drops())
-      rows_of(trace.half_input, spec_.direction, steps).copy_(rows_of(trace.input, spec_.direction, steps));
+      rows_of(trace.input_factor, spec_.direction, steps).copy_(rows_of(trace.input, spec_.direction, steps));
     else
-      trace.half_input = states_after(spec_.direction, layers_[layer - 1].half_hidden);
+      trace.input_factor = states_after(spec_.direction, layers_[layer - 1].half_hidden);
   }
 
   void drop(size_t layer, const Steps& steps, const at::Tensor& states) {
@@ -179,8 +179,8 @@ class PersistentForwardPass {
   static void multiply_inputs(LayerTrace& trace) {
     if (trace.tokens.defined()) return multiply_rows(trace);
     at::Tensor products = matrix_of(trace.gates);
-    if (trace.half_input.defined())
-      multiply_scaled(products, {matrix_of(trace.half_input), trace.input_unscale}, {trace.half_weight_ih.t(), {}});
+    if (trace.input_factor.defined())
+      multiply_scaled(products, {matrix_of(trace.input_factor), trace.input_unscale}, {trace.weight_ih_factor.t(), {}});
     else
       at::mm_out(products, matrix_of(trace.input), trace.weights.weight_ih.t());
   }

@@ -20,6 +20,8 @@ struct LayerGradients {
   // H), those of a GRU's recurrent side with the candidate first; where needed the sums for the biases' gradients,
   // (parts, rows, sides, G * H) float32, and the bits of the largest magnitude on both sides, (1) int32.
   at::Tensor sides, bias_sums, largest;
+
+  bool has_two_sides() const { return !recurrent_side.is_same(input_side); }
 };
 
 enum class NextStep { kThere, kNone };  // whether `from_next_step` counts

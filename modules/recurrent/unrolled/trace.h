@@ -23,10 +23,10 @@ struct LayerTrace {
   at::Tensor table, tokens;
 
   // Of one_kernel: weight_hh as its backward pass holds it, and the factors of 16 bits that large products read where
-  // they gain by it (persistent/factor.h); input_unscale: what half_input is multiplied by to give the input, or
+  // they gain by it (persistent/factor.h); input_unscale: what input_factor is multiplied by to give the input, or
   // undefined.
   at::Tensor packed;
-  at::Tensor half_weight_ih, half_input, half_hidden, input_unscale;
+  at::Tensor weight_ih_factor, input_factor, half_hidden, input_unscale;
 
   int64_t num_steps() const { return gates.size(0); }
   int64_t batch_size() const { return gates.size(1); }

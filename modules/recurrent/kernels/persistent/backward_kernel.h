@@ -292,6 +292,8 @@ __global__ void __launch_bounds__(T::kThreads, 1) backward_kernel(const __grid_c
   __shared__ alignas(8) uint64_t barriers[2];
   __shared__ uint32_t maxima[2 * T::kWarps];
   BackwardBlock<T>(work, shared, barriers, maxima).run();
+#else
+  __trap();
 #endif
 }
 

@@ -235,6 +235,8 @@ __global__ void __launch_bounds__(T::kThreads, 1) forward_kernel(const __grid_co
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2];
   ForwardBlock<T>(work, shared, barriers).run();
+#else
+  __trap();
 #endif
 }
 

@@ -10,6 +10,7 @@
 #include "recurrent/kernels/persistent/grid_partners.h"
 #include "recurrent/kernels/persistent/grid_scales.h"
 #include "recurrent/kernels/persistent/grid_sum_exchange.h"
+#include "recurrent/kernels/persistent/grid_turn.h"
 #include "recurrent/kernels/persistent/grid_weights.h"
 
 namespace rnnlab::kernels::persistent {

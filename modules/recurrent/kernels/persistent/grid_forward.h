@@ -6,6 +6,7 @@
 #include "recurrent/kernels/persistent/activations.h"
 #include "recurrent/kernels/persistent/grid_exchange.h"
 #include "recurrent/kernels/persistent/grid_owner.h"
+#include "recurrent/kernels/persistent/grid_turn.h"
 #include "recurrent/kernels/persistent/grid_weights.h"
 
 namespace rnnlab::kernels::persistent {

@@ -1,6 +1,9 @@
 // The hidden sizes that there are grid kernels for, and which passes take one instead of clusters.
 #pragma once
 
+#include <stdexcept>
+#include <string>
+
 #include "recurrent/kernels/persistent/cheapest.h"
 #include "recurrent/kernels/persistent/grid_launch.h"
 #include "recurrent/kernels/persistent/per_device.h"
@@ -10,8 +13,8 @@ namespace rnnlab::kernels::persistent {
 constexpr int kLargestOfClusters = 1024;
 constexpr int kLargestOfGrids = 1536;
 
-// Whether a layer gains by blocks of 16 units: an LSTM's of up to 768 units, of which two groups fit, and of up to 1024
-// an LSTM's and a GRU's, of which the first leaves room for another layer's.
+// Whether a layer gains by blocks of 16 units: an LSTM of 648 to 768 units for up to 32 sequences, two groups, which
+// fit at once; an LSTM or a GRU of 776 to 1024 units for up to 16, one group, which leaves half of the GPU.
 template <class Cell>
 bool gains_by_small_blocks(const PersistentSequence& sequence) {
   if (Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768) return sequence.batch_size <= 32;

@@ -88,9 +88,10 @@ struct GridTiles {
 
   static constexpr int kParcelsAtOnce = received_at_once(kSendersAShare);
 
-  // As many fragments in registers as leave room for what a thread receives, and for sums.
+  // As many fragments in registers as leave room for what a thread receives, and for sums; in kernels for groups of 32
+  // sequences, as many as were measured to be the fastest (docs/results/2026-11-22-sums.md).
   static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20) : (kHiddenSize > 1024 ? 30 : 36);
-  static constexpr int kBackwardMost = kUnitTiles * kPartners > 8 ? 24 : (kTiles > 2 ? 20 : 28);
+  static constexpr int kBackwardMost = kHiddenSize > 1024 ? 24 : (kTiles > 2 ? 20 : 28);
   using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost>;
   using BackwardSlice = Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost>;
 

@@ -11,8 +11,8 @@ namespace rnnlab::kernels::persistent {
 inline void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   (void)cudaGetLastError();  // left there, the next kernel would be blamed
-  throw std::runtime_error(std::string("layer: persistent: ") + what + " failed on this GPU: " +
-                           cudaGetErrorString(error) + "; it needs a Hopper GPU (compute capability 9.0)");
+  throw std::runtime_error(std::string("layer: persistent: ") + what +
+                           " failed on this GPU: " + cudaGetErrorString(error));
 }
 
 }  // namespace rnnlab::kernels::persistent

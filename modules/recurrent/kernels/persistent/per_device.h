@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 
-#include "recurrent/kernels/persistent/launch.h"
+#include "recurrent/kernels/persistent/launch_check.h"
 
 namespace rnnlab::kernels::persistent {
 

@@ -66,14 +66,15 @@ struct PersistentBackward {
   const float* cell = nullptr;            // (T + 1, B, H), kLstm only
   const void* output_gradient = nullptr;  // (T, B, H), or null
   const float* cell_gradient = nullptr;   // (T, B, H), kLstm only: of the cell states as results, or null
-  const void* later_hidden = nullptr;  // (B, H), or null: the gradient of the last states, but for `output_gradient`:
-  const float* later_cell = nullptr;   // from above, or from steps read later, as their `initial` ones; kLstm only
-  void* gate_gradients = nullptr;      // (T, B, columns * H) out: of the gates before activation, see below
-  void* initial_hidden = nullptr;      // (B, H) out: the gradient of the initial hidden state
-  float* initial_cell = nullptr;       // (B, H) out, kLstm only
-  float* bias_sums = nullptr;          // (bias_sum_rows, sides, G * H) out, or null: see below
-  int32_t* largest = nullptr;          // 0 in, or null: see below
-  void* exchange = nullptr;            // backward_exchange_bytes
+  // (B, H), or null: gradients of the last states beside `output_gradient`, as results or of steps that are read later.
+  const void* later_hidden = nullptr;
+  const float* later_cell = nullptr;  // kLstm only
+  void* gate_gradients = nullptr;     // (T, B, columns * H) out: of the gates before activation, see below
+  void* initial_hidden = nullptr;     // (B, H) out: the gradient of the initial hidden state
+  float* initial_cell = nullptr;      // (B, H) out, kLstm only
+  float* bias_sums = nullptr;         // (bias_sum_rows, sides, G * H) out, or null: see below
+  int32_t* largest = nullptr;         // 0 in, or null: see below
+  void* exchange = nullptr;           // backward_exchange_bytes
   int* timed_out = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Which rows of the tensors a thread works on.
+// Where in the tensors a thread reads and writes: its rows, and the columns of gates and of their gradients.
 #pragma once
 
 #include "recurrent/kernels/persistent/numbers.h"

@@ -47,8 +47,9 @@ using OrTeams = std::conditional_t<
     OrSpread<Cell, Numbers, kHiddenSize, 8, kFit>>;
 
 // Calls `use` with the Choice of the smallest size that has room. 8 warps and so 64 units a block, but for 128 and
-// below, where the load of 4 warps a block is shared by more SMs, and 768: its 16 blocks of 48 units, rather than 12 of
-// 64, have room for all weights of an LSTM. Whole fits of the most usual sizes: steps of 1 us become 6 % shorter.
+// below, where the load of 4 warps a block is shared by more SMs, 192, which has 6 warps, and 768: its 16 blocks of 48
+// units, rather than 12 of 64, have room for all weights of an LSTM. Whole fits of the most usual sizes: steps of 1 us
+// become 6 % shorter.
 template <class Cell, class Numbers, class Use>
 void with_size(int64_t hidden_size, const Use& use) {
   if (hidden_size == 128) return use(Usual<Cell, Numbers, 128, 4, Fit::kWhole>());

@@ -72,6 +72,8 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   __shared__ uint32_t maxima[2 * T::kWarps];
   __shared__ float unscales[2 * T::kTeams];
   TeamBackward<T>(work, shared, barriers, maxima, unscales).run();
+#else
+  __trap();
 #endif
 }
 

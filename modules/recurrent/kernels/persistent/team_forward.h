@@ -116,6 +116,8 @@ __global__ void __launch_bounds__(T::kThreads, 1) team_forward_kernel(const __gr
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2 * T::kTeams];
   TeamForward<T>(work, shared, barriers).run();
+#else
+  __trap();
 #endif
 }
 

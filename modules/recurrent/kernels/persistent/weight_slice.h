@@ -1,4 +1,4 @@
-// A warp's part of the recurrent weights on the chip.
+// A warp's part of the recurrent weights: in registers, in shared memory, and what has no room there in L2.
 #pragma once
 
 #include "recurrent/kernels/persistent/tiles.h"

@@ -98,9 +98,13 @@ __device__ void warpgroup_multiply(Sums how, WarpgroupSums<4>& sums, uint64_t le
 #undef RNNLAB_WGMMA_2_FROM_REGISTERS
 #undef RNNLAB_WGMMA_SUMS_8
 
-// Around products: what they read from registers is there; they are on their way; `kLeft` groups of them may still be.
+// What products read from registers is there.
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+// The products since the last commit are a group, on its way.
 __device__ inline void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+// Until at most `kLeft` groups are on their way.
 template <int kLeft>
 __device__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
