@@ -42,7 +42,7 @@ std::vector<std::string> device_names() {
   return names;
 }
 
-// What at least one of the devices can do.
+// What at least one of the devices accepts; tf32 is fp32 on a CPU.
 std::vector<std::string> precision_names() {
   const bool has_gpu = torch::cuda::is_available();
   std::vector<std::string> names;
