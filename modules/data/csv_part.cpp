@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "config/yaml_text.h"
 
@@ -94,6 +95,22 @@ std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::st
   return columns;
 }
 
+bool is_decimal(const std::string& label) {
+  const auto number = parse_double(label);
+  return number && *number != std::floor(*number);
+}
+
+// A class for each of 17.38, 17.5 ... is hardly ever meant; who means it says so.
+void refuse_decimal_classes(const std::string& path, const std::string& name, const std::vector<std::string>& labels) {
+  const auto decimal = std::ranges::find_if(labels, is_decimal);
+  const bool are_numbers = std::ranges::all_of(labels, [](const std::string& label) { return !!parse_double(label); });
+  if (decimal == labels.end() || !are_numbers) return;
+  throw_error(ExitCode::kData,
+              "{}: column {} holds numbers such as {}, of which each would be a class: to predict numbers, set "
+              "data.task: regression and model.kind: sequence_regressor; else data.task: classification",
+              path, in_quotes(name), *decimal);
+}
+
 void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   const Task task = csv_task(settings);
   if (task == Task::kClassification) {
@@ -106,6 +123,7 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     ClassColumn column = class_column(part.table, name);
     part.classes = std::move(column.classes);
     part.labels = std::move(column.labels);
+    if (!named_task(settings.task)) refuse_decimal_classes(part.table.path(), name, part.labels);
     return;
   }
   part.targets = numbers(part.table, settings.target, settings.missing);

@@ -10,9 +10,10 @@ namespace rnnlab {
 
 struct EarlierPart {
   std::vector<EpochRow> rows = {};
-  double seconds = 0;                   // that they took
-  std::vector<std::string> notes = {};  // for the summary: where the run was taken up
-  std::vector<std::string> warnings = {};
+  double seconds = 0;                              // that they took
+  std::vector<std::string> notes = {};             // for the summary: where the run was taken up
+  std::vector<std::string> earlier_warnings = {};  // of those parts, for the summary: none is news
+  std::vector<std::string> warnings = {};          // of taking it up: for the summary and the log
 };
 
 }  // namespace rnnlab

@@ -76,11 +76,11 @@ std::optional<Found> newest_state(const fs::path& folder, std::vector<std::strin
 }
 
 constexpr const char* kWhatMayChange =
-    "only bounds (training.epochs, max_steps, max_seconds), checkpoint and data.path may change";
+    "only bounds (training.epochs, max_steps, max_seconds), training.num_threads, checkpoint and data.path may change";
 
 bool may_change(const std::string& key) {
   return key == "training.epochs" || key == "training.max_steps" || key == "training.max_seconds" ||
-         key == "data.path" || key.starts_with("checkpoint.");
+         key == "training.num_threads" || key == "data.path" || key.starts_with("checkpoint.");
 }
 
 std::map<std::string, std::string> values_of(const Experiment& experiment) {
@@ -199,9 +199,9 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   EarlierPart earlier{.rows = read_first_epochs(folder, num_whole_epochs),
                       .seconds = progress.seconds,
                       .notes = {where_it_goes_on(progress)},
-                      .warnings = found.saved.facts.warnings};
+                      .earlier_warnings = found.saved.facts.warnings};
   if (!changes.empty()) exclude_from_timing(earlier.rows);
-  for (const std::string& warning : warnings_at_its_end(folder)) add_once(earlier.warnings, warning);
+  for (const std::string& warning : warnings_at_its_end(folder)) add_once(earlier.earlier_warnings, warning);
   for (const std::string& change : changes) add_once(earlier.warnings, change);
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
     add_once(earlier.warnings, *change);

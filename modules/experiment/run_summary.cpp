@@ -32,7 +32,8 @@ Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const E
   for (const auto& notes : {run.notes, earlier.notes})
     summary.path_notes.insert(summary.path_notes.end(), notes.begin(), notes.end());
   summary.warnings = warnings(run.environment);
-  for (const std::string& warning : earlier.warnings) add_once(summary.warnings, warning);
+  for (const auto& list : {earlier.earlier_warnings, earlier.warnings})
+    for (const std::string& warning : list) add_once(summary.warnings, warning);
   if (e.checkpoint.save && e.checkpoint.every_steps)
     summary.warnings.emplace_back("checkpoint.every_steps: epoch times include copies of the state");
   if (request.trace_steps) summary.warnings.emplace_back("traced (--trace): the times include the tracing");

@@ -47,6 +47,13 @@ bool has_too_many_threads(const Environment& environment) {
   return environment.cpu.usable_cpus > 0 && environment.num_threads > environment.cpu.usable_cpus;
 }
 
+// Threads that share their CPUs with other work wait for each other at every operation.
+std::string remedy_of_a_busy_cpu(const Environment& environment) {
+  if (has_too_many_threads(environment))
+    return ", perhaps threads of this program's run before: num_threads is larger than the CPUs";
+  return environment.num_threads > 1 ? "; num_threads: 1 may be faster then" : "";
+}
+
 }  // namespace
 
 std::string gpu_model(const GpuSurvey& survey) {
@@ -85,9 +92,7 @@ std::vector<std::string> warnings(const Environment& environment) {
   if (environment.cpu.busy_fraction >= kBusyFraction)
     found.push_back(fmt::format("THE CPU IS BUSY: other work took {:.0f} % of {} at the start{}",
                                 100 * environment.cpu.busy_fraction, counted(environment.cpu.usable_cpus, "usable CPU"),
-                                has_too_many_threads(environment) ? ", perhaps threads of this program's run before: "
-                                                                    "num_threads is larger than the CPUs"
-                                                                  : ""));
+                                remedy_of_a_busy_cpu(environment)));
   for (size_t i = 0; i < environment.nvidia.gpus.size(); ++i)
     for (std::string& warning : gpu_warnings(environment.nvidia.gpus[i], i)) found.push_back(std::move(warning));
   return found;

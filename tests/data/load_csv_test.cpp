@@ -53,6 +53,16 @@ TEST_F(LoadCsv, NamesTheColumnsToReadWhereOneOfDatesIsAmongThem) {
       "go\"]");
 }
 
+TEST_F(LoadCsv, AsksWhatDecimalsAreMeantToBe) {
+  write("a.csv", "size,price\n1,17\n2,17.38\n3,18.2\n4,19\n");
+  EXPECT_EQ(load_error("target: [price]\n"),
+            "{}/a.csv: column 'price' holds numbers such as 17.38, of which each would be a class: to predict numbers, "
+            "set data.task: regression and model.kind: sequence_regressor; else data.task: classification");
+  EXPECT_EQ(load("target: [price]\ntask: regression\nnum_valid: 1\n").shape.task, Task::kRegression);
+  EXPECT_EQ(load("target: [price]\ntask: classification\nsplit: ordered\nnum_valid: 1\n").shape.task,
+            Task::kClassification);
+}
+
 TEST_F(LoadCsv, NamesTheKeyOfAColumnThatIsNotThere) {
   write_flowers();
   EXPECT_EQ(

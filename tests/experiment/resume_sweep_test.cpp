@@ -96,7 +96,8 @@ TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
   train(sweep(), exactly(), {&stop});
   testing::expect_error(ExitCode::kUsage,
                         "argument 'training.learning_rate=0.5': cannot go on with other settings: only bounds "
-                        "(training.epochs, max_steps, max_seconds), checkpoint and data.path may change",
+                        "(training.epochs, max_steps, max_seconds), training.num_threads, checkpoint and data.path may "
+                        "change",
                         [&] { go_on(sweep_file(), {"training.learning_rate=0.5"}); });
 }
 

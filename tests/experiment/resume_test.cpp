@@ -15,6 +15,7 @@ using testing::final_state;
 using testing::FinalState;
 using testing::flip_a_byte;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::read_text;
 using testing::StopAtStep;
 using testing::write_text;
@@ -169,9 +170,10 @@ TEST_F(Resume, KeepsTheWarningsOfEarlierParts) {
 TEST_F(Resume, KeepsWhatOnlyTheSummaryOfAnEarlierPartTells) {
   const fs::path folder = run(exactly(), 6);
   Summary summary = read_summary(folder);
-  summary.warnings.emplace_back("THE CPU WAS SHARED: other work took 50 % of 2 usable CPUs while it ran");
+  summary.warnings.emplace_back("what its end alone could tell");
   write_summary(folder, summary);
   EXPECT_THAT(go_on(folder).finished.at(0).summary.warnings, Contains(summary.warnings.back()));
+  EXPECT_THAT(read_text(folder / kLogFile), Not(HasSubstr(summary.warnings.back()))) << "it is no news";
 }
 
 TEST_F(Resume, RaisesTheEpochs) {
@@ -244,10 +246,16 @@ TEST_F(Resume, RefusesOtherSettings) {
       ExitCode::kUsage,
       checkpoint +
           ": cannot go on with other settings: model.hidden_size was 8 and is 16, training.batch_size was 50 "
-          "and is 25; only bounds (training.epochs, max_steps, max_seconds), checkpoint and data.path may "
-          "change: restore these, or train anew",
+          "and is 25; only bounds (training.epochs, max_steps, max_seconds), training.num_threads, checkpoint and "
+          "data.path may change: restore these, or train anew",
       stopped, {"training.batch_size=25", "model.hidden_size=16"});
   EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone) << "a refusal changes nothing";
+}
+
+TEST_F(Resume, TakesAnotherNumberOfThreads) {
+  const fs::path stopped = run(exactly(), 6);
+  EXPECT_EQ(go_on(stopped, {"training.num_threads=1"}).exit_code, ExitCode::kDone);
+  EXPECT_THAT(read_text(stopped / kConfigFile), HasSubstr("num_threads: 1"));
 }
 
 TEST_F(Resume, RefusesAConfigThatWasEdited) {
@@ -258,8 +266,8 @@ TEST_F(Resume, RefusesAConfigThatWasEdited) {
   expect_refusal(ExitCode::kUsage,
                  checkpoint +
                      ": cannot go on with other settings: seed was 1 and is 2; only bounds (training.epochs, "
-                     "max_steps, max_seconds), checkpoint and data.path may change: restore these, or train "
-                     "anew",
+                     "max_steps, max_seconds), training.num_threads, checkpoint and data.path may change: restore "
+                     "these, or train anew",
                  stopped);
 }
 

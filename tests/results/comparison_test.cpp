@@ -310,9 +310,11 @@ TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {
     run.environment.cpu.busy_fraction = seed == 2 ? 0.5 : 0;
     add("n" + std::to_string(seed), run);
   }
-  EXPECT_THAT(compare(runs_, {}).warnings,
-              ElementsAre("cpu naive (" + folder_.name("n2") +
-                          "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start"));
+  EXPECT_THAT(
+      compare(runs_, {}).warnings,
+      ElementsAre("cpu naive (" + folder_.name("n2") +
+                  "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start; num_threads: 1 may be "
+                  "faster then"));
 }
 
 TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
@@ -324,7 +326,7 @@ TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
   }
   EXPECT_THAT(compare(runs_, {}).warnings,
               ElementsAre("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY: other work took 40 % of 2 "
-                          "usable CPUs at the start (in the first of them)"));
+                          "usable CPUs at the start; num_threads: 1 may be faster then (in the first of them)"));
 }
 
 TEST_F(CompareTest, RefusesSeveralForOneReasonOnce) {
