@@ -128,9 +128,14 @@ class CsvParser {
     }
     if (num_cells == num_columns_) return;
     fail(row_line_,
-         fmt::format("got {}, expected {} as on line {}: mend the row, or put quotes around a cell that holds {}",
-                     counted(static_cast<int64_t>(num_cells), "cell"), num_columns_, first_line_,
-                     in_quotes(std::string_view(&table_.options_.delimiter, 1))));
+         fmt::format("got {}, expected {} as on line {}: {}", counted(static_cast<int64_t>(num_cells), "cell"),
+                     num_columns_, first_line_, advice_on_length()));
+  }
+
+  std::string advice_on_length() const {
+    const std::string delimiter = in_quotes(std::string_view(&table_.options_.delimiter, 1));
+    if (num_columns_ == 1) return fmt::format("is {} the delimiter? Another one is named by data.delimiter", delimiter);
+    return "mend the row, or put quotes around a cell that holds " + delimiter;
   }
 
   void parse_cell() {

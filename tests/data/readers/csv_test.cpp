@@ -100,6 +100,9 @@ TEST_F(CsvTest, NamesTheLineOfARaggedRow) {
             "x.csv:4: got 3 cells, expected 2 as on line 1: mend the row, or put quotes around a cell that holds ','");
   EXPECT_EQ(error_in("\n1,2\n3\n", kNoHeader),
             "x.csv:3: got 1 cell, expected 2 as on line 2: mend the row, or put quotes around a cell that holds ','");
+  EXPECT_EQ(
+      error_in("a;b\n1,5;2,5\n"),
+      "x.csv:2: got 3 cells, expected 1 as on line 1: is ',' the delimiter? Another one is named by data.delimiter");
 }
 
 TEST_F(CsvTest, NamesTheLineWhereAQuoteOpens) {
