@@ -51,6 +51,26 @@ fs::path best_of(const fs::path& folder) {
   refuse_checkpoint("{}: none is marked as the best; use --checkpoint last", folder.string());
 }
 
+std::vector<std::string> runs_in(const fs::path& folder) {
+  std::vector<std::string> runs;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (is_there(entry.path() / kCheckpointsFolder)) runs.push_back(entry.path().string());
+  std::ranges::sort(runs);
+  return runs;
+}
+
+[[noreturn]] void refuse_what_is_no_run(const fs::path& folder) {
+  if (!is_there(folder))
+    throw_error(ExitCode::kUsage, "{}: no such folder; give that of a run, or a checkpoint", folder.string());
+  if (const auto runs = runs_in(folder); !runs.empty())
+    throw_error(ExitCode::kUsage, "{}: no trained model but a folder of {}; give one of them, such as {}",
+                folder.string(), counted(std::ssize(runs), "run"), runs.back());
+  throw_error(ExitCode::kUsage,
+              "{}: no trained model: there is neither {} nor {} in it; give the folder of a run, or a checkpoint",
+              folder.string(), kCheckpointsFolder, kManifestFile);
+}
+
 // The folder of the run that the checkpoint is in, where it is in one.
 fs::path run_of(const fs::path& checkpoint) { return whole_path(checkpoint).parent_path().parent_path(); }
 
@@ -74,10 +94,7 @@ fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& 
     throw_error(ExitCode::kUsage, "{}: this is a checkpoint; --checkpoint chooses one of a run's",
                 request.run.string());
   }
-  if (!is_there(folder))
-    throw_error(ExitCode::kUsage,
-                "{}: no trained model: there is neither {} nor {} in it; give the folder of a run, or a checkpoint",
-                request.run.string(), kCheckpointsFolder, kManifestFile);
+  if (!is_there(folder)) refuse_what_is_no_run(request.run);
   if (request.checkpoint == "best") return best_of(folder);
   if (request.checkpoint == "last") return newest_of(folder, notes);
   if (!request.checkpoint.empty()) return named_one_of(folder, request.checkpoint);

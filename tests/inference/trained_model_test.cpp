@@ -41,12 +41,17 @@ TEST_F(FindCheckpoint, RefusesWhatIsNotThere) {
       ExitCode::kUsage,
       (run / "checkpoints/step-000020").string() + ": this is a checkpoint; --checkpoint chooses one of a run's",
       [&] { found(run / "checkpoints/step-000020", "last"); });
-  expect_error(
-      ExitCode::kUsage,
-      name("none") +
-          ": no trained model: there is neither checkpoints nor manifest.json in it; give the folder of a run, "
-          "or a checkpoint",
-      [&] { found(name("none"), ""); });
+  expect_error(ExitCode::kUsage, name("none") + ": no such folder; give that of a run, or a checkpoint",
+               [&] { found(name("none"), ""); });
+  expect_error(ExitCode::kUsage,
+               run.parent_path().string() + ": no trained model but a folder of 1 run; give one of them, such as " +
+                   run.string(),
+               [&] { found(run.parent_path(), ""); });
+  expect_error(ExitCode::kUsage,
+               (run / "checkpoints").string() +
+                   ": no trained model: there is neither checkpoints nor manifest.json in it; give the folder of a "
+                   "run, or a checkpoint",
+               [&] { found(run / "checkpoints", ""); });
 }
 
 TEST_F(FindCheckpoint, PassesOverADamagedOneWithANote) {
