@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "output.h"
 #include "results/run_folder.h"
 
@@ -14,12 +14,6 @@ namespace rnnlab::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What cannot be read is left to load_run, which says what is wrong with it.
-bool is_there(const fs::path& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
-}
 
 std::vector<std::string> without_repetitions(const std::vector<std::string>& folders) {
   std::set<fs::path> seen;
@@ -32,27 +26,22 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& fol
   return unique;
 }
 
-std::vector<fs::path> folders_below(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code unreadable;
-  for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
-    if (is_there(entry->path() / kEpochsCsvFile) || is_there(entry->path() / kSummaryFile))
-      found.push_back(entry->path());
-  std::ranges::sort(found);  // by the time of the start
-  return found;
+// By the time of their start. What cannot be read is left to load_run, which says what is wrong with it.
+std::vector<fs::path> runs_below(const fs::path& folder) {
+  return folders_with(folder, {kEpochsCsvFile, kSummaryFile});
 }
 
 // "runs" instead of "runs/gru_speed": experiments are not to be mixed by a slip.
 void require_no_experiments_in(const fs::path& folder) {
   std::error_code unreadable;
   for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
-    if (!folders_below(entry->path()).empty())
+    if (!runs_below(entry->path()).empty())
       throw_error(ExitCode::kUsage, "{}: its folders are no runs but hold some; name those that you want, such as {}",
                   folder.string(), entry->path().string());
 }
 
 std::vector<std::string> expanded(const std::string& folder) {
-  const auto runs = folders_below(folder);
+  const auto runs = runs_below(folder);
   std::vector<std::string> ended;
   for (const auto& run : runs) {
     if (is_there(run / kSummaryFile))

@@ -1,5 +1,6 @@
 #include "base/folder.h"
 
+#include <algorithm>
 #include <system_error>
 
 namespace rnnlab {
@@ -12,6 +13,22 @@ std::vector<std::string> names_beside(const std::filesystem::path& path) {
   for (; !error && entry != end(entry) && names.size() < kMostNames; entry.increment(error))
     names.push_back(entry->path().filename().string());
   return names;
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code unreadable;
+  return std::filesystem::exists(path, unreadable);
+}
+
+std::vector<std::filesystem::path> folders_with(const std::filesystem::path& folder,
+                                                std::initializer_list<const char*> any_of) {
+  std::vector<std::filesystem::path> found;
+  std::error_code unreadable;
+  for (std::filesystem::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
+    if (std::ranges::any_of(any_of, [&](const char* name) { return is_there(entry->path() / name); }))
+      found.push_back(entry->path());
+  std::ranges::sort(found);
+  return found;
 }
 
 std::filesystem::path whole_path(const std::filesystem::path& path) {

@@ -1,7 +1,9 @@
-// What stands beside a file, to suggest what was meant by a name that is not there; and one spelling of a path.
+// What stands in a folder, such as beside a file, to suggest what was meant by a name that is not there; and one
+// spelling of a path.
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,13 @@ namespace rnnlab {
 
 // The names in the folder of `path`, at most 2,000, for a folder may hold millions; none where it cannot be read.
 std::vector<std::string> names_beside(const std::filesystem::path& path);
+
+// Whether anything is at `path`; not where it cannot be seen.
+bool is_there(const std::filesystem::path& path);
+
+// The folders in `folder` that hold one of these names, sorted; none where it cannot be read.
+std::vector<std::filesystem::path> folders_with(const std::filesystem::path& folder,
+                                                std::initializer_list<const char*> any_of);
 
 // Absolute, without ".", ".." and a slash behind it, however it was given. Links are not followed. Not of an empty
 // path.

@@ -1,7 +1,5 @@
 #include "inference/trained_model.h"
 
-#include <algorithm>
-
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
@@ -20,11 +18,6 @@ namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 fs::path newest_of(const fs::path& folder, std::vector<std::string>& notes) {
   const LatestCheckpoint latest = latest_checkpoint(folder);
@@ -51,21 +44,12 @@ fs::path best_of(const fs::path& folder) {
   refuse_checkpoint("{}: none is marked as the best; use --checkpoint last", folder.string());
 }
 
-std::vector<std::string> runs_in(const fs::path& folder) {
-  std::vector<std::string> runs;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (is_there(entry.path() / kCheckpointsFolder)) runs.push_back(entry.path().string());
-  std::ranges::sort(runs);
-  return runs;
-}
-
 [[noreturn]] void refuse_what_is_no_run(const fs::path& folder) {
   if (!is_there(folder))
     throw_error(ExitCode::kUsage, "{}: no such folder; give that of a run, or a checkpoint", folder.string());
-  if (const auto runs = runs_in(folder); !runs.empty())
+  if (const auto runs = folders_with(folder, {kCheckpointsFolder}); !runs.empty())
     throw_error(ExitCode::kUsage, "{}: no trained model but a folder of {}; give one of them, such as {}",
-                folder.string(), counted(std::ssize(runs), "run"), runs.back());
+                folder.string(), counted(std::ssize(runs), "run"), runs.back().string());
   throw_error(ExitCode::kUsage,
               "{}: no trained model: there is neither {} nor {} in it; give the folder of a run, or a checkpoint",
               folder.string(), kCheckpointsFolder, kManifestFile);

@@ -22,6 +22,18 @@ TEST(NamesBeside, AreThoseInTheFolderOfThePath) {
 
 TEST(NamesBeside, AreNoneWhereThereIsNoFolder) { EXPECT_TRUE(names_beside("/no/such/folder/a.csv").empty()); }
 
+TEST(FoldersWith, AreThoseThatHoldOneOfTheNames) {
+  std::string pattern = (fs::temp_directory_path() / "rnnlab_folder_test_XXXXXX").string();
+  const fs::path folder = ::mkdtemp(pattern.data());
+  for (const char* run : {"third", "first", "none"}) fs::create_directory(folder / run);
+  std::ofstream(folder / "first" / "a.csv") << "x";
+  fs::create_directory(folder / "third" / "b");
+  std::ofstream(folder / "a.csv") << "x";
+  EXPECT_EQ(folders_with(folder, {"a.csv", "b"}), (std::vector<fs::path>{folder / "first", folder / "third"}));
+  EXPECT_TRUE(folders_with(folder / "missing", {"a.csv"}).empty());
+  fs::remove_all(folder);
+}
+
 TEST(WholePath, IsOneSpelling) {
   const fs::path wanted = fs::current_path() / "runs" / "one";
   for (const char* given : {"runs/one", "runs/one/", "./runs//two/../one/"}) EXPECT_EQ(whole_path(given), wanted);
