@@ -11,6 +11,7 @@
 
 #include <limits>
 
+#include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 
 namespace rnnlab {
@@ -56,11 +57,8 @@ TEST(GainsByInputFactor, NotInFloat32) {
   EXPECT_FALSE(gains_by_input_factor(without_memory(12800, 512), without_memory(3072, 512)));
 }
 
-class ScaledHalfOnCuda : public testing::Test {
+class ScaledHalfOnCuda : public OnCuda {
  protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  }
   static at::Tensor back(const Factor& factor) {
     return factor.values.to(at::kDouble) * factor.unscale[0].to(at::kDouble);
   }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "recurrent/autocast.h"
+#include "recurrent/on_cuda.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
@@ -18,12 +19,8 @@ class CollectedWarnings : public c10::WarningHandler {
   std::vector<std::string> messages;
 };
 
-class FusedOnCuda : public testing::TestWithParam<Cell> {
+class FusedOnCuda : public OnCuda, public testing::WithParamInterface<Cell> {
  protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  }
-
   std::shared_ptr<RecurrentLayer> make() const {
     return make_layer(LayerKind::kFused, {.cell = GetParam(),
                                           .input_size = 12,

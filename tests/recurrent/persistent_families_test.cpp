@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 
 namespace rnnlab {
@@ -40,12 +41,7 @@ std::vector<Family> families() {
   return list;
 }
 
-class PersistentFamilies : public testing::TestWithParam<Family> {
- protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  }
-};
+class PersistentFamilies : public OnCuda, public testing::WithParamInterface<Family> {};
 INSTANTIATE_TEST_SUITE_P(All, PersistentFamilies, testing::ValuesIn(families()), testing::PrintToStringParamName());
 
 TEST_P(PersistentFamilies, RunOnce) {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
+#include "recurrent/on_cuda.h"
 #include "recurrent/persistent/gave_up.h"
 #include "recurrent/persistent_check.h"
 
@@ -87,12 +88,8 @@ Problem calmed(Problem problem) {
   return problem;
 }
 
-class PersistentOnHopper : public testing::Test {
+class PersistentOnHopper : public OnCuda {
  protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  }
-
   static void expect_the_reference(const RecurrentOptions& options, const Shape& shape, const NumberClass& numbers) {
     const Place place = {numbers.type, at::Device(at::kCUDA)};
     const Problem given = rounded(calmed(reference::random_problem(options, shape)), numbers.type);

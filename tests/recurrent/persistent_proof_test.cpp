@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 
 namespace rnnlab {
@@ -26,12 +27,7 @@ bool is_long_run() {
   return wanted != nullptr && std::string_view(wanted) == "1";
 }
 
-class PersistentProof : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  }
-};
+using PersistentProof = OnCuda;
 
 using Random = std::mt19937;
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "recurrent/autocast.h"
+#include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 #include "recurrent/recurrent_layer.h"
 
@@ -35,12 +36,8 @@ Results copies(const Results& results) {
   return all;
 }
 
-class PersistentTraining : public testing::Test {
+class PersistentTraining : public OnCuda {
  protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
-  }
-
   static std::shared_ptr<RecurrentLayer> layer_of(const RecurrentOptions& options,
                                                   LayerKind kind = LayerKind::kPersistent) {
     at::manual_seed(1);
