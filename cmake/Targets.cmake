@@ -42,3 +42,14 @@ function(rnnlab_test name)
   add_test(NAME ${name} COMMAND ${name}_tests)
   set_tests_properties(${name} PROPERTIES WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" SKIP_RETURN_CODE 77)
 endfunction()
+
+# rnnlab_long_proof(NAME PROGRAM target FILTER tests ENVIRONMENT variable=value...): the tests of a program in their long form,
+# as the CTest entry long_NAME, which only `scripts/test --long` runs.
+function(rnnlab_long_proof name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;FILTER" "ENVIRONMENT")
+  set(four_hours 14400)
+  add_test(NAME long_${name} COMMAND ${arg_PROGRAM} "--gtest_filter=${arg_FILTER}")
+  set_tests_properties(long_${name} PROPERTIES
+    LABELS long TIMEOUT ${four_hours} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+    ENVIRONMENT "GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/long_${name}_tests.json;${arg_ENVIRONMENT}")
+endfunction()
