@@ -1,0 +1,150 @@
+// Every verb reads what earlier versions wrote (tests/stored): the numbers are theirs, and their runs resume.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/program.h"
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using testing::Program;
+using testing::read_text;
+
+const fs::path kStored = fs::path(RNNLAB_SOURCE_DIR) / "tests/stored";
+
+// Another processor rounds differently.
+constexpr double kTolerance = 1e-4;
+
+std::vector<std::string> stored_versions() {
+  std::vector<std::string> versions;
+  for (const auto& entry : fs::directory_iterator(kStored))
+    if (entry.is_directory()) versions.push_back(entry.path().filename().string());
+  std::ranges::sort(versions);
+  return versions;
+}
+
+// A column of a CSV without quotes.
+std::vector<std::string> column(const std::string& csv, const std::string& name) {
+  std::vector<std::string> lines = split(csv, '\n');
+  const std::vector<std::string> header = split(lines.at(0), ',');
+  const auto at = static_cast<size_t>(std::ranges::find(header, name) - header.begin());
+  std::vector<std::string> cells;
+  for (size_t i = 1; i + 1 < lines.size(); ++i) cells.push_back(split(lines[i], ',').at(at));
+  return cells;
+}
+
+// The program in a folder with a copy of what the version left.
+class StoredRuns : public ::testing::TestWithParam<std::string> {
+ protected:
+  StoredRuns() { fs::copy(kStored / GetParam(), program_.folder(), fs::copy_options::recursive); }
+
+  std::string only_run_of(const std::string& experiment) const { return program_.run_folders(experiment).at(0); }
+
+  std::string expected(const std::string& file) const { return read_text(program_.folder() / "expected" / file); }
+
+  void expect_same_metrics(const std::string& experiment, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"evaluate", only_run_of(experiment), "--json"});
+    const auto result = program_.run(arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    const auto now = nlohmann::json::parse(result.output);
+    const auto then = nlohmann::json::parse(expected("evaluate-" + experiment + ".json"));
+    EXPECT_EQ(now["samples"], then["samples"]);
+    for (const auto& [metric, value] : then["metrics"].items())
+      EXPECT_NEAR(now["metrics"][metric].get<double>(), value.get<double>(), kTolerance) << experiment << ' ' << metric;
+  }
+
+  void expect_same_column(const std::string& experiment, const std::string& csv, const std::string& name) const {
+    const auto now = column(csv, name);
+    const auto then = column(expected("predict-" + experiment + ".csv"), name);
+    ASSERT_EQ(now.size(), then.size());
+    for (size_t i = 0; i < now.size(); ++i)
+      EXPECT_NEAR(parse_double(now[i]).value(), parse_double(then[i]).value(), kTolerance) << experiment << ' ' << i;
+  }
+
+  Program program_;
+};
+
+TEST_P(StoredRuns, Evaluate) {
+  for (const char* run : {"digits", "interrupted", "killed"}) expect_same_metrics(run, {});
+  expect_same_metrics("waves", {"data.path=waves.csv", "--part", "all"});
+  expect_same_metrics("pets", {"data.path=pets.csv", "--part", "all"});
+  expect_same_metrics("rhyme", {"data.path=rhyme.txt", "--part", "all"});
+}
+
+TEST_P(StoredRuns, Predict) {
+  const auto digits = program_.run({"predict", only_run_of("digits")});
+  ASSERT_EQ(digits.exit_code, 0) << digits.errors;
+  expect_same_column("digits", digits.output, "probability_3");
+  const auto pets = program_.run({"predict", only_run_of("pets"), "data.path=pets.csv"});
+  ASSERT_EQ(pets.exit_code, 0) << pets.errors;
+  expect_same_column("pets", pets.output, "probability_cat");
+  const auto waves = program_.run({"predict", only_run_of("waves"), "data.path=waves.csv"});
+  ASSERT_EQ(waves.exit_code, 0) << waves.errors;
+  EXPECT_THAT(waves.output, HasSubstr("prediction"));
+  const auto rhyme = program_.run({"predict", only_run_of("rhyme"), "--prompt", "one "});
+  EXPECT_EQ(rhyme.exit_code, 0) << rhyme.errors;
+}
+
+TEST_P(StoredRuns, Convert) {
+  const auto result = program_.run({"convert", only_run_of("digits"), "-o", "digits.safetensors"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("6 tensors, 594 parameters"));
+}
+
+TEST_P(StoredRuns, Compare) {
+  const auto result = program_.run({"compare", "runs/swept", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  EXPECT_EQ(json["groups"].size(), 2U);
+}
+
+TEST_P(StoredRuns, Report) {
+  std::vector<std::string> arguments = {"report", "bench.json"};
+  for (const char* run : {"digits", "waves", "pets", "rhyme", "diverged", "interrupted", "swept", "stopped"})
+    arguments.push_back("runs/" + std::string(run));
+  const auto result = program_.run(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(read_text(program_.folder() / "report.html"), HasSubstr("diverged"));
+}
+
+TEST_P(StoredRuns, Resume) {
+  for (const auto& [run, epochs] : {std::pair("interrupted", 5), {"killed", 4}, {"digits", 5}}) {
+    const auto result =
+        program_.run({"train", "--quiet", "--resume", only_run_of(run), "training.epochs=" + std::to_string(epochs)});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    const std::string csv = read_text(program_.folder() / only_run_of(run) / "epochs.csv");
+    EXPECT_EQ(column(csv, "epoch").size(), static_cast<size_t>(epochs)) << run;
+  }
+}
+
+TEST_P(StoredRuns, ResumeASweep) {
+  std::string sweep;
+  for (const auto& entry : fs::directory_iterator(program_.folder() / "runs"))
+    if (entry.path().extension() == ".json") sweep = entry.path().string();
+  const auto result = program_.run({"train", "--quiet", "--resume", sweep});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(program_.run_folders("stopped").size(), 4U);
+  EXPECT_FALSE(fs::exists(sweep));
+}
+
+TEST_P(StoredRuns, BenchAgainst) {
+  const auto result = program_.run({"bench", "device=cpu", "layer=naive,fused", "hidden_size=4", "num_steps=4",
+                                    "batch_size=2", "num_threads=1", "repeats=3", "sample_seconds=1e-4", "--quiet",
+                                    "--force", "--against", "bench.json"});
+  EXPECT_THAT(result.exit_code, AnyOf(0, 7)) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("now over bench.json"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Version, StoredRuns, ::testing::ValuesIn(stored_versions()),
+                         [](const auto& version) { return version.param; });
+
+}  // namespace
+}  // namespace rnnlab
