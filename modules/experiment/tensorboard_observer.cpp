@@ -61,7 +61,7 @@ TensorBoardObserver::TensorBoardObserver(const std::filesystem::path& run_folder
 void TensorBoardObserver::on_run_begin(const RunPlan&) {
   file_.append_start(first_epoch_);
   if (first_epoch_ > 1) return;  // an earlier file has the rest
-  file_.append_summary(0, tensorboard::session_start(settings_of(run_.experiment), run_.experiment.name));
+  file_.append_summary(0, tensorboard::session_start(settings_of(run_.experiment)));
   file_.append_graph(graph_of(run_));
 }
 

@@ -61,8 +61,8 @@ std::string hparams_summary(const std::string& tag, pbf_tag_type info_field, con
 
 }  // namespace
 
-std::string session_start(const std::map<std::string, std::string>& settings, const std::string& group) {
-  constexpr pbf_tag_type kSettings = 1, kGroupName = 4, kStartTime = 5, kKey = 1, kValue = 2;
+std::string session_start(const std::map<std::string, std::string>& settings) {
+  constexpr pbf_tag_type kSettings = 1, kStartTime = 5, kKey = 1, kValue = 2;
   std::string info;
   pbf_writer writer(info);
   for (const auto& [key, text] : settings) {
@@ -70,7 +70,6 @@ std::string session_start(const std::map<std::string, std::string>& settings, co
     entry.add_string(kKey, key);
     add_value(entry, kValue, text);
   }
-  writer.add_string(kGroupName, group);
   writer.add_double(kStartTime, wall_time());
   return hparams_summary("_hparams_/session_start_info", kSessionStartInfo, info);
 }

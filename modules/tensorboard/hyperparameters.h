@@ -7,9 +7,9 @@
 
 namespace rnnlab::tensorboard {
 
-// A Summary message: the session began. Settings by key, each "true" or "false", a number, or a text. `group`: runs of
-// one group are repetitions of one another.
-std::string session_start(const std::map<std::string, std::string>& settings, const std::string& group);
+// A Summary message: the session began. Settings by key, each "true" or "false", a number, or a text. The session has
+// no group name, so TensorBoard shows each run as a row of its own: it would show a group as one row of mean metrics.
+std::string session_start(const std::map<std::string, std::string>& settings);
 
 enum class SessionEnd { kDone = 1, kFailed = 2 };
 

@@ -5,6 +5,7 @@ Exit code 77 where the tensorboard package is not there (requirements-test.txt).
 """
 import csv
 import glob
+import json
 import os
 import pathlib
 import struct
@@ -18,6 +19,8 @@ try:
     from tensorboard import context
     from tensorboard.backend.event_processing import data_provider, event_accumulator, plugin_event_multiplexer
     from tensorboard.compat.proto import graph_pb2
+    from tensorboard.plugins import base_plugin
+    from tensorboard.plugins.hparams import api_pb2, backend_context, list_session_groups
     from tensorboard.plugins.hparams import metadata as hparams
 except ImportError as error:
     if os.environ.get("CI"):
@@ -34,6 +37,16 @@ checkpoint: {every_steps: 1, keep: 100}
 """
 
 
+SWEEP = """name: grid
+device: cpu
+data: {source: digits, num_train: 200, num_valid: 50}
+model: {hidden_size: 8}
+training: {epochs: 2, batch_size: 50, tensorboard: true}
+checkpoint: {every_steps: 1, keep: 100}
+sweep: {seed: [1, 2], layer: [naive, fused]}
+"""
+
+
 def main():
     rnnlab = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -47,6 +60,7 @@ def main():
         check_histograms(read_again)
         check_graph(read_again)
         check_pages(run)
+        check_hparams_page(rnnlab, folder)
     print("TensorBoard reads what rnnlab writes")
 
 
@@ -64,8 +78,12 @@ def train(rnnlab, folder):
 
 def go_on_within_the_third_epoch(rnnlab, run):
     """Takes the run back to step 9 of 16, as if it had been killed there after its logs were written."""
+    resume_after(rnnlab, run, 9)
+
+
+def resume_after(rnnlab, run, step):
     for checkpoint in (run / "checkpoints").glob("step-*"):
-        if int(checkpoint.name.removeprefix("step-")) > 9:
+        if int(checkpoint.name.removeprefix("step-")) > step:
             for file in checkpoint.iterdir():
                 file.unlink()
             checkpoint.rmdir()
@@ -134,6 +152,45 @@ def check_pages(run):
     assert start.hparams["training.tensorboard"].bool_value is True
     end = hparams.parse_session_end_info_plugin_data(tags[hparams.SESSION_END_INFO_TAG].plugin_content)
     assert end.status == 1, end
+
+
+def check_hparams_page(rnnlab, folder):
+    """Each run of a sweep is a row of its own, also runs that differ in their seed alone and one that was resumed."""
+    (folder / "grid.yaml").write_text(SWEEP)
+    call(rnnlab, "train", str(folder / "grid.yaml"), "--out", str(folder / "sweep"), "--quiet")
+    runs = {run.name: run for run in (folder / "sweep" / "grid").iterdir() if (run / "summary.json").exists()}
+    assert len(runs) == 4, runs
+    check_rows(runs, folder / "sweep" / "grid")
+    resumed = runs[sorted(runs)[0]]
+    resume_after(rnnlab, resumed, 5)
+    assert len(glob.glob(str(resumed / "events.out.tfevents.*"))) == 2
+    check_rows(runs, folder / "sweep" / "grid")
+
+
+def check_rows(runs, logdir):
+    rows = {}
+    for group in session_groups(logdir):
+        (session,) = group.sessions
+        rows[session.name] = group
+    assert rows.keys() == runs.keys(), f"{sorted(rows)}, expected {sorted(runs)}"
+    settings = {(row.hparams["seed"].number_value, row.hparams["layer"].string_value) for row in rows.values()}
+    assert settings == {(1, "naive"), (1, "fused"), (2, "naive"), (2, "fused")}, settings
+    for name, run in runs.items():
+        final = json.loads((run / "summary.json").read_text())["final_metrics"]
+        shown = {value.name.tag: value.value for value in rows[name].metric_values}
+        for tag, metric in [("train/loss", "train_loss"), ("valid/loss", "valid_loss"),
+                            ("valid/accuracy", "valid_accuracy")]:
+            assert shown[tag] == as_float32(final[metric]), f"{name}: {tag}: {shown[tag]}, expected {final[metric]}"
+
+
+def session_groups(logdir):
+    """What the HPARAMS page asks the server for: its rows."""
+    multiplexer = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(str(logdir)).Reload()
+    board = base_plugin.TBContext(data_provider=data_provider.MultiplexerDataProvider(multiplexer, str(logdir)))
+    request = api_pb2.ListSessionGroupsRequest(start_index=0, slice_size=100)
+    request.allowed_statuses.extend(api_pb2.Status.values())
+    handler = list_session_groups.Handler(context.RequestContext(), backend_context.Context(board), "", request)
+    return handler.run().session_groups
 
 
 if __name__ == "__main__":
