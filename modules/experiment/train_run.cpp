@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/text.h"
 #include "experiment/device.h"
 #include "experiment/run_log.h"
 #include "experiment/run_summary.h"
@@ -10,6 +11,7 @@
 #include "results/bystanders.h"
 #include "results/files.h"
 #include "results/run_folder.h"
+#include "training/divergence.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
@@ -33,6 +35,16 @@ void warn_of(const Bystanders& bystanders, Summary& summary, Logger& logger) {
     summary.warnings.push_back(warning);
     logger.warn(warning);
   }
+}
+
+// A signal may have come before training could lower the loss.
+void warn_of_high_loss(const PreparedRun& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
+  if (rows.empty() || exit_code_after(run.trainer.state().stop_reason.value()) != ExitCode::kDone) return;
+  const Objective objective(run.options.settings.loss, run.dataset, run.device);
+  const auto warning = high_loss_warning(rows.back().train_loss, loss_of_zeros(objective.loss(), run.dataset));
+  if (!warning) return;
+  add_once(summary.warnings, *warning);
+  logger.warn(*warning);
 }
 
 void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
@@ -65,6 +77,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, watchers.rows(), earlier, end.stop_text);
     warn_of(bystanders, outcome.summary, logger);
+    warn_of_high_loss(run, watchers.rows(), outcome.summary, logger);
     const auto graphs = graph_notes(run);  // a capture may have failed since
     if (graphs != graphs_wanted) log_notes(graphs, logger);
     outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -109,6 +110,23 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
     throw_error(ExitCode::kDiverged, "{}: {}; mend or leave out that sample", begin, *data);
   }
   throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, loss, kAdvice);
+}
+
+double loss_of_zeros(LossKind loss, const Dataset& dataset) {
+  if (loss == LossKind::kCrossEntropy) return std::log(static_cast<double>(dataset.shape.num_outputs));
+  if (loss == LossKind::kBinaryCrossEntropy) return std::numbers::ln2;
+  const at::Tensor& targets = dataset.train.targets;
+  const double norm = targets.norm(2, at::kDouble).item<double>();
+  return norm * norm / static_cast<double>(targets.numel());
+}
+
+std::optional<std::string> high_loss_warning(double train_loss, double of_zeros) {
+  constexpr double kMostTimes = 10.0;
+  if (!(train_loss > kMostTimes * of_zeros) || of_zeros <= 0) return std::nullopt;
+  return fmt::format(
+      "the training loss ended at {:.4g}, but outputs that are all 0 have a loss of {:.4g}: training has made the "
+      "model worse; {}",
+      train_loss, of_zeros, kAdvice);
 }
 
 }  // namespace rnnlab

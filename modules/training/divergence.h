@@ -1,5 +1,6 @@
-// What to say when training meets NaN or Inf: where it began, in which weights the model was left, and what to try.
-// Looked into only after the fact, so a healthy run pays nothing for it.
+// What to say when training meets NaN or Inf: where it began, in which weights the model was left, and what to try. And
+// a warning for a run that ended with a loss which is finite but absurd. Looked into only after the fact, so a healthy
+// run pays nothing for it.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "training/objective.h"
 #include "training/optimizer.h"
 #include "training/step_record.h"
 
@@ -35,5 +37,11 @@ void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>&
 // As throw_diverged, for a validation loss after `step` updates.
 [[noreturn]] void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss,
                                                const std::vector<NamedTensor>& parameters, const Samples& valid);
+
+// The loss of outputs that are all 0: about that of an untrained model. Takes one pass over the targets.
+double loss_of_zeros(LossKind loss, const Dataset& dataset);
+
+// For the last training loss of a run: a sentence if it is more than ten times `of_zeros`, else nothing.
+std::optional<std::string> high_loss_warning(double train_loss, double of_zeros);
 
 }  // namespace rnnlab

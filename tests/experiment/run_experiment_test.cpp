@@ -101,6 +101,15 @@ TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
   EXPECT_THAT(record.summary.stop_reason, HasSubstr("diverged"));
 }
 
+TEST_F(RunExperiment, ALossThatIsFiniteButAbsurdIsAWarning) {
+  const RunOutcome wild = run(tiny_experiment({"training.learning_rate=1e30"}));
+  EXPECT_EQ(wild.exit_code, ExitCode::kDone);
+  const std::string warning = "but outputs that are all 0 have a loss of 2.303: training has made the model worse; ";
+  EXPECT_THAT(load_run(wild.folder).summary.warnings, ::testing::Contains(HasSubstr(warning)));
+  EXPECT_THAT(testing::read_text(wild.folder / kLogFile), HasSubstr(warning));
+  EXPECT_THAT(run(tiny_experiment()).summary.warnings, ::testing::Not(::testing::Contains(HasSubstr(warning))));
+}
+
 TEST_F(RunExperiment, ADivergedRunIsToldOfWhateverElseFails) {
   const auto put_in_the_way = [](const std::filesystem::path& folder) {
     std::filesystem::create_directories(folder / kSummaryFile);

@@ -1,6 +1,7 @@
 #include "training/divergence.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -135,6 +136,25 @@ TEST(Divergence, BlamesTheValidationData) {
             "training diverged at the validation of epoch 1, after step 3: the inputs of validation sample 5 (from 0) "
             "are not "
             "finite; mend or leave out that sample");
+}
+
+TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
+  Dataset dataset = toy_dataset();
+  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kCrossEntropy, dataset),
+                   std::log(static_cast<double>(dataset.shape.num_outputs)));
+  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kBinaryCrossEntropy, dataset), std::log(2.0));
+  dataset.train.targets = at::tensor({3.f, -1.f, 0.f, 2.f}).view({2, 2});
+  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
+}
+
+TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {
+  EXPECT_EQ(
+      high_loss_warning(7.6e30, 2.302585),
+      "the training loss ended at 7.6e+30, but outputs that are all 0 have a loss of 2.303: training has made the "
+      "model worse; try a smaller training.learning_rate or training.clip_norm");
+  EXPECT_EQ(high_loss_warning(10.0, 1.0), std::nullopt);
+  EXPECT_EQ(high_loss_warning(-3.0, std::log(2.0)), std::nullopt);
+  EXPECT_EQ(high_loss_warning(1.0, 0.0), std::nullopt) << "all targets are 0";
 }
 
 }  // namespace
