@@ -1,5 +1,8 @@
 #include "inference/export_weights.h"
 
+#include <ATen/ops/isfinite.h>
+
+#include "base/numbers.h"
 #include "checkpoint/failure.h"
 #include "models/model_parameters.h"
 #include "training/train_step.h"
@@ -42,12 +45,34 @@ FunctionFacts facts_of(const RecurrentOptions& options, const ModelSettings& set
           .is_tied = settings.tied};
 }
 
+int64_t num_not_finite(const at::Tensor& tensor) { return tensor.numel() - at::isfinite(tensor).sum().item<int64_t>(); }
+
+// "" where all are finite.
+std::string warning_of(const std::vector<NamedTensor>& tensors) {
+  std::string first;
+  int64_t num_others = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const int64_t count = num_not_finite(tensor);
+    if (count == 0) continue;
+    if (first.empty())
+      first = fmt::format("{} holds NaN or Inf ({})", name, counted(count, "value"));
+    else
+      ++num_others;
+  }
+  if (first.empty()) return "";
+  return fmt::format("{}{}; training refuses such weights", first,
+                     num_others == 0 ? ""
+                                     : fmt::format(", and so {} {}", num_others == 1 ? "does" : "do",
+                                                   counted(num_others, "other tensor")));
+}
+
 Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentOptions& options,
                        const FunctionFacts& known, Layout layout, const std::filesystem::path& file) {
   write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_of(known, layout)));
   Exported exported{.num_tensors = std::ssize(tensors),
                     .module = layer_text(options, layout),
-                    .notes = layout_notes(options, layout)};
+                    .notes = layout_notes(options, layout),
+                    .warning = warning_of(tensors)};
   for (const NamedTensor& tensor : tensors) exported.num_parameters += tensor.tensor.numel();
   return exported;
 }
@@ -61,7 +86,11 @@ Exported export_image_model(const Model& model, const ExportFormat& format, cons
                 config::name_of(format.layout));
   const std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
   write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_of({}, format.layout)));
-  return {.num_tensors = std::ssize(tensors), .num_parameters = num_parameters(model), .module = "", .notes = {}};
+  return {.num_tensors = std::ssize(tensors),
+          .num_parameters = num_parameters(model),
+          .module = "",
+          .notes = {},
+          .warning = warning_of(tensors)};
 }
 
 Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {

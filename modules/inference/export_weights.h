@@ -24,6 +24,7 @@ struct Exported {
   int64_t num_parameters = 0;      // numbers written: a layout that sums biases has fewer
   std::string module;              // "torch.nn.LSTM(28, 128, num_layers=2)", which takes the recurrent layers' weights
   std::vector<std::string> notes;  // where that would compute something else with them
+  std::string warning = {};        // that weights are not finite; "" where all are
 };
 
 // Atomically. UserError kUsage where the layout cannot say what the model computes, kDevice where it cannot be written.
