@@ -13,15 +13,18 @@ namespace {
 
 bool is_key_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
-bool is_override(const std::string& argument) {
-  const size_t equals = argument.find('=');
-  if (equals == std::string::npos) return false;
-  return std::all_of(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(equals), is_key_character);
-}
-
 bool is_there(const std::string& file) {
   std::error_code ignored;
   return std::filesystem::exists(file, ignored);
+}
+
+// A key stays a key whatever files the current folder holds.
+bool is_override(const std::string& argument, const config::StructSpec& keys) {
+  const size_t equals = argument.find('=');
+  if (equals == std::string::npos) return false;
+  const std::string key = argument.substr(0, equals);
+  if (!std::ranges::all_of(key, is_key_character)) return false;
+  return keys.find_path(key) != nullptr || !is_there(argument);
 }
 
 // `training.epochs = 5` as one argument, or with the spaces of a file.
@@ -43,7 +46,7 @@ void refuse_key_without_value(const std::vector<std::string>& arguments, size_t 
   if (entry == nullptr || entry->field() == nullptr || is_there(argument)) return;
   const std::string next = at + 1 < arguments.size() ? arguments[at + 1] : "";
   const std::string value = next.substr(std::min(next.find_first_not_of('='), next.size()));
-  const bool is_value = !value.empty() && (next[0] == '=' || (!is_override(next) && !is_there(next)));
+  const bool is_value = !value.empty() && (next[0] == '=' || (!is_override(next, keys) && !is_there(next)));
   throw_error(ExitCode::kUsage, "{} is a key and no file, and lacks its '=': write {}={}", in_quotes(argument), key,
               is_value ? in_quotes(value).substr(1, in_quotes(value).size() - 2) : "VALUE");
 }
@@ -69,7 +72,7 @@ void refuse_cut_value(const std::vector<std::string>& arguments, size_t at) {
 ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const config::StructSpec& keys) {
   ExperimentArguments parts;
   for (size_t at = 0; at < arguments.size(); ++at) {
-    if (is_override(arguments[at])) {
+    if (is_override(arguments[at], keys)) {
       refuse_cut_value(arguments, at);
       parts.overrides.push_back(arguments[at]);
     } else {

@@ -14,7 +14,8 @@ struct ExperimentArguments {
   std::vector<std::string> overrides;  // "training.epochs=3"
 };
 
-// An argument is an override when a dotted key and '=' stand at its start: `a/b=c.yaml` is a file. UserError kUsage for
+// An argument is an override when a dotted key and '=' stand at its start: `a/b=c.yaml` is a file. An existing file
+// such as `a=b.csv` is a file too unless `a` is one of `keys`; then `./a=b.csv` names the file. UserError kUsage for
 // what is neither: one of `keys` without its '=', and a map or list that the shell cut at its spaces.
 ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const config::StructSpec& keys);
 

@@ -14,7 +14,8 @@ namespace rnnlab {
 nlohmann::ordered_json inspect(const DataSettings& settings);
 
 // One file, its format guessed by its content (idx, npy, csv or text; gzip is unpacked), with the lines of YAML that
-// train on it. UserError as the reader of that format.
+// train on it. UserError as the reader of that format, and kData for archives and other formats that nothing here
+// reads.
 nlohmann::ordered_json inspect_file(const std::filesystem::path& path);
 
 // What the two above return, for people, in lines of at most `width` columns where pictures and YAML allow it.

@@ -28,6 +28,16 @@ TEST(DataInspect, GuessesWhatALoneFileIs) {
   EXPECT_THAT(result.output, HasSubstr("csv"));
 }
 
+TEST(DataInspect, TakesAFileWithAnEqualsSignInItsName) {
+  const Program program;
+  program.write("a=b.csv", "x,y\n1,2\n3,4\n");
+  EXPECT_THAT(program.run({"data", "inspect", "a=b.csv"}).output, ::testing::StartsWith("a=b.csv: csv, 2 rows"));
+  program.write("seed=3", "x,y\n1,2\n3,4\n");
+  program.write("tiny.yaml", testing::kTinyYaml);
+  EXPECT_EQ(program.run({"data", "inspect", "tiny.yaml", "seed=3"}).exit_code, 0) << "a key stays a key";
+  EXPECT_THAT(program.run({"data", "inspect", "./seed=3"}).output, ::testing::StartsWith("./seed=3: csv, 2 rows"));
+}
+
 // What stands below "to train on it", without its indentation.
 std::string suggested_lines(const std::string& output) {
   std::string lines;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "data/readers/reader_files.h"
 #include "data_test.h"
 
 namespace rnnlab {
@@ -115,6 +116,24 @@ TEST_F(Inspect, KnowsCsvWhateverItsDelimiter) {
                                       "    missing: drop        # the rows that lack a value; or previous, mean, zero\n"
                                       "  model:\n    kind: sequence_classifier\n",
                                       path("a")));
+}
+
+TEST_F(Inspect, NamesAFormatThatIsNotRead) {
+  const auto refusal = [&](std::string_view bytes) {
+    write("a", bytes);
+    return error_of(ExitCode::kData, [&] { inspect_file(path("a")); });
+  };
+  EXPECT_EQ(
+      refusal("PK\x03\x04 x.npy"),
+      "{}/a: is a zip archive (as .npz and .xlsx are), which rnnlab does not read; unpack it (unzip): rnnlab reads "
+      "the .npy or CSV files inside");
+  EXPECT_EQ(refusal(gzip(gzip("x,y\n1,2\n"))),
+            "{}/a: is gzip within gzip, which rnnlab does not read; unpack it once (gunzip): rnnlab unpacks one layer "
+            "itself");
+  EXPECT_EQ(refusal("\xfd"
+                    "7zXZ"),
+            "{}/a: is packed by xz, which rnnlab does not read; unpack it (unxz), or pack it by gzip");
+  EXPECT_EQ(refusal("\x89HDF\r\n\x1a\n"), "{}/a: is HDF5, which rnnlab does not read; save its arrays as .npy files");
 }
 
 TEST_F(Inspect, SeesThatThereIsNoHeader) {
