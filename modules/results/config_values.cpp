@@ -11,7 +11,7 @@ void collect(const config::Value& map, const std::string& prefix, std::map<std::
     const std::string key = prefix + member.key;
     if (member.value.is_map())
       collect(member.value, key + ".", values);
-    else if (!member.value.is_null())
+    else if (!member.value.is_null() && !(member.value.is_sequence() && member.value.items.empty()))
       values[key] = to_flow(member.value);
   }
 }

@@ -10,7 +10,8 @@
 
 namespace rnnlab {
 
-// {"training.epochs": "3", ...}; what is absent is left out. UserError kData where the file is missing or no YAML.
+// {"training.epochs": "3", ...}; what is absent or an empty list is left out, because a version of rnnlab that does not
+// know a list yet means the same. UserError kData where the file is missing or no YAML.
 std::map<std::string, std::string> config_values(const std::filesystem::path& file);
 
 // Of a document that is in memory already.

@@ -27,6 +27,7 @@ TEST(ConfigValues, AreDottedKeysWithTheirText) {
       "data:\n"
       "  path: \"a # b: c\"\n"
       "  limit: null\n"
+      "  id: []\n"
       "seed: 1\n");
   EXPECT_EQ(values, (std::map<std::string, std::string>{{"name", "rows"},
                                                         {"model.hidden_size", "128"},
