@@ -21,6 +21,7 @@ namespace {
 
 constexpr const char* kPredictFooter = R"(
 New data are scaled as the training data were, by what the checkpoint holds. A CSV need not have the target columns.
+Each of its rows has a line in the output, with its number as `row`; data.id=[key] adds the columns that identify it.
 A language model goes on from --prompt instead.
 
 Examples:
@@ -66,8 +67,8 @@ void predict_samples(const TrainedModel& trained, const PredictOptions& options)
   const InferenceData data = load_data(trained, Targets::kWhereThere);
   print_notes(data.notes);
   const Predictions predictions = predict(trained, data.samples, options.num_passes);
-  if (options.out.empty()) return print_output(prediction_csv(predictions));
-  write_predictions(options.out, predictions);
+  if (options.out.empty()) return print_output(prediction_csv(predictions, data.rows));
+  write_predictions(options.out, predictions, data.rows);
   print_output(options.json ? prediction_json(trained, data, predictions, options.out)
                             : prediction_text(predictions, options.out));
 }

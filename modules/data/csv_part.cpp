@@ -44,17 +44,18 @@ void refuse_texts(const Table& table, const std::vector<std::string>& names) {
   }
 }
 
-// Where none are named: all columns but the target, which a series of numbers may look back on too.
+// Where none are named: all columns but data.id's and the target, which a series of numbers may look back on too.
 std::vector<std::string> feature_names(const Table& table, const DataSettings& settings) {
   if (!settings.features.empty()) return settings.features;
   const bool looks_back = settings.window > 0 && csv_task(settings) != Task::kClassification;
   std::vector<std::string> names;
   for (const std::string& name : table.column_names()) {
-    if (looks_back || !is_listed(settings.target, name)) names.push_back(name);
+    const bool is_target = !looks_back && is_listed(settings.target, name);
+    if (!is_target && !is_listed(settings.id, name)) names.push_back(name);
   }
   if (names.empty()) {
-    throw_error(ExitCode::kData, "{}: no column is left for the features, for data.target names all of them",
-                table.path());
+    throw_error(ExitCode::kData, "{}: no column is left for the features: data.target {}all of them", table.path(),
+                settings.id.empty() ? "names " : "and data.id name ");
   }
   refuse_texts(table, names);
   return names;
@@ -116,8 +117,10 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
   if (task == Task::kClassification) {
     const std::string& name = settings.target.at(0);
     if (like != nullptr) {
+      const bool is_required = part.wanted == Targets::kRequired;
       part.labels = like->labels;
-      part.classes = class_column_as(part.table, name, part.labels);
+      part.classes = class_column_as(part.table, name, part.labels,
+                                     is_required ? MissingLabels::kRefused : MissingLabels::kUnknown);
       return;
     }
     ClassColumn column = class_column(part.table, name);
@@ -126,7 +129,8 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     if (!named_task(settings.task)) refuse_decimal_classes(part.table.path(), name, part.labels);
     return;
   }
-  part.targets = numbers(part.table, settings.target, settings.missing);
+  const bool is_required = part.wanted == Targets::kRequired;
+  part.targets = numbers(part.table, settings.target, is_required ? settings.missing : MissingPolicy::kDrop);
   if (task != Task::kBinary) return;
   for (const NumericColumn& column : part.targets) {
     require_within(part.table, column, 0, 1, "a binary target from 0 to 1 (else use task: classification)");
@@ -151,6 +155,12 @@ std::optional<double> mean_over(const NumericColumn& column, const std::vector<i
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
+// A policy such as kZero has filled the column, so its missing values are found by reading it once more.
+std::optional<double> mean_in_file(const Table& table, const NumericColumn& column, const std::vector<int64_t>& rows) {
+  if (column.num_missing == 0) return mean_over(column, rows);
+  return mean_over(numeric_column(table, column.name, MissingPolicy::kDrop), rows);
+}
+
 void fill_column(NumericColumn& column, const std::map<std::string, double>& means, const std::string& path) {
   if (column.num_missing == 0) return;
   const auto mean = means.find(column.name);
@@ -169,6 +179,7 @@ bool has_any_column(const Table& table, const std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<int64_t> CsvPart::complete_rows() const {
+  if (wanted == Targets::kWhereThere) return rnnlab::complete_rows(features);
   std::vector<NumericColumn> all = features;
   all.insert(all.end(), targets.begin(), targets.end());
   return rnnlab::complete_rows(all);
@@ -178,6 +189,7 @@ int64_t CsvPart::num_missing() const {
   const std::vector<std::string> seen = names_of(features);
   int64_t count = 0;
   for (const NumericColumn& column : features) count += column.num_missing;
+  if (wanted == Targets::kWhereThere) return count;
   for (const NumericColumn& column : targets) count += is_listed(seen, column.name) ? 0 : column.num_missing;
   return count;
 }
@@ -192,9 +204,11 @@ CsvLayout CsvPart::layout() const { return {names_of(features), labels}; }
 CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like, Targets wanted) {
   CsvPart part;
   part.table = std::move(table);
+  part.wanted = wanted;
   const bool needs_targets = wanted == Targets::kRequired || has_any_column(part.table, settings.target);
   if (needs_targets) require_columns(part.table, "data.target", settings.target);
   require_columns(part.table, "data.features", settings.features);
+  require_columns(part.table, "data.id", settings.id);
   const std::vector<std::string> names = like != nullptr ? like->features : feature_names(part.table, settings);
   part.features = numbers(part.table, names, settings.missing);
   if (needs_targets) read_targets(part, settings, like);
@@ -205,12 +219,13 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
   std::map<std::string, double> means;
   for (const auto* columns : {&part.features, &part.targets})
     for (const NumericColumn& column : *columns)
-      if (const auto mean = mean_over(column, rows)) means.emplace(column.name, *mean);
+      if (const auto mean = mean_in_file(part.table, column, rows)) means.emplace(column.name, *mean);
   return means;
 }
 
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) {
   for (NumericColumn& column : part.features) fill_column(column, means, part.table.path());
+  if (part.wanted == Targets::kWhereThere) return;
   for (NumericColumn& column : part.targets) fill_column(column, means, part.table.path());
 }
 

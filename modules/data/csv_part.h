@@ -27,11 +27,12 @@ struct CsvPart {
   std::vector<NumericColumn> targets;   // for regression and binary
   std::vector<int64_t> classes;         // for classification: indices into labels
   std::vector<std::string> labels;
+  Targets wanted = Targets::kRequired;  // kWhereThere: a missing target is unknown, and the policy does not apply to it
 
-  std::vector<int64_t> complete_rows() const;  // those without NaN
+  std::vector<int64_t> complete_rows() const;  // those that lack no feature and no required target
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
-  int64_t num_missing() const;  // cells; a series' target is among its features too
+  int64_t num_missing() const;  // cells that the policy applies to; a series' target is among its features too
 };
 
 // As data.task says; auto is regression for a series and classification for rows that stand alone.
@@ -39,12 +40,13 @@ Task csv_task(const DataSettings& settings);
 
 // `like` is the layout of the training part, which any other file must have; none for the training part itself. With
 // Targets::kWhereThere a file may have none of the target columns.
-// UserError kData: no such column, a cell that is no number (by line), a number beyond float32, a binary target outside
-// 0 to 1.
+// UserError kData: no such column (of data.id too), a cell that is no number (by line), a number beyond float32, a
+// binary target outside 0 to 1.
 CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like,
                       Targets wanted = Targets::kRequired);
 
-// By column; a column without a value in these rows has none.
+// The mean of each column over the values that the file has in these rows, whatever the policy made of missing ones. A
+// column without a value in these rows has no mean.
 std::map<std::string, double> column_means(const CsvPart& part, const std::vector<int64_t>& rows);
 
 // Fills what is missing by the means of the training part. UserError kData where a column has none.

@@ -47,6 +47,7 @@ const std::vector<Use>& uses() {
       use("header", &DataSettings::header, {kCsv}),
       use("features", &DataSettings::features, {kCsv}),
       use("target", &DataSettings::target, {kCsv}),
+      use("id", &DataSettings::id, {kCsv}),
       use("missing", &DataSettings::missing, {kCsv}),
       use("window", &DataSettings::window, {kCsv}),
       use("horizon", &DataSettings::horizon, {kCsv}),
@@ -118,6 +119,17 @@ void check_csv(const DataSettings& settings, Checker& checker) {
     if (settings.window > 0 || std::ranges::count(settings.features, name) == 0) continue;
     checker.complain({"features", "target"},
                      fmt::format("{} is both: the model would be told the answer", in_quotes(name)));
+  }
+}
+
+void check_id(const DataSettings& settings, Checker& checker) {
+  for (const std::string& name : settings.id) {
+    if (std::ranges::count(settings.target, name) > 0)
+      checker.complain({"id", "target"}, fmt::format("{} is both: remove it from one of the two", in_quotes(name)));
+    if (std::ranges::count(settings.id, name) > 1) {
+      checker.complain({"id"}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
+      return;
+    }
   }
 }
 
@@ -217,8 +229,11 @@ void add_table_fields(Schema& schema) {
   schema.field("header", &DataSettings::header,
                "csv: whether the first row names the columns; else they are column1, column2 ...");
   schema.field("features", &DataSettings::features,
-               "csv: input columns; where not set, all but the target, and in a series of numbers the target too");
+               "csv: input columns; where not set, all but target and id, and in a series of numbers the target too");
   schema.field("target", &DataSettings::target, "csv: column or columns to predict");
+  schema.field("id", &DataSettings::id,
+               "csv: columns that identify a row, such as a key or a date; predict copies them, and they are features "
+               "only if features names them");
   schema.field("missing", &DataSettings::missing,
                "csv: what becomes of missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
                "row before, the "
@@ -251,7 +266,7 @@ Schema make_schema() {
   add_table_fields(schema);
   add_text_and_synthetic_fields(schema);
   for (const auto rule :
-       {check_uses, check_arrays, check_files, check_csv, check_windows, check_normalization, check_labels}) {
+       {check_uses, check_arrays, check_files, check_csv, check_id, check_windows, check_normalization, check_labels}) {
     schema.check(rule);
   }
   return schema;

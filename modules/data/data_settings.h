@@ -49,6 +49,7 @@ struct DataSettings {
   bool header = true;
   std::vector<std::string> features;
   std::vector<std::string> target;
+  std::vector<std::string> id;
   MissingPolicy missing = MissingPolicy::kError;
   int64_t window = 0;
   int64_t horizon = 1;

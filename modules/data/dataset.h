@@ -57,7 +57,7 @@ struct FittedData {
   std::vector<ColumnScale> target_scales;   // one a target where targets were scaled, else empty
   Normalization normalization{};            // of the inputs; what data.normalize came to
   std::vector<ColumnScale> feature_scales;  // csv: one a column, in order; else where scaling was fitted, one a feature
-  std::map<std::string, double> column_means;  // csv, where missing values are filled with them
+  std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
 };
 
 // What cannot have been fitted to any data, in words; "" where nothing is wrong. For what comes from a file.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/csv_part.h"
+#include "data/csv_rows.h"
 #include "data/find_data.h"
 #include "data/normalize.h"
 #include "data/sources.h"
@@ -60,7 +61,7 @@ struct Parts {
   std::optional<CsvPart> valid_file;
   RowSplit rows;
 
-  CsvPart& valid() { return valid_file ? *valid_file : train; }
+  const CsvPart& valid() const { return valid_file ? *valid_file : train; }
 };
 
 Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
@@ -152,14 +153,19 @@ Windows windows_of_part(const std::vector<int64_t>& rows, const DataSettings& se
   return windows_in(rows, settings.window, settings.horizon, name);
 }
 
-Samples training_samples(Parts& parts, const CsvScalings& scalings, const DataSettings& settings) {
-  const std::string name = parts.train.table.path() + ": the training part";
-  return samples_in(parts.train, windows_of_part(parts.rows.train, settings, name), scalings);
+Windows training_windows(const Parts& parts, const DataSettings& settings) {
+  return windows_of_part(parts.rows.train, settings, parts.train.table.path() + ": the training part");
 }
 
-Samples validation_samples(Parts& parts, const CsvScalings& scalings, const DataSettings& settings) {
-  const std::string name = parts.valid().table.path() + ": the validation part";
-  return samples_in(parts.valid(), windows_of_part(parts.rows.valid, settings, name), scalings);
+Windows validation_windows(const Parts& parts, const DataSettings& settings) {
+  return windows_of_part(parts.rows.valid, settings, parts.valid().table.path() + ": the validation part");
+}
+
+Windows windows_for_use(const Parts& parts, const DataSettings& settings, DataPart part, Targets targets) {
+  if (part == DataPart::kTrain) return training_windows(parts, settings);
+  if (part == DataPart::kValid) return validation_windows(parts, settings);
+  const auto windows = targets == Targets::kRequired ? windows_in : all_windows_in;
+  return windows(parts.rows.train, settings.window, settings.horizon, parts.train.table.path());
 }
 
 std::optional<std::string> note_on_missing(const Parts& parts, const DataSettings& settings) {
@@ -208,12 +214,12 @@ Loaded load_csv(const DataSettings& settings) {
   loaded.normalize = left_to_do(how);
   Dataset& dataset = loaded.dataset;
   dataset.normalization = how;
-  if (settings.missing == MissingPolicy::kMean) dataset.column_means = column_means(parts.train, parts.rows.train);
+  dataset.column_means = column_means(parts.train, parts.rows.train);  // the model may be used with missing: mean later
   fill_missing(parts, settings, dataset.column_means);
   const Task task = csv_task(settings);
   const CsvScalings scalings = fit_scalings(parts, task, how);
-  dataset.train = training_samples(parts, scalings, settings);
-  dataset.valid = validation_samples(parts, scalings, settings);
+  dataset.train = samples_in(parts.train, training_windows(parts, settings), scalings);
+  dataset.valid = samples_in(parts.valid(), validation_windows(parts, settings), scalings);
   dataset.vocabulary = parts.train.labels;
   const auto num_outputs =
       static_cast<int64_t>(parts.train.targets.empty() ? parts.train.labels.size() : parts.train.targets.size());
@@ -231,12 +237,12 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   LoadedPart loaded{
       .samples = {}, .origin = "csv from " + parts.train.table.path(), .normalize = left_to_do(settings.normalize)};
   if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
-  if (part == DataPart::kTrain) loaded.samples = training_samples(parts, scalings, settings);
-  if (part == DataPart::kValid) loaded.samples = validation_samples(parts, scalings, settings);
-  if (part != DataPart::kAll) return loaded;
-  const auto windows = targets == Targets::kRequired ? windows_in : all_windows_in;
-  loaded.samples = samples_in(
-      parts.train, windows(parts.rows.train, settings.window, settings.horizon, parts.train.table.path()), scalings);
+  const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
+  const Windows windows = windows_for_use(parts, settings, part, targets);
+  loaded.samples = samples_in(file, windows, scalings);
+  if (targets == Targets::kRequired) return loaded;
+  loaded.rows =
+      part == DataPart::kAll ? rows_of_file(file, windows, settings) : rows_of_samples(file, windows, settings);
   return loaded;
 }
 

@@ -1,5 +1,7 @@
 #include "data/load_for_inference.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/normalize.h"
@@ -107,6 +109,18 @@ std::string description_of(const LoadedPart& loaded, DataPart part) {
   return fmt::format("{}: {}", loaded.origin, counted(loaded.samples.size(), part_name(part) + "sample"));
 }
 
+// data.num_train and data.num_valid may have left out the last samples.
+void keep_rows_of(const Samples& samples, FileRows& rows) {
+  std::erase_if(rows.rows, [&](const FileRow& row) { return row.sample.value_or(-1) >= samples.size(); });
+}
+
+void note_rows_without_prediction(LoadedPart& loaded) {
+  const auto count = std::ranges::count_if(loaded.rows.rows, [](const FileRow& row) { return !row.sample; });
+  if (count > 0)
+    loaded.notes.push_back(fmt::format("{} of the file {} no prediction; `reason` in the output says why",
+                                       counted(count, "row"), count == 1 ? "has" : "have"));
+}
+
 }  // namespace
 
 InferenceData load_for_inference(const DataSettings& settings, const FittedData& fitted, DataPart part,
@@ -120,7 +134,9 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
   const bool is_for_predicting = targets == Targets::kWhereThere;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
-  return {loaded.samples, description_of(loaded, part), std::move(loaded.notes)};
+  keep_rows_of(loaded.samples, loaded.rows);
+  note_rows_without_prediction(loaded);
+  return {loaded.samples, description_of(loaded, part), std::move(loaded.notes), std::move(loaded.rows)};
 }
 
 }  // namespace rnnlab

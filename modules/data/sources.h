@@ -31,6 +31,7 @@ struct LoadedPart {
   std::string origin;
   Normalization normalize = Normalization::kNone;  // what is still to be done
   std::vector<std::string> notes = {};
+  FileRows rows = {};
 };
 
 LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets);

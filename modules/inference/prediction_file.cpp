@@ -1,5 +1,6 @@
 #include "inference/prediction_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -74,11 +75,12 @@ std::string column_name(const char* what, const Predictions& predictions, size_t
 
 void add_columns(std::vector<std::string>& header, const char* what, const Predictions& predictions) {
   for (size_t column = 0; column < predictions.names.size(); ++column)
-    header.push_back(csv_cell(column_name(what, predictions, column)));
+    header.push_back(column_name(what, predictions, column));
 }
 
-std::vector<std::string> csv_header(const Predictions& predictions) {
-  std::vector<std::string> header = {"index"};
+// The columns that say something of a sample.
+std::vector<std::string> sample_columns(const Predictions& predictions) {
+  std::vector<std::string> header;
   const bool classes = predictions.kind == PredictionKind::kClasses;
   if (predictions.targets.defined() && classes) header.emplace_back("target");
   if (predictions.targets.defined() && !classes) add_columns(header, "target", predictions);
@@ -90,12 +92,44 @@ std::vector<std::string> csv_header(const Predictions& predictions) {
   return header;
 }
 
-std::string csv_class_row(const Rows& rows, const Predictions& predictions, size_t row) {
-  std::string line = std::to_string(row);
-  if (rows.has_targets()) line += "," + csv_cell(rows.target_class(row));
-  line += "," + csv_cell(predictions.names[rows.predicted_class(row)]);
-  for (size_t column = 0; column < rows.num_columns(); ++column) line += "," + number_text(rows.value(row, column));
-  return line + "\n";
+// The columns of data.id as the table calls them: its own columns keep their names.
+std::vector<std::string> id_columns(const FileRows& rows, std::vector<std::string> taken) {
+  taken.insert(taken.end(), {"index", "row", "reason"});
+  std::vector<std::string> names;
+  for (std::string name : rows.id_names) {
+    while (std::ranges::find(taken, name) != taken.end()) name = "id_" + name;
+    taken.push_back(name);
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::vector<std::string> quoted;
+  for (const std::string& cell : cells) quoted.push_back(csv_cell(cell));
+  return join(quoted, ",") + "\n";
+}
+
+std::string csv_header(const Predictions& predictions, const FileRows& rows) {
+  std::vector<std::string> header = {"index"};
+  const std::vector<std::string> of_sample = sample_columns(predictions);
+  if (rows.rows.empty()) {
+    header.insert(header.end(), of_sample.begin(), of_sample.end());
+    return csv_line(header);
+  }
+  header.emplace_back("row");
+  for (const auto& names : {id_columns(rows, of_sample), of_sample})
+    header.insert(header.end(), names.begin(), names.end());
+  header.emplace_back("reason");
+  return csv_line(header);
+}
+
+std::vector<std::string> class_cells(const Rows& rows, const Predictions& predictions, size_t row) {
+  std::vector<std::string> cells;
+  if (rows.has_targets()) cells.push_back(rows.target_class(row));
+  cells.push_back(predictions.names[rows.predicted_class(row)]);
+  for (size_t column = 0; column < rows.num_columns(); ++column) cells.push_back(number_text(rows.value(row, column)));
+  return cells;
 }
 
 std::string predicted_text(PredictionKind kind, double value) {
@@ -103,15 +137,30 @@ std::string predicted_text(PredictionKind kind, double value) {
   return is_yes(value) ? "1" : "0";
 }
 
-std::string csv_value_row(const Rows& rows, PredictionKind kind, size_t row) {
-  std::string line = std::to_string(row);
+std::vector<std::string> value_cells(const Rows& rows, PredictionKind kind, size_t row) {
+  std::vector<std::string> cells;
   for (size_t column = 0; rows.has_targets() && column < rows.num_columns(); ++column)
-    line += "," + number_text(rows.target(row, column));
+    cells.push_back(number_text(rows.target(row, column)));
   for (size_t column = 0; column < rows.num_columns(); ++column)
-    line += "," + predicted_text(kind, rows.value(row, column));
+    cells.push_back(predicted_text(kind, rows.value(row, column)));
   for (size_t column = 0; kind == PredictionKind::kProbabilities && column < rows.num_columns(); ++column)
-    line += "," + number_text(rows.value(row, column));
-  return line + "\n";
+    cells.push_back(number_text(rows.value(row, column)));
+  return cells;
+}
+
+std::vector<std::string> sample_cells(const Rows& rows, const Predictions& predictions, size_t sample) {
+  return predictions.kind == PredictionKind::kClasses ? class_cells(rows, predictions, sample)
+                                                      : value_cells(rows, predictions.kind, sample);
+}
+
+std::string csv_row(const Rows& rows, const Predictions& predictions, const FileRow& row, size_t num_sample_columns) {
+  std::vector<std::string> cells = {row.sample ? std::to_string(*row.sample) : "", std::to_string(row.number)};
+  cells.insert(cells.end(), row.id.begin(), row.id.end());
+  const auto of_sample = row.sample ? sample_cells(rows, predictions, static_cast<size_t>(*row.sample))
+                                    : std::vector<std::string>(num_sample_columns);
+  cells.insert(cells.end(), of_sample.begin(), of_sample.end());
+  cells.push_back(row.reason);
+  return csv_line(cells);
 }
 
 // One number by itself, several by their names.
@@ -124,19 +173,16 @@ Json by_name(const Predictions& predictions, NumberOf number_of) {
   return object;
 }
 
-Json json_class_row(const Rows& rows, const Predictions& predictions, size_t row) {
-  Json json = {{"index", row}};
+void add_class(Json& json, const Rows& rows, const Predictions& predictions, size_t row) {
   if (rows.has_targets()) {
     const std::string target = rows.target_class(row);
     json["target"] = target.empty() ? Json(nullptr) : Json(target);
   }
   json["prediction"] = predictions.names[rows.predicted_class(row)];
   json["probabilities"] = by_name(predictions, [&](size_t column) { return number_json(rows.value(row, column)); });
-  return json;
 }
 
-Json json_value_row(const Rows& rows, const Predictions& predictions, size_t row) {
-  Json json = {{"index", row}};
+void add_values(Json& json, const Rows& rows, const Predictions& predictions, size_t row) {
   const auto value = [&](size_t column) { return number_json(rows.value(row, column)); };
   const auto yes = [&](size_t column) { return Json(is_yes(rows.value(row, column)) ? 1 : 0); };
   if (rows.has_targets())
@@ -144,8 +190,33 @@ Json json_value_row(const Rows& rows, const Predictions& predictions, size_t row
   const bool is_probability = predictions.kind == PredictionKind::kProbabilities;
   json["prediction"] = is_probability ? by_name(predictions, yes) : by_name(predictions, value);
   if (is_probability) json["probability"] = by_name(predictions, value);
+}
+
+void add_sample(Json& json, const Rows& rows, const Predictions& predictions, size_t sample) {
+  predictions.kind == PredictionKind::kClasses ? add_class(json, rows, predictions, sample)
+                                               : add_values(json, rows, predictions, sample);
+}
+
+void add_nothing(Json& json, const Predictions& predictions) {
+  if (predictions.targets.defined()) json["target"] = nullptr;
+  json["prediction"] = nullptr;
+  if (predictions.kind == PredictionKind::kClasses) json["probabilities"] = nullptr;
+  if (predictions.kind == PredictionKind::kProbabilities) json["probability"] = nullptr;
+}
+
+Json json_row(const Rows& rows, const Predictions& predictions, const FileRow& row,
+              const std::vector<std::string>& id_names) {
+  Json json = {{"index", row.sample ? Json(*row.sample) : Json(nullptr)}, {"row", row.number}};
+  for (size_t i = 0; i < id_names.size(); ++i) json["id"][id_names[i]] = row.id[i];
+  if (row.sample)
+    add_sample(json, rows, predictions, static_cast<size_t>(*row.sample));
+  else
+    add_nothing(json, predictions);
+  json["reason"] = row.sample ? Json(nullptr) : Json(row.reason);
   return json;
 }
+
+std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
   const std::string header = npy_header(raw.size(0), raw.size(1));
@@ -156,22 +227,26 @@ void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
 
 }  // namespace
 
-std::string prediction_csv(const Predictions& predictions) {
-  const Rows rows(predictions);
-  std::string text = join(csv_header(predictions), ",") + "\n";
-  for (size_t row = 0; row < rows.num_rows(); ++row)
-    text += predictions.kind == PredictionKind::kClasses ? csv_class_row(rows, predictions, row)
-                                                         : csv_value_row(rows, predictions.kind, row);
+std::string prediction_csv(const Predictions& predictions, const FileRows& rows) {
+  const Rows samples(predictions);
+  std::string text = csv_header(predictions, rows);
+  const size_t num_sample_columns = sample_columns(predictions).size();
+  for (const FileRow& row : rows.rows) text += csv_row(samples, predictions, row, num_sample_columns);
+  if (!rows.rows.empty()) return text;
+  for (size_t sample = 0; sample < samples.num_rows(); ++sample)
+    text += std::to_string(sample) + "," + csv_line(sample_cells(samples, predictions, sample));
   return text;
 }
 
-std::string prediction_jsonl(const Predictions& predictions) {
-  const Rows rows(predictions);
+std::string prediction_jsonl(const Predictions& predictions, const FileRows& rows) {
+  const Rows samples(predictions);
   std::string text;
-  for (size_t row = 0; row < rows.num_rows(); ++row) {
-    const Json json = predictions.kind == PredictionKind::kClasses ? json_class_row(rows, predictions, row)
-                                                                   : json_value_row(rows, predictions, row);
-    text += json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const FileRow& row : rows.rows) text += json_line(json_row(samples, predictions, row, rows.id_names));
+  if (!rows.rows.empty()) return text;
+  for (size_t sample = 0; sample < samples.num_rows(); ++sample) {
+    Json json = {{"index", sample}};
+    add_sample(json, samples, predictions, sample);
+    text += json_line(json);
   }
   return text;
 }
@@ -183,11 +258,11 @@ void require_prediction_file(const std::filesystem::path& file) {
               in_quotes(file.string()));
 }
 
-void write_predictions(const std::filesystem::path& file, const Predictions& predictions) {
+void write_predictions(const std::filesystem::path& file, const Predictions& predictions, const FileRows& rows) {
   require_prediction_file(file);
   if (file.extension() == ".npy") return write_npy(file, predictions.raw);
   const bool is_csv = file.extension() == ".csv";
-  write_file_atomically(file, is_csv ? prediction_csv(predictions) : prediction_jsonl(predictions));
+  write_file_atomically(file, is_csv ? prediction_csv(predictions, rows) : prediction_jsonl(predictions, rows));
 }
 
 }  // namespace rnnlab

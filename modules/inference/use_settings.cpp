@@ -13,7 +13,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr std::array<std::string_view, 25> kMayChange = {"device",
+constexpr std::array<std::string_view, 26> kMayChange = {"device",
                                                          "layer",
                                                          "cudnn_algorithm",
                                                          "convolution",
@@ -36,6 +36,7 @@ constexpr std::array<std::string_view, 25> kMayChange = {"device",
                                                          "data.valid_fraction",
                                                          "data.delimiter",
                                                          "data.header",
+                                                         "data.id",
                                                          "data.missing",
                                                          "data.placement"};
 

@@ -54,10 +54,26 @@ TEST_F(UseModel, PredictsNewRowsWithoutTargets) {
   program_.write("new.csv", "b,a\n5,1\n8,4\n");
   const auto result = program_.run({"predict", run_, "data.path=new.csv"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, StartsWith("index,prediction,probability_cat,probability_dog\n0,"));
+  EXPECT_THAT(result.output, StartsWith("index,row,prediction,probability_cat,probability_dog,reason\n0,1,"));
   EXPECT_THAT(program_.run({"predict", run_, "data.path=new.csv", "--out", "new.jsonl"}).output,
               StartsWith("new.jsonl: 2 samples in "));
-  EXPECT_THAT(read_text(program_.folder() / "new.jsonl"), StartsWith(R"({"index":0,"prediction":")"));
+  EXPECT_THAT(read_text(program_.folder() / "new.jsonl"), StartsWith(R"({"index":0,"row":1,"prediction":")"));
+}
+
+TEST_F(UseModel, PredictsEveryRowOfAFileByItsKey) {
+  program_.write("new.csv", "key,b,a\n=7,5,1\nx,,4\n\"y,z\",8,4\n");
+  const auto result = program_.run({"predict", run_, "data.path=new.csv", "data.id=[key]", "data.missing=drop"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, StartsWith("index,row,key,prediction,probability_cat,probability_dog,reason\n0,1,=7,"));
+  EXPECT_THAT(result.output, HasSubstr("\n,2,x,,,,missing value in column 'b'\n1,3,\"y,z\","));
+  EXPECT_EQ(result.errors,
+            "rnnlab: note: 1 missing value, treated by missing: drop\n"
+            "rnnlab: note: 1 row of the file has no prediction; `reason` in the output says why\n");
+  const auto mean = program_.run({"predict", run_, "data.path=new.csv", "data.missing=mean"});
+  EXPECT_THAT(mean.output, HasSubstr("\n1,2,")) << mean.errors;
+  EXPECT_EQ(program_.run({"predict", run_, "data.path=new.csv", "data.missing=drop", "data.id=[kee]"}).errors,
+            "rnnlab: error: data.id: new.csv: no column is called 'kee' (did you mean 'key'?); the columns are 'key', "
+            "'b', 'a'\n");
 }
 
 TEST_F(UseModel, TellsProgramsItsTimes) {
@@ -152,6 +168,20 @@ TEST_F(UseModel, ConvertsToKerasAndBack) {
   EXPECT_EQ(program_.run({"convert", "keras.safetensors", "--from", "keras", "-o", "ours.safetensors"}).output,
             "ours.safetensors: 6 tensors, 122 parameters of keras.safetensors\n");
   EXPECT_EQ(program_.run({"train", "pets.yaml", "--quiet", "model.initial_weights=keras.safetensors"}).exit_code, 0);
+}
+
+TEST_F(UseModel, WarnsOfWeightsThatAreNotFinite) {
+  program_.run({"convert", run_, "-o", "ours.safetensors"});
+  std::string bytes = read_text(program_.folder() / "ours.safetensors");
+  for (size_t byte = bytes.size() - 64; byte < bytes.size(); ++byte) bytes[byte] = '\xff';
+  program_.write("nan.safetensors", bytes);
+  const auto result = program_.run({"convert", "nan.safetensors", "-o", "copy.safetensors"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(
+      result.errors,
+      "rnnlab: warning: nan.safetensors: recurrent.weight_ih_l0 holds NaN or Inf (16 values); training refuses such "
+      "weights\n");
+  EXPECT_EQ(program_.run({"train", "pets.yaml", "--quiet", "model.initial_weights=nan.safetensors"}).exit_code, 5);
 }
 
 TEST_F(UseModel, SaysWhatItCannotConvert) {

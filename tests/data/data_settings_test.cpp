@@ -86,6 +86,17 @@ TEST(DataSettings, SayWhatACsvFileNeeds) {
             "test.yaml:4:12: delimiter: got 'ab', expected one ASCII character, not a quote or line break");
 }
 
+TEST(DataSettings, TakeColumnsThatIdentifyARow) {
+  EXPECT_THAT(parse_settings("source: csv\npath: a.csv\ntarget: [y]\nid: [date, station]").id,
+              testing::ElementsAre("date", "station"));
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nid: [y]"),
+            "test.yaml:4:5: id and target (test.yaml:3:9): 'y' is both: remove it from one of the two");
+  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nid: [a, a]"),
+            "test.yaml:4:5: id: 'a' is listed twice: remove one of the two");
+  EXPECT_EQ(complaint("id: [a]"),
+            "test.yaml:1:5: id and source (default): id is for source csv; digits does not use it: remove it");
+}
+
 TEST(DataSettings, SayWhichFilesOfArraysAreMissing) {
   EXPECT_EQ(
       complaint("source: idx\ntrain_inputs: a"),

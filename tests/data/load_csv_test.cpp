@@ -200,6 +200,37 @@ TEST_F(LoadCsv, FillsAValidationFileByTheTrainingFilesMean) {
   EXPECT_THAT(values_of<float>(data.valid.inputs), ElementsAre(2, 100));
 }
 
+// A trained model may be used with missing: mean on a file that lacks values.
+TEST_F(LoadCsv, KeepsTheMeansOfTheFileWhateverThePolicy) {
+  write("a.csv", "x,y\n1,10\n,30\n5,20\n9,7\n");
+  for (const std::string policy : {"drop", "previous", "mean", "zero"}) {
+    const auto means =
+        load("target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nmissing: " + policy).column_means;
+    EXPECT_EQ(means.at("x"), 3) << policy << ": of 1 and 5";
+    EXPECT_EQ(means.at("y"), policy == "drop" ? 15 : 20) << policy;
+  }
+  write("a.csv", "x,y\n1,10\n3,30\n5,20\n");
+  EXPECT_EQ(load("target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1").column_means.at("x"), 2);
+}
+
+TEST_F(LoadCsv, TakesNoFeatureFromTheColumnsOfAnId) {
+  write("a.csv", "day,x,y\nmon,1,0\ntue,2,1\nwed,3,0\n");
+  const Dataset dataset = load("target: [y]\nid: [day]\nsplit: ordered\nnum_valid: 1\nnormalize: none");
+  EXPECT_THAT(values_of<float>(dataset.train.inputs), ElementsAre(1, 2));
+  EXPECT_EQ(dataset.fingerprint,
+            load("target: [y]\nfeatures: [x]\nsplit: ordered\nnum_valid: 1\nnormalize: none").fingerprint);
+  write("a.csv", "day,y\n1,0\n2,1\n3,0\n");
+  EXPECT_THAT(values_of<float>(load("target: [y]\nfeatures: [day]\nid: [day]\nsplit: ordered\nnum_valid: 1\n"
+                                    "normalize: none")
+                                   .train.inputs),
+              ElementsAre(1, 2))
+      << "a feature that is named is one";
+  EXPECT_EQ(load_error("target: [y]\nid: [dai]"),
+            "data.id: {}/a.csv: no column is called 'dai' (did you mean 'day'?); the columns are 'day', 'y'");
+  EXPECT_EQ(load_error("target: [y]\nid: [day]"),
+            "{}/a.csv: no column is left for the features: data.target and data.id name all of them");
+}
+
 TEST_F(LoadCsv, RefusesAMeanOfNothing) {
   write("a.csv", "x,y\n,1\n,2\n3,3\n");
   EXPECT_EQ(

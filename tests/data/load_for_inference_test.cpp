@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "data/load_dataset.h"
 #include "data_test.h"
 
@@ -77,6 +78,104 @@ TEST_F(LoadForInference, FillsMissingValuesByTheMeansOfTraining) {
   EXPECT_THAT(values_of<float>(data.samples.inputs), ElementsAre(2, 100));
   EXPECT_THAT(data.notes, ElementsAre("1 missing value, treated by missing: mean"));
   EXPECT_EQ(data.description, "csv from " + path("b.csv") + ": 2 samples");
+}
+
+std::vector<std::string> texts_of(const FileRows& rows) {
+  std::vector<std::string> texts;
+  for (const FileRow& row : rows.rows)
+    texts.push_back(fmt::format("{} {} {}", row.number, join(row.id, "/"),
+                                row.sample ? fmt::format("sample {}", *row.sample) : row.reason));
+  return texts;
+}
+
+class RowsOfAFile : public LoadForInference {
+ protected:
+  InferenceData use(const std::string& file, const std::string& rest, DataPart part = DataPart::kAll) const {
+    return load_for_inference(table(file, rest), load_dataset(table("a.csv", rest)), part, Targets::kWhereThere);
+  }
+};
+
+TEST_F(RowsOfAFile, SayWhyOneWasDropped) {
+  write("a.csv", "day,x,z,y\nmon,1,2,10\ntue,3,,30\n\"wed\nnight\",,,4\n\nthu,7,8,NA\nfri,7,8,1\n");
+  const std::string settings = "target: [y]\nid: [day]\ntask: regression\nmissing: drop\nnormalize: none\n" + kOrdered;
+  const InferenceData data = use("a.csv", settings);
+  EXPECT_THAT(texts_of(data.rows),
+              ElementsAre("1 mon sample 0", "2 tue missing value in column 'z'",
+                          "3 wed\nnight missing value in column 'x' and 1 other", "4 thu sample 1", "5 fri sample 2"));
+  EXPECT_THAT(values_of<float>(data.samples.inputs), ElementsAre(1, 2, 7, 8, 7, 8));
+  EXPECT_TRUE(std::isnan(data.samples.targets[1].item<float>())) << "a target that is missing is unknown";
+  EXPECT_THAT(data.notes, ElementsAre("3 missing values, treated by missing: drop",
+                                      "2 rows of the file have no prediction; `reason` in the output says why"));
+}
+
+TEST_F(RowsOfAFile, AreThoseOfTheTargetsOfWindows) {
+  write("a.csv", "day,y\nmon,1\ntue,2\nwed,3\nthu,4\nfri,5\n");
+  const std::string settings = "target: [y]\nid: [day]\nwindow: 2\nhorizon: 2\nnum_valid: 0\n";
+  const std::string reason = " no full window before it (data.window 2, data.horizon 2)";
+  EXPECT_THAT(texts_of(use("a.csv", settings).rows),
+              ElementsAre("1 mon" + reason, "2 tue" + reason, "3 wed" + reason, "4 thu sample 0", "5 fri sample 1",
+                          "6  sample 2", "7  sample 3"));
+}
+
+TEST_F(RowsOfAFile, AreTheSamplesAloneOfAPart) {
+  write("a.csv", "x,y\n1,0\n3,1\n,0\n9,1\n2,0\n");
+  const std::string settings = "target: [y]\nmissing: drop\nseed: 3\nnum_valid: 2\nnormalize: none\n";
+  const InferenceData data = use("a.csv", settings, DataPart::kValid);
+  ASSERT_EQ(data.rows.rows.size(), 2u);
+  const std::vector<float> inputs = {1, 3, NAN, 9, 2};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(data.rows.rows[i].sample, i);
+    EXPECT_EQ(data.samples.inputs[i].item<float>(), inputs.at(data.rows.rows[i].number - 1));
+  }
+}
+
+TEST_F(RowsOfAFile, LeaveOutTheSamplesThatASettingLeavesOut) {
+  write("a.csv", "y\n1\n2\n3\n4\n5\n6\n7\n8\n");
+  const std::string settings = "target: [y]\nwindow: 2\nnum_valid: 1\nnum_train: 2\n";
+  EXPECT_THAT(texts_of(use("a.csv", settings, DataPart::kTrain).rows), ElementsAre("3  sample 0", "4  sample 1"));
+}
+
+TEST_F(RowsOfAFile, AreOfNoOtherSource) {
+  write_arrays({0, 2, 4, 6}, {0, 1});
+  const DataSettings settings = arrays(kOrdered);
+  EXPECT_TRUE(
+      load_for_inference(settings, load_dataset(settings), DataPart::kAll, Targets::kWhereThere).rows.rows.empty());
+}
+
+TEST_F(LoadForInference, LeavesMissingTargetsUnknownWhereNobodyNeedsThem) {
+  write("a.csv", "x,kind\n1,cat\n2,dog\n3,cat\n");
+  const Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [kind]\n"));
+  write("b.csv", "x,kind\n1,\n2,dog\n");
+  const auto load = [&](Targets targets) {
+    return load_for_inference(table("b.csv", kOrdered + "target: [kind]\n"), dataset, DataPart::kAll, targets).samples;
+  };
+  EXPECT_THAT(values_of<int64_t>(load(Targets::kWhereThere).targets), ElementsAre(-1, 1));
+  EXPECT_EQ(error_of(ExitCode::kData, [&] { load(Targets::kRequired); }),
+            "{}/b.csv:2: column 'kind': the cell is empty, expected a class label: fill it or remove the row");
+}
+
+TEST_F(LoadForInference, FillsByTheMeansOfATrainingThatLackedNothing) {
+  write("a.csv", "x,y\n0,1\n4,1\n7,0\n");
+  const Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [y]\nnormalize: none\n"));
+  write("b.csv", "x,y\n,1\n");
+  const auto filled = load_for_inference(table("b.csv", kOrdered + "target: [y]\nnormalize: none\nmissing: mean\n"),
+                                         dataset, DataPart::kAll, Targets::kWhereThere);
+  EXPECT_THAT(values_of<float>(filled.samples.inputs), ElementsAre(2));
+}
+
+// As a checkpoint of an earlier version, which kept means only for missing: mean.
+TEST_F(LoadForInference, SaysThatThereIsNoMean) {
+  write("a.csv", "x,y\n0,1\n4,1\n7,0\n");
+  Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [y]\n"));
+  dataset.column_means.clear();
+  write("b.csv", "x,y\n,1\n");
+  EXPECT_EQ(
+      error_of(ExitCode::kData,
+               [&] {
+                 load_for_inference(table("b.csv", kOrdered + "target: [y]\nmissing: mean\n"), dataset, DataPart::kAll,
+                                    Targets::kWhereThere);
+               }),
+      "{}/b.csv: column 'x' lacks values, and the training part has no mean of it that missing: mean could fill in");
 }
 
 TEST_F(LoadForInference, NamesAClassThatTrainingNeverSaw) {

@@ -56,6 +56,53 @@ TEST(PredictionCsv, HasARowASample) {
   EXPECT_EQ(prediction_csv(of_one_probability()), "index,prediction,probability\n0,1,0.5\n");
 }
 
+// Rows 2 and 4 of a file whose row 3 lacks a value; the last row lies beyond the end.
+FileRows three_rows(std::vector<std::string> id_names) {
+  const auto id = [&](const std::string& text) {
+    std::vector<std::string> cells(id_names.size());
+    for (size_t i = 0; i < cells.size(); ++i) cells[i] = text + std::string(i, '+');
+    return cells;
+  };
+  FileRows rows{.id_names = id_names, .rows = {}};
+  rows.rows.push_back({.number = 2, .id = id("mon"), .sample = 0, .reason = ""});
+  rows.rows.push_back({.number = 3, .id = id("a,b"), .sample = std::nullopt, .reason = "missing value in column 'x'"});
+  rows.rows.push_back({.number = 4, .id = id(""), .sample = 1, .reason = ""});
+  return rows;
+}
+
+TEST(PredictionCsv, HasEveryRowOfAFile) {
+  EXPECT_EQ(prediction_csv(of_classes(), three_rows({"day"})),
+            "index,row,day,target,prediction,probability_iris,\"probability_rose, red\",reason\n"
+            "0,2,mon,iris,iris,0.75,0.25,\n"
+            ",3,\"a,b\",,,,,missing value in column 'x'\n"
+            "1,4,,,\"rose, red\",0.125,0.875,\n");
+  FileRows one = three_rows({});
+  one.rows.resize(2);
+  EXPECT_EQ(prediction_csv(of_one_probability(), one),
+            "index,row,prediction,probability,reason\n0,2,1,0.5,\n,3,,,missing value in column 'x'\n");
+}
+
+TEST(PredictionCsv, KeepsItsOwnNamesOfColumns) {
+  FileRows rows = three_rows({"index", "prediction", "row", "id_row", "target_level"});
+  rows.rows.resize(1);
+  EXPECT_THAT(prediction_csv(of_values(), rows),
+              ::testing::StartsWith("index,row,id_index,prediction,id_row,id_id_row,id_target_level,target_level,"
+                                    "target_flow,prediction_level,prediction_flow,reason\n0,2,mon,mon+,"));
+}
+
+TEST(PredictionJsonl, HasEveryRowOfAFile) {
+  EXPECT_EQ(prediction_jsonl(of_classes(), three_rows({"day", "row"})),
+            R"({"index":0,"row":2,"id":{"day":"mon","row":"mon+"},"target":"iris","prediction":"iris",)"
+            R"("probabilities":{"iris":0.75,"rose, red":0.25},"reason":null})"
+            "\n"
+            R"({"index":null,"row":3,"id":{"day":"a,b","row":"a,b+"},"target":null,"prediction":null,)"
+            R"("probabilities":null,"reason":"missing value in column 'x'"})"
+            "\n"
+            R"({"index":1,"row":4,"id":{"day":"","row":"+"},"target":null,"prediction":"rose, red",)"
+            R"("probabilities":{"iris":0.125,"rose, red":0.875},"reason":null})"
+            "\n");
+}
+
 TEST(PredictionJsonl, HasAnObjectASample) {
   EXPECT_EQ(prediction_jsonl(of_classes()),
             R"({"index":0,"target":"iris","prediction":"iris","probabilities":{"iris":0.75,"rose, red":0.25}})"

@@ -142,12 +142,17 @@ int64_t find_class(const std::unordered_map<std::string, int64_t>& class_of, std
   return found == class_of.end() ? -1 : found->second;
 }
 
-std::vector<int64_t> encode(const Table& table, int64_t column, const std::vector<std::string>& labels) {
+std::vector<int64_t> encode(const Table& table, int64_t column, const std::vector<std::string>& labels,
+                            MissingLabels missing) {
   std::unordered_map<std::string, int64_t> class_of;
   for (const std::string& label : labels) class_of.emplace(label, static_cast<int64_t>(class_of.size()));
   std::vector<int64_t> classes;
   classes.reserve(static_cast<size_t>(table.num_rows()));
   for (int64_t row = 0; row < table.num_rows(); ++row) {
+    if (missing == MissingLabels::kUnknown && is_missing(trim(table.cell(row, column)))) {
+      classes.push_back(-1);
+      continue;
+    }
     const std::string_view cell = label_at(table, row, column);
     classes.push_back(find_class(class_of, cell));
     if (classes.back() < 0)
@@ -185,13 +190,13 @@ ClassColumn class_column(const Table& table, std::string_view name) {
   std::unordered_set<std::string_view> cells;
   for (int64_t row = 0; row < table.num_rows(); ++row) cells.insert(label_at(table, row, column));
   std::vector<std::string> labels = sorted_labels(cells);
-  std::vector<int64_t> classes = encode(table, column, labels);
+  std::vector<int64_t> classes = encode(table, column, labels, MissingLabels::kRefused);
   return {std::move(classes), std::move(labels)};
 }
 
-std::vector<int64_t> class_column_as(const Table& table, std::string_view name,
-                                     const std::vector<std::string>& labels) {
-  return encode(table, table.column_index(name), labels);
+std::vector<int64_t> class_column_as(const Table& table, std::string_view name, const std::vector<std::string>& labels,
+                                     MissingLabels missing) {
+  return encode(table, table.column_index(name), labels, missing);
 }
 
 }  // namespace rnnlab

@@ -44,7 +44,10 @@ struct ClassColumn {
 // UserError kData: no such column, a missing label. Integers are one label however they are written (+3 and 3).
 ClassColumn class_column(const Table& table, std::string_view name);
 
+enum class MissingLabels { kRefused, kUnknown };  // kUnknown: class -1
+
 // The same for another part of the data, whose classes must be among `labels`. UserError kData names the cell's line.
-std::vector<int64_t> class_column_as(const Table& table, std::string_view name, const std::vector<std::string>& labels);
+std::vector<int64_t> class_column_as(const Table& table, std::string_view name, const std::vector<std::string>& labels,
+                                     MissingLabels missing = MissingLabels::kRefused);
 
 }  // namespace rnnlab

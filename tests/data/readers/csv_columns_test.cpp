@@ -136,5 +136,10 @@ TEST_F(ClassColumnTest, FindsTheClassesOfAnotherPart) {
             "x.csv:3: column 'x': got the class 'dig', which the training data does not have (did you mean 'dog'?)");
 }
 
+TEST_F(ClassColumnTest, LeavesAMissingLabelUnknownWhereNobodyNeedsIt) {
+  EXPECT_THAT(class_column_as(column_of("dog,\n?,\n,a\n"), "x", {"cat", "dog"}, MissingLabels::kUnknown),
+              ElementsAre(1, -1, -1));
+}
+
 }  // namespace
 }  // namespace rnnlab
