@@ -257,8 +257,7 @@ TEST_F(LoadCsv, NamesAColumnThatIsNotThere) {
 
 TEST_F(LoadCsv, NeedsAFeature) {
   write("a.csv", "y\n1\n2\n");
-  EXPECT_EQ(load_error("target: [y]"),
-            "{}/a.csv: no column is left for the features, for data.target names all of them");
+  EXPECT_EQ(load_error("target: [y]"), "{}/a.csv: no column is left for the features: data.target names all of them");
 }
 
 TEST_F(LoadCsv, CallsColumnsByNumberWhereThereIsNoHeader) {
