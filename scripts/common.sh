@@ -43,5 +43,31 @@ build() {
   "$root/.venv/bin/cmake" --build --preset "$preset" --parallel "$(num_jobs)" "$@" >&2
 }
 
+# install_checked PYTHON REQUIREMENTS [pip options]: installs the wheels that the file names, and nothing that they depend
+# on. pip compares each with the SHA-256 in the file before it unpacks it. Fails where pip does; ends the script where a
+# wheel is a different one.
+install_checked() {
+  local python="$1" requirements="$2" log status=0 wanted="is not the one in the repository (pip's words stand above)"
+  shift 2
+  log="$(mktemp)"
+  "$python" -m pip --disable-pip-version-check install --quiet --no-cache-dir --no-deps --only-binary=:all: --require-hashes \
+    "$@" -r "$requirements" 2>&1 </dev/null | tee "$log" >&2 || status=1
+  if grep -q "DO NOT MATCH THE HASHES" "$log"; then
+    rm -f "$log"
+    fail "pip was given a different file for $(names_in "$requirements"): its SHA-256 $wanted. It was not installed" \
+      "a proxy or a mirror that changes files: use another network, or set PIP_INDEX_URL to another mirror" \
+      "if the same happens there: somebody has replaced the file. Do not install it by hand; report it (SECURITY.md)"
+  fi
+  rm -f "$log"
+  return "$status"
+}
+
+# names_in REQUIREMENTS: "torch==2.11.0" of a file with one requirement, else the file's name.
+names_in() {
+  local names
+  mapfile -t names < <(grep -o '^[A-Za-z0-9][^ ;]*==[^ ;]*' "$1")
+  if ((${#names[@]} == 1)); then echo "${names[0]}"; else echo "one of $(basename "$1")"; fi
+}
+
 # print_header SCRIPT: the comment it opens with is its help.
 print_header() { sed -n '2,/^[^#]/ { s/^# \{0,1\}//p }' "$1"; }

@@ -18,7 +18,9 @@ using testing::StartsWith;
 class Bootstrap : public testing::Test {
  protected:
   Bootstrap() {
-    box.file("requirements.txt", "# a comment\ncmake==1\nninja==1\ntorch==2.11.0\n");
+    box.file("requirements.txt",
+             "# a comment\ncmake==1 \\\n    --hash=sha256:c1\nninja==1 \\\n    --hash=sha256:n1\n"
+             "torch==2.11.0 \\\n    --hash=sha256:t1 \\\n    --hash=sha256:t2\n");
     box.command("uname", "[[ $1 == -s ]] && echo Linux || echo x86_64");
     box.command("id", "echo 0");
     box.command("df", "printf 'head\\nfs 0 0 99000000 0 /\\n'");
@@ -51,9 +53,15 @@ case "$*" in
     done
     touch "$site/nvidia/cu13/lib/libcudart.so.13" "$site/nvidia/cu13/lib/libnvrtc-builtins.so.13.0" ;;
   "-m pip "*)
-    echo "${*: -1}" >>"$HOME/pip.log"
-    [[ ${*: -1} != "${PIP_FAILS_AT:-}" ]] || { echo "pip is lost"; exit 1; } ;;
-  *) exit 1 ;;
+    line="$(cat "${*: -1}")" echo "${*:3} $line" >>
+                                             "$HOME/pip.log" [[${line % % *} != "${PIP_FAILS_AT:-}"]] ||
+  {
+    echo "pip is lost";
+    exit 1;
+  };
+  ;
+  *) exit 1 ;
+  ;
 esac)";
 
   ScriptBox box;
@@ -174,6 +182,78 @@ TEST_F(Bootstrap, InstallsEveryLineAndLinksWhatThePresetsName) {
                            ".venv/cuda/lib/libnvrtc-builtins.so", ".venv/bin/cmake", ".venv/ready"}) {
     EXPECT_TRUE(box.exists(path)) << path;
   }
+}
+
+TEST_F(Bootstrap, HasPipCheckTheHashesOfEveryPackage) {
+  run();
+  const std::string asked =
+      "--disable-pip-version-check install --quiet --no-cache-dir --no-deps --only-binary=:all: --require-hashes "
+      "--ignore-installed -r ";
+  const std::string log = box.text("pip.log");
+  EXPECT_THAT(log, StartsWith(asked));
+  EXPECT_THAT(log, HasSubstr("/.venv/tmp/requirement.txt cmake==1 --hash=sha256:c1\n"));
+  EXPECT_THAT(log, HasSubstr("/.venv/tmp/requirement.txt torch==2.11.0 --hash=sha256:t1 --hash=sha256:t2\n"));
+}
+
+// With the real pip and a wheel of this test's own.
+class CheckedInstallation : public Bootstrap {
+ protected:
+  CheckedInstallation() {
+    const std::string real = std::string(RNNLAB_SOURCE_DIR) + "/.venv/bin/python";
+    box.file("make_wheel.py",
+             "import zipfile\n"
+             "with zipfile.ZipFile('wheels/cmake-1-py3-none-any.whl', 'w') as wheel:\n"
+             "  wheel.writestr('cmake_is_here.py', '')\n"
+             "  wheel.writestr('cmake-1.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: cmake\\nVersion: 1\\n')\n"
+             "  wheel.writestr('cmake-1.dist-info/WHEEL', 'Wheel-Version: 1.0\\nTag: py3-none-any\\n')\n"
+             "  wheel.writestr('cmake-1.dist-info/RECORD', '')\n");
+    box.file("wheels/readme", "");
+    EXPECT_EQ(box.run(real + " make_wheel.py").exit_code, 0);
+    std::string python = kPython;
+    const std::string fake_pip = "echo \"${*:3} $line\" >>\"$HOME/pip.log\"";
+    python.replace(python.find(fake_pip), fake_pip.size(),
+                   "[[ $line == cmake* ]] && { " + real + " \"$@\" --target \"$HOME/installed\"; exit; }");
+    box.command("python3", python);
+  }
+
+  std::string hash_of_the_wheel() const {
+    return box.run("sha256sum wheels/cmake-1-py3-none-any.whl").output.substr(0, 64);
+  }
+
+  ScriptResult run_with(const std::string& hash) {
+    box.file("requirements.txt", "cmake==1 \\\n    --hash=sha256:" + hash + "\nninja==1\ntorch==2.11.0\n");
+    return run("PIP_NO_INDEX=1 PIP_FIND_LINKS=wheels");
+  }
+};
+
+TEST_F(CheckedInstallation, TakesAPackageWithTheRightHash) {
+  const ScriptResult result = run_with(hash_of_the_wheel());
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_TRUE(box.exists("installed/cmake_is_here.py"));
+}
+
+TEST_F(CheckedInstallation, RefusesAPackageWithAnotherHash) {
+  const ScriptResult result = run_with(std::string(64, '0'));
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.output, HasSubstr("Expected sha256 " + std::string(64, '0')));
+  EXPECT_THAT(
+      result.output,
+      testing::EndsWith(
+          "error: pip was given a different file for cmake==1: its SHA-256 is not the one in the repository (pip's "
+          "words stand above). It was not installed\n"
+          "  a proxy or a mirror that changes files: use another network, or set PIP_INDEX_URL to another mirror\n"
+          "  if the same happens there: somebody has replaced the file. Do not install it by hand; report it "
+          "(SECURITY.md)\n"));
+  EXPECT_FALSE(box.exists("installed/cmake_is_here.py"));
+  EXPECT_FALSE(box.exists(".venv/installed/cmake==1"));
+  EXPECT_FALSE(box.exists(".venv/ready"));
+}
+
+TEST_F(CheckedInstallation, RefusesAPackageWithoutAHash) {
+  box.file("requirements.txt", "cmake==1\nninja==1\ntorch==2.11.0\n");
+  const ScriptResult result = run("PIP_NO_INDEX=1 PIP_FIND_LINKS=wheels");
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_FALSE(box.exists("installed/cmake_is_here.py"));
 }
 
 TEST_F(Bootstrap, SaysNothingAndDoesNothingTheSecondTime) {

@@ -18,7 +18,7 @@ namespace {
 // What the scripts use that every Linux has. What a machine may lack, or may refuse, stays out: a test puts it in.
 constexpr std::array kPlainTools = {"awk",      "bash", "basename", "cat",       "chmod",  "dirname", "env",
                                     "flock",    "grep", "ln",       "mkdir",     "mktemp", "nproc",   "paste",
-                                    "realpath", "rm",   "sed",      "sha256sum", "tail",   "touch"};
+                                    "realpath", "rm",   "sed",      "sha256sum", "tail",   "tee",     "touch"};
 
 fs::path find_tool(const std::string& name) {
   for (const char* folder : {"/usr/bin", "/bin"}) {
