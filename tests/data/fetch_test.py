@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(206 if first else 200)
         if first:
             self.send_header("Content-Range", f"bytes {first}-{len(body) - 1}/{len(body)}")
-        self.send_header("Content-Length", str(len(body) - first))
+        self.send_header("Content-Length", server.announces or str(len(body) - first))
         self.end_headers()
         sent = body[first:]
         self.wfile.write(sent[:server.cut_after] if server.cut_after is not None else sent)
@@ -70,6 +70,7 @@ class FetchTest(unittest.TestCase):
         self.server.requests = []
         self.server.bodies = {"input.txt": STAND_IN}
         self.server.cut_after = None
+        self.server.announces = None
         self.server.ignores_range = False
         thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         thread.start()
@@ -164,6 +165,33 @@ class FetchTest(unittest.TestCase):
     def test_starts_over_when_the_part_is_longer_than_the_file(self):
         self.leave_part(STAND_IN + b"more")
         self.expect_fetched(self.fetch())
+
+    def test_refuses_a_length_that_is_no_number(self):
+        for announced in ("abc", "-5", "9" * 5000):
+            self.server.announces = announced
+            self.expect_refused(self.fetch(), f"input.txt sent the header Content-Length: {announced[:40]!r}, expected a "
+                                              "number of bytes")
+        self.server.announces = None
+        self.expect_fetched(self.fetch())
+
+    def test_writes_through_no_link(self):
+        elsewhere = self.root / "elsewhere"
+        self.part.parent.mkdir(parents=True)
+        for content in (b"precious", None):
+            if content is None:
+                elsewhere.unlink()
+            else:
+                elsewhere.write_bytes(content)
+            self.part.unlink(missing_ok=True)
+            self.part.symlink_to(elsewhere)
+            self.expect_refused(self.fetch(), f"data/fetch: {self.part}: a link, a folder or a device, expected a file or "
+                                              "nothing; remove it, then run the same command again\n")
+            self.assertEqual(elsewhere.read_bytes() if content else elsewhere.exists(), content or False)
+
+    def test_waits_for_no_pipe(self):
+        self.part.parent.mkdir(parents=True)
+        os.mkfifo(self.part)
+        self.expect_refused(self.fetch(), f"{self.part}: a link, a folder or a device")
 
     def test_refuses_wrong_content(self):
         self.server.bodies = {"input.txt": b"<html>please log in</html>"}
