@@ -35,6 +35,7 @@ struct ConvertOptions {
   std::string part = "model";
   std::string layout = "pytorch";
   std::string from;
+  bool with_machine = false;
 };
 
 template <class E>
@@ -62,24 +63,29 @@ bool is_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-void convert_file(const ConvertOptions& options, const ModelRequest& request, const ExportFormat& format) {
+void convert_file(const ConvertOptions& options, const ModelRequest& request, const ExportFormat& format,
+                  const CommandLine& command_line) {
   if (!request.checkpoint.empty())
     throw_error(ExitCode::kUsage, "--checkpoint: {} is a file and has no checkpoints to choose from; leave it out",
                 request.run.string());
-  const Exported exported = convert_weights(request.run, config::from_name<Layout>(options.from), format, options.out);
+  const MachineFacts machine = options.with_machine ? machine_facts(request.run, command_line) : MachineFacts();
+  const Exported exported =
+      convert_weights(request.run, config::from_name<Layout>(options.from), format, options.out, machine);
   print_exported(options, format, exported, request.run.string());
 }
 
-void convert_run(const ConvertOptions& options, ModelRequest request, const ExportFormat& format) {
+void convert_run(const ConvertOptions& options, ModelRequest request, const ExportFormat& format,
+                 const CommandLine& command_line) {
   if (!options.from.empty())
     throw_error(ExitCode::kUsage, "--from: it says the layout of a file, and {} is none; leave it out",
                 request.run.string());
   request.overrides = {"device=cpu", "precision=fp32"};
   const TrainedModel trained = load_model(request);
-  print_exported(options, format, export_weights(trained, format, options.out), trained.checkpoint.string());
+  const MachineFacts machine = options.with_machine ? machine_facts(trained, command_line) : MachineFacts();
+  print_exported(options, format, export_weights(trained, format, options.out, machine), trained.checkpoint.string());
 }
 
-ExitCode convert_one(const ConvertOptions& options) {
+ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_line) {
   if (options.out.empty()) throw_error(ExitCode::kUsage, "convert: there is no file to write; add -o FILE.safetensors");
   const ModelRequest request = model_request("convert", options.use);
   if (!request.overrides.empty())
@@ -89,7 +95,8 @@ ExitCode convert_one(const ConvertOptions& options) {
   const ExportFormat format = {.part = config::from_name<ExportPart>(options.part).value(),
                                .layout = config::from_name<Layout>(options.layout).value()};
   require_harmless_output(options.out, request.run);
-  is_file(request.run) ? convert_file(options, request, format) : convert_run(options, request, format);
+  is_file(request.run) ? convert_file(options, request, format, command_line)
+                       : convert_run(options, request, format, command_line);
   return ExitCode::kDone;
 }
 
@@ -112,8 +119,11 @@ void add_convert(CLI::App& program, Action& chosen) {
   command->add_option("--from", options->from, "of the file to read, where that is to be certain; else its names tell")
       ->check(check_name<Layout>)
       ->type_name("LAYOUT");
+  add_machine_option(*command, options->with_machine);
   command->footer(kConvertFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return convert_one(*options); }; });
+  command->callback([&chosen, options] {
+    chosen = [options](const CommandLine& command_line) { return convert_one(*options, command_line); };
+  });
 }
 
 }  // namespace rnnlab::app

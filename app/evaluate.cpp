@@ -23,15 +23,17 @@ struct EvaluateOptions {
   UseArguments use;
   int64_t num_passes = 1;
   bool json = false;
+  bool with_machine = false;
 };
 
-ExitCode evaluate_one(const EvaluateOptions& options) {
+ExitCode evaluate_one(const EvaluateOptions& options, const CommandLine& command_line) {
   const TrainedModel trained = load_model(model_request("evaluate", options.use));
   const InferenceData data = load_data(trained, Targets::kRequired);
   print_notes(data.notes);
   const ModelEvaluation evaluation = evaluate_model(trained, data.samples, options.num_passes);
-  print_output(options.json ? evaluation_json(trained, data, evaluation)
-                            : without_controls(evaluation_text(trained, data, evaluation)));
+  const MachineFacts machine = options.with_machine ? machine_facts(trained, command_line) : MachineFacts();
+  print_output(options.json ? evaluation_json(trained, data, evaluation, machine)
+                            : without_controls(evaluation_text(trained, data, evaluation, machine)));
   return ExitCode::kDone;
 }
 
@@ -43,8 +45,11 @@ void add_evaluate(CLI::App& program, Action& chosen) {
   add_use_arguments(*command, options->use, TakesData::kYes);
   add_passes_option(*command, options->num_passes);
   command->add_flag("--json", options->json, "print JSON");
+  add_machine_option(*command, options->with_machine);
   command->footer(kEvaluateFooter);
-  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return evaluate_one(*options); }; });
+  command->callback([&chosen, options] {
+    chosen = [options](const CommandLine& command_line) { return evaluate_one(*options, command_line); };
+  });
 }
 
 }  // namespace rnnlab::app

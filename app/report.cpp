@@ -16,6 +16,7 @@
 #include "report/figures.h"
 #include "report/html.h"
 #include "report/markdown.h"
+#include "report/without_machine.h"
 #include "results/files.h"
 #include "run_folders.h"
 #include "verbs.h"
@@ -27,6 +28,7 @@ constexpr const char* kReportFooter = R"(
 RUN is a run folder, a folder full of them, or a file of `rnnlab bench --json`. The page opens without a network. Runs
 that `rnnlab compare` refuses are shown all the same, and the page begins with why they should not be compared. Damaged
 ones are left out, with a word at the top of the page and exit code 3.
+It tells no host name, kernel, command line or absolute path, because it is made to be shared; --with-machine adds them.
 docs/report.md says what is in it.
 
 Examples:
@@ -39,6 +41,7 @@ struct ReportOptions {
   std::vector<std::string> sources;
   std::string page, figures;
   bool markdown = false;
+  bool with_machine = false;
 
   // The page is what a report is, unless other forms of it are all that is asked for.
   std::string page_to_write() const {
@@ -48,13 +51,19 @@ struct ReportOptions {
 };
 
 // One damaged run of many must not take the others with it.
-void add_or_leave_out(report::Sources& sources, const std::function<void()>& add) {
+void add_or_leave_out(report::Sources& sources, const std::string& source, const std::function<void()>& add) {
   try {
     add();
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kData) throw;
-    sources.left_out.emplace_back(error.what());
+    sources.left_out.push_back({source, error.what()});
   }
+}
+
+std::string reasons(const std::vector<report::LeftOut>& left_out) {
+  std::vector<std::string> all;
+  for (const report::LeftOut& one : left_out) all.push_back(one.reason);
+  return join(all, "\n");
 }
 
 report::Sources read_sources(const std::vector<std::string>& names) {
@@ -69,11 +78,11 @@ report::Sources read_sources(const std::vector<std::string>& names) {
       folders.push_back(name);
   }
   for (const std::string& folder : named_runs(folders))
-    add_or_leave_out(sources, [&] { sources.runs.push_back(load_run(folder)); });
+    add_or_leave_out(sources, folder, [&] { sources.runs.push_back(load_run(folder)); });
   for (const std::string& file : files)
-    add_or_leave_out(sources, [&] { sources.benchmarks.push_back({file, read_report(file)}); });
+    add_or_leave_out(sources, file, [&] { sources.benchmarks.push_back({file, read_report(file)}); });
   const bool is_nothing_left = sources.runs.empty() && sources.benchmarks.empty();
-  if (is_nothing_left && !sources.left_out.empty()) throw UserError(ExitCode::kData, join(sources.left_out, "\n"));
+  if (is_nothing_left && !sources.left_out.empty()) throw UserError(ExitCode::kData, reasons(sources.left_out));
   return sources;
 }
 
@@ -93,8 +102,8 @@ ExitCode write_forms(const ReportOptions& options) {
   for (const std::string& source : options.sources) require_harmless_output(page, source);
   if (!page.empty()) check_writable(page);
   const report::Sources sources = read_sources(options.sources);
-  for (const std::string& reason : sources.left_out) print_notice("rnnlab: left out: " + reason + "\n");
-  const report::Report report = report::make_report(sources);
+  for (const report::LeftOut& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
+  const report::Report report = report::make_report(options.with_machine ? sources : report::without_machine(sources));
   if (options.markdown) print_output(report::markdown_of(report));
   if (!page.empty()) {
     const std::string html = report::html_of(report);
@@ -121,6 +130,8 @@ void add_report(CLI::App& program, Action& chosen) {
   command->add_flag("--markdown", options->markdown, "print the summary and the tables as Markdown");
   command->add_option("--figures", options->figures, "write every chart as SVG, PNG and CSV into a folder (by gnuplot)")
       ->type_name("DIR");
+  command->add_flag("--with-machine", options->with_machine,
+                    "also tell host name, kernel, command line and absolute paths");
   command->footer(kReportFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return write_forms(*options); }; });
 }

@@ -43,6 +43,11 @@ void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData tak
       ->type_name("PART");
 }
 
+void add_machine_option(CLI::App& command, bool& with_machine) {
+  command.add_flag("--with-machine", with_machine,
+                   "also tell host name, command line and absolute paths, which are left out by default");
+}
+
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {
   return command
       .add_option("--passes", num_passes,

@@ -19,6 +19,9 @@ enum class TakesData { kNo, kYes };
 
 void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData takes_data);
 
+// --with-machine, for results that are made to be shared.
+void add_machine_option(CLI::App& command, bool& with_machine);
+
 // --passes N, for the time that is reported.
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes);
 

@@ -47,10 +47,10 @@ build() {
 # on. pip compares each with the SHA-256 in the file before it unpacks it. Fails where pip does; ends the script where a
 # wheel is a different one.
 install_checked() {
-  local python="$1" requirements="$2" log status=0 wanted="is not the one in the repository (pip's words stand above)"
+  local interpreter="$1" requirements="$2" log status=0 wanted="is not the one in the repository (pip's words stand above)"
   shift 2
   log="$(mktemp)"
-  "$python" -m pip --disable-pip-version-check install --quiet --no-cache-dir --no-deps --only-binary=:all: --require-hashes \
+  "$interpreter" -m pip --disable-pip-version-check install --quiet --no-cache-dir --no-deps --only-binary=:all: --require-hashes \
     "$@" -r "$requirements" 2>&1 </dev/null | tee "$log" >&2 || status=1
   if grep -q "DO NOT MATCH THE HASHES" "$log"; then
     rm -f "$log"

@@ -133,6 +133,76 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
+std::string last_name(std::string_view path) {
+  while (path.ends_with('/')) path.remove_suffix(1);
+  const size_t slash = path.rfind('/');
+  const std::string_view name = path.substr(slash + 1);
+  const std::string_view folder = path.substr(0, std::min(slash, path.size()));
+  const bool is_home = path == "/root" || folder == "/home" || folder == "/Users";
+  return is_home ? "~" : std::string(name);
+}
+
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+// Whether an absolute path begins at `at`, and not the rest of a relative one, of a quotient or of a URL.
+bool begins_path(std::string_view text, size_t at) {
+  if (text[at] != '/') return false;
+  const char before = at == 0 ? ' ' : text[at - 1];
+  const bool may_begin = is_space(before) || std::string_view("'\"([{<=,;|`:").find(before) != std::string_view::npos;
+  const size_t name = text.find_first_not_of('/', at);
+  if (!may_begin || name == std::string_view::npos || is_space(text[name])) return false;
+  return before != ':' || name == at + 1;
+}
+
+// Whether the mark at `at` ends something: names of folders may hold marks, but seldom at the end of a word.
+bool ends_word(std::string_view text, size_t at) {
+  const char next = at + 1 < text.size() ? text[at + 1] : ' ';
+  if (text[at] == ':' && next >= '0' && next <= '9') return true;  // FILE:LINE
+  return is_space(next) || std::string_view("'\".,:;)]}>|`").find(next) != std::string_view::npos;
+}
+
+// The first of these marks that ends a word, or the end of the text.
+size_t find_end(std::string_view text, std::string_view marks, size_t from) {
+  for (size_t i = from; i < text.size(); ++i)
+    if (marks.find(text[i]) != std::string_view::npos && ends_word(text, i)) return i;
+  return text.size();
+}
+
+// Of the absolute path that `text` begins with.
+size_t path_length(std::string_view text) {
+  const size_t end_of_line = std::min(text.find('\n'), text.size());
+  const std::string_view clause = text.substr(0, find_end(text.substr(0, end_of_line), "'\",:;)]}>|`", 0));
+  size_t last_slash = 0;
+  for (size_t i = 1; i < clause.size(); ++i) {
+    const bool begins_another = clause[i] == '/' && is_space(clause[i - 1]);
+    if (begins_another) break;
+    if (clause[i] == '/') last_slash = i;
+  }
+  size_t end = last_slash;
+  while (end < clause.size() && !is_space(clause[end])) ++end;
+  return end;
+}
+
+}  // namespace
+
+std::string without_folders(std::string_view text) {
+  std::string kept;
+  for (size_t i = 0; i < text.size();) {
+    if (!begins_path(text, i)) {
+      kept += text[i++];
+      continue;
+    }
+    const char before = i == 0 ? ' ' : text[i - 1];
+    const bool is_quoted = before == '\'' || before == '"';
+    const size_t length = is_quoted ? find_end(text, std::string_view(&before, 1), i) - i : path_length(text.substr(i));
+    kept += last_name(text.substr(i, length));
+    i += length;
+  }
+  return kept;
+}
+
 std::string one_of(std::span<const std::string> choices) { return listed(choices, " or "); }
 
 std::string each_of(std::span<const std::string> parts) { return listed(parts, " and "); }

@@ -36,6 +36,14 @@ std::string shell_quoted(const std::string& word);
 // `text` with control bytes other than line ends and tabs as \xNN: a terminal shows it and obeys nothing in it.
 std::string without_controls(std::string_view text);
 
+// "x.csv" of "/data/x.csv" and of "data/x.csv/"; "~" of a home folder, because its name is its user's.
+std::string last_name(std::string_view path);
+
+// `text` with every absolute path cut to its last name, so that it tells nothing of folders and users. A path in quotes
+// ends at the quote; any other one ends with the name behind the last slash of its clause, because folders may have
+// spaces in their names. A relative path stays.
+std::string without_folders(std::string_view text);
+
 // "a", "a or b", "a, b or c".
 std::string one_of(std::span<const std::string> choices);
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "data/normalize.h"
 #include "data/sources.h"
 #include "data/split.h"
@@ -105,8 +106,18 @@ std::string part_note(const DataSettings& settings, DataPart part) {
                      is_random ? ", in the order of their random split" : "");
 }
 
+// "csv from x.csv" of "csv from /data/x.csv": results are made to be shared, and the folder tells of the machine.
+std::string origin_without_folder(const std::string& origin) {
+  constexpr std::string_view kBeforePath = " from ";
+  const size_t at = origin.find(kBeforePath);
+  if (at == std::string::npos) return origin;  // generated
+  const size_t path = at + kBeforePath.size();
+  return origin.substr(0, path) + last_name(origin.substr(path));
+}
+
 std::string description_of(const LoadedPart& loaded, DataPart part) {
-  return fmt::format("{}: {}", loaded.origin, counted(loaded.samples.size(), part_name(part) + "sample"));
+  return fmt::format("{}: {}", origin_without_folder(loaded.origin),
+                     counted(loaded.samples.size(), part_name(part) + "sample"));
 }
 
 // data.num_train and data.num_valid may have left out the last samples.

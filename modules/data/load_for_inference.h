@@ -34,7 +34,7 @@ struct FileRows {
 
 struct InferenceData {
   Samples samples;
-  std::string description;         // one line
+  std::string description;         // one line, without the folder of the data
   std::vector<std::string> notes;  // what was done to the data on the way, a sentence each
   FileRows rows = {};              // with Targets::kWhereThere alone
 };

@@ -37,6 +37,7 @@ std::string training_description(const Experiment& experiment) {
   settings.batch_size = defaults.batch_size;
   settings.tensorboard = defaults.tensorboard;
   settings.tensorboard_histograms = defaults.tensorboard_histograms;
+  settings.tensorboard_machine = defaults.tensorboard_machine;
   settings.cuda_graph = defaults.cuda_graph;  // how a step is started, never what it does
   return fmt::format("deterministic: {}\n{}", experiment.deterministic,
                      config::print(settings, TrainingSettings::schema()));

@@ -9,6 +9,7 @@
 
 #include "models/model_graph.h"
 #include "results/config_values.h"
+#include "results/machine.h"
 #include "tensorboard/graph.h"
 #include "tensorboard/histogram.h"
 #include "tensorboard/hyperparameters.h"
@@ -17,10 +18,18 @@
 namespace rnnlab {
 namespace {
 
+// As in config.yaml, paths without their folders where the machine is not to be told.
 std::map<std::string, std::string> settings_of(const Experiment& experiment) {
   config::Findings findings;
-  return config_values(
+  auto settings = config_values(
       config::Document::from_text(config::print(experiment, Experiment::schema()), "config.yaml", findings));
+  if (experiment.training.tensorboard_machine) return settings;
+  for (auto& [key, value] : settings) value = setting_without_folders(value);
+  return settings;
+}
+
+std::string machine_of(const TrainingSettings& training) {
+  return training.tensorboard_machine ? host_info().hostname : tensorboard::kAnyMachine;
 }
 
 std::string graph_of(const PreparedRun& run) {
@@ -56,7 +65,7 @@ std::string with_slashes(std::string name) {
 
 TensorBoardObserver::TensorBoardObserver(const std::filesystem::path& run_folder, const PreparedRun& run,
                                          int64_t first_epoch)
-    : run_(run), first_epoch_(first_epoch), file_(run_folder) {}
+    : run_(run), first_epoch_(first_epoch), file_(run_folder, machine_of(run.experiment.training)) {}
 
 void TensorBoardObserver::on_run_begin(const RunPlan&) {
   file_.append_start(first_epoch_);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "base/folder.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "results/json_fields.h"
+#include "results/run_folder.h"
 
 namespace rnnlab {
 namespace {
@@ -26,12 +29,22 @@ std::string precision_of(const TrainedModel& trained) {
   return effective_precision(trained.experiment.precision, trained.device);
 }
 
+// "flowers/2026-11-21T13-53-25Z-cpu-fused/checkpoints/step-000171"; of a checkpoint outside of a run its own name.
+std::string shared_name(const TrainedModel& trained) {
+  const std::filesystem::path checkpoint = whole_path(trained.checkpoint);
+  const std::filesystem::path folder = checkpoint.parent_path();
+  const std::string name = last_name(checkpoint.string());
+  if (folder.filename() != kCheckpointsFolder) return name;
+  return fmt::format("{}/{}/{}", shared_run_name(folder.parent_path(), trained.experiment.name), kCheckpointsFolder,
+                     name);
+}
+
 // What ran, on what, and how long it took.
 Json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times) {
   const Experiment& e = trained.experiment;
   return {{"schema_version", 2},
           {"name", e.name},
-          {"checkpoint", trained.checkpoint.string()},
+          {"checkpoint", shared_name(trained)},
           {"device", e.device},
           {"layer", implementation_name(e)},
           {"precision", precision_of(trained)},
@@ -48,21 +61,26 @@ Json pass_json(const TrainedModel& trained, const InferenceData& data, const Pas
 
 }  // namespace
 
-std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation) {
+std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
+                            const MachineFacts& machine) {
   const Experiment& e = trained.experiment;
-  std::string text = fmt::format("model     {} from {}\nlayer     {} on {}, precision {}\ndata      {}\n", e.name,
-                                 trained.checkpoint.string(), implementation_name(e), e.device, precision_of(trained),
-                                 data.description);
+  std::string text =
+      fmt::format("model     {} from {}\nlayer     {} on {}, precision {}\ndata      {}\n", e.name,
+                  shared_name(trained), implementation_name(e), e.device, precision_of(trained), data.description);
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) text += fmt::format("{:<18}  {:.6g}\n", name, *value);
-  return text + fmt::format("time      {}\n", pass_times_text(evaluation.times));
+  text += fmt::format("time      {}\n", pass_times_text(evaluation.times));
+  for (const auto& [name, fact] : machine) text += fmt::format("{:<14}{}\n", name, fact);
+  return text;
 }
 
-std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation) {
+std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
+                            const MachineFacts& machine) {
   Json json = pass_json(trained, data, evaluation.times);
   json["metrics"] = Json::object();
   for (const auto& [name, value] : named_metrics(evaluation.metrics))
     if (value) json["metrics"][name] = to_json(*value);
+  for (const auto& [name, fact] : machine) json["machine"][name] = fact;
   return json_text(json);
 }
 
@@ -74,7 +92,7 @@ std::string prediction_text(const Predictions& predictions, const std::string& o
 std::string prediction_json(const TrainedModel& trained, const InferenceData& data, const Predictions& predictions,
                             const std::string& out) {
   Json json = pass_json(trained, data, predictions.times);
-  json["out"] = out;
+  json["out"] = last_name(out);
   return json_text(json);
 }
 

@@ -66,9 +66,14 @@ std::string warning_of(const std::vector<NamedTensor>& tensors) {
                                                    counted(num_others, "other tensor")));
 }
 
+TensorMetadata metadata_with(TensorMetadata metadata, const MachineFacts& machine) {
+  for (const auto& [name, fact] : machine) metadata["rnnlab." + name] = fact;
+  return metadata;
+}
+
 Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentOptions& options,
-                       const FunctionFacts& known, Layout layout, const std::filesystem::path& file) {
-  write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_of(known, layout)));
+                       const TensorMetadata& metadata, Layout layout, const std::filesystem::path& file) {
+  write_safetensors(file, SafetensorsImage(views_of(tensors), metadata));
   Exported exported{.num_tensors = std::ssize(tensors),
                     .module = layer_text(options, layout),
                     .notes = layout_notes(options, layout),
@@ -78,14 +83,15 @@ Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentO
 }
 
 // As it is: there is nothing in it that layouts differ in.
-Exported export_image_model(const Model& model, const ExportFormat& format, const std::filesystem::path& file) {
+Exported export_image_model(const Model& model, const ExportFormat& format, const std::filesystem::path& file,
+                            const MachineFacts& machine) {
   if (format.part == ExportPart::kRecurrent)
     throw_error(ExitCode::kUsage, "--part recurrent: an image_classifier has no recurrent layers; leave it out");
   if (format.layout != Layout::kPyTorch)
     throw_error(ExitCode::kUsage, "--layout {}: an image_classifier is written in the pytorch layout alone",
                 config::name_of(format.layout));
   const std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
-  write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_of({}, format.layout)));
+  write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_with(metadata_of({}, format.layout), machine)));
   return {.num_tensors = std::ssize(tensors),
           .num_parameters = num_parameters(model),
           .module = "",
@@ -108,9 +114,10 @@ Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
 
 }  // namespace
 
-Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file) {
+Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file,
+                        const MachineFacts& machine) {
   const Model& model = *trained.model;
-  if (!model.has_recurrent()) return export_image_model(model, format, file);
+  if (!model.has_recurrent()) return export_image_model(model, format, file, machine);
   const RecurrentOptions& options = model.recurrent().options();
   std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
   const FunctionFacts known = facts_of_part(facts_of(options, trained.experiment.model), format.part);
@@ -122,11 +129,12 @@ Exported export_weights(const TrainedModel& trained, const ExportFormat& format,
                            .bytes = nullptr};
     tensors = laid_out(read_network(image, Layout::kPyTorch), format.layout);
   }
-  return write_weights(tensors, options, known, format.layout, file);
+  return write_weights(tensors, options, metadata_with(metadata_of(known, format.layout), machine), format.layout,
+                       file);
 }
 
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,
-                         const std::filesystem::path& file) {
+                         const std::filesystem::path& file, const MachineFacts& machine) {
   const TensorFile source = read_safetensors(from);
   NetworkWeights network = read_network(source, require_layout(source, expected));
   if (format.part == ExportPart::kRecurrent) {
@@ -135,7 +143,8 @@ Exported convert_weights(const std::filesystem::path& from, std::optional<Layout
   }
   const FunctionFacts known = facts_of_part(network.known, format.part);
   refuse_tied(known, format.layout);
-  return write_weights(laid_out(network, format.layout), network.options, known, format.layout, file);
+  return write_weights(laid_out(network, format.layout), network.options,
+                       metadata_with(metadata_of(known, format.layout), machine), format.layout, file);
 }
 
 }  // namespace rnnlab

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "inference/machine_facts.h"
 #include "inference/trained_model.h"
 #include "weights/layout.h"
 
@@ -27,12 +28,14 @@ struct Exported {
   std::string warning = {};        // that weights are not finite; "" where all are
 };
 
-// Atomically. UserError kUsage where the layout cannot say what the model computes, kDevice where it cannot be written.
-Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file);
+// Atomically, with `machine` among the metadata as "rnnlab.host" and so on. UserError kUsage where the layout cannot
+// say what the model computes, kDevice where it cannot be written.
+Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file,
+                        const MachineFacts& machine = {});
 
 // The weights of a file in `expected`, or else in the layout that its names tell. UserError also kCheckpoint.
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,
-                         const std::filesystem::path& file);
+                         const std::filesystem::path& file, const MachineFacts& machine = {});
 
 }  // namespace rnnlab
 

@@ -17,7 +17,9 @@ namespace {
 // The section on runs, or one for each experiment, with what is to be said before them all.
 class Writer {
  public:
-  void tell_left_out(const std::vector<std::string>& reasons) {
+  void tell_left_out(const std::vector<LeftOut>& all) {
+    std::vector<std::string> reasons;
+    for (const LeftOut& one : all) reasons.push_back(one.reason);
     if (!reasons.empty())
       report_.opening.emplace_back(Notice{Severity::kWarning, "Left out, for they cannot be read", reasons});
   }

@@ -15,10 +15,16 @@ struct Benchmark {
   BenchReport report;
 };
 
+// A run or a benchmark that could not be read.
+struct LeftOut {
+  std::string source;  // as it was named
+  std::string reason;
+};
+
 struct Sources {
   std::vector<RunRecord> runs;
   std::vector<Benchmark> benchmarks;
-  std::vector<std::string> left_out = {};  // why, for each that could not be read
+  std::vector<LeftOut> left_out = {};
 };
 
 // Runs that `rnnlab compare` takes together are one section. Where it refuses that and the runs are of several

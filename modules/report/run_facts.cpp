@@ -45,6 +45,18 @@ std::string command_text(const std::vector<std::string>& command_line) {
   return join(words, " ");
 }
 
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+// What names the machine and its user, as far as it is told (without_machine.h).
+Facts host_facts(const Environment& environment) {
+  Facts facts;
+  const HostInfo& host = environment.host;
+  if (!environment.command_line.empty()) facts.emplace_back("command", command_text(environment.command_line));
+  if (!host.hostname.empty()) facts.emplace_back("host", host.hostname);
+  facts.emplace_back("system", host.os + (host.kernel.empty() ? "" : ", " + host.kernel));
+  return facts;
+}
+
 // Of all runs, in the order of their first appearance.
 std::vector<std::string> names_of(const std::vector<RunFacts>& runs) {
   std::vector<std::string> names;
@@ -78,35 +90,36 @@ RunFacts environment_of(const RunRecord& run, const std::string& name) {
   const Environment& environment = run.environment;
   const Identity& identity = run.summary.identity;
   constexpr size_t kDigitsShown = 12;
-  return {.run = name,
-          .values = {{"folder", run.folder.string()},
-                     {"ended", run.summary.stop_reason},
-                     {"epochs", std::to_string(run.summary.epochs)},
-                     {"whole fit", format_seconds(run.summary.fit_seconds)},
-                     {"whole run", format_seconds(run.summary.total_seconds)},
-                     {"ran", run.summary.path},
-                     {"started", environment.start_time},
-                     {"command", command_text(environment.command_line)},
-                     {"host", environment.host.hostname},
-                     {"system", environment.host.os + ", " + environment.host.kernel},
-                     {"memory", format_bytes(environment.host.memory_bytes)},
-                     {"CPU", cpu_text(environment.cpu)},
-                     {"CPU load", load_text(environment.cpu)},
-                     {"threads", std::to_string(environment.num_threads)},
-                     {"GPU", gpus_text(environment.nvidia)},
-                     {"NVIDIA driver", environment.nvidia.driver_version},
-                     {"LibTorch", environment.software.libtorch},
-                     {"CUDA", environment.software.cuda},
-                     {"cuDNN", environment.software.cudnn},
-                     {"rnnlab", environment.software.rnnlab + ", " + revision_text(environment.build)},
-                     {"build", build_text(environment.build)},
-                     {"precision", identity.precision},
-                     {"data on", identity.placement},
-                     {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
-                     {"model", identity.model_hash.substr(0, kDigitsShown)},
-                     {"initial weights", identity.initial_weights_sha256.substr(0, kDigitsShown)},
-                     {"order of the samples", identity.order_sha256.substr(0, kDigitsShown)},
-                     {"training settings", identity.training_hash.substr(0, kDigitsShown)}}};
+  RunFacts facts{.run = name,
+                 .values = {{"folder", run.folder.string()},
+                            {"ended", run.summary.stop_reason},
+                            {"epochs", std::to_string(run.summary.epochs)},
+                            {"whole fit", format_seconds(run.summary.fit_seconds)},
+                            {"whole run", format_seconds(run.summary.total_seconds)},
+                            {"ran", run.summary.path},
+                            {"started", environment.start_time},
+                            {"memory", format_bytes(environment.host.memory_bytes)},
+                            {"CPU", cpu_text(environment.cpu)},
+                            {"CPU load", load_text(environment.cpu)},
+                            {"threads", std::to_string(environment.num_threads)},
+                            {"GPU", gpus_text(environment.nvidia)},
+                            {"NVIDIA driver", environment.nvidia.driver_version},
+                            {"LibTorch", environment.software.libtorch},
+                            {"CUDA", environment.software.cuda},
+                            {"cuDNN", environment.software.cudnn},
+                            {"rnnlab", environment.software.rnnlab + ", " + revision_text(environment.build)},
+                            {"build", build_text(environment.build)},
+                            {"precision", identity.precision},
+                            {"data on", identity.placement},
+                            {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
+                            {"model", identity.model_hash.substr(0, kDigitsShown)},
+                            {"initial weights", identity.initial_weights_sha256.substr(0, kDigitsShown)},
+                            {"order of the samples", identity.order_sha256.substr(0, kDigitsShown)},
+                            {"training settings", identity.training_hash.substr(0, kDigitsShown)}}};
+  const Facts host = host_facts(environment);
+  const auto memory = std::ranges::find(facts.values, "memory", &std::pair<std::string, std::string>::first);
+  facts.values.insert(memory, host.begin(), host.end());
+  return facts;
 }
 
 RunFacts settings_of(const RunRecord& run, const std::string& name) {

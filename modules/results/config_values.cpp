@@ -1,5 +1,7 @@
 #include "results/config_values.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -29,6 +31,15 @@ std::map<std::string, std::string> config_values(const config::Document& documen
   std::map<std::string, std::string> values;
   collect(document.root(), "", values);
   return values;
+}
+
+std::string setting_without_folders(const std::string& value) {
+  const bool is_list = value.starts_with('[') || value.starts_with('{');
+  if (is_list) return without_folders(value);  // "m/s" in it is a column, no path
+  const bool is_quoted = value.size() > 1 && value.front() == '"' && value.back() == '"';
+  const std::string path = is_quoted ? value.substr(1, value.size() - 2) : value;
+  if (path.find('/') == std::string::npos || path == "/") return value;
+  return is_quoted ? fmt::format("\"{}\"", last_name(path)) : last_name(path);
 }
 
 std::string value_or_absent(const std::map<std::string, std::string>& values, const std::string& key) {

@@ -17,6 +17,9 @@ std::map<std::string, std::string> config_values(const std::filesystem::path& fi
 // Of a document that is in memory already.
 std::map<std::string, std::string> config_values(const config::Document& document);
 
+// The text of a setting, a path in it cut to its last name: "x.csv" of "/data/x.csv" and of "../x.csv".
+std::string setting_without_folders(const std::string& value);
+
 // The text of a key in what these gave, or "absent".
 std::string value_or_absent(const std::map<std::string, std::string>& values, const std::string& key);
 

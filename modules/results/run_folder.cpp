@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/text.h"
 #include "results/file_descriptor.h"
 #include "results/files.h"
@@ -80,6 +81,12 @@ fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
     if (make_folder(folder) == Made::kNew) return folder;
   }
   throw_cannot_create(parent / name, fmt::format("{} folders of this name are there already", kMostRunsInOneSecond));
+}
+
+std::string shared_run_name(const fs::path& folder, const std::string& experiment) {
+  const fs::path whole = whole_path(folder);
+  const std::string name = last_name(whole.string());
+  return whole.parent_path().filename() == experiment ? experiment + "/" + name : name;
 }
 
 }  // namespace rnnlab

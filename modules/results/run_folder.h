@@ -32,6 +32,10 @@ std::string run_folder_name(const RunLabel& label);
 // part of the label cannot be a folder's name.
 std::filesystem::path create_run_folder(const std::filesystem::path& out, const RunLabel& label);
 
+// What others may know of where a run lies: "mnist_rows/2026-11-21T02-59-51Z-cuda0-fused", without the folders above;
+// the last name alone where the folder is not in that of its experiment. `folder` need not be there.
+std::string shared_run_name(const std::filesystem::path& folder, const std::string& experiment);
+
 // The folder and those above it, where they are missing. UserError kDevice.
 void make_folders(const std::filesystem::path& folder);
 

@@ -8,7 +8,6 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "base/numbers.h"
-#include "results/machine.h"
 #include "tensorboard/crc32c.h"
 #include "tensorboard/wall_time.h"
 
@@ -64,11 +63,10 @@ int64_t seconds_for_new_file(const fs::path& folder) {
   return seconds;
 }
 
-fs::path new_path(const fs::path& folder) {
-  std::string host = host_info().hostname;
-  std::ranges::replace(host, '/', '-');
-  return folder /
-         fmt::format("{}{:010}.{}.{}", kPrefix, seconds_for_new_file(folder), host.empty() ? "host" : host, ::getpid());
+fs::path new_path(const fs::path& folder, std::string machine) {
+  std::ranges::replace(machine, '/', '-');
+  if (machine.empty()) machine = kAnyMachine;
+  return folder / fmt::format("{}{:010}.{}.{}", kPrefix, seconds_for_new_file(folder), machine, ::getpid());
 }
 
 std::string event_at(int64_t step, EventField what, std::string_view data) {
@@ -87,7 +85,7 @@ std::string as_record(std::string_view data) {
   return length + masked_checksum(length) + std::string(data) + masked_checksum(data);
 }
 
-EventFile::EventFile(const fs::path& folder) : file_(new_path(folder)) {
+EventFile::EventFile(const fs::path& folder, std::string machine) : file_(new_path(folder, std::move(machine))) {
   append_event(event_at(0, EventField::kFileVersion, "brain.Event:2"));
 }
 

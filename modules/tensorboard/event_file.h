@@ -12,11 +12,14 @@
 
 namespace rnnlab::tensorboard {
 
+inline constexpr const char* kAnyMachine = "rnnlab";
+
 class EventFile {
  public:
-  // A new file, events.out.tfevents.<seconds>.<host>.<process>, which readers take after those that are in the folder
-  // already. UserError kDevice.
-  explicit EventFile(const std::filesystem::path& folder);
+  // A new file, events.out.tfevents.<seconds>.<machine>.<process>, which readers take after those that are in the
+  // folder already. `machine` is usually not the host's name, because event files are made to be shared. UserError
+  // kDevice.
+  explicit EventFile(const std::filesystem::path& folder, std::string machine = kAnyMachine);
 
   // Readers forget what earlier files say of this step and those after it. UserError kDevice, as all below.
   void append_start(int64_t first_step);

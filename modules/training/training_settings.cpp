@@ -96,6 +96,10 @@ void list_tensorboard(config::Schema<Settings>& s) {
       "also write what TensorBoard shows into the run's folder: scalars of each epoch, settings, the model's graph");
   s.field("tensorboard_histograms", &Settings::tensorboard_histograms,
           "with it, how weights and gradients are distributed after each epoch's last step");
+  s.field(
+      "tensorboard_machine", &Settings::tensorboard_machine,
+      "with it, the host's name in the file's name and absolute paths in the settings; left out by default, because "
+      "event files are made to be shared");
 }
 
 bool decays_by_rate(ScheduleKind kind) { return kind != ScheduleKind::kConstant && kind != ScheduleKind::kCosine; }
@@ -137,6 +141,8 @@ void check_schedule(const Settings& t, Checker& checker) {
 void check_tensorboard(const Settings& t, Checker& checker) {
   if (t.tensorboard_histograms && !t.tensorboard)
     checker.complain({"tensorboard_histograms", "tensorboard"}, "histograms are TensorBoard's: set tensorboard: true");
+  if (t.tensorboard_machine && !t.tensorboard)
+    checker.complain({"tensorboard_machine", "tensorboard"}, "it is about TensorBoard's file: set tensorboard: true");
 }
 
 config::Schema<Settings> make_schema() {

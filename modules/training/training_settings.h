@@ -52,6 +52,7 @@ struct TrainingSettings {
 
   bool tensorboard = false;
   bool tensorboard_histograms = false;
+  bool tensorboard_machine = false;
 
   static const config::Schema<TrainingSettings>& schema();
 };

@@ -61,6 +61,42 @@ TEST(WithoutControls, KeepsLinesAndTabs) {
   EXPECT_EQ(without_controls("a\tb\n\x1b[2J\r\x7f\u00e9"), "a\tb\n\\x1b[2J\\x0d\\x7f\u00e9");
 }
 
+TEST(LastName, IsWhatStandsBehindTheLastSlash) {
+  EXPECT_EQ(last_name("/data/my x.csv"), "my x.csv");
+  EXPECT_EQ(last_name("../data/x//"), "x");
+  EXPECT_EQ(last_name("x.csv"), "x.csv");
+  EXPECT_EQ(last_name("/home/jane/"), "~");
+  EXPECT_EQ(last_name("/"), "");
+}
+
+TEST(WithoutFolders, CutsAbsolutePathsToTheirLastName) {
+  EXPECT_EQ(without_folders("/srv/jane/x.csv"), "x.csv");
+  EXPECT_EQ(without_folders("/srv/jane/x.csv:3:9: got 'a'"), "x.csv:3:9: got 'a'");
+  EXPECT_EQ(without_folders("cannot read /srv/jane/x.csv: no such file"), "cannot read x.csv: no such file");
+  EXPECT_EQ(without_folders("from /srv/jane/a, /srv/jane/b and /srv/jane/c"), "from a, b and c");
+  EXPECT_EQ(without_folders("(/srv/jane/runs/) [/srv/jane/a]"), "(runs) [a]");
+  EXPECT_EQ(without_folders("data.path=/srv/jane/x.csv\n//srv//jane//y.csv"), "data.path=x.csv\ny.csv");
+}
+
+TEST(WithoutFolders, KnowsFoldersWithSpacesAndMarks) {
+  EXPECT_EQ(without_folders("'/srv/jane doe/my data.csv' is empty"), "'my data.csv' is empty");
+  EXPECT_EQ(without_folders("\"/srv/o'brien/x.csv\", '/srv/o'brien/x.csv'"), "\"x.csv\", 'x.csv'");
+  EXPECT_EQ(without_folders("/srv/jane van doe/my data.csv: empty"), "my data.csv: empty");
+  EXPECT_EQ(without_folders("/srv/jane,doe/o'brien (a)/x.csv"), "x.csv");
+}
+
+TEST(WithoutFolders, NamesNobodysHome) {
+  EXPECT_EQ(without_folders("/home/jane is full"), "~ is full");
+  EXPECT_EQ(without_folders("'/home/jane/', /Users/jane, /root"), "'~', ~, ~");
+  EXPECT_EQ(without_folders("/home/jane/x.csv"), "x.csv");
+}
+
+TEST(WithoutFolders, LeavesWhatIsNoAbsolutePath) {
+  for (const char* text :
+       {"runs/tiny/2026", "3.1 MB/s of 4 / 5", "https://example.org/a/b", "and/or", "/", "a // b", "", "5 it/s, m/s"})
+    EXPECT_EQ(without_folders(text), text);
+}
+
 TEST(OneOf, ReadsAsProse) {
   EXPECT_EQ(one_of(Words{"a"}), "a");
   EXPECT_EQ(one_of(Words{"a", "b", "c"}), "a, b or c");

@@ -44,6 +44,14 @@ TEST(ConfigValues, OfADocumentInMemoryAreTheSame) {
   EXPECT_TRUE(findings.empty());
 }
 
+TEST(ConfigValues, TellPathsWithoutTheirFolders) {
+  EXPECT_EQ(setting_without_folders("/srv/jane/x.csv"), "x.csv");
+  EXPECT_EQ(setting_without_folders("\"/srv/jane doe/my: x.csv\""), "\"my: x.csv\"");
+  EXPECT_EQ(setting_without_folders("../jane/mnist/"), "mnist");
+  EXPECT_EQ(setting_without_folders("[speed in m/s, /srv/jane/x]"), "[speed in m/s, x]");
+  for (const char* value : {"128", "/", "x.csv", "\"a # b: c\"", ""}) EXPECT_EQ(setting_without_folders(value), value);
+}
+
 TEST(ConfigValues, OfADamagedFileAreAnError) {
   const TemporaryFolder folder;
   write_text(folder.path() / "config.yaml", "name: rows\nmodel: {cell: lst");

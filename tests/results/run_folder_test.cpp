@@ -20,6 +20,14 @@ TEST(RunFolderName, HoldsTheStartInUtcDeviceAndLayer) {
   EXPECT_EQ(run_folder_name(kLabel), "2026-11-21T02-59-51Z-cuda1-naive");
 }
 
+TEST(SharedRunName, LeavesOutTheFoldersAbove) {
+  EXPECT_EQ(shared_run_name("/home/jane/runs/rows/2026-cpu-naive", "rows"), "rows/2026-cpu-naive");
+  EXPECT_EQ(shared_run_name("rows/2026-cpu-naive/", "rows"), "rows/2026-cpu-naive");
+  EXPECT_EQ(shared_run_name("/home/jane/best run", "rows"), "best run");
+  EXPECT_EQ(shared_run_name("/home/jane", "rows"), "~");
+  EXPECT_EQ(shared_run_name(".", "rows"), fs::current_path().filename());
+}
+
 TEST(CreateRunFolder, MakesItWithItsParents) {
   const TemporaryFolder folder;
   const fs::path run = create_run_folder(folder.path() / "deep" / "runs", kLabel);

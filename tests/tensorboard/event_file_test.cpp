@@ -12,6 +12,8 @@
 namespace rnnlab::tensorboard {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 using namespace std::string_literals;
 using rnnlab::testing::event_files_in;
@@ -55,6 +57,14 @@ TEST(EventFile, BeginsWithItsVersionAndHoldsEventsAsTheyCome) {
   EXPECT_EQ(events[2].bytes(5), "summary");
   EXPECT_EQ(events[3].bytes(4), "graph");
   EXPECT_NEAR(events[3].number(1), before, 60);
+}
+
+TEST(EventFile, NamesNoMachineUnlessItIsTold) {
+  const TemporaryFolder folder;
+  const auto name_of = [](const EventFile& file) { return file.path().filename().string(); };
+  EXPECT_THAT(name_of(EventFile(folder.path())), MatchesRegex("events.out.tfevents.[0-9]{10}.rnnlab.[0-9]+"));
+  EXPECT_THAT(name_of(EventFile(folder.path(), "lab/7")), HasSubstr(".lab-7."));
+  EXPECT_THAT(name_of(EventFile(folder.path(), "")), HasSubstr(".rnnlab."));
 }
 
 TEST(EventFile, ComesAfterThoseThatAreThere) {

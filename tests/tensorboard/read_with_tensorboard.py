@@ -53,6 +53,7 @@ def main():
         folder = pathlib.Path(folder)
         run = train(rnnlab, folder)
         check_scalars(run, read(run))
+        give_the_name_of_an_earlier_version(run)
         go_on_within_the_third_epoch(rnnlab, run)
         assert len(glob.glob(str(run / "events.out.tfevents.*"))) == 2
         read_again = read(run)
@@ -74,6 +75,12 @@ def train(rnnlab, folder):
     call(rnnlab, "train", str(folder / "board.yaml"), "--out", str(folder / "runs"), "--quiet")
     (run,) = (folder / "runs" / "board").iterdir()
     return run
+
+
+def give_the_name_of_an_earlier_version(run):
+    """The name of a file told the host before it was left out."""
+    (file,) = run.glob("events.out.tfevents.*.rnnlab.*")
+    file.rename(run / file.name.replace(".rnnlab.", ".jane-laptop.example."))
 
 
 def go_on_within_the_third_epoch(rnnlab, run):

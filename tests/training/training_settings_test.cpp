@@ -57,6 +57,9 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   EXPECT_EQ(complaint("{epochs: 0, max_seconds: 9, schedule: cosine}"),
             "training.yaml:1:39: schedule and decay_steps (default): cosine needs decay_steps where neither epochs nor "
             "max_steps says how long the run is");
+  EXPECT_EQ(complaint("{tensorboard_machine: true}"),
+            "training.yaml:1:23: tensorboard_machine and tensorboard (default): it is about TensorBoard's file: set "
+            "tensorboard: true");
   EXPECT_EQ(complaint("{optimizer: adam, momentum: 0.9}"),
             "training.yaml:1:29: momentum and optimizer (training.yaml:1:13): only sgd has a momentum; adam and adamw "
             "have beta1");
