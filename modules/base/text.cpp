@@ -70,32 +70,87 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
 
 bool is_valid_utf8(std::string_view text) { return !first_invalid_utf8(text); }
 
+namespace {
+
+struct CodePoints {
+  char32_t first, last;
+};
+
+// Control characters; marks that change the direction of the text behind them; the line and paragraph separators.
+constexpr CodePoints kNotShown[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C},
+                                    {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
+
+std::string bytes_in_hex(std::string_view bytes) {
+  std::string shown;
+  for (const char c : bytes) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return shown;
+}
+
+// The first character of `text`, which is not empty, as messages show it; takes it off `text`.
+std::string take_shown(std::string_view& text) {
+  const size_t shown_length = shown_sequence_length(text);
+  const std::string_view first = text.substr(0, std::max<size_t>(utf8_sequence_length(text), 1));
+  text.remove_prefix(first.size());
+  return shown_length > 0 ? std::string(first) : bytes_in_hex(first);
+}
+
+bool begins_with_space(std::string_view text) { return text.starts_with('\n') || text.starts_with('\t'); }
+
+}  // namespace
+
+char32_t code_point(std::string_view sequence) {
+  constexpr unsigned char kLeadBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};  // by length
+  char32_t value = static_cast<unsigned char>(sequence[0]) & kLeadBits[sequence.size()];
+  for (const char c : sequence.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  return value;
+}
+
+size_t shown_sequence_length(std::string_view text) {
+  const size_t length = utf8_sequence_length(text);
+  if (length == 0) return 0;
+  const char32_t first = code_point(text.substr(0, length));
+  const auto has = [first](const CodePoints& range) { return range.first <= first && first <= range.last; };
+  return std::ranges::any_of(kNotShown, has) ? 0 : length;
+}
+
 std::string in_quotes(std::string_view text, size_t max_bytes) {
   std::string shown = "'";
   while (!text.empty()) {
     if (shown.size() > max_bytes) return shown + "...'";
-    const size_t length = utf8_sequence_length(text);
-    const auto lead = static_cast<unsigned char>(text[0]);
-    const bool printable = length > 0 && lead >= 0x20 && lead != 0x7F;
-    shown += printable ? std::string(text.substr(0, length)) : fmt::format("\\x{:02x}", lead);
-    text.remove_prefix(std::max<size_t>(length, 1));
+    shown += take_shown(text);
   }
   return shown + "'";
 }
 
 std::string without_controls(std::string_view text) {
   std::string shown;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const auto byte = static_cast<unsigned char>(c);
-    // C2 80 to C2 9F are the control characters beyond ASCII, which some terminals obey too.
-    const bool begins_c1 =
-        byte == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
-    const bool is_control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F || begins_c1;
-    shown += is_control ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-    if (begins_c1) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));
+  while (!text.empty()) {
+    if (begins_with_space(text)) {
+      shown += text[0];
+      text.remove_prefix(1);
+    } else {
+      shown += take_shown(text);
+    }
   }
   return shown;
+}
+
+std::string on_one_line(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) shown += take_shown(text);
+  return shown;
+}
+
+std::string for_people(std::string_view text) {
+  constexpr size_t kLongestLine = 4096;
+  std::vector<std::string> lines = split(without_controls(text), '\n');
+  for (std::string& line : lines) {
+    if (line.size() <= kLongestLine) continue;
+    size_t end = kLongestLine;
+    while (end > 0 && (line[end] & 0xC0) == 0x80) --end;  // at the end of a character
+    line = fmt::format("{}... ({} more bytes)", line.substr(0, end), line.size() - end);
+  }
+  return join(lines, "\n");
 }
 
 namespace {
@@ -121,6 +176,19 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
+// Octal digits, because shells differ in how many hexadecimal digits they read.
+std::string ansi_c_quoted(std::string_view word) {
+  std::string quoted = "$'";
+  while (!word.empty()) {
+    const size_t length = shown_sequence_length(word);
+    const bool is_plain = length > 0 && word[0] != '\'' && word[0] != '\\';
+    quoted +=
+        is_plain ? std::string(word.substr(0, length)) : fmt::format("\\{:03o}", static_cast<unsigned char>(word[0]));
+    word.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string shell_quoted(const std::string& word) {
@@ -128,6 +196,7 @@ std::string shell_quoted(const std::string& word) {
     return std::isalnum(c) != 0 || std::string_view("_-./:=@%+,").find(static_cast<char>(c)) != std::string_view::npos;
   };
   if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  if (without_controls(word) != word) return ansi_c_quoted(word);
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";

@@ -26,15 +26,30 @@ size_t utf8_sequence_length(std::string_view text);
 // The offset of the first byte that belongs to no well-formed UTF-8 sequence.
 std::optional<size_t> first_invalid_utf8(std::string_view text);
 
-// `text` in single quotes, control bytes and invalid UTF-8 as \xNN, cut to `max_bytes` with "...": safe to show
-// whatever a file holds.
+// The number of a well-formed UTF-8 sequence.
+char32_t code_point(std::string_view sequence);
+
+// utf8_sequence_length, but 0 also where `text` begins with a character that a terminal or a page may obey: a control
+// character (C0, DEL, C1), a mark that changes the direction of the text behind it (as U+202E does), or a line or
+// paragraph separator (U+2028, U+2029). All functions below use this one table.
+size_t shown_sequence_length(std::string_view text);
+
+// `text` in single quotes, cut to `max_bytes` with "...". Bytes that are not shown (shown_sequence_length) become \xNN.
 std::string in_quotes(std::string_view text, size_t max_bytes = 60);
 
-// As one word of a shell's command line, in single quotes where it needs them.
-std::string shell_quoted(const std::string& word);
-
-// `text` with control bytes other than line ends and tabs as \xNN: a terminal shows it and obeys nothing in it.
+// `text` with the bytes that are not shown as \xNN; line ends and tabs stay. Safe to print on a terminal.
 std::string without_controls(std::string_view text);
+
+// The same, with line ends and tabs as \xNN too: for names within a line.
+std::string on_one_line(std::string_view text);
+
+// without_controls for messages and log lines: a line of more than 4,096 bytes is cut, and the message says so. The
+// texts that a file may put into a message have no other bound.
+std::string for_people(std::string_view text);
+
+// As one word of a shell's command line, in single quotes where it needs them. A word that a terminal cannot show is
+// written as $'...' (ANSI-C quoting of bash, zsh and ksh), which names the same bytes and is safe to show.
+std::string shell_quoted(const std::string& word);
 
 // "x.csv" of "/data/x.csv" and of "data/x.csv/"; "~" of a home folder, because its name is its user's.
 std::string last_name(std::string_view path);

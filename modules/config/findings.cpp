@@ -23,17 +23,10 @@ bool Findings::Finding::operator<(const Finding& other) const {
 
 void Findings::add(const Place& place, const std::string& message) { findings_.insert({place, message}); }
 
-namespace {
-
-// Whatever is in a key or in the name of a file.
-std::string as_one_line(const std::string& text) { return without_controls(join(split(text, '\n'), "\\x0a")); }
-
-}  // namespace
-
 std::vector<std::string> Findings::lines() const {
   std::vector<std::string> lines;
   for (const Finding& finding : findings_)
-    lines.push_back(as_one_line(to_string(finding.place) + ": " + finding.message));
+    lines.push_back(on_one_line(to_string(finding.place) + ": " + finding.message));
   return lines;
 }
 

@@ -34,19 +34,16 @@ bool means_something_else(std::string_view text) {
   return begins_like_a_number(text) || std::ranges::find(kWords, lower_case(text)) != kWords.end();
 }
 
-// The characters that YAML or a terminal would not show as they are, beyond ASCII: C1 controls, line separators, the
-// BOM.
+// The length of a character beyond ASCII that YAML or a terminal would not show as it is, or 0.
 size_t unprintable_length(std::string_view rest) {
-  if (rest.starts_with("\xE2\x80\xA8") || rest.starts_with("\xE2\x80\xA9") || rest.starts_with(kByteOrderMark))
-    return 3;
-  const bool is_c1 = rest.size() > 1 && rest[0] == '\xC2' && static_cast<unsigned char>(rest[1]) < 0xA0;
-  return is_c1 ? 2 : 0;
+  if (rest.starts_with(kByteOrderMark)) return kByteOrderMark.size();
+  const size_t length = utf8_sequence_length(rest);
+  return length > 1 && shown_sequence_length(rest) == 0 ? length : 0;
 }
 
-std::string escaped_unprintable(std::string_view bytes) {
-  const auto low = static_cast<unsigned char>(bytes.back());
-  if (bytes.size() == 2) return fmt::format("\\x{:02x}", low);
-  return bytes[0] == '\xEF' ? "\\ufeff" : fmt::format("\\u20{:02x}", low - 0x80);
+std::string escaped_unprintable(std::string_view sequence) {
+  const auto number = static_cast<uint32_t>(code_point(sequence));
+  return number < 0x100 ? fmt::format("\\x{:02x}", number) : fmt::format("\\u{:04x}", number);
 }
 
 std::string escaped_ascii(char c) {

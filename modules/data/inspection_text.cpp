@@ -29,7 +29,10 @@ std::string wrapped(const std::string& text, size_t width) {
   return result;
 }
 
-std::string plain(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+// Texts may hold what a file holds.
+std::string plain(const Json& value) {
+  return value.is_string() ? on_one_line(value.get<std::string>()) : value.dump();
+}
 
 std::string shape_text(const Json& shape) {
   std::string text;
@@ -141,7 +144,7 @@ std::string table_text(const Json& json) {
   std::string text =
       fmt::format("{}, {}, {} header, delimiter {}\n", counted(json["rows"].get<int64_t>(), "row"),
                   counted(std::ssize(json["columns"]), "column"), json["header"].get<bool>() ? "with a" : "without a",
-                  in_quotes(plain(json["delimiter"])));
+                  in_quotes(json["delimiter"].get<std::string>()));
   constexpr size_t kMostColumns = 40;
   const size_t num_columns = json["columns"].size();
   const size_t num_shown = num_columns <= kMostColumns ? num_columns : kMostColumns / 2;
@@ -169,7 +172,7 @@ std::string file_words(const Json& json) {
 
 std::string file_text(const Json& json, size_t width) {
   std::string text = wrapped(file_words(json), width);
-  if (json.contains("picture")) text += "\nthe first image\n" + plain(json["picture"]);
+  if (json.contains("picture")) text += "\nthe first image\n" + json["picture"].get<std::string>();
   std::string hints;
   for (const Json& hint : json.value("hints", Json::array())) hints += fmt::format("\nhint: {}\n", plain(hint));
   text += wrapped(hints, width);
@@ -184,7 +187,8 @@ std::string file_text(const Json& json, size_t width) {
 std::string inspection_text(const Json& inspection, size_t width) {
   if (inspection.contains("format")) return file_text(inspection, width);
   std::string text = wrapped(dataset_text(inspection), width);
-  if (inspection.contains("picture")) text += "\nthe first training sample\n" + plain(inspection["picture"]);
+  if (inspection.contains("picture"))
+    text += "\nthe first training sample\n" + inspection["picture"].get<std::string>();
   return text;
 }
 

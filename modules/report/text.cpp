@@ -14,14 +14,6 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7F'; }
 
-// U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 turn the direction of what stands behind them, our own words
-// too.
-bool turns_direction(std::string_view letter) {
-  return letter == "\xE2\x80\x8E" || letter == "\xE2\x80\x8F" ||
-         (letter >= "\xE2\x80\xAA" && letter <= "\xE2\x80\xAE") ||
-         (letter >= "\xE2\x81\xA6" && letter <= "\xE2\x81\xA9");
-}
-
 std::string_view html_entity(char c) {
   switch (c) {
     case '&':
@@ -79,10 +71,10 @@ std::string readable(std::string_view text) {
   std::string clean;
   while (!text.empty()) {
     const size_t length = utf8_sequence_length(text);
-    if (length == 0 || turns_direction(text.substr(0, length)))
-      clean += kReplacement;
-    else if (length == 1 && is_control(text[0]))
+    if (length == 1 && is_control(text[0]))
       clean += ' ';
+    else if (shown_sequence_length(text) == 0)
+      clean += kReplacement;
     else
       clean += text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);

@@ -9,8 +9,8 @@
 
 namespace rnnlab::report {
 
-// Valid UTF-8 on one line that reads from left to right: what is not becomes U+FFFD, as do marks that turn the
-// direction of what follows; control characters and line ends become a space.
+// Valid UTF-8 on one line that reads from left to right. Control characters of ASCII and line ends become a space;
+// bytes that are not UTF-8, other control characters and marks that change the direction of text become U+FFFD.
 std::string readable(std::string_view text);
 
 // For text and for attributes in double quotes. Readable first.

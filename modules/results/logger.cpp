@@ -95,7 +95,7 @@ class Logger::Impl {
 
   // Lines may hold what files hold.
   void log(spdlog::level::level_enum level, std::string_view line) {
-    const std::string shown = without_controls(line);
+    const std::string shown = for_people(line);
     logger_.log(level, spdlog::string_view_t(shown));
   }
 

@@ -1,5 +1,6 @@
 // The log of the program: lines for people on stderr, and the same with times in a run's train.log. A train.log that
-// cannot be written is an error at the next check(), not a lost line. The progress bar makes way for lines.
+// cannot be written is an error at the next check(), not a lost line. The progress bar makes way for lines. Both show
+// control characters as \xNN and cut very long lines (for_people in base/text.h).
 #pragma once
 
 #include <filesystem>

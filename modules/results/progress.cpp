@@ -65,9 +65,10 @@ ProgressBar::ProgressBar(const Terminal& terminal) : ProgressBar(terminal, stead
 ProgressBar::ProgressBar(const Terminal& terminal, Clock clock, Write write)
     : terminal_(terminal), clock_(std::move(clock)), write_(std::move(write)) {}
 
-void ProgressBar::start(std::string title, int64_t total) {
+void ProgressBar::start(const std::string& title, int64_t total) {
   clear();
-  progress_ = {.title = std::move(title), .done = 0, .total = std::max<int64_t>(total, 1), .seconds = 0, .detail = ""};
+  progress_ = {
+      .title = on_one_line(title), .done = 0, .total = std::max<int64_t>(total, 1), .seconds = 0, .detail = ""};
   start_ = clock_();
 }
 
@@ -78,7 +79,7 @@ void ProgressBar::update(int64_t done, const std::function<std::string()>& detai
   if (is_drawn_ && now - last_drawn_ < kSecondsBetweenDrawings) return;
   progress_.done = done;
   progress_.seconds = now - start_;
-  progress_.detail = detail();
+  progress_.detail = on_one_line(detail());
   // The last column stays free: some terminals wrap as soon as it is written.
   write_(kEraseLine + format_progress(progress_, terminal_.width - 1));
   last_drawn_ = now;

@@ -39,7 +39,7 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   // Begins a piece of work of `total` steps; the time left is reckoned from here.
-  void start(std::string title, int64_t total);
+  void start(const std::string& title, int64_t total);
 
   // Cheap when it is not yet time to draw. `detail` is called only for drawing.
   void update(int64_t done, const std::function<std::string()>& detail);

@@ -20,11 +20,22 @@ void TextTable::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+namespace {
+
+// A line end in a cell would begin a row of its own.
+std::vector<std::string> on_one_line_each(const std::vector<std::string>& cells) {
+  std::vector<std::string> shown;
+  for (const std::string& cell : cells) shown.push_back(on_one_line(cell));
+  return shown;
+}
+
+}  // namespace
+
 std::vector<size_t> TextTable::widths() const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    size_t& width = widths.emplace_back(display_width(columns_[i].heading));
-    for (const auto& row : rows_) width = std::max(width, display_width(row[i]));
+    size_t& width = widths.emplace_back(display_width(on_one_line(columns_[i].heading)));
+    for (const auto& row : rows_) width = std::max(width, display_width(on_one_line(row[i])));
   }
   return widths;
 }
@@ -43,11 +54,11 @@ std::string TextTable::text() const {
   const std::vector<size_t> all_widths = widths();
   std::vector<std::string> headings, rules;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    headings.push_back(columns_[i].heading);
+    headings.push_back(on_one_line(columns_[i].heading));
     rules.emplace_back(all_widths[i], '-');
   }
   std::string text = line(headings, all_widths) + line(rules, all_widths);
-  for (const auto& row : rows_) text += line(row, all_widths);
+  for (const auto& row : rows_) text += line(on_one_line_each(row), all_widths);
   return text;
 }
 

@@ -24,7 +24,8 @@ class TextTable {
   const std::vector<TableColumn>& columns() const { return columns_; }
   const std::vector<std::vector<std::string>>& rows() const { return rows_; }
 
-  // Columns two spaces apart, a rule under the headings, no trailing spaces, a line end after each line.
+  // Columns two spaces apart, a rule under the headings, no trailing spaces, a line end after each line. Control
+  // characters of a cell are shown as on_one_line shows them; rows() has the cells unchanged.
   std::string text() const;
 
  private:

@@ -97,6 +97,45 @@ TEST(WithoutFolders, LeavesWhatIsNoAbsolutePath) {
     EXPECT_EQ(without_folders(text), text);
 }
 
+// C1 by itself, as UTF-8 and in an overlong form that some terminals read.
+TEST(WithoutControls, ShowsTheControlsBeyondAscii) {
+  EXPECT_EQ(without_controls("\x9b"
+                             "2J \u009b2J \xC0\x9b"
+                             "2J"),
+            "\\x9b2J \\xc2\\x9b2J \\xc0\\x9b2J");
+}
+
+TEST(WithoutControls, ShowsWhatTurnsOrBreaksALine) {
+  for (const char* mark : {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u202e", "\u2066", "\u2069"}) {
+    EXPECT_EQ(without_controls(mark).substr(0, 2), "\\x") << mark;
+    EXPECT_EQ(in_quotes(mark).substr(0, 3), "'\\x") << mark;
+  }
+  for (const char* letter : {"\u200d", "\u2027", "\u202f", "\u2065", "\u206a", "\u061b", "\U0001F600"})
+    EXPECT_EQ(without_controls(letter), letter);
+}
+
+TEST(OnOneLine, ShowsLineEndsAndTabsToo) { EXPECT_EQ(on_one_line("a\tb\nc\u00e9\x07"), "a\\x09b\\x0ac\u00e9\\x07"); }
+
+TEST(ForPeople, CutsLongLinesAtACharacter) {
+  EXPECT_EQ(for_people("short\n\x1b\n"), "short\n\\x1b\n");
+  const std::string letters = "x" + std::string(4094, 'y');
+  EXPECT_EQ(for_people(letters + "\u00e9more\nnext"), letters + "... (6 more bytes)\nnext");
+}
+
+TEST(CodePoint, IsTheNumberOfASequence) {
+  EXPECT_EQ(code_point("a"), U'a');
+  EXPECT_EQ(code_point("\u00e9"), U'\u00e9');
+  EXPECT_EQ(code_point("\u202e"), U'\u202e');
+  EXPECT_EQ(code_point("\U0001F600"), U'\U0001F600');
+}
+
+TEST(ShellQuoted, IsOneWordThatATerminalShows) {
+  EXPECT_EQ(shell_quoted("runs/a-b_1.5"), "runs/a-b_1.5");
+  EXPECT_EQ(shell_quoted("it's $HOME\n"), "'it'\\''s $HOME\n'");
+  EXPECT_EQ(shell_quoted("it's\\ \x1b[31m\u202ea\n\u00e9\xff"),
+            R"($'it\047s\134 \033[31m\342\200\256a\012\u00e9\377')");
+}
+
 TEST(OneOf, ReadsAsProse) {
   EXPECT_EQ(one_of(Words{"a"}), "a");
   EXPECT_EQ(one_of(Words{"a", "b", "c"}), "a, b or c");

@@ -136,6 +136,23 @@ TEST_F(Inspect, NamesAFormatThatIsNotRead) {
   EXPECT_EQ(refusal("\x89HDF\r\n\x1a\n"), "{}/a: is HDF5, which rnnlab does not read; save its arrays as .npy files");
 }
 
+TEST_F(Inspect, ShowsNamesOfColumnsOnOneLine) {
+  write("a.csv", "a\x1b]0;pwn\x07,\"b\nc\",kind\n1,2,\u202ex\n2,3,y\u0085\n3,4,\u202ex\n4,5,y\u0085\n");
+  const std::string table = text_of("a.csv");
+  EXPECT_THAT(table, HasSubstr("\n  a\\x1b]0;pwn\\x07: 4 numbers"));
+  EXPECT_THAT(table, HasSubstr("\n  b\\x0ac: 4 numbers"));
+  EXPECT_EQ(without_controls(table), table);
+}
+
+TEST_F(Inspect, ShowsNamesOfClassesOnOneLine) {
+  write("a.csv", "x,kind\n1,\u202ex\n2,y\u0085\n3,\u202ex\n4,y\u0085\n");
+  const std::string text = inspection_text(
+      inspect(parse_settings(fmt::format("source: csv\npath: {}\ntarget: [kind]\nnum_valid: 1", path("a.csv")))),
+      kUnbroken);
+  EXPECT_THAT(text, HasSubstr("\\xe2\\x80\\xaex: "));
+  EXPECT_EQ(without_controls(text), text);
+}
+
 TEST_F(Inspect, SeesThatThereIsNoHeader) {
   write("a.csv", "1,2\n3,4\n");
   const auto json = inspect_file(path("a.csv"));

@@ -19,6 +19,18 @@ TEST(Table, AlignsWordsLeftAndNumbersRight) {
             "\u00e9t\u00e9           3  \u00b1 1\n");
 }
 
+TEST(Table, ShowsACellOnOneLine) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  table.add_column("s", Align::kRight);
+  table.add_row({"a\nb\x1b", "1"});
+  EXPECT_EQ(table.text(),
+            "run         s\n"
+            "----------  -\n"
+            "a\\x0ab\\x1b  1\n");
+  EXPECT_EQ(table.rows().front().front(), "a\nb\x1b");
+}
+
 TEST(Table, OfNoRowsIsItsHeadings) {
   TextTable table;
   table.add_column("run", Align::kLeft);
