@@ -76,7 +76,9 @@ PartRates part_rates(const PartTimes& seconds, const Combination& combination, c
           .total = rate(seconds.total, 3 * flops, all_bytes)};
 }
 
-void write_report(const std::string& file, const BenchReport& report) { write_record(file, report); }
+void write_report(const std::string& file, const BenchReport& report) {
+  write_output_file(file, json_text(to_json(report)));
+}
 
 namespace {
 

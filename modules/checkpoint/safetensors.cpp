@@ -200,7 +200,7 @@ std::vector<std::string_view> SafetensorsImage::pieces() const {
 }
 
 void write_safetensors(const std::filesystem::path& path, const SafetensorsImage& image) {
-  write_file_atomically(path, image.pieces());
+  write_output_file(path, image.pieces());
 }
 
 void require_tensors(const TensorFile& file, const std::vector<TensorSpec>& expected) {

@@ -48,7 +48,7 @@ class SafetensorsImage {
   std::string start_;  // length and header
 };
 
-// Atomically and durably (results/files.h). UserError kDevice.
+// As a file that the user named: write_output_file (results/files.h). UserError kUsage and kDevice.
 void write_safetensors(const std::filesystem::path& path, const SafetensorsImage& image);
 
 // That the file holds these tensors and no other, of these shapes and dtypes, in any order. UserError kCheckpoint names

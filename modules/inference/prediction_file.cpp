@@ -222,7 +222,7 @@ void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
   const std::string header = npy_header(raw.size(0), raw.size(1));
   const std::array<std::string_view, 2> pieces = {header,
                                                   {static_cast<const char*>(raw.const_data_ptr()), raw.nbytes()}};
-  write_file_atomically(file, pieces);
+  write_output_file(file, pieces);
 }
 
 }  // namespace
@@ -262,7 +262,7 @@ void write_predictions(const std::filesystem::path& file, const Predictions& pre
   require_prediction_file(file);
   if (file.extension() == ".npy") return write_npy(file, predictions.raw);
   const bool is_csv = file.extension() == ".csv";
-  write_file_atomically(file, is_csv ? prediction_csv(predictions, rows) : prediction_jsonl(predictions, rows));
+  write_output_file(file, is_csv ? prediction_csv(predictions, rows) : prediction_jsonl(predictions, rows));
 }
 
 }  // namespace rnnlab

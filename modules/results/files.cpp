@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <regex>
 #include <string>
 #include <system_error>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "results/file_descriptor.h"
 
 namespace rnnlab {
@@ -26,7 +28,11 @@ void write_and_sync(const FileDescriptor& descriptor, const std::filesystem::pat
   if (uninterrupted([&] { return ::fsync(descriptor.number()); }) != 0) throw_system_error(path, "write", errno);
 }
 
-std::string temporary_name(const std::string& name) { return fmt::format(".{}.{}.tmp", name, ::getpid()); }
+// A long name is cut, because the name of the temporary file must be no longer than a name may be.
+std::string temporary_name(const std::string& name) {
+  constexpr size_t kMostBytes = 200;
+  return fmt::format(".{}.{}.tmp", name.substr(0, kMostBytes), ::getpid());
+}
 
 // Of any process.
 bool is_temporary_name(const std::string& name) {
@@ -34,23 +40,28 @@ bool is_temporary_name(const std::string& name) {
   return std::regex_match(name, kPattern);
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
 // Removes its file unless the rename has taken it away.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::filesystem::path& target)
-      : path_(target.parent_path() / temporary_name(target.filename().string())),
-        descriptor_(open_for_writing(path_, O_CREAT | O_TRUNC | O_NOFOLLOW)) {}
+  TemporaryFile(std::filesystem::path path, FileDescriptor descriptor)
+      : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
   ~TemporaryFile() {
     if (!renamed_) uninterrupted([&] { return ::unlink(path_.c_str()); });
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  void write(std::span<const std::string_view> pieces) const { write_and_sync(descriptor_, path_, pieces); }
-  void rename_to(const std::filesystem::path& target) {
+  int descriptor() const { return descriptor_.number(); }
+  void replace(const std::filesystem::path& target, std::span<const std::string_view> pieces) {
+    write_and_sync(descriptor_, path_, pieces);
     if (uninterrupted([&] { return ::rename(path_.c_str(), target.c_str()); }) != 0)
       throw_system_error(target, "replace", errno);
     renamed_ = true;
+    sync_folder(folder_of(target));
   }
 
  private:
@@ -59,8 +70,94 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+// ---- files that the user named ----
+
+bool is_same_file(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// Renaming another file to its name would send what is printed afterwards to a file without a name.
+bool receives_a_stream(const struct stat& file) {
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat status {};
+    if (::fstat(stream, &status) == 0 && is_same_file(file, status)) return true;
+  }
+  return false;
+}
+
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+void require_ordinary(const std::filesystem::path& path, const struct stat& status, std::string_view advice) {
+  if (!S_ISREG(status.st_mode))
+    throw_error(ExitCode::kUsage, "{}: is {}, expected a file to write; {}", path.string(), kind_of(status.st_mode),
+                advice);
+  if (receives_a_stream(status))
+    throw_error(ExitCode::kUsage, "{}: is where standard output or standard error goes; {}", path.string(), advice);
+}
+
+bool may_write(const std::filesystem::path& path, int access) {
+  return ::faccessat(AT_FDCWD, path.c_str(), access, AT_EACCESS) == 0;
+}
+
+void require_writable_folder(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to", path.string(),
+                in_quotes(folder.string()));
+  if (!may_write(folder, W_OK | X_OK))
+    throw_error(ExitCode::kUsage, "{}: cannot write into the folder {}: {}; choose another folder", path.string(),
+                in_quotes(folder.string()), std::generic_category().message(errno));
+}
+
+// The end of a chain of links, which stat(2) has followed without an error.
+std::filesystem::path end_of_links(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  if (error)
+    throw_error(ExitCode::kUsage, "{}: cannot follow the link: {}; name another file", path.string(), error.message());
+  return target;
+}
+
+std::optional<struct stat> status_of(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) return status;
+  if (errno != ENOENT && errno != ENOTDIR)
+    throw_error(ExitCode::kUsage, "{}: cannot write it: {}; name another file", path.string(),
+                std::generic_category().message(errno));
+  return std::nullopt;
+}
+
+// In the folder of `target`, under a name that is free: what a killed process left there stays as it is.
+TemporaryFile make_temporary_file(const std::filesystem::path& target, mode_t mode) {
+  constexpr int kMostTries = 100;
+  const std::string name = temporary_name(target.filename().string());
+  std::filesystem::path path;
+  for (int number = 1; number <= kMostTries; ++number) {
+    path = folder_of(target) / (number == 1 ? name : fmt::format("{}.{}.tmp", name, number));
+    FileDescriptor descriptor(uninterrupted(
+        [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode); }));
+    if (descriptor.is_open()) return {std::move(path), std::move(descriptor)};
+    if (errno != EEXIST) break;
+  }
+  throw_system_error(path, "open for writing", errno);
+}
+
+// The mode comes last: fchown(2) takes bits of it away.
+void take_over_rights(int descriptor, const std::filesystem::path& path, const struct stat& replaced) {
+  mode_t mode = replaced.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+  struct stat own {};
+  if (::fstat(descriptor, &own) != 0) throw_system_error(path, "read its status", errno);
+  const bool is_owner_kept = own.st_uid == replaced.st_uid || ::geteuid() != 0 ||
+                             ::fchown(descriptor, replaced.st_uid, static_cast<gid_t>(-1)) == 0;
+  if (!is_owner_kept) throw_system_error(path, "keep its owner", errno);
+  const bool is_group_kept =
+      own.st_gid == replaced.st_gid || ::fchown(descriptor, static_cast<uid_t>(-1), replaced.st_gid) == 0;
+  if (!is_group_kept) mode &= ~static_cast<mode_t>(S_IRWXG);
+  if (::fchmod(descriptor, mode) != 0) throw_system_error(path, "keep its mode", errno);
 }
 
 [[noreturn]] void throw_unreadable(const std::filesystem::path& path, int error_number) {
@@ -104,10 +201,42 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
-  TemporaryFile file(folder_of(path) / path.filename());
-  file.write(pieces);
-  file.rename_to(path);
-  sync_folder(folder_of(path));
+  const std::filesystem::path temporary = folder_of(path) / temporary_name(path.filename().string());
+  TemporaryFile(temporary, open_for_writing(temporary, O_CREAT | O_TRUNC | O_NOFOLLOW)).replace(path, pieces);
+}
+
+std::filesystem::path resolve_output_file(const std::filesystem::path& path, std::string_view advice) {
+  const std::optional<struct stat> status = status_of(path);
+  if (status) require_ordinary(path, *status, advice);
+  std::error_code ignored;
+  const bool is_link = std::filesystem::is_symlink(path, ignored);
+  if (is_link && !status)
+    throw_error(ExitCode::kUsage, "{}: is a link to {}, which is missing; make that file, or remove the link",
+                path.string(), in_quotes(std::filesystem::read_symlink(path, ignored).string(), 200));
+  const std::filesystem::path target = is_link ? end_of_links(path) : path;
+  require_writable_folder(path, folder_of(target));
+  if (status && !may_write(target, W_OK))
+    throw_error(ExitCode::kUsage, "{}: cannot write it: {}; change its mode, or name another file", path.string(),
+                std::generic_category().message(errno));
+  return target;
+}
+
+void refuse_link(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(path, ignored))
+    throw_error(ExitCode::kUsage, "{}: is a link, expected a file; remove it, or name another place", path.string());
+}
+
+void write_output_file(const std::filesystem::path& path, std::string_view text) {
+  write_output_file(path, std::span(&text, 1));
+}
+
+void write_output_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
+  const std::filesystem::path target = resolve_output_file(path);
+  const std::optional<struct stat> replaced = status_of(target);
+  TemporaryFile file = make_temporary_file(target, replaced ? 0600U : 0666U);
+  if (replaced) take_over_rights(file.descriptor(), target, *replaced);
+  file.replace(target, pieces);
 }
 
 void remove_file(const std::filesystem::path& path) {

@@ -1,5 +1,9 @@
 // Whole files: written atomically, read with a cap. A reader of a file written here sees the old text or the new one,
-// never a part, whatever fails in between. Not for data sets: what is written or read stands in memory.
+// never a part, whatever fails in between. There are two kinds of files to write:
+// - a file of a run folder, whose name is rnnlab's own: a link in its place is never followed (write_file_atomically);
+// - a file that the user named: a link is followed to the file that it names (write_output_file).
+// Left out: data sets (what is written or read is held in memory); of a file that is replaced, its extended attributes,
+// access control lists and other hard links.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +16,36 @@
 namespace rnnlab {
 
 // Temporary file in the same folder, fsync, rename, fsync of the folder. UserError kDevice when any of them fails: the
-// old text is then still there (or the new, when only the last step failed) and the temporary file is gone.
+// old text is then still there (or the new, when only the last step failed) and the temporary file is gone. A link in
+// the place of the file is replaced, and one in the place of the temporary file is an error.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
+
+// The file behind `path` that write_output_file replaces: `path` itself, or the end of the links that it names.
+// UserError kUsage where that is anything but an ordinary file, or a free name in a folder:
+// - a device, a pipe, a socket or a folder; the message ends with `advice`, what to do instead;
+// - the file that standard output or standard error is sent to, whatever its name;
+// - a link whose target is missing: it more often names a disk that is not mounted than a file to make;
+// - a file, or a folder for it, that this process may not write.
+std::filesystem::path resolve_output_file(const std::filesystem::path& path,
+                                          std::string_view advice = "name an ordinary file");
+
+// UserError kUsage where `path` is a link: for a file whose path the user did not type, or in a folder that somebody
+// else may have made.
+void refuse_link(const std::filesystem::path& path);
+
+// As write_file_atomically, in the place of resolve_output_file(path), which is asked again. A file that is replaced
+// keeps its mode, its group where the system permits that, and its owner where root writes; a group that cannot be kept
+// loses its rights. The temporary file is never readable for more users than the file it replaces. UserError kUsage
+// and kDevice.
+void write_output_file(const std::filesystem::path& path, std::string_view text);
+void write_output_file(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
 // Nothing there is fine. UserError kDevice.
 void remove_file(const std::filesystem::path& path);
 
-// Removes what write_file_atomically left in `folder` where it was killed. Nobody else may be writing there. What
-// cannot be removed stays.
+// Removes the temporary files of processes that were killed while they wrote into `folder`. No other process may be
+// writing there. What cannot be removed stays.
 void remove_temporary_files(const std::filesystem::path& folder);
 
 // A file that must not be there yet, written and synced under its own name: for a folder that nobody reads yet. A part

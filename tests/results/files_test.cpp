@@ -1,13 +1,21 @@
 #include "results/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <tuple>
 
 #include "results/expect_error.h"
 #include "results/faults.h"
+#include "results/file_descriptor.h"
 #include "results/small_disk.h"
 #include "results/temporary_folder.h"
 
@@ -27,20 +35,22 @@ TEST(WriteFileAtomically, ReplacesTheWholeText) {
   EXPECT_EQ(num_files(folder.path()), 1u);
 }
 
+using Write = void (*)(const std::filesystem::path&, std::string_view);
+
 // Fails the first call, then the second, until all succeed.
-class EveryFailure : public ::testing::TestWithParam<std::pair<int, FaultKind>> {};
+class EveryFailure : public ::testing::TestWithParam<std::tuple<int, Write>> {};
 
 TEST_P(EveryFailure, LeavesAWholeFileAndNothingElse) {
-  const auto [error_number, kind] = GetParam();
+  const auto [error_number, write] = GetParam();
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "a.txt";
   int failures = 0;
   for (int call = 1;; ++call) {
     write_text(path, "old");
-    arm_fault(call, error_number, kind);
+    arm_fault(call, error_number);
     bool has_thrown = false;
     try {
-      write_file_atomically(path, "new text");
+      write(path, "new text");
     } catch (const UserError& error) {
       has_thrown = true;
       EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
@@ -57,7 +67,8 @@ TEST_P(EveryFailure, LeavesAWholeFileAndNothingElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Errors, EveryFailure,
-                         ::testing::Values(std::pair(ENOSPC, FaultKind::kError), std::pair(EIO, FaultKind::kError)));
+                         ::testing::Combine(::testing::Values(ENOSPC, EIO),
+                                            ::testing::Values(Write(write_file_atomically), Write(write_output_file))));
 
 TEST(WriteFileAtomically, TakesBackAShortWrite) {
   const TemporaryFolder folder;
@@ -85,6 +96,173 @@ TEST(WriteFileAtomically, PutsPiecesTogether) {
   const std::vector<std::string_view> pieces = {"a", "", "bc"};
   write_file_atomically(folder.path() / "a.txt", pieces);
   EXPECT_EQ(read_text(folder.path() / "a.txt"), "abc");
+}
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  ::lstat(path.c_str(), &status);
+  return status.st_mode & 07777;
+}
+
+// Files of a run folder: who made the folder must not have anything written elsewhere.
+TEST(WriteFileAtomically, ReplacesALink) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "elsewhere", "old");
+  std::filesystem::create_symlink(folder.path() / "elsewhere", folder.path() / "a.txt");
+  write_file_atomically(folder.path() / "a.txt", "new");
+  EXPECT_EQ(read_text(folder.path() / "elsewhere"), "old");
+  EXPECT_FALSE(std::filesystem::is_symlink(folder.path() / "a.txt"));
+}
+
+TEST(WriteOutputFile, KeepsTheModeOfWhatItReplaces) {
+  const TemporaryFolder folder;
+  for (const mode_t mode : {0600U, 0640U, 0666U, 0777U}) {
+    write_text(folder.path() / "a.txt", "old");
+    ::chmod(folder.name("a.txt").c_str(), mode);
+    write_output_file(folder.path() / "a.txt", "new");
+    EXPECT_EQ(mode_of(folder.path() / "a.txt"), mode);
+    EXPECT_EQ(read_text(folder.path() / "a.txt"), "new");
+  }
+}
+
+TEST(WriteOutputFile, MakesANewFileAsTheUmaskSays) {
+  const TemporaryFolder folder;
+  const mode_t before = ::umask(027);
+  write_output_file(folder.path() / "a.txt", "new");
+  ::umask(before);
+  EXPECT_EQ(mode_of(folder.path() / "a.txt"), 0640U);
+}
+
+TEST(WriteOutputFile, FollowsLinksToTheFileInItsFolder) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "data" / "a.txt", "old");
+  std::filesystem::create_symlink("data/a.txt", folder.path() / "link");
+  std::filesystem::create_symlink("link", folder.path() / "link to link");
+  write_output_file(folder.path() / "link to link", "new");
+  EXPECT_EQ(read_text(folder.path() / "data" / "a.txt"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));
+  EXPECT_EQ(num_files(folder.path() / "data"), 1u);
+}
+
+TEST(WriteOutputFile, LeavesWhatAnotherProcessLeft) {
+  const TemporaryFolder folder;
+  const std::string left = folder.name(".a.txt." + std::to_string(::getpid()) + ".tmp");
+  write_text(folder.path() / "elsewhere", "old");
+  std::filesystem::create_symlink(folder.path() / "elsewhere", left);
+  write_output_file(folder.path() / "a.txt", "new");
+  EXPECT_EQ(read_text(folder.path() / "a.txt"), "new");
+  EXPECT_EQ(read_text(folder.path() / "elsewhere"), "old");
+  EXPECT_TRUE(std::filesystem::is_symlink(left));
+}
+
+TEST(WriteOutputFile, TakesANameOfTheGreatestLength) {
+  const TemporaryFolder folder;
+  const std::string name(255, 'x');
+  write_output_file(folder.path() / name, "new");
+  EXPECT_EQ(read_text(folder.path() / name), "new");
+}
+
+// An error for each thing that is no file, and it stays as it was.
+TEST(WriteOutputFile, RefusesWhatIsNoFile) {
+  const TemporaryFolder folder;
+  const auto expect_refused = [&](const std::string& name, const std::string& why) {
+    const auto type = std::filesystem::status(folder.path() / name).type();
+    expect_error(ExitCode::kUsage, folder.name(name) + why, [&] { write_output_file(folder.path() / name, "x"); });
+    EXPECT_EQ(std::filesystem::status(folder.path() / name).type(), type);
+  };
+  ::mkfifo(folder.name("fifo").c_str(), 0600);
+  expect_refused("fifo", ": is a pipe, expected a file to write; name an ordinary file");
+  std::filesystem::create_symlink("fifo", folder.path() / "link to fifo");
+  expect_refused("link to fifo", ": is a pipe, expected a file to write; name an ordinary file");
+  std::filesystem::create_directory(folder.path() / "folder");
+  expect_refused("folder", ": is a folder, expected a file to write; name an ordinary file");
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  folder.name("socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  expect_refused("socket", ": is a socket, expected a file to write; name an ordinary file");
+  if (::mknod(folder.name("null").c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0)
+    expect_refused("null", ": is a device, expected a file to write; name an ordinary file");
+  std::filesystem::create_symlink("nowhere/a.txt", folder.path() / "dangling");
+  expect_refused("dangling", ": is a link to 'nowhere/a.txt', which is missing; make that file, or remove the link");
+  std::filesystem::create_symlink("circle", folder.path() / "circle");
+  expect_refused("circle", ": cannot write it: Too many levels of symbolic links; name another file");
+  expect_refused("nowhere/a.txt", ": there is no folder '" + folder.name("nowhere") + "' to write it to");
+  expect_refused("fifo/a.txt", ": there is no folder '" + folder.name("fifo") + "' to write it to");
+}
+
+TEST(WriteOutputFile, RefusesTheFileThatStandardOutputGoesTo) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "out.txt", "printed");
+  const FileDescriptor before(::dup(STDOUT_FILENO));
+  const FileDescriptor file = open_for_writing(folder.path() / "out.txt", O_APPEND);
+  ::dup2(file.number(), STDOUT_FILENO);
+  for (const std::string& name : {std::string("/dev/stdout"), std::string("/proc/self/fd/1"), folder.name("out.txt")})
+    expect_error(ExitCode::kUsage, name + ": is where standard output or standard error goes; name an ordinary file",
+                 [&] { resolve_output_file(name); });
+  ::dup2(before.number(), STDOUT_FILENO);
+  EXPECT_EQ(read_text(folder.path() / "out.txt"), "printed");
+}
+
+// Root may do everything; while this lives, the process may do what "nobody" may.
+class OrdinaryUser {
+ public:
+  static constexpr uid_t kNobody = 65534;
+  OrdinaryUser() {
+    if (::geteuid() == 0) is_changed_ = ::seteuid(kNobody) == 0;
+  }
+  ~OrdinaryUser() {
+    if (is_changed_ && ::seteuid(0) != 0) std::abort();
+  }
+
+ private:
+  bool is_changed_ = false;
+};
+
+TEST(WriteOutputFile, RefusesWhatThisUserMayNotWrite) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "a.txt", "old");
+  ::chmod(folder.name("a.txt").c_str(), 0444);
+  std::filesystem::create_directory(folder.path() / "closed");
+  ::chmod(folder.name("closed").c_str(), 0555);
+  ::chmod(folder.path().c_str(), 0777);
+  const OrdinaryUser user;
+  expect_error(ExitCode::kUsage,
+               folder.name("a.txt") + ": cannot write it: Permission denied; change its mode, or name another file",
+               [&] { resolve_output_file(folder.path() / "a.txt"); });
+  expect_error(ExitCode::kUsage,
+               folder.name("closed/a.txt") + ": cannot write into the folder '" + folder.name("closed") +
+                   "': Permission denied; choose another folder",
+               [&] { resolve_output_file(folder.path() / "closed" / "a.txt"); });
+}
+
+TEST(WriteOutputFile, KeepsOwnerAndGroupWhereRootWrites) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const TemporaryFolder folder;
+  write_text(folder.path() / "a.txt", "old");
+  ASSERT_EQ(::chown(folder.name("a.txt").c_str(), 1234, 5678), 0);
+  ::chmod(folder.name("a.txt").c_str(), 0664);
+  write_output_file(folder.path() / "a.txt", "new");
+  struct stat status {};
+  ::stat(folder.name("a.txt").c_str(), &status);
+  EXPECT_EQ(status.st_uid, 1234U);
+  EXPECT_EQ(status.st_gid, 5678U);
+  EXPECT_EQ(mode_of(folder.path() / "a.txt"), 0664U);
+}
+
+// Else the rights of the old group would be those of another one.
+TEST(WriteOutputFile, TakesTheRightsOfAGroupThatItCannotKeep) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to a group that this user is not in";
+  const TemporaryFolder folder;
+  write_text(folder.path() / "a.txt", "old");
+  ASSERT_EQ(::chown(folder.name("a.txt").c_str(), OrdinaryUser::kNobody, 5678), 0);
+  ::chmod(folder.name("a.txt").c_str(), 0664);
+  ::chmod(folder.path().c_str(), 0777);
+  {
+    const OrdinaryUser user;
+    write_output_file(folder.path() / "a.txt", "new");
+  }
+  EXPECT_EQ(mode_of(folder.path() / "a.txt"), 0604U);
 }
 
 TEST(WriteNewFile, RefusesToTouchAnother) {
