@@ -1,11 +1,20 @@
 #include "results/csv_line.h"
 
+#include "base/numbers.h"
 #include "base/text.h"
 
 namespace rnnlab {
 namespace {
 
-std::string csv_field(const std::string& text) {
+bool is_number(const std::string& text) { return parse_double(text) || text == "-inf" || text == "-nan"; }
+
+bool begins_formula(const std::string& text) {
+  constexpr std::string_view kBeginnings = "=+-@\t\r";
+  return !text.empty() && kBeginnings.find(text[0]) != std::string_view::npos && !is_number(text);
+}
+
+std::string csv_field(const std::string& original) {
+  const std::string text = begins_formula(original) ? "'" + original : original;
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string field = "\"";
   for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);

@@ -1,4 +1,7 @@
-// Fields as a line of CSV (RFC 4180, with a plain line end): quoted where a comma, a quote or a line end asks for it.
+// Fields as a line of CSV (RFC 4180, with a plain line end): quoted if they hold a comma, a quote or a line end.
+// The tables written with it are opened in spreadsheets. A text that begins with = + - @, a tab or a carriage return
+// gets a leading ', because a spreadsheet would run it as a formula; numbers stay as they are. Predictions are data for
+// programs and do not use it (inference/prediction_file.h).
 #pragma once
 
 #include <string>

@@ -102,6 +102,20 @@ TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
                                "\n"));
 }
 
+// A spreadsheet would run them. Numbers stay numbers.
+TEST(ComparisonCsv, HoldsNoTextThatIsAFormula) {
+  Comparison comparison = sample_comparison();
+  comparison.groups.resize(1);
+  comparison.groups[0].label = "=cmd|' /c calc'!A1";
+  comparison.groups[0].paths = {"@SUM(1, 2)"};
+  comparison.groups[0].folders = {"-runs"};
+  comparison.groups[0].ratio = -0.5;
+  const std::string csv = comparison_csv(comparison);
+  EXPECT_THAT(csv, ::testing::HasSubstr("\n'=cmd|' /c calc'!A1,"));
+  EXPECT_THAT(csv, ::testing::HasSubstr(",\"'@SUM(1, 2)\",'-runs,"));
+  EXPECT_THAT(csv, ::testing::HasSubstr(",-0.5,"));
+}
+
 TEST(ComparisonText, HoldsNothingThatATerminalObeys) {
   Comparison comparison;
   comparison.notes = {"a\x1b[2Jb"};
