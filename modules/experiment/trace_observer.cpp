@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "results/files.h"
 
 namespace rnnlab {
 namespace {
@@ -14,6 +15,9 @@ std::set<Profiling::Activity> activities(c10::Device device) {
   if (device.is_cpu()) return {Profiling::Activity::CPU};
   return {Profiling::Activity::CPU, Profiling::Activity::CUDA};
 }
+
+// The profiler writes into this file first and renames it, or leaves it behind where the disk is full.
+std::filesystem::path temporary_file(const std::filesystem::path& trace) { return trace.string() + ".tmp"; }
 
 // The profiler writes without looking whether it can.
 bool ends_as_json(const std::filesystem::path& path) {
@@ -65,12 +69,15 @@ void TraceObserver::write() {
   const auto result = profiling_->finish();
   profiling_.reset();
   is_written_ = true;
+  remove_file(temporary_file(request_.file));  // one that a killed process left, or a link to elsewhere
   result->save(request_.file.string());
-  if (!ends_as_json(request_.file))
+  if (!ends_as_json(request_.file)) {
+    remove_file(temporary_file(request_.file));
     throw_error(ExitCode::kDevice,
                 "{}: the trace could not be written whole; free some space or trace fewer steps "
                 "(--trace-steps)",
                 request_.file.string());
+  }
   logger_.info(fmt::format("trace     steps {} to {} in {}; open it in https://ui.perfetto.dev", steps_before_ + 1,
                            last_step_, request_.file.string()));
 }

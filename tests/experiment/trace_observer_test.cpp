@@ -181,6 +181,7 @@ TEST(TraceObserver, SaysSoWhereTheTraceDoesNotFit) {
                             ": the trace could not be written whole; free some space or trace fewer steps "
                             "(--trace-steps)",
                         [&] { observer.on_run_end(state); });
+  EXPECT_FALSE(std::filesystem::exists(file.string() + ".tmp")) << "nothing takes room on the full disk";
 }
 
 }  // namespace
