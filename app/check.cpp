@@ -94,7 +94,7 @@ void add_check(CLI::App& program, Action& chosen) {
   command->footer(kCheckFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine&) {
-      print_output(checked(*options));
+      print_data(checked(*options));
       return ExitCode::kDone;
     };
   });

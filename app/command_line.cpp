@@ -68,7 +68,7 @@ ExitCode run(int argc, const char* const* argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream text;
     program->exit(success, text, text);
-    print_output(text.str());
+    print_text(text.str());
     return ExitCode::kDone;
   } catch (const CLI::ParseError& error) {
     throw UserError(ExitCode::kUsage, explain_usage_error(*program, error));

@@ -29,9 +29,10 @@ struct CompareVerbOptions {
   bool csv = false;
 };
 
-std::string formatted(const Comparison& comparison, const CompareVerbOptions& options) {
-  if (options.json) return comparison_json(comparison);
-  return options.csv ? comparison_csv(comparison) : comparison_text(comparison);
+void print(const Comparison& comparison, const CompareVerbOptions& options) {
+  if (options.json) return print_data(comparison_json(comparison));
+  if (options.csv) return print_data(comparison_csv(comparison));
+  print_text(comparison_text(comparison));
 }
 
 ExitCode compare_runs(const CompareVerbOptions& options) {
@@ -39,7 +40,7 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
   for (const std::string& folder : named_runs(options.folders)) runs.push_back(load_run(folder));
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
   const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
-  print_output(formatted(comparison, options));
+  print(comparison, options);
   return ExitCode::kDone;
 }
 

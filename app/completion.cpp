@@ -142,7 +142,7 @@ void add_completion(CLI::App& program, Action& chosen) {
   command->footer(kCompletionFooter);
   command->callback([&chosen, shell] {
     chosen = [shell](const CommandLine&) {
-      print_output(*shell == "bash" ? bash_script() : zsh_script());
+      print_data(*shell == "bash" ? bash_script() : zsh_script());
       return ExitCode::kDone;
     };
   });

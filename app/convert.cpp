@@ -49,10 +49,10 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
   const bool is_for_a_layer = format.part == ExportPart::kRecurrent || format.layout != Layout::kPyTorch;
   if (is_for_a_layer) print_notes(exported.notes);
   if (!exported.warning.empty())
-    print_notice(without_controls(fmt::format("rnnlab: warning: {}: {}\n", source, exported.warning)));
-  print_output(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
-                           counted(exported.num_parameters, "parameter"), source));
-  if (is_for_a_layer) print_output(fmt::format("for {}\n", exported.module));
+    print_notice(fmt::format("rnnlab: warning: {}: {}\n", source, exported.warning));
+  print_text(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
+                         counted(exported.num_parameters, "parameter"), source));
+  if (is_for_a_layer) print_text(fmt::format("for {}\n", exported.module));
 }
 
 // Whether it is a file of weights; else it is the folder of a run or a checkpoint.
@@ -94,7 +94,7 @@ ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_l
                 in_quotes(request.overrides.front()));
   const ExportFormat format = {.part = config::from_name<ExportPart>(options.part).value(),
                                .layout = config::from_name<Layout>(options.layout).value()};
-  require_harmless_output(options.out, request.run);
+  require_harmless_output(options.out, "name an ordinary file; weights cannot be printed", {request.run});
   is_file(request.run) ? convert_file(options, request, format, command_line)
                        : convert_run(options, request, format, command_line);
   return ExitCode::kDone;

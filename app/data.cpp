@@ -58,7 +58,7 @@ ExitCode inspect_one(const InspectOptions& options) {
     throw_error(ExitCode::kUsage, "data inspect: {} sets a key of an experiment, but {} is a data file",
                 in_quotes(overrides.front()), in_quotes(file));
   const auto inspection = is_experiment(file) ? inspect_experiment(file, overrides) : inspect_file(file);
-  print_output(options.json ? inspection.dump(2) + "\n" : inspection_text(inspection, text_width()));
+  options.json ? print_data(inspection.dump(2) + "\n") : print_text(inspection_text(inspection, text_width()));
   return ExitCode::kDone;
 }
 

@@ -2,7 +2,6 @@
 #include <CLI/Option.hpp>
 #include <memory>
 
-#include "base/text.h"
 #include "inference/evaluation_report.h"
 #include "output.h"
 #include "use_arguments.h"
@@ -32,8 +31,8 @@ ExitCode evaluate_one(const EvaluateOptions& options, const CommandLine& command
   print_notes(data.notes);
   const ModelEvaluation evaluation = evaluate_model(trained, data.samples, options.num_passes);
   const MachineFacts machine = options.with_machine ? machine_facts(trained, command_line) : MachineFacts();
-  print_output(options.json ? evaluation_json(trained, data, evaluation, machine)
-                            : without_controls(evaluation_text(trained, data, evaluation, machine)));
+  options.json ? print_data(evaluation_json(trained, data, evaluation, machine))
+               : print_text(evaluation_text(trained, data, evaluation, machine));
   return ExitCode::kDone;
 }
 

@@ -24,7 +24,7 @@ void add_info(CLI::App& program, Action& chosen) {
   command->callback([&chosen, json] {
     chosen = [json](const CommandLine& command_line) {
       const MachineReport report = make_machine_report(command_line);
-      print_output(*json ? machine_report_json(report) : machine_report_text(report));
+      *json ? print_data(machine_report_json(report)) : print_text(machine_report_text(report));
       return ExitCode::kDone;
     };
   });

@@ -1,7 +1,6 @@
 // The program: parse, dispatch to a verb, map failures to exit codes.
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "command_line.h"
 #include "experiment/failure.h"
 #include "output.h"
@@ -14,7 +13,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(rnnlab::app::run(argc, argv));
   } catch (...) {
     const rnnlab::Failure failure = rnnlab::describe_failure(std::current_exception());
-    rnnlab::app::print_notice(fmt::format("rnnlab: error: {}\n", rnnlab::without_controls(failure.message)));
+    rnnlab::app::print_notice(fmt::format("rnnlab: error: {}\n", failure.message));
     return static_cast<int>(failure.exit_code);
   }
 }

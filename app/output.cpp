@@ -5,7 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
+#include <string>
 #include <system_error>
 
 #include "base/error.h"
@@ -20,7 +20,9 @@ void open_missing_descriptors() {
     if (::fcntl(number, F_GETFD) < 0) ::open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-void print_output(std::string_view text) {
+namespace {
+
+void print_unchanged(std::string_view text) {
   const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (is_written && std::fflush(stdout) == 0) return;
   throw_error(ExitCode::kDevice,
@@ -28,15 +30,18 @@ void print_output(std::string_view text) {
               std::generic_category().message(errno));
 }
 
-void check_writable(const std::string& file) {
-  std::error_code none_there;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder, none_there))
-    throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to", file, in_quotes(folder.string()));
-  if (std::filesystem::exists(file, none_there) && !std::filesystem::is_regular_file(file, none_there))
-    throw_error(ExitCode::kUsage, "{}: a folder or a device, expected the name of a file to write", file);
+}  // namespace
+
+void print_text(std::string_view text) { print_unchanged(without_controls(text)); }
+
+void print_data(std::string_view data) {
+  if (::isatty(STDOUT_FILENO) != 0) return print_text(data);
+  print_unchanged(data);
 }
 
-void print_notice(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void print_notice(std::string_view text) {
+  const std::string shown = for_people(text);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
+}
 
 }  // namespace rnnlab::app

@@ -38,8 +38,21 @@ struct PredictOptions {
 };
 
 void print_or_write(const std::string& text, const std::string& out) {
-  if (out.empty()) return print_output(text);
-  write_file_atomically(out, text);
+  if (out.empty()) return print_data(text);
+  write_output_file(out, text);
+}
+
+std::vector<std::filesystem::path> files_of(const DataSettings& data) {
+  std::vector<std::filesystem::path> files = {data.path};
+  for (const std::string& name : {data.train_inputs, data.train_targets, data.train_lengths, data.valid_inputs,
+                                  data.valid_targets, data.valid_lengths, data.train_file, data.valid_file})
+    if (!name.empty()) files.push_back(data.path / std::filesystem::path(name));
+  return files;
+}
+
+// Before the model is loaded without `data`, and afterwards with those that it is used on.
+void require_output(const std::string& out, const DataSettings& data = {}) {
+  require_harmless_output(out, "leave --out out to print to standard output", files_of(data));
 }
 
 void require_text_file(const std::string& out) {
@@ -67,10 +80,10 @@ void predict_samples(const TrainedModel& trained, const PredictOptions& options)
   const InferenceData data = load_data(trained, Targets::kWhereThere);
   print_notes(data.notes);
   const Predictions predictions = predict(trained, data.samples, options.num_passes);
-  if (options.out.empty()) return print_output(prediction_csv(predictions, data.rows));
+  if (options.out.empty()) return print_data(prediction_csv(predictions, data.rows));
   write_predictions(options.out, predictions, data.rows);
-  print_output(options.json ? prediction_json(trained, data, predictions, options.out)
-                            : prediction_text(predictions, options.out));
+  options.json ? print_data(prediction_json(trained, data, predictions, options.out))
+               : print_text(prediction_text(predictions, options.out));
 }
 
 // What is wrong with a number, or nothing: as CLI11 wants it.
@@ -97,9 +110,10 @@ void add_text_options(CLI::App& command, PredictOptions& options) {
 }
 
 ExitCode predict_one(const PredictOptions& options) {
+  require_output(options.out);
   const TrainedModel trained = load_model(model_request("predict", options.use));
   require_text_options(options, trained);
-  require_harmless_output(options.out, trained.experiment.data.path);
+  require_output(options.out, trained.experiment.data);
   if (trained.data.shape.task != Task::kLanguageModel) {
     predict_samples(trained, options);
     return ExitCode::kDone;

@@ -99,15 +99,16 @@ void require_page_name(const std::string& page) {
 ExitCode write_forms(const ReportOptions& options) {
   const std::string page = options.page_to_write();
   require_page_name(page);
-  for (const std::string& source : options.sources) require_harmless_output(page, source);
-  if (!page.empty()) check_writable(page);
+  require_harmless_output(page, "name an ordinary file; --markdown prints to standard output",
+                          {options.sources.begin(), options.sources.end()});
+  require_harmless_folder(options.figures);
   const report::Sources sources = read_sources(options.sources);
   for (const report::LeftOut& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
   const report::Report report = report::make_report(options.with_machine ? sources : report::without_machine(sources));
-  if (options.markdown) print_output(report::markdown_of(report));
+  if (options.markdown) print_data(report::markdown_of(report));
   if (!page.empty()) {
     const std::string html = report::html_of(report);
-    write_file_atomically(page, html);
+    write_output_file(page, html);
     print_notice(fmt::format("rnnlab: {} written, {}\n", page, format_bytes(std::ssize(html))));
   }
   if (!options.figures.empty()) {

@@ -73,11 +73,11 @@ Comparison compare_all(const std::vector<RunOutcome>& runs) {
 void print_results(const std::vector<RunOutcome>& runs, bool json) {
   if (runs.empty()) return;
   if (json) {
-    print_output(comparison_json(compare_all(runs)));
+    print_data(comparison_json(compare_all(runs)));
   } else if (runs.size() == 1) {
-    print_output(without_controls(summary_line(runs.front())));
+    print_text(summary_line(runs.front()));
   } else {
-    print_output(comparison_text(compare_all(runs)));
+    print_text(comparison_text(compare_all(runs)));
   }
 }
 

@@ -71,7 +71,7 @@ ModelRequest model_request(const std::string& verb, const UseArguments& argument
 }
 
 void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) print_notice(fmt::format("rnnlab: note: {}\n", without_controls(note)));
+  for (const std::string& note : notes) print_notice(fmt::format("rnnlab: note: {}\n", note));
 }
 
 TrainedModel load_model(const ModelRequest& request) {

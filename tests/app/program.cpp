@@ -1,7 +1,9 @@
 #include "app/program.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,16 +20,42 @@ void redirect(const fs::path& file, int descriptor) {
   ::dup2(opened, descriptor);
 }
 
-[[noreturn]] void become(const fs::path& folder, const char* executable, const std::vector<std::string>& arguments) {
-  if (::chdir(folder.c_str()) != 0) ::_exit(126);
-  redirect(folder / "stdout.txt", 1);
-  redirect(folder / "stderr.txt", 2);
+[[noreturn]] void execute(const char* executable, const std::vector<std::string>& arguments) {
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   ::execv(executable, argv.data());
   ::_exit(127);
 }
+
+[[noreturn]] void become(const fs::path& folder, const char* executable, const std::vector<std::string>& arguments) {
+  if (::chdir(folder.c_str()) != 0) ::_exit(126);
+  redirect(folder / "stdout.txt", 1);
+  redirect(folder / "stderr.txt", 2);
+  execute(executable, arguments);
+}
+
+// A terminal that changes nothing in what is written to it, such as line ends.
+int open_pseudo_terminal() {
+  const int control = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  EXPECT_EQ(::grantpt(control), 0);
+  EXPECT_EQ(::unlockpt(control), 0);
+  termios settings{};
+  ::tcgetattr(control, &settings);
+  ::cfmakeraw(&settings);
+  ::tcsetattr(control, TCSANOW, &settings);
+  return control;
+}
+
+// Until the program has closed its end: read(2) fails then.
+std::string read_until_closed(int control) {
+  std::string text;
+  char piece[4096];
+  for (ssize_t size; (size = ::read(control, piece, sizeof piece)) > 0;) text.append(piece, static_cast<size_t>(size));
+  return text;
+}
+
+int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status); }
 
 std::vector<std::string> with_program(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), RNNLAB_PROGRAM);
@@ -45,8 +73,7 @@ int Program::start(const char* executable, const std::vector<std::string>& argv)
 ProgramResult Program::finish(int process) const {
   int status = 0;
   ::waitpid(process, &status, 0);
-  const int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  return {exit_code, read_text(folder() / "stdout.txt"), read_text(folder() / "stderr.txt")};
+  return {exit_code_of(status), read_text(folder() / "stdout.txt"), read_text(folder() / "stderr.txt")};
 }
 
 ProgramResult Program::run(const std::vector<std::string>& arguments) const {
@@ -55,6 +82,24 @@ ProgramResult Program::run(const std::vector<std::string>& arguments) const {
 
 ProgramResult Program::run_in_shell(const std::string& command) const {
   return finish(start("/bin/sh", {"sh", "-c", command, RNNLAB_PROGRAM}));
+}
+
+ProgramResult Program::run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal) const {
+  const int control = open_pseudo_terminal();
+  const int screen = ::open(::ptsname(control), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  const int process = ::fork();
+  if (process == 0) {
+    if (::chdir(folder().c_str()) != 0) ::_exit(126);
+    ::setenv("TERM", terminal.c_str(), 1);
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(screen, stream);
+    execute(RNNLAB_PROGRAM, with_program(arguments));
+  }
+  ::close(screen);  // the program's is the only one left
+  std::string shown = read_until_closed(control);
+  ::close(control);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  return {exit_code_of(status), std::move(shown), ""};
 }
 
 ProgramResult Program::run_and_signal(const std::vector<std::string>& arguments, int signal,

@@ -25,6 +25,9 @@ class Program {
   // Runs `command` with sh, where "$0" is the program: for other streams than the two that `run` reads.
   ProgramResult run_in_shell(const std::string& command) const;
 
+  // With both streams on a pseudo-terminal, of the kind that `terminal` names (TERM): `output` is what it shows.
+  ProgramResult run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal = "dumb") const;
+
   // Sends `signal` once `ready` says so; asked every few milliseconds, for at most a minute.
   ProgramResult run_and_signal(const std::vector<std::string>& arguments, int signal,
                                const std::function<bool()>& ready) const;

@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "app/program.h"
+#include "base/text.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "reliability/trained_run.h"
 #include "results/run_folder.h"
@@ -150,6 +151,22 @@ TEST_F(Obstacle, NamesThatAShellWouldSplit) {
   const std::string command = "\"$0\"" + stopped.errors.substr(line + begin.size());
   const auto result =
       program().run_in_shell(command.substr(0, command.find_last_not_of('\n') + 1) + " training.epochs=1");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+}
+
+// The line is shown without the control characters, and names the folder all the same.
+TEST_F(Obstacle, NamesThatATerminalWouldObey) {
+  const std::string odd = (program().folder() / "a\x1b[31m'b\\\n\u202ec").string();
+  const auto stopped = run_long(
+      SIGINT, [](const fs::path&) {}, odd);
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.errors;
+  EXPECT_EQ(without_controls(stopped.errors), stopped.errors);
+  const std::string begin = "to go on: rnnlab";
+  const size_t line = stopped.errors.find(begin);
+  ASSERT_NE(line, std::string::npos) << stopped.errors;
+  const std::string command = stopped.errors.substr(line + begin.size());
+  program().write("resume.sh", "\"$1\" " + command.substr(0, command.find('\n')) + " training.epochs=1\n");
+  const auto result = program().run_in_shell("bash resume.sh \"$0\"");
   EXPECT_EQ(result.exit_code, 0) << result.errors;
 }
 

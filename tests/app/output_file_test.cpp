@@ -1,0 +1,144 @@
+// What verbs do with the names of files that the user gives them to write.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "app/program.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::kTinyYaml;
+using testing::Program;
+using testing::read_text;
+
+using Words = std::vector<std::string>;
+
+mode_t mode_of(const fs::path& file) {
+  struct stat status {};
+  ::stat(file.c_str(), &status);
+  return status.st_mode & 07777;
+}
+
+// A verb that writes a file, and what it advises where it cannot.
+struct Writer {
+  Words command;  // the name of the file comes behind it
+  std::string ending;
+  std::string advice;
+};
+
+class OutputFile : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    program_ = new Program;
+    program_->write("tiny.yaml", kTinyYaml);
+    ASSERT_EQ(program_->run({"train", "tiny.yaml", "-q"}).exit_code, 0);
+  }
+  static void TearDownTestSuite() {
+    delete program_;
+    program_ = nullptr;
+  }
+
+  const Program& program() const { return *program_; }
+  std::string run() const { return program().run_folders("tiny").at(0); }
+  std::vector<Writer> writers() const {
+    const Words bench = {"bench",        "hidden_size=2", "num_layers=1", "num_steps=2",
+                         "batch_size=1", "repeats=2",     "device=cpu",   "-q"};
+    const auto bench_with = [&](const std::string& option) {
+      Words words = bench;
+      words.push_back(option);
+      return words;
+    };
+    const std::string table = "without --csv and --json the table goes to standard output";
+    const std::string print = "leave --out out to print to standard output";
+    return {{{"convert", run(), "-o"}, ".safetensors", "name an ordinary file; weights cannot be printed"},
+            {{"predict", run(), "--out"}, ".csv", print},
+            {{"predict", run(), "--out"}, ".jsonl", print},
+            {{"predict", run(), "--out"}, ".npy", print},
+            {{"report", run(), "-o"}, ".html", "name an ordinary file; --markdown prints to standard output"},
+            {bench_with("--json"), ".json", table},
+            {bench_with("--csv"), ".csv", table}};
+  }
+  testing::ProgramResult write(const Writer& writer, const std::string& file) const {
+    Words words = writer.command;
+    words.push_back(file);
+    return program().run(words);
+  }
+
+ private:
+  static inline Program* program_ = nullptr;
+};
+
+TEST_F(OutputFile, KeepsItsModeAndIsFoundThroughLinks) {
+  int number = 0;
+  for (const Writer& writer : writers()) {
+    const std::string file = "kept" + std::to_string(number++) + writer.ending, link = "link to " + file;
+    program().write(file, "old");
+    ::chmod((program().folder() / file).c_str(), 0600);
+    fs::create_symlink(file, program().folder() / link);
+    const auto result = write(writer, link);
+    EXPECT_EQ(result.exit_code, 0) << file << result.errors;
+    EXPECT_NE(read_text(program().folder() / file), "old") << file;
+    EXPECT_EQ(mode_of(program().folder() / file), 0600U) << file;
+    EXPECT_TRUE(fs::is_symlink(program().folder() / link)) << file;
+  }
+}
+
+// /proc/self/fd/1 is the file of standard output here, in which no verb can do harm.
+TEST_F(OutputFile, IsNoPipeDeviceOrStream) {
+  int number = 0;
+  for (const Writer& writer : writers()) {
+    const std::string pipe = "pipe" + std::to_string(number) + writer.ending;
+    const std::string device = "null" + std::to_string(number++) + writer.ending;
+    ::mkfifo((program().folder() / pipe).c_str(), 0600);
+    const auto result = write(writer, pipe);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.errors,
+              "rnnlab: error: " + pipe + ": is a pipe, expected a file to write; " + writer.advice + "\n");
+    EXPECT_TRUE(fs::is_fifo(program().folder() / pipe));
+    if (::mknod((program().folder() / device).c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0) {
+      EXPECT_EQ(write(writer, device).exit_code, 2);
+      EXPECT_TRUE(fs::is_character_file(program().folder() / device));
+    }
+    if (writer.ending == ".html") continue;  // the name says that it is no page
+    const auto stream = write(writer, "/proc/self/fd/1");
+    EXPECT_EQ(stream.exit_code, 2);
+    EXPECT_EQ(stream.errors, "rnnlab: error: /proc/self/fd/1: is where standard output or standard error goes; " +
+                                 writer.advice + "\n");
+  }
+}
+
+TEST_F(OutputFile, IsCheckedBeforeTheWorkBegins) {
+  EXPECT_EQ(program().run({"predict", "no run", "--out", "nowhere/a.csv"}).errors,
+            "rnnlab: error: nowhere/a.csv: there is no folder 'nowhere' to write it to\n");
+  EXPECT_EQ(program().run({"convert", "no run", "-o", "nowhere/a.safetensors"}).errors,
+            "rnnlab: error: nowhere/a.safetensors: there is no folder 'nowhere' to write it to\n");
+  EXPECT_EQ(program().run({"report", "no run", "--figures", "tiny.yaml"}).errors,
+            "rnnlab: error: tiny.yaml: is a file, expected a folder, or a name that is free\n");
+}
+
+TEST_F(OutputFile, IsNoFileOfARunThroughALinkEither) {
+  fs::create_symlink(run() + "/epochs.csv", program().folder() / "epochs link.csv");
+  const std::string before = read_text(run() + "/epochs.csv");
+  EXPECT_EQ(program().run({"predict", run(), "--out", "epochs link.csv"}).errors,
+            "rnnlab: error: epochs link.csv: belongs to a run, which it would damage; name another file to write\n");
+  EXPECT_EQ(read_text(run() + "/epochs.csv"), before);
+}
+
+// Whoever made the folder must not have anything written elsewhere.
+TEST_F(OutputFile, IsNoLinkInARunFolder) {
+  program().write("elsewhere.csv", "old");
+  const std::string link = run() + "/predictions.csv";
+  fs::create_symlink(program().folder() / "elsewhere.csv", link);
+  const auto result = program().run({"predict", run(), "--out", link});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: " + link + ": is a link, expected a file; remove it, or name another place\n");
+  EXPECT_EQ(read_text(program().folder() / "elsewhere.csv"), "old");
+}
+
+}  // namespace
+}  // namespace rnnlab
