@@ -112,8 +112,11 @@ ExitCode write_forms(const ReportOptions& options) {
     print_notice(fmt::format("rnnlab: {} written, {}\n", page, format_bytes(std::ssize(html))));
   }
   if (!options.figures.empty()) {
-    const auto files = report::write_figures(report, options.figures);
-    print_notice(fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(files), "file"), options.figures));
+    const report::Figures figures = report::write_figures(report, options.figures);
+    for (const std::string& chart : figures.left_out)
+      print_notice(fmt::format("rnnlab: no picture of {} (its CSV is written)\n", chart));
+    print_notice(
+        fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(figures.files), "file"), options.figures));
   }
   return sources.left_out.empty() ? ExitCode::kDone : ExitCode::kData;
 }

@@ -1,7 +1,8 @@
 #include "report/figures.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
-#include "base/text.h"
 #include "report/gnuplot.h"
 #include "report/gnuplot_script.h"
 #include "report/text.h"
@@ -11,6 +12,13 @@
 namespace rnnlab::report {
 namespace {
 
+struct Format {
+  Terminal terminal;
+  const char* ending;    // of the file's name
+  std::string_view end;  // of a whole picture
+};
+constexpr Format kFormats[] = {{Terminal::kSvg, ".svg", "</svg>"}, {Terminal::kPng, ".png", "IEND\xAE\x42\x60\x82"}};
+
 std::vector<const Chart*> charts_of(const Report& report) {
   std::vector<const Chart*> charts;
   for (const Section& section : report.sections)
@@ -19,30 +27,55 @@ std::vector<const Chart*> charts_of(const Report& report) {
   return charts;
 }
 
-// gnuplot's script is valid UTF-8 without control characters.
-void require_nameable(const std::filesystem::path& folder) {
-  if (readable(folder.string()) == folder.string()) return;
-  throw_error(ExitCode::kUsage,
-              "--figures {}: a folder whose name has control characters or is no UTF-8 is not for gnuplot; give "
-              "another",
-              without_controls(folder.string()));
+std::string file_of(const Chart& chart, const std::filesystem::path& folder, const char* ending) {
+  return (folder / chart.id).string() + ending;
+}
+
+void require_files(const std::vector<const Chart*>& charts, const std::filesystem::path& folder) {
+  for (const Chart* chart : charts)
+    for (const char* ending : {".svg", ".png", ".csv"}) {
+      const std::string file = file_of(*chart, folder, ending);
+      refuse_link(file);
+      resolve_output_file(file);
+    }
+}
+
+// gnuplot ends well also where the disk of its standard output is full.
+void require_whole(const std::string& picture, const Format& format, const Chart& chart) {
+  constexpr size_t kEnoughForTheEnd = 64;
+  const size_t from = picture.size() - std::min(picture.size(), kEnoughForTheEnd);
+  if (picture.find(format.end, from) != std::string::npos) return;
+  throw_error(ExitCode::kDevice, "{}{}: gnuplot's picture is cut off; make room in the folder for temporary files",
+              chart.id, format.ending);
+}
+
+void write_pictures(const Chart& chart, const std::filesystem::path& folder, Figures& figures) {
+  for (const Format& format : kFormats) {
+    const GnuplotResult result = run_gnuplot(gnuplot_script(chart, format.terminal));
+    if (!result.is_drawn) {
+      figures.left_out.push_back(fmt::format("{}: {}", chart.id, result.reason));
+      return;
+    }
+    require_whole(result.picture, format, chart);
+    figures.files.push_back(file_of(chart, folder, format.ending));
+    write_output_file(figures.files.back(), result.picture);
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> write_figures(const Report& report, const std::filesystem::path& folder) {
+Figures write_figures(const Report& report, const std::filesystem::path& folder) {
   check_gnuplot();
-  const std::filesystem::path whole_folder = std::filesystem::absolute(folder);  // gnuplot gives "|" and "<" a meaning
-  require_nameable(whole_folder);
+  const std::vector<const Chart*> charts = charts_of(report);
   make_folders(folder);
-  std::vector<std::string> written;
-  for (const Chart* chart : charts_of(report)) {
-    const std::string name = (whole_folder / chart->id).string();
-    run_gnuplot(gnuplot_script(*chart, {{Terminal::kSvg, name + ".svg"}, {Terminal::kPng, name + ".png"}}), chart->id);
-    write_file_atomically(name + ".csv", csv_of(data_of(*chart, Digits::kAll)));
-    for (const char* ending : {".svg", ".png", ".csv"}) written.push_back((folder / chart->id).string() + ending);
+  require_files(charts, folder);
+  Figures figures;
+  for (const Chart* chart : charts) {
+    write_pictures(*chart, folder, figures);
+    figures.files.push_back(file_of(*chart, folder, ".csv"));
+    write_output_file(figures.files.back(), csv_of(data_of(*chart, Digits::kAll)));
   }
-  return written;
+  return figures;
 }
 
 }  // namespace rnnlab::report

@@ -10,8 +10,16 @@
 
 namespace rnnlab::report {
 
-// Writes <id>.svg, <id>.png and <id>.csv for each chart into `folder`, which is made where it is missing, and gives the
-// names of the files. UserError kDevice where gnuplot is missing or fails, or a file cannot be written.
-std::vector<std::string> write_figures(const Report& report, const std::filesystem::path& folder);
+struct Figures {
+  std::vector<std::string> files;  // that were written
+  std::vector<std::string>
+      left_out;  // "rows-epoch-time: y_min should not equal y_max!", for each chart without pictures
+};
+
+// Writes <id>.svg, <id>.png and <id>.csv for each chart into `folder`, which is made where it is missing. A chart that
+// gnuplot cannot draw, such as one of values near 1e308, gets its CSV alone. UserError kUsage where one of the files
+// is a link or cannot be written as a file (resolve_output_file), before anything is drawn; kDevice where gnuplot is
+// missing or a file cannot be written.
+Figures write_figures(const Report& report, const std::filesystem::path& folder);
 
 }  // namespace rnnlab::report

@@ -32,11 +32,20 @@ TemporaryFile make_temporary_file() {
 struct Outcome {
   int spawn_error = 0;  // an errno
   int status = 0;
-  std::string words;  // what it wrote, to either stream
+  std::string output, errors;  // the two streams
 };
 
+std::string read_from_start(std::FILE* file) {
+  ::lseek(::fileno(file), 0, SEEK_SET);
+  std::string text;
+  char piece[4096];
+  for (ssize_t size; (size = ::read(::fileno(file), piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<size_t>(size));
+  return text;
+}
+
 Outcome run(const std::vector<const char*>& arguments, const std::string& input) {
-  const TemporaryFile in = make_temporary_file(), out = make_temporary_file();
+  const TemporaryFile in = make_temporary_file(), out = make_temporary_file(), errors = make_temporary_file();
   const bool is_written = std::fwrite(input.data(), 1, input.size(), in.get()) == input.size();
   if (!is_written || std::fflush(in.get()) != 0)
     throw_error(ExitCode::kDevice, "a temporary file for gnuplot: {}; make room in the folder for such files",
@@ -48,8 +57,8 @@ Outcome run(const std::vector<const char*>& arguments, const std::string& input)
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ::fileno(in.get()), STDIN_FILENO);
-  for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
-    ::posix_spawn_file_actions_adddup2(&actions, ::fileno(out.get()), stream);
+  ::posix_spawn_file_actions_adddup2(&actions, ::fileno(out.get()), STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, ::fileno(errors.get()), STDERR_FILENO);
   pid_t process = 0;
   Outcome outcome;
   outcome.spawn_error = ::posix_spawnp(&process, argv[0], &actions, nullptr, argv.data(), environ);
@@ -57,33 +66,45 @@ Outcome run(const std::vector<const char*>& arguments, const std::string& input)
   if (outcome.spawn_error != 0) return outcome;
   while (::waitpid(process, &outcome.status, 0) < 0 && errno == EINTR) {
   }
-  ::lseek(::fileno(out.get()), 0, SEEK_SET);
-  char piece[4096];
-  for (ssize_t size; (size = ::read(::fileno(out.get()), piece, sizeof piece)) > 0;)
-    outcome.words.append(piece, static_cast<size_t>(size));
+  outcome.output = read_from_start(out.get());
+  outcome.errors = read_from_start(errors.get());
   return outcome;
+}
+
+// gnuplot repeats the command in which it fails, which holds everything that a file holds. What it says about it stands
+// behind the last "line N:".
+std::string reason_in(const std::string& errors) {
+  const size_t line = errors.rfind(" line ");
+  const size_t colon = line == std::string::npos ? line : errors.find(": ", line);
+  const std::string reason = colon == std::string::npos ? errors : errors.substr(colon + 2);
+  return on_one_line(first_line(trim(reason)));
+}
+
+// -d: without the user's own settings.
+Outcome run_script(const std::string& script) { return run({"gnuplot", "-d", "-"}, script); }
+
+[[noreturn]] void throw_unusable(const std::string& reason) {
+  throw_error(ExitCode::kDevice,
+              "--figures: gnuplot, which draws the figures, does not run here ({}); install it (Debian and Ubuntu: "
+              "apt-get install gnuplot-nox), or leave --figures out: the page and the Markdown need nothing",
+              reason);
 }
 
 }  // namespace
 
 void check_gnuplot() {
-  const Outcome outcome = run({"gnuplot", "--version"}, "");
-  if (outcome.spawn_error == 0 && outcome.status == 0) return;
-  throw_error(
-      ExitCode::kDevice,
-      "--figures: gnuplot, which draws the figures, does not run here ({}); install it (Debian and Ubuntu: apt-get "
-      "install gnuplot-nox), or leave --figures out: the page and the Markdown need nothing",
-      outcome.spawn_error != 0 ? std::generic_category().message(outcome.spawn_error)
-                               : first_line(without_controls(outcome.words)));
+  const Outcome outcome = run_script("set terminal svg\nset terminal pngcairo\n");
+  if (outcome.spawn_error != 0) throw_unusable(std::generic_category().message(outcome.spawn_error));
+  if (outcome.status != 0) throw_unusable(reason_in(outcome.errors));
 }
 
-void run_gnuplot(const std::string& script, const std::string& purpose) {
-  // -d: without the user's own settings.
-  const Outcome outcome = run({"gnuplot", "-d", "-"}, script);
-  if (outcome.spawn_error == 0 && outcome.status == 0) return;
-  throw_error(ExitCode::kDevice, "{}: gnuplot did not draw it: {}", purpose,
-              outcome.spawn_error != 0 ? std::generic_category().message(outcome.spawn_error)
-                                       : trim(without_controls(outcome.words)));
+GnuplotResult run_gnuplot(const std::string& script) {
+  const Outcome outcome = run_script(script);
+  if (outcome.spawn_error != 0) throw_unusable(std::generic_category().message(outcome.spawn_error));
+  if (WIFSIGNALED(outcome.status))
+    throw_error(ExitCode::kDevice, "--figures: gnuplot was ended by signal {}", WTERMSIG(outcome.status));
+  if (outcome.status != 0) return {.is_drawn = false, .picture = "", .reason = reason_in(outcome.errors)};
+  return {.is_drawn = true, .picture = outcome.output, .reason = ""};
 }
 
 }  // namespace rnnlab::report

@@ -15,11 +15,16 @@
 namespace rnnlab::report {
 namespace {
 
-// In single quotes gnuplot looks for nothing but the quote itself.
+// Double quotes, because gnuplot 5.4 reads a single quote at the beginning of a string in single quotes wrongly. In
+// double quotes gnuplot acts on a quote, a backslash and a backquote (which would run a command): they become octal
+// numbers.
 std::string string_literal(const std::string& text) {
-  std::string string = "'";
-  for (const char c : readable(text)) string += c == '\'' ? "''" : std::string(1, c);
-  return string + "'";
+  constexpr std::string_view kActedOn = "\"\\`";
+  std::string string = "\"";
+  for (const char c : readable(text))
+    string += kActedOn.find(c) == std::string_view::npos ? std::string(1, c)
+                                                         : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  return string + "\"";
 }
 
 // Cut at a letter's end. Labels of tics are formats, too.
@@ -276,15 +281,10 @@ std::string terminal_line(Terminal terminal, int height) {
 
 }  // namespace
 
-std::string gnuplot_script(const Chart& chart, const std::vector<Picture>& pictures) {
+std::string gnuplot_script(const Chart& chart, Terminal terminal) {
   const Drawing drawing = std::visit([](const auto& body) { return draw(body); }, chart.body);
-  std::string script =
-      "set encoding utf8\nset border 3 linecolor rgb '#555555'\nset xtics nomirror\nset ytics nomirror\n";
-  script += "set title " + string_literal(chart.title) + "\n";
-  for (const Picture& picture : pictures)
-    script += terminal_line(picture.terminal, drawing.height) + "set output " + string_literal(picture.file) + "\n" +
-              drawing.lines + "unset output\nunset label\n";
-  return script;
+  return "set encoding utf8\nset border 3 linecolor rgb '#555555'\nset xtics nomirror\nset ytics nomirror\nset title " +
+         string_literal(chart.title) + "\n" + terminal_line(terminal, drawing.height) + drawing.lines;
 }
 
 }  // namespace rnnlab::report

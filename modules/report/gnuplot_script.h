@@ -1,8 +1,8 @@
-// A chart as a script for gnuplot 5.4 or newer. Texts stand in it as strings that gnuplot does not look into.
+// A chart as a script for gnuplot 5.4 or newer, which writes the picture to its standard output. Texts in the script
+// are strings without anything that gnuplot or a shell would act on.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "report/chart.h"
 
@@ -10,12 +10,6 @@ namespace rnnlab::report {
 
 enum class Terminal { kSvg, kPng };
 
-struct Picture {
-  Terminal terminal;
-  std::string file;
-};
-
-// Draws the chart once for each picture.
-std::string gnuplot_script(const Chart& chart, const std::vector<Picture>& pictures);
+std::string gnuplot_script(const Chart& chart, Terminal terminal);
 
 }  // namespace rnnlab::report

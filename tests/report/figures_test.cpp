@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -16,7 +17,9 @@
 namespace rnnlab::report {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
@@ -50,8 +53,9 @@ TEST(Figures, AreDrawnAsSvgAndPngWithTheirDataAsCsv) {
   const Report report = make_report({.runs = testing::read_back(runs), .benchmarks = {{"ladder.json", bench}}});
   const auto charts = testing::charts_in(report);
   const TemporaryFolder folder;
-  const auto files = write_figures(report, folder.path() / "new" / "folder");
-  EXPECT_EQ(files.size(), 3 * charts.size());
+  const Figures figures = write_figures(report, folder.path() / "new" / "folder");
+  EXPECT_EQ(figures.files.size(), 3 * charts.size());
+  EXPECT_THAT(figures.left_out, IsEmpty());
   for (const Chart& chart : charts) {
     const std::string name = (folder.path() / "new" / "folder" / chart.id).string();
     EXPECT_THAT(testing::read_text(name + ".svg"), HasSubstr("</svg>")) << name;
@@ -71,14 +75,97 @@ TEST(Figures, SayHowToGetGnuplotWhereItIsMissing) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "figures"));
 }
 
-TEST(Figures, TellWhatGnuplotSaidWhereItFails) {
+Report report_with(const std::vector<Chart>& charts) {
+  Report report;
+  report.sections.emplace_back();
+  for (const Chart& chart : charts) report.sections.back().blocks.emplace_back(chart);
+  return report;
+}
+
+Chart curve_of(const std::string& id, const std::string& name, double value) {
+  const Axis axis = {.name = name, .unit = ""};
+  return {
+      .id = id, .title = name, .description = "", .body = Curves{axis, axis, {{name, name, {{1, value}, {2, value}}}}}};
+}
+
+TEST(Figures, DrawTextsThatGnuplotWouldActOn) {
+  if (!has_gnuplot()) GTEST_SKIP() << "there is no gnuplot here";
   const TemporaryFolder folder;
-  testing::write_text(folder.path() / "gnuplot",
-                      "#!/bin/sh\n[ \"$1\" = --version ] || { echo line 7: oh no >&2; exit 1; }\n");
-  std::filesystem::permissions(folder.path() / "gnuplot", std::filesystem::perms::owner_all);
-  const PathOf failing(folder.path());
-  testing::expect_error(ExitCode::kDevice, "rows-epoch-time: gnuplot did not draw it: line 7: oh no",
-                        [] { run_gnuplot("plot\n", "rows-epoch-time"); });
+  const std::string touch = "touch " + folder.name("made");
+  const std::vector<std::string> texts = {"'x",
+                                          std::string(3, '\''),
+                                          "\"x",
+                                          "\\",
+                                          "`" + touch + "`",
+                                          "$(" + touch + ")",
+                                          "\"; system(\"" + touch + "\") #",
+                                          "{[(",
+                                          "@m",
+                                          "%d %n",
+                                          "a\\\n!" + touch};
+  std::vector<Chart> charts;
+  for (const std::string& text : texts) charts.push_back(curve_of("chart" + std::to_string(charts.size()), text, 0.5));
+  const Figures figures = write_figures(report_with(charts), folder.path() / "'\"`it`");
+  EXPECT_THAT(figures.left_out, IsEmpty());
+  EXPECT_EQ(figures.files.size(), 3 * charts.size());
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "made")) << "a command ran";
+  EXPECT_THAT(testing::read_text(figures.files.front()), HasSubstr(">'x</text>"));
+}
+
+TEST(Figures, LeaveOutWhatCannotBeDrawn) {
+  if (!has_gnuplot()) GTEST_SKIP() << "there is no gnuplot here";
+  const TemporaryFolder folder;
+  const Figures figures = write_figures(
+      report_with({curve_of("large", "a", 1e308), curve_of("small", "b", 5e-324), curve_of("usual", "c", 1)}),
+      folder.path());
+  EXPECT_THAT(figures.left_out,
+              ElementsAre("large: all points y value undefined!", "small: y_min should not equal y_max!"));
+  EXPECT_THAT(figures.files, ElementsAre(folder.name("large.csv"), folder.name("small.csv"), folder.name("usual.svg"),
+                                         folder.name("usual.png"), folder.name("usual.csv")));
+}
+
+TEST(Figures, RefuseWhatIsNoFileBeforeTheyAreDrawn) {
+  if (!has_gnuplot()) GTEST_SKIP() << "there is no gnuplot here";
+  const TemporaryFolder folder;
+  ::mkfifo(folder.name("b.png").c_str(), 0600);
+  const Report report = report_with({curve_of("a", "a", 1), curve_of("b", "b", 1)});
+  testing::expect_error(ExitCode::kUsage,
+                        folder.name("b.png") + ": is a pipe, expected a file to write; name an ordinary file",
+                        [&] { write_figures(report, folder.path()); });
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "a.svg"));
+}
+
+// Stands in the place of gnuplot while it lives.
+class FakeGnuplot {
+ public:
+  explicit FakeGnuplot(const std::string& script) : path_(folder_.path()) {
+    testing::write_text(folder_.path() / "gnuplot", "#!/bin/sh\n" + script);
+    std::filesystem::permissions(folder_.path() / "gnuplot", std::filesystem::perms::owner_all);
+  }
+
+ private:
+  TemporaryFolder folder_;
+  PathOf path_;
+};
+
+// It repeats the command first, which holds all that a file holds.
+TEST(Figures, TellWhatGnuplotSaidWithoutItsCommand) {
+  const FakeGnuplot failing("printf 'gnuplot> plot \"x\"\\n  ^\\n   line 7: oh no\\n\\n' >&2; exit 1\n");
+  EXPECT_EQ(run_gnuplot("plot\n").reason, "oh no");
+  testing::expect_error(ExitCode::kDevice,
+                        "--figures: gnuplot, which draws the figures, does not run here (oh no); install it (Debian "
+                        "and Ubuntu: apt-get install gnuplot-nox), or leave --figures out: the page and the Markdown "
+                        "need nothing",
+                        [] { check_gnuplot(); });
+}
+
+TEST(Figures, AreNotWrittenWhereGnuplotCutsThemOff) {
+  const FakeGnuplot cutting("echo '<svg>'\n");
+  const TemporaryFolder folder;
+  testing::expect_error(ExitCode::kDevice,
+                        "a.svg: gnuplot's picture is cut off; make room in the folder for temporary files",
+                        [&] { write_figures(report_with({curve_of("a", "a", 1)}), folder.path()); });
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace
