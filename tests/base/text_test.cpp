@@ -133,7 +133,7 @@ TEST(ShellQuoted, IsOneWordThatATerminalShows) {
   EXPECT_EQ(shell_quoted("runs/a-b_1.5"), "runs/a-b_1.5");
   EXPECT_EQ(shell_quoted("it's $HOME\n"), "'it'\\''s $HOME\n'");
   EXPECT_EQ(shell_quoted("it's\\ \x1b[31m\u202ea\n\u00e9\xff"),
-            R"($'it\047s\134 \033[31m\342\200\256a\012\u00e9\377')");
+            "$'it\\047s\\134 \\033[31m\\342\\200\\256a\\012\u00e9\\377'");
 }
 
 TEST(OneOf, ReadsAsProse) {

@@ -166,9 +166,9 @@ TEST(WriteOutputFile, TakesANameOfTheGreatestLength) {
 TEST(WriteOutputFile, RefusesWhatIsNoFile) {
   const TemporaryFolder folder;
   const auto expect_refused = [&](const std::string& name, const std::string& why) {
-    const auto type = std::filesystem::status(folder.path() / name).type();
+    const auto type = std::filesystem::symlink_status(folder.path() / name).type();
     expect_error(ExitCode::kUsage, folder.name(name) + why, [&] { write_output_file(folder.path() / name, "x"); });
-    EXPECT_EQ(std::filesystem::status(folder.path() / name).type(), type);
+    EXPECT_EQ(std::filesystem::symlink_status(folder.path() / name).type(), type);
   };
   ::mkfifo(folder.name("fifo").c_str(), 0600);
   expect_refused("fifo", ": is a pipe, expected a file to write; name an ordinary file");
