@@ -1,12 +1,15 @@
 #include "experiment/sweep_file.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <ctime>
 
 #include "base/error.h"
 #include "base/folder.h"
+#include "results/file_descriptor.h"
 #include "results/json_fields.h"
 #include "results/run_folder.h"
 
@@ -30,16 +33,30 @@ struct SweepRecord {
   }
 };
 
-// The process tells apart two sweeps of one second.
-fs::path new_path(const fs::path& out) {
+enum class Made { kNew, kThereAlready };
+
+Made make_empty_file(const fs::path& path) {
+  const FileDescriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
+  if (file.is_open()) return Made::kNew;
+  if (errno == EEXIST) return Made::kThereAlready;
+  throw_system_error(path, "open for writing", errno);
+}
+
+// The process tells apart two sweeps of one second, and O_EXCL those of one process number.
+fs::path make_new_file(const fs::path& out) {
   make_folders(out);
-  return out / fmt::format("sweep-{:%Y-%m-%dT%H-%M-%S}Z-{}.json", fmt::gmtime(std::time(nullptr)), ::getpid());
+  const std::string name = fmt::format("sweep-{:%Y-%m-%dT%H-%M-%S}Z-{}", fmt::gmtime(std::time(nullptr)), ::getpid());
+  for (int count = 1;; ++count) {
+    fs::path path = out / (count == 1 ? name + ".json" : fmt::format("{}-{}.json", name, count));
+    if (make_empty_file(path) == Made::kNew) return path;
+  }
 }
 
 }  // namespace
 
 SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries)
-    : path_(new_path(out)), lock_(path_), entries_(std::move(entries)) {
+    : path_(make_new_file(out)), lock_(path_), entries_(std::move(entries)) {
   write();
 }
 

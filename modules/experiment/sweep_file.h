@@ -1,5 +1,6 @@
 // Which runs a sweep consists of and where each of them is, in one file beside the run folders, so that a sweep that
-// was stopped can go on: <out>/sweep-<start time>-<process>.json. It is replaced atomically whenever a run gets its
+// was stopped can go on: <out>/sweep-<start time>-<process>.json. A name that is taken gets -2, -3 and so on, because
+// processes in different containers may have the same number. It is replaced atomically whenever a run gets its
 // folder, and removed once every run has had its turn. One process at a time works on a sweep.
 #pragma once
 
@@ -35,6 +36,7 @@ class SweepFile {
   explicit SweepFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
+  const std::string& lock_warning() const { return lock_.warning(); }
   const std::vector<SweepEntry>& entries() const { return entries_; }
 
   // Of all commands that went on with the sweep, in their order: they hold for its runs that are still to come, too.

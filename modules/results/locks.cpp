@@ -3,10 +3,16 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <system_error>
+#include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -34,12 +40,34 @@ bool has_no_locks(int error_number) {
   return error_number == ENOLCK || error_number == ENOSYS || error_number == EOPNOTSUPP;
 }
 
+// "the file system nfs4 at /home", by what the system says of its mounts.
+std::string file_system_of(const FileDescriptor& descriptor) {
+  struct stat status {};
+  ::fstat(descriptor.number(), &status);
+  const std::string device = fmt::format("{}:{}", major(status.st_dev), minor(status.st_dev));
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    // 36 35 98:0 /root /mount-point options - type source options
+    const std::vector<std::string> fields = split(line, ' ');
+    const auto dash = std::ranges::find(fields, "-");
+    if (fields.size() > 4 && fields[2] == device && std::distance(dash, fields.end()) > 1)
+      return fmt::format("the file system {} at {}", dash[1], fields[4]);
+  }
+  return "its file system";
+}
+
 // Whether it is held now; not where another process has it and nobody waits.
-bool take(const FileDescriptor& descriptor, const fs::path& path, WhenTaken when_taken) {
+bool take(const FileDescriptor& descriptor, const fs::path& path, WhenTaken when_taken, std::string& warning) {
   const int operation = when_taken == WhenTaken::kWait ? LOCK_EX : LOCK_EX | LOCK_NB;
-  if (uninterrupted([&] { return ::flock(descriptor.number(), operation); }) == 0 || has_no_locks(errno)) return true;
+  if (uninterrupted([&] { return ::flock(descriptor.number(), operation); }) == 0) return true;
   if (errno == EWOULDBLOCK) return false;
-  throw_system_error(path, "lock", errno);
+  if (!has_no_locks(errno)) throw_system_error(path, "lock", errno);
+  const std::string reason = std::generic_category().message(errno);
+  warning = fmt::format(
+      "{}: {} has no locks ({}): a second process at work here would not be noticed and could damage it; start no "
+      "other",
+      path.string(), file_system_of(descriptor), reason);
+  return true;
 }
 
 // Whoever held the lock before may have removed its file since it was opened here.
@@ -55,7 +83,7 @@ fs::path lock_of(const fs::path& file) { return file.parent_path() / ("." + file
 }  // namespace
 
 FolderLock::FolderLock(const fs::path& folder, WhenTaken when_taken) : descriptor_(open_folder(folder)) {
-  if (take(descriptor_, folder, when_taken)) return;
+  if (take(descriptor_, folder, when_taken, warning_)) return;
   throw_error(ExitCode::kDevice, "{}: another process is at work in this folder; wait for it, or end it",
               folder.string());
 }
@@ -63,7 +91,7 @@ FolderLock::FolderLock(const fs::path& folder, WhenTaken when_taken) : descripto
 FileLock::FileLock(const fs::path& file) : path_(lock_of(file)) {
   do {
     descriptor_ = open_file(path_);
-    if (!take(descriptor_, path_, WhenTaken::kRefuse))
+    if (!take(descriptor_, path_, WhenTaken::kRefuse, warning_))
       throw_error(ExitCode::kDevice, "{}: another process is at work on it; wait for it, or end it", file.string());
   } while (!is_still(path_, descriptor_));
 }

@@ -1,9 +1,10 @@
 // What one process at a time changes: a folder, or a file that is replaced whenever it changes. The system gives it
-// free when the process ends, however it ends, so a lock never has to be cleared by hand. Where the file system has no
-// locks, processes are trusted to stay apart.
+// free when the process ends, however it ends, so a lock never has to be cleared by hand. If the file system has no
+// locks, a lock is taken all the same, and its warning() says so.
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "results/file_descriptor.h"
 
@@ -17,8 +18,12 @@ class FolderLock {
   // another process holds it.
   FolderLock(const std::filesystem::path& folder, WhenTaken when_taken);
 
+  // "<folder>: the file system nfs4 at /home has no locks (...): ..."; "" if it has them.
+  const std::string& warning() const { return warning_; }
+
  private:
   FileDescriptor descriptor_;
+  std::string warning_;
 };
 
 // By a file `.<name>.lock` beside it, which goes with the lock.
@@ -30,9 +35,12 @@ class FileLock {
   FileLock& operator=(const FileLock&) = delete;
   ~FileLock();
 
+  const std::string& warning() const { return warning_; }
+
  private:
   std::filesystem::path path_;
   FileDescriptor descriptor_;
+  std::string warning_;
 };
 
 }  // namespace rnnlab

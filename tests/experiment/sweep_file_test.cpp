@@ -40,6 +40,15 @@ TEST(SweepFile, SaysWhichRunsThereAreAndWhere) {
   again.remove();
 }
 
+// Containers have the same process numbers.
+TEST(SweepFile, IsANewOneForTwoOfOneSecondAndOneProcessNumber) {
+  const TemporaryFolder out;
+  const SweepFile first(out.path(), kTwoRuns), second(out.path(), kTwoRuns), third(out.path(), kTwoRuns);
+  EXPECT_NE(first.path(), second.path());
+  EXPECT_NE(first.path(), third.path());
+  EXPECT_NE(second.path(), third.path());
+}
+
 TEST(SweepFile, MayBeNamedWithoutAFolder) {
   const TemporaryFolder out;
   const fs::path before = fs::current_path();
