@@ -1,5 +1,7 @@
 #include "checkpoint/checkpoint_writer.h"
 
+#include <system_error>
+
 #include "base/error.h"
 #include "checkpoint/checkpoint_folder.h"
 
@@ -12,11 +14,16 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, int64_t keep)
 
 void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing) {
   wait();
-  pending_ = std::async(std::launch::async, [this, step, standing, contents = std::move(contents)] {
+  const auto save = [this, step, standing, contents = std::move(contents)] {
     save_checkpoint(folder_, step, contents());
     if (standing == Standing::kBest) mark_best_checkpoint(folder_, step);
     prune_checkpoints(folder_, step, keep_);
-  });
+  };
+  try {
+    pending_ = std::async(std::launch::async, save);
+  } catch (const std::system_error&) {
+    save();  // there is no thread to be had
+  }
 }
 
 void CheckpointWriter::wait() {

@@ -1,5 +1,5 @@
 // Saves checkpoints on a thread of its own, one at a time and in order: the caller goes on as soon as it has handed
-// over the contents. To be used from one thread.
+// over the contents. If no thread can be made, submit() saves and then returns. To be used from one thread.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,10 @@
 #include <c10/util/Exception.h>
 
 #include <new>
+#include <system_error>
 
 #include "base/text.h"
+#include "training/determinism.h"
 
 namespace rnnlab {
 namespace {
@@ -46,6 +48,9 @@ Failure describe_failure(const std::exception_ptr& exception) {
     return libtorch_failure(error);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) return {ExitCode::kDevice, kNoMoreThreads};
+    return {ExitCode::kInternal, std::string(error.what()) + kDefect};
   } catch (const std::exception& error) {
     return {ExitCode::kInternal, std::string(error.what()) + kDefect};
   }

@@ -5,7 +5,11 @@
 #include <c10/util/Exception.h>
 
 #include <cstdlib>
+#include <latch>
 #include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/split_mix64.h"
@@ -25,9 +29,33 @@ void set_determinism(Determinism determinism) {
   context.setDeterministicFillUninitializedMemory(false);
 }
 
+namespace {
+
+// LibTorch keeps two pools, its own and OpenMP's, and the caller works in both. Two more: the checkpoints' and the one
+// that prepares batches.
+int threads_of_run(int num_threads) { return 2 * (num_threads - 1) + 2; }
+
+// Makes so many threads at once, for a moment. Without them LibTorch's pool would wait for ever for those that the
+// system refused, and OpenMP's would end the process.
+void require_threads(int count) {
+  std::latch may_end(1);
+  std::vector<std::jthread> threads;
+  try {
+    for (int i = 0; i < count; ++i) threads.emplace_back([&] { may_end.wait(); });
+  } catch (const std::system_error&) {
+    may_end.count_down();
+    throw UserError(ExitCode::kDevice, kNoMoreThreads);
+  }
+  may_end.count_down();
+}
+
+}  // namespace
+
 void set_num_threads(std::optional<int64_t> num_threads) {
   static const int default_threads = at::get_num_threads();
-  at::set_num_threads(num_threads ? static_cast<int>(*num_threads) : default_threads);
+  const int wanted = num_threads ? static_cast<int>(*num_threads) : default_threads;
+  require_threads(threads_of_run(wanted));
+  at::set_num_threads(wanted);
 }
 
 void seed_dropout(uint64_t seed, int64_t epoch) {

@@ -22,7 +22,13 @@ void set_environment_for_determinism();
 // Applies to the whole process, both ways round. An operation that has no deterministic form then throws.
 void set_determinism(Determinism determinism);
 
+// What to do where the system makes no more threads.
+inline constexpr const char* kNoMoreThreads =
+    "no more threads can be made here: raise the limit (ulimit -u, or the limit on processes of a container), or lower "
+    "num_threads";
+
 // Threads of one operation on the CPU; LibTorch's own choice, one a core, where nothing is given. Sums depend on it.
+// UserError kDevice if the system does not make as many threads as a run needs.
 void set_num_threads(std::optional<int64_t> num_threads);
 
 // Seeds LibTorch's generators, on the CPU and on each GPU, by a pure function of the run's seed and the epoch: what an

@@ -3,20 +3,27 @@
 //   RNNLAB_FAIL_HOW=ENOSPC, EIO, EINTR, or SHORT: a write of half the bytes, which fails nothing else
 //   RNNLAB_FAIL_LASTING=1  and all after it
 //   RNNLAB_FAIL_BELOW=path only calls on what lies in this folder count
+//   RNNLAB_NO_LOCKS=1      the file system has no locks: each flock fails, none counts as a call
+//   RNNLAB_MOST_THREADS=n  at once, beside the first one: the next fails, as beyond RLIMIT_NPROC
+//   RNNLAB_LAST_THREAD=n   none is made after the n-th
 //   RNNLAB_FAIL_LOG=path   every call that counts, a line each: "open /a/b", "fsync /a/b"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <string>
 
 namespace {
@@ -86,9 +93,45 @@ using OpenAt = int (*)(int, const char*, int, ...);
 
 mode_t mode_of(int flags, va_list arguments) { return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0; }
 
+struct Thread {
+  void* (*work)(void*);
+  void* argument;
+};
+
+std::atomic<int> num_threads = 0;
+
+int limit(const char* name) {
+  const std::string number = variable(name);
+  return number.empty() ? INT_MAX : ::atoi(number.c_str());
+}
+
+void* run_thread(void* pointer) {
+  const Thread thread = *std::unique_ptr<Thread>(static_cast<Thread*>(pointer));
+  void* result = thread.work(thread.argument);
+  --num_threads;
+  return result;
+}
+
 }  // namespace
 
 extern "C" {
+
+int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*work)(void*), void* argument) {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static std::atomic<int> num_made = 0;
+  const auto create = next<Create>("pthread_create");
+  if (++num_threads > limit("RNNLAB_MOST_THREADS") || ++num_made > limit("RNNLAB_LAST_THREAD")) {
+    --num_threads;
+    return EAGAIN;
+  }
+  auto thread = std::make_unique<Thread>(Thread{work, argument});
+  const int failure = create(id, attributes, run_thread, thread.get());
+  if (failure == 0)
+    thread.release();  // to run_thread
+  else
+    --num_threads;
+  return failure;
+}
 
 int open(const char* path, int flags, ...) {
   va_list arguments;
@@ -111,6 +154,12 @@ ssize_t write(int number, const void* bytes, size_t size) {
   if (verdict == Verdict::kFail) return -1;
   const size_t part = verdict == Verdict::kShort ? std::max<size_t>(size / 2, std::min<size_t>(size, 1)) : size;
   return next<ssize_t (*)(int, const void*, size_t)>("write")(number, bytes, part);
+}
+
+int flock(int number, int operation) {
+  if (variable("RNNLAB_NO_LOCKS") != "1") return next<int (*)(int, int)>("flock")(number, operation);
+  errno = ENOLCK;
+  return -1;
 }
 
 int fsync(int number) { return fails("fsync", path_of(number).c_str()) ? -1 : next<int (*)(int)>("fsync")(number); }

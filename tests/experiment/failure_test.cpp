@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <system_error>
 
 namespace rnnlab {
 namespace {
@@ -42,6 +43,15 @@ TEST(DescribeFailure, SaysWhatToDoWhenMemoryIsShort) {
   EXPECT_EQ(failure_of(std::bad_alloc()).message,
             "out of memory\n  reduce training.batch_size, model.hidden_size or the sequences' length "
             "(data.sequence_length, data.window), or data.num_train");
+}
+
+TEST(DescribeFailure, SaysWhatToDoWhenThereAreNoMoreThreads) {
+  const Failure failure = failure_of(std::system_error(EAGAIN, std::system_category()));
+  EXPECT_EQ(failure.exit_code, ExitCode::kDevice);
+  EXPECT_EQ(failure.message,
+            "no more threads can be made here: raise the limit (ulimit -u, or the limit on processes of a container), "
+            "or lower num_threads");
+  EXPECT_EQ(failure_of(std::system_error(EINVAL, std::system_category())).exit_code, ExitCode::kInternal);
 }
 
 TEST(DescribeFailure, SaysWhatToDoWhenTheGpuIsFull) {
