@@ -3,6 +3,8 @@
 
 #include <CLI/Option.hpp>
 #include <memory>
+#include <mutex>
+#include <optional>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -10,7 +12,6 @@
 #include "bench/bench_here.h"
 #include "bench/report_text.h"
 #include "experiment/failure.h"
-#include "experiment/stop_notice.h"
 #include "experiment_arguments.h"
 #include "output.h"
 #include "output_file.h"
@@ -57,10 +58,28 @@ BenchSettings read_settings(const std::vector<std::string>& arguments) {
   return settings;
 }
 
-BenchHooks make_hooks(bool quiet) {
+// What was measured so far, for the case that a signal comes within a measurement that does not end.
+class LatestReport {
+ public:
+  void keep(const BenchReport& report) {
+    const std::lock_guard lock(mutex_);
+    report_ = report;
+  }
+  std::optional<BenchReport> get() const {
+    const std::lock_guard lock(mutex_);
+    return report_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<BenchReport> report_;
+};
+
+BenchHooks make_hooks(bool quiet, LatestReport& latest) {
   const auto say = [](const std::string& line) { print_notice(line + "\n"); };
   return {.should_stop = [] { return pending_stop().has_value(); },
-          .on_progress = quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say)};
+          .on_progress = quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say),
+          .on_report = [&latest](const BenchReport& report) { latest.keep(report); }};
 }
 
 // Each is tried, what holds every sample first: minutes of measuring are in them. Throws what failed afterwards.
@@ -82,6 +101,15 @@ void write_results(const BenchReport& report, const BenchOptions& options) {
   throw UserError(failures.front().exit_code, join(messages, "\n"));
 }
 
+// As write_results, where nobody is left to be told by an exit code.
+void write_what_there_is(const BenchReport& report, const BenchOptions& options) {
+  try {
+    write_results(report, options);
+  } catch (const std::exception& error) {
+    print_notice(fmt::format("rnnlab: error: {}\n", without_controls(error.what())));
+  }
+}
+
 AgainstOptions against_options(const BenchOptions& options) {
   return {.on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse,
           .tolerance = options.tolerance_percent / 100};
@@ -99,14 +127,21 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
     require_harmless_output(file, "without --csv and --json the table goes to standard output");
   std::optional<BenchReport> before;
   if (!options.against.empty()) before = read_report(options.against);
-  const StopSignalGuard signals;
-  const StopNotice notice("stopping after the current measurement");
+  const StopSignalGuard signals("stopping after the current measurement");
+  LatestReport latest;
+  const StandardOutput output;
+  std::optional<StopDeadline> deadline(std::in_place, [&](const StopRequest&) {
+    print_notice("rnnlab: the current measurement takes longer and is left out\n");
+    output.restore();
+    if (const auto report = latest.get()) write_what_there_is(*report, options);
+  });
   const auto check_plan = [&](const BenchReport& plan) {
     if (before) check_comparable(plan, *before, options.against, against_options(options));
   };
-  const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options.quiet), check_plan);
+  const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options.quiet, latest), check_plan);
+  deadline.reset();
   write_results(outcome.report, options);
-  if (const auto stop = pending_stop()) return exit_code_after(stop->reason);
+  if (const auto stop = pending_stop()) return stop->exit_code;
   if (outcome.exit_code != ExitCode::kDone || !before) return outcome.exit_code;
   return print_against(outcome.report, *before, options);
 }

@@ -42,19 +42,24 @@ GpuSurvey survey_of_all(const BenchSettings& settings) {
 BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
                             const BenchHooks& hooks, const CheckPlan& check_plan) {
   TorchLaboratory laboratory(settings);
-  Environment environment = collect_environment(command_line, at::get_num_threads(), software_versions());
+  const Environment environment = collect_environment(command_line, at::get_num_threads(), software_versions());
   BenchReport plan;
   plan.environment = environment;
   plan.rows = planned_rows(settings);
   check_plan(plan);
   const Bystanders bystanders(survey_of_all(settings));
-  BenchOutcome outcome = run_bench(settings, laboratory, hooks);
-  BenchReport& report = outcome.report;
-  report.warnings = warnings(environment);
-  for (const std::string& warning : bystanders.warnings()) add_once(report.warnings, warning);
-  for (const BenchRow& row : report.rows)
-    for (const std::string& note : row.notes) add_once(report.warnings, note);
-  report.environment = std::move(environment);
+  const auto complete = [&](BenchReport report) {
+    report.warnings = warnings(environment);
+    for (const std::string& warning : bystanders.warnings()) add_once(report.warnings, warning);
+    for (const BenchRow& row : report.rows)
+      for (const std::string& note : row.notes) add_once(report.warnings, note);
+    report.environment = environment;
+    return report;
+  };
+  BenchHooks completing = hooks;
+  if (hooks.on_report) completing.on_report = [&](const BenchReport& so_far) { hooks.on_report(complete(so_far)); };
+  BenchOutcome outcome = run_bench(settings, laboratory, completing);
+  outcome.report = complete(std::move(outcome.report));
   return outcome;
 }
 

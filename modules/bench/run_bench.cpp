@@ -35,6 +35,7 @@ class BenchRun {
   const Ceiling& ceiling(const Combination& combination);
   void refuse(BenchRow& row, const std::exception_ptr& failure);
   void inspect(MeasuredCombination& measured);
+  void report(const std::vector<MeasuredCombination>& all);
   void inspect_layer(BenchRow& row, LayerKind layer);
 
   const BenchSettings& settings_;
@@ -91,19 +92,28 @@ void fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& firs
   row.measurement = std::move(measurement);
 }
 
+void BenchRun::report(const std::vector<MeasuredCombination>& all) {
+  outcome_.report.rows.clear();
+  for (const MeasuredCombination& measured : all)
+    outcome_.report.rows.insert(outcome_.report.rows.end(), measured.rows.begin(), measured.rows.end());
+  if (hooks_.on_report) hooks_.on_report(outcome_.report);
+}
+
 BenchOutcome BenchRun::run() {
+  outcome_.report.settings = config::print(settings_, BenchSettings::schema());
   const std::vector<Combination> combinations = expand(settings_);
   std::vector<MeasuredCombination> all;
   for (const Combination& combination : combinations) {
     if (hooks_.should_stop()) break;
     all.push_back(measure(combination));
     hooks_.on_progress(progress_line(all.size(), combinations.size(), all.back()));
+    report(all);
   }
   for (MeasuredCombination& measured : all) {
-    if (!hooks_.should_stop()) inspect(measured);
-    for (BenchRow& row : measured.rows) outcome_.report.rows.push_back(std::move(row));
+    if (hooks_.should_stop()) break;
+    inspect(measured);
+    report(all);
   }
-  outcome_.report.settings = config::print(settings_, BenchSettings::schema());
   if (std::ranges::none_of(outcome_.report.rows, is_measured))
     outcome_.exit_code = first_failure_.value_or(ExitCode::kDone);
   return std::move(outcome_);

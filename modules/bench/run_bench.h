@@ -15,6 +15,7 @@ namespace rnnlab {
 struct BenchHooks {
   std::function<bool()> should_stop;                         // asked between samples
   std::function<void(const std::string& line)> on_progress;  // a line for each combination
+  std::function<void(const BenchReport&)> on_report = {};    // all that is known, whenever there is more
 };
 
 struct BenchOutcome {

@@ -11,7 +11,6 @@
 #include "experiment/failure.h"
 #include "experiment/read_experiment.h"
 #include "experiment/resume.h"
-#include "experiment/stop_notice.h"
 #include "experiment/sweep_file.h"
 #include "results/run_ending.h"
 #include "results/run_folder.h"
@@ -70,13 +69,17 @@ bool has_checkpoint(const std::filesystem::path& folder) {
   }
 }
 
+std::string how_to_go_on(const std::filesystem::path& run_or_sweep) {
+  return "to go on: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
+}
+
 void say_how_to_go_on(const RunAllOutcome& all, const SweepFile* sweep, Logger& logger) {
   std::filesystem::path what;
   if (sweep != nullptr)
     what = sweep->path();
   else if (!all.finished.empty() && has_checkpoint(all.finished.back().folder))
     what = all.finished.back().folder;
-  if (!what.empty()) logger.warn("to go on: rnnlab train --resume " + shell_quoted(what.string()));
+  if (!what.empty()) logger.warn(how_to_go_on(what));
 }
 
 // A signal's code promises that all was saved: what failed on the way says otherwise.
@@ -99,7 +102,7 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
   if (const auto stop = pending_stop()) {
     const size_t num_left = tasks.size() - num_begun;
     if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not begun", stop->text, num_left, tasks.size()));
-    if (gives_way_to_signal(all.exit_code)) all.exit_code = exit_code_after(stop->reason);
+    if (gives_way_to_signal(all.exit_code)) all.exit_code = stop->exit_code;
     all.can_go_on = true;
   }
   if (all.can_go_on) say_how_to_go_on(all, sweep, logger);
@@ -108,8 +111,8 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
 
 RunAllOutcome run_guarded(const std::vector<RunTask>& tasks, SweepFile* sweep, const RunRequest& request,
                           Logger& logger) {
-  const StopSignalGuard signals;
-  const StopNotice notice("stopping after the current step");
+  if (sweep != nullptr && !sweep->lock_warning().empty()) logger.warn(sweep->lock_warning());
+  const StopSignalGuard signals("stopping after the current step");
   RunAllOutcome all;
   run_tasks(tasks, sweep, request, logger, all);
   return all;
@@ -190,17 +193,21 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest
   if (cases.size() == 1) return run_guarded(tasks, nullptr, request, logger);
   warn_of_runs_that_cannot(cases, logger);
   SweepFile sweep(request.out, entries_of(cases));
-  return run_guarded(tasks, &sweep, request, logger);
+  RunRequest of_sweep = request;
+  of_sweep.how_to_go_on = how_to_go_on(sweep.path());
+  return run_guarded(tasks, &sweep, of_sweep, logger);
 }
 
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger) {
+  RunRequest in_its_place = request;
+  in_its_place.how_to_go_on = how_to_go_on(run_or_sweep);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
     const RunTask task{"", [&](const RunRequest& asked, Logger& log) {
                          return resume_experiment(run_or_sweep, overrides, asked, log);
                        }};
-    return run_guarded({task}, nullptr, request, logger);
+    return run_guarded({task}, nullptr, in_its_place, logger);
   }
   if (run_or_sweep.extension() != ".json" || run_or_sweep.filename() == kSummaryFile)
     throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
@@ -211,7 +218,6 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   std::vector<RunTask> tasks;
   for (const SweepEntry& entry : sweep.entries())
     tasks.push_back(task_of(entry, run_or_sweep.string(), sweep.overrides()));
-  RunRequest in_its_place = request;
   in_its_place.out = run_or_sweep.parent_path();
   return run_guarded(tasks, &sweep, in_its_place, logger);
 }

@@ -1,5 +1,5 @@
 // Several experiments one after another: the combinations of a sweep, or the files of one command. One that fails is
-// reported through the logger and the rest go on; SIGINT and SIGTERM end them all, whenever they come.
+// reported through the logger and the rest run; a signal (stop_signal.h) ends them all, whenever it comes.
 #pragma once
 
 #include <map>

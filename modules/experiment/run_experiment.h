@@ -24,19 +24,20 @@ struct RunRequest {
   std::vector<Observer*> observers = {};    // told of every run after its own console and files
   std::optional<int64_t> trace_steps = {};  // after warm-up, in trace.json; no trace without a number
   std::function<void(const std::filesystem::path&)> on_folder = {};  // told where the run is, before it begins
+  std::string how_to_go_on = {};  // told to the user where a signal ends the process before the first step
 };
 
 struct RunOutcome {
   std::filesystem::path folder;
   Summary summary;
-  ExitCode exit_code = ExitCode::kDone;  // 130 or 143 after a signal, with the results written
+  ExitCode exit_code = ExitCode::kDone;  // 128 + its number after a signal, with the results written
 };
 
 // The logger's file is left open, so that what is thrown can be logged there; close it before the next run.
 // UserError kDevice, kData or kUsage before a folder is made where this machine or the data cannot do what the
-// experiment asks; kDiverged with the folder complete up to that epoch. Where a StopSignalGuard lives, SIGINT and
-// SIGTERM end it after the step that is under way, or, by UserError kInterrupted or kTerminated, before a folder is
-// made.
+// experiment asks; kDiverged with the folder complete up to that epoch. Where a StopSignalGuard lives, its signals end
+// the run after the step that is under way. A signal before a folder is made is a UserError with its exit code, or ends
+// the process within two seconds if a library's call takes longer.
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger);
 
 }  // namespace rnnlab

@@ -7,12 +7,10 @@
 #include "experiment/earlier_part.h"
 #include "experiment/prepared_run.h"
 #include "experiment/run_experiment.h"
-#include "recurrent/execution_path.h"
 
 namespace rnnlab {
 
-Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const EarlierPart& earlier,
-                      const RunRequest& request);
+Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const RunRequest& request);
 
 // rows: of all parts. stop_reason: why the training ended, for a reader.
 void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,

@@ -86,7 +86,7 @@ void TensorBoardObserver::on_epoch_end(const TrainingState& state, const EpochRo
 }
 
 void TensorBoardObserver::on_run_end(const TrainingState& state) {
-  if (exit_code_after(state.stop_reason.value()) == ExitCode::kDone)
+  if (state.exit_code == ExitCode::kDone)
     file_.append_summary(0, tensorboard::session_end(tensorboard::SessionEnd::kDone));
   sync();
 }

@@ -6,13 +6,11 @@
 #include "experiment/device.h"
 #include "experiment/run_log.h"
 #include "experiment/run_summary.h"
-#include "experiment/training_path.h"
 #include "experiment/watchers.h"
 #include "results/bystanders.h"
 #include "results/files.h"
 #include "results/run_folder.h"
 #include "training/divergence.h"
-#include "training/stop_signal.h"
 
 namespace rnnlab {
 namespace {
@@ -39,12 +37,16 @@ void warn_of(const Bystanders& bystanders, Summary& summary, Logger& logger) {
 
 // A signal may have come before training could lower the loss.
 void warn_of_high_loss(const PreparedRun& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
-  if (rows.empty() || exit_code_after(run.trainer.state().stop_reason.value()) != ExitCode::kDone) return;
+  if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
   const Objective objective(run.options.settings.loss, run.dataset, run.device);
   const auto warning = high_loss_warning(rows.back().train_loss, loss_of_zeros(objective.loss(), run.dataset));
   if (!warning) return;
   add_once(summary.warnings, *warning);
   logger.warn(*warning);
+}
+
+std::string before_first_step(const StopRequest& stop) {
+  return stop.text + " before the first step: nothing was saved";
 }
 
 void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
@@ -57,8 +59,14 @@ void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Lo
 }  // namespace
 
 void throw_if_asked_to_stop() {
-  if (const auto stop = pending_stop())
-    throw_error(exit_code_after(stop->reason), "{} before the training began", stop->text);
+  if (const auto stop = pending_stop()) throw_error(stop->exit_code, "{}", before_first_step(*stop));
+}
+
+StopDeadline::LastWords words_before_first_step(const RunRequest& request, Logger& logger) {
+  return [&request, &logger](const StopRequest& stop) {
+    logger.error(before_first_step(stop));
+    if (!request.how_to_go_on.empty()) logger.warn(request.how_to_go_on);
+  };
 }
 
 RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const EarlierPart& earlier,
@@ -66,11 +74,10 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   open_folder(run, folder, logger);
   log_notes(earlier.notes, logger);
   for (const std::string& warning : earlier.warnings) logger.warn(warning);
-  const ExecutionPath path = observe_training_path(*run.model, run.dataset, run.options);
-  log_path(path, logger);
+  log_path(run.path, logger);
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
-  RunOutcome outcome{.folder = folder, .summary = begin_summary(run, path, earlier, request)};
+  RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
   Watchers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const Bystanders bystanders(survey_of(run.device));
   try {
@@ -81,7 +88,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
     const auto graphs = graph_notes(run);  // a capture may have failed since
     if (graphs != graphs_wanted) log_notes(graphs, logger);
     outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
-    outcome.exit_code = exit_code_after(end.stop_reason.value());
+    outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
     finish_summary(outcome.summary, run, watchers.rows(), earlier, error.what());

@@ -7,11 +7,15 @@
 #include "experiment/earlier_part.h"
 #include "experiment/prepared_run.h"
 #include "experiment/run_experiment.h"
+#include "training/stop_signal.h"
 
 namespace rnnlab {
 
-// UserError kInterrupted or kTerminated where a signal came before the training began.
+// UserError with the signal's exit code if one came before the first step.
 void throw_if_asked_to_stop();
+
+// For a StopDeadline around what a run does before its first step: the message of throw_if_asked_to_stop(), logged.
+StopDeadline::LastWords words_before_first_step(const RunRequest& request, Logger& logger);
 
 // Opens the logger's file and writes config.yaml and environment.json first. UserError kDiverged with the folder
 // complete up to that epoch.

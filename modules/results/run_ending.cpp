@@ -24,7 +24,7 @@ const char* word_for(RunEnding ending) {
 RunEnding ending_of(const Summary& summary) {
   const std::string& reason = summary.stop_reason;
   if (reason.starts_with("training diverged")) return RunEnding::kDiverged;
-  const bool by_signal = reason.starts_with("interrupted (") || reason.starts_with("terminated (");
+  const bool by_signal = reason.find(" (SIG") != std::string::npos;  // "terminated (SIGTERM)"
   return by_signal ? RunEnding::kInterrupted : RunEnding::kComplete;
 }
 

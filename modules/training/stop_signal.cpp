@@ -1,55 +1,143 @@
 #include "training/stop_signal.h"
 
-#include <atomic>
+#include <poll.h>
+#include <semaphore.h>
+#include <unistd.h>
 
-#include "base/error.h"
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <string_view>
 
 namespace rnnlab {
 namespace {
 
-std::atomic<int> stop_signal = 0;
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+struct StopSignal {
+  int number;
+  const char* text;  // run_ending.h knows a run that was stopped by the signal's name
+};
+
+constexpr std::array kStopSignals = {
+    StopSignal{SIGINT, "interrupted (SIGINT)"},     StopSignal{SIGTERM, "terminated (SIGTERM)"},
+    StopSignal{SIGHUP, "hung up (SIGHUP)"},         StopSignal{SIGXCPU, "out of processor time (SIGXCPU)"},
+    StopSignal{SIGUSR1, "asked to stop (SIGUSR1)"},
+};
+constexpr int kKilling[] = {SIGINT, SIGTERM};  // when one of them comes again
 
 constexpr size_t kHandlerStackBytes = 64 << 10;
+constexpr std::chrono::seconds kGrace{1};
 
-extern "C" void remember_stop_signal(int signal_number) {
-  stop_signal.store(signal_number, std::memory_order_relaxed);
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+// What the handler uses, set before it is installed.
+std::atomic<int> first_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+std::string_view announcement_text;
+
+// Wakes the thread of a StopDeadline.
+sem_t& wake_up() {
+  static sem_t semaphore;
+  [[maybe_unused]] static const int is_made = ::sem_init(&semaphore, 0, 0);
+  return semaphore;
+}
+
+// Does not wait for a reader that has stopped reading: the process could not be ended then.
+void write_to_stderr(std::string_view text) {
+  pollfd waiting = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&waiting, 1, 0) != 1 || (waiting.revents & POLLOUT) == 0) return;
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void announce() {
+  if (announcement_text.empty()) return;
+  if (::isatty(STDERR_FILENO) != 0) write_to_stderr("\n");  // behind ^C or a progress bar
+  write_to_stderr(announcement_text);
+}
+
+// Calls nothing but what a signal handler may call (signal-safety(7)).
+extern "C" void handle_stop_signal(int number) {
+  const int saved_errno = errno;
+  int none = 0;
+  const bool is_first = first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed);
+  if (std::ranges::find(kKilling, number) != std::end(kKilling)) {
+    for (const int killing : kKilling) {
+      struct sigaction now = {};
+      ::sigaction(killing, nullptr, &now);
+      if (now.sa_handler == handle_stop_signal) ::signal(killing, SIG_DFL);
+    }
+  }
+  if (is_first) {
+    ::sem_post(&wake_up());
+    announce();
+  }
+  errno = saved_errno;
 }
 
 }  // namespace
 
 std::optional<StopRequest> pending_stop() {
-  switch (stop_signal.load(std::memory_order_relaxed)) {
-    case SIGINT:
-      return StopRequest{StopReason::kInterrupted, "interrupted (SIGINT)"};
-    case SIGTERM:
-      return StopRequest{StopReason::kTerminated, "terminated (SIGTERM)"};
-    default:
-      return std::nullopt;
+  const int number = first_signal.load(std::memory_order_relaxed);
+  const auto found = std::ranges::find(kStopSignals, number, &StopSignal::number);
+  if (found == kStopSignals.end()) return std::nullopt;
+  return StopRequest{exit_code_of_signal(number), found->text};
+}
+
+StopSignalGuard::StopSignalGuard(const std::string& announcement)
+    : announcement_(
+          announcement.empty() ? "" : "rnnlab: " + announcement + "; a second SIGINT or SIGTERM ends it at once\n"),
+      handler_stack_(kHandlerStackBytes) {
+  wake_up();
+  first_signal.store(0, std::memory_order_relaxed);
+  announcement_text = announcement_;
+  const stack_t stack = {.ss_sp = handler_stack_.data(), .ss_flags = 0, .ss_size = handler_stack_.size()};
+  const bool has_stack = ::sigaltstack(&stack, &previous_stack_) == 0;
+  RNNLAB_INVARIANT(has_stack, "no stack for the handler of signals");
+  struct sigaction action = {};
+  action.sa_handler = handle_stop_signal;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;  // a write of results that is under way continues
+  sigemptyset(&action.sa_mask);
+  for (const StopSignal& signal : kStopSignals) {
+    struct sigaction previous = {};
+    ::sigaction(signal.number, nullptr, &previous);
+    if (previous.sa_handler == SIG_IGN) continue;
+    ::sigaction(signal.number, &action, nullptr);
+    replaced_.push_back({signal.number, previous});
   }
 }
 
-StopSignalGuard::StopSignalGuard() : handler_stack_(kHandlerStackBytes) {
-  stop_signal.store(0, std::memory_order_relaxed);
-  const stack_t stack = {.ss_sp = handler_stack_.data(), .ss_flags = 0, .ss_size = handler_stack_.size()};
-  const bool has_stack = sigaltstack(&stack, &previous_stack_) == 0;
-  RNNLAB_INVARIANT(has_stack, "no stack for the handler of signals");
-  struct sigaction action = {};
-  action.sa_handler = remember_stop_signal;
-  action.sa_flags = SA_RESTART | SA_ONSTACK;  // a write of results that is under way goes on
-  sigemptyset(&action.sa_mask);
-  const bool handles =
-      sigaction(SIGINT, &action, &previous_interrupt_) == 0 && sigaction(SIGTERM, &action, &previous_terminate_) == 0;
-  RNNLAB_INVARIANT(handles, "SIGINT and SIGTERM cannot be handled");
+StopSignalGuard::~StopSignalGuard() {
+  for (const Replaced& one : replaced_) ::sigaction(one.number, &one.action, nullptr);
+  ::sigaltstack(&previous_stack_, nullptr);
+  announcement_text = {};
+  first_signal.store(0, std::memory_order_relaxed);
 }
 
-StopSignalGuard::~StopSignalGuard() {
-  sigaction(SIGINT, &previous_interrupt_, nullptr);
-  sigaction(SIGTERM, &previous_terminate_, nullptr);
-  sigaltstack(&previous_stack_, nullptr);
-  stop_signal.store(0, std::memory_order_relaxed);  // nobody's business any more
+StopDeadline::StopDeadline(LastWords last_words) : last_words_(std::move(last_words)), thread_([this] { watch(); }) {}
+
+// Where the last words are being spoken already, this waits for the end of the process.
+StopDeadline::~StopDeadline() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  ended_.notify_one();
+  ::sem_post(&wake_up());
+  thread_.join();
+}
+
+bool StopDeadline::is_over() {
+  const std::lock_guard lock(mutex_);
+  return is_over_;
+}
+
+void StopDeadline::watch() {
+  while (!pending_stop() && !is_over()) ::sem_wait(&wake_up());
+  std::unique_lock lock(mutex_);
+  if (ended_.wait_for(lock, kGrace, [this] { return is_over_; })) return;
+  const auto stop = pending_stop();
+  if (!stop) return;  // its guard is gone, and so is who asked
+  last_words_(*stop);
+  ::_exit(static_cast<int>(stop->exit_code));
 }
 
 }  // namespace rnnlab

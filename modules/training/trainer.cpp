@@ -228,7 +228,7 @@ void Trainer::fail_at(const StepRow& row, int64_t step) const {
 }
 
 void Trainer::stop_at_signal() {
-  if (auto request = pending_stop()) state_.stop(request->reason, std::move(request->text));
+  if (auto request = pending_stop()) state_.stop(StopReason::kSignal, std::move(request->text), request->exit_code);
 }
 
 void Trainer::stop_at_bounds() {
@@ -280,7 +280,7 @@ EpochRow Trainer::training_row() const {
 
 bool Trainer::should_validate() const {
   if (!valid_batches_) return false;
-  return !state_.stopped() || exit_code_after(*state_.stop_reason) == ExitCode::kDone;
+  return state_.stop_reason != StopReason::kSignal;
 }
 
 void Trainer::validate(EpochRow& row) {

@@ -17,6 +17,7 @@ Snapshot Trainer::snapshot() {
                        .seconds = run_seconds()};
   progress.state.stop_reason.reset();
   progress.state.stop_text.clear();
+  progress.state.exit_code = ExitCode::kDone;
   progress.tally.seconds = epoch_seconds();
   if (training_since_) progress.tally.data_seconds += train_batches_.seconds_waited();
   return {.progress = std::move(progress),

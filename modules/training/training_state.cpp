@@ -4,15 +4,11 @@
 
 namespace rnnlab {
 
-void TrainingState::stop(StopReason reason, std::string text) {
+void TrainingState::stop(StopReason reason, std::string text, ExitCode code) {
   if (stopped()) return;
   stop_reason = reason;
   stop_text = std::move(text);
-}
-
-ExitCode exit_code_after(StopReason reason) {
-  if (reason == StopReason::kInterrupted) return ExitCode::kInterrupted;
-  return reason == StopReason::kTerminated ? ExitCode::kTerminated : ExitCode::kDone;
+  exit_code = code;
 }
 
 }  // namespace rnnlab

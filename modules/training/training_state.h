@@ -10,7 +10,7 @@
 
 namespace rnnlab {
 
-enum class StopReason { kEpochs, kSteps, kSeconds, kEarlyStopping, kInterrupted, kTerminated };
+enum class StopReason { kEpochs, kSteps, kSeconds, kEarlyStopping, kSignal };
 
 struct TrainingState {
   int64_t epoch = 0;  // epochs begun
@@ -19,7 +19,8 @@ struct TrainingState {
   std::optional<double>
       best_value;  // of the metric that early stopping watches, else of the validation (or training) loss
   std::optional<StopReason> stop_reason;
-  std::string stop_text;  // the reason as a sentence: "3 epochs are done"
+  std::string stop_text;                 // the reason as a sentence: "3 epochs are done"
+  ExitCode exit_code = ExitCode::kDone;  // 128 + the signal's number after kSignal
 
   bool stopped() const { return stop_reason.has_value(); }
   // Without the reason to stop.
@@ -32,10 +33,7 @@ struct TrainingState {
   }
 
   // The first reason stays.
-  void stop(StopReason reason, std::string text);
+  void stop(StopReason reason, std::string text, ExitCode code = ExitCode::kDone);
 };
-
-// 130 and 143 after a signal, else kDone.
-ExitCode exit_code_after(StopReason reason);
 
 }  // namespace rnnlab

@@ -70,19 +70,11 @@ TEST(EarlyStopping, PassesOverAnEpochThatLacksTheMetric) {
 
 TEST(TrainingState, KeepsItsFirstStopReason) {
   TrainingState state;
-  state.stop(StopReason::kInterrupted, "first");
+  state.stop(StopReason::kSignal, "first", ExitCode::kInterrupted);
   state.stop(StopReason::kEpochs, "second");
-  EXPECT_EQ(state.stop_reason, StopReason::kInterrupted);
+  EXPECT_EQ(state.stop_reason, StopReason::kSignal);
   EXPECT_EQ(state.stop_text, "first");
-}
-
-TEST(TrainingState, OnlySignalsChangeTheExitCode) {
-  EXPECT_EQ(exit_code_after(StopReason::kInterrupted), ExitCode::kInterrupted);
-  EXPECT_EQ(exit_code_after(StopReason::kTerminated), ExitCode::kTerminated);
-  for (const auto reason :
-       {StopReason::kEpochs, StopReason::kSteps, StopReason::kSeconds, StopReason::kEarlyStopping}) {
-    EXPECT_EQ(exit_code_after(reason), ExitCode::kDone);
-  }
+  EXPECT_EQ(state.exit_code, ExitCode::kInterrupted);
 }
 
 }  // namespace

@@ -218,12 +218,12 @@ TEST(Trainer, EndsAfterTheCurrentStepOnSigintWithItsResults) {
   const auto run = run_with_signal(SIGINT);
   EXPECT_THAT(run.seen.calls, ElementsAre("run", "epoch 1", "step 1", "step 2", "row 1", "end"));
   EXPECT_EQ(run.state.stop_text, "interrupted (SIGINT)");
-  EXPECT_EQ(exit_code_after(*run.state.stop_reason), ExitCode::kInterrupted);
+  EXPECT_EQ(run.state.exit_code, ExitCode::kInterrupted);
   EXPECT_FALSE(run.seen.rows[0].valid_loss.has_value());
 }
 
 TEST(Trainer, EndsAfterTheCurrentStepOnSigterm) {
-  EXPECT_EQ(exit_code_after(*run_with_signal(SIGTERM).state.stop_reason), ExitCode::kTerminated);
+  EXPECT_EQ(run_with_signal(SIGTERM).state.exit_code, ExitCode::kTerminated);
 }
 
 TEST(Trainer, BeginsNoEpochAfterASignalBetweenTwo) {
@@ -252,7 +252,7 @@ TEST(Trainer, BeginsNoEpochAfterASignalInValidationAndKeepsItsResult) {
   initialize(model, Initialization::kPyTorch, 1);
   const auto state = run_stoppable(model, seen);
   EXPECT_EQ(state.epoch, 1);
-  EXPECT_EQ(state.stop_reason, StopReason::kTerminated);
+  EXPECT_EQ(state.stop_reason, StopReason::kSignal);
   EXPECT_TRUE(seen.rows.at(0).valid_loss.has_value());
 }
 
