@@ -101,7 +101,15 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
                            .console = options.quiet ? Terminal{} : console,
                            .trace_steps = options.trace ? std::optional(options.trace_steps) : std::nullopt};
   const RunAllOutcome all = run(options, request, logger);
-  print_results(all.finished, options.json);
+  if (all.exit_code == ExitCode::kDone) {
+    print_results(all.finished, options.json);
+    return ExitCode::kDone;
+  }
+  try {
+    print_results(all.finished, options.json);
+  } catch (const UserError& error) {
+    logger.error(error.what());  // the exit code says what happened before
+  }
   return all.exit_code;
 }
 

@@ -1,6 +1,7 @@
 #include "report/gnuplot.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,27 @@ TemporaryFile make_temporary_file() {
     throw_error(ExitCode::kDevice, "no temporary file for gnuplot: {}", std::generic_category().message(errno));
   return file;
 }
+
+// What this program ignores, another may not: see ignore_signals_of_writing in app/output.h.
+class DefaultSignals {
+ public:
+  DefaultSignals() {
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t ignored_here;
+    sigemptyset(&ignored_here);
+    for (const int number : {SIGPIPE, SIGXFSZ}) sigaddset(&ignored_here, number);
+    ::posix_spawnattr_setsigdefault(&attributes_, &ignored_here);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF);
+  }
+  ~DefaultSignals() { ::posix_spawnattr_destroy(&attributes_); }
+  DefaultSignals(const DefaultSignals&) = delete;
+  DefaultSignals& operator=(const DefaultSignals&) = delete;
+
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_;
+};
 
 struct Outcome {
   int spawn_error = 0;  // an errno
@@ -59,9 +81,10 @@ Outcome run(const std::vector<const char*>& arguments, const std::string& input)
   ::posix_spawn_file_actions_adddup2(&actions, ::fileno(in.get()), STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, ::fileno(out.get()), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, ::fileno(errors.get()), STDERR_FILENO);
+  const DefaultSignals signals;
   pid_t process = 0;
   Outcome outcome;
-  outcome.spawn_error = ::posix_spawnp(&process, argv[0], &actions, nullptr, argv.data(), environ);
+  outcome.spawn_error = ::posix_spawnp(&process, argv[0], &actions, signals.attributes(), argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (outcome.spawn_error != 0) return outcome;
   while (::waitpid(process, &outcome.status, 0) < 0 && errno == EINTR) {

@@ -8,6 +8,15 @@
 #include "base/error.h"
 
 namespace rnnlab {
+namespace {
+
+const char* remedy_of(int error_number) {
+  if (error_number == ENOSPC || error_number == EDQUOT) return "; free some space or choose another folder with --out";
+  if (error_number == EFBIG) return "; raise the limit on the size of files (ulimit -f)";
+  return "";
+}
+
+}  // namespace
 
 FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
   std::swap(number_, other.number_);
@@ -38,9 +47,7 @@ size_t write_some(int number, std::string_view text) {
 
 void throw_system_error(const std::filesystem::path& path, std::string_view verb, int error_number) {
   const std::string reason = std::generic_category().message(error_number);
-  const bool full = error_number == ENOSPC || error_number == EDQUOT;
-  throw_error(ExitCode::kDevice, "{}: cannot {}: {}{}", path.string(), verb, reason,
-              full ? "; free some space or choose another folder with --out" : "");
+  throw_error(ExitCode::kDevice, "{}: cannot {}: {}{}", path.string(), verb, reason, remedy_of(error_number));
 }
 
 }  // namespace rnnlab

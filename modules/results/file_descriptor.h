@@ -38,7 +38,7 @@ FileDescriptor open_for_writing(const std::filesystem::path& path, int flags);
 // How much of `text` was written; the whole unless errno says why not. Goes on after EINTR and short writes.
 size_t write_some(int number, std::string_view text);
 
-// "<path>: cannot <verb>: <reason of errno>", with what to do about a full disk.
+// "<path>: cannot <verb>: <reason of errno>", with what to do about a full disk or a limit.
 [[noreturn]] void throw_system_error(const std::filesystem::path& path, std::string_view verb, int error_number);
 
 }  // namespace rnnlab

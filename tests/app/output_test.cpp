@@ -29,6 +29,25 @@ TEST(Output, AFullDiskIsSaid) {
   }
 }
 
+// The exit code of sh is that of the reader, so the program's goes through a file.
+TEST(Output, AReaderThatGoesAwayEndsTheProgramQuietly) {
+  const Program program;
+  const auto result = program.run_in_shell("{ \"$0\" check --markdown; echo $? > code; } | true; cat code");
+  EXPECT_EQ(result.output, "141\n");
+  EXPECT_THAT(result.errors, IsEmpty());
+}
+
+TEST(Output, AReaderOfTheLogThatGoesAwayDoesNotEndTraining) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run_in_shell("{ \"$0\" train tiny.yaml; echo $? > code; } 2>&1 | true; cat code");
+  EXPECT_EQ(result.output, "141\n") << "of standard output alone";
+  const auto folders = program.run_folders("tiny");
+  ASSERT_EQ(folders.size(), 1u);
+  EXPECT_EQ(program.run({"compare", folders.front()}).exit_code, 0) << "everything was written";
+  EXPECT_EQ(program.run_in_shell("{ \"$0\" train tiny.yaml 2>&3; } 3>&1 > out.txt | true").exit_code, 0);
+}
+
 TEST(Output, AResultThatCouldNotBePrintedIsNoSuccess) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);

@@ -1,6 +1,7 @@
 #include "app/program.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -21,6 +22,7 @@ void redirect(const fs::path& file, int descriptor) {
 }
 
 [[noreturn]] void execute(const char* executable, const std::vector<std::string>& arguments) {
+  for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);  // whatever this process does with them
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

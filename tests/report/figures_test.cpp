@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "bench/sample_report.h"
 #include "report/gnuplot.h"
@@ -166,6 +167,22 @@ TEST(Figures, AreNotWrittenWhereGnuplotCutsThemOff) {
                         "a.svg: gnuplot's picture is cut off; make room in the folder for temporary files",
                         [&] { write_figures(report_with({curve_of("a", "a", 1)}), folder.path()); });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// The program ignores both; gnuplot must not inherit that.
+TEST(Figures, AreDrawnWithTheSystemsOwnSignals) {
+  const TemporaryFolder folder;
+  testing::write_text(folder.path() / "gnuplot",
+                      "#!/bin/sh\n"
+                      "ignored=0x$(/bin/sed -n 's/SigIgn:\t//p' /proc/self/status)\n"
+                      "echo ignored: $((ignored & 0x1001000)) >&2; exit 1\n");  // SIGPIPE and SIGXFSZ
+  std::filesystem::permissions(folder.path() / "gnuplot", std::filesystem::perms::owner_all);
+  const PathOf failing(folder.path());
+  const auto pipe = std::signal(SIGPIPE, SIG_IGN);
+  const auto size = std::signal(SIGXFSZ, SIG_IGN);
+  EXPECT_EQ(run_gnuplot("plot\n").reason, "ignored: 0");
+  std::signal(SIGPIPE, pipe);
+  std::signal(SIGXFSZ, size);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ class SmallDisk {
   SmallDisk() {
     is_mounted_ = ::mount("none", folder_.path().c_str(), "tmpfs", 0, "size=16k") == 0;
     if (is_mounted_) return;
+    // The program's main does so too. Programs that a test starts get the system's own disposition back.
     old_handler_ = std::signal(SIGXFSZ, SIG_IGN);
     ::getrlimit(RLIMIT_FSIZE, &old_limit_);
     const rlimit limit = {kBytes, old_limit_.rlim_max};
@@ -39,7 +40,7 @@ class SmallDisk {
   // What the system says when it is full, with rnnlab's advice.
   std::string reason() const {
     return is_mounted_ ? "No space left on device; free some space or choose another folder with --out"
-                       : "File too large";
+                       : "File too large; raise the limit on the size of files (ulimit -f)";
   }
 
  private:
