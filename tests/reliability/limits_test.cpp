@@ -1,0 +1,181 @@
+// What the system may refuse or end: files beyond a size, threads, locks, the current folder; and signals that come
+// before there is anything to save.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "app/program.h"
+#include "checkpoint/checkpoint_folder.h"
+#include "reliability/trained_run.h"
+#include "results/run_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr const char* kNoThreads =
+    "rnnlab: error: no more threads can be made here: raise the limit (ulimit -u, or the limit on processes of a "
+    "container), or lower num_threads\n";
+
+class Limits : public ::testing::Test {
+ protected:
+  Limits() { program_.write("small.yaml", kSmallYaml); }
+
+  // With the library of checkpoint/failing_system.cpp, as `variable` tells it.
+  ProgramResult run_with(const std::string& variable, const std::string& arguments) const {
+    return program_.run_in_shell("LD_PRELOAD=" RNNLAB_FAILING_SYSTEM
+                                 " ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 " +
+                                 variable + " \"$0\" " + arguments);
+  }
+
+  // Sends `signals`, one after another, to `rnnlab train` with these arguments once it handles SIGTERM, the first thing
+  // that it does.
+  ProgramResult train_and_signal_at_once(const std::string& arguments, const std::string& signals) const {
+    return program_.run_in_shell("\"$0\" train " + arguments +
+                                 " & p=$!; until grep -q '^SigCgt:.*4...$' /proc/$p/status; do :; done; for s in " +
+                                 signals + "; do kill -$s $p; done; wait $p");
+  }
+
+  fs::path out() const { return program_.folder() / "out"; }
+  const Program& program() const { return program_; }
+
+ private:
+  Program program_;
+};
+
+TEST_F(Limits, AFileBeyondTheLimitIsAnErrorAndNotADeath) {
+  const auto result = program().run_in_shell("ulimit -f 1; \"$0\" train -q small.yaml --out out");
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: out/small/"));
+  EXPECT_THAT(result.errors, HasSubstr(": File too large; raise the limit on the size of files (ulimit -f)\n"));
+  EXPECT_EQ(leftovers_in(out()), std::vector<std::string>{}) << "no temporary file";
+  const fs::path run = only_run_in(out(), "small");
+  EXPECT_EQ(program().run({"train", "-q", "--resume", run.string()}).exit_code, 0);
+}
+
+TEST_F(Limits, WithoutThreadsARunEndsWithOneMessageAndNeverHangs) {
+  ASSERT_EQ(run_with("RNNLAB_MOST_THREADS=100", "train -q small.yaml --out whole").exit_code, 0);
+  int num_refused = 0;
+  for (int most = 0; most < 20; ++most) {
+    SCOPED_TRACE(std::to_string(most) + " threads");
+    const auto result = run_with("RNNLAB_MOST_THREADS=" + std::to_string(most),
+                                 "train -q small.yaml training.num_threads=4 data.placement=host --out out");
+    if (result.exit_code == 0) break;
+    EXPECT_EQ(result.exit_code, 4);
+    EXPECT_THAT(result.errors, HasSubstr(kNoThreads));
+    EXPECT_FALSE(fs::exists(out() / "small")) << "found out before a folder is made";
+    ++num_refused;
+  }
+  EXPECT_GE(num_refused, 7);
+  EXPECT_LT(num_refused, 20);
+}
+
+// Whichever thread it is that is refused: later ones, such as those that write checkpoints, are done without.
+TEST_F(Limits, WithoutFurtherThreadsARunEndsAsIfItHadThemOrWithOneMessage) {
+  int num_done = 0;
+  std::optional<TrainedRun> whole;
+  for (int last = 12; last >= 0; --last) {
+    SCOPED_TRACE(std::to_string(last) + " threads");
+    fs::remove_all(out());
+    const auto result =
+        run_with("RNNLAB_LAST_THREAD=" + std::to_string(last), "train -q small.yaml data.placement=device --out out");
+    if (result.exit_code != 0) {
+      EXPECT_EQ(result.exit_code, 4);
+      EXPECT_THAT(result.errors, HasSubstr(kNoThreads));
+      continue;
+    }
+    ++num_done;
+    const TrainedRun run = read_trained_run(only_run_in(out(), "small"));
+    if (!whole) whole = run;
+    EXPECT_EQ(run, *whole);
+  }
+  EXPECT_GE(num_done, 2);
+  EXPECT_LE(num_done, 12);
+}
+
+TEST_F(Limits, WithoutThreadsOtherVerbsEndWithTheSameMessage) {
+  ASSERT_EQ(program().run({"train", "-q", "small.yaml", "--out", "out"}).exit_code, 0);
+  const std::string run = only_run_in(out(), "small").string();
+  for (const std::string& arguments : {"evaluate " + run, "predict " + run + " --out a.csv",
+                                       std::string("bench device=cpu layer=naive hidden_size=4")})
+    for (const char* most : {"0", "1", "2"}) {
+      const auto result = run_with(std::string("RNNLAB_MOST_THREADS=") + most, arguments + " num_threads=3");
+      if (result.exit_code == 2) continue;
+      EXPECT_EQ(result.exit_code, 4) << arguments << result.output;
+      EXPECT_EQ(result.errors, kNoThreads) << arguments;
+    }
+  EXPECT_EQ(run_with("RNNLAB_MOST_THREADS=0", "data inspect small.yaml").exit_code, 0) << "needs none";
+}
+
+TEST_F(Limits, AFileSystemWithoutLocksIsNamed) {
+  const auto run = run_with("RNNLAB_NO_LOCKS=1", "train -q small.yaml --out out");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.errors, ::testing::MatchesRegex(
+                              "rnnlab: warning: out/small/[^ ]+: (the file system [^ ]+ at [^ ]+|its file system) has "
+                              "no locks \\(No locks available\\): a second process at work here would not be noticed "
+                              "and could damage it; start no other\n(.|\n)*"));
+  const auto sweep = run_with("RNNLAB_NO_LOCKS=1", "train -q small.yaml 'sweep={seed: [1, 2]}' --out sweep");
+  EXPECT_EQ(sweep.exit_code, 0);
+  EXPECT_THAT(sweep.errors, HasSubstr("rnnlab: warning: sweep/.sweep-"));
+  const auto resumed =
+      run_with("RNNLAB_NO_LOCKS=1", "train -q --resume " + only_run_in(out(), "small").string() + " training.epochs=3");
+  EXPECT_THAT(resumed.errors, HasSubstr(" has no locks (No locks available): "));
+}
+
+TEST_F(Limits, ADeletedCurrentFolderIsOneMessage) {
+  for (const char* arguments : {"--version", "check ../small.yaml", "info", "train ../small.yaml", "compare runs"}) {
+    const auto result = program().run_in_shell(std::string("mkdir gone; cd gone; rmdir ../gone; \"$0\" ") + arguments);
+    EXPECT_EQ(result.exit_code, 4) << arguments;
+    EXPECT_THAT(result.output, IsEmpty());
+    EXPECT_EQ(result.errors,
+              "rnnlab: error: the current folder has been deleted; change to one that exists, such as with `cd ~`\n")
+        << arguments;
+  }
+}
+
+// As LibTorch's own pool waited for threads that the system refused: 60,000 digits take many seconds on a small
+// machine.
+TEST_F(Limits, ASignalBeforeTheFirstStepSavesNothingAndSaysSo) {
+  const auto result = train_and_signal_at_once("small.yaml data.num_train=60000 --out out", "TERM");
+  EXPECT_EQ(result.exit_code, 143);
+  EXPECT_THAT(result.errors,
+              HasSubstr("rnnlab: error: terminated (SIGTERM) before the first step: nothing was saved\n"));
+  EXPECT_FALSE(fs::exists(out() / "small"));
+}
+
+TEST_F(Limits, ASweepThatIsStoppedBeforeItsFirstStepSaysHowToResumeIt) {
+  const auto result =
+      train_and_signal_at_once("small.yaml data.num_train=60000 'sweep={seed: [1, 2]}' --out out", "HUP");
+  EXPECT_EQ(result.exit_code, 129);
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: hung up (SIGHUP) before the first step: nothing was saved\n"));
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: warning: to go on: rnnlab train --resume out/sweep-"));
+}
+
+TEST_F(Limits, SignalsThatWereIgnoredStayIgnored) {
+  const auto result = program().run_in_shell(
+      "trap '' HUP INT; \"$0\" train -q small.yaml training.epochs=1000000 & p=$!; "
+      "until grep -q '^1,' runs/small/*/epochs.csv 2>/dev/null; do sleep 0.01; done; "
+      "kill -HUP $p; kill -INT $p; kill -TERM $p; wait $p");
+  EXPECT_EQ(result.exit_code, 143) << result.errors;
+  EXPECT_THAT(read_text(only_run_in(program().folder() / "runs", "small") / kSummaryFile), HasSubstr("SIGTERM"));
+}
+
+// One measurement of 1024 layers takes longer than anybody waits; what was measured before is written.
+TEST_F(Limits, ASignalEndsABenchmarkWithinAMeasurement) {
+  const auto result = program().run_and_signal(
+      {"bench", "device=cpu", "layer=naive", "hidden_size=8", "num_layers=1,1024", "num_steps=2000", "batch_size=1",
+       "repeats=1", "warmup=0", "sample_seconds=0.01", "min_seconds=0", "--json", "a.json"},
+      SIGTERM, [&] { return read_text(program().folder() / "stderr.txt").find("[1/2]") != std::string::npos; });
+  EXPECT_EQ(result.exit_code, 143) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: the current measurement takes longer and is left out\n"));
+  EXPECT_THAT(result.output, HasSubstr("naive"));
+  EXPECT_THAT(read_text(program().folder() / "a.json"), HasSubstr("\"layer\": \"naive\""));
+}
+
+}  // namespace
+}  // namespace rnnlab::testing
