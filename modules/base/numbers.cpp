@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace rnnlab {
 namespace {
@@ -81,6 +82,15 @@ std::optional<int64_t> checked_multiply(int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
   return product;
+}
+
+int64_t saturating_add(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+}
+
+int64_t saturating_multiply(int64_t a, int64_t b) {
+  return checked_multiply(a, b).value_or(std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace rnnlab

@@ -37,4 +37,9 @@ std::string format_within(size_t width, std::string_view format, double value);
 // a * b, or nothing where it does not fit.
 std::optional<int64_t> checked_multiply(int64_t a, int64_t b);
 
+// The same for sizes that are only held against limits: neither is negative, and a result that does not fit is the
+// largest int64_t, which is beyond every limit.
+int64_t saturating_add(int64_t a, int64_t b);
+int64_t saturating_multiply(int64_t a, int64_t b);
+
 }  // namespace rnnlab

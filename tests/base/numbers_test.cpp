@@ -77,6 +77,14 @@ TEST(CheckedMultiply, NoticesOverflow) {
   EXPECT_FALSE(checked_multiply(int64_t{1} << 40, int64_t{1} << 40));
 }
 
+TEST(Saturating, StopsAtTheLargestNumber) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(saturating_add(1, 2), 3);
+  EXPECT_EQ(saturating_add(kMost, 1), kMost);
+  EXPECT_EQ(saturating_multiply(3, 4), 12);
+  EXPECT_EQ(saturating_multiply(int64_t{1} << 40, int64_t{1} << 40), kMost);
+}
+
 TEST(Nan, HasNoSign) {
   EXPECT_EQ(format_shortest(-std::numeric_limits<double>::quiet_NaN()), "nan");
   EXPECT_EQ(format_within(8, "{:.4f}", -std::numeric_limits<double>::quiet_NaN()), "nan");
