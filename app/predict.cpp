@@ -87,9 +87,15 @@ void predict_samples(const TrainedModel& trained, const PredictOptions& options)
 }
 
 // What is wrong with a number, or nothing: as CLI11 wants it.
-std::string check_count(const std::string& text) {
+std::string check_seed(const std::string& text) {
   const auto number = parse_int64(text);
   return number && *number >= 0 ? "" : fmt::format("got {}, expected an integer, at least 0", in_quotes(text));
+}
+
+std::string check_length(const std::string& text) {
+  const auto number = parse_int64(text);
+  if (number && *number >= 0 && *number <= config::kMostCounted) return "";
+  return fmt::format("got {}, expected an integer, at least 0 and at most {}", in_quotes(text), config::kMostCounted);
 }
 
 std::string check_temperature(const std::string& text) {
@@ -103,10 +109,10 @@ void add_text_options(CLI::App& command, PredictOptions& options) {
   const auto add = [&](const char* name, auto& value, const char* help, const char* type, const auto& check) {
     command.add_option(name, value, help)->check(check)->type_name(type)->capture_default_str()->needs(options.prompt);
   };
-  add("--length", options.text.length, "language model: how many tokens to add", "N", check_count);
+  add("--length", options.text.length, "language model: how many tokens to add", "N", check_length);
   add("--temperature", options.text.temperature,
       "language model: 0 takes the most probable token, a higher one is more random", "T", check_temperature);
-  add("--seed", options.text.seed, "language model: of the random choice", "S", check_count);
+  add("--seed", options.text.seed, "language model: of the random choice", "S", check_seed);
 }
 
 ExitCode predict_one(const PredictOptions& options) {

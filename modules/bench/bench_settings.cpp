@@ -103,13 +103,16 @@ void list_protocol(config::Schema<BenchSettings>& s) {
       .at_most(100000);
   s.field("min_seconds", &BenchSettings::min_seconds, "more samples until a combination was timed for so long")
       .unit("s")
-      .at_least(0);
+      .at_least(0)
+      .at_most(config::kMostCounted);
   s.field("sample_seconds", &BenchSettings::sample_seconds,
           "a sample repeats its program until it takes so long, and counts the mean")
       .unit("s")
-      .above(0);
+      .above(0)
+      .at_most(config::kMostCounted);
   s.field("warmup", &BenchSettings::warmup, "rounds over all programs that are not counted, before those that are")
-      .at_least(0);
+      .at_least(0)
+      .at_most(100000);
   s.field("seed", &BenchSettings::seed, "of weights, inputs and the order of samples").at_least(0);
   s.field("num_threads", &BenchSettings::num_threads, "threads of one operation on the CPU; one a core if not given")
       .at_least(1)

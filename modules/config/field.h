@@ -14,6 +14,12 @@
 
 namespace rnnlab::config {
 
+// The upper bound of every count: more than any run has, and so small that the product of two counts fits into int64_t.
+inline constexpr int64_t kMostCounted = 1'000'000'000;
+
+// The upper bound of every number that becomes a float32, whose largest is 3.4e38.
+inline constexpr double kMostFloat = 1e38;
+
 template <class E>
 concept SettingInteger = std::integral<E> && !std::same_as<E, bool>;
 

@@ -6,21 +6,31 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "results/memory_limits.h"
 
 namespace rnnlab {
 namespace {
 
 double value(const std::vector<double>& column, int64_t row) { return column[static_cast<size_t>(row)]; }
 
+// Windows overlap, so a small file can become samples of any size.
+void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_columns) {
+  const int64_t values = saturating_multiply(num_samples, saturating_multiply(num_rows, num_columns));
+  const auto subject = fmt::format("data.window: {} of {} x {} take", counted(num_samples, "window"),
+                                   counted(num_rows, "row"), counted(num_columns, "column"));
+  require_memory(saturating_multiply(values, sizeof(float)), subject,
+                 "use a shorter window, or fewer rows by data.num_train and data.num_valid", memory_limits());
+}
+
 }  // namespace
 
 Windows windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part) {
   if (window == 0) return {0, rows, rows};
   const auto num_rows = static_cast<int64_t>(rows.size());
-  const int64_t reach = window - 1 + horizon;  // rows from the first of the window to the target
+  const int64_t reach = saturating_add(window - 1, horizon);  // rows from the first of the window to the target
   if (reach >= num_rows) {
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
-                counted(num_rows, "row"), window, horizon, reach + 1);
+                counted(num_rows, "row"), window, horizon, saturating_add(reach, 1));
   }
   Windows windows{window, {}, {}};
   for (int64_t i = 0; i + reach < num_rows; ++i) {
@@ -38,7 +48,7 @@ Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t
                 window);
   Windows windows{window, {}, {}};
   for (int64_t i = 0; i + window <= num_rows; ++i) {
-    const int64_t target = i + window - 1 + horizon;
+    const int64_t target = saturating_add(i + window - 1, horizon);
     windows.first.push_back(rows[static_cast<size_t>(i)]);
     windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
   }
@@ -49,6 +59,7 @@ at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
   const auto num_samples = static_cast<int64_t>(windows.first.size());
   const auto num_columns = static_cast<int64_t>(columns.size());
   const int64_t num_rows = windows.window == 0 ? 1 : windows.window;
+  require_memory_for(num_samples, num_rows, num_columns);
   at::Tensor inputs = windows.window == 0 ? at::empty({num_samples, num_columns, 1}, at::kFloat)
                                           : at::empty({num_samples, num_rows, num_columns}, at::kFloat);
   float* out = inputs.mutable_data_ptr<float>();

@@ -171,13 +171,15 @@ void add_source_and_size_fields(Schema& schema) {
              "training samples: the first so many of a file, all where not set; how many to generate (digits 60000, "
              "synthetic 1024)")
       .unit("samples")
-      .at_least(1);
+      .at_least(1)
+      .at_most(config::kMostCounted);
   schema
       .field("num_valid", &DataSettings::num_valid,
              "validation samples, as num_train (digits 10000, synthetic 256); instead of valid_fraction in a split; 0: "
              "no validation")
       .unit("samples")
-      .at_least(0);
+      .at_least(0)
+      .at_most(config::kMostCounted);
 }
 
 void add_split_and_scaling_fields(Schema& schema) {
@@ -214,7 +216,8 @@ void add_array_fields(Schema& schema) {
   schema
       .field("num_classes", &DataSettings::num_classes,
              "classes; idx and npy: one more than the largest training label where not set; synthetic: 10")
-      .at_least(2);
+      .at_least(2)
+      .at_most(config::kMostCounted);
 }
 
 void add_table_fields(Schema& schema) {
@@ -242,18 +245,23 @@ void add_table_fields(Schema& schema) {
       .field("window", &DataSettings::window,
              "csv: rows of a series that make one sample; 0: every row is a sample, its features one after the other")
       .unit("rows")
-      .at_least(0);
+      .at_least(0)
+      .at_most(config::kMostCounted);
   schema.field("horizon", &DataSettings::horizon, "csv: how far behind the last row of the window the target lies")
       .unit("rows")
-      .at_least(1);
+      .at_least(1)
+      .at_most(config::kMostCounted);
 }
 
 void add_text_and_synthetic_fields(Schema& schema) {
   schema.field("tokens", &DataSettings::tokens, "text: what a token is");
   schema.field("sequence_length", &DataSettings::sequence_length, "text, synthetic: steps of a sample")
       .unit("steps")
-      .at_least(1);
-  schema.field("num_features", &DataSettings::num_features, "synthetic: features of a step").at_least(1);
+      .at_least(1)
+      .at_most(config::kMostCounted);
+  schema.field("num_features", &DataSettings::num_features, "synthetic: features of a step")
+      .at_least(1)
+      .at_most(config::kMostCounted);
   schema.field("labels", &DataSettings::labels,
                "synthetic: classes, 0 or 1 (binary), or one number from N(0, 1) (gaussian)");
 }

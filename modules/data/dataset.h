@@ -14,6 +14,7 @@
 namespace rnnlab {
 
 enum class Normalization;
+struct DataSettings;
 
 enum class Task { kClassification, kBinary, kRegression, kLanguageModel };
 
@@ -60,8 +61,9 @@ struct FittedData {
   std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
 };
 
-// What cannot have been fitted to any data, in words; "" where nothing is wrong. For what comes from a file.
-std::string fault_of(const FittedData& data);
+// What cannot have been fitted to data of these settings, in words; "" where nothing is wrong. For what comes from a
+// file.
+std::string fault_of(const FittedData& data, const DataSettings& settings);
 
 struct Dataset : FittedData {
   Samples train;

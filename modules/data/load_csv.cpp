@@ -37,7 +37,7 @@ std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settin
 // Rows that so many samples need.
 std::optional<int64_t> rows_for(std::optional<int64_t> num_samples, const DataSettings& settings) {
   if (!num_samples || *num_samples == 0 || settings.window == 0) return num_samples;
-  return *num_samples + settings.window - 1 + settings.horizon;
+  return saturating_add(*num_samples, saturating_add(settings.window - 1, settings.horizon));
 }
 
 // Rows that data.num_train leaves out must not have a say in the scaling.

@@ -65,6 +65,22 @@ void require_samples(const LoadedPart& loaded, const DataSettings& settings, Dat
               are_none_kept ? ": data.num_valid is 0; use --part all" : "");
 }
 
+// Other files may hold numbers where training's held classes, and more classes.
+void require_fitting_targets(const LoadedPart& loaded, const DataShape& shape) {
+  const at::Tensor& targets = loaded.samples.targets;
+  if (!targets.defined()) return;
+  const bool are_classes = targets.dim() == 1;
+  if (are_classes != (shape.task == Task::kClassification))
+    throw_error(ExitCode::kData, "{}: the targets are {}, but the model was trained on {}", loaded.origin,
+                are_classes ? "classes" : "numbers", are_classes ? "numbers" : "classes");
+  if (are_classes && targets.numel() > 0 && targets.max().item<int64_t>() >= shape.num_outputs)
+    throw_error(ExitCode::kData, "{}: a sample has class {}, but the model was trained on {}, 0 to {}", loaded.origin,
+                targets.max().item<int64_t>(), counted(shape.num_outputs, "class"), shape.num_outputs - 1);
+  if (!are_classes && targets.size(1) != shape.num_outputs)
+    throw_error(ExitCode::kData, "{}: got {} a sample, but the model was trained on {}", loaded.origin,
+                counted(targets.size(1), "target"), shape.num_outputs);
+}
+
 // Steps may be more or fewer.
 void require_fit(const LoadedPart& loaded, const DataShape& shape) {
   if (shape.task == Task::kLanguageModel) return;
@@ -72,18 +88,7 @@ void require_fit(const LoadedPart& loaded, const DataShape& shape) {
   if (num_features != shape.input_size)
     throw_error(ExitCode::kData, "{}: got {} a step, but the model was trained on {}", loaded.origin,
                 counted(num_features, "feature"), shape.input_size);
-  const at::Tensor& targets = loaded.samples.targets;
-  if (targets.defined() && targets.dim() > 1 && targets.size(1) != shape.num_outputs)
-    throw_error(ExitCode::kData, "{}: got {} a sample, but the model was trained on {}", loaded.origin,
-                counted(targets.size(1), "target"), shape.num_outputs);
-}
-
-void require_scales(Normalization how, const FittedData& fitted) {
-  const auto count = std::ssize(fitted.feature_scales);
-  const bool needs_scales = how == Normalization::kStandard || how == Normalization::kMinMax;
-  if (needs_scales && count != fitted.shape.input_size)
-    throw_error(ExitCode::kCheckpoint, "the checkpoint has {} for {}; it is damaged or not of ours",
-                counted(count, "scale"), counted(fitted.shape.input_size, "feature"));
+  require_fitting_targets(loaded, shape);
 }
 
 std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
@@ -139,7 +144,6 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   const DataSettings wanted = as_trained(settings, fitted);
   LoadedPart loaded = load_part(wanted, fitted, part, targets);
   require_fit(loaded, fitted.shape);
-  require_scales(loaded.normalize, fitted);
   require_samples(loaded, wanted, part);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin);
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));

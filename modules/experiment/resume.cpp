@@ -118,13 +118,6 @@ void refuse_other_data(const Found& found, const PreparedRun& run) {
       found.path.string(), then.substr(0, 12), now.substr(0, 12));
 }
 
-void refuse_other_tensors(const Found& found, const PreparedRun& run) {
-  require_same_tensors(found.saved.snapshot.model, run.trainer.optimizer().parameters(),
-                       (found.path / kModelFile).string());
-  require_same_tensors(found.saved.snapshot.optimizer, run.trainer.optimizer_state(),
-                       (found.path / kOptimizerFile).string());
-}
-
 // What does not forbid to go on, but leaves no bit-identical run behind.
 std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun& run) {
   const Identity& then = saved.identity;
@@ -164,19 +157,6 @@ std::string where_it_goes_on(const RunProgress& progress) {
                      state.epoch);
 }
 
-// Whatever a stranger may have put into a state that verifies.
-void refuse_impossible_state(const Found& found, const PreparedRun& run) {
-  const Snapshot& snapshot = found.saved.snapshot;
-  const std::string file = (found.path / kStateFile).string();
-  if (const std::string fault = fault_of(snapshot.progress, run.trainer.plan().steps_per_epoch); !fault.empty())
-    refuse_checkpoint("{}: its progress cannot be: {}", file, fault);
-  try {
-    set_generator_states(snapshot.generators, run.device);
-  } catch (const UserError& error) {
-    refuse_checkpoint("{}: {}", file, error.what());
-  }
-}
-
 // Times of another machine are no times of this one.
 void exclude_from_timing(std::vector<EpochRow>& rows) {
   for (EpochRow& row : rows) row.warmup = true;
@@ -191,8 +171,7 @@ std::vector<std::string> warnings_at_its_end(const fs::path& folder) {
 
 EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   refuse_other_data(found, run);
-  refuse_other_tensors(found, run);
-  refuse_impossible_state(found, run);
+  require_resumable(found.saved, run.trainer, run.device, found.path);
   const RunProgress progress = found.saved.snapshot.progress;
   const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
   const auto changes = changes_around(found.saved.facts, run);
@@ -259,6 +238,20 @@ std::optional<RunOutcome> already_done(const PreparedRun& run, const fs::path& f
 
 }  // namespace
 
+void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Device device, const fs::path& checkpoint) {
+  const Snapshot& snapshot = saved.snapshot;
+  require_same_tensors(snapshot.model, trainer.optimizer().parameters(), (checkpoint / kModelFile).string());
+  require_same_tensors(snapshot.optimizer, trainer.optimizer_state(), (checkpoint / kOptimizerFile).string());
+  const std::string file = (checkpoint / kStateFile).string();
+  if (const std::string fault = fault_of(snapshot.progress, trainer.plan().steps_per_epoch); !fault.empty())
+    refuse_checkpoint("{}: its progress cannot be: {}", file, fault);
+  try {
+    set_generator_states(snapshot.generators, device);
+  } catch (const UserError& error) {
+    refuse_checkpoint("{}: {}", file, error.what());
+  }
+}
+
 void refuse_other_overrides(const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides)
     if (!may_change(assignment.substr(0, assignment.find('='))))
@@ -269,15 +262,18 @@ void refuse_other_overrides(const std::vector<std::string>& overrides) {
 RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger) {
   const fs::path folder = existing_folder(run_folder);
+  std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(request, logger));
   const FolderLock lock(folder, WhenTaken::kRefuse);
+  if (!lock.warning().empty()) logger.warn(lock.warning());
   const Experiment wanted = configured(folder, overrides);
   std::vector<std::string> warnings;
   auto found = newest_state(folder, warnings);
   refuse_other_settings(found, folder, wanted);
   PreparedRun run(wanted, request.command_line, found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment);
-  throw_if_asked_to_stop();
   EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
+  deadline.reset();
+  throw_if_asked_to_stop();
   tidy(folder);
   settle_best(folder / kCheckpointsFolder, run, warnings);
   cut_back(folder, earlier);

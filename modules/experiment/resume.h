@@ -6,9 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "experiment/run_checkpoint.h"
 #include "experiment/run_experiment.h"
+#include "training/trainer.h"
 
 namespace rnnlab {
+
+// That a run can be resumed from what a checkpoint holds, whoever wrote it: a checksum does not protect against a
+// forged one. Restores the states of LibTorch's generators. UserError kCheckpoint.
+void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Device device,
+                       const std::filesystem::path& checkpoint);
 
 // UserError kUsage where one of these, "key=value", is of a key that may not change.
 void refuse_other_overrides(const std::vector<std::string>& overrides);

@@ -131,7 +131,7 @@ std::map<std::string, double> from_list(const std::vector<ColumnMean>& list) {
   return means;
 }
 
-FittedData data_from(const StateRecord& record, const std::string& file) {
+FittedData data_from(const StateRecord& record, const DataSettings& settings, const std::string& file) {
   const auto normalization = config::from_name<Normalization>(record.normalization);
   if (!normalization || *normalization == Normalization::kAutomatic)
     refuse_checkpoint("{}: normalization is {}, which there is not", file, in_quotes(record.normalization));
@@ -141,7 +141,7 @@ FittedData data_from(const StateRecord& record, const std::string& file) {
                   .normalization = *normalization,
                   .feature_scales = record.feature_scales,
                   .column_means = from_list(record.column_means)};
-  if (const std::string fault = fault_of(data); !fault.empty())
+  if (const std::string fault = fault_of(data, settings); !fault.empty())
     refuse_checkpoint("{}: what it says of the data cannot be: {}", file, fault);
   return data;
 }
@@ -155,10 +155,11 @@ Experiment saved_experiment(const std::string& text, const std::string& file) {
 }
 
 SavedRun from_record(const StateRecord& record, const Checkpoint& checkpoint, const std::string& file) {
-  SavedRun saved{.facts = {.experiment = saved_experiment(record.experiment, file),
+  const Experiment experiment = saved_experiment(record.experiment, file);
+  SavedRun saved{.facts = {.experiment = experiment,
                            .identity = record.identity,
                            .software = record.software,
-                           .data = data_from(record, file),
+                           .data = data_from(record, experiment.data, file),
                            .warnings = record.warnings},
                  .snapshot = {.progress = record.progress,
                               .model = to_tensors(checkpoint.model.tensors),
@@ -166,6 +167,12 @@ SavedRun from_record(const StateRecord& record, const Checkpoint& checkpoint, co
                               .generators = {}}};
   for (const auto& [name, hex] : record.generators) saved.snapshot.generators[name] = generator_state(name, hex, file);
   return saved;
+}
+
+void require_same_specs(const std::vector<NamedTensor>& saved, const std::vector<TensorSpec>& wanted,
+                        const std::string& file) {
+  const TensorFile saved_file{.name = file, .tensors = views_of(saved), .metadata = {}, .bytes = nullptr};
+  require_tensors(saved_file, wanted);
 }
 
 }  // namespace
@@ -203,8 +210,14 @@ SavedRun read_saved_run(const std::filesystem::path& checkpoint) {
 
 void require_same_tensors(const std::vector<NamedTensor>& saved, const std::vector<NamedTensor>& wanted,
                           const std::string& file) {
-  const TensorFile saved_file{.name = file, .tensors = views_of(saved), .metadata = {}, .bytes = nullptr};
-  require_tensors(saved_file, specs_of(wanted));
+  require_same_specs(saved, specs_of(wanted), file);
+}
+
+void require_same_tensors(const std::vector<NamedTensor>& saved, const std::vector<ParameterSpec>& wanted,
+                          const std::string& file) {
+  std::vector<TensorSpec> specs;
+  for (const ParameterSpec& spec : wanted) specs.push_back({spec.name, DType::kF32, spec.shape});
+  require_same_specs(saved, specs, file);
 }
 
 }  // namespace rnnlab

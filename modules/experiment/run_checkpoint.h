@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "experiment/experiment.h"
+#include "recurrent/parameters.h"
 #include "results/environment.h"
 #include "results/summary.h"
 #include "training/snapshot.h"
@@ -37,6 +38,8 @@ SavedRun read_saved_run(const std::filesystem::path& checkpoint);
 // That the tensors are those of a model and its optimiser. UserError kCheckpoint, with `file`, names the first that is
 // not.
 void require_same_tensors(const std::vector<NamedTensor>& saved, const std::vector<NamedTensor>& wanted,
+                          const std::string& file);
+void require_same_tensors(const std::vector<NamedTensor>& saved, const std::vector<ParameterSpec>& wanted,
                           const std::string& file);
 
 }  // namespace rnnlab

@@ -62,6 +62,11 @@ std::vector<ConvolutionPlan> convolution_plans(int64_t num_convolutions) {
   return {{32, 5, false}, {32, 3, true}, {64, 5, false}, {64, 3, true}};
 }
 
+int64_t flat_size(int64_t num_channels, const DataShape& shape) {
+  return saturating_multiply(num_channels,
+                             saturating_multiply(shape.sequence_length / 2 / 2, shape.input_size / 2 / 2));
+}
+
 ImageModel::ImageModel(const ModelSettings& settings, ConvolutionKind kind, const DataShape& shape)
     : settings_(settings), kind_(kind), num_rows_(shape.sequence_length), num_columns_(shape.input_size) {
   require_images(shape);
@@ -73,7 +78,7 @@ ImageModel::ImageModel(const ModelSettings& settings, ConvolutionKind kind, cons
     convolutions_.push_back({layer, plan.is_pooled});
     num_channels = plan.num_channels;
   }
-  int64_t width = num_channels * (num_rows_ / 2 / 2) * (num_columns_ / 2 / 2);
+  int64_t width = flat_size(num_channels, shape);
   for (const int64_t size : settings.dense) {
     dense_.push_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
     width = size;

@@ -22,6 +22,9 @@ struct ConvolutionPlan {
 // Of 2 or 4 convolutions, in order.
 std::vector<ConvolutionPlan> convolution_plans(int64_t num_convolutions);
 
+// Numbers of an image after both poolings, with so many channels; the largest int64_t where that does not fit.
+int64_t flat_size(int64_t num_channels, const DataShape& shape);
+
 class ImageModel : public Model {
  public:
   // UserError kUsage where the samples are no images of one size, or too small for two poolings.

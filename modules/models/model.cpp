@@ -2,10 +2,13 @@
 
 #include <ATen/ops/dropout.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "base/numbers.h"
 #include "models/image_model.h"
 #include "models/language_model.h"
+#include "models/model_parameters.h"
 #include "models/sequence_model.h"
 
 namespace rnnlab {
@@ -77,6 +80,8 @@ std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice lay
     throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}", config::name_of(settings.kind),
                 targets_of(shape), config::name_of(kind_for(shape.task)));
   }
+  if (bytes_of(parameter_specs(settings, shape)) == std::numeric_limits<int64_t>::max())
+    throw_error(ExitCode::kUsage, "model: its weights are more than any memory holds; use smaller layers or samples");
   if (settings.kind == ModelKind::kLanguageModel) return std::make_shared<LanguageModel>(settings, layer, shape);
   if (settings.kind == ModelKind::kImageClassifier) return std::make_shared<ImageModel>(settings, convolution, shape);
   return std::make_shared<SequenceModel>(settings, layer, shape);

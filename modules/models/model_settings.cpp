@@ -1,5 +1,7 @@
 #include "models/model_settings.h"
 
+#include <fmt/format.h>
+
 namespace rnnlab {
 namespace {
 
@@ -113,6 +115,9 @@ void check_no_embedding(const Settings& m, Checker& checker) {
 }
 
 void check_dense(const Settings& m, Checker& checker) {
+  constexpr size_t kMostLayers = 1024;
+  if (m.dense.size() > kMostLayers)
+    checker.complain({"dense"}, fmt::format("got {} layers, expected at most {}", m.dense.size(), kMostLayers));
   if (m.dense_dropout > 0.0 && m.dense.empty()) {
     checker.complain({"dense_dropout", "dense"}, "there are no dense layers to drop from");
   }

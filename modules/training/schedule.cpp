@@ -50,7 +50,8 @@ double learning_rate_at(const Schedule& schedule, int64_t step) {
   if (step < schedule.warmup_steps) {
     return schedule.learning_rate * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
   }
-  return std::max(decayed(schedule, step - schedule.warmup_steps), schedule.minimum);
+  const double rate = std::max(decayed(schedule, step - schedule.warmup_steps), schedule.minimum);
+  return std::min(rate, config::kMostFloat);  // a GPU holds it in float32
 }
 
 }  // namespace rnnlab

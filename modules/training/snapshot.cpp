@@ -14,6 +14,9 @@ namespace rnnlab {
 
 namespace {
 
+// The largest count that a run is resumed with: what training adds to it still fits into int64_t.
+constexpr int64_t kMostSaved = std::numeric_limits<int64_t>::max() / 4;
+
 bool are_finite(const RunProgress& progress) {
   const EpochTally& tally = progress.tally;
   return std::ranges::all_of(
@@ -27,15 +30,15 @@ bool are_finite(const RunProgress& progress) {
 bool are_counts(const RunProgress& progress) {
   const EpochTally& tally = progress.tally;
   return std::ranges::all_of(std::initializer_list<int64_t>{tally.totals.count, tally.skipped_steps, tally.samples},
-                             [](int64_t count) { return count >= 0; }) &&
+                             [](int64_t count) { return count >= 0 && count <= kMostSaved; }) &&
          tally.seconds >= 0 && tally.data_seconds >= 0 && progress.seconds >= 0 && tally.skipped_steps <= tally.steps;
 }
 
-// Steps of whole epochs and of the one under way; nothing where that does not fit into 63 bits.
+// Steps of whole epochs and of the one under way; nothing if that is more than kMostSaved.
 std::optional<int64_t> steps_before(const RunProgress& progress, int64_t steps_per_epoch) {
   const auto whole = checked_multiply(progress.state.epoch - 1, steps_per_epoch);
-  if (!whole || *whole > std::numeric_limits<int64_t>::max() - progress.tally.steps) return std::nullopt;
-  return *whole + progress.tally.steps;
+  if (!whole || *whole > kMostSaved) return std::nullopt;
+  return saturating_add(*whole, progress.tally.steps);
 }
 
 }  // namespace

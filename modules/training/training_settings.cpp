@@ -5,9 +5,8 @@ namespace {
 
 using Settings = TrainingSettings;
 using config::Checker;
-
-// Of whatever is counted: more than any run does, and far from where products of counts overflow.
-constexpr int64_t kMostCounted = 1'000'000'000;
+using config::kMostCounted;
+using config::kMostFloat;
 
 void list_bounds(config::Schema<Settings>& s) {
   s.field("epochs", &Settings::epochs, "passes over the training data; 0: no bound by epochs")
@@ -20,7 +19,8 @@ void list_bounds(config::Schema<Settings>& s) {
   s.field("max_seconds", &Settings::max_seconds,
           "wall time after which the run ends, with the step, or the graph of steps, that is under way")
       .unit("s")
-      .above(0.0);
+      .above(0.0)
+      .at_most(kMostCounted);
 }
 
 void list_batches(config::Schema<Settings>& s) {
@@ -43,47 +43,63 @@ void list_batches(config::Schema<Settings>& s) {
 void list_optimizer(config::Schema<Settings>& s) {
   s.field("loss", &Settings::loss, "what is minimised; auto: what the data's task asks for");
   s.field("optimizer", &Settings::optimizer, "how gradients become updates");
-  s.field("learning_rate", &Settings::learning_rate, "at the start of the schedule").above(0.0);
+  s.field("learning_rate", &Settings::learning_rate, "at the start of the schedule").above(0.0).at_most(kMostFloat);
   s.field("momentum", &Settings::momentum, "sgd: share of the last update's direction that is kept")
       .at_least(0.0)
       .below(1.0);
   s.field("beta1", &Settings::beta1, "adam, adamw: decay of the mean gradient").at_least(0.0).below(1.0);
   s.field("beta2", &Settings::beta2, "adam, adamw: decay of the mean squared gradient").at_least(0.0).below(1.0);
-  s.field("epsilon", &Settings::epsilon, "adam, adamw: added to the root in the denominator").above(0.0);
+  s.field("epsilon", &Settings::epsilon, "adam, adamw: added to the root in the denominator")
+      .above(0.0)
+      .at_most(kMostFloat);
   s.field("weight_decay", &Settings::weight_decay,
           "sgd, adam: L2 term in the gradient; adamw: decoupled decay of the weights")
-      .at_least(0.0);
-  s.field("clip_norm", &Settings::clip_norm, "largest Euclidean norm of all gradients together").above(0.0);
-  s.field("clip_value", &Settings::clip_value, "largest magnitude of a single gradient element").above(0.0);
+      .at_least(0.0)
+      .at_most(kMostFloat);
+  s.field("clip_norm", &Settings::clip_norm, "largest Euclidean norm of all gradients together")
+      .above(0.0)
+      .at_most(kMostFloat);
+  s.field("clip_value", &Settings::clip_value, "largest magnitude of a single gradient element")
+      .above(0.0)
+      .at_most(kMostFloat);
 }
 
 void list_schedule(config::Schema<Settings>& s) {
   s.field("schedule", &Settings::schedule, "how the learning rate changes with the step");
   s.field("warmup_steps", &Settings::warmup_steps, "steps of linear growth from 0 before the schedule")
       .unit("steps")
-      .at_least(0);
+      .at_least(0)
+      .at_most(kMostCounted);
   s.field("decay_rate", &Settings::decay_rate,
           "step, exponential: factor per decay_steps; inverse_time: lr / (1 + decay_rate * t / decay_steps)")
-      .above(0.0);
+      .above(0.0)
+      .at_most(kMostFloat);
   s.field("decay_steps", &Settings::decay_steps,
           "steps of one decay; cosine: steps to the minimum, by default all; inverse_time: by default 1")
       .unit("steps")
-      .at_least(1);
-  s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "the schedule never goes below it").at_least(0.0);
+      .at_least(1)
+      .at_most(kMostCounted);
+  s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "the schedule never goes below it")
+      .at_least(0.0)
+      .at_most(kMostFloat);
 }
 
 void list_stopping_and_timing(config::Schema<Settings>& s) {
   s.field("early_stopping", &Settings::early_stopping, "the column that must go on improving");
   s.field("patience", &Settings::patience, "early stopping: epochs without improvement after which the run ends")
       .unit("epochs")
-      .at_least(1);
-  s.field("min_delta", &Settings::min_delta, "early stopping: what counts as an improvement").at_least(0.0);
+      .at_least(1)
+      .at_most(kMostCounted);
+  s.field("min_delta", &Settings::min_delta, "early stopping: what counts as an improvement")
+      .at_least(0.0)
+      .at_most(kMostFloat);
   s.field("cuda_graph", &Settings::cuda_graph,
           "GPU: every step, from the choice of its samples to the new weights, as one CUDA graph that the host only "
           "starts; the same results. Where that cannot be, steps run one by one and the log says why");
   s.field("warmup_epochs", &Settings::warmup_epochs, "first epochs whose times are not counted")
       .unit("epochs")
-      .at_least(0);
+      .at_least(0)
+      .at_most(kMostCounted);
   s.field("num_threads", &Settings::num_threads, "threads of one operation on the CPU; by default one a core")
       .unit("threads")
       .at_least(1)

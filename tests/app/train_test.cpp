@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <string.h>
 
 #include "app/program.h"
 
@@ -69,7 +70,7 @@ TEST(Train, NothingRunsWhileAnyFileIsWrong) {
 TEST(Train, DivergenceEndsWithItsExitCodeAndSaysWhereItBegan) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
-  const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "training.learning_rate=1e39"});
+  const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "training.learning_rate=1e38"});
   EXPECT_EQ(result.exit_code, 5);
   const std::string where = "epoch 1, step ";
   EXPECT_THAT(result.errors, HasSubstr(where));
@@ -99,10 +100,13 @@ TEST_P(TrainSignals, EndTheRunAfterItsStepWithTheResultsWritten) {
   EXPECT_EQ(result.exit_code, exit_code) << result.errors;
   const auto folders = program.run_folders("tiny");
   ASSERT_EQ(folders.size(), 1u);
-  EXPECT_THAT(read_text(folders[0] + "/summary.json"), HasSubstr(signal == SIGINT ? "SIGINT" : "SIGTERM"));
+  EXPECT_THAT(read_text(folders[0] + "/summary.json"), HasSubstr(std::string("(SIG") + ::sigabbrev_np(signal)));
+  EXPECT_THAT(program.run({"compare", folders[0]}).output, HasSubstr(" WAS INTERRUPTED: "));
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, TrainSignals, ::testing::Values(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}));
+INSTANTIATE_TEST_SUITE_P(All, TrainSignals,
+                         ::testing::Values(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}, std::pair{SIGHUP, 129},
+                                           std::pair{SIGXCPU, 152}, std::pair{SIGUSR1, 138}));
 
 }  // namespace
 }  // namespace rnnlab

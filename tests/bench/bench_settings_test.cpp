@@ -102,5 +102,15 @@ TEST_P(ShippedBench, HasNoMistake) {
 INSTANTIATE_TEST_SUITE_P(All, ShippedBench,
                          ::testing::Values("bench_ladder.yaml", "bench_persistent.yaml", "bench_sweep.yaml"));
 
+TEST(BenchSettings, BoundsEveryNumberButTheSeed) {
+  for (const config::Entry& entry : BenchSettings::schema().spec().entries) {
+    const config::FieldSpec& field = *entry.field();
+    const bool is_number = field.kind == config::ScalarKind::kInteger || field.kind == config::ScalarKind::kNumber;
+    if (is_number && entry.key != "seed") {
+      EXPECT_TRUE(field.upper) << entry.key;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rnnlab

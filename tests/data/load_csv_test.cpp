@@ -267,5 +267,20 @@ TEST_F(LoadCsv, CallsColumnsByNumberWhereThereIsNoHeader) {
   EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 5, 2, 6));
 }
 
+TEST_F(LoadCsv, RefusesWindowsThatReachBeyondEveryNumberOfRows) {
+  write_series();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  DataSettings far = settings("target: [value]\nwindow: 3\nnum_valid: 0\n");
+  far.horizon = kMost;
+  EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(far); }),
+            "{}/a.csv: the training part has 10 rows, but a data.window of 3 with a data.horizon of "
+            "9223372036854775807 needs at least 9223372036854775807");
+  DataSettings many = settings("target: [value]\nwindow: 3\n");
+  many.num_valid = kMost;
+  EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(many); }),
+            "{}/a.csv: validation wants 9223372036854775807 of 10 samples, which leaves none to train on: lower "
+            "data.num_valid");
+}
+
 }  // namespace
 }  // namespace rnnlab

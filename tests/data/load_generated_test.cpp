@@ -75,13 +75,13 @@ TEST(LoadGenerated, MakesNoValidationWhereNoneIsWanted) {
 
 TEST(LoadSynthetic, RefusesMoreThanAnyMemoryHolds) {
   try {
-    load("source: synthetic\nnum_train: 4000000000\nsequence_length: 4000000000\nnum_features: 4000000000");
+    load("source: synthetic\nnum_train: 1000000000\nsequence_length: 1000000000\nnum_features: 1000000000");
     FAIL() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
     EXPECT_STREQ(
         error.what(),
-        "synthetic: 4000000000 samples of 4000000000 steps x 4000000000 features are more than any memory holds");
+        "synthetic: 1000000000 samples of 1000000000 steps x 1000000000 features are more than any memory holds");
   }
 }
 

@@ -33,6 +33,25 @@ TEST(Experiment, PrintsAFileThatReadsBackEqual) {
   EXPECT_EQ(config::print(again, Experiment::schema()), printed);
 }
 
+// The keys below `spec` that take numbers without an upper bound.
+std::vector<std::string> unbounded_keys(const config::StructSpec& spec, const std::string& prefix) {
+  std::vector<std::string> keys;
+  for (const config::Entry& entry : spec.entries) {
+    if (entry.group() != nullptr) {
+      for (const std::string& key : unbounded_keys(*entry.group()->spec, prefix + entry.key + ".")) keys.push_back(key);
+      continue;
+    }
+    const config::FieldSpec& field = *entry.field();
+    const bool is_number = field.kind == config::ScalarKind::kInteger || field.kind == config::ScalarKind::kNumber;
+    if (is_number && !field.upper && field.conditions.empty()) keys.push_back(prefix + entry.key);
+  }
+  return keys;
+}
+
+TEST(Experiment, BoundsEveryNumberButSeeds) {
+  EXPECT_THAT(unbounded_keys(Experiment::schema().spec(), ""), ElementsAre("seed", "data.seed"));
+}
+
 TEST(Experiment, RefusesWhatTheLayerCannotDo) {
   EXPECT_THAT(findings_in("layer: fused\nmodel: {activation: relu}\n"),
               ElementsAre(HasSubstr("layer: fused cannot do activation: relu")));

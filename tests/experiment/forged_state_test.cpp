@@ -46,6 +46,8 @@ class ForgedState : public ::testing::Test {
     EXPECT_TRUE(fs::exists(run_ / kSummaryFile));
   }
 
+  std::string file() const { return (checkpoint_ / kStateFile).string(); }
+
   Summary resumed() { return resume_experiment(run_, {"training.epochs=5"}, request(), logger_).summary; }
 
   void expect_not_read(const std::string& message) {
@@ -84,6 +86,9 @@ TEST_F(ForgedState, WithNumbersThatAreNone) {
   expect_not_resumed("its progress cannot be: a number in it is not finite");
   forge("/progress/tally/seconds", -1.0);
   expect_not_resumed("its progress cannot be: a count or time in it is negative or too large");
+  forge("/progress/tally/seconds", 1.0);
+  forge("/progress/tally/samples", std::numeric_limits<int64_t>::max());
+  expect_not_resumed("its progress cannot be: a count or time in it is negative or too large");
 }
 
 TEST_F(ForgedState, WithAGeneratorThatIsNone) {
@@ -99,13 +104,19 @@ TEST_F(ForgedState, WithDataThatNobodyCanHaveFitted) {
   expect_not_read("what it says of the data cannot be: 2 names of 10 outputs");
   forge("/vocabulary", nlohmann::ordered_json::array());
   forge("/shape/task", "language_model");
-  forge("/shape/num_outputs", 1);
-  forge("/vocabulary", {"ab"});
-  expect_not_read("what it says of the data cannot be: a token that is neither a byte nor a character");
-  forge("/shape/num_outputs", 10);
-  forge("/vocabulary", nlohmann::ordered_json::array());
+  expect_not_read("what it says of the data cannot be: a task language_model of source digits");
+  forge("/shape/task", "classification");
   forge("/feature_scales", {{{"name", "x"}, {"offset", 0.0}, {"scale", 0.0}}});
   expect_not_read("what it says of the data cannot be: a scale that is zero or not finite");
+  forge("/feature_scales", {{{"name", "x"}, {"offset", 0.0}, {"scale", 1.0}}});
+  expect_not_read("what it says of the data cannot be: 1 scale for 28 features");
+}
+
+TEST_F(ForgedState, WithSettingsThatNoRunHas) {
+  forge("/experiment", "data: {source: csv, path: a.csv, target: [b], window: 9223372036854775807}\n");
+  expect_not_read("its experiment is not valid: " + file() +
+                  ":1:55: data.window: got '9223372036854775807', expected an integer, at least 0 and at most "
+                  "1000000000");
 }
 
 // Other libraries or another machine forbid nothing, but the bits may be others, and the times are.

@@ -94,7 +94,7 @@ TEST_F(RunExperiment, WhatBearsOnTimesIsPartOfTheIdentity) {
 }
 
 TEST_F(RunExperiment, ADivergedRunSaysSoInItsSummary) {
-  const Experiment wild = tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e39"});
+  const Experiment wild = tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e38"});
   EXPECT_THROW(run(wild), UserError);
   const auto folder = *std::filesystem::directory_iterator(out_.path() / "tiny");
   const RunRecord record = load_run(folder);
@@ -116,7 +116,7 @@ TEST_F(RunExperiment, ADivergedRunIsToldOfWhateverElseFails) {
   };
   Logger logger(Verbosity::kQuiet, Terminal{});
   try {
-    run_experiment(tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e39"}),
+    run_experiment(tiny_experiment({"training.optimizer=sgd", "training.learning_rate=1e38"}),
                    {.out = out_.path(), .command_line = {}, .console = {}, .on_folder = put_in_the_way}, logger);
     FAIL() << "expected an error";
   } catch (const UserError& error) {
@@ -147,7 +147,7 @@ TEST_F(RunExperiment, NoFolderIsMadeAfterASignal) {
     FAIL() << "expected an error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kTerminated);
-    EXPECT_STREQ(error.what(), "terminated (SIGTERM) before the training began");
+    EXPECT_STREQ(error.what(), "terminated (SIGTERM) before the first step: nothing was saved");
   }
   EXPECT_TRUE(std::filesystem::is_empty(out_.path()));
 }

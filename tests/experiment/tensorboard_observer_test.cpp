@@ -100,7 +100,7 @@ TEST_F(TensorBoardRun, ThatGoesOnSaysFromWhichEpochItDoes) {
 }
 
 TEST_F(TensorBoardRun, ThatDivergedHasFailed) {
-  const auto all = train(testing::kTinyYaml, with_board({"training.learning_rate=1e39", "training.optimizer=sgd"}));
+  const auto all = train(testing::kTinyYaml, with_board({"training.learning_rate=1e38", "training.optimizer=sgd"}));
   EXPECT_EQ(all.exit_code, ExitCode::kDiverged);
   std::filesystem::path folder;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(out()))

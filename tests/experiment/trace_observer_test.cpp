@@ -151,7 +151,7 @@ TEST_F(Traced, IsADoubtInSummaryAndComparison) {
 }
 
 TEST_F(Traced, IsWrittenForARunThatDiverges) {
-  const std::vector<std::string> wild = {"training.optimizer=sgd", "training.learning_rate=1e39",
+  const std::vector<std::string> wild = {"training.optimizer=sgd", "training.learning_rate=1e38",
                                          "training.warmup_epochs=0"};
   EXPECT_THROW(run(wild, 50), UserError);
   const auto folder = *std::filesystem::directory_iterator(out_.path() / "tiny");

@@ -52,5 +52,53 @@ TEST(NumParameters, CountsElements) {
   EXPECT_EQ(num_parameters(*initialized_model(settings_of_the_table(), kImageRows)), 3210);
 }
 
+void expect_specs_of(const ModelSettings& settings, const DataShape& shape) {
+  const auto model = make_model(settings, {LayerKind::kNaive}, shape);
+  const auto parameters = model->named_parameters();
+  const auto specs = parameter_specs(settings, shape);
+  ASSERT_EQ(specs.size(), parameters.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    EXPECT_EQ(specs[i].name, parameters[i].key());
+    EXPECT_EQ(specs[i].shape, parameters[i].value().sizes().vec()) << specs[i].name;
+  }
+  EXPECT_EQ(bytes_of(specs), 4 * num_parameters(*model));
+}
+
+TEST(ParameterSpecs, AreThoseOfTheModel) {
+  ModelSettings sequences = settings_of_the_table();
+  sequences.num_layers = 2;
+  sequences.bidirectional = true;
+  sequences.dense = {7, 5};
+  expect_specs_of(sequences, kImageRows);
+  ModelSettings text;
+  text.kind = ModelKind::kLanguageModel;
+  text.hidden_size = 6;
+  expect_specs_of(text, text_shape(9));
+  text.tied = true;
+  expect_specs_of(text, text_shape(9));
+  ModelSettings images;
+  images.kind = ModelKind::kImageClassifier;
+  images.num_convolutions = 4;
+  images.dense = {8};
+  DataShape rows = kImageRows;
+  rows.sequence_length = 13;
+  expect_specs_of(images, rows);
+}
+
+TEST(ParameterSpecs, OfImagesBeyondEveryMemoryAreRefused) {
+  ModelSettings images;
+  images.kind = ModelKind::kImageClassifier;
+  DataShape huge = kImageRows;
+  huge.sequence_length = huge.input_size = int64_t{1} << 40;
+  EXPECT_EQ(bytes_of(parameter_specs(images, huge)), std::numeric_limits<int64_t>::max());
+  try {
+    make_model(images, {LayerKind::kNaive}, huge);
+    FAIL() << "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    EXPECT_STREQ(error.what(), "model: its weights are more than any memory holds; use smaller layers or samples");
+  }
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -80,7 +80,8 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
 }
 
 TEST(TrainingSettings, NumbersHaveBounds) {
-  EXPECT_EQ(complaint("patience: 0"), "training.yaml:1:11: patience: got '0', expected an integer, at least 1");
+  EXPECT_EQ(complaint("patience: 0"),
+            "training.yaml:1:11: patience: got '0', expected an integer, at least 1 and at most 1000000000");
   EXPECT_EQ(complaint("accumulate: 1000000001"),
             "training.yaml:1:13: accumulate: got '1000000001', expected an integer, at least 1 and at most 1000000000");
   EXPECT_EQ(complaint("epochs: 9223372036854775807"),
@@ -89,7 +90,10 @@ TEST(TrainingSettings, NumbersHaveBounds) {
   EXPECT_EQ(complaint("max_steps: 9223372036854775807"),
             "training.yaml:1:12: max_steps: got '9223372036854775807', expected an integer, at least 1 and at most "
             "1000000000");
-  EXPECT_EQ(complaint("learning_rate: 0"), "training.yaml:1:16: learning_rate: got '0', expected a number, above 0");
+  EXPECT_EQ(complaint("learning_rate: 0"),
+            "training.yaml:1:16: learning_rate: got '0', expected a number, above 0 and at most 1e+38");
+  EXPECT_EQ(complaint("clip_value: 1e308"),
+            "training.yaml:1:13: clip_value: got '1e308', expected a number, above 0 and at most 1e+38");
   EXPECT_EQ(complaint("beta2: 1"), "training.yaml:1:8: beta2: got '1', expected a number, at least 0 and below 1");
 }
 

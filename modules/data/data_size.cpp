@@ -1,0 +1,89 @@
+#include "data/data_size.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "data/csv_part.h"
+#include "data/find_data.h"
+#include "data/readers/digits.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr int64_t kSyntheticClasses = 10;
+
+int64_t file_bytes(const DataQuery& query) {
+  try {
+    std::error_code ignored;
+    const auto bytes = std::filesystem::file_size(find_data(query), ignored);
+    return ignored ? 0 : static_cast<int64_t>(bytes);
+  } catch (const UserError&) {
+    return 0;
+  }
+}
+
+int64_t largest_file_bytes(const DataSettings& s) {
+  if (s.source == Source::kMnist) return file_bytes({s.path, "train-images-idx3-ubyte", "mnist", ""});
+  int64_t largest = 0;
+  const bool is_one_file = s.train_file.empty() && s.train_inputs.empty();
+  if (is_one_file) largest = file_bytes({s.path, "", "", ""});
+  for (const std::string& name : {s.train_file, s.valid_file, s.train_inputs, s.train_targets, s.train_lengths,
+                                  s.valid_inputs, s.valid_targets, s.valid_lengths})
+    if (!name.empty()) largest = std::max(largest, file_bytes({s.path, name, "", ""}));
+  return largest;
+}
+
+// float32 inputs, and targets as int64 classes or float32 numbers.
+int64_t sample_bytes(const DataSettings& settings, const DataShape& shape) {
+  const bool are_classes = settings.source == Source::kDigits || settings.labels == Labels::kClasses;
+  const int64_t target = are_classes ? sizeof(int64_t) : sizeof(float);
+  const int64_t num_inputs = saturating_multiply(shape.sequence_length, shape.input_size);
+  return saturating_add(saturating_multiply(num_inputs, sizeof(float)), target);
+}
+
+DataShape synthetic_shape(const DataSettings& settings) {
+  DataShape shape{Task::kRegression, settings.num_features, settings.sequence_length, 1, false};
+  if (settings.labels == Labels::kBinary) shape.task = Task::kBinary;
+  if (settings.labels == Labels::kClasses) {
+    shape.task = Task::kClassification;
+    shape.num_outputs = settings.num_classes.value_or(kSyntheticClasses);
+  }
+  return shape;
+}
+
+}  // namespace
+
+int64_t least_data_bytes(const DataSettings& settings) {
+  const bool is_generated = settings.source == Source::kDigits || settings.source == Source::kSynthetic;
+  if (!is_generated) return largest_file_bytes(settings);
+  const GeneratedCounts counts = generated_counts(settings);
+  return saturating_multiply(saturating_add(counts.train, counts.valid), sample_bytes(settings, least_shape(settings)));
+}
+
+GeneratedCounts generated_counts(const DataSettings& settings) {
+  const GeneratedCounts usual =
+      settings.source == Source::kDigits ? GeneratedCounts{60000, 10000} : GeneratedCounts{1024, 256};
+  return {settings.num_train.value_or(usual.train), settings.num_valid.value_or(usual.valid)};
+}
+
+DataShape least_shape(const DataSettings& settings) {
+  switch (settings.source) {
+    case Source::kDigits:
+      return {Task::kClassification, kDigitSize, kDigitSize, 10, false};
+    case Source::kSynthetic:
+      return synthetic_shape(settings);
+    case Source::kText:
+      return {Task::kLanguageModel, 1, settings.sequence_length, 1, false};
+    case Source::kCsv:
+      return {csv_task(settings), 1, std::max<int64_t>(settings.window, 1), 1, false};
+    case Source::kMnist:
+    case Source::kIdx:
+    case Source::kNpy:
+      break;
+  }
+  return {named_task(settings.task).value_or(Task::kClassification), 1, 1, 1, false};
+}
+
+}  // namespace rnnlab
