@@ -8,6 +8,7 @@
 #include "config/sweep.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"
+#include "experiment/memory_estimate.h"
 #include "experiment_arguments.h"
 #include "output.h"
 #include "verbs.h"
@@ -29,13 +30,26 @@ struct CheckOptions {
   bool markdown = false;
 };
 
+// What a run would take beyond what this machine has; nothing where it fits, or where only data in files would tell.
+std::optional<std::string> memory_refusal(const Experiment& experiment) {
+  const c10::Device device(experiment.device == "cpu" ? c10::kCPU : c10::kCUDA);  // a GPU takes less of the host
+  try {
+    check_memory(estimate_memory(experiment, Purpose::kTraining), memory_advice(experiment, Purpose::kTraining), device,
+                 memory_limits(), {});
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
 // The key and the reason why this machine would refuse what the file rightly says; nothing where it would not.
 std::optional<std::string> refusal_here(const Experiment& experiment) {
   if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
   auto reason = refusal(experiment.layer, Processor::kCpu);
   if (!reason) reason = refusal_on_cpu(experiment.precision);
   const bool is_open = reason && experiment.device == "auto";
-  if (!is_open || !resolve_device("auto").is_cpu()) return std::nullopt;  // looks for a GPU only where it matters
+  if (!is_open || !resolve_device("auto").is_cpu())
+    return memory_refusal(experiment);  // looks for a GPU only where it matters
   return *reason + "; device: auto is the CPU here";
 }
 

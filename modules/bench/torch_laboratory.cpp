@@ -14,6 +14,7 @@
 #include "bench/step_memory.h"
 #include "bench/throttling.h"
 #include "experiment/device.h"
+#include "experiment/memory_estimate.h"
 #include "recurrent/execution_path.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
@@ -81,6 +82,9 @@ void TorchLaboratory::begin(const Combination& combination) {
   release_cached_memory();
   const c10::Device device = resolve_device(combination.device);
   check_possible(combination, device);
+  check_memory(
+      estimate_memory(combination.options, combination.num_steps, combination.batch_size, combination.precision),
+      {.data_key = "batch_size", .weights_key = "hidden_size", .activations_key = "num_steps"}, device);
   set_precision(combination.precision);
   problem_ = make_problem(combination, device, seed_);
   if (combination.mode == BenchMode::kGraph) graph_memory_ = std::make_unique<CapturedWork>(device);

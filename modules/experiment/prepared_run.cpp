@@ -2,12 +2,15 @@
 
 #include <ATen/Parallel.h>
 
+#include "base/numbers.h"
 #include "data/load_dataset.h"
 #include "experiment/device.h"
 #include "experiment/fastest_layer.h"
 #include "experiment/identity.h"
 #include "experiment/initial_weights.h"
+#include "experiment/memory_estimate.h"
 #include "experiment/process.h"
+#include "experiment/training_path.h"
 #include "experiment/versions.h"
 #include "models/initialization.h"
 
@@ -38,6 +41,24 @@ const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, c
   return experiment;
 }
 
+std::vector<std::string> check_memory_before_loading(const Experiment& experiment, c10::Device device) {
+  return check_memory(estimate_memory(experiment, Purpose::kTraining), memory_advice(experiment, Purpose::kTraining),
+                      device);
+}
+
+// What their files hold is known only now; the warnings are of what is known better.
+Dataset load_within_memory(const Experiment& experiment, c10::Device device, std::vector<std::string>& warnings) {
+  Dataset dataset = load_dataset(experiment.data);
+  const DataSize size{dataset.shape, saturating_add(dataset.train.bytes(), dataset.valid.bytes()),
+                      dataset.train.size()};
+  MemoryEstimate estimate = estimate_memory(experiment, Purpose::kTraining, size);
+  const MemoryAdvice advice = memory_advice(experiment, Purpose::kTraining);
+  check_memory(estimate, advice, device);
+  estimate.data = device.is_cpu() ? 0 : estimate.data;  // on a CPU they are no longer among what is free
+  if (warnings.empty()) warnings = check_memory(estimate, advice, device);
+  return dataset;
+}
+
 std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const DataShape& shape, WeightsFrom weights) {
   auto model = make_model(experiment, shape);
   initialize(*model, experiment.model.initialization, static_cast<uint64_t>(experiment.seed));
@@ -51,12 +72,14 @@ std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const Da
 PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights)
     : device(resolve_device(wanted.device)),
       experiment(with_device(wanted, device)),
+      memory_warnings(check_memory_before_loading(experiment, device)),
       environment(set_up(experiment, command_line)),
-      dataset(load_dataset(experiment.data)),
+      dataset(load_within_memory(experiment, device, memory_warnings)),
       options(trainer_options(experiment, device)),
       model(make_initial_model(settle_layer(experiment, dataset, options, notes), dataset.shape, weights)),
       trainer(*model, dataset, options),
       identity(
-          make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})) {}
+          make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),
+      path(observe_training_path(*model, dataset, options)) {}
 
 }  // namespace rnnlab

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "recurrent/execution_path.h"
 #include "results/environment.h"
 #include "results/summary.h"
 #include "training/trainer.h"
@@ -28,14 +29,16 @@ struct PreparedRun {
 
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   c10::Device device;
-  std::vector<std::string> notes;  // what was chosen for the user, and why
-  Experiment experiment;           // with the device and the layer that `auto` came to
+  std::vector<std::string> notes;            // what was chosen for the user, and why
+  Experiment experiment;                     // with the device and the layer that `auto` came to
+  std::vector<std::string> memory_warnings;  // the run may need more than is free: memory_estimate.h
   Environment environment;
   Dataset dataset;
   TrainerOptions options;
   std::shared_ptr<Model> model;  // on the device
   Trainer trainer;
   Identity identity;
+  ExecutionPath path;  // of one training step
 };
 
 }  // namespace rnnlab

@@ -34,7 +34,8 @@ void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Lo
   logger.info("data      " + run.dataset.description);
   log_notes(run.dataset.notes, logger);
   log_notes({placement_text(run)}, logger);
-  for (const std::string& warning : warnings(run.environment)) logger.warn(warning);
+  for (const auto& list : {warnings(run.environment), run.memory_warnings})
+    for (const std::string& warning : list) logger.warn(warning);
   logger.detail(fmt::format("data fingerprint {}, initial weights {}", run.identity.data_fingerprint,
                             run.identity.initial_weights_sha256));
   for (const std::string& line : split(trim(parameter_table(*run.model)), '\n')) logger.info(line);

@@ -18,8 +18,7 @@ int64_t num_whole_epochs(const PreparedRun& run, const std::vector<EpochRow>& ro
 
 }  // namespace
 
-Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const EarlierPart& earlier,
-                      const RunRequest& request) {
+Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const RunRequest& request) {
   const Experiment& e = run.experiment;
   Summary summary;
   summary.name = e.name;
@@ -27,12 +26,12 @@ Summary begin_summary(const PreparedRun& run, const ExecutionPath& path, const E
   summary.layer = implementation_name(e);
   summary.precision = config::name_of(e.precision);
   summary.seed = e.seed;
-  summary.path = path.path;
-  summary.path_notes = path.notes;
+  summary.path = run.path.path;
+  summary.path_notes = run.path.notes;
   for (const auto& notes : {run.notes, earlier.notes})
     summary.path_notes.insert(summary.path_notes.end(), notes.begin(), notes.end());
   summary.warnings = warnings(run.environment);
-  for (const auto& list : {earlier.earlier_warnings, earlier.warnings})
+  for (const auto& list : {run.memory_warnings, earlier.earlier_warnings, earlier.warnings})
     for (const std::string& warning : list) add_once(summary.warnings, warning);
   if (e.checkpoint.save && e.checkpoint.every_steps)
     summary.warnings.emplace_back("checkpoint.every_steps: epoch times include copies of the state");

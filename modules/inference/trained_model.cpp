@@ -7,10 +7,12 @@
 #include "checkpoint/failure.h"
 #include "checkpoint/names.h"
 #include "experiment/device.h"
+#include "experiment/memory_estimate.h"
 #include "experiment/process.h"
 #include "experiment/read_experiment.h"
 #include "experiment/run_checkpoint.h"
 #include "inference/use_settings.h"
+#include "models/model_parameters.h"
 #include "results/run_folder.h"
 #include "training/train_step.h"
 
@@ -59,12 +61,15 @@ fs::path best_of(const fs::path& folder) {
 fs::path run_of(const fs::path& checkpoint) { return whole_path(checkpoint).parent_path().parent_path(); }
 
 std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
-                                  const DataShape& shape, const fs::path& checkpoint) {
+                                  const DataShape& shape) {
   auto model = make_model(experiment, shape);
-  const std::vector<NamedTensor> parameters = named_parameters(*model);
-  require_same_tensors(weights, parameters, (checkpoint / kModelFile).string());
-  copy_tensors(weights, parameters);
+  copy_tensors(weights, named_parameters(*model));
   return model;
+}
+
+std::vector<std::string> memory_warnings(const TrainedModel& trained) {
+  return check_memory(estimate_memory(trained.experiment, Purpose::kInference),
+                      memory_advice(trained.experiment, Purpose::kInference), trained.device);
 }
 
 }  // namespace
@@ -100,8 +105,12 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   trained.device = resolve_device(trained.experiment.device);
   trained.experiment.device = trained.device.str();
   require_runs_on(trained.experiment, trained.device);
+  // Before a model is made: forged settings must not take the memory of one that is not in the file.
+  require_same_tensors(saved.snapshot.model, parameter_specs(trained.experiment.model, trained.data.shape),
+                       (trained.checkpoint / kModelFile).string());
+  for (const std::string& warning : memory_warnings(trained)) trained.notes.push_back(warning);
   set_up_process(trained.experiment);
-  trained.model = model_with(saved.snapshot.model, trained.experiment, trained.data.shape, trained.checkpoint);
+  trained.model = model_with(saved.snapshot.model, trained.experiment, trained.data.shape);
   trained.model->to(trained.device);
   trained.model->eval();
   return trained;
