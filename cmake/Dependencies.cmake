@@ -31,7 +31,10 @@ if(NOT torch_openmp)
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   set(torch_openmp ${OpenMP_CXX_LIBRARIES})
 endif()
-target_compile_options(rnnlab_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+# Fuzz targets want one thread, and clang would bring its own runtime.
+if(NOT RNNLAB_FUZZ)
+  target_compile_options(rnnlab_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+endif()
 target_link_libraries(rnnlab_torch INTERFACE ${torch_openmp})
 add_library(rnnlab::torch ALIAS rnnlab_torch)
 

@@ -73,7 +73,11 @@ void interleave_rows(const RowBlock& source, int64_t num_columns, void* target, 
 
 // With tile units, LibTorch's bfloat16 kernels run on tiles. There an illegal instruction ended the process, before
 // ProductSeries had LibTorch lay them out at the start of each series; it was not tried again since.
+#ifdef __clang__  // whose older versions do not know the feature
+bool has_tiles() { return false; }
+#else
 bool has_tiles() { return __builtin_cpu_supports("amx-tile"); }
+#endif
 
 // Straight into the product where that is float32, else by way of a block of sums.
 void multiply_block(const RowBlock& rows, const Panel& panel, void* product, int64_t stride, std::vector<float>& sums) {

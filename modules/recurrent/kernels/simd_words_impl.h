@@ -17,6 +17,18 @@ T* at(void* data, int64_t index) {
   return static_cast<T*>(data) + index;
 }
 
+// Element i is number index[i] of both vectors, one after the other.
+Words shuffled(const Words& first, const Words& second, const Words& index) {
+#ifdef __clang__  // takes no index that is computed
+  Words result;
+  for (int i = 0; i < kSimdWidth; ++i)
+    result[i] = index[i] < kSimdWidth ? first[index[i]] : second[index[i] - kSimdWidth];
+  return result;
+#else
+  return __builtin_shuffle(first, second, index);
+#endif
+}
+
 // Exchanges bit kBit of the row's and the column's number.
 template <int kBit>
 void exchange(Words* rows) {
@@ -28,8 +40,8 @@ void exchange(Words* rows) {
   for (int i = 0; i < kSimdWidth; ++i) {
     if ((i & kBit) != 0) continue;
     const Words upper = rows[i], lower = rows[i + kBit];
-    rows[i] = __builtin_shuffle(upper, lower, first);
-    rows[i + kBit] = __builtin_shuffle(upper, lower, second);
+    rows[i] = shuffled(upper, lower, first);
+    rows[i + kBit] = shuffled(upper, lower, second);
   }
 }
 
