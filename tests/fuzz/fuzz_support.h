@@ -2,9 +2,11 @@
 // reader stops at the first thing that is wrong, with one line.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -42,6 +44,18 @@ bool expect_read_or_refused(ExitCode exit_code, Read read, Lines lines = Lines::
   } catch (const UserError& error) {
     require(error.exit_code() == exit_code);
     require(lines == Lines::kSeveral || std::string_view(error.what()).find('\n') == std::string_view::npos);
+    return false;
+  }
+}
+
+// Whether `work` ended as it should, or was refused with one of the exit codes.
+template <class Work>
+bool expect_done_or_refused(std::initializer_list<ExitCode> exit_codes, Work work) {
+  try {
+    work();
+    return true;
+  } catch (const UserError& error) {
+    require(std::find(exit_codes.begin(), exit_codes.end(), error.exit_code()) != exit_codes.end());
     return false;
   }
 }
