@@ -48,8 +48,7 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
                     const std::string& source) {
   const bool is_for_a_layer = format.part == ExportPart::kRecurrent || format.layout != Layout::kPyTorch;
   if (is_for_a_layer) print_notes(exported.notes);
-  if (!exported.warning.empty())
-    print_notice(fmt::format("rnnlab: warning: {}: {}\n", source, exported.warning));
+  if (!exported.warning.empty()) print_notice(fmt::format("rnnlab: warning: {}: {}\n", source, exported.warning));
   print_text(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
                          counted(exported.num_parameters, "parameter"), source));
   if (is_for_a_layer) print_text(fmt::format("for {}\n", exported.module));

@@ -1,8 +1,8 @@
 // Predictions as text: for each sample its number, the target if there is one, what is predicted, and how probable it
 // is. For a CSV file each line also has the row of the file, and rows without a prediction have a line with the reason.
 // The raw outputs as npy have no rows.
-// Names of classes are written unchanged, even if a spreadsheet would take them for formulas, because programs read them
-// back (SECURITY.md).
+// Names of classes are written unchanged, even if a spreadsheet would take them for formulas, because programs read
+// them back (SECURITY.md).
 #pragma once
 
 #include <filesystem>

@@ -11,6 +11,9 @@
 
 namespace rnnlab::testing {
 
+// A table of two kinds of pets, to learn and to predict.
+inline constexpr const char* kPetsTable = "a,b,kind\n1,5,cat\n2,7,dog\n3,6,cat\n4,8,dog\n2,5,cat\n1,8,dog\n";
+
 struct ProgramResult {
   int exit_code = 0;
   std::string output;  // stdout

@@ -14,12 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using testing::kPetsTable;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 using testing::Program;
 using testing::read_text;
-
-constexpr const char* kTable = "a,b,kind\n1,5,cat\n2,7,dog\n3,6,cat\n4,8,dog\n2,5,cat\n1,8,dog\n";
 
 std::string host_name() {
   utsname names{};
@@ -32,7 +31,7 @@ class Sharing : public ::testing::Test {
  protected:
   Sharing() {
     fs::create_directories(program_.folder() / "jane doe/secret");
-    program_.write("jane doe/secret/pets.csv", kTable);
+    program_.write("jane doe/secret/pets.csv", kPetsTable);
     program_.write("jane doe/secret/pets.yaml",
                    "name: pets\ndevice: cpu\ndata: {source: csv, target: [kind], num_valid: 2}\n"
                    "model: {hidden_size: 4}\ntraining: {epochs: 2, batch_size: 2, tensorboard: true}\n");
@@ -61,7 +60,7 @@ class Sharing : public ::testing::Test {
   }
 
   static void expect_anonymous(const std::string& text, const std::string& what) {
-    for (const char* word : {"jane", "secret", "janes-laptop", "--quiet"})
+    for (const char* word : {"jane", "secret", "janes-laptop", "pets.yaml"})
       EXPECT_THAT(text, Not(HasSubstr(word))) << what;
     EXPECT_THAT(text, Not(HasSubstr(fs::temp_directory_path().string() + "/"))) << what;
   }
@@ -106,7 +105,7 @@ TEST_F(Sharing, AReportTellsAllWhereItIsAsked) {
   rename_host("janes-laptop");
   EXPECT_EQ(program_.run({"report", run_, "-o", "page.html", "--with-machine"}).exit_code, 0);
   const std::string page = read_text(program_.folder() / "page.html");
-  for (const std::string& told : {std::string("janes-laptop"), run_, home() + "/pets.csv", std::string("--quiet")})
+  for (const std::string& told : {std::string("janes-laptop"), run_, home() + "/pets.csv", home() + "/pets.yaml"})
     EXPECT_THAT(page, HasSubstr(told));
 }
 

@@ -12,11 +12,11 @@ namespace rnnlab {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kPetsTable;
 using testing::Program;
 using testing::read_text;
 using ::testing::StartsWith;
 
-constexpr const char* kTable = "a,b,kind\n1,5,cat\n2,7,dog\n3,6,cat\n4,8,dog\n2,5,cat\n1,8,dog\n";
 constexpr const char* kTableYaml = R"(name: pets
 device: cpu
 data: {source: csv, path: pets.csv, target: [kind], num_valid: 2}
@@ -28,7 +28,7 @@ training: {epochs: 2, batch_size: 2}
 class UseModel : public ::testing::Test {
  protected:
   UseModel() {
-    program_.write("pets.csv", kTable);
+    program_.write("pets.csv", kPetsTable);
     program_.write("pets.yaml", kTableYaml);
     const auto result = program_.run({"train", "pets.yaml", "--quiet"});
     EXPECT_EQ(result.exit_code, 0) << result.errors;
@@ -117,7 +117,7 @@ TEST_F(UseModel, SaysWhatItCannotPredict) {
 TEST_F(UseModel, TakesOnlyTheValidationPartOfTrainingsOwnFile) {
   for (const std::string& path : {std::string("pets.csv"), (program_.folder() / "pets.csv").string()})
     EXPECT_THAT(program_.run({"evaluate", run_, "data.path=" + path}).output, HasSubstr(": 2 validation samples\n"));
-  program_.write("copy.csv", kTable);
+  program_.write("copy.csv", kPetsTable);
   EXPECT_THAT(program_.run({"evaluate", run_, "data.path=copy.csv"}).output, HasSubstr(": 6 samples\n"));
 }
 

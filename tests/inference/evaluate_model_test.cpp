@@ -114,12 +114,18 @@ TEST_F(EvaluateModel, ReportsForPeopleAndPrograms) {
   const InferenceData data = load_data(trained, Targets::kRequired);
   const ModelEvaluation evaluation{.metrics = {.loss = 0.25, .accuracy = 0.5},
                                    .times = {.num_samples = 4, .seconds = {0.0032, 0.003, 0.0035}}};
-  EXPECT_EQ(evaluation_text(trained, data, evaluation),
-            "model     small from " + trained.checkpoint.string() +
-                "\nlayer     naive on cpu, precision fp32\ndata      csv from " + name("flowers.csv") +
-                ": 4 validation samples\nloss                0.25\naccuracy            0.5\ntime      3.2 ms (3 ms .. "
-                "3.5 ms in 3 passes), 1250 samples/s, 800 us a sample\n");
+  const std::filesystem::path checkpoints = trained.checkpoint.parent_path();
+  const std::string shared = "small/" + checkpoints.parent_path().filename().string() + "/checkpoints/" +
+                             trained.checkpoint.filename().string();
+  const std::string text =
+      "model     small from " + shared +
+      "\nlayer     naive on cpu, precision fp32\ndata      csv from flowers.csv: 4 validation "
+      "samples\nloss                0.25\naccuracy            0.5\ntime      3.2 ms (3 ms .. 3.5 ms "
+      "in 3 passes), 1250 samples/s, 800 us a sample\n";
+  EXPECT_EQ(evaluation_text(trained, data, evaluation), text);
+  EXPECT_EQ(evaluation_text(trained, data, evaluation, {{"host", "lab7"}}), text + "host          lab7\n");
   const auto json = nlohmann::json::parse(evaluation_json(trained, data, evaluation));
+  EXPECT_EQ(json["checkpoint"], shared);
   EXPECT_EQ(json["metrics"], (nlohmann::json{{"loss", 0.25}, {"accuracy", 0.5}}));
   EXPECT_EQ(json["part"], "valid");
   EXPECT_EQ(json["samples"], 4);
