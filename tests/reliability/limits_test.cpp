@@ -49,7 +49,7 @@ class Limits : public ::testing::Test {
 };
 
 TEST_F(Limits, AFileBeyondTheLimitIsAnErrorAndNotADeath) {
-  const auto result = program().run_in_shell("ulimit -f 1; \"$0\" train -q small.yaml --out out");
+  const auto result = program().run_in_shell("ulimit -f 40; \"$0\" train -q small.yaml --out out");
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: out/small/"));
   EXPECT_THAT(result.errors, HasSubstr(": File too large; raise the limit on the size of files (ulimit -f)\n"));
@@ -138,8 +138,7 @@ TEST_F(Limits, ADeletedCurrentFolderIsOneMessage) {
   }
 }
 
-// As LibTorch's own pool waited for threads that the system refused: 60,000 digits take many seconds on a small
-// machine.
+// Drawing 60,000 digits takes many seconds on a small machine.
 TEST_F(Limits, ASignalBeforeTheFirstStepSavesNothingAndSaysSo) {
   const auto result = train_and_signal_at_once("small.yaml data.num_train=60000 --out out", "TERM");
   EXPECT_EQ(result.exit_code, 143);
