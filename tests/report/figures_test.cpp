@@ -169,15 +169,11 @@ TEST(Figures, AreNotWrittenWhereGnuplotCutsThemOff) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-// The program ignores both; gnuplot must not inherit that.
+// The program ignores both signals; gnuplot must not inherit that.
 TEST(Figures, AreDrawnWithTheSystemsOwnSignals) {
-  const TemporaryFolder folder;
-  testing::write_text(folder.path() / "gnuplot",
-                      "#!/bin/sh\n"
-                      "ignored=0x$(/bin/sed -n 's/SigIgn:\t//p' /proc/self/status)\n"
-                      "echo ignored: $((ignored & 0x1001000)) >&2; exit 1\n");  // SIGPIPE and SIGXFSZ
-  std::filesystem::permissions(folder.path() / "gnuplot", std::filesystem::perms::owner_all);
-  const PathOf failing(folder.path());
+  const FakeGnuplot telling(
+      "ignored=0x$(/bin/sed -n 's/SigIgn:\t//p' /proc/self/status)\n"
+      "echo ignored: $((ignored & 0x1001000)) >&2; exit 1\n");  // SIGPIPE and SIGXFSZ
   const auto pipe = std::signal(SIGPIPE, SIG_IGN);
   const auto size = std::signal(SIGXFSZ, SIG_IGN);
   EXPECT_EQ(run_gnuplot("plot\n").reason, "ignored: 0");
