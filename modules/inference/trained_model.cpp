@@ -67,9 +67,8 @@ std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const
   return model;
 }
 
-std::vector<std::string> memory_warnings(const TrainedModel& trained) {
-  return check_memory(estimate_memory(trained.experiment, Purpose::kInference),
-                      memory_advice(trained.experiment, Purpose::kInference), trained.device);
+std::vector<std::string> check_memory_of(const TrainedModel& trained, const MemoryEstimate& estimate) {
+  return check_memory(estimate, memory_advice(trained.experiment, Purpose::kInference), trained.device);
 }
 
 }  // namespace
@@ -108,7 +107,10 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   // Before a model is made: forged settings must not take the memory of one that is not in the file.
   require_same_tensors(saved.snapshot.model, parameter_specs(trained.experiment.model, trained.data.shape),
                        (trained.checkpoint / kModelFile).string());
-  for (const std::string& warning : memory_warnings(trained)) trained.notes.push_back(warning);
+  // Not every use of a model loads data: load_data() checks them.
+  const DataSize no_data{.shape = trained.data.shape};
+  const MemoryEstimate estimate = estimate_memory(trained.experiment, Purpose::kInference, no_data);
+  for (const std::string& warning : check_memory_of(trained, estimate)) trained.notes.push_back(warning);
   set_up_process(trained.experiment);
   trained.model = model_with(saved.snapshot.model, trained.experiment, trained.data.shape);
   trained.model->to(trained.device);
@@ -117,7 +119,10 @@ TrainedModel load_trained_model(const ModelRequest& request) {
 }
 
 InferenceData load_data(const TrainedModel& trained, Targets targets) {
-  return load_for_inference(trained.experiment.data, trained.data, trained.part, targets);
+  const auto warnings = check_memory_of(trained, estimate_memory(trained.experiment, Purpose::kInference));
+  InferenceData data = load_for_inference(trained.experiment.data, trained.data, trained.part, targets);
+  data.notes.insert(data.notes.begin(), warnings.begin(), warnings.end());
+  return data;
 }
 
 }  // namespace rnnlab

@@ -39,10 +39,12 @@ struct TrainedModel {
 std::filesystem::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes);
 
 // Verifies and reads it, and sets threads, determinism and precision of the whole process. UserError kCheckpoint where
-// it is damaged or its tensors are not the model's, kUsage and kDevice where the overrides cannot be.
+// it is damaged or its tensors are not the model's, kUsage and kDevice where the overrides cannot be, kDevice if the
+// model does not fit the memory.
 TrainedModel load_trained_model(const ModelRequest& request);
 
-// The samples that the model is to be used on.
+// The samples that the model is to be used on. UserError as load_for_inference, and kDevice if they do not fit the
+// memory.
 InferenceData load_data(const TrainedModel& trained, Targets targets);
 
 }  // namespace rnnlab

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "inference/export_weights.h"
 #include "inference/predict.h"
 #include "inference/trained_runs.h"
 #include "results/expect_error.h"
@@ -13,6 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using testing::expect_error;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using testing::TrainedRuns;
 
 using FindCheckpoint = TrainedRuns;
@@ -84,6 +87,21 @@ TEST_F(LoadTrainedModel, NeedsNeitherDataNorTheRunFolder) {
   std::filesystem::remove_all(run);
   std::filesystem::remove(name("flowers.csv"));
   EXPECT_THAT(load(name("model")).data.vocabulary, ElementsAre("iris", "rose, red"));
+}
+
+TEST_F(LoadTrainedModel, HoldsDataAgainstTheMemoryOnlyWhenTheyAreLoaded) {
+  const auto run = train_text();
+  std::filesystem::resize_file(name("text.txt"), uintmax_t{8} << 40);
+  const TrainedModel trained = load(run);
+  EXPECT_THAT(trained.notes, IsEmpty());
+  EXPECT_GT(export_weights(trained, {}, name("weights.safetensors")).num_tensors, 0);
+  try {
+    load_data(trained, Targets::kRequired);
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+    EXPECT_THAT(error.what(), StartsWith("data.path: this run (data 8.00 TiB, weights "));
+  }
 }
 
 TEST_F(LoadTrainedModel, RefusesToChangeWhatWasTrained) {
