@@ -124,8 +124,7 @@ std::optional<std::string> high_loss_warning(double train_loss, double of_zeros)
   constexpr double kMostTimes = 10.0;
   if (!(train_loss > kMostTimes * of_zeros) || of_zeros <= 0) return std::nullopt;
   return fmt::format(
-      "the training loss ended at {:.4g}, but outputs that are all 0 have a loss of {:.4g}: training has made the "
-      "model worse; {}",
+      "the training loss of the last epoch is {:.4g}, more than ten times the {:.4g} of outputs that are all 0; {}",
       train_loss, of_zeros, kAdvice);
 }
 
