@@ -56,10 +56,13 @@ DataShape synthetic_shape(const DataSettings& settings) {
 }  // namespace
 
 int64_t least_data_bytes(const DataSettings& settings) {
-  const bool is_generated = settings.source == Source::kDigits || settings.source == Source::kSynthetic;
-  if (!is_generated) return largest_file_bytes(settings);
+  if (!is_generated(settings)) return largest_file_bytes(settings);
   const GeneratedCounts counts = generated_counts(settings);
   return saturating_multiply(saturating_add(counts.train, counts.valid), sample_bytes(settings, least_shape(settings)));
+}
+
+bool is_generated(const DataSettings& settings) {
+  return settings.source == Source::kDigits || settings.source == Source::kSynthetic;
 }
 
 GeneratedCounts generated_counts(const DataSettings& settings) {

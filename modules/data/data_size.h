@@ -13,6 +13,9 @@ namespace rnnlab {
 // A packed file counts as it is. A missing file counts nothing: loading it says where it was looked for.
 int64_t least_data_bytes(const DataSettings& settings);
 
+// Whether the data are drawn by rnnlab itself: then no file says more of them than the settings.
+bool is_generated(const DataSettings& settings);
+
 // Samples of generated data.
 struct GeneratedCounts {
   int64_t train = 0;

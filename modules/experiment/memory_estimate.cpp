@@ -26,7 +26,7 @@ int64_t sum(std::initializer_list<int64_t> terms) {
   return result;
 }
 
-// Of outputs, which autocast halves.
+// Bytes of one output; autocast halves them.
 int64_t element_bytes(Precision precision) {
   return precision == Precision::kFp32 || precision == Precision::kTf32 ? 4 : 2;
 }
@@ -48,10 +48,17 @@ int64_t recurrent_bytes(const RecurrentOptions& options, BatchSize batch, Precis
                   element_bytes(precision)});
 }
 
-int64_t image_bytes(const DataShape& shape, BatchSize batch, Precision precision) {
-  constexpr int64_t kPooledChannels = 32;
-  return product(
-      {batch.num_samples, kPooledChannels, shape.sequence_length / 2, shape.input_size / 2, element_bytes(precision)});
+// Outputs of every pooling, which the layer after it needs.
+int64_t image_bytes(int64_t num_convolutions, const DataShape& shape, BatchSize batch, Precision precision) {
+  int64_t bytes = 0, num_rows = shape.sequence_length, num_columns = shape.input_size;
+  for (const ConvolutionPlan& plan : convolution_plans(num_convolutions)) {
+    if (!plan.is_pooled) continue;
+    num_rows /= 2;
+    num_columns /= 2;
+    const int64_t pooled = product({batch.num_samples, plan.num_channels, num_rows, num_columns});
+    bytes = sum({bytes, product({pooled, element_bytes(precision)})});
+  }
+  return bytes;
 }
 
 int64_t input_bytes(const DataShape& shape, BatchSize batch) {
@@ -65,7 +72,7 @@ int64_t logit_bytes(const DataShape& shape, BatchSize batch, Precision precision
   return product({batch.num_steps, batch.num_samples, shape.num_outputs, element_bytes(precision)});
 }
 
-// What a forward pass holds of a batch for its backward pass; without one, only the batch and its logits are sure.
+// The bytes that a forward pass keeps for its backward pass. In inference only the batch and its logits count.
 int64_t step_bytes(const Experiment& e, Purpose purpose, const DataSize& data) {
   const DataShape& shape = data.shape;
   const int64_t wanted = purpose == Purpose::kTraining ? e.training.batch_size : e.training.valid_batch_size;
@@ -74,12 +81,8 @@ int64_t step_bytes(const Experiment& e, Purpose purpose, const DataSize& data) {
   const int64_t ends = sum({input_bytes(shape, batch), logit_bytes(shape, batch, e.precision)});
   if (purpose == Purpose::kInference) return ends;
   const bool is_image_model = e.model.kind == ModelKind::kImageClassifier;
-  return sum({ends, is_image_model ? image_bytes(shape, batch, e.precision)
+  return sum({ends, is_image_model ? image_bytes(e.model.num_convolutions, shape, batch, e.precision)
                                    : recurrent_bytes(recurrent_options(e.model, 1), batch, e.precision)});
-}
-
-bool is_generated(const DataSettings& data) {
-  return data.source == Source::kDigits || data.source == Source::kSynthetic;
 }
 
 // How many samples a file holds is known once it is read.

@@ -53,14 +53,32 @@ TEST(MemoryEstimate, CountsTheTensorsOfTheOptimizer) {
 
 TEST(MemoryEstimate, OfInferenceHasWeightsAndOneBatch) {
   const MemoryEstimate estimate = estimate_memory(tiny_experiment(), Purpose::kInference);
-  EXPECT_GT(estimate.weights, 0);
+  EXPECT_EQ(estimate.data, (200 + 50) * (28 * 28 * 4 + 8)) << "pixels, and classes";
+  EXPECT_EQ(estimate.weights, 4 * (32 * (28 + 8 + 2) + 10 * (8 + 1)));
   EXPECT_EQ(estimate.gradients + estimate.optimizer, 0);
+  EXPECT_EQ(estimate.activations, 28 * 50 * 28 * 4) << "the inputs of all samples of validation";
+  EXPECT_EQ(estimate.on_device(kCpu), estimate.data + estimate.weights + estimate.activations);
+}
+
+TEST(MemoryEstimate, OfTheImageModelHasTheOutputsOfItsPoolings) {
+  for (const char* convolutions : {"model.num_convolutions=2", "model.num_convolutions=4"}) {
+    const auto cases = testing::cases_of(
+        "device: cpu\ndata: {source: digits}\nmodel: {kind: image_classifier}\ntraining: {batch_size: 50}\n",
+        {convolutions});
+    const MemoryEstimate estimate = estimate_memory(cases.front().experiment, Purpose::kTraining);
+    EXPECT_EQ(estimate.activations, 50 * 4 * (28 * 28 + 32 * 14 * 14 + 64 * 7 * 7)) << convolutions;
+  }
 }
 
 TEST(MemoryEstimate, NeverOverflows) {
-  const Experiment huge = tiny_experiment({"data.num_train=1000000000", "training.batch_size=1000000000",
-                                           "model.hidden_size=65536", "model.num_layers=1024"});
-  EXPECT_GT(estimate_memory(huge, Purpose::kTraining).on_device(kCpu), int64_t{1} << 40);
+  const Experiment huge =
+      tiny_experiment({"data.num_train=1000000000", "training.batch_size=1000000000", "model.hidden_size=65536",
+                       "model.num_layers=1024", "model.bidirectional=true"});
+  const MemoryEstimate estimate = estimate_memory(huge, Purpose::kTraining);
+  EXPECT_GT(estimate.weights, int64_t{1} << 40);
+  EXPECT_LT(estimate.weights, INT64_MAX);
+  EXPECT_EQ(estimate.activations, INT64_MAX);
+  EXPECT_EQ(estimate.on_device(kCpu), INT64_MAX);
 }
 
 TEST(MemoryEstimate, OfALayerThatIsTimed) {
