@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <latch>
 #include <mutex>
@@ -35,18 +36,29 @@ namespace {
 // that prepares batches.
 int threads_of_run(int num_threads) { return 2 * (num_threads - 1) + 2; }
 
-// Makes so many threads at once, for a moment. Without them LibTorch's pool would wait for ever for those that the
-// system refused, and OpenMP's would end the process.
-void require_threads(int count) {
+// Makes so many threads at once, for a moment.
+void try_threads(int count) {
   std::latch may_end(1);
   std::vector<std::jthread> threads;
   try {
     for (int i = 0; i < count; ++i) threads.emplace_back([&] { may_end.wait(); });
-  } catch (const std::system_error&) {
-    may_end.count_down();
-    throw UserError(ExitCode::kDevice, kNoMoreThreads);
+  } catch (...) {
+    may_end.count_down();  // the destructors of those that were made wait for them
+    throw;
   }
   may_end.count_down();
+}
+
+// Without so many threads LibTorch's pool would wait for ever for those that the system refused, and OpenMP's would end
+// the process. Those of an earlier call are in the pools by now, or have ended.
+void require_threads(int count) {
+  static int num_found = 0;
+  try {
+    try_threads(count - num_found);
+  } catch (const std::system_error&) {
+    throw UserError(ExitCode::kDevice, kNoMoreThreads);
+  }
+  num_found = std::max(num_found, count);
 }
 
 }  // namespace

@@ -24,11 +24,12 @@ void set_determinism(Determinism determinism);
 
 // What to do where the system makes no more threads.
 inline constexpr const char* kNoMoreThreads =
-    "no more threads can be made here: raise the limit (ulimit -u, or the limit on processes of a container), or lower "
-    "num_threads";
+    "no more threads can be made here: raise the limit (ulimit -u or -v, or the limit on processes of a container), or "
+    "lower num_threads";
 
 // Threads of one operation on the CPU; LibTorch's own choice, one a core, where nothing is given. Sums depend on it.
-// UserError kDevice if the system does not make as many threads as a run needs.
+// UserError kDevice if the system does not make as many threads as a run needs, less those of an earlier call. Not for
+// several threads at once.
 void set_num_threads(std::optional<int64_t> num_threads);
 
 // Seeds LibTorch's generators, on the CPU and on each GPU, by a pure function of the run's seed and the epoch: what an

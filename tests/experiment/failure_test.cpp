@@ -49,8 +49,8 @@ TEST(DescribeFailure, SaysWhatToDoWhenThereAreNoMoreThreads) {
   const Failure failure = failure_of(std::system_error(EAGAIN, std::system_category()));
   EXPECT_EQ(failure.exit_code, ExitCode::kDevice);
   EXPECT_EQ(failure.message,
-            "no more threads can be made here: raise the limit (ulimit -u, or the limit on processes of a container), "
-            "or lower num_threads");
+            "no more threads can be made here: raise the limit (ulimit -u or -v, or the limit on processes of a "
+            "container), or lower num_threads");
   EXPECT_EQ(failure_of(std::system_error(EINVAL, std::system_category())).exit_code, ExitCode::kInternal);
 }
 
