@@ -84,7 +84,8 @@ class Laboratory {
   // Of the combination's device and precision.
   virtual Ceiling measure_ceiling() = 0;
 
-  // What held the device back just now: "GPU 0 throttled: power cap, SM clock 1200 of 1980 MHz".
+  // What makes times of the combination doubtful: what held the device back just now ("GPU 0 throttled: power cap, SM
+  // clock 1200 of 1980 MHz"), and a need beyond the memory that was free.
   virtual std::vector<std::string> doubts() = 0;
 
   // May slow down what runs later in this process.

@@ -82,7 +82,7 @@ void TorchLaboratory::begin(const Combination& combination) {
   release_cached_memory();
   const c10::Device device = resolve_device(combination.device);
   check_possible(combination, device);
-  check_memory(
+  memory_warnings_ = check_memory(
       estimate_memory(combination.options, combination.num_steps, combination.batch_size, combination.precision),
       {.data_key = "batch_size", .weights_key = "hidden_size", .activations_key = "num_steps"}, device);
   set_precision(combination.precision);
@@ -107,8 +107,10 @@ Ceiling TorchLaboratory::measure_ceiling() {
 }
 
 std::vector<std::string> TorchLaboratory::doubts() {
-  if (problem_->device.is_cpu()) return {};
-  return throttling(survey_gpus());
+  std::vector<std::string> all = memory_warnings_;
+  if (problem_->device.is_cpu()) return all;
+  for (std::string& cause : throttling(survey_gpus())) all.push_back(std::move(cause));
+  return all;
 }
 
 Inspection TorchLaboratory::inspect(LayerKind layer) {

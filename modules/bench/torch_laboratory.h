@@ -23,6 +23,7 @@ class TorchLaboratory : public Laboratory {
 
  private:
   uint64_t seed_;
+  std::vector<std::string> memory_warnings_;  // of the combination
   std::optional<Problem> problem_;
   std::unique_ptr<CapturedWork> graph_memory_;  // captures nothing itself
 };
