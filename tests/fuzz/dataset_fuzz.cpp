@@ -24,8 +24,7 @@ constexpr std::string_view kSeparator = "\n===\n";
 class FilesInMemory {
  public:
   FilesInMemory() {
-    std::string folder = "/dev/shm/rnnlab-fuzz-XXXXXX";
-    require(::mkdtemp(folder.data()) != nullptr && ::chdir(folder.c_str()) == 0);
+    work_in_memory("dataset");
     ::unsetenv("RNNLAB_DATA");
     for (size_t i = 0; i < descriptors_.size(); ++i) {
       descriptors_[i] = ::open(std::string(1, static_cast<char>('a' + i)).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);

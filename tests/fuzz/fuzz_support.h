@@ -1,14 +1,20 @@
 // What every fuzz target asks of a reader: it takes the input, or refuses it with the right exit code and, where a
-// reader stops at the first thing that is wrong, with one line.
+// reader stops at the first thing that is wrong, with one line. And the folder of targets that need files.
 #pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 
@@ -32,6 +38,19 @@ class OneSecond {
 };
 
 inline std::string text_of(const uint8_t* data, size_t size) { return {reinterpret_cast<const char*>(data), size}; }
+
+// Makes an empty folder in memory, /dev/shm/rnnlab-fuzz-TARGET-PROCESS, and works in it. It is removed at exit.
+inline void work_in_memory(const std::string& target) {
+  namespace fs = std::filesystem;
+  static const fs::path folder = fmt::format("/dev/shm/rnnlab-fuzz-{}-{}", target, ::getpid());
+  fs::remove_all(folder);  // of a process that crashed
+  require(fs::create_directory(folder));
+  fs::current_path(folder);
+  std::atexit([] {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  });
+}
 
 enum class Lines { kOne, kSeveral };  // of a refusal
 

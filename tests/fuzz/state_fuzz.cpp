@@ -85,8 +85,7 @@ TrainedRun train(const std::string& yaml) {
 }
 
 std::vector<TrainedRun> train_all() {
-  std::string folder = "/dev/shm/rnnlab-fuzz-XXXXXX";
-  require(::mkdtemp(folder.data()) != nullptr && ::chdir(folder.c_str()) == 0);
+  work_in_memory("state");
   ::unsetenv("RNNLAB_DATA");
   at::set_num_threads(1);
   write_file("series.csv", series());
