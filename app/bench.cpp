@@ -131,7 +131,7 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   LatestReport latest;
   const StandardOutput output;
   std::optional<StopDeadline> deadline(std::in_place, [&](const StopRequest&) {
-    print_notice("rnnlab: the current measurement takes longer and is left out\n");
+    print_notice("rnnlab: the current measurement takes longer; the combination under way is left out\n");
     output.restore();
     if (const auto report = latest.get()) write_what_there_is(*report, options);
   });

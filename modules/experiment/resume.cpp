@@ -262,7 +262,7 @@ void refuse_other_overrides(const std::vector<std::string>& overrides) {
 RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger) {
   const fs::path folder = existing_folder(run_folder);
-  std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(request, logger));
+  std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kResumed, request, logger));
   const FolderLock lock(folder, WhenTaken::kRefuse);
   if (!lock.warning().empty()) logger.warn(lock.warning());
   const Experiment wanted = configured(folder, overrides);
@@ -273,7 +273,7 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
   deadline.reset();
-  throw_if_asked_to_stop();
+  throw_if_asked_to_stop(Beginning::kResumed);
   tidy(folder);
   settle_best(folder / kCheckpointsFolder, run, warnings);
   cut_back(folder, earlier);

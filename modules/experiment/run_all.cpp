@@ -69,17 +69,16 @@ bool has_checkpoint(const std::filesystem::path& folder) {
   }
 }
 
-std::string how_to_go_on(const std::filesystem::path& run_or_sweep) {
-  return "to go on: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
+std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
+  return "to resume: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
 }
 
-void say_how_to_go_on(const RunAllOutcome& all, const SweepFile* sweep, Logger& logger) {
-  std::filesystem::path what;
-  if (sweep != nullptr)
-    what = sweep->path();
-  else if (!all.finished.empty() && has_checkpoint(all.finished.back().folder))
-    what = all.finished.back().folder;
-  if (!what.empty()) logger.warn(how_to_go_on(what));
+// Empty if there is nothing to resume.
+std::string how_to_resume(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {
+  if (sweep != nullptr) return how_to_resume(sweep->path());
+  if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before its first step
+  const auto& folder = all.finished.back().folder;
+  return has_checkpoint(folder) ? how_to_resume(folder) : "";
 }
 
 // A signal's code promises that all was saved: what failed on the way says otherwise.
@@ -105,7 +104,8 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
     if (gives_way_to_signal(all.exit_code)) all.exit_code = stop->exit_code;
     all.can_go_on = true;
   }
-  if (all.can_go_on) say_how_to_go_on(all, sweep, logger);
+  const std::string line = all.can_go_on ? how_to_resume(all, sweep, request) : "";
+  if (!line.empty()) logger.warn(line);
   if (!all.can_go_on && sweep != nullptr) sweep->remove();
 }
 
@@ -194,14 +194,14 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest
   warn_of_runs_that_cannot(cases, logger);
   SweepFile sweep(request.out, entries_of(cases));
   RunRequest of_sweep = request;
-  of_sweep.how_to_go_on = how_to_go_on(sweep.path());
+  of_sweep.how_to_resume = how_to_resume(sweep.path());
   return run_guarded(tasks, &sweep, of_sweep, logger);
 }
 
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger) {
   RunRequest in_its_place = request;
-  in_its_place.how_to_go_on = how_to_go_on(run_or_sweep);
+  in_its_place.how_to_resume = how_to_resume(run_or_sweep);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
     const RunTask task{"", [&](const RunRequest& asked, Logger& log) {

@@ -19,10 +19,10 @@ std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& requ
 }  // namespace
 
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
-  std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(request, logger));
+  std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kNew, request, logger));
   PreparedRun run(experiment, request.command_line);
   deadline.reset();
-  throw_if_asked_to_stop();
+  throw_if_asked_to_stop(Beginning::kNew);
   const auto folder = make_folder(run, request);
   const FolderLock lock(folder, WhenTaken::kRefuse);
   if (!lock.warning().empty()) logger.warn(lock.warning());

@@ -24,7 +24,7 @@ struct RunRequest {
   std::vector<Observer*> observers = {};    // told of every run after its own console and files
   std::optional<int64_t> trace_steps = {};  // after warm-up, in trace.json; no trace without a number
   std::function<void(const std::filesystem::path&)> on_folder = {};  // told where the run is, before it begins
-  std::string how_to_go_on = {};  // told to the user where a signal ends the process before the first step
+  std::string how_to_resume = {};  // told to the user where a signal ends the process before the first step
 };
 
 struct RunOutcome {

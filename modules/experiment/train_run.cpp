@@ -45,8 +45,9 @@ void warn_of_high_loss(const PreparedRun& run, const std::vector<EpochRow>& rows
   logger.warn(*warning);
 }
 
-std::string before_first_step(const StopRequest& stop) {
-  return stop.text + " before the first step: nothing was saved";
+std::string before_first_step(const StopRequest& stop, Beginning beginning) {
+  return fmt::format("{} before the first step: nothing {}was saved", stop.text,
+                     beginning == Beginning::kResumed ? "new " : "");
 }
 
 void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
@@ -58,14 +59,14 @@ void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Lo
 
 }  // namespace
 
-void throw_if_asked_to_stop() {
-  if (const auto stop = pending_stop()) throw_error(stop->exit_code, "{}", before_first_step(*stop));
+void throw_if_asked_to_stop(Beginning beginning) {
+  if (const auto stop = pending_stop()) throw_error(stop->exit_code, "{}", before_first_step(*stop, beginning));
 }
 
-StopDeadline::LastWords words_before_first_step(const RunRequest& request, Logger& logger) {
-  return [&request, &logger](const StopRequest& stop) {
-    logger.error(before_first_step(stop));
-    if (!request.how_to_go_on.empty()) logger.warn(request.how_to_go_on);
+StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRequest& request, Logger& logger) {
+  return [beginning, &request, &logger](const StopRequest& stop) {
+    logger.error(before_first_step(stop, beginning));
+    if (!request.how_to_resume.empty()) logger.warn(request.how_to_resume);
   };
 }
 

@@ -11,11 +11,13 @@
 
 namespace rnnlab {
 
+enum class Beginning { kNew, kResumed };  // a resumed run keeps what it had saved
+
 // UserError with the signal's exit code if one came before the first step.
-void throw_if_asked_to_stop();
+void throw_if_asked_to_stop(Beginning beginning);
 
 // For a StopDeadline around what a run does before its first step: the message of throw_if_asked_to_stop(), logged.
-StopDeadline::LastWords words_before_first_step(const RunRequest& request, Logger& logger);
+StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRequest& request, Logger& logger);
 
 // Opens the logger's file and writes config.yaml and environment.json first. UserError kDiverged with the folder
 // complete up to that epoch.

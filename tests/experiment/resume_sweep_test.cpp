@@ -115,7 +115,7 @@ TEST_F(ResumeSweep, SaysWhatGoesOnWithIt) {
           logger);
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("terminated (SIGTERM): 3 of 4 runs not begun\n"));
-  EXPECT_THAT(log, HasSubstr("to go on: rnnlab train --resume " + sweep_file().string() + "\n"));
+  EXPECT_THAT(log, HasSubstr("to resume: rnnlab train --resume " + sweep_file().string() + "\n"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "experiment/resumed_run.h"
+#include "training/stop_signal.h"
 
 namespace rnnlab {
 namespace {
@@ -44,6 +45,15 @@ TEST_F(Resume, MoreThanOnce) {
   EXPECT_EQ(read_epochs(stopped).size(), 2U);
   go_on(stopped);
   EXPECT_EQ(final_state(stopped), whole);
+}
+
+TEST_F(Resume, StoppedBeforeItsFirstStepKeepsWhatItHad) {
+  const fs::path stopped = run(exactly(), 6);
+  const FinalState before = final_state(stopped);
+  const StopSignalGuard guard;
+  std::raise(SIGTERM);
+  expect_refusal(ExitCode::kTerminated, "terminated (SIGTERM) before the first step: nothing new was saved", stopped);
+  EXPECT_EQ(final_state(stopped), before);
 }
 
 TEST_F(Resume, FromACheckpointWithinAnEpochWhoseRowsAreTakenBack) {

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr const char* kNoThreads =
-    "rnnlab: error: no more threads can be made here: raise the limit (ulimit -u, or the limit on processes of a "
+    "rnnlab: error: no more threads can be made here: raise the limit (ulimit -u or -v, or the limit on processes of a "
     "container), or lower num_threads\n";
 
 class Limits : public ::testing::Test {
@@ -34,11 +34,12 @@ class Limits : public ::testing::Test {
   }
 
   // Sends `signals`, one after another, to `rnnlab train` with these arguments once it handles SIGTERM, the first thing
-  // that it does.
+  // that it does. Exit code 99 if it ends before.
   ProgramResult train_and_signal_at_once(const std::string& arguments, const std::string& signals) const {
-    return program_.run_in_shell("\"$0\" train " + arguments +
-                                 " & p=$!; until grep -q '^SigCgt:.*4...$' /proc/$p/status; do :; done; for s in " +
-                                 signals + "; do kill -$s $p; done; wait $p");
+    return program_.run_in_shell(
+        "\"$0\" train " + arguments +
+        " & p=$!; until grep -q '^SigCgt:.*4...$' /proc/$p/status; do kill -0 $p || exit 99; done; for s in " +
+        signals + "; do kill -$s $p; done; wait $p");
   }
 
   fs::path out() const { return program_.folder() / "out"; }
@@ -75,6 +76,19 @@ TEST_F(Limits, WithoutThreadsARunEndsWithOneMessageAndNeverHangs) {
   EXPECT_LT(num_refused, 20);
 }
 
+// The threads of its first run are there for the others.
+TEST_F(Limits, ASweepNeedsNoMoreThreadsThanOneRun) {
+  const auto exit_code = [&](int most, const std::string& sweep) {
+    return run_with("RNNLAB_MOST_THREADS=" + std::to_string(most),
+                    "train -q small.yaml training.num_threads=4 data.placement=host --out out " + sweep)
+        .exit_code;
+  };
+  int least = 0;
+  while (least < 20 && exit_code(least, "") != 0) ++least;
+  ASSERT_LT(least, 20);
+  EXPECT_EQ(exit_code(least, "'sweep={seed: [1, 2]}'"), 0);
+}
+
 // Whichever thread it is that is refused: later ones, such as those that write checkpoints, are done without.
 TEST_F(Limits, WithoutFurtherThreadsARunEndsAsIfItHadThemOrWithOneMessage) {
   int num_done = 0;
@@ -101,11 +115,11 @@ TEST_F(Limits, WithoutFurtherThreadsARunEndsAsIfItHadThemOrWithOneMessage) {
 TEST_F(Limits, WithoutThreadsOtherVerbsEndWithTheSameMessage) {
   ASSERT_EQ(program().run({"train", "-q", "small.yaml", "--out", "out"}).exit_code, 0);
   const std::string run = only_run_in(out(), "small").string();
-  for (const std::string& arguments : {"evaluate " + run, "predict " + run + " --out a.csv",
-                                       std::string("bench device=cpu layer=naive hidden_size=4")})
+  for (const std::string& arguments :
+       {"evaluate " + run + " training.num_threads=3", "predict " + run + " --out a.csv training.num_threads=3",
+        std::string("bench device=cpu layer=naive hidden_size=4 num_threads=3")})
     for (const char* most : {"0", "1", "2"}) {
-      const auto result = run_with(std::string("RNNLAB_MOST_THREADS=") + most, arguments + " num_threads=3");
-      if (result.exit_code == 2) continue;
+      const auto result = run_with(std::string("RNNLAB_MOST_THREADS=") + most, arguments);
       EXPECT_EQ(result.exit_code, 4) << arguments << result.output;
       EXPECT_EQ(result.errors, kNoThreads) << arguments;
     }
@@ -138,7 +152,7 @@ TEST_F(Limits, ADeletedCurrentFolderIsOneMessage) {
   }
 }
 
-// Drawing 60,000 digits takes many seconds on a small machine.
+// Generating 60,000 digits takes many seconds on a small machine.
 TEST_F(Limits, ASignalBeforeTheFirstStepSavesNothingAndSaysSo) {
   const auto result = train_and_signal_at_once("small.yaml data.num_train=60000 --out out", "TERM");
   EXPECT_EQ(result.exit_code, 143);
@@ -152,13 +166,21 @@ TEST_F(Limits, ASweepThatIsStoppedBeforeItsFirstStepSaysHowToResumeIt) {
       train_and_signal_at_once("small.yaml data.num_train=60000 'sweep={seed: [1, 2]}' --out out", "HUP");
   EXPECT_EQ(result.exit_code, 129);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: hung up (SIGHUP) before the first step: nothing was saved\n"));
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: warning: to go on: rnnlab train --resume out/sweep-"));
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: warning: to resume: rnnlab train --resume out/sweep-"));
+}
+
+TEST_F(Limits, ARunThatIsStoppedBeforeItsFirstStepAgainSaysHowToResumeIt) {
+  ASSERT_EQ(program().run({"train", "-q", "small.yaml", "--out", "out"}).exit_code, 0);
+  const std::string run = only_run_in(out(), "small").string();
+  const auto result = train_and_signal_at_once("--resume " + run + " training.epochs=1000000", "TERM");
+  EXPECT_EQ(result.exit_code, 143);
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: warning: to resume: rnnlab train --resume " + run + "\n"));
 }
 
 TEST_F(Limits, SignalsThatWereIgnoredStayIgnored) {
   const auto result = program().run_in_shell(
       "trap '' HUP INT; \"$0\" train -q small.yaml training.epochs=1000000 & p=$!; "
-      "until grep -q '^1,' runs/small/*/epochs.csv 2>/dev/null; do sleep 0.01; done; "
+      "until grep -q '^1,' runs/small/*/epochs.csv 2>/dev/null; do kill -0 $p || exit 99; sleep 0.01; done; "
       "kill -HUP $p; kill -INT $p; kill -TERM $p; wait $p");
   EXPECT_EQ(result.exit_code, 143) << result.errors;
   EXPECT_THAT(read_text(only_run_in(program().folder() / "runs", "small") / kSummaryFile), HasSubstr("SIGTERM"));
@@ -175,7 +197,8 @@ TEST_F(Limits, ASignalEndsABenchmarkWithinAMeasurement) {
        "repeats=1", "warmup=0", "sample_seconds=0.01", "min_seconds=0", "--json", "a.json"},
       SIGTERM, is_in_the_second);
   EXPECT_EQ(result.exit_code, 143) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: the current measurement takes longer and is left out\n"));
+  EXPECT_THAT(result.errors,
+              HasSubstr("rnnlab: the current measurement takes longer; the combination under way is left out\n"));
   EXPECT_THAT(result.output, HasSubstr("naive"));
   EXPECT_THAT(read_text(program().folder() / "a.json"), HasSubstr("\"layer\": \"naive\""));
 }

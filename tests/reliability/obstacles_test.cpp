@@ -145,7 +145,7 @@ TEST_F(Obstacle, NamesThatAShellWouldSplit) {
   const auto stopped = run_long(
       SIGINT, [](const fs::path&) {}, odd);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.errors;
-  const std::string begin = "to go on: rnnlab";
+  const std::string begin = "to resume: rnnlab";
   const size_t line = stopped.errors.find(begin);
   ASSERT_NE(line, std::string::npos) << stopped.errors;
   const std::string command = "\"$0\"" + stopped.errors.substr(line + begin.size());
@@ -161,7 +161,7 @@ TEST_F(Obstacle, NamesThatATerminalWouldObey) {
       SIGINT, [](const fs::path&) {}, odd);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.errors;
   EXPECT_EQ(without_controls(stopped.errors), stopped.errors);
-  const std::string begin = "to go on: rnnlab";
+  const std::string begin = "to resume: rnnlab";
   const size_t line = stopped.errors.find(begin);
   ASSERT_NE(line, std::string::npos) << stopped.errors;
   const std::string command = stopped.errors.substr(line + begin.size());
