@@ -22,7 +22,7 @@ void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> 
   try {
     pending_ = std::async(std::launch::async, save);
   } catch (const std::system_error&) {
-    save();  // there is no thread to be had
+    save();  // the system refused a thread
   }
 }
 

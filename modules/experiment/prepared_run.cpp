@@ -46,7 +46,7 @@ std::vector<std::string> check_memory_before_loading(const Experiment& experimen
                       device);
 }
 
-// What their files hold is known only now; the warnings are of what is known better.
+// What the files hold is known only now. A warning from before loading stays, because it is about the data too.
 Dataset load_within_memory(const Experiment& experiment, c10::Device device, std::vector<std::string>& warnings) {
   Dataset dataset = load_dataset(experiment.data);
   const DataSize size{dataset.shape, saturating_add(dataset.train.bytes(), dataset.valid.bytes()),

@@ -12,8 +12,8 @@
 
 namespace rnnlab {
 
-// That a run can be resumed from what a checkpoint holds, whoever wrote it: a checksum does not protect against a
-// forged one. Restores the states of LibTorch's generators. UserError kCheckpoint.
+// Checks that training can continue from a checkpoint. A checksum does not protect against a forged one. Restores the
+// states of LibTorch's generators. UserError kCheckpoint.
 void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Device device,
                        const std::filesystem::path& checkpoint);
 

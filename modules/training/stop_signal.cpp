@@ -114,7 +114,7 @@ StopSignalGuard::~StopSignalGuard() {
 
 StopDeadline::StopDeadline(LastWords last_words) : last_words_(std::move(last_words)), thread_([this] { watch(); }) {}
 
-// Where the last words are being spoken already, this waits for the end of the process.
+// If the thread is already calling last_words, this blocks until the process ends.
 StopDeadline::~StopDeadline() {
   {
     const std::lock_guard lock(mutex_);
@@ -135,7 +135,7 @@ void StopDeadline::watch() {
   std::unique_lock lock(mutex_);
   if (ended_.wait_for(lock, kGrace, [this] { return is_over_; })) return;
   const auto stop = pending_stop();
-  if (!stop) return;  // its guard is gone, and so is who asked
+  if (!stop) return;  // the guard was destroyed, so there is no pending signal
   last_words_(*stop);
   ::_exit(static_cast<int>(stop->exit_code));
 }

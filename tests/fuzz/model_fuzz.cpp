@@ -49,7 +49,7 @@ ModelCase some_case(Choices& choices, config::Findings& findings) {
   return one;
 }
 
-// Of whatever is kept of a step for its backward pass.
+// The bytes that a step keeps for its backward pass.
 int64_t step_bytes(const ModelCase& one) {
   const RecurrentOptions options = recurrent_options(one.settings, one.shape.input_size);
   return 4 * 8 * one.shape.sequence_length * one.batch_size * options.num_layers * options.num_directions() *
