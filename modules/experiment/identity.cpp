@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <span>
+#include <string_view>
 
 #include "base/sha256.h"
 #include "models/model_parameters.h"
@@ -22,6 +25,21 @@ std::string model_description(ModelSettings settings) {
   return config::print(settings, ModelSettings::schema());
 }
 
+// The hash must stay that of earlier versions, or their runs could not be compared with new ones. It is of the printed
+// text with its comments, so the keys and the upper bounds that came later are left out of the text.
+config::StructSpec hashed_training_spec() {
+  config::StructSpec spec = TrainingSettings::schema().spec();
+  std::erase_if(spec.entries, [](const config::Entry& entry) { return entry.key == "tensorboard_machine"; });
+  constexpr std::array<std::string_view, 13> kWithoutUpperBound = {
+      "max_seconds", "learning_rate", "epsilon",      "weight_decay", "clip_norm",
+      "clip_value",  "warmup_steps",  "decay_rate",   "decay_steps",  "minimum_learning_rate",
+      "patience",    "min_delta",     "warmup_epochs"};
+  for (config::Entry& entry : spec.entries)
+    if (std::ranges::find(kWithoutUpperBound, entry.key) != kWithoutUpperBound.end())
+      std::get<config::FieldSpec>(entry.content).upper.reset();
+  return spec;
+}
+
 // How long a run lasts, and what is compared apart, is no part of the work of an epoch.
 std::string training_description(const Experiment& experiment) {
   const TrainingSettings defaults;
@@ -37,10 +55,9 @@ std::string training_description(const Experiment& experiment) {
   settings.batch_size = defaults.batch_size;
   settings.tensorboard = defaults.tensorboard;
   settings.tensorboard_histograms = defaults.tensorboard_histograms;
-  settings.tensorboard_machine = defaults.tensorboard_machine;
   settings.cuda_graph = defaults.cuda_graph;  // how a step is started, never what it does
   return fmt::format("deterministic: {}\n{}", experiment.deterministic,
-                     config::print(settings, TrainingSettings::schema()));
+                     config::print_struct(hashed_training_spec(), &settings, &defaults));
 }
 
 }  // namespace
