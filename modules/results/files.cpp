@@ -9,6 +9,7 @@
 #include <regex>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -106,7 +107,7 @@ bool may_write(const std::filesystem::path& path, int access) {
 void require_writable_folder(const std::filesystem::path& path, const std::filesystem::path& folder) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
-    throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to", path.string(),
+    throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to; make it, or name another", path.string(),
                 in_quotes(folder.string()));
   if (!may_write(folder, W_OK | X_OK))
     throw_error(ExitCode::kUsage, "{}: cannot write into the folder {}: {}; choose another folder", path.string(),
@@ -146,14 +147,14 @@ TemporaryFile make_temporary_file(const std::filesystem::path& target, mode_t mo
   throw_system_error(path, "open for writing", errno);
 }
 
-// The mode comes last: fchown(2) takes bits of it away.
+// A root without all rights (in a user namespace, on NFS with root_squash) may not keep the owner: the result matters
+// more. The mode comes last, because fchown(2) takes bits of it away.
 void take_over_rights(int descriptor, const std::filesystem::path& path, const struct stat& replaced) {
   mode_t mode = replaced.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
   struct stat own {};
   if (::fstat(descriptor, &own) != 0) throw_system_error(path, "read its status", errno);
-  const bool is_owner_kept = own.st_uid == replaced.st_uid || ::geteuid() != 0 ||
-                             ::fchown(descriptor, replaced.st_uid, static_cast<gid_t>(-1)) == 0;
-  if (!is_owner_kept) throw_system_error(path, "keep its owner", errno);
+  if (own.st_uid != replaced.st_uid && ::geteuid() == 0)
+    std::ignore = ::fchown(descriptor, replaced.st_uid, static_cast<gid_t>(-1));
   const bool is_group_kept =
       own.st_gid == replaced.st_gid || ::fchown(descriptor, static_cast<uid_t>(-1), replaced.st_gid) == 0;
   if (!is_group_kept) mode &= ~static_cast<mode_t>(S_IRWXG);

@@ -113,9 +113,10 @@ TEST_F(OutputFile, IsNoPipeDeviceOrStream) {
 
 TEST_F(OutputFile, IsCheckedBeforeTheWorkBegins) {
   EXPECT_EQ(program().run({"predict", "no run", "--out", "nowhere/a.csv"}).errors,
-            "rnnlab: error: nowhere/a.csv: there is no folder 'nowhere' to write it to\n");
-  EXPECT_EQ(program().run({"convert", "no run", "-o", "nowhere/a.safetensors"}).errors,
-            "rnnlab: error: nowhere/a.safetensors: there is no folder 'nowhere' to write it to\n");
+            "rnnlab: error: nowhere/a.csv: there is no folder 'nowhere' to write it to; make it, or name another\n");
+  EXPECT_EQ(
+      program().run({"convert", "no run", "-o", "nowhere/a.safetensors"}).errors,
+      "rnnlab: error: nowhere/a.safetensors: there is no folder 'nowhere' to write it to; make it, or name another\n");
   EXPECT_EQ(program().run({"report", "no run", "--figures", "tiny.yaml"}).errors,
             "rnnlab: error: tiny.yaml: is a file, expected a folder, or a name that is free\n");
 }

@@ -172,7 +172,7 @@ TEST(ReadSafetensors, SaysWhatCannotBeRead) {
 }
 
 TEST(WriteSafetensors, SaysWhereItCannotWrite) {
-  expect_error(ExitCode::kUsage, "/no/such/a: there is no folder '/no/such' to write it to",
+  expect_error(ExitCode::kUsage, "/no/such/a: there is no folder '/no/such' to write it to; make it, or name another",
                [] { write_safetensors("/no/such/a", SafetensorsImage({})); });
 }
 

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <thread>
 #include <tuple>
 
 #include "results/expect_error.h"
@@ -187,8 +190,10 @@ TEST(WriteOutputFile, RefusesWhatIsNoFile) {
   expect_refused("dangling", ": is a link to 'nowhere/a.txt', which is missing; make that file, or remove the link");
   std::filesystem::create_symlink("circle", folder.path() / "circle");
   expect_refused("circle", ": cannot write it: Too many levels of symbolic links; name another file");
-  expect_refused("nowhere/a.txt", ": there is no folder '" + folder.name("nowhere") + "' to write it to");
-  expect_refused("fifo/a.txt", ": there is no folder '" + folder.name("fifo") + "' to write it to");
+  expect_refused("nowhere/a.txt",
+                 ": there is no folder '" + folder.name("nowhere") + "' to write it to; make it, or name another");
+  expect_refused("fifo/a.txt",
+                 ": there is no folder '" + folder.name("fifo") + "' to write it to; make it, or name another");
 }
 
 TEST(WriteOutputFile, RefusesTheFileThatStandardOutputGoesTo) {
@@ -247,6 +252,26 @@ TEST(WriteOutputFile, KeepsOwnerAndGroupWhereRootWrites) {
   ::stat(folder.name("a.txt").c_str(), &status);
   EXPECT_EQ(status.st_uid, 1234U);
   EXPECT_EQ(status.st_gid, 5678U);
+  EXPECT_EQ(mode_of(folder.path() / "a.txt"), 0664U);
+}
+
+// As in a user namespace, or on NFS with root_squash.
+TEST(WriteOutputFile, KeepsItsTextAndModeWhereRootMayNotGiveFilesAway) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const TemporaryFolder folder;
+  write_text(folder.path() / "a.txt", "old");
+  ASSERT_EQ(::chown(folder.name("a.txt").c_str(), 1234, ::getegid()), 0);
+  ::chmod(folder.name("a.txt").c_str(), 04664);
+  std::thread without_right([&] {  // rights belong to threads
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct rights[2] = {};
+    ASSERT_EQ(::syscall(SYS_capget, &header, rights), 0);
+    rights[0].effective &= ~(1U << CAP_CHOWN);
+    ASSERT_EQ(::syscall(SYS_capset, &header, rights), 0);
+    write_output_file(folder.path() / "a.txt", "new");
+  });
+  without_right.join();
+  EXPECT_EQ(read_text(folder.path() / "a.txt"), "new");
   EXPECT_EQ(mode_of(folder.path() / "a.txt"), 0664U);
 }
 
