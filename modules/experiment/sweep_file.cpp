@@ -57,7 +57,12 @@ fs::path make_new_file(const fs::path& out) {
 
 SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries)
     : path_(make_new_file(out)), lock_(path_), entries_(std::move(entries)) {
-  write();
+  try {
+    write();
+  } catch (...) {
+    remove();  // an empty one could not be resumed
+    throw;
+  }
 }
 
 SweepFile::SweepFile(fs::path path) : path_(std::move(path)), lock_(path_) {

@@ -6,7 +6,9 @@
 #include <optional>
 #include <regex>
 
+#include "base/error.h"
 #include "results/expect_error.h"
+#include "results/small_disk.h"
 #include "results/temporary_folder.h"
 
 namespace rnnlab {
@@ -14,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::expect_error;
+using testing::SmallDisk;
 using testing::TemporaryFolder;
 
 const std::vector<SweepEntry> kTwoRuns = {{"layer=naive", "layer: naive\n", std::nullopt},
@@ -38,6 +41,13 @@ TEST(SweepFile, SaysWhichRunsThereAreAndWhere) {
   again.remove();
   EXPECT_FALSE(fs::exists(path));
   again.remove();
+}
+
+TEST(SweepFile, LeavesNoneBehindThatCannotBeWritten) {
+  const SmallDisk disk;
+  const std::string long_text(2 * SmallDisk::kBytes, 'x');
+  EXPECT_THROW(SweepFile(disk.path(), {{"layer=naive", long_text, std::nullopt}}), UserError);
+  for (const auto& entry : fs::directory_iterator(disk.path())) EXPECT_NE(entry.path().extension(), ".json");
 }
 
 // Containers have the same process numbers.
