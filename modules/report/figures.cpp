@@ -49,17 +49,29 @@ void require_whole(const std::string& picture, const Format& format, const Chart
               chart.id, format.ending);
 }
 
+// Both are drawn before either is written: a chart has both pictures or none.
 void write_pictures(const Chart& chart, const std::filesystem::path& folder, Figures& figures) {
+  std::vector<std::string> pictures;
   for (const Format& format : kFormats) {
     const GnuplotResult result = run_gnuplot(gnuplot_script(chart, format.terminal));
     if (!result.is_drawn) {
-      figures.left_out.push_back(fmt::format("{}: {}", chart.id, result.reason));
+      figures.left_out.push_back({chart.id, result.reason});
       return;
     }
     require_whole(result.picture, format, chart);
-    figures.files.push_back(file_of(chart, folder, format.ending));
-    write_output_file(figures.files.back(), result.picture);
+    pictures.push_back(result.picture);
   }
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    figures.files.push_back(file_of(chart, folder, kFormats[i].ending));
+    write_output_file(figures.files.back(), pictures[i]);
+  }
+}
+
+// One chart may hold values that gnuplot cannot draw; if it draws none, gnuplot itself is at fault.
+void require_pictures(const std::vector<const Chart*>& charts, const Figures& figures) {
+  if (charts.empty() || figures.left_out.size() < charts.size()) return;
+  throw_error(ExitCode::kDevice, "--figures: gnuplot drew no chart ({}: {}); their CSV is written",
+              figures.left_out[0].id, figures.left_out[0].reason);
 }
 
 }  // namespace
@@ -75,6 +87,7 @@ Figures write_figures(const Report& report, const std::filesystem::path& folder)
     figures.files.push_back(file_of(*chart, folder, ".csv"));
     write_output_file(figures.files.back(), csv_of(data_of(*chart, Digits::kAll)));
   }
+  require_pictures(charts, figures);
   return figures;
 }
 

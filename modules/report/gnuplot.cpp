@@ -30,7 +30,8 @@ TemporaryFile make_temporary_file() {
   return file;
 }
 
-// What this program ignores, another may not: see ignore_signals_of_writing in app/output.h.
+// Child processes get the default actions of signals that this program ignores (ignore_signals_of_writing in
+// app/output.h).
 class DefaultSignals {
  public:
   DefaultSignals() {
@@ -125,7 +126,9 @@ GnuplotResult run_gnuplot(const std::string& script) {
   const Outcome outcome = run_script(script);
   if (outcome.spawn_error != 0) throw_unusable(std::generic_category().message(outcome.spawn_error));
   if (WIFSIGNALED(outcome.status))
-    throw_error(ExitCode::kDevice, "--figures: gnuplot was ended by signal {}", WTERMSIG(outcome.status));
+    throw_error(ExitCode::kDevice,
+                "--figures: gnuplot was ended by signal {}; run the command again, or leave --figures out",
+                WTERMSIG(outcome.status));
   if (outcome.status != 0) return {.is_drawn = false, .picture = "", .reason = reason_in(outcome.errors)};
   return {.is_drawn = true, .picture = outcome.output, .reason = ""};
 }

@@ -18,7 +18,9 @@
 namespace rnnlab::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -119,8 +121,11 @@ TEST(Figures, LeaveOutWhatCannotBeDrawn) {
   const Figures figures = write_figures(
       report_with({curve_of("large", "a", 1e308), curve_of("small", "b", 5e-324), curve_of("usual", "c", 1)}),
       folder.path());
-  EXPECT_THAT(figures.left_out,
-              ElementsAre("large: all points y value undefined!", "small: y_min should not equal y_max!"));
+  EXPECT_THAT(
+      figures.left_out,
+      ElementsAre(
+          AllOf(Field(&ChartLeftOut::id, "large"), Field(&ChartLeftOut::reason, "all points y value undefined!")),
+          AllOf(Field(&ChartLeftOut::id, "small"), Field(&ChartLeftOut::reason, "y_min should not equal y_max!"))));
   EXPECT_THAT(figures.files, ElementsAre(folder.name("large.csv"), folder.name("small.csv"), folder.name("usual.svg"),
                                          folder.name("usual.png"), folder.name("usual.csv")));
 }
@@ -167,6 +172,18 @@ TEST(Figures, AreNotWrittenWhereGnuplotCutsThemOff) {
                         "a.svg: gnuplot's picture is cut off; make room in the folder for temporary files",
                         [&] { write_figures(report_with({curve_of("a", "a", 1)}), folder.path()); });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Figures, HaveBothPicturesOrNone) {
+  const FakeGnuplot without_png(
+      "script=$(/bin/cat)\n"
+      "case $script in *svg*pngcairo*) exit 0;; *pngcairo*) echo ' line 1: no PNG' >&2; exit 1;; esac\n"
+      "echo '<svg></svg>'\n");
+  const TemporaryFolder folder;
+  testing::expect_error(ExitCode::kDevice, "--figures: gnuplot drew no chart (a: no PNG); their CSV is written",
+                        [&] { write_figures(report_with({curve_of("a", "a", 1)}), folder.path()); });
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "a.svg"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "a.csv"));
 }
 
 // The program ignores both signals; gnuplot must not inherit that.
