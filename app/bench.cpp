@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 
+#include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "bench/against.h"
@@ -58,7 +60,7 @@ BenchSettings read_settings(const std::vector<std::string>& arguments) {
   return settings;
 }
 
-// What was measured so far, for the case that a signal comes within a measurement that does not end.
+// The rows measured so far, kept for a signal during a measurement that does not end.
 class LatestReport {
  public:
   void keep(const BenchReport& report) {
@@ -101,13 +103,21 @@ void write_results(const BenchReport& report, const BenchOptions& options) {
   throw UserError(failures.front().exit_code, join(messages, "\n"));
 }
 
-// As write_results, where nobody is left to be told by an exit code.
+// Calls write_results and prints its error, because the process exits with the signal's code.
 void write_what_there_is(const BenchReport& report, const BenchOptions& options) {
   try {
     write_results(report, options);
   } catch (const std::exception& error) {
     print_notice(fmt::format("rnnlab: error: {}\n", without_controls(error.what())));
   }
+}
+
+void require_outputs(const BenchOptions& options) {
+  for (const std::string& file : {options.csv, options.json})
+    require_harmless_output(file, "without --csv and --json the table goes to standard output", {options.against});
+  const bool are_two = !options.csv.empty() && !options.json.empty();
+  if (are_two && whole_path(options.csv) == whole_path(options.json))
+    throw_error(ExitCode::kUsage, "--csv and --json: both name {}; name two files", options.json);
 }
 
 AgainstOptions against_options(const BenchOptions& options) {
@@ -123,8 +133,7 @@ ExitCode print_against(const BenchReport& now, const BenchReport& before, const 
 
 ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   const BenchSettings settings = read_settings(options.arguments);
-  for (const std::string& file : {options.csv, options.json})
-    require_harmless_output(file, "without --csv and --json the table goes to standard output");
+  require_outputs(options);
   std::optional<BenchReport> before;
   if (!options.against.empty()) before = read_report(options.against);
   const StopSignalGuard signals("stopping after the current measurement");

@@ -84,7 +84,20 @@ TEST(Bench, WhatNoLayerCanDoIsATableOfReasonsAndAnExitCode) {
 TEST(Bench, AFolderThatIsNotThereIsFoundOutBeforeMeasuring) {
   const auto result = Program().run(tiny_with({"--json", "nowhere/a.json"}));
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors, "rnnlab: error: nowhere/a.json: there is no folder 'nowhere' to write it to\n");
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: nowhere/a.json: there is no folder 'nowhere' to write it to; make it, or name another\n");
+}
+
+TEST(Bench, TheTwoFilesAreNotOneAndNotTheOneThatIsReadEither) {
+  const Program program;
+  const auto same = program.run(tiny_with({"--csv", "a.json", "--json", "./a.json"}));
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_EQ(same.errors, "rnnlab: error: --csv and --json: both name ./a.json; name two files\n");
+  program.write("before.json", "{}");
+  const auto over = program.run(tiny_with({"--against", "before.json", "--json", "before.json"}));
+  EXPECT_EQ(over.exit_code, 2);
+  EXPECT_EQ(over.errors,
+            "rnnlab: error: before.json: is what is read, and would be lost; name another file to write\n");
 }
 
 TEST(Bench, WhatIsNoFileIsNotWrittenTo) {
