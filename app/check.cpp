@@ -30,9 +30,8 @@ struct CheckOptions {
   bool markdown = false;
 };
 
-// What a run would take beyond what this machine has; nothing where it fits, or where only data in files would tell.
-std::optional<std::string> memory_refusal(const Experiment& experiment) {
-  const c10::Device device(experiment.device == "cpu" ? c10::kCPU : c10::kCUDA);  // a GPU takes less of the host
+// Returns the message of a memory refusal, or nothing if the run fits or only its files would tell.
+std::optional<std::string> memory_refusal(const Experiment& experiment, c10::Device device) {
   try {
     check_memory(estimate_memory(experiment, Purpose::kTraining), memory_advice(experiment, Purpose::kTraining), device,
                  memory_limits(), {});
@@ -47,9 +46,9 @@ std::optional<std::string> refusal_here(const Experiment& experiment) {
   if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
   auto reason = refusal(experiment.layer, Processor::kCpu);
   if (!reason) reason = refusal_on_cpu(experiment.precision);
-  const bool is_open = reason && experiment.device == "auto";
-  if (!is_open || !resolve_device("auto").is_cpu())
-    return memory_refusal(experiment);  // looks for a GPU only where it matters
+  const c10::Device device = resolve_device(experiment.device);
+  const bool is_refused = reason && experiment.device == "auto" && device.is_cpu();
+  if (!is_refused) return memory_refusal(experiment, device);
   return *reason + "; device: auto is the CPU here";
 }
 

@@ -54,6 +54,8 @@ TEST(Check, NotesWhatThisMachineCannotRun) {
   EXPECT_THAT(result.errors, ::testing::StartsWith("rnnlab: note: not on this machine: argument "
                                                    "'device=cuda:99': device: got cuda:99, but "));
   if (program.run({"info"}).output.find("device:     cpu\n") == std::string::npos) GTEST_SKIP() << "there is a GPU";
+  EXPECT_THAT(program.run({"check", "tiny.yaml", "device=auto", "data.num_train=1000000000"}).errors,
+              HasSubstr("data.num_train: this run ("));
   EXPECT_EQ(program.run({"check", "tiny.yaml", "device=auto", "layer=cudnn"}).errors,
             "rnnlab: note: not on this machine: argument 'layer=cudnn': layer: cudnn needs a CUDA GPU; on a CPU "
             "use layer: fused; device: auto is the CPU here\n");
