@@ -19,6 +19,7 @@
 #include "report/without_machine.h"
 #include "results/files.h"
 #include "run_folders.h"
+#include "use_arguments.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -105,7 +106,6 @@ ExitCode write_forms(const ReportOptions& options) {
   const report::Sources sources = read_sources(options.sources);
   for (const report::LeftOut& one : sources.left_out) print_notice("rnnlab: left out: " + one.reason + "\n");
   const report::Report report = report::make_report(options.with_machine ? sources : report::without_machine(sources));
-  if (options.markdown) print_data(report::markdown_of(report));
   if (!page.empty()) {
     const std::string html = report::html_of(report);
     write_output_file(page, html);
@@ -113,11 +113,13 @@ ExitCode write_forms(const ReportOptions& options) {
   }
   if (!options.figures.empty()) {
     const report::Figures figures = report::write_figures(report, options.figures);
-    for (const std::string& chart : figures.left_out)
-      print_notice(fmt::format("rnnlab: no picture of {} (its CSV is written)\n", chart));
+    for (const report::ChartLeftOut& chart : figures.left_out)
+      print_notice(fmt::format("rnnlab: {}: no picture ({}); its CSV is written\n", chart.id, chart.reason));
     print_notice(
         fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(figures.files), "file"), options.figures));
   }
+  // The last of all, because the reader of a pipe may end early.
+  if (options.markdown) print_data(report::markdown_of(report));
   return sources.left_out.empty() ? ExitCode::kDone : ExitCode::kData;
 }
 
@@ -134,8 +136,7 @@ void add_report(CLI::App& program, Action& chosen) {
   command->add_flag("--markdown", options->markdown, "print the summary and the tables as Markdown");
   command->add_option("--figures", options->figures, "write every chart as SVG, PNG and CSV into a folder (by gnuplot)")
       ->type_name("DIR");
-  command->add_flag("--with-machine", options->with_machine,
-                    "also tell host name, kernel, command line and absolute paths");
+  add_machine_option(*command, options->with_machine);
   command->footer(kReportFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return write_forms(*options); }; });
 }

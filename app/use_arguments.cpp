@@ -44,8 +44,7 @@ void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData tak
 }
 
 void add_machine_option(CLI::App& command, bool& with_machine) {
-  command.add_flag("--with-machine", with_machine,
-                   "also tell host name, command line and absolute paths, which are left out by default");
+  command.add_flag("--with-machine", with_machine, "also tell host name, kernel, command line and absolute paths");
 }
 
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {

@@ -108,6 +108,12 @@ TEST_F(ReportVerb, LeavesADamagedRunOfSeveralOut) {
   EXPECT_THAT(result.output, HasSubstr("cpu "));
 }
 
+TEST_F(ReportVerb, WritesThePageEvenIfNobodyReadsTheMarkdown) {
+  const auto result = program_.run_in_shell("\"$0\" report runs/tiny --markdown -o page.html | true");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(testing::read_text(program_.folder() / "page.html"), HasSubstr("</html>"));
+}
+
 TEST_F(ReportVerb, WritesNothingOverWhatItReads) {
   program_.write("tiny.html", "a report");
   const auto over_itself = program_.run({"report", "tiny.html", "-o", "tiny.html"});
@@ -119,7 +125,9 @@ TEST_F(ReportVerb, WritesNothingOverWhatItReads) {
 TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {
   const auto result = program_.run({"report", "runs/tiny", "-o", "nowhere/page.html"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors, "rnnlab: error: nowhere/page.html: there is no folder 'nowhere' to write it to\n");
+  EXPECT_EQ(
+      result.errors,
+      "rnnlab: error: nowhere/page.html: there is no folder 'nowhere' to write it to; make it, or name another\n");
 }
 
 }  // namespace
