@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "inference/npy_file.h"
+#include "results/csv_line.h"
 #include "results/files.h"
 #include "results/json_fields.h"
 
@@ -58,13 +59,6 @@ std::string number_text(double value) {
 
 Json number_json(double value) { return std::isfinite(value) ? Json::parse(number_text(value)) : Json(nullptr); }
 
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 bool is_yes(double probability) { return probability >= 0.5; }
 
 // "target_height", or "target" where there is one only.
@@ -104,24 +98,20 @@ std::vector<std::string> id_columns(const FileRows& rows, std::vector<std::strin
   return names;
 }
 
-std::string csv_line(const std::vector<std::string>& cells) {
-  std::vector<std::string> quoted;
-  for (const std::string& cell : cells) quoted.push_back(csv_cell(cell));
-  return join(quoted, ",") + "\n";
-}
+std::string plain_csv_line(const std::vector<std::string>& cells) { return csv_line(cells, Formulas::kUnchanged); }
 
 std::string csv_header(const Predictions& predictions, const FileRows& rows) {
   std::vector<std::string> header = {"index"};
   const std::vector<std::string> of_sample = sample_columns(predictions);
   if (rows.rows.empty()) {
     header.insert(header.end(), of_sample.begin(), of_sample.end());
-    return csv_line(header);
+    return plain_csv_line(header);
   }
   header.emplace_back("row");
   for (const auto& names : {id_columns(rows, of_sample), of_sample})
     header.insert(header.end(), names.begin(), names.end());
   header.emplace_back("reason");
-  return csv_line(header);
+  return plain_csv_line(header);
 }
 
 std::vector<std::string> class_cells(const Rows& rows, const Predictions& predictions, size_t row) {
@@ -160,7 +150,7 @@ std::string csv_row(const Rows& rows, const Predictions& predictions, const File
                                     : std::vector<std::string>(num_sample_columns);
   cells.insert(cells.end(), of_sample.begin(), of_sample.end());
   cells.push_back(row.reason);
-  return csv_line(cells);
+  return plain_csv_line(cells);
 }
 
 // One number by itself, several by their names.
@@ -234,7 +224,7 @@ std::string prediction_csv(const Predictions& predictions, const FileRows& rows)
   for (const FileRow& row : rows.rows) text += csv_row(samples, predictions, row, num_sample_columns);
   if (!rows.rows.empty()) return text;
   for (size_t sample = 0; sample < samples.num_rows(); ++sample)
-    text += std::to_string(sample) + "," + csv_line(sample_cells(samples, predictions, sample));
+    text += std::to_string(sample) + "," + plain_csv_line(sample_cells(samples, predictions, sample));
   return text;
 }
 

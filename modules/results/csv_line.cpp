@@ -13,8 +13,9 @@ bool begins_formula(const std::string& text) {
   return !text.empty() && kBeginnings.find(text[0]) != std::string_view::npos && !is_number(text);
 }
 
-std::string csv_field(const std::string& original) {
-  const std::string text = begins_formula(original) ? "'" + original : original;
+std::string csv_field(const std::string& original, Formulas formulas) {
+  const bool is_escaped = formulas == Formulas::kEscaped && begins_formula(original);
+  const std::string text = is_escaped ? "'" + original : original;
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string field = "\"";
   for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
@@ -23,9 +24,9 @@ std::string csv_field(const std::string& original) {
 
 }  // namespace
 
-std::string csv_line(const std::vector<std::string>& fields) {
+std::string csv_line(const std::vector<std::string>& fields, Formulas formulas) {
   std::vector<std::string> cells;
-  for (const std::string& field : fields) cells.push_back(csv_field(field));
+  for (const std::string& field : fields) cells.push_back(csv_field(field, formulas));
   return join(cells, ",") + "\n";
 }
 
