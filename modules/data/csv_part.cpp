@@ -54,8 +54,10 @@ std::vector<std::string> feature_names(const Table& table, const DataSettings& s
     if (!is_target && !is_listed(settings.id, name)) names.push_back(name);
   }
   if (names.empty()) {
-    throw_error(ExitCode::kData, "{}: no column is left for the features: data.target {}all of them", table.path(),
-                settings.id.empty() ? "names " : "and data.id name ");
+    throw_error(ExitCode::kData,
+                "{}: no column is left for the features: data.target {}all of them; name fewer columns there, or set "
+                "data.features",
+                table.path(), settings.id.empty() ? "names " : "and data.id name ");
   }
   refuse_texts(table, names);
   return names;

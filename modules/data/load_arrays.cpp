@@ -119,7 +119,7 @@ void split_one(Dataset& dataset, const Samples& samples, const DataSettings& set
 }
 
 Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_files, Reader read,
-            const DataSettings& settings, const std::string& origin) {
+            const DataSettings& settings, const Origin& origin) {
   Loaded loaded;
   loaded.origin = origin;
   const Part train = read_part(train_files, read, settings.task);
@@ -127,7 +127,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   loaded.normalize = resolve(settings, train.input_type, train_files.inputs);
   check_classes(loaded, train.samples, train_files);
   if (!valid_files) {
-    split_one(loaded.dataset, train.samples, settings, origin);
+    split_one(loaded.dataset, train.samples, settings, origin.text());
     return loaded;
   }
   Part valid = read_part(*valid_files, read, as_choice(train.task));
@@ -165,8 +165,8 @@ PartFiles training_files(const DataSettings& settings) {
 
 Reader reader_of(const DataSettings& settings) { return settings.source == Source::kIdx ? read_idx : read_npy; }
 
-std::string origin_of(const DataSettings& settings, const PartFiles& files) {
-  return fmt::format("{} from {}", config::name_of(settings.source), files.inputs.string());
+Origin origin_of(const DataSettings& settings, const PartFiles& files) {
+  return {std::string(config::name_of(settings.source)), files.inputs};
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ Loaded load_mnist(const DataSettings& settings) {
   DataSettings ten_classes = settings;
   ten_classes.num_classes = 10;
   ten_classes.task = TaskChoice::kClassification;
-  return load(train, valid, read_idx, ten_classes, "mnist from " + images.parent_path().string());
+  return load(train, valid, read_idx, ten_classes, {"mnist", images.parent_path()});
 }
 
 Loaded load_arrays(const DataSettings& settings) {

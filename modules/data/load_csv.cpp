@@ -210,7 +210,7 @@ Loaded load_csv(const DataSettings& settings) {
       settings.normalize == Normalization::kAutomatic ? Normalization::kStandard : settings.normalize;
   Parts parts = read_parts(settings, nullptr);
   Loaded loaded;
-  loaded.origin = "csv from " + parts.train.table.path();
+  loaded.origin = {"csv", parts.train.table.path()};
   loaded.normalize = left_to_do(how);
   Dataset& dataset = loaded.dataset;
   dataset.normalization = how;
@@ -235,7 +235,7 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   fill_missing(parts, settings, fitted.column_means);
   const CsvScalings scalings = scalings_of(fitted, parts.train);
   LoadedPart loaded{
-      .samples = {}, .origin = "csv from " + parts.train.table.path(), .normalize = left_to_do(settings.normalize)};
+      .samples = {}, .origin = {"csv", parts.train.table.path()}, .normalize = left_to_do(settings.normalize)};
   if (const auto note = note_on_missing(parts, settings)) loaded.notes.push_back(*note);
   const CsvPart& file = part == DataPart::kValid ? parts.valid() : parts.train;
   const Windows windows = windows_for_use(parts, settings, part, targets);

@@ -65,12 +65,12 @@ std::string describe(const std::string& origin, const Dataset& dataset) {
 Dataset load_dataset(const DataSettings& settings) {
   Loaded loaded = load_source(settings);
   Dataset& dataset = loaded.dataset;
-  dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin);
-  dataset.valid = take_first(dataset.valid, settings.num_valid, "num_valid", loaded.origin);
+  dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin.text());
+  dataset.valid = take_first(dataset.valid, settings.num_valid, "num_valid", loaded.origin.text());
   const Normalized scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
   if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
   if (settings.source != Source::kCsv) keep_scaling(dataset, loaded.normalize, scaling.features);
-  dataset.description = describe(loaded.origin, dataset);
+  dataset.description = describe(loaded.origin.text(), dataset);
   dataset.fingerprint = fingerprint(dataset.train, dataset.valid);
   return std::move(dataset);
 }

@@ -61,7 +61,7 @@ Samples first_samples_of(const Samples& samples, const DataSettings& settings, D
 void require_samples(const LoadedPart& loaded, const DataSettings& settings, DataPart part) {
   if (loaded.samples.size() > 0) return;
   const bool are_none_kept = part == DataPart::kValid && settings.num_valid == 0;
-  throw_error(ExitCode::kData, "{}: there are no {}samples to use{}", loaded.origin, part_name(part),
+  throw_error(ExitCode::kData, "{}: there are no {}samples to use{}", loaded.origin.text(), part_name(part),
               are_none_kept ? ": data.num_valid is 0; use --part all" : "");
 }
 
@@ -71,14 +71,18 @@ void require_fitting_targets(const LoadedPart& loaded, const DataShape& shape) {
   if (!targets.defined()) return;
   const bool are_classes = targets.dim() == 1;
   if (are_classes != (shape.task == Task::kClassification))
-    throw_error(ExitCode::kData, "{}: the targets are {}, but the model was trained on {}", loaded.origin,
-                are_classes ? "classes" : "numbers", are_classes ? "numbers" : "classes");
+    throw_error(ExitCode::kData,
+                "{}: the targets are {}, but the model was trained on {}; use data like those of training",
+                loaded.origin.text(), are_classes ? "classes" : "numbers", are_classes ? "numbers" : "classes");
   if (are_classes && targets.numel() > 0 && targets.max().item<int64_t>() >= shape.num_outputs)
-    throw_error(ExitCode::kData, "{}: a sample has class {}, but the model was trained on {}, 0 to {}", loaded.origin,
-                targets.max().item<int64_t>(), counted(shape.num_outputs, "class"), shape.num_outputs - 1);
+    throw_error(ExitCode::kData,
+                "{}: a sample has class {}, but the model was trained on {}, 0 to {}; use data like those of training",
+                loaded.origin.text(), targets.max().item<int64_t>(), counted(shape.num_outputs, "class"),
+                shape.num_outputs - 1);
   if (!are_classes && targets.size(1) != shape.num_outputs)
-    throw_error(ExitCode::kData, "{}: got {} a sample, but the model was trained on {}", loaded.origin,
-                counted(targets.size(1), "target"), shape.num_outputs);
+    throw_error(ExitCode::kData,
+                "{}: got {} a sample, but the model was trained on {}; use data like those of training",
+                loaded.origin.text(), counted(targets.size(1), "target"), shape.num_outputs);
 }
 
 // Steps may be more or fewer.
@@ -86,8 +90,8 @@ void require_fit(const LoadedPart& loaded, const DataShape& shape) {
   if (shape.task == Task::kLanguageModel) return;
   const int64_t num_features = loaded.samples.inputs.size(2);
   if (num_features != shape.input_size)
-    throw_error(ExitCode::kData, "{}: got {} a step, but the model was trained on {}", loaded.origin,
-                counted(num_features, "feature"), shape.input_size);
+    throw_error(ExitCode::kData, "{}: got {} a step, but the model was trained on {}; use data like those of training",
+                loaded.origin.text(), counted(num_features, "feature"), shape.input_size);
   require_fitting_targets(loaded, shape);
 }
 
@@ -111,18 +115,8 @@ std::string part_note(const DataSettings& settings, DataPart part) {
                      is_random ? ", in the order of their random split" : "");
 }
 
-// "csv from x.csv" of "csv from /data/x.csv": results are made to be shared, and the folder tells of the machine.
-std::string origin_without_folder(const std::string& origin) {
-  constexpr std::string_view kBeforePath = " from ";
-  const size_t at = origin.find(kBeforePath);
-  if (at == std::string::npos) return origin;  // generated
-  const size_t path = at + kBeforePath.size();
-  return origin.substr(0, path) + last_name(origin.substr(path));
-}
-
 std::string description_of(const LoadedPart& loaded, DataPart part) {
-  return fmt::format("{}: {}", origin_without_folder(loaded.origin),
-                     counted(loaded.samples.size(), part_name(part) + "sample"));
+  return fmt::format("{}: {}", loaded.origin.shared_text(), counted(loaded.samples.size(), part_name(part) + "sample"));
 }
 
 // data.num_train and data.num_valid may have left out the last samples.
@@ -145,7 +139,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   LoadedPart loaded = load_part(wanted, fitted, part, targets);
   require_fit(loaded, fitted.shape);
   require_samples(loaded, wanted, part);
-  loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin);
+  loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin.text());
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
   const bool is_for_predicting = targets == Targets::kWhereThere;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));

@@ -55,7 +55,7 @@ Loaded load_text(const DataSettings& settings) {
   const std::filesystem::path path = find_text(settings, settings.train_file);
   const Text text = read_text(path, settings.tokens);
   Loaded loaded;
-  loaded.origin = "text from " + path.string();
+  loaded.origin = {"text", path};
   Dataset& dataset = loaded.dataset;
   dataset.vocabulary = text.vocabulary;
   const auto num_tokens = static_cast<int64_t>(text.vocabulary.size());
@@ -80,7 +80,7 @@ LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted
   const auto path = find_text(settings, has_own_file ? settings.valid_file : settings.train_file);
   const Samples all =
       windows_of(read_text_as(path, settings.tokens, fitted.vocabulary), settings.sequence_length, path);
-  LoadedPart loaded{.samples = all, .origin = "text from " + path.string()};
+  LoadedPart loaded{.samples = all, .origin = {"text", path}};
   const bool is_split = part != DataPart::kAll && settings.valid_file.empty();
   if (!is_split) return loaded;
   const RowSplit rows = split_windows(all, settings, path);

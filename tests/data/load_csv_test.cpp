@@ -228,7 +228,8 @@ TEST_F(LoadCsv, TakesNoFeatureFromTheColumnsOfAnId) {
   EXPECT_EQ(load_error("target: [y]\nid: [dai]"),
             "data.id: {}/a.csv: no column is called 'dai' (did you mean 'day'?); the columns are 'day', 'y'");
   EXPECT_EQ(load_error("target: [y]\nid: [day]"),
-            "{}/a.csv: no column is left for the features: data.target and data.id name all of them");
+            "{}/a.csv: no column is left for the features: data.target and data.id name all of them; name fewer "
+            "columns there, or set data.features");
 }
 
 TEST_F(LoadCsv, RefusesAMeanOfNothing) {
@@ -257,7 +258,9 @@ TEST_F(LoadCsv, NamesAColumnThatIsNotThere) {
 
 TEST_F(LoadCsv, NeedsAFeature) {
   write("a.csv", "y\n1\n2\n");
-  EXPECT_EQ(load_error("target: [y]"), "{}/a.csv: no column is left for the features: data.target names all of them");
+  EXPECT_EQ(load_error("target: [y]"),
+            "{}/a.csv: no column is left for the features: data.target names all of them; name fewer columns there, or "
+            "set data.features");
 }
 
 TEST_F(LoadCsv, CallsColumnsByNumberWhereThereIsNoHeader) {
