@@ -202,6 +202,12 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
+std::string command_text(const std::vector<std::string>& words) {
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(shell_quoted(word));
+  return join(quoted, " ");
+}
+
 std::string last_name(std::string_view path) {
   while (path.ends_with('/')) path.remove_suffix(1);
   const size_t slash = path.rfind('/');

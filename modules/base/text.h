@@ -51,6 +51,9 @@ std::string for_people(std::string_view text);
 // written as $'...' (ANSI-C quoting of bash, zsh and ksh), which names the same bytes and is safe to show.
 std::string shell_quoted(const std::string& word);
 
+// The words of a command line, each shell_quoted.
+std::string command_text(const std::vector<std::string>& words);
+
 // "x.csv" of "/data/x.csv" and of "data/x.csv/"; "~" of a home folder, because its name is its user's.
 std::string last_name(std::string_view path);
 

@@ -39,15 +39,9 @@ std::string load_text(const CpuInfo& cpu) {
   return fmt::format("{:.0f} % busy at the start, load {}", 100 * cpu.busy_fraction, join(averages, " "));
 }
 
-std::string command_text(const std::vector<std::string>& command_line) {
-  std::vector<std::string> words;
-  for (const std::string& word : command_line) words.push_back(shell_quoted(word));
-  return join(words, " ");
-}
-
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// What names the machine and its user, as far as it is told (without_machine.h).
+// Facts that name the machine and its user; empty members are left out (without_machine.h).
 Facts host_facts(const Environment& environment) {
   Facts facts;
   const HostInfo& host = environment.host;

@@ -134,6 +134,7 @@ TEST(ShellQuoted, IsOneWordThatATerminalShows) {
   EXPECT_EQ(shell_quoted("it's $HOME\n"), "'it'\\''s $HOME\n'");
   EXPECT_EQ(shell_quoted("it's\\ \x1b[31m\u202ea\n\u00e9\xff"),
             "$'it\\047s\\134 \\033[31m\\342\\200\\256a\\012\u00e9\\377'");
+  EXPECT_EQ(command_text({"rnnlab", "train", "a b.yaml"}), "rnnlab train 'a b.yaml'");
 }
 
 TEST(OneOf, ReadsAsProse) {
