@@ -7,6 +7,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/find_data.h"
 #include "inference/evaluation_report.h"
 #include "inference/generate_text.h"
 #include "inference/prediction_file.h"
@@ -42,17 +43,9 @@ void print_or_write(const std::string& text, const std::string& out) {
   write_output_file(out, text);
 }
 
-std::vector<std::filesystem::path> files_of(const DataSettings& data) {
-  std::vector<std::filesystem::path> files = {data.path};
-  for (const std::string& name : {data.train_inputs, data.train_targets, data.train_lengths, data.valid_inputs,
-                                  data.valid_targets, data.valid_lengths, data.train_file, data.valid_file})
-    if (!name.empty()) files.push_back(data.path / std::filesystem::path(name));
-  return files;
-}
-
-// Before the model is loaded without `data`, and afterwards with those that it is used on.
-void require_output(const std::string& out, const DataSettings& data = {}) {
-  require_harmless_output(out, "leave --out out to print to standard output", files_of(data));
+// Called before the model is loaded, and afterwards with the files of the data that it is used on.
+void require_output(const std::string& out, const std::vector<std::filesystem::path>& inputs = {}) {
+  require_harmless_output(out, "leave --out out to print to standard output", inputs);
 }
 
 void require_text_file(const std::string& out) {
@@ -119,7 +112,7 @@ ExitCode predict_one(const PredictOptions& options) {
   require_output(options.out);
   const TrainedModel trained = load_model(model_request("predict", options.use));
   require_text_options(options, trained);
-  require_output(options.out, trained.experiment.data);
+  require_output(options.out, data_files(trained.experiment.data));
   if (trained.data.shape.task != Task::kLanguageModel) {
     predict_samples(trained, options);
     return ExitCode::kDone;

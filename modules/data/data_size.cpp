@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/numbers.h"
 #include "data/csv_part.h"
 #include "data/find_data.h"
@@ -14,24 +13,13 @@ namespace {
 
 constexpr int64_t kSyntheticClasses = 10;
 
-int64_t file_bytes(const DataQuery& query) {
-  try {
-    std::error_code ignored;
-    const auto bytes = std::filesystem::file_size(find_data(query), ignored);
-    return ignored ? 0 : static_cast<int64_t>(bytes);
-  } catch (const UserError&) {
-    return 0;
-  }
-}
-
-int64_t largest_file_bytes(const DataSettings& s) {
-  if (s.source == Source::kMnist) return file_bytes({s.path, "train-images-idx3-ubyte", "mnist", ""});
+int64_t largest_file_bytes(const DataSettings& settings) {
   int64_t largest = 0;
-  const bool is_one_file = s.train_file.empty() && s.train_inputs.empty();
-  if (is_one_file) largest = file_bytes({s.path, "", "", ""});
-  for (const std::string& name : {s.train_file, s.valid_file, s.train_inputs, s.train_targets, s.train_lengths,
-                                  s.valid_inputs, s.valid_targets, s.valid_lengths})
-    if (!name.empty()) largest = std::max(largest, file_bytes({s.path, name, "", ""}));
+  for (const std::filesystem::path& file : data_files(settings)) {
+    std::error_code error;
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file, error));
+    if (!error) largest = std::max(largest, bytes);
+  }
   return largest;
 }
 

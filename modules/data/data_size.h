@@ -1,5 +1,4 @@
-// What is known of data before they are loaded, to hold their size against the memory first. Every number is one that
-// loading reaches or passes.
+// Lower bounds of the size of data, computed before loading and compared with the memory limits.
 #pragma once
 
 #include <cstdint>

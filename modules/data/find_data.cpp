@@ -67,6 +67,26 @@ std::filesystem::path find_data(const DataQuery& query) {
               rule_on_relative_paths(query), query.advice);
 }
 
+std::vector<Path> data_files(const DataSettings& settings) {
+  std::vector<Path> files;
+  const auto add = [&](const std::string& name, const std::string& folder) {
+    try {
+      add_once(files, find_data({settings.path, name, folder, ""}));
+    } catch (const UserError&) {  // it is missing, which loading it will say
+    }
+  };
+  if (settings.source == Source::kMnist)
+    for (const char* name :
+         {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"})
+      add(name, "mnist");
+  for (const std::string& name :
+       {settings.train_file, settings.train_inputs, settings.train_targets, settings.train_lengths, settings.valid_file,
+        settings.valid_inputs, settings.valid_targets, settings.valid_lengths})
+    if (!name.empty()) add(name, "");
+  if (settings.train_file.empty() && settings.train_inputs.empty()) add("", "");
+  return files;
+}
+
 std::string path_beside(const DataSettings& settings, const Path& folder) {
   const std::string& first_file = settings.train_inputs.empty() ? settings.train_file : settings.train_inputs;
   const Path wanted = settings.path.empty() ? Path(first_file)

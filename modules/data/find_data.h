@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "data/data_settings.h"
 
@@ -19,6 +20,9 @@ struct DataQuery {
 
 // The first place that has the file. UserError kData lists every place looked at, as absolute paths.
 std::filesystem::path find_data(const DataQuery& query);
+
+// The files that the settings name, those of training first, where find_data finds them. Missing ones are left out.
+std::vector<std::filesystem::path> data_files(const DataSettings& settings);
 
 // data.path of settings that stand in a file in `folder`: where nothing is there from the current directory, but
 // something from `folder`, the path from there; else as it stands.

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "inference/evaluate_model.h"
-#include "inference/machine_facts.h"
 #include "inference/predict.h"
+#include "inference/trained_model.h"
 
 namespace rnnlab {
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "inference/machine_facts.h"
 #include "inference/trained_model.h"
 #include "weights/layout.h"
 

@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/failure.h"
 #include "checkpoint/names.h"
+#include "data/find_data.h"
 #include "experiment/device.h"
 #include "experiment/memory_estimate.h"
 #include "experiment/process.h"
@@ -13,6 +14,7 @@
 #include "experiment/run_checkpoint.h"
 #include "inference/use_settings.h"
 #include "models/model_parameters.h"
+#include "results/machine.h"
 #include "results/run_folder.h"
 #include "training/train_step.h"
 
@@ -123,6 +125,20 @@ InferenceData load_data(const TrainedModel& trained, Targets targets) {
   InferenceData data = load_for_inference(trained.experiment.data, trained.data, trained.part, targets);
   data.notes.insert(data.notes.begin(), warnings.begin(), warnings.end());
   return data;
+}
+
+MachineFacts machine_facts(const fs::path& source, const std::vector<std::string>& command_line) {
+  return {{"host", host_info().hostname},
+          {"command_line", command_text(command_line)},
+          {"source", whole_path(source).string()}};
+}
+
+MachineFacts machine_facts(const TrainedModel& trained, const std::vector<std::string>& command_line) {
+  MachineFacts facts = machine_facts(trained.checkpoint, command_line);
+  const std::vector<fs::path> files = data_files(trained.experiment.data);
+  const fs::path data = files.empty() ? fs::path(trained.experiment.data.path) : files.front();
+  if (!data.empty()) facts.emplace_back("data", whole_path(data).string());
+  return facts;
 }
 
 }  // namespace rnnlab

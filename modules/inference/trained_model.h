@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/load_for_inference.h"
@@ -46,5 +47,14 @@ TrainedModel load_trained_model(const ModelRequest& request);
 // The samples that the model is to be used on. UserError as load_for_inference, and kDevice if they do not fit the
 // memory.
 InferenceData load_data(const TrainedModel& trained, Targets targets);
+
+// Names the machine and the files that a result was made from: "host", "command_line", "source" (the run, checkpoint or
+// file that was read) and "data", each with its text, paths as absolute ones. Empty without --with-machine.
+using MachineFacts = std::vector<std::pair<std::string, std::string>>;
+
+MachineFacts machine_facts(const std::filesystem::path& source, const std::vector<std::string>& command_line);
+
+// Also the place of the data, if they come from files: the first file that is found, else data.path.
+MachineFacts machine_facts(const TrainedModel& trained, const std::vector<std::string>& command_line);
 
 }  // namespace rnnlab

@@ -175,6 +175,13 @@ TEST_F(Sharing, AnEvaluationTellsTheMachineWhereItIsAsked) {
   EXPECT_THAT(text, ::testing::EndsWith("\ndata          " + home() + "/pets.csv\n"));
 }
 
+TEST_F(Sharing, AnEvaluationTellsWhereTheDataWereFound) {
+  const auto result = program_.run_in_shell("RNNLAB_DATA='" + home() + "' \"$0\" evaluate '" + run_ +
+                                            "' data.path=pets.csv --json --with-machine");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(nlohmann::json::parse(result.output)["machine"]["data"], home() + "/pets.csv");
+}
+
 TEST_F(Sharing, PredictionsTellNothingOfTheUser) {
   const auto result = program_.run({"predict", run_, "--json", "--out", home() + "/kinds.csv"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;

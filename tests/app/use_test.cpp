@@ -147,6 +147,18 @@ TEST_F(UseModel, ReplacesNothingThatWouldBeMissed) {
   EXPECT_EQ(program_.run({"predict", run_, "--out", run_ + "/predictions.csv"}).exit_code, 0);
 }
 
+TEST_F(UseModel, ReplacesNoDataThatAreFoundElsewhere) {
+  const std::filesystem::path root = program_.folder() / "root";
+  std::filesystem::create_directory(root);
+  program_.write("root/found.csv", kPetsTable);
+  const auto result =
+      program_.run_in_shell("RNNLAB_DATA=root \"$0\" predict '" + run_ + "' data.path=found.csv --out root/found.csv");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: root/found.csv: is what is read, and would be lost; name another file to write\n");
+  EXPECT_EQ(read_text(root / "found.csv"), kPetsTable);
+}
+
 TEST_F(UseModel, ConvertsAndStartsFromTheResult) {
   const auto result = program_.run({"convert", run_, "--part", "recurrent", "-o", "lstm.safetensors"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
@@ -223,6 +235,24 @@ TEST(UseLanguageModel, GoesOnFromAPrompt) {
   EXPECT_EQ(program.run({"predict", run, "--prompt", "ab", "--out", "more.txt", "--json"}).errors,
             "rnnlab: error: predict: --json and --passes are for samples, and a language model goes on from a text; "
             "leave them out\n");
+}
+
+TEST(UseLanguageModel, TakesNoMemoryForDataThatItDoesNotRead) {
+  const Program program;
+  program.write("text.txt", "abcabcabcabcabcabcabcabcabcabcabcabcabcabc");
+  program.write("text.yaml",
+                "name: text\ndevice: cpu\ndata: {source: text, path: text.txt, sequence_length: 5}\n"
+                "model: {kind: language_model, hidden_size: 8}\ntraining: {epochs: 2, batch_size: 2}\n");
+  ASSERT_EQ(program.run({"train", "text.yaml", "--quiet"}).exit_code, 0);
+  const std::string run = program.run_folders("text").at(0);
+  std::filesystem::resize_file(program.folder() / "text.txt", uintmax_t{1} << 43);  // sparse: takes no room
+  const auto converted = program.run({"convert", run, "-o", "a.safetensors"});
+  EXPECT_EQ(converted.exit_code, 0) << converted.errors;
+  const auto text = program.run({"predict", run, "--prompt", "ab"});
+  EXPECT_EQ(text.exit_code, 0) << text.errors;
+  const auto evaluated = program.run({"evaluate", run});
+  EXPECT_EQ(evaluated.exit_code, 4);
+  EXPECT_THAT(evaluated.errors, HasSubstr("data.path: this run ("));
 }
 
 }  // namespace

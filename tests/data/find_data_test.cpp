@@ -46,6 +46,18 @@ TEST_F(FindData, TakesAPathThatIsTheFile) {
   EXPECT_EQ(find_data({"other.csv", "", "", ""}), "data/other.csv");
 }
 
+TEST_F(FindData, FindsEveryFileOfTheSettings) {
+  write("data/x.npy", "");
+  write("data/y.npy.gz", "");
+  DataSettings settings;
+  settings.source = Source::kNpy;
+  settings.train_inputs = "x.npy";
+  settings.train_targets = "y.npy";
+  settings.valid_inputs = "missing.npy";
+  EXPECT_EQ(data_files(settings), (std::vector<std::filesystem::path>{"data/x.npy", "data/y.npy.gz"}));
+  EXPECT_TRUE(data_files({}).empty()) << "generated";
+}
+
 TEST_F(FindData, TakesAnAbsoluteNameAsItStands) {
   write("a", "");
   EXPECT_EQ(find_data({"mine", path("a"), "", ""}), path("a"));
