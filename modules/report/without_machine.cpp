@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <optional>
 #include <set>
+#include <type_traits>
+#include <vector>
 
 #include "base/text.h"
 #include "results/config_values.h"
@@ -31,12 +35,15 @@ class Names {
 // ---- every text in a record ----
 
 template <class T>
-void clean(T&) {}  // numbers
+requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+void clean(T&) {}
 void clean(std::string& text) { text = without_folders(text); }
 template <class T>
 void clean(std::vector<T>& values);
 template <class T>
 void clean(std::optional<T>& value);
+template <class T>
+void clean(std::map<std::string, T>& values);
 template <HasFields T>
 void clean(T& record);
 
@@ -48,6 +55,12 @@ void clean(std::vector<T>& values) {
 template <class T>
 void clean(std::optional<T>& value) {
   if (value) clean(*value);
+}
+
+// The keys are names of settings and columns.
+template <class T>
+void clean(std::map<std::string, T>& values) {
+  for (auto& [key, value] : values) clean(value);
 }
 
 template <HasFields T>

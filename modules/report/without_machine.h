@@ -1,5 +1,4 @@
-// What a report may tell to strangers of the machine that its runs and benchmarks were made on: which CPU and GPU, how
-// busy they were and with which libraries, but not whose machine it was.
+// Removes everything from a report that names the machine or its user. CPU, GPU, load and libraries stay.
 #pragma once
 
 #include "report/make_report.h"
