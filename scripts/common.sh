@@ -47,7 +47,7 @@ build() {
 # on. pip compares each with the SHA-256 in the file before it unpacks it. Fails where pip does; ends the script where a
 # wheel is a different one.
 install_checked() {
-  local interpreter="$1" requirements="$2" log status=0 wanted="is not the one in the repository (pip's words stand above)"
+  local interpreter="$1" requirements="$2" log status=0 wanted="is not the one in the repository (see pip's message above)"
   shift 2
   log="$(mktemp)"
   "$interpreter" -m pip --disable-pip-version-check install --quiet --no-cache-dir --no-deps --only-binary=:all: --require-hashes \

@@ -58,7 +58,7 @@ bool is_scaled_by_columns(Normalization how) {
   return how == Normalization::kStandard || how == Normalization::kMinMax;
 }
 
-// Whatever is fitted to a table is fitted column by column.
+// A table is scaled column by column.
 std::string fault_of_table(const FittedData& data, const DataSettings& settings) {
   const DataShape& shape = data.shape;
   const int64_t num_columns = settings.window > 0 ? shape.input_size : shape.sequence_length;

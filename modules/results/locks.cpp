@@ -64,8 +64,8 @@ bool take(const FileDescriptor& descriptor, const fs::path& path, WhenTaken when
   if (!has_no_locks(errno)) throw_system_error(path, "lock", errno);
   const std::string reason = std::generic_category().message(errno);
   warning = fmt::format(
-      "{}: {} has no locks ({}): a second process at work here would not be noticed and could damage it; start no "
-      "other",
+      "{}: {} has no locks ({}): a second process at work here would not be noticed and could damage it; do "
+      "not start another process there",
       path.string(), file_system_of(descriptor), reason);
   return true;
 }

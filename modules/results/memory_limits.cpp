@@ -38,7 +38,7 @@ void add_ulimit(std::vector<MemoryLimit>& limits, int resource, const char* name
   limits.push_back({static_cast<int64_t>(std::min(limit.rlim_cur, kMost)), name});
 }
 
-// What a group that may take no more memory pages out to swap counts separately.
+// A cgroup's swap limit is added to its memory limit.
 void add_v2_limits(std::vector<MemoryLimit>& limits, int64_t swap, const fs::path& root) {
   for (const fs::path& folder : cgroup_v2_folders(root)) {
     const auto limit = cgroup_number(folder / "memory.max");

@@ -132,7 +132,7 @@ TEST_F(Limits, AFileSystemWithoutLocksIsNamed) {
   EXPECT_THAT(run.errors, ::testing::MatchesRegex(
                               "rnnlab: warning: out/small/[^ ]+: (the file system [^ ]+ at [^ ]+|its file system) has "
                               "no locks \\(No locks available\\): a second process at work here would not be noticed "
-                              "and could damage it; start no other\n(.|\n)*"));
+                              "and could damage it; do not start another process there\n(.|\n)*"));
   const auto sweep = run_with("RNNLAB_NO_LOCKS=1", "train -q small.yaml 'sweep={seed: [1, 2]}' --out sweep");
   EXPECT_EQ(sweep.exit_code, 0);
   EXPECT_THAT(sweep.errors, HasSubstr("rnnlab: warning: sweep/.sweep-"));

@@ -237,8 +237,8 @@ TEST_F(CheckedInstallation, RefusesAPackageWithAnotherHash) {
   EXPECT_THAT(
       result.output,
       testing::EndsWith(
-          "error: pip was given a different file for cmake==1: its SHA-256 is not the one in the repository (pip's "
-          "words stand above). It was not installed\n"
+          "error: pip was given a different file for cmake==1: its SHA-256 is not the one in the repository (see "
+          "pip's message above). It was not installed\n"
           "  a proxy or a mirror that changes files: use another network, or set PIP_INDEX_URL to another mirror\n"
           "  if the same happens there: somebody has replaced the file. Do not install it by hand; report it "
           "(SECURITY.md)\n"));
