@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "checkpoint/checkpoint.h"
 #include "inference/export_weights.h"
 #include "inference/predict.h"
 #include "inference/trained_runs.h"
@@ -164,6 +165,24 @@ TEST_P(AnyLayer, PredictsTheSameWithEveryOther) {
 INSTANTIATE_TEST_SUITE_P(Cells, AnyLayer,
                          ::testing::Values(Used{"lstm", "fused"}, Used{"gru", "naive"}, Used{"rnn_tanh", "hoisted"}),
                          [](const auto& used) { return used.param.cell; });
+
+// A model of 128 TiB must be refused by what the file holds, before anything is made of it.
+TEST_F(LoadTrainedModel, RefusesForgedSettingsOfALargerModel) {
+  const auto run = train_flowers();
+  const Checkpoint saved = load_checkpoint(run / "checkpoints/step-000020");
+  auto state = saved.state;
+  std::string settings = state["experiment"];
+  settings.replace(settings.find("hidden_size: 6 "), 15, "hidden_size: 65536 ");
+  settings.replace(settings.find("num_layers: 1 "), 14, "num_layers: 1024 ");
+  state["experiment"] = settings;
+  const auto forged = save_checkpoint(folder_.path() / "forged", saved.step,
+                                      {saved.model.tensors, saved.optimizer.tensors, state, nullptr});
+  expect_error(ExitCode::kCheckpoint,
+               (forged / kModelFile).string() +
+                   ": tensor 'recurrent.weight_ih_l0' has shape [24, 1], expected [262144, 1], and 4,096 differences "
+                   "more; it was made with another model",
+               [&] { load(forged); });
+}
 
 }  // namespace
 }  // namespace rnnlab
