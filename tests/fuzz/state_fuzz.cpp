@@ -29,12 +29,15 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kRuns = {
-    "data: {source: csv, path: series.csv, target: [b], window: 3, missing: mean}\n"
+    "layer: naive\n"
+    "data: {source: csv, path: series.csv, features: [a, b], target: [b], window: 3, missing: mean}\n"
     "model: {kind: sequence_regressor, hidden_size: 3}\n",
-    "data: {source: csv, path: series.csv, features: [a, b], target: [kind], missing: zero}\nmodel: {hidden_size: 3}\n",
+    "data: {source: csv, path: series.csv, features: [a, b], target: [kind], missing: zero}\n"
+    "model: {hidden_size: 3}\n",
     "data: {source: text, path: text.txt, sequence_length: 5}\nmodel: {kind: language_model, hidden_size: 3}\n",
     "data: {source: synthetic, num_train: 16, num_valid: 8, sequence_length: 3, num_features: 2, normalize: standard}\n"
     "model: {hidden_size: 3, num_layers: 2, dropout: 0.5}\n",
+    "convolution: plain\n"
     "data: {source: digits, num_train: 10, num_valid: 10}\nmodel: {kind: image_classifier, dense: [4]}\n"};
 
 void write_file(const fs::path& path, std::string_view text) {
@@ -45,13 +48,14 @@ void write_file(const fs::path& path, std::string_view text) {
 
 std::string series() {
   std::string text = "a,b,kind\n";
-  for (int i = 0; i < 24; ++i) text += fmt::format("{},{},{}\n", i, i * i % 7, i % 2 == 0 ? "even" : "odd");
+  for (int i = 0; i < 60; ++i) text += fmt::format("{},{},{}\n", i, i * i % 7, i % 2 == 0 ? "even" : "odd");
   return text;
 }
 
 // A run that has ended, and the state of its last checkpoint.
 struct TrainedRun {
   Experiment experiment;
+  std::string settings;
   Dataset dataset;
   fs::path checkpoint;
   Json state;
@@ -59,11 +63,12 @@ struct TrainedRun {
   std::vector<std::string> leaves;  // JSON pointers
 };
 
+std::string text_of_settings(const Experiment& experiment) { return config::print(experiment, Experiment::schema()); }
+
 Experiment experiment_of(const std::string& yaml) {
   config::Findings findings;
   const auto document = config::Document::from_text(
-      "name: run\ndevice: cpu\nlayer: naive\ntraining: {epochs: 2, batch_size: 8, num_threads: 1}\n" + yaml, "x.yaml",
-      findings);
+      "name: run\ndevice: cpu\ntraining: {epochs: 2, batch_size: 8, num_threads: 1}\n" + yaml, "x.yaml", findings);
   Experiment experiment = config::read(document, Experiment::schema(), findings);
   require(findings.empty());
   return experiment;
@@ -78,9 +83,11 @@ TrainedRun train(const std::string& yaml) {
   run.dataset = load_dataset(run.experiment.data);
   run.checkpoint = latest_checkpoint(outcome.folder / kCheckpointsFolder).place.value().path;
   run.experiment = read_saved_run(run.checkpoint).facts.experiment;
+  run.settings = text_of_settings(run.experiment);
   run.state = load_checkpoint(run.checkpoint).state;
   run.manifest = verify_checkpoint(run.checkpoint);
-  for (const auto& [pointer, value] : run.state.flatten().items()) run.leaves.push_back(pointer);
+  const Json flat = run.state.flatten();
+  for (const auto& [pointer, value] : flat.items()) run.leaves.push_back(pointer);
   return run;
 }
 
@@ -231,15 +238,17 @@ bool takes_a_moment(const Experiment& experiment) {
 const std::initializer_list<ExitCode> kRefusals = {ExitCode::kUsage, ExitCode::kData, ExitCode::kDevice,
                                                    ExitCode::kDiverged, ExitCode::kCheckpoint};
 
-void use(const TrainedRun& run, Targets targets) {
-  const TrainedModel trained = load_trained_model({.run = run.checkpoint, .checkpoint = ""});
+void predict_some(const TrainedModel& trained) {
   if (trained.data.shape.task == Task::kLanguageModel)
     generate_text(trained, {.prompt = "a", .length = 2, .temperature = 1, .seed = 1});
-  const InferenceData data = load_data(trained, targets);
-  if (targets == Targets::kRequired)
-    evaluate_model(trained, data.samples, 1);
-  else if (trained.data.shape.task != Task::kLanguageModel)
-    predict(trained, data.samples, 1);
+  else
+    predict(trained, load_data(trained, Targets::kWhereThere).samples, 1);
+}
+
+void use(const TrainedRun& run) {
+  const TrainedModel trained = load_trained_model({.run = run.checkpoint, .checkpoint = ""});
+  expect_done_or_refused(kRefusals, [&] { predict_some(trained); });
+  evaluate_model(trained, load_data(trained, Targets::kRequired).samples, 1);
 }
 
 // As resume_experiment does, up to the end of a step.
@@ -253,16 +262,13 @@ void resume(const TrainedRun& run, SavedRun saved) {
   trainer.run();
 }
 
-std::string text_of_settings(const Experiment& experiment) { return config::print(experiment, Experiment::schema()); }
-
 void read_all(const TrainedRun& run) {
   std::optional<SavedRun> saved;
   const auto read = [&] { saved = read_saved_run(run.checkpoint); };
   if (!expect_read_or_refused(ExitCode::kCheckpoint, read)) return;
   if (!takes_a_moment(saved->facts.experiment)) return;
-  for (const Targets targets : {Targets::kRequired, Targets::kWhereThere})
-    expect_done_or_refused(kRefusals, [&] { use(run, targets); });
-  if (text_of_settings(saved->facts.experiment) != text_of_settings(run.experiment)) return;  // resume refuses them
+  expect_done_or_refused(kRefusals, [&] { use(run); });
+  if (text_of_settings(saved->facts.experiment) != run.settings) return;  // resume refuses them
   expect_done_or_refused(kRefusals, [&] { resume(run, std::move(*saved)); });
 }
 
