@@ -32,6 +32,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         server.requests.append((self.path, self.headers.get("Range")))
         body = server.bodies.get(self.path.rsplit("/", 1)[-1])
+        if server.raw_answer is not None:
+            self.wfile.write(server.raw_answer)
+            return
         if body is None:
             self.send_error(404)
             return
@@ -71,6 +74,7 @@ class FetchTest(unittest.TestCase):
         self.server.bodies = {"input.txt": STAND_IN}
         self.server.cut_after = None
         self.server.announces = None
+        self.server.raw_answer = None
         self.server.ignores_range = False
         thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         thread.start()
@@ -192,6 +196,20 @@ class FetchTest(unittest.TestCase):
         self.part.parent.mkdir(parents=True)
         os.mkfifo(self.part)
         self.expect_refused(self.fetch(), f"{self.part}: a link, a folder or a device")
+        os.mkfifo(self.file)
+        result = self.fetch()
+        self.assertEqual(result.returncode, 3)
+        self.assertIn(f"{self.file}: a folder, a pipe or a device, expected a file or nothing", result.stderr)
+
+    def test_refuses_a_chunk_of_a_negative_size(self):
+        self.server.raw_answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabc\r\n"
+        self.expect_refused(self.fetch(), "input.txt broke off after 0 bytes: ")
+
+    def test_shows_no_control_character_that_a_server_sends(self):
+        self.server.raw_answer = "HTTP/1.1 404 \x1b]0;owned\x07\x9b31m\r\n\r\n".encode("latin-1")
+        result = self.fetch()
+        self.expect_refused(result, "input.txt answered 404 \\x1b]0;owned\\x07\\x9b31m")
+        self.assertTrue((result.stdout + result.stderr).replace("\n", "").isprintable())
 
     def test_refuses_wrong_content(self):
         self.server.bodies = {"input.txt": b"<html>please log in</html>"}
