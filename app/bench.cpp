@@ -108,7 +108,7 @@ void write_what_there_is(const BenchReport& report, const BenchOptions& options)
   try {
     write_results(report, options);
   } catch (const std::exception& error) {
-    print_notice(fmt::format("rnnlab: error: {}\n", without_controls(error.what())));
+    print_notice(fmt::format("rnnlab: error: {}\n", error.what()));
   }
 }
 
