@@ -77,11 +77,22 @@ class LatestReport {
   std::optional<BenchReport> report_;
 };
 
-BenchHooks make_hooks(bool quiet, LatestReport& latest) {
+// --json has what was measured at any time, so that a process that is killed, or that a library ends, loses one
+// combination at most. What cannot be written now is written, or reported, at the end.
+void keep(const BenchReport& report, const std::string& json, LatestReport& latest) {
+  latest.keep(report);
+  if (json.empty()) return;
+  try {
+    write_report(json, report);
+  } catch (const UserError&) {
+  }
+}
+
+BenchHooks make_hooks(const BenchOptions& options, LatestReport& latest) {
   const auto say = [](const std::string& line) { print_notice(line + "\n"); };
   return {.should_stop = [] { return pending_stop().has_value(); },
-          .on_progress = quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say),
-          .on_report = [&latest](const BenchReport& report) { latest.keep(report); }};
+          .on_progress = options.quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say),
+          .on_report = [&options, &latest](const BenchReport& report) { keep(report, options.json, latest); }};
 }
 
 // Each is tried, what holds every sample first: minutes of measuring are in them. Throws what failed afterwards.
@@ -113,10 +124,16 @@ void write_what_there_is(const BenchReport& report, const BenchOptions& options)
 }
 
 void require_outputs(const BenchOptions& options) {
+  std::vector<std::filesystem::path> inputs(options.arguments.begin(), options.arguments.end());
+  inputs.emplace_back(options.against);
   for (const std::string& file : {options.csv, options.json})
-    require_harmless_output(file, "without --csv and --json the table goes to standard output", {options.against});
-  const bool are_two = !options.csv.empty() && !options.json.empty();
-  if (are_two && whole_path(options.csv) == whole_path(options.json))
+    require_harmless_output(file, "without --csv and --json the table goes to standard output", inputs);
+  if (options.csv.empty() || options.json.empty()) return;
+  std::error_code ignored;
+  const auto place_of = [&](const std::string& file) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file, ignored), ignored);
+  };
+  if (place_of(options.csv) == place_of(options.json))
     throw_error(ExitCode::kUsage, "--csv and --json: both name {}; name two files", options.json);
 }
 
@@ -147,9 +164,11 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   const auto check_plan = [&](const BenchReport& plan) {
     if (before) check_comparable(plan, *before, options.against, against_options(options));
   };
-  const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options.quiet, latest), check_plan);
+  const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options, latest), check_plan);
   deadline.reset();
   write_results(outcome.report, options);
+  if (outcome.exit_code != ExitCode::kDone)
+    print_notice(fmt::format("rnnlab: error: nothing was measured: {}\n", outcome.report.rows.front().reason));
   if (const auto stop = pending_stop()) return stop->exit_code;
   if (outcome.exit_code != ExitCode::kDone || !before) return outcome.exit_code;
   return print_against(outcome.report, *before, options);

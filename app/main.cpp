@@ -1,5 +1,6 @@
 // The program: parse, dispatch to a verb, map failures to exit codes.
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,16 +15,24 @@ namespace {
 
 // A library of LibTorch ends the process with a message of its own while it is loaded, before main. Only what stands in
 // .preinit_array runs earlier: it may use the C library, and nothing that a constructor or a sanitizer sets up.
-__attribute__((no_sanitize("address", "undefined"))) void require_current_folder() {
-  constexpr std::string_view kMessage =
-      "rnnlab: error: the current folder has been deleted; change to one that exists, such as with `cd ~`\n";
-  char path[2];
-  if (::getcwd(path, sizeof path) != nullptr || errno != ENOENT) return;
-  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+__attribute__((no_sanitize("address", "undefined"))) void refuse_process(std::string_view message) {
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, message.data(), message.size());
   ::_exit(static_cast<int>(rnnlab::ExitCode::kDevice));
 }
 
-__attribute__((section(".preinit_array"), used)) void (*const first_of_all)() = require_current_folder;
+__attribute__((no_sanitize("address", "undefined"))) void require_folder_and_stack() {
+  char path[2];
+  if (::getcwd(path, sizeof path) == nullptr && errno == ENOENT)
+    refuse_process(
+        "rnnlab: error: the current folder has been deleted; change to one that exists, such as with `cd ~`\n");
+  constexpr rlim_t kLeastStackBytes = 512 * 1024;
+  rlimit stack{};
+  if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kLeastStackBytes)
+    refuse_process(
+        "rnnlab: error: the limit on the stack is too small; raise it to 512 kB at least (ulimit -s 8192)\n");
+}
+
+__attribute__((section(".preinit_array"), used)) void (*const first_of_all)() = require_folder_and_stack;
 
 }  // namespace
 

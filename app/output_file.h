@@ -18,4 +18,7 @@ void require_harmless_output(const std::filesystem::path& out, std::string_view 
 // The same for a folder that a verb fills with files, which is made where it is missing.
 void require_harmless_folder(const std::filesystem::path& folder);
 
+// The same for the folder that the folders of runs go to: UserError kUsage also where it is the folder of a run.
+void require_folder_for_runs(const std::filesystem::path& folder);
+
 }  // namespace rnnlab::app

@@ -10,6 +10,7 @@
 #include "experiment/run_all.h"
 #include "experiment_arguments.h"
 #include "output.h"
+#include "output_file.h"
 #include "results/comparison_json.h"
 #include "results/comparison_text.h"
 #include "verbs.h"
@@ -82,7 +83,10 @@ void print_results(const std::vector<RunOutcome>& runs, bool json) {
 }
 
 RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger& logger) {
-  if (options.resume.empty()) return run_all(read_all_cases(options.arguments), request, logger);
+  if (options.resume.empty()) {
+    require_folder_for_runs(options.out);
+    return run_all(read_all_cases(options.arguments), request, logger);
+  }
   const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
   if (!files.empty())
     throw_error(

@@ -221,13 +221,16 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Whether an absolute path begins at `at`, and not the rest of a relative one, of a quotient or of a URL.
+constexpr std::string_view kFileScheme = "file:";
+
+// Whether an absolute path begins at `at`, and not the rest of a relative one, of a quotient or of a URL but file:.
 bool begins_path(std::string_view text, size_t at) {
   if (text[at] != '/') return false;
   const char before = at == 0 ? ' ' : text[at - 1];
   const bool may_begin = is_space(before) || std::string_view("'\"([{<=,;|`:").find(before) != std::string_view::npos;
   const size_t name = text.find_first_not_of('/', at);
   if (!may_begin || name == std::string_view::npos || is_space(text[name])) return false;
+  if (text.substr(0, at).ends_with(kFileScheme)) return true;
   return before != ':' || name == at + 1;
 }
 
@@ -251,7 +254,8 @@ size_t path_length(std::string_view text) {
   const std::string_view clause = text.substr(0, find_end(text.substr(0, end_of_line), "'\",:;)]}>|`", 0));
   size_t last_slash = 0;
   for (size_t i = 1; i < clause.size(); ++i) {
-    const bool begins_another = clause[i] == '/' && is_space(clause[i - 1]);
+    const bool begins_another =
+        clause[i] == '/' && (is_space(clause[i - 1]) || clause.substr(0, i).ends_with(kFileScheme));
     if (begins_another) break;
     if (clause[i] == '/') last_slash = i;
   }

@@ -168,7 +168,8 @@ void fill_column(NumericColumn& column, const std::map<std::string, double>& mea
   const auto mean = means.find(column.name);
   if (mean == means.end())
     throw_error(ExitCode::kData,
-                "{}: column {} lacks values, and the training part has no mean of it that missing: mean could fill in",
+                "{}: column {} has missing values, and the training part has no mean of it for data.missing=mean; use "
+                "data.missing=previous, zero or drop",
                 path, in_quotes(column.name));
   std::ranges::replace_if(
       column.values, [](double value) { return std::isnan(value); }, mean->second);

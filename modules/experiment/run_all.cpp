@@ -109,10 +109,11 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
   if (!all.can_go_on && sweep != nullptr) sweep->remove();
 }
 
-RunAllOutcome run_guarded(const std::vector<RunTask>& tasks, SweepFile* sweep, const RunRequest& request,
+constexpr const char* kStopping = "stopping after the current step";
+
+RunAllOutcome run_in_turn(const std::vector<RunTask>& tasks, SweepFile* sweep, const RunRequest& request,
                           Logger& logger) {
   if (sweep != nullptr && !sweep->lock_warning().empty()) logger.warn(sweep->lock_warning());
-  const StopSignalGuard signals("stopping after the current step");
   RunAllOutcome all;
   run_tasks(tasks, sweep, request, logger, all);
   return all;
@@ -188,18 +189,20 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
 }
 
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger) {
+  const StopSignalGuard signals(kStopping);
   std::vector<RunTask> tasks;
   for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
-  if (cases.size() == 1) return run_guarded(tasks, nullptr, request, logger);
+  if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);
   warn_of_runs_that_cannot(cases, logger);
   SweepFile sweep(request.out, entries_of(cases));
   RunRequest of_sweep = request;
   of_sweep.how_to_resume = how_to_resume(sweep.path());
-  return run_guarded(tasks, &sweep, of_sweep, logger);
+  return run_in_turn(tasks, &sweep, of_sweep, logger);
 }
 
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger) {
+  const StopSignalGuard signals(kStopping);
   RunRequest in_its_place = request;
   in_its_place.how_to_resume = how_to_resume(run_or_sweep);
   std::error_code ignored;
@@ -207,7 +210,7 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
     const RunTask task{"", [&](const RunRequest& asked, Logger& log) {
                          return resume_experiment(run_or_sweep, overrides, asked, log);
                        }};
-    return run_guarded({task}, nullptr, in_its_place, logger);
+    return run_in_turn({task}, nullptr, in_its_place, logger);
   }
   if (run_or_sweep.extension() != ".json" || run_or_sweep.filename() == kSummaryFile)
     throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
@@ -219,7 +222,7 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   for (const SweepEntry& entry : sweep.entries())
     tasks.push_back(task_of(entry, run_or_sweep.string(), sweep.overrides()));
   in_its_place.out = run_or_sweep.parent_path();
-  return run_guarded(tasks, &sweep, in_its_place, logger);
+  return run_in_turn(tasks, &sweep, in_its_place, logger);
 }
 
 }  // namespace rnnlab

@@ -114,6 +114,14 @@ void require_writable_folder(const std::filesystem::path& path, const std::files
                 in_quotes(folder.string()), std::generic_category().message(errno));
 }
 
+// Whether the folder lets others than the owner of the file (or of the folder, or root) not replace it, as /tmp does.
+bool is_kept_by_sticky_folder(const std::filesystem::path& folder, const struct stat& file) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0 || (status.st_mode & S_ISVTX) == 0) return false;
+  const uid_t user = ::geteuid();
+  return user != 0 && user != file.st_uid && user != status.st_uid;
+}
+
 // The end of a chain of links, which stat(2) has followed without an error.
 std::filesystem::path end_of_links(const std::filesystem::path& path) {
   std::error_code error;
@@ -162,8 +170,9 @@ void take_over_rights(int descriptor, const std::filesystem::path& path, const s
 }
 
 [[noreturn]] void throw_unreadable(const std::filesystem::path& path, int error_number) {
+  const bool is_missing = error_number == ENOENT || error_number == ENOTDIR;
   throw_error(ExitCode::kData, "{}: cannot read: {}; {}", path.string(), std::generic_category().message(error_number),
-              kRemedy);
+              is_missing ? kRemedy : "make it readable, and run the same command again");
 }
 
 // Opening a FIFO would wait for its writer without O_NONBLOCK.
@@ -216,6 +225,9 @@ std::filesystem::path resolve_output_file(const std::filesystem::path& path, std
                 path.string(), in_quotes(std::filesystem::read_symlink(path, ignored).string(), 200));
   const std::filesystem::path target = is_link ? end_of_links(path) : path;
   require_writable_folder(path, folder_of(target));
+  if (status && is_kept_by_sticky_folder(folder_of(target), *status))
+    throw_error(ExitCode::kUsage, "{}: only its owner may replace it in a folder such as {}; name another file",
+                path.string(), in_quotes(folder_of(target).string()));
   if (status && !may_write(target, W_OK))
     throw_error(ExitCode::kUsage, "{}: cannot write it: {}; change its mode, or name another file", path.string(),
                 std::generic_category().message(errno));

@@ -26,7 +26,7 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 // - a device, a pipe, a socket or a folder; the message ends with `advice`, what to do instead;
 // - the file that standard output or standard error is sent to, whatever its name;
 // - a link whose target is missing: it more often names a disk that is not mounted than a file to make;
-// - a file, or a folder for it, that this process may not write.
+// - a file, or a folder for it, that this process may not write, or a file that it may not replace (in /tmp).
 std::filesystem::path resolve_output_file(const std::filesystem::path& path,
                                           std::string_view advice = "name an ordinary file");
 

@@ -19,20 +19,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-FileDescriptor open_folder(const fs::path& folder) {
-  FileDescriptor descriptor(
-      uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
-  if (descriptor.is_open()) return descriptor;
-  if (errno == ELOOP || errno == ENOTDIR)
+// The lock file of a folder; links are not followed, because the run is wherever its own folder is.
+fs::path lock_in(const fs::path& folder) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(folder, error);
+  if (fs::is_directory(status)) return folder / ".lock";
+  if (fs::exists(status))
     throw_error(ExitCode::kDevice, "{}: is a link or a file, expected a folder; remove it", folder.string());
-  throw_system_error(folder, "open", errno);
+  throw_system_error(folder, "open", error ? error.value() : ENOENT);
 }
 
-// For writing, though nothing is written: network file systems give an exclusive lock on no other.
+fs::path lock_beside(const fs::path& file) { return file.parent_path() / ("." + file.filename().string() + ".lock"); }
+
+// For writing, though nothing is written: network file systems give an exclusive lock on no other file.
 FileDescriptor open_file(const fs::path& path) {
   FileDescriptor descriptor(
       uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); }));
-  if (!descriptor.is_open()) throw_system_error(path, "open", errno);
+  if (!descriptor.is_open()) throw_system_error(path, "make", errno);
   return descriptor;
 }
 
@@ -78,27 +81,26 @@ bool is_still(const fs::path& path, const FileDescriptor& descriptor) {
          named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
 }
 
-fs::path lock_of(const fs::path& file) { return file.parent_path() / ("." + file.filename().string() + ".lock"); }
-
 }  // namespace
 
-FolderLock::FolderLock(const fs::path& folder, WhenTaken when_taken) : descriptor_(open_folder(folder)) {
-  if (take(descriptor_, folder, when_taken, warning_)) return;
-  throw_error(ExitCode::kDevice, "{}: another process is at work in this folder; wait for it, or end it",
-              folder.string());
-}
-
-FileLock::FileLock(const fs::path& file) : path_(lock_of(file)) {
+LockFile::LockFile(fs::path path, WhenTaken when_taken, const fs::path& locked, std::string_view where)
+    : path_(std::move(path)) {
   do {
     descriptor_ = open_file(path_);
-    if (!take(descriptor_, path_, WhenTaken::kRefuse, warning_))
-      throw_error(ExitCode::kDevice, "{}: another process is at work on it; wait for it, or end it", file.string());
+    if (!take(descriptor_, path_, when_taken, warning_))
+      throw_error(ExitCode::kDevice, "{}: another process is at work {}; wait for it, or end it", locked.string(),
+                  where);
   } while (!is_still(path_, descriptor_));
 }
 
-FileLock::~FileLock() {
+LockFile::~LockFile() {
   std::error_code ignored;  // one that stays is taken by the next
   fs::remove(path_, ignored);
 }
+
+FolderLock::FolderLock(const fs::path& folder, WhenTaken when_taken)
+    : LockFile(lock_in(folder), when_taken, folder, "in this folder") {}
+
+FileLock::FileLock(const fs::path& file) : LockFile(lock_beside(file), WhenTaken::kRefuse, file, "on it") {}
 
 }  // namespace rnnlab

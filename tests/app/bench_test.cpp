@@ -79,6 +79,8 @@ TEST(Bench, WhatNoLayerCanDoIsATableOfReasonsAndAnExitCode) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.output,
               HasSubstr("naive was not measured: mode: graph needs CUDA; device: cpu has no graphs; use mode=eager\n"));
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: nothing was measured: mode: graph needs CUDA; device: cpu has no"
+                                       " graphs; use mode=eager\n"));
 }
 
 TEST(Bench, AFolderThatIsNotThereIsFoundOutBeforeMeasuring) {
@@ -175,6 +177,20 @@ TEST(Bench, ASignalEndsItWithWhatWasMeasured) {
                               "num_layers=1", "repeats=3", "num_steps=100", "min_seconds=1", "--json", "a.json"},
                              SIGINT, has_first);
   EXPECT_EQ(result.exit_code, 130) << result.errors;
+  const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
+  EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
+}
+
+TEST(Bench, AKillLosesNoFinishedCombination) {
+  const Program program;
+  const auto is_second_under_way = [&] {
+    return testing::read_text(program.folder() / "a.json").find("\"measurement\": {") != std::string::npos;
+  };
+  const auto result =
+      program.run_and_signal({"bench", "device=cpu", "layer=naive", "hidden_size=4", "batch_size=2,3", "num_layers=1",
+                              "repeats=3", "num_steps=10", "min_seconds=2", "--json", "a.json"},
+                             SIGKILL, is_second_under_way);
+  EXPECT_EQ(result.exit_code, -SIGKILL) << result.errors;
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
   EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
 }

@@ -129,6 +129,41 @@ TEST_F(OutputFile, IsNoFileOfARunThroughALinkEither) {
   EXPECT_EQ(read_text(run() + "/epochs.csv"), before);
 }
 
+TEST_F(OutputFile, IsNothingElseThatRunsNeed) {
+  constexpr const char* kSweep = "sweep-2026-11-22T16-00-00Z-7.json";
+  program().write(kSweep, "{}");
+  program().write(run() + "/events.out.tfevents.1.csv", "");
+  const std::string rest = ": belongs to a run, which it would damage; name another file to write\n";
+  for (const std::string& file : {run() + "/events.out.tfevents.1.csv", run() + "/checkpoints/notes.jsonl"})
+    EXPECT_EQ(program().run({"predict", run(), "--out", file}).errors, "rnnlab: error: " + file + rest);
+  EXPECT_EQ(program().run({"bench", "--json", kSweep}).errors, std::string("rnnlab: error: ") + kSweep + rest);
+}
+
+TEST_F(OutputFile, OfABenchmarkIsNotItsOwnSettings) {
+  program().write("b.yaml", "device: cpu\n");
+  EXPECT_EQ(program().run({"bench", "b.yaml", "--json", "./b.yaml"}).errors,
+            "rnnlab: error: ./b.yaml: is what is read, and would be lost; name another file to write\n");
+  program().write("two.json", "");
+  fs::create_symlink("two.json", program().folder() / "link to two.json");
+  EXPECT_EQ(program().run({"bench", "b.yaml", "--json", "two.json", "--csv", "link to two.json"}).errors,
+            "rnnlab: error: --csv and --json: both name two.json; name two files\n");
+}
+
+TEST_F(OutputFile, FoldersAreNoRunsAndNoLinksToNothing) {
+  EXPECT_EQ(
+      program().run({"train", "tiny.yaml", "--out", run()}).errors,
+      "rnnlab: error: " + run() + ": is the folder of a run; name a folder for new runs with --out, such as runs\n");
+  fs::create_symlink("nowhere", program().folder() / "dangling");
+  for (const Words& words :
+       {Words{"report", run(), "--figures", "dangling"}, {"train", "tiny.yaml", "--out", "dangling"}}) {
+    const auto result = program().run(words);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(
+        result.errors,
+        "rnnlab: error: dangling: is a link to 'nowhere', which is missing; make that folder, or remove the link\n");
+  }
+}
+
 // Whoever made the folder must not have anything written elsewhere.
 TEST_F(OutputFile, IsNoLinkInARunFolder) {
   program().write("elsewhere.csv", "old");

@@ -75,6 +75,7 @@ TEST(WithoutFolders, CutsAbsolutePathsToTheirLastName) {
   EXPECT_EQ(without_folders("cannot read /srv/jane/x.csv: no such file"), "cannot read x.csv: no such file");
   EXPECT_EQ(without_folders("from /srv/jane/a, /srv/jane/b and /srv/jane/c"), "from a, b and c");
   EXPECT_EQ(without_folders("(/srv/jane/runs/) [/srv/jane/a]"), "(runs) [a]");
+  EXPECT_EQ(without_folders("at file:///srv/jane/x.html or file:/srv/jane/y"), "at file:x.html or file:y");
   EXPECT_EQ(without_folders("data.path=/srv/jane/x.csv\n//srv//jane//y.csv"), "data.path=x.csv\ny.csv");
 }
 

@@ -236,7 +236,8 @@ TEST_F(LoadCsv, RefusesAMeanOfNothing) {
   write("a.csv", "x,y\n,1\n,2\n3,3\n");
   EXPECT_EQ(
       load_error("target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nmissing: mean"),
-      "{}/a.csv: column 'x' lacks values, and the training part has no mean of it that missing: mean could fill in");
+      "{}/a.csv: column 'x' has missing values, and the training part has no mean of it for data.missing=mean; use "
+      "data.missing=previous, zero or drop");
 }
 
 TEST_F(LoadCsv, NamesTheLineOfWhatItCannotUse) {

@@ -175,7 +175,8 @@ TEST_F(LoadForInference, SaysThatThereIsNoMean) {
                  load_for_inference(table("b.csv", kOrdered + "target: [y]\nmissing: mean\n"), dataset, DataPart::kAll,
                                     Targets::kWhereThere);
                }),
-      "{}/b.csv: column 'x' lacks values, and the training part has no mean of it that missing: mean could fill in");
+      "{}/b.csv: column 'x' has missing values, and the training part has no mean of it for data.missing=mean; use "
+      "data.missing=previous, zero or drop");
 }
 
 TEST_F(LoadForInference, NamesAClassThatTrainingNeverSaw) {

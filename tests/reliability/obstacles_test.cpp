@@ -104,7 +104,7 @@ TEST_F(Obstacle, AReadOnlyFolder) {
   const fs::path whole = run();
   const TrainedRun before = read_trained_run(whole);
   ASSERT_EQ(::mount("none", out().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
-  expect_error_line(prolong(whole), 4, whole.string() + "/summary.json: cannot remove: Read-only file system");
+  expect_error_line(prolong(whole), 4, whole.string() + "/.lock: cannot make: Read-only file system");
   const ProgramResult another = program().run({"train", "-q", "small.yaml", "--out", out()});
   EXPECT_EQ(another.exit_code, 4);
   // Its name is of the same second or of the next one.

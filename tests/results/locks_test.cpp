@@ -96,7 +96,7 @@ TEST(FileLock, TakesWhatAProcessLeftThatWasKilled) {
 TEST(FileLock, FollowsNoLink) {
   const TemporaryFolder folder;
   fs::create_symlink("elsewhere", folder.path() / ".sweep.json.lock");
-  expect_error(ExitCode::kDevice, folder.name(".sweep.json.lock") + ": cannot open: Too many levels of symbolic links",
+  expect_error(ExitCode::kDevice, folder.name(".sweep.json.lock") + ": cannot make: Too many levels of symbolic links",
                [&] { FileLock(folder.path() / "sweep.json"); });
   EXPECT_FALSE(fs::exists(folder.path() / "elsewhere"));
 }
