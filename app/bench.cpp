@@ -84,7 +84,7 @@ void keep(const BenchReport& report, const std::string& json, LatestReport& late
   if (json.empty()) return;
   try {
     write_report(json, report);
-  } catch (const UserError&) {
+  } catch (const std::exception&) {
   }
 }
 
@@ -167,10 +167,10 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options, latest), check_plan);
   deadline.reset();
   write_results(outcome.report, options);
-  if (outcome.exit_code != ExitCode::kDone)
-    print_notice(fmt::format("rnnlab: error: nothing was measured: {}\n", outcome.report.rows.front().reason));
   if (const auto stop = pending_stop()) return stop->exit_code;
-  if (outcome.exit_code != ExitCode::kDone || !before) return outcome.exit_code;
+  if (outcome.exit_code != ExitCode::kDone)
+    throw UserError(outcome.exit_code, "nothing was measured: " + outcome.first_reason);
+  if (!before) return ExitCode::kDone;
   return print_against(outcome.report, *before, options);
 }
 

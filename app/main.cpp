@@ -29,7 +29,7 @@ __attribute__((no_sanitize("address", "undefined"))) void require_folder_and_sta
   rlimit stack{};
   if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kLeastStackBytes)
     refuse_process(
-        "rnnlab: error: the limit on the stack is too small; raise it to 512 kB at least (ulimit -s 8192)\n");
+        "rnnlab: error: the limit on the stack is too small; raise it to 512 KiB at least (ulimit -s 512)\n");
 }
 
 __attribute__((section(".preinit_array"), used)) void (*const first_of_all)() = require_folder_and_stack;

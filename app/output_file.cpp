@@ -15,9 +15,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Other folders may have a config.yaml too.
 bool is_run_folder(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / kConfigFile, ignored);
+  return fs::exists(folder / kConfigFile, ignored) && fs::exists(folder / kEnvironmentFile, ignored);
+}
+
+// The whole path without links, as far as it is there: `./best.json` in a folder of checkpoints has a parent, too.
+fs::path real_path(const fs::path& path) {
+  std::error_code ignored;
+  return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+}
+
+// The folder of the run that holds `path`, or an empty path.
+fs::path run_around(const fs::path& path) {
+  for (fs::path folder = path.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
+    if (is_run_folder(folder)) return folder;
+  return {};
+}
+
+bool is_among_checkpoints(const fs::path& path, const fs::path& run) {
+  const fs::path checkpoints = run / kCheckpointsFolder;
+  return !run.empty() &&
+         std::mismatch(checkpoints.begin(), checkpoints.end(), path.begin(), path.end()).first == checkpoints.end();
 }
 
 bool is_of_a_run(const fs::path& file) {
@@ -25,16 +45,19 @@ bool is_of_a_run(const fs::path& file) {
                                                     kSummaryFile, kLogFile,         kTraceFile};
   const std::string name = file.filename().string();
   const bool is_own = std::ranges::find(kOwn, name) != kOwn.end() || name.starts_with("events.out.tfevents.");
-  const fs::path folder = file.parent_path();
-  const bool is_among_checkpoints = folder.filename() == kCheckpointsFolder && is_run_folder(folder.parent_path());
-  return is_among_checkpoints || (is_own && is_run_folder(folder));
+  return is_among_checkpoints(file, run_around(file)) || (is_own && is_run_folder(file.parent_path()));
 }
 
-// One that is there: of a sweep, or a lock.
+// The file of a sweep, or a lock file, if there is one of this name.
 bool is_in_use_by_runs(const fs::path& file) {
-  static const std::regex kNames(R"(sweep-[-0-9T]+Z-[-0-9]+\.json|\..*\.lock)");
+  static const std::regex kNames(R"(sweep-[-0-9T]+Z-[-0-9]+\.json|(\..+)?\.lock)");
   std::error_code ignored;
   return fs::exists(file, ignored) && std::regex_match(file.filename().string(), kNames);
+}
+
+bool is_experiment(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored) && (file.extension() == ".yaml" || file.extension() == ".yml");
 }
 
 bool is_checkpoint(const fs::path& folder) {
@@ -54,8 +77,11 @@ void refuse_what_is_read(const fs::path& out, const std::vector<fs::path>& input
 void require_harmless_output(const fs::path& out, std::string_view advice, const std::vector<fs::path>& inputs) {
   if (out.empty()) return;
   refuse_what_is_read(out, inputs);
-  if (is_run_folder(out.parent_path())) refuse_link(out);
-  const fs::path file = resolve_output_file(out, advice);
+  if (!run_around(real_path(out.parent_path()) / out.filename()).empty()) refuse_link(out);
+  const fs::path file = real_path(resolve_output_file(out, advice));
+  if (is_experiment(file))
+    throw_error(ExitCode::kUsage, "{}: is an experiment by its name, and would be lost; name another file to write",
+                out.string());
   if (is_of_a_run(file) || is_in_use_by_runs(file) || is_checkpoint(file.parent_path()))
     throw_error(ExitCode::kUsage, "{}: belongs to a run, which it would damage; name another file to write",
                 out.string());
@@ -70,14 +96,15 @@ void require_harmless_folder(const fs::path& folder) {
   if (!fs::exists(folder, ignored)) return;
   if (!fs::is_directory(folder, ignored))
     throw_error(ExitCode::kUsage, "{}: is a file, expected a folder, or a name that is free", folder.string());
-  if (is_checkpoint(folder))
-    throw_error(ExitCode::kUsage, "{}: is a checkpoint, which other files would damage; name another folder",
+  const fs::path real = real_path(folder);
+  if (is_checkpoint(folder) || is_among_checkpoints(real, run_around(real)))
+    throw_error(ExitCode::kUsage, "{}: belongs to checkpoints, which other files would damage; name another folder",
                 folder.string());
 }
 
 void require_folder_for_runs(const fs::path& folder) {
   require_harmless_folder(folder);
-  if (is_run_folder(folder))
+  if (is_run_folder(real_path(folder)))
     throw_error(ExitCode::kUsage, "{}: is the folder of a run; name a folder for new runs with --out, such as runs",
                 folder.string());
 }

@@ -10,8 +10,8 @@
 namespace rnnlab::app {
 
 // UserError kUsage where `out` cannot be written as a file (resolve_output_file, with its `advice`), is one of
-// the `inputs` of the verb, is a file of a run's own, or lies in a checkpoint. Links are followed first, but
-// not in a run folder, where they are refused. Empty paths name no file.
+// the `inputs` of the verb, is there as an experiment, a sweep or a lock, is a file of a run's own, or lies among
+// its checkpoints. Links are followed first, but not in a run folder, where they are refused. Empty paths name no file.
 void require_harmless_output(const std::filesystem::path& out, std::string_view advice,
                              const std::vector<std::filesystem::path>& inputs = {});
 

@@ -113,6 +113,7 @@ ExitCode predict_one(const PredictOptions& options) {
   const TrainedModel trained = load_model(model_request("predict", options.use));
   require_text_options(options, trained);
   require_output(options.out, data_files(trained.experiment.data));
+  require_output(options.out, data_files(trained.data_settings));
   if (trained.data.shape.task != Task::kLanguageModel) {
     predict_samples(trained, options);
     return ExitCode::kDone;

@@ -49,7 +49,7 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
   check_plan(plan);
   const Bystanders bystanders(survey_of_all(settings));
   const auto complete = [&](BenchReport report) {
-    report.warnings = warnings(environment);
+    for (const std::string& warning : warnings(environment)) add_once(report.warnings, warning);
     for (const std::string& warning : bystanders.warnings()) add_once(report.warnings, warning);
     for (const BenchRow& row : report.rows)
       for (const std::string& note : row.notes) add_once(report.warnings, note);

@@ -36,6 +36,7 @@ class BenchRun {
   void refuse(BenchRow& row, const std::exception_ptr& failure);
   void inspect(MeasuredCombination& measured);
   void report(const std::vector<MeasuredCombination>& all);
+  std::vector<std::string> unfinished_warning(size_t num_done) const;
   void inspect_layer(BenchRow& row, LayerKind layer);
 
   const BenchSettings& settings_;
@@ -96,7 +97,15 @@ void BenchRun::report(const std::vector<MeasuredCombination>& all) {
   outcome_.report.rows.clear();
   for (const MeasuredCombination& measured : all)
     outcome_.report.rows.insert(outcome_.report.rows.end(), measured.rows.begin(), measured.rows.end());
+  outcome_.report.warnings = unfinished_warning(all.size());
   if (hooks_.on_report) hooks_.on_report(outcome_.report);
+}
+
+// None once every combination has had its turn.
+std::vector<std::string> BenchRun::unfinished_warning(size_t num_done) const {
+  const size_t count = expand(settings_).size();
+  if (num_done == count) return {};
+  return {fmt::format("UNFINISHED: {} of {} combinations had their turn when this was written", num_done, count)};
 }
 
 BenchOutcome BenchRun::run() {
@@ -197,7 +206,10 @@ void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {
   const Failure why = describe_failure(failure);
   row.measurement.reset();
   row.reason = first_line(why.message);  // the others are advice for an experiment
-  if (!first_failure_) first_failure_ = why.exit_code;
+  if (!first_failure_) {
+    first_failure_ = why.exit_code;
+    outcome_.first_reason = row.reason;
+  }
 }
 
 void BenchRun::inspect(MeasuredCombination& measured) {

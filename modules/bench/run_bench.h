@@ -19,8 +19,9 @@ struct BenchHooks {
 };
 
 struct BenchOutcome {
-  BenchReport report;                    // without environment and warnings
+  BenchReport report;                    // without environment; of the warnings with that of an unfinished benchmark
   ExitCode exit_code = ExitCode::kDone;  // where no row at all was measured, that of the first reason
+  std::string first_reason;              // why a row was not measured
 };
 
 BenchOutcome run_bench(const BenchSettings& settings, Laboratory& laboratory, const BenchHooks& hooks);

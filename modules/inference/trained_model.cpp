@@ -101,6 +101,7 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   UseSettings use = use_settings(experiment, request.overrides, request.part);
   trained.notes.insert(trained.notes.end(), use.notes.begin(), use.notes.end());
   trained.experiment = std::move(use.experiment);
+  trained.data_settings = experiment.data;
   trained.part = use.part;
   trained.data = saved.facts.data;
   trained.device = resolve_device(trained.experiment.device);

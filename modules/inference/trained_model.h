@@ -25,8 +25,9 @@ struct ModelRequest {
 
 struct TrainedModel {
   std::filesystem::path checkpoint;
-  Experiment experiment;  // with the overrides
-  FittedData data;        // of training
+  Experiment experiment;       // with the overrides
+  FittedData data;             // of training
+  DataSettings data_settings;  // of training, without the overrides
   DataPart part = DataPart::kValid;
   c10::Device device = c10::Device(c10::kCPU);
   std::shared_ptr<Model> model;    // on the device, in evaluation mode

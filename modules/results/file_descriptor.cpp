@@ -13,7 +13,7 @@ namespace {
 const char* remedy_of(int error_number) {
   if (error_number == ENOSPC || error_number == EDQUOT) return "; free some space or choose another folder with --out";
   if (error_number == EFBIG) return "; raise the limit on the size of files (ulimit -f)";
-  if (error_number == EPERM) return "; the file or its folder may only grow (lsattr shows it): name another";
+  if (error_number == EPERM) return "; `lsattr` shows whether it is protected";
   return "";
 }
 

@@ -114,7 +114,7 @@ void require_writable_folder(const std::filesystem::path& path, const std::files
                 in_quotes(folder.string()), std::generic_category().message(errno));
 }
 
-// Whether the folder lets others than the owner of the file (or of the folder, or root) not replace it, as /tmp does.
+// In a folder such as /tmp only root, the owner of a file and the owner of the folder may replace the file.
 bool is_kept_by_sticky_folder(const std::filesystem::path& folder, const struct stat& file) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0 || (status.st_mode & S_ISVTX) == 0) return false;

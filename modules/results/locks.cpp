@@ -31,12 +31,21 @@ fs::path lock_in(const fs::path& folder) {
 
 fs::path lock_beside(const fs::path& file) { return file.parent_path() / ("." + file.filename().string() + ".lock"); }
 
+// That a user may only read, because a process of another user was killed. A local file system locks it all the same.
+FileDescriptor open_file_of_another(const fs::path& path) {
+  FileDescriptor descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC); }));
+  if (!descriptor.is_open()) throw_system_error(path, "make", EACCES);
+  return descriptor;
+}
+
 // For writing, though nothing is written: network file systems give an exclusive lock on no other file.
 FileDescriptor open_file(const fs::path& path) {
   FileDescriptor descriptor(
       uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); }));
-  if (!descriptor.is_open()) throw_system_error(path, "make", errno);
-  return descriptor;
+  if (descriptor.is_open()) return descriptor;
+  if (errno == ELOOP) throw_error(ExitCode::kDevice, "{}: is a link, expected a file; remove it", path.string());
+  if (errno == EACCES) return open_file_of_another(path);
+  throw_system_error(path, "make", errno);
 }
 
 bool has_no_locks(int error_number) {
@@ -60,16 +69,16 @@ std::string file_system_of(const FileDescriptor& descriptor) {
 }
 
 // Whether it is held now; not where another process has it and nobody waits.
-bool take(const FileDescriptor& descriptor, const fs::path& path, WhenTaken when_taken, std::string& warning) {
+bool take(const FileDescriptor& descriptor, const fs::path& locked, WhenTaken when_taken, std::string& warning) {
   const int operation = when_taken == WhenTaken::kWait ? LOCK_EX : LOCK_EX | LOCK_NB;
   if (uninterrupted([&] { return ::flock(descriptor.number(), operation); }) == 0) return true;
   if (errno == EWOULDBLOCK) return false;
-  if (!has_no_locks(errno)) throw_system_error(path, "lock", errno);
+  if (!has_no_locks(errno)) throw_system_error(locked, "lock", errno);
   const std::string reason = std::generic_category().message(errno);
   warning = fmt::format(
       "{}: {} has no locks ({}): a second process at work here would not be noticed and could damage it; do "
       "not start another process there",
-      path.string(), file_system_of(descriptor), reason);
+      locked.string(), file_system_of(descriptor), reason);
   return true;
 }
 
@@ -85,17 +94,18 @@ bool is_still(const fs::path& path, const FileDescriptor& descriptor) {
 
 LockFile::LockFile(fs::path path, WhenTaken when_taken, const fs::path& locked, std::string_view where)
     : path_(std::move(path)) {
-  do {
+  constexpr int kMostTries = 100;  // some file systems give a file another identity each time
+  for (int i = 0; i < kMostTries && !is_still(path_, descriptor_); ++i) {
     descriptor_ = open_file(path_);
-    if (!take(descriptor_, path_, when_taken, warning_))
+    if (!take(descriptor_, locked, when_taken, warning_))
       throw_error(ExitCode::kDevice, "{}: another process is at work {}; wait for it, or end it", locked.string(),
                   where);
-  } while (!is_still(path_, descriptor_));
+  }
 }
 
 LockFile::~LockFile() {
   std::error_code ignored;  // one that stays is taken by the next
-  fs::remove(path_, ignored);
+  if (is_still(path_, descriptor_)) fs::remove(path_, ignored);
 }
 
 FolderLock::FolderLock(const fs::path& folder, WhenTaken when_taken)

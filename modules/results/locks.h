@@ -21,7 +21,7 @@ class LockFile {
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
 
-  // "<lock file>: the file system nfs4 at /home has no locks (...): ..."; "" if it has them.
+  // "<locked>: the file system nfs4 at /home has no locks (...): ..."; "" if it has them.
   const std::string& warning() const { return warning_; }
 
  protected:

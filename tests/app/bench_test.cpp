@@ -193,6 +193,7 @@ TEST(Bench, AKillLosesNoFinishedCombination) {
   EXPECT_EQ(result.exit_code, -SIGKILL) << result.errors;
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
   EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
+  EXPECT_EQ(json["warnings"].front(), "UNFINISHED: 1 of 2 combinations had their turn when this was written");
 }
 
 TEST(Bench, AListOfKeysTakesNoArguments) {

@@ -134,9 +134,19 @@ TEST_F(OutputFile, IsNothingElseThatRunsNeed) {
   program().write(kSweep, "{}");
   program().write(run() + "/events.out.tfevents.1.csv", "");
   const std::string rest = ": belongs to a run, which it would damage; name another file to write\n";
-  for (const std::string& file : {run() + "/events.out.tfevents.1.csv", run() + "/checkpoints/notes.jsonl"})
+  program().write(run() + "/checkpoints/.lock", "");
+  program().write("flowers.yaml", "seed: 1\n");
+  for (const std::string& file :
+       {run() + "/events.out.tfevents.1.csv", run() + "/checkpoints/notes.jsonl", run() + "/checkpoints/./notes.jsonl"})
     EXPECT_EQ(program().run({"predict", run(), "--out", file}).errors, "rnnlab: error: " + file + rest);
-  EXPECT_EQ(program().run({"bench", "--json", kSweep}).errors, std::string("rnnlab: error: ") + kSweep + rest);
+  for (const std::string& file : {std::string(kSweep), run() + "/checkpoints/.lock"})
+    EXPECT_EQ(program().run({"bench", "--json", file}).errors, "rnnlab: error: " + file + rest);
+  const auto among_checkpoints =
+      program().run_in_shell("cd '" + run() + "/checkpoints'; \"$0\" bench --json best.json");
+  EXPECT_EQ(among_checkpoints.errors, "rnnlab: error: best.json" + rest);
+  EXPECT_EQ(
+      program().run({"convert", run(), "-o", "flowers.yaml"}).errors,
+      "rnnlab: error: flowers.yaml: is an experiment by its name, and would be lost; name another file to write\n");
 }
 
 TEST_F(OutputFile, OfABenchmarkIsNotItsOwnSettings) {
@@ -153,6 +163,9 @@ TEST_F(OutputFile, FoldersAreNoRunsAndNoLinksToNothing) {
   EXPECT_EQ(
       program().run({"train", "tiny.yaml", "--out", run()}).errors,
       "rnnlab: error: " + run() + ": is the folder of a run; name a folder for new runs with --out, such as runs\n");
+  EXPECT_EQ(program().run({"report", run(), "--figures", run() + "/checkpoints"}).errors,
+            "rnnlab: error: " + run() +
+                "/checkpoints: belongs to checkpoints, which other files would damage; name another folder\n");
   fs::create_symlink("nowhere", program().folder() / "dangling");
   for (const Words& words :
        {Words{"report", run(), "--figures", "dangling"}, {"train", "tiny.yaml", "--out", "dangling"}}) {
@@ -169,6 +182,9 @@ TEST_F(OutputFile, IsNoLinkInARunFolder) {
   program().write("elsewhere.csv", "old");
   const std::string link = run() + "/predictions.csv";
   fs::create_symlink(program().folder() / "elsewhere.csv", link);
+  fs::create_directory(run() + "/figures");
+  fs::create_symlink(program().folder() / "elsewhere.csv", run() + "/figures/deep.csv");
+  EXPECT_EQ(program().run({"predict", run(), "--out", run() + "/figures/deep.csv"}).exit_code, 2);
   const auto result = program().run({"predict", run(), "--out", link});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors,

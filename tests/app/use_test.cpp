@@ -136,6 +136,9 @@ TEST_F(UseModel, PassesNoWordOnDataOver) {
 TEST_F(UseModel, ReplacesNothingThatWouldBeMissed) {
   EXPECT_EQ(program_.run({"predict", run_, "data.path=pets.csv", "--out", "./pets.csv"}).errors,
             "rnnlab: error: ./pets.csv: is what is read, and would be lost; name another file to write\n");
+  program_.write("new.csv", "b,a\n5,1\n");
+  EXPECT_EQ(program_.run({"predict", run_, "data.path=new.csv", "--out", "pets.csv"}).errors,
+            "rnnlab: error: pets.csv: is what is read, and would be lost; name another file to write\n");
   const std::string rest = ": belongs to a run, which it would damage; name another file to write\n";
   EXPECT_EQ(program_.run({"predict", run_, "--out", run_ + "/epochs.csv"}).errors,
             "rnnlab: error: " + run_ + "/epochs.csv" + rest);

@@ -157,7 +157,7 @@ TEST_F(Limits, ATinyStackIsOneMessageAndASmallOneIsEnough) {
   const auto refused = program().run_in_shell("ulimit -S -s 500; \"$0\" train ../small.yaml");
   EXPECT_EQ(refused.exit_code, 4);
   EXPECT_EQ(refused.errors,
-            "rnnlab: error: the limit on the stack is too small; raise it to 512 kB at least (ulimit -s 8192)\n");
+            "rnnlab: error: the limit on the stack is too small; raise it to 512 KiB at least (ulimit -s 512)\n");
   const auto trained = program().run_in_shell("ulimit -S -s 512; \"$0\" train small.yaml -q --out small_stack");
   EXPECT_EQ(trained.exit_code, 0) << trained.errors;
 }

@@ -93,10 +93,20 @@ TEST(FileLock, TakesWhatAProcessLeftThatWasKilled) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
+TEST(FileLock, LeavesTheFileOfAnotherLock) {
+  const TemporaryFolder folder;
+  {
+    const FileLock first(folder.path() / "sweep.json");
+    fs::remove(folder.path() / ".sweep.json.lock");
+    write_text(folder.path() / ".sweep.json.lock", "of another process");
+  }
+  EXPECT_TRUE(fs::exists(folder.path() / ".sweep.json.lock"));
+}
+
 TEST(FileLock, FollowsNoLink) {
   const TemporaryFolder folder;
   fs::create_symlink("elsewhere", folder.path() / ".sweep.json.lock");
-  expect_error(ExitCode::kDevice, folder.name(".sweep.json.lock") + ": cannot make: Too many levels of symbolic links",
+  expect_error(ExitCode::kDevice, folder.name(".sweep.json.lock") + ": is a link, expected a file; remove it",
                [&] { FileLock(folder.path() / "sweep.json"); });
   EXPECT_FALSE(fs::exists(folder.path() / "elsewhere"));
 }
