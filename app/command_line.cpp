@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/cuda_library.h"
 #include "output.h"
 #include "usage_error.h"
 #include "version.h"
@@ -74,6 +75,7 @@ ExitCode run(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     throw UserError(ExitCode::kUsage, explain_usage_error(*program, error));
   }
+  load_cuda_library();
   return chosen(CommandLine(argv, argv + argc));
 }
 

@@ -9,9 +9,17 @@ find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(GTest REQUIRED)
 
-# TorchConfig probes the GPU for its architecture, which fails on a machine that has none.
-set(TORCH_CUDA_ARCH_LIST "9.0" CACHE STRING "GPU architectures to compile kernels for")
-find_package(Torch 2.11 REQUIRED)
+# LibTorch without its own CMake package, which demands a CUDA compiler of everybody.
+set(RNNLAB_TORCH "${CMAKE_SOURCE_DIR}/.venv/torch" CACHE PATH "LibTorch 2.11: a folder with include/ and lib/")
+set(torch_version_header "${RNNLAB_TORCH}/include/torch/headeronly/version.h")
+if(NOT EXISTS "${torch_version_header}")
+  message(FATAL_ERROR "RNNLAB_TORCH=${RNNLAB_TORCH} is no LibTorch 2.11: ${torch_version_header} is missing; scripts/bootstrap installs one")
+endif()
+file(STRINGS "${torch_version_header}" torch_version REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
+if(NOT torch_version MATCHES "MAJOR 2;.*MINOR 11")
+  message(FATAL_ERROR "RNNLAB_TORCH=${RNNLAB_TORCH} is another LibTorch than 2.11: ${torch_version}")
+endif()
+get_filename_component(torch_real "${RNNLAB_TORCH}" REALPATH)
 
 # The torch wheel carries a newer fmt, which would shadow the one that spdlog was built with in every unit that sees both.
 # Torch's include folders are -isystem too, so this link must come first.
@@ -19,14 +27,21 @@ file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/system_fmt")
 file(CREATE_LINK /usr/include/fmt "${CMAKE_BINARY_DIR}/system_fmt/fmt" SYMBOLIC)
 include_directories(BEFORE SYSTEM "${CMAKE_BINARY_DIR}/system_fmt")
 
-# libtorch.so exports an old std::filesystem of its own, in which remove_all, for one, jumps to address 0: the C++ library
-# must come before it.
+# libtorch_cpu.so exports an old std::filesystem of its own, in which remove_all, for one, jumps to address 0: the C++
+# library must come before it.
 add_library(rnnlab_torch INTERFACE)
-target_link_libraries(rnnlab_torch INTERFACE stdc++ ${TORCH_LIBRARIES})
+target_include_directories(rnnlab_torch SYSTEM INTERFACE
+  "${RNNLAB_TORCH}/include" "${RNNLAB_TORCH}/include/torch/csrc/api/include")
+target_link_libraries(rnnlab_torch INTERFACE stdc++ "${RNNLAB_TORCH}/lib/libtorch_cpu.so" "${RNNLAB_TORCH}/lib/libc10.so")
+# The linker looks there for what those two libraries need.
+set(torch_neighbours "${torch_real}/../nvidia/cu13/lib" "${torch_real}/../nvidia/cudnn/lib")
+foreach(folder IN LISTS torch_neighbours)
+  target_link_options(rnnlab_torch INTERFACE "-Wl,-rpath-link,${folder}")
+endforeach()
 
 # at::parallel_for is a template that runs on one thread wherever it is compiled without OpenMP. The runtime must be the one
 # that LibTorch brings along: a second one in the process would have threads of its own.
-file(GLOB torch_openmp "${TORCH_INSTALL_PREFIX}/lib/libgomp*.so.1")
+file(GLOB torch_openmp "${RNNLAB_TORCH}/lib/libgomp*.so.1")
 if(NOT torch_openmp)
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   set(torch_openmp ${OpenMP_CXX_LIBRARIES})
@@ -38,27 +53,25 @@ endif()
 target_link_libraries(rnnlab_torch INTERFACE ${torch_openmp})
 add_library(rnnlab::torch ALIAS rnnlab_torch)
 
-# cuDNN, called directly: the one that LibTorch itself loads, with the headers beside it. There must be only one in a process.
-# TORCH_INSTALL_PREFIX may be a link into the wheel, whose neighbours are beside what it points to.
-get_filename_component(torch_real "${TORCH_INSTALL_PREFIX}" REALPATH)
-get_filename_component(torch_cudnn "${torch_real}/../nvidia/cudnn" ABSOLUTE)
-find_library(RNNLAB_CUDNN_LIBRARY NAMES libcudnn.so.9 REQUIRED NO_DEFAULT_PATH
-  PATHS "${torch_cudnn}/lib" "${TORCH_INSTALL_PREFIX}/lib" "${CUDA_TOOLKIT_ROOT_DIR}/lib64")
-find_path(RNNLAB_CUDNN_INCLUDE cudnn_adv.h REQUIRED NO_DEFAULT_PATH
-  PATHS "${torch_cudnn}/include" "${CUDA_TOOLKIT_ROOT_DIR}/include")
-add_library(rnnlab_cudnn INTERFACE)
-target_include_directories(rnnlab_cudnn SYSTEM INTERFACE "${RNNLAB_CUDNN_INCLUDE}")
-target_link_libraries(rnnlab_cudnn INTERFACE "${RNNLAB_CUDNN_LIBRARY}")
-add_library(rnnlab::cudnn ALIAS rnnlab_cudnn)
-
-# NVTX is headers alone; a toolkit that was installed in parts may lack them, and LibTorch's wheel brings them along.
-get_filename_component(torch_cuda "${torch_real}/../nvidia/cu13" ABSOLUTE)
-find_path(RNNLAB_NVTX_INCLUDE nvtx3/nvToolsExt.h REQUIRED NO_DEFAULT_PATH
-  PATHS "${CUDA_TOOLKIT_ROOT_DIR}/include" "${torch_cuda}/include")
-add_library(rnnlab_nvtx INTERFACE)
-target_include_directories(rnnlab_nvtx SYSTEM INTERFACE "${RNNLAB_NVTX_INCLUDE}")
-target_link_libraries(rnnlab_nvtx INTERFACE ${CMAKE_DL_LIBS})
-add_library(rnnlab::nvtx ALIAS rnnlab_nvtx)
+# What librnnlab_cuda.so stands on: LibTorch's part for GPUs, and of CUDA the libraries that LibTorch itself loads, for
+# there must be only one of each in a process. They lie beside LibTorch, or in the toolkit.
+if(RNNLAB_CUDA)
+  enable_language(CUDA)
+  get_filename_component(cuda_toolkit "${CMAKE_CUDA_COMPILER}/../.." ABSOLUTE)
+  set(cuda_libraries "${torch_real}/../nvidia/cu13/lib" "${torch_real}/../nvidia/cudnn/lib" "${RNNLAB_TORCH}/lib" "${cuda_toolkit}/lib64")
+  set(cuda_headers "${torch_real}/../nvidia/cudnn/include" "${cuda_toolkit}/include" "${torch_real}/../nvidia/cu13/include")
+  add_library(rnnlab_cuda_libraries INTERFACE)
+  target_link_libraries(rnnlab_cuda_libraries INTERFACE rnnlab_torch "${RNNLAB_TORCH}/lib/libtorch_cuda.so" "${RNNLAB_TORCH}/lib/libc10_cuda.so")
+  foreach(library cudart.so.13 cublas.so.13 cudnn.so.9)
+    find_library(RNNLAB_LIBRARY_${library} NAMES lib${library} REQUIRED NO_DEFAULT_PATH PATHS ${cuda_libraries})
+    target_link_libraries(rnnlab_cuda_libraries INTERFACE "${RNNLAB_LIBRARY_${library}}")
+  endforeach()
+  foreach(header cuda_runtime_api.h cublas_v2.h cudnn_adv.h nvtx3/nvToolsExt.h)
+    string(MAKE_C_IDENTIFIER "${header}" name)
+    find_path(RNNLAB_FOLDER_OF_${name} ${header} REQUIRED NO_DEFAULT_PATH PATHS ${cuda_headers})
+    target_include_directories(rnnlab_cuda_libraries SYSTEM INTERFACE "${RNNLAB_FOLDER_OF_${name}}")
+  endforeach()
+endif()
 
 if(RNNLAB_PORTABLE)
   set(RNNLAB_FMT fmt::fmt-header-only)

@@ -1,8 +1,10 @@
 # What a builder may switch, and the flags that follow from it.
 
+option(RNNLAB_CUDA "Build librnnlab_cuda.so, which NVIDIA GPUs need; wants the CUDA 13.0 compiler" ON)
 option(RNNLAB_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(RNNLAB_PORTABLE "Link everything but LibTorch and CUDA statically, so that the binary runs on another machine" OFF)
 option(RNNLAB_UNITY "Compile several sources of a target as one: a third of the time" ON)
+option(RNNLAB_PRECOMPILE "Read LibTorch's headers once instead of in every source" ON)
 option(RNNLAB_FUZZ "Build the fuzz targets of tests/fuzz: with clang, and with RNNLAB_SANITIZE to see more" OFF)
 option(RNNLAB_STRICT "Treat warnings in rnnlab's own code as errors" ON)
 
@@ -12,8 +14,10 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
+  # Without this it would compile everything again that reads a precompiled header.
+  find_program(ENV_PROGRAM env REQUIRED)
   foreach(language C CXX CUDA)
-    set(CMAKE_${language}_COMPILER_LAUNCHER "${CCACHE}")
+    set(CMAKE_${language}_COMPILER_LAUNCHER "${ENV_PROGRAM};CCACHE_SLOPPINESS=pch_defines,time_macros;${CCACHE}")
   endforeach()
 endif()
 

@@ -3,8 +3,12 @@
 add_library(rnnlab_warnings INTERFACE)
 target_compile_options(rnnlab_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual>
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 sees overlaps in std::string that are not there (its bug 105651)
+  # GCC 12 sees overlaps and overflows in std::string that are not there (its bug 105651).
+  "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds>"
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${RNNLAB_STRICT}>>:-Werror>)
+
+# A library that lacks a part of its own is found when it is linked. Not so with sanitizers, whose runtime programs bring.
+set(rnnlab_no_undefined $<$<NOT:$<OR:$<BOOL:${RNNLAB_SANITIZE}>,$<BOOL:${RNNLAB_FUZZ}>>>:-Wl,--no-undefined>)
 
 # Most of the time to compile a source goes into the headers it includes: a few sources of a target are compiled as one.
 # Names in their unnamed namespaces must differ then.
@@ -14,31 +18,73 @@ function(rnnlab_share_units target)
   endif()
 endfunction()
 
+# rnnlab_precompiled(NAME LINKS target... HEADERS header...): a target that lends its precompiled headers (rnnlab_precompile).
+# Reading LibTorch's takes ten seconds and more of each source.
+function(rnnlab_precompiled name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;HEADERS")
+  file(WRITE "${CMAKE_BINARY_DIR}/${name}.cpp" "// Only to have a source.\n")
+  add_library(${name} OBJECT "${CMAKE_BINARY_DIR}/${name}.cpp")
+  target_link_libraries(${name} PRIVATE ${arg_LINKS} rnnlab_warnings)
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+endfunction()
+
+function(rnnlab_precompile target lender)
+  if(RNNLAB_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${lender})
+  endif()
+endfunction()
+
+set(rnnlab_slow_headers
+  <ATen/core/Tensor.h> <torch/nn/module.h> <torch/csrc/autograd/custom_function.h> <fmt/format.h>
+  <algorithm> <filesystem> <functional> <map> <memory> <optional> <string> <vector>)
+
 # For what no timing looks at and nobody waits for: a fifth less to compile than with -O3.
 function(rnnlab_optimise_little target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# rnnlab_module(NAME SOURCES file... LINKS target...): the static library rnnlab::NAME in modules/NAME.
-# LINKS may name only modules listed above it in modules/CMakeLists.txt.
+# rnnlab_module(NAME [ON_TORCH] SOURCES file... LINKS target...): the library rnnlab::NAME in modules/NAME, a shared one, because
+# librnnlab_cuda.so uses the modules of the program that loads it. LINKS may name only modules listed above it in
+# modules/CMakeLists.txt. ON_TORCH: most of its sources read LibTorch's headers.
 function(rnnlab_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
-  add_library(rnnlab_${name} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ON_TORCH" "" "SOURCES;LINKS")
+  add_library(rnnlab_${name} SHARED ${arg_SOURCES})
   add_library(rnnlab::${name} ALIAS rnnlab_${name})
+  target_link_options(rnnlab_${name} PRIVATE ${rnnlab_no_undefined})
   target_include_directories(rnnlab_${name} PUBLIC "${CMAKE_SOURCE_DIR}/modules")
   target_link_libraries(rnnlab_${name} PUBLIC ${arg_LINKS} PRIVATE rnnlab_warnings)
   rnnlab_share_units(rnnlab_${name})
+  if(arg_ON_TORCH)
+    rnnlab_precompile(rnnlab_${name} rnnlab_module_headers)
+  endif()
 endfunction()
 
-# rnnlab_test(NAME SOURCES file... LINKS target...): the executable NAME_tests, one CTest entry.
+# rnnlab_cuda_sources(file...): sources of this folder that need CUDA's libraries and go into librnnlab_cuda.so.
+function(rnnlab_cuda_sources)
+  list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  set_property(GLOBAL APPEND PROPERTY RNNLAB_CUDA_SOURCES ${ARGN})
+endfunction()
+
+# rnnlab_test(NAME [ON_GPUS] SOURCES file... LINKS target...): the executable NAME_tests, one CTest entry. ON_GPUS: it loads
+# librnnlab_cuda.so at its start, where there is one.
 function(rnnlab_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ON_GPUS" "" "SOURCES;LINKS")
   add_executable(${name}_tests ${arg_SOURCES})
+  if(arg_ON_GPUS)
+    target_sources(${name}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests/load_cuda_library.cpp")
+    target_link_libraries(${name}_tests PRIVATE rnnlab::gpu)
+    if(TARGET rnnlab_cuda)
+      add_dependencies(${name}_tests rnnlab_cuda)
+    endif()
+  endif()
   target_include_directories(${name}_tests PRIVATE "${CMAKE_SOURCE_DIR}/tests")
   target_compile_definitions(${name}_tests PRIVATE RNNLAB_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   rnnlab_optimise_little(${name}_tests)
   target_link_libraries(${name}_tests PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main rnnlab_warnings)
   rnnlab_share_units(${name}_tests)
+  if(arg_ON_GPUS)
+    rnnlab_precompile(${name}_tests rnnlab_test_headers)
+  endif()
   add_test(NAME ${name} COMMAND ${name}_tests)
   set_tests_properties(${name} PROPERTIES WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" SKIP_RETURN_CODE 77)
 endfunction()

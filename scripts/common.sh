@@ -25,21 +25,36 @@ num_jobs() {
 
 has_gpu() { [[ "$(nvidia-smi -L 2>/dev/null)" == GPU* ]]; }
 
+# Whether rnnlab is to be built for NVIDIA GPUs: as RNNLAB_CUDA says (ON or OFF), else where there is one, or where its
+# packages are installed already.
+wants_cuda() {
+  case "${RNNLAB_CUDA:-}" in
+    ON) return 0 ;;
+    OFF) return 1 ;;
+    "") has_gpu || [[ -e $root/.venv/cuda/bin/nvcc ]] ;;
+    *) fail "RNNLAB_CUDA=$RNNLAB_CUDA: expected ON or OFF" "unset it: then it is ON where nvidia-smi finds a GPU" ;;
+  esac
+}
+
 # configure PRESET: CMake's own talk, LibTorch's warnings among it, goes to a log that is shown when it fails.
 configure() {
   local log="$root/build/configure-$1.log"
   mkdir -p "$root/build"
-  if ! "$root/.venv/bin/cmake" --preset "$1" >"$log" 2>&1; then
+  local cuda=OFF
+  ! wants_cuda || [[ $1 == fuzz ]] || cuda=ON
+  if ! "$root/.venv/bin/cmake" --preset "$1" "-DRNNLAB_CUDA=$cuda" >"$log" 2>&1; then
     cat "$log" >&2
     say "error: CMake could not configure the preset '$1'; the whole output stands above and in $log"
     exit 1
   fi
 }
 
-# build PRESET [cmake --build arguments]
+# build PRESET [cmake --build arguments]: ninja says a line for each step.
 build() {
-  local preset="$1"
+  local preset="$1" steps
   shift
+  steps="$("$root/.venv/bin/cmake" --build --preset "$preset" "$@" -- -n 2>/dev/null | grep -c '^\[')" || true
+  ((steps < 20)) || say "Building in $steps steps by $(num_jobs) at a time; the first build takes 3 to 8 minutes on two cores"
   "$root/.venv/bin/cmake" --build --preset "$preset" --parallel "$(num_jobs)" "$@" >&2
 }
 

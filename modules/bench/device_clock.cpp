@@ -1,10 +1,11 @@
 #include "bench/device_clock.h"
 
-#include <ATen/cuda/CUDAEvent.h>
-#include <c10/cuda/CUDAFunctions.h>
-#include <c10/cuda/CUDAGuard.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/Event.h>
 
 #include <chrono>
+
+#include "recurrent/gpu_device.h"
 
 namespace rnnlab {
 namespace {
@@ -17,14 +18,15 @@ double seconds_on_cpu(const std::function<void()>& work) {
 
 double seconds_on_gpu(c10::Device device, const std::function<void()>& work) {
   constexpr double kSecondsPerMillisecond = 1e-3;
-  const c10::cuda::CUDAGuard guard(device);
-  at::cuda::CUDAEvent start(cudaEventDefault), end(cudaEventDefault);  // LibTorch's own default keeps no time
-  c10::cuda::device_synchronize();
-  start.record();
+  const c10::DeviceGuard guard(device);
+  constexpr c10::EventFlag kWithTime = c10::EventFlag::BACKEND_DEFAULT;
+  c10::Event start(device.type(), kWithTime), end(device.type(), kWithTime);
+  synchronize(device);
+  start.record(current_stream(device));
   work();
-  end.record();
+  end.record(current_stream(device));
   end.synchronize();
-  return start.elapsed_time(end) * kSecondsPerMillisecond;
+  return start.elapsedTime(end) * kSecondsPerMillisecond;
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include "bench/kernel_log.h"
 
-#include <c10/cuda/CUDAFunctions.h>
 #include <kineto/ActivityType.h>
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 
+#include "recurrent/gpu_device.h"
 #include "training/profiling.h"
 
 namespace rnnlab {
@@ -86,7 +86,7 @@ std::vector<KernelUse> kernels_during(c10::Device device, const std::function<vo
   constexpr size_t kMostBytes = 160;
   Profiling profiling({device.is_cpu() ? Profiling::Activity::CPU : Profiling::Activity::CUDA});
   work();
-  if (device.is_cuda()) c10::cuda::device_synchronize();
+  if (device.is_cuda()) synchronize(device);
   const auto result = profiling.finish();
   std::vector<KernelUse> uses = device.is_cpu() ? operators(*result) : device_kernels(*result);
   if (uses.size() > kMostKinds) uses.resize(kMostKinds);

@@ -74,7 +74,7 @@ void LayerPrograms::step(Program program) {
 }
 
 void LayerPrograms::capture(Program program) {
-  auto graph = std::make_unique<CapturedWork>(problem_.device, graph_memory_);
+  auto graph = make_captured_work(problem_.device, graph_memory_);
   graph->capture([&] { step(program); });
   graphs_.at(static_cast<size_t>(program)) = std::move(graph);
 }

@@ -87,7 +87,7 @@ void TorchLaboratory::begin(const Combination& combination) {
       {.data_key = "batch_size", .weights_key = "hidden_size", .activations_key = "num_steps"}, device);
   set_precision(combination.precision);
   problem_ = make_problem(combination, device, seed_);
-  if (combination.mode == BenchMode::kGraph) graph_memory_ = std::make_unique<CapturedWork>(device);
+  if (combination.mode == BenchMode::kGraph) graph_memory_ = make_captured_work(device);
 }
 
 std::string TorchLaboratory::device() const { return device_label(problem_.value().device); }

@@ -1,13 +1,13 @@
 #include "experiment/device.h"
 
-#include <ATen/cuda/CUDAContext.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "gpu/cuda_library.h"
+#include "recurrent/gpu_device.h"
 
 namespace rnnlab {
 namespace {
@@ -23,15 +23,6 @@ std::string available_gpus(int64_t count) {
   if (count == 0) return "LibTorch sees no CUDA GPU here";
   if (count == 1) return "this machine has one, cuda:0";
   return fmt::format("this machine has {}, cuda:0 to cuda:{}", count, count - 1);
-}
-
-// As NVML writes it: "GPU-12345678-9abc-def0-1234-56789abcdef0".
-std::string uuid_of(c10::Device device) {
-  const auto& bytes = at::cuda::getDeviceProperties(device.index())->uuid.bytes;
-  std::string text = "GPU-";
-  for (size_t i = 0; i < std::size(bytes); ++i)
-    text += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", static_cast<uint8_t>(bytes[i]));
-  return text;
 }
 
 }  // namespace
@@ -62,7 +53,7 @@ c10::Device resolve_device(const std::string& name) {
 GpuSurvey survey_of(c10::Device device) {
   if (device.is_cpu()) return {};
   GpuSurvey survey = survey_gpus();
-  const std::string uuid = uuid_of(device);
+  const std::string uuid = uuid_of_gpu(device);
   const bool is_known = std::ranges::find(survey.gpus, uuid, &GpuInfo::uuid) != survey.gpus.end();
   if (is_known) std::erase_if(survey.gpus, [&](const GpuInfo& gpu) { return gpu.uuid != uuid; });
   return survey;

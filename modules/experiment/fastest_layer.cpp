@@ -68,9 +68,9 @@ bool can_capture(CapturedWork& graph, const std::function<void()>& pass) {
 
 double median_seconds_as_trained(const std::function<void()>& pass, const TrainerOptions& options) {
   if (!options.settings.cuda_graph || !options.device.is_cuda()) return median_seconds(pass, options.device);
-  CapturedWork graph(options.device);
-  if (!can_capture(graph, pass)) return median_seconds(pass, options.device);
-  return median_seconds([&] { graph.replay(); }, options.device);
+  const std::unique_ptr<CapturedWork> graph = make_captured_work(options.device);
+  if (!can_capture(*graph, pass)) return median_seconds(pass, options.device);
+  return median_seconds([&] { graph->replay(); }, options.device);
 }
 
 // Some find out only when they run, by the GPU or the precision, that they cannot.

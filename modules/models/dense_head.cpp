@@ -1,15 +1,12 @@
 #include "models/dense_head.h"
 
-#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <mutex>
-
 #include "models/added_parts.h"
-#include "models/kernels/dense_head.h"
+#include "models/cuda_functions.h"
 #include "recurrent/device_answers.h"
 #include "recurrent/element_types.h"
 #include "recurrent/run_kernels.h"
@@ -19,16 +16,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Takes a stretch of the device's default generator, in a capture as well as out of it.
-kernels::RandomStart take_random_numbers(c10::Device device) {
-  const at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device.index());
-  auto* const cuda_generator = at::check_generator<at::CUDAGeneratorImpl>(generator);
-  const std::lock_guard<std::mutex> lock(cuda_generator->mutex_);
-  const at::PhiloxCudaState state = cuda_generator->philox_cuda_state(kernels::kRandomNumbersOfThread);
-  if (!state.captured_) return {.seed = state.seed_.val, .offset = state.offset_.val};
-  return {.offset = state.offset_intragraph_, .seed_on_device = state.seed_.ptr, .offset_on_device = state.offset_.ptr};
-}
 
 kernels::HeadShape head_shape(const at::Tensor& hidden, const at::Tensor& weight) {
   return {.type = element_type(hidden.scalar_type()),
@@ -89,7 +76,7 @@ bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight) {
   const bool is_float = bias.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
   if (!weight.is_cuda() || !is_float || weight.size(0) > kernels::kMostOutputs) return false;
   static DeviceAnswers answers;
-  return answers.of(weight.device(), kernels::has_dense_head);
+  return answers.of(weight.device(), has_dense_head_kernels);
 }
 
 at::Tensor dense_head(const at::Tensor& products, const at::Tensor& bias, double dropout, const at::Tensor& weight,

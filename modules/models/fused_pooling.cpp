@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "models/added_parts.h"
+#include "models/cuda_functions.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
 #include "recurrent/element_types.h"
@@ -189,7 +190,7 @@ bool can_run_first_convolution(const at::Tensor& images, const at::Tensor& weigh
   const bool is_float = images.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
   const bool has_shape =
       weight.size(1) == 1 && weight.size(2) == kernels::kFirstKernelSize && weight.size(3) == kernels::kFirstKernelSize;
-  return images.is_cuda() && is_float && has_shape && kernels::can_run_first_convolution(images.size(2));
+  return images.is_cuda() && is_float && has_shape && has_first_convolution_kernels(images.size(2));
 }
 
 at::Tensor first_convolution(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
-#include <c10/cuda/CUDAGuard.h>
+#include <c10/core/DeviceGuard.h>
 
 #include <map>
 #include <mutex>
@@ -17,7 +17,7 @@ class DeviceAnswers {
     const std::lock_guard lock(mutex_);
     const auto [answer, is_new] = known_.try_emplace(device.index(), false);
     if (!is_new) return answer->second;
-    const c10::cuda::CUDAGuard guard(device);
+    const c10::DeviceGuard guard(device);
     return answer->second = ask();
   }
 

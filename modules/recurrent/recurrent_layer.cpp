@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "recurrent/cudnn/cudnn_layer.h"
+#include "recurrent/cuda_functions.h"
 #include "recurrent/fused/fused_layer.h"
 #include "recurrent/naive/naive_layer.h"
 #include "recurrent/token_rows.h"
@@ -184,7 +184,8 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
     case LayerKind::kFused:
       return std::make_shared<FusedLayer>(options);
     case LayerKind::kCudnn:
-      return std::make_shared<CudnnLayer>(options);
+      if (!make_cudnn_layer.is_defined()) throw_error(ExitCode::kUsage, "{}", *refusal(kind, Processor::kCpu));
+      return make_cudnn_layer(options);
     case LayerKind::kAuto:
       break;
   }

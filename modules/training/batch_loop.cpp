@@ -1,9 +1,9 @@
 #include "training/batch_loop.h"
 
 #include <ATen/ops/stack.h>
-#include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
+#include "recurrent/gpu_device.h"
 #include "recurrent/unrolled/lanes.h"
 #include "training/trace_range.h"
 
@@ -135,7 +135,7 @@ BatchLoop::Graph* BatchLoop::captured(const at::Tensor& selection, int64_t count
 void BatchLoop::capture(Graph& graph, const at::Tensor& selection, int64_t count) {
   const TraceRange range("graph capture");
   graph.selection = selection.clone();
-  auto work = std::make_unique<CapturedWork>(selection.device());
+  auto work = make_captured_work(selection.device());
   try {
     work->capture_warm(
         [&] { graph.result = count == 1 ? run_eager(graph.selection, 1) : run_overlapped(graph.selection, count); });
@@ -150,7 +150,7 @@ void BatchLoop::capture(Graph& graph, const at::Tensor& selection, int64_t count
 
 std::optional<c10::Stream> graph_stream(c10::Device device) {
   if (!device.is_cuda()) return std::nullopt;
-  return c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index()).unwrap();
+  return stream_from_pool(device, kHighPriority);
 }
 
 }  // namespace rnnlab

@@ -8,17 +8,16 @@
 #include <functional>
 #include <memory>
 
+#include "gpu/cuda_function.h"
+
 namespace rnnlab {
 
 class CapturedWork {
  public:
   static constexpr int kWarmupRuns = 3;
 
-  // UserError kDevice where `device` is no GPU. In the memory of another's work, where one is given, less is taken, and
-  // a replay of either overwrites what the other allocated: they must not run at the same time then.
-  explicit CapturedWork(c10::Device device, const CapturedWork* shares_memory_with = nullptr);
-
-  ~CapturedWork();
+  CapturedWork() = default;
+  virtual ~CapturedWork() = default;
   CapturedWork(const CapturedWork&) = delete;
   CapturedWork& operator=(const CapturedWork&) = delete;
 
@@ -27,18 +26,21 @@ class CapturedWork {
   // forks must be joined again), must not wait for the device or read from it, and must not keep what it allocates
   // alive but for its results. UserError kDevice, with the reason, where it cannot be captured; what the warm-up runs
   // throw passes through. Waits for the device.
-  void capture(const std::function<void()>& work);
+  virtual void capture(const std::function<void()>& work) = 0;
 
   // The same without warm-up runs, on the current stream, which must not be the default one: for work that has run
   // there before.
-  void capture_warm(const std::function<void()>& work);
+  virtual void capture_warm(const std::function<void()>& work) = 0;
 
   // Queues the captured work on the current stream.
-  void replay();
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+  virtual void replay() = 0;
 };
+
+// UserError kDevice where `device` is no GPU. In the memory of another's work, where one is given, less is taken, and a
+// replay of either overwrites what the other allocated: they must not run at the same time then.
+std::unique_ptr<CapturedWork> make_captured_work(c10::Device device, const CapturedWork* shares_memory_with = nullptr);
+
+// What make_captured_work calls of librnnlab_cuda.so.
+inline constinit CudaFunction<std::unique_ptr<CapturedWork>(c10::Device, const CapturedWork*)> make_cuda_graph;
 
 }  // namespace rnnlab

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "recurrent/device_answers.h"
-#include "training/kernels/adam.h"
+#include "training/cuda_functions.h"
 
 namespace rnnlab {
 namespace {
 
 bool are_built_for(const at::Device& device) {
   static DeviceAnswers answers;
-  return answers.of(device, kernels::has_training_kernels);
+  return answers.of(device, has_training_kernels);
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 #include "training/trace_range.h"
 
 #include <ATen/record_function.h>
-#include <nvtx3/nvToolsExt.h>
+
+#include "training/cuda_functions.h"
 
 namespace rnnlab {
 
 TraceRange::TraceRange(const char* name) {
-  nvtxRangePushA(name);
+  if (begin_profiler_range.is_defined()) begin_profiler_range(name);
   auto watchers = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
   if (!watchers) return;
   record_ = std::make_unique<at::RecordFunction>(std::move(*watchers));
@@ -15,7 +16,7 @@ TraceRange::TraceRange(const char* name) {
 
 TraceRange::~TraceRange() {
   record_.reset();
-  nvtxRangePop();
+  if (end_profiler_range.is_defined()) end_profiler_range();
 }
 
 }  // namespace rnnlab

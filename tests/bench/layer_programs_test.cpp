@@ -87,9 +87,9 @@ TEST_P(LayerProgramsOnCuda, GraphsOfAllProgramsRunInTurns) {
   combination.device = "cuda";
   combination.mode = BenchMode::kGraph;
   const c10::Device device(c10::kCUDA, 0);
-  const CapturedWork memory(device);
+  const auto memory = make_captured_work(device);
   const Problem problem = make_problem(combination, device, 1);
-  LayerPrograms programs(problem, GetParam(), &memory);
+  LayerPrograms programs(problem, GetParam(), memory.get());
   for (int round = 0; round < 2; ++round)
     for (const Program program : kPrograms) EXPECT_GT(programs.run(program, 3), 0);
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "recurrent/cuda_functions.h"
 #include "recurrent/layer_under_test.h"
 
 namespace rnnlab {
@@ -38,7 +39,14 @@ class EveryKind : public testing::TestWithParam<LayerKind> {
     return reason.has_value();
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, EveryKind, testing::ValuesIn(layer_kinds()),
+// A build without CUDA has no `cudnn`.
+std::vector<LayerKind> kinds_of_this_build() {
+  std::vector<LayerKind> kinds = layer_kinds();
+  if (!make_cudnn_layer.is_defined()) std::erase(kinds, LayerKind::kCudnn);
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryKind, testing::ValuesIn(kinds_of_this_build()),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
 // Those that compute here; cudnn_layer_test.cpp and persistent_layer_test.cpp have the others.

@@ -1,5 +1,6 @@
 #include "results/faults.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -48,31 +49,42 @@ bool disarm_fault() {
 using rnnlab::testing::judge;
 using rnnlab::testing::Verdict;
 
+namespace {
+
+// The C library's function that the one here stands before.
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
 extern "C" {
 
-int __real_open(const char* path, int flags, ...);
-ssize_t __real_write(int number, const void* bytes, size_t size);
-int __real_fsync(int number);
-int __real_rename(const char* from, const char* to);
-
-int __wrap_open(const char* path, int flags, ...) {
+int open(const char* path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
   const unsigned mode = (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0;
   va_end(arguments);
-  return judge(false) == Verdict::kFail ? -1 : __real_open(path, flags, mode);
+  static const auto real = next<int(const char*, int, ...)>("open");
+  return judge(false) == Verdict::kFail ? -1 : real(path, flags, mode);
 }
 
-ssize_t __wrap_write(int number, const void* bytes, size_t size) {
+ssize_t write(int number, const void* bytes, size_t size) {
+  static const auto real = next<ssize_t(int, const void*, size_t)>("write");
   const Verdict verdict = judge(true);
   if (verdict == Verdict::kFail) return -1;
-  return __real_write(number, bytes, verdict == Verdict::kHalf ? size / 2 : size);
+  return real(number, bytes, verdict == Verdict::kHalf ? size / 2 : size);
 }
 
-int __wrap_fsync(int number) { return judge(false) == Verdict::kFail ? -1 : __real_fsync(number); }
+int fsync(int number) {
+  static const auto real = next<int(int)>("fsync");
+  return judge(false) == Verdict::kFail ? -1 : real(number);
+}
 
-int __wrap_rename(const char* from, const char* to) {
-  return judge(false) == Verdict::kFail ? -1 : __real_rename(from, to);
+int rename(const char* from, const char* to) noexcept {
+  static const auto real = next<int(const char*, const char*)>("rename");
+  return judge(false) == Verdict::kFail ? -1 : real(from, to);
 }
 
 }  // extern "C"

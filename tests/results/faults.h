@@ -1,5 +1,5 @@
-// Makes the n-th system call that writes results fail. The linker sends the module's open, write, fsync and rename here
-// (--wrap); unarmed they pass through.
+// Makes the n-th system call that writes results fail. This program's open, write, fsync and rename stand before those
+// of the C library, for the libraries that it uses too; unarmed they pass through.
 #pragma once
 
 namespace rnnlab::testing {

@@ -22,6 +22,7 @@ class Bootstrap : public testing::Test {
     box.file("requirements.txt",
              "# a comment\ncmake==1 \\\n    --hash=sha256:c1\nninja==1 \\\n    --hash=sha256:n1\n"
              "torch==2.11.0 \\\n    --hash=sha256:t1 \\\n    --hash=sha256:t2\n");
+    box.file("requirements-cuda.txt", "nvidia-cuda-nvcc==1 \\\n    --hash=sha256:v1\n");
     box.command("uname", "[[ $1 == -s ]] && echo Linux || echo x86_64");
     box.command("id", "echo 0");
     box.command("df", "printf 'head\\nfs 0 0 99000000 0 /\\n'");
@@ -66,7 +67,7 @@ esac)";
 TEST_F(Bootstrap, RefusesAnotherProcessor) {
   box.command("uname", "[[ $1 == -s ]] && echo Linux || echo aarch64");
   expect_refusal(run(),
-                 "error: this machine is Linux aarch64; LibTorch 2.11.0 with CUDA 13.0 wants Linux x86_64\n"
+                 "error: this machine is Linux aarch64; LibTorch 2.11.0 wants Linux x86_64\n"
                  "  use a 64-bit Intel or AMD machine with Linux\n");
 }
 
@@ -159,21 +160,54 @@ TEST_F(Bootstrap, RefusesAnOldPython) {
 
 TEST_F(Bootstrap, RefusesAFullDisk) {
   box.command("df", "printf 'head\\nfs 0 0 7900000 0 /\\n'");
-  expect_refusal(run(),
+  expect_refusal(run("RNNLAB_CUDA=ON"),
                  "Making BOX/.venv\n"
                  "error: too little room in BOX for LibTorch and the builds: 7 GB free, about 8 GB wanted\n"
                  "  make room on that disk (df -h BOX), then run the same command again\n");
 }
 
-TEST_F(Bootstrap, InstallsEveryLineAndLinksWhatThePresetsName) {
+constexpr const char* kPackages =
+    "  1 of 3 packages of requirements.txt: cmake==1\n"
+    "  2 of 3 packages of requirements.txt: ninja==1\n"
+    "  3 of 3 packages of requirements.txt: torch==2.11.0\n";
+constexpr const char* kCudaPackages = "  1 of 1 packages of requirements-cuda.txt: nvidia-cuda-nvcc==1\n";
+
+TEST_F(Bootstrap, InstallsNothingOfCudaWithoutAGpu) {
   const ScriptResult result = run();
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.output,
-            "Making BOX/.venv\n"
-            "Downloading LibTorch and CUDA, about 2.5 GB, once\n"
-            "  1 of 3: cmake==1\n  2 of 3: ninja==1\n  3 of 3: torch==2.11.0\n"
-            "Ready: LibTorch in BOX/.venv/lib/python3.11/site-packages/torch, "
-            "CUDA in BOX/.venv/lib/python3.11/site-packages/nvidia/cu13\n");
+  EXPECT_EQ(
+      result.output,
+      std::string("Making BOX/.venv\nDownloading LibTorch, about 0.6 GB, once\n") + kPackages +
+          "Ready: LibTorch in BOX/.venv/lib/python3.11/site-packages/torch, without CUDA: nvidia-smi finds no GPU "
+          "here (RNNLAB_CUDA=ON installs it all the same)\n");
+  EXPECT_TRUE(box.exists(".venv/torch/lib"));
+  EXPECT_FALSE(box.exists(".venv/cuda"));
+}
+
+TEST_F(Bootstrap, InstallsCudaOnceThereIsAGpu) {
+  run();
+  box.command("nvidia-smi", "echo 'GPU 0: NVIDIA H200'");
+  const ScriptResult result = run();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr(kCudaPackages));
+  EXPECT_THAT(result.output, Not(HasSubstr("torch==2.11.0\n")));
+  EXPECT_TRUE(box.exists(".venv/cuda/bin/nvcc"));
+  EXPECT_EQ(run().output, "");
+}
+
+TEST_F(Bootstrap, RefusesAnotherAnswerThanOnOrOff) {
+  const ScriptResult result = run("RNNLAB_CUDA=yes");
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.output, HasSubstr("error: RNNLAB_CUDA=yes: expected ON or OFF\n"));
+}
+
+TEST_F(Bootstrap, InstallsEveryLineAndLinksWhatThePresetsName) {
+  const ScriptResult result = run("RNNLAB_CUDA=ON");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.output, std::string("Making BOX/.venv\nDownloading LibTorch and CUDA, about 2.5 GB, once\n") +
+                               kPackages + kCudaPackages +
+                               "Ready: LibTorch in BOX/.venv/lib/python3.11/site-packages/torch, "
+                               "CUDA in BOX/.venv/lib/python3.11/site-packages/nvidia/cu13\n");
   for (const char* path : {".venv/torch/lib", ".venv/cuda/bin/nvcc", ".venv/cuda/lib64/libcudart.so",
                            ".venv/cuda/lib/libnvrtc-builtins.so", ".venv/bin/cmake", ".venv/ready"}) {
     EXPECT_TRUE(box.exists(path)) << path;
@@ -271,13 +305,13 @@ TEST_F(Bootstrap, GoesOnWhereAFailureStoppedIt) {
                         "error: pip could not install ninja==1 (its words stand above)\n"
                         "  without a network: connect it; a proxy: set HTTPS_PROXY; a mirror: set PIP_INDEX_URL; "
                         "a full disk: make room\n"
-                        "  then run the same command again: it goes on from here\n"));
+                        "  then run the same command again: it continues from here\n"));
   EXPECT_FALSE(box.exists(".venv/ready"));
 
   const ScriptResult repaired = run();
   EXPECT_EQ(repaired.exit_code, 0);
-  EXPECT_THAT(repaired.output,
-              AllOf(HasSubstr("  2 of 3: ninja==1\n"), Not(HasSubstr("cmake==1")), Not(HasSubstr("Making"))));
+  EXPECT_THAT(repaired.output, AllOf(HasSubstr("  2 of 3 packages of requirements.txt: ninja==1\n"),
+                                     Not(HasSubstr("cmake==1")), Not(HasSubstr("Making"))));
   EXPECT_TRUE(box.exists(".venv/ready"));
 }
 
@@ -290,7 +324,7 @@ TEST_F(Bootstrap, StartsAfreshAVenvThatWasLeftHalfMade) {
 TEST_F(Bootstrap, StartsAfreshWhenTheRequirementsChange) {
   run();
   box.file("requirements.txt", "cmake==2\nninja==2\ntorch==2.11.0\n");
-  EXPECT_THAT(run().output, HasSubstr("  1 of 3: cmake==2\n"));
+  EXPECT_THAT(run().output, HasSubstr("  1 of 3 packages of requirements.txt: cmake==2\n"));
 }
 
 TEST_F(Bootstrap, UsesTheCudaCompilerOnPath) {
@@ -299,7 +333,7 @@ TEST_F(Bootstrap, UsesTheCudaCompilerOnPath) {
   box.file("toolkit/bin/nvcc", "");
   box.command("nvcc", "echo 'Cuda compilation tools, release 13.0, V13.0.88'");
   box.command("realpath", "echo \"$HOME/toolkit/bin/nvcc\"");
-  EXPECT_THAT(run().output, HasSubstr("site-packages/torch, CUDA in BOX/toolkit\n"));
+  EXPECT_THAT(run("RNNLAB_CUDA=ON").output, HasSubstr("site-packages/torch, CUDA in BOX/toolkit\n"));
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ class RenewHashesTest(unittest.TestCase):
 class RepositoryTest(unittest.TestCase):
     def test_every_package_has_a_hash(self):
         root = SCRIPT.parents[1]
-        for name in ("requirements.txt", "requirements-test.txt", "tests/weights/layouts-requirements.txt"):
+        for name in (*root.glob("requirements*.txt"), "tests/weights/layouts-requirements.txt"):
             lines = (root / name).read_text().replace(" \\\n", " ").splitlines()
             for line in lines:
                 if line and not line.startswith("#"):

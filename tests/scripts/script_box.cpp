@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // What the scripts use that every Linux has. What a machine may lack, or may refuse, stays out: a test puts it in.
-constexpr std::array kPlainTools = {"awk",      "bash", "basename", "cat",       "chmod",  "dirname", "env",
-                                    "flock",    "grep", "ln",       "mkdir",     "mktemp", "nproc",   "paste",
-                                    "realpath", "rm",   "sed",      "sha256sum", "tail",   "tee",     "touch"};
+constexpr std::array kPlainTools = {"awk",   "bash", "basename",  "cat",   "chmod",  "dirname", "env",   "du",
+                                    "flock", "grep", "ln",        "mkdir", "mktemp", "nproc",   "paste", "realpath",
+                                    "rm",    "sed",  "sha256sum", "tail",  "tee",    "touch"};
 
 fs::path find_tool(const std::string& name) {
   for (const char* folder : {"/usr/bin", "/bin"}) {

@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 
 TEST(CapturedWork, NeedsAGpu) {
   testing::expect_error(ExitCode::kDevice, "a CUDA graph needs a GPU; the device is cpu",
-                        [] { CapturedWork work(c10::kCPU); });
+                        [] { make_captured_work(c10::kCPU); });
 }
 
 class CapturedWorkOnCuda : public ::testing::Test {
@@ -32,51 +32,51 @@ class CapturedWorkOnCuda : public ::testing::Test {
 };
 
 TEST_F(CapturedWorkOnCuda, RunsAtEveryReplayAndNotWhileItIsCaptured) {
-  CapturedWork work(device_);
-  work.capture([&] { counter_.add_(1); });
+  const auto work = make_captured_work(device_);
+  work->capture([&] { counter_.add_(1); });
   EXPECT_EQ(counter_.item<float>(), CapturedWork::kWarmupRuns);
-  for (int i = 0; i < 4; ++i) work.replay();
+  for (int i = 0; i < 4; ++i) work->replay();
   EXPECT_EQ(counter_.item<float>(), CapturedWork::kWarmupRuns + 4);
 }
 
 TEST_F(CapturedWorkOnCuda, ReadsItsInputsAtEveryReplay) {
   const at::Tensor input = at::zeros({1}, at::TensorOptions(device_));
-  CapturedWork work(device_);
-  work.capture([&] { counter_.copy_(input * 2); });
+  const auto work = make_captured_work(device_);
+  work->capture([&] { counter_.copy_(input * 2); });
   input.fill_(21);
-  work.replay();
+  work->replay();
   EXPECT_EQ(counter_.item<float>(), 42);
 }
 
 TEST_F(CapturedWorkOnCuda, DrawsFreshRandomNumbers) {
   at::Tensor drawn = at::zeros({64}, at::TensorOptions(device_));
-  CapturedWork work(device_);
-  work.capture([&] { drawn.uniform_(); });
-  work.replay();
+  const auto work = make_captured_work(device_);
+  work->capture([&] { drawn.uniform_(); });
+  work->replay();
   const at::Tensor first = drawn.clone();
-  work.replay();
+  work->replay();
   EXPECT_FALSE(drawn.equal(first));
 }
 
 TEST_F(CapturedWorkOnCuda, SharedMemoryServesBothInTurns) {
   const at::Tensor source = at::rand({1 << 20}, at::TensorOptions(device_));
   at::Tensor sum = at::zeros({}, at::TensorOptions(device_)), squares = sum.clone();
-  CapturedWork first(device_);
-  CapturedWork second(device_, &first);
-  first.capture([&] { sum.copy_((source * 2).sum()); });
-  second.capture([&] { squares.copy_((source * source).sum()); });
+  const auto first = make_captured_work(device_);
+  const auto second = make_captured_work(device_, first.get());
+  first->capture([&] { sum.copy_((source * 2).sum()); });
+  second->capture([&] { squares.copy_((source * source).sum()); });
   for (int i = 0; i < 3; ++i) {
-    first.replay();
-    second.replay();
+    first->replay();
+    second->replay();
   }
   EXPECT_NEAR(sum.item<double>(), (source * 2).sum().item<double>(), 1);
   EXPECT_NEAR(squares.item<double>(), (source * source).sum().item<double>(), 1);
 }
 
 void expect_no_capture(c10::Device device, const std::function<void()>& work, const char* reason) {
-  CapturedWork captured(device);
+  const auto captured = make_captured_work(device);
   try {
-    captured.capture(work);
+    captured->capture(work);
     ADD_FAILURE() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
@@ -87,9 +87,9 @@ void expect_no_capture(c10::Device device, const std::function<void()>& work, co
 TEST_F(CapturedWorkOnCuda, WorkThatReadsFromTheDeviceIsRefusedAndTheNextIsCaptured) {
   expect_no_capture(
       device_, [&] { counter_.add_(counter_.item<float>()); }, "cannot be captured as a CUDA graph: ");
-  CapturedWork next(device_);
-  next.capture([&] { counter_.add_(1); });
-  next.replay();
+  const auto next = make_captured_work(device_);
+  next->capture([&] { counter_.add_(1); });
+  next->replay();
   EXPECT_EQ(counter_.item<float>(), CapturedWork::kWarmupRuns + 1);
 }
 
@@ -104,8 +104,8 @@ TEST_F(CapturedWorkOnCuda, WorkThatThrowsWhileItIsCapturedIsRefusedWithItsReason
 }
 
 TEST_F(CapturedWorkOnCuda, WhatTheWarmUpThrowsPassesThrough) {
-  CapturedWork work(device_);
-  EXPECT_THROW(work.capture([] { throw std::runtime_error("no"); }), std::runtime_error);
+  const auto work = make_captured_work(device_);
+  EXPECT_THROW(work->capture([] { throw std::runtime_error("no"); }), std::runtime_error);
 }
 
 }  // namespace

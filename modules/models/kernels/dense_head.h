@@ -57,7 +57,8 @@ struct HeadBackward {
 constexpr int64_t num_head_sums(const HeadShape& shape) {
   return static_cast<int64_t>(shape.num_columns) * (shape.num_outputs + 1) + shape.num_outputs;
 }
-uint32_t num_head_parts(uint32_t num_rows);
+inline constexpr uint32_t kRowsOfHeadPart = 128;
+constexpr uint32_t num_head_parts(uint32_t num_rows) { return (num_rows + kRowsOfHeadPart - 1) / kRowsOfHeadPart; }
 
 // Whether this build has the kernels for the current GPU.
 bool has_dense_head();

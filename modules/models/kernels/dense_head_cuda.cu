@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kHeadThreads = kLanes * kWarps;
 constexpr uint32_t kColumnsOfThread = 4;  // that share a draw of four random words
-constexpr uint32_t kRowsOfPart = 128;
+constexpr uint32_t kRowsOfPart = kRowsOfHeadPart;
 
 // 0, or what a kept value is multiplied by, for a thread's columns of an iteration.
 class Dropout {
@@ -183,8 +183,6 @@ bool has_dense_head() {
   if (!has) (void)cudaGetLastError();  // left there, the next kernel would be blamed
   return has;
 }
-
-uint32_t num_head_parts(uint32_t num_rows) { return (num_rows + kRowsOfPart - 1) / kRowsOfPart; }
 
 void run(const HeadForward& work, cudaStream_t stream) {
   with_element_type(work.shape.type, [&](auto element) {

@@ -5,7 +5,7 @@
 
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/persistent/gave_up.h"
-#include "recurrent/unrolled/step_launch.h"
+#include "recurrent/started_on_device.h"
 #include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {
@@ -59,6 +59,11 @@ const T* data_or_null(const at::Tensor& tensor) {
 template <class T>
 T* result_or_null(const at::Tensor& tensor) {
   return tensor.defined() ? static_cast<T*>(tensor.data_ptr()) : nullptr;
+}
+
+template <class Work>
+void launch_on_stream(const Work& work, CUstream_st* stream) {
+  started_on_device([&] { kernels::run(work, stream); });
 }
 
 }  // namespace

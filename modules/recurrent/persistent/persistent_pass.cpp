@@ -22,8 +22,6 @@ std::string_view class_name(at::ScalarType type) {
 }  // namespace
 
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
-  if (const auto reason = refusal(LayerKind::kPersistent, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
-    throw_error(ExitCode::kUsage, "{}", *reason);
   const auto* gpu = at::cuda::getDeviceProperties(sequence.device().index());
   if (gpu->major != 9)
     throw_error(ExitCode::kUsage,

@@ -10,8 +10,8 @@
 
 namespace rnnlab {
 
-// UserError kUsage where the pass cannot run as `layer: persistent`: another processor than a Hopper GPU, float64, or
-// more units than there are kernels for in float32. kDevice where a pass before it on that GPU gave up.
+// UserError kUsage where the pass cannot run as `layer: persistent`: another GPU than a Hopper GPU, float64, or more
+// units than there are kernels for in float32. kDevice where a pass before it on that GPU gave up.
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size);
 
 // What a forward pass runs, for execution_path.h.

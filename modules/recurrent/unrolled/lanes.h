@@ -4,14 +4,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
 
 #include <cstddef>
 #include <functional>
 #include <vector>
-
-namespace c10::cuda {
-class CUDAStream;
-}
 
 namespace rnnlab {
 
@@ -37,7 +34,7 @@ class Lanes {
   void join();
 
  private:
-  std::vector<c10::cuda::CUDAStream> streams_;  // none on the CPU
+  std::vector<c10::Stream> streams_;  // none on the CPU
   bool is_joined_ = false;
 };
 

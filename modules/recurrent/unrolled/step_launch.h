@@ -3,24 +3,18 @@
 #pragma once
 
 #include <ATen/Parallel.h>
-#include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
 #include <span>
 
 #include "recurrent/kernels/pointwise.h"
-#include "recurrent/started_on_device.h"
+#include "recurrent/run_kernels.h"
 
 namespace rnnlab {
 
 template <class Work>
-void launch_on_stream(const Work& work, CUstream_st* stream) {
-  started_on_device([&] { kernels::run(work, stream); });
-}
-
-template <class Work>
 void launch_step(const Work& work, const at::Device& device) {
-  if (device.is_cuda()) return launch_on_stream(work, c10::cuda::getCurrentCUDAStream(device.index()).stream());
+  if (device.is_cuda()) return run_kernels(work, device);
   constexpr int64_t kUnitsPerThread = 2048;  // that a thread of the CPU is worth starting for
   const int64_t grain = std::max<int64_t>(1, kUnitsPerThread / work.step.hidden_size);
   at::parallel_for(0, work.step.batch_size, grain, [&](int64_t first, int64_t last) {
@@ -35,9 +29,8 @@ void launch_steps(std::span<const Work> works, const at::Device& device) {
     for (const Work& work : works) launch_step(work, device);
     return;
   }
-  const auto stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
   for (size_t first = 0; first < works.size(); first += kernels::kLayersAtOnce)
-    launch_on_stream(works.subspan(first, std::min(kernels::kLayersAtOnce, works.size() - first)), stream);
+    run_kernels(works.subspan(first, std::min(kernels::kLayersAtOnce, works.size() - first)), device);
 }
 
 }  // namespace rnnlab

@@ -5,8 +5,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "recurrent/blocked/blocked_pass.h"
+#include "recurrent/cuda_functions.h"
 #include "recurrent/operator_log.h"
-#include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/unrolled/backward_pass.h"
 #include "recurrent/unrolled/diagonal_pass.h"
 #include "recurrent/unrolled/forward_pass.h"
@@ -58,7 +58,7 @@ bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& trace
 
 PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces,
                            const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs) {
-  if (spec.rung.one_kernel) return run_persistent_backward(spec, traces, masks, results, needs);
+  if (spec.rung.one_kernel) return persistent_pass().run_backward(spec, traces, masks, results, needs);
   if (can_run_diagonal(spec, traces.size(), masks)) return run_diagonal_backward(spec, traces, results, needs);
   if (runs_blocked(spec, traces)) return run_blocked_backward(spec, traces[0], results, needs);
   return run_backward_pass(spec, traces, masks, results, needs);
@@ -71,8 +71,8 @@ void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, std:
     return run_diagonal_forward(spec, traces);
   }
   if (spec.rung.one_kernel) {
-    report_path([&] { return persistent_path(spec, traces); });
-    return run_persistent_forward(spec, traces, masks);
+    report_path([&] { return persistent_pass().path(spec, traces); });
+    return persistent_pass().run_forward(spec, traces, masks);
   }
   if (!runs_blocked(spec, traces)) return run_forward_pass(spec, traces, masks);
   report_path([&] { return blocked_path(traces[0].gates.scalar_type()); });

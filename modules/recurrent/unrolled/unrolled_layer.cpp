@@ -6,8 +6,8 @@
 #include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 
+#include "recurrent/cuda_functions.h"
 #include "recurrent/dropout.h"
-#include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/tf32.h"
 #include "recurrent/token_rows.h"
 #include "recurrent/unrolled/unrolled_function.h"
@@ -46,6 +46,13 @@ at::Tensor joined(const std::vector<at::Tensor>& blocks) {
   return blocks.size() == 1 ? blocks[0] : at::cat(blocks);
 }
 
+// persistent_pass() is there where a GPU is.
+void require_persistent_on_gpu(const at::Tensor& sequence, int64_t hidden_size) {
+  if (const auto reason = refusal(LayerKind::kPersistent, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
+    throw_error(ExitCode::kUsage, "{}", *reason);
+  persistent_pass().require(sequence, hidden_size);
+}
+
 }  // namespace
 
 UnrolledLayer::UnrolledLayer(LayerKind kind, const RecurrentOptions& options) : RecurrentLayer(options), kind_(kind) {
@@ -63,7 +70,7 @@ std::vector<UnrolledLayer::Block> UnrolledLayer::blocks() const {
 RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const SequenceEnds ends(lengths, input.size(0), input.device());
   at::Tensor sequence = in_product_type(input);
-  if (rung_of(kind_).one_kernel) require_persistent(sequence, options().hidden_size);
+  if (rung_of(kind_).one_kernel) require_persistent_on_gpu(sequence, options().hidden_size);
   std::vector<at::Tensor> hidden, cell;
   for (const Block& block : blocks()) {
     if (block.first_layer > 0 && options().dropout > 0 && is_training())
@@ -89,7 +96,7 @@ bool UnrolledLayer::reads_tokens(const at::Tensor& table, int64_t num_tokens) co
 RecurrentResult UnrolledLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
                                           const RecurrentState& initial) {
   const at::TensorOptions type_of_products = table.options().dtype(product_type(table));
-  require_persistent(at::empty({0}, type_of_products), options().hidden_size);
+  require_persistent_on_gpu(at::empty({0}, type_of_products), options().hidden_size);
   const SequenceEnds all_whole({}, tokens.size(0), tokens.device());
   return run_direction(blocks().front(), Direction::kForward, {table, tokens}, initial, all_whole);
 }

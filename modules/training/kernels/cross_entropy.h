@@ -2,6 +2,7 @@
 // where LibTorch takes ten. In a fixed order of addition.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 struct CUstream_st;  // what cudaStream_t points to
@@ -19,7 +20,11 @@ struct CrossEntropy {
   float* num_right = nullptr;  // () rows whose largest logit, the first of equals, is the class's
 };
 
-int64_t num_cross_entropy_parts(int64_t num_rows);
+inline constexpr int kCrossEntropyRowsAtOnce = 8;  // of a block
+inline int64_t num_cross_entropy_parts(int64_t num_rows) {
+  constexpr int64_t kMostParts = 1024;
+  return std::min((num_rows + kCrossEntropyRowsAtOnce - 1) / kCrossEntropyRowsAtOnce, kMostParts);
+}
 
 // Queued on `stream`. Throws std::runtime_error with CUDA's words if a launch fails.
 void run(const CrossEntropy& work, CUstream_st* stream);

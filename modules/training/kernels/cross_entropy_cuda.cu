@@ -6,8 +6,7 @@ namespace rnnlab::kernels {
 namespace {
 
 constexpr int kLanesOfRow = 32;
-constexpr int kRowsAtOnce = 8;  // of a block
-constexpr int64_t kMostParts = 1024;
+constexpr int kRowsAtOnce = kCrossEntropyRowsAtOnce;
 
 struct Best {
   float value;
@@ -102,10 +101,6 @@ __global__ void add_parts_kernel(const CrossEntropy work, int64_t num_parts) {
 }
 
 }  // namespace
-
-int64_t num_cross_entropy_parts(int64_t num_rows) {
-  return std::min((num_rows + kRowsAtOnce - 1) / kRowsAtOnce, kMostParts);
-}
 
 void run(const CrossEntropy& work, cudaStream_t stream) {
   const int64_t num_parts = num_cross_entropy_parts(work.num_rows);

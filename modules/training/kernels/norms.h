@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "training/kernels/pieces.h"
+
 struct CUstream_st;  // what cudaStream_t points to
 
 namespace rnnlab::kernels {
@@ -14,7 +16,11 @@ struct NormTensor {
 };
 
 // How many floats `parts` of norms of these must have.
-int64_t num_norm_parts(std::span<const NormTensor> tensors);
+inline int64_t num_norm_parts(std::span<const NormTensor> tensors) {
+  int64_t parts = 0;
+  for (const NormTensor& tensor : tensors) parts += num_pieces(tensor.size);
+  return parts;
+}
 
 struct Norms {
   std::span<const NormTensor> tensors;

@@ -49,12 +49,6 @@ __global__ void __launch_bounds__(kThreadsOfPiece)
 
 }  // namespace
 
-int64_t num_norm_parts(std::span<const NormTensor> tensors) {
-  int64_t parts = 0;
-  for (const NormTensor& tensor : tensors) parts += num_pieces(tensor.size);
-  return parts;
-}
-
 void run(const Norms& work, cudaStream_t stream) {
   float* parts = work.parts;
   float* norms = work.norms;

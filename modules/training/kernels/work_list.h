@@ -10,13 +10,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "training/kernels/pieces.h"
+
 namespace rnnlab::kernels {
 
-inline constexpr uint32_t kThreadsOfPiece = 256;
-inline constexpr uint32_t kPiece = 8 * kThreadsOfPiece;  // elements of a block
-inline constexpr size_t kTensorsAtOnce = 48;             // what a launch's arguments hold
-
-inline uint32_t num_pieces(int64_t size) { return static_cast<uint32_t>((size + kPiece - 1) / kPiece); }
+inline constexpr size_t kTensorsAtOnce = 48;  // what a launch's arguments hold
 
 // Tensor: a struct with an int64_t `size`.
 template <class Tensor>

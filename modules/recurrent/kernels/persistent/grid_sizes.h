@@ -10,9 +10,6 @@
 
 namespace rnnlab::kernels::persistent {
 
-constexpr int kLargestOfClusters = 1024;
-constexpr int kLargestOfGrids = 1536;
-
 // Whether a layer gains by blocks of 16 units: an LSTM of 648 to 768 units for up to 32 sequences, two groups, which
 // fit at once; an LSTM or a GRU of 776 to 1024 units for up to 16, one group, which leaves half of the GPU.
 template <class Cell>

@@ -130,12 +130,6 @@ void run_pass(const Work& work, cudaStream_t stream) {
 
 using persistent::with_kernels;
 
-bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernels kernels) {
-  const bool has_grids = factors == Factors::kTf32 && kernels == PersistentKernels::kAll;
-  const int most = has_grids ? persistent::kLargestOfGrids : persistent::kLargestOfClusters;
-  return hidden_size >= 64 && hidden_size <= most && hidden_size % 8 == 0;
-}
-
 size_t packed_weight_bytes(const PersistentSequence& sequence) {
   return std::max(persistent::packed_bytes_of<PersistentForward>(sequence),
                   persistent::packed_bytes_of<PersistentBackward>(sequence));

@@ -1,0 +1,46 @@
+#include "gpu/cuda_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/folder.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr const char* kDriver = "libcuda.so.1";
+constexpr const char* kLibrary = "librnnlab_cuda.so";
+
+// Of the library that this function is in.
+std::filesystem::path own_folder() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0) return {};
+  return std::filesystem::path(info.dli_fname).parent_path();
+}
+
+std::string load() {
+  if (::dlopen(kDriver, RTLD_LAZY | RTLD_LOCAL) == nullptr)
+    return fmt::format("NVIDIA's driver is missing ({})", ::dlerror());
+  const std::filesystem::path library = own_folder() / kLibrary;
+  if (!is_there(library))
+    return fmt::format("{} is missing: this rnnlab was built without CUDA; scripts/quickstart builds it with CUDA",
+                       library.string());
+  if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    return fmt::format("{} cannot be loaded: {}", kLibrary, ::dlerror());
+  return "";
+}
+
+const std::string& outcome() {
+  static const std::string failure = load();
+  return failure;
+}
+
+}  // namespace
+
+void load_cuda_library() { outcome(); }
+
+std::string why_no_cuda_library() { return outcome(); }
+
+}  // namespace rnnlab

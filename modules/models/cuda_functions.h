@@ -1,0 +1,18 @@
+// What models call of librnnlab_cuda.so, beside the work of their kernels (recurrent/run_kernels.h).
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "gpu/cuda_function.h"
+#include "models/kernels/dense_head.h"
+
+namespace rnnlab {
+
+// Of the current GPU: whether this build has code for it.
+inline constinit CudaFunction<bool()> has_dense_head_kernels;
+inline constinit CudaFunction<bool(int64_t num_columns)> has_first_convolution_kernels;
+
+// A stretch of the GPU's default generator, taken in a capture as well as out of it.
+inline constinit CudaFunction<kernels::RandomStart(c10::Device)> take_random_numbers;
+
+}  // namespace rnnlab

@@ -1,0 +1,46 @@
+#include "recurrent/cuda_functions.h"
+
+#include <ATen/cuda/CUDAContext.h>
+
+#include <iterator>
+#include <string>
+
+#include "recurrent/cudnn/cudnn_layer.h"
+#include "recurrent/gpu_device.h"
+#include "recurrent/kernels/pointwise.h"
+#include "recurrent/persistent/persistent_pass.h"
+#include "recurrent/run_kernels_on_cuda.h"
+
+namespace rnnlab {
+namespace {
+
+const PersistentPass& functions_of_persistent() {
+  static constexpr PersistentPass kFunctions = {require_persistent, persistent_path, run_persistent_forward,
+                                                run_persistent_backward};
+  return kFunctions;
+}
+
+std::shared_ptr<RecurrentLayer> make_layer_of_cudnn(const RecurrentOptions& options) {
+  return std::make_shared<CudnnLayer>(options);
+}
+
+int priority_of(c10::Stream stream) { return c10::cuda::CUDAStream(stream).priority(); }
+
+std::string uuid_of(c10::Device device) {
+  const auto& bytes = at::cuda::getDeviceProperties(device.index())->uuid.bytes;
+  std::string text = "GPU-";
+  for (size_t i = 0; i < std::size(bytes); ++i)
+    text += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", static_cast<uint8_t>(bytes[i]));
+  return text;
+}
+
+[[maybe_unused]] const bool kRecurrentFunctions =
+    make_cudnn_layer.define(make_layer_of_cudnn) && persistent_pass.define(functions_of_persistent) &&
+    priority_of_stream.define(priority_of) && uuid_of_gpu.define(uuid_of) &&
+    define_kernels<kernels::LstmForward, kernels::LstmBackward, kernels::GruForward, kernels::GruBackward,
+                   kernels::RnnForward, kernels::RnnBackward>() &&
+    define_kernels<std::span<const kernels::LstmForward>, std::span<const kernels::LstmBackward>,
+                   std::span<const kernels::RnnForward>, std::span<const kernels::RnnBackward>>();
+
+}  // namespace
+}  // namespace rnnlab

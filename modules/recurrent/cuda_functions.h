@@ -1,0 +1,26 @@
+// What recurrent layers call of librnnlab_cuda.so, beside the work of their kernels (run_kernels.h).
+#pragma once
+
+#include <memory>
+
+#include "gpu/cuda_function.h"
+#include "recurrent/execution_path.h"
+#include "recurrent/recurrent_layer.h"
+#include "recurrent/unrolled/backward_pass.h"
+#include "recurrent/unrolled/trace.h"
+
+namespace rnnlab {
+
+inline constinit CudaFunction<std::shared_ptr<RecurrentLayer>(const RecurrentOptions&)> make_cudnn_layer;
+
+// persistent/persistent_pass.h says what they do.
+struct PersistentPass {
+  void (*require)(const at::Tensor& sequence, int64_t hidden_size);
+  ExecutionPath (*path)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
+  void (*run_forward)(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, std::vector<at::Tensor>& masks);
+  PassGradients (*run_backward)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
+                                const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs);
+};
+inline constinit CudaFunction<const PersistentPass&()> persistent_pass;
+
+}  // namespace rnnlab

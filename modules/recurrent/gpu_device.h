@@ -1,0 +1,34 @@
+// GPUs and their streams, by LibTorch's interface for all kinds of devices, which needs none of CUDA's own libraries.
+#pragma once
+
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <string>
+
+#include "gpu/cuda_function.h"
+
+namespace rnnlab {
+
+inline constexpr int kLowestPriority = 0;
+inline constexpr int kHighPriority = -1;
+
+inline c10::Stream current_stream(c10::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
+// One of LibTorch's, which has some of each priority and gives them out in turn.
+inline c10::Stream stream_from_pool(c10::Device device, int priority) {
+  return c10::impl::VirtualGuardImpl(device.type()).getNewStream(device, priority);
+}
+
+inline void synchronize(c10::Device device) {
+  c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+}
+
+inline constinit CudaFunction<int(c10::Stream)> priority_of_stream;
+
+// As NVML writes it: "GPU-12345678-9abc-def0-1234-56789abcdef0".
+inline constinit CudaFunction<std::string(c10::Device)> uuid_of_gpu;
+
+}  // namespace rnnlab

@@ -1,0 +1,32 @@
+// Without the library's loading: what a machine without a GPU sees where a step's kernel is started all the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "recurrent/kernels/pointwise.h"
+#include "recurrent/started_on_device.h"
+
+namespace rnnlab {
+namespace {
+
+TEST(StepKernels, FailAsTheDevicesFaultAndSayWhatToDo) {
+  kernels::LstmForward work;
+  work.step.hidden_size = 1;
+  const std::vector<kernels::LstmForward> works(2, work);
+  const auto fail = [](const auto& failing) {
+    try {
+      started_on_device([&] { kernels::run(failing, nullptr); });
+      ADD_FAILURE() << "it started";
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+      EXPECT_THAT(error.what(), testing::MatchesRegex("a recurrent step's kernel did not start: .+; "
+                                                      "`rnnlab info` shows what this machine can do"));
+    }
+  };
+  fail(works.front());
+  fail(std::span<const kernels::LstmForward>(works));
+}
+
+}  // namespace
+}  // namespace rnnlab
