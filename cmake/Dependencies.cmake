@@ -9,9 +9,13 @@ find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(GTest REQUIRED)
 
-# TorchConfig probes the GPU for its architecture, which fails on a machine that has none.
-set(TORCH_CUDA_ARCH_LIST "9.0" CACHE STRING "GPU architectures to compile kernels for")
+# TorchConfig probes the GPU for its architecture, which fails on a machine that has none. The flags that it adds for what
+# it is told here are taken out again: every target has its own property CUDA_ARCHITECTURES.
+set(TORCH_CUDA_ARCH_LIST "9.0")
 find_package(Torch 2.11 REQUIRED)
+set(RNNLAB_TORCH_CUDA_FLAGS "${CMAKE_CUDA_FLAGS}")
+string(REGEX REPLACE " *-gencode[ ;]+arch=[^ ;]+" "" CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS}")
+include(CudaArchitectures)
 
 # The torch wheel carries a newer fmt, which would shadow the one that spdlog was built with in every unit that sees both.
 # Torch's include folders are -isystem too, so this link must come first.
