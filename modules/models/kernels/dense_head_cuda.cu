@@ -177,13 +177,6 @@ __global__ void __launch_bounds__(kHeadThreads) head_gradient_kernel(const HeadB
 
 }  // namespace
 
-bool has_dense_head() {
-  cudaFuncAttributes attributes;
-  const bool has = cudaFuncGetAttributes(&attributes, head_kernel<float>) == cudaSuccess;
-  if (!has) (void)cudaGetLastError();  // left there, the next kernel would be blamed
-  return has;
-}
-
 uint32_t num_head_parts(uint32_t num_rows) { return (num_rows + kRowsOfPart - 1) / kRowsOfPart; }
 
 void run(const HeadForward& work, cudaStream_t stream) {
