@@ -1,6 +1,7 @@
 #include "experiment/device.h"
 
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ int64_t cuda_index(std::string_view name) {
 }
 
 std::string available_gpus(int64_t count) {
-  if (count == 0) return "LibTorch sees no CUDA GPU here";
+  if (count == 0) return driver_fault_here().value_or("LibTorch sees no CUDA GPU here");
   if (count == 1) return "this machine has one, cuda:0";
   return fmt::format("this machine has {}, cuda:0 to cuda:{}", count, count - 1);
 }
@@ -57,6 +58,18 @@ c10::Device resolve_device(const std::string& name) {
   const bool is_auto_without_gpu = name == "auto" && torch::cuda::device_count() == 0;
   if (name == "cpu" || is_auto_without_gpu) return c10::Device(c10::kCPU);
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(cuda_index(name)));
+}
+
+std::optional<std::string> driver_fault_here() {
+  const auto& hooks = at::detail::getCUDAHooks();
+  return hooks.hasCUDART() ? driver_fault(survey_gpus(), hooks.versionCUDART()) : std::nullopt;
+}
+
+std::vector<std::string> notes_on_device(const std::string& name, c10::Device device) {
+  if (name != "auto" || !device.is_cpu()) return {};
+  const auto fault = driver_fault_here();
+  if (!fault) return {};
+  return {"device: auto took the CPU: " + *fault};
 }
 
 GpuSurvey survey_of(c10::Device device) {
