@@ -123,7 +123,8 @@ class Race {
     const double limit = shortest() * (1 + noise());
     const auto first = std::ranges::find_if(runners_, [&](const Runner& runner) { return runner.shortest() <= limit; });
     FastestLayer fastest = {first->kind, {note_on(*first)}};
-    fastest.notes.insert(fastest.notes.end(), left_out_.begin(), left_out_.end());
+    for (const auto& [layers, reason] : left_out_)
+      fastest.notes.push_back(fmt::format("layer: auto left out {}: {}", join(layers, ", "), reason));
     return fastest;
   }
 
@@ -135,6 +136,12 @@ class Race {
     std::vector<double> rounds;
 
     double shortest() const { return std::ranges::min(rounds); }
+  };
+
+  // Layers that cannot, for one reason.
+  struct LeftOut {
+    std::vector<std::string> layers;
+    std::string reason;
   };
 
   double shortest() const {
@@ -177,8 +184,12 @@ class Race {
     const Failure failure = describe_failure(error);
     if (!is_of_layer(failure.exit_code)) std::rethrow_exception(error);
     error_ = error;
-    left_out_.push_back(
-        fmt::format("layer: auto left out {} ({})", config::name_of(kind), first_line(failure.message)));
+    const std::string reason = without_layer(first_line(failure.message), config::name_of(kind));
+    const auto same = std::ranges::find(left_out_, reason, &LeftOut::reason);
+    if (same == left_out_.end())
+      left_out_.push_back({{std::string(config::name_of(kind))}, reason});
+    else
+      same->layers.emplace_back(config::name_of(kind));
     release_cached_memory();  // the next one may need it
   }
 
@@ -194,7 +205,7 @@ class Race {
 
   const MeasureLayer& measure_;
   std::vector<Runner> runners_;
-  std::vector<std::string> left_out_;
+  std::vector<LeftOut> left_out_;
   std::exception_ptr error_;
 };
 
@@ -236,6 +247,11 @@ FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer&
   Race race(measure);
   if (!race.run(likely) && !race.run(others)) race.rethrow_last();
   return race.result();
+}
+
+std::string without_layer(const std::string& reason, std::string_view layer) {
+  const std::string opening = fmt::format("layer: {} ", layer);
+  return reason.starts_with(opening) ? reason.substr(opening.size()) : reason;
 }
 
 std::optional<LayerKind> AutoLayers::taken_for(const Experiment& experiment) const {

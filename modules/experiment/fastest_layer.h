@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiment/experiment.h"
@@ -45,6 +46,9 @@ class AutoLayers {
  private:
   std::map<std::string, LayerKind> taken_;  // by the settings that count
 };
+
+// What follows the layer's name in a refusal: of "layer: hoisted cannot do ...", "cannot do ...".
+std::string without_layer(const std::string& reason, std::string_view layer);
 
 // Builds a model of the kind on the device and times it; nothing of it stays.
 MeasureLayer measure_training(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options);

@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/device.h"
+#include "experiment/fastest_layer.h"
 #include "experiment/versions.h"
 #include "recurrent/layer_kind.h"
 #include "results/json_fields.h"
@@ -88,12 +89,6 @@ std::string machine_lines(const MachineReport& report) {
                      counted(e.cpu.logical_cpus, "logical CPU"), counted(e.num_threads, "thread"), report.cpu_kernels) +
          fmt::format("memory      {}\n", format_bytes(e.host.memory_bytes)) + gpu_lines(e.nvidia) +
          kernel_lines(report) + fmt::format("system      {}, {}\n", e.host.os, e.host.kernel);
-}
-
-// "layer: hoisted cannot do ...": what follows the layer's name.
-std::string without_layer(const std::string& reason, const std::string& layer) {
-  const std::string opening = fmt::format("layer: {} ", layer);
-  return reason.starts_with(opening) ? reason.substr(opening.size()) : reason;
 }
 
 // Each limit once, under the layers that it holds for.

@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
     Ways, FastestOfThoseThatFail,
     ::testing::Values(
         Way{"unable", [] { throw_error(ExitCode::kUsage, "layer: persistent needs compute capability 9.0"); },
-            "layer: persistent needs compute capability 9.0"},
+            "needs compute capability 9.0"},
         Way{"no_code", [] { throw_error(ExitCode::kDevice, "a recurrent step's kernel did not start: no image"); },
             "a recurrent step's kernel did not start: no image"},
         Way{"no_memory",
@@ -110,7 +110,7 @@ TEST_P(FastestOfThoseThatFail, IsTheBestOfTheRestWithANoteOnThem) {
   };
   const FastestLayer fastest = fastest_of({LayerKind::kPersistent, LayerKind::kFused, LayerKind::kHoisted}, measure);
   EXPECT_THAT(fastest.notes, ElementsAre("layer: auto took fused, by the time of a pass: fused 2 ms, hoisted 3 ms",
-                                         "layer: auto left out persistent (" + GetParam().told + ")"));
+                                         "layer: auto left out persistent: " + GetParam().told));
 }
 
 TEST(FastestOf, TriesTheLowerRungsWhereNoneOfTheOthersCan) {
@@ -120,7 +120,8 @@ TEST(FastestOf, TriesTheLowerRungsWhereNoneOfTheOthersCan) {
   };
   const FastestLayer fastest = fastest_of({LayerKind::kHoisted, LayerKind::kGrouped, LayerKind::kNaive}, measure);
   EXPECT_EQ(fastest.kind, LayerKind::kNaive);
-  EXPECT_EQ(fastest.notes.size(), 3U);
+  ASSERT_EQ(fastest.notes.size(), 2U);
+  EXPECT_EQ(fastest.notes[1], "layer: auto left out hoisted, grouped: no code");
 }
 
 TEST(FastestOf, GivesTheErrorOfTheLastWhereNoneCan) {

@@ -8,7 +8,7 @@
 
 namespace rnnlab {
 
-class OnCuda : public testing::Test {
+class OnCuda : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
@@ -18,7 +18,7 @@ class OnCuda : public testing::Test {
 // Whether there is a GPU that this build has code of its own kernels for.
 inline bool has_own_kernels_here() { return at::hasCUDA() && has_own_kernels(c10::Device(c10::kCUDA, 0)); }
 
-class ByOwnKernels : public testing::Test {
+class ByOwnKernels : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has_own_kernels_here()) GTEST_SKIP() << "needs a CUDA GPU that this build has code of its own kernels for";
