@@ -44,12 +44,11 @@ std::optional<std::string> memory_refusal(const Experiment& experiment, c10::Dev
 // The key and the reason why this machine would refuse what the file rightly says; nothing where it would not.
 std::optional<std::string> refusal_here(const Experiment& experiment) {
   if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
-  auto reason = refusal(experiment.layer, Processor::kCpu);
-  if (!reason) reason = refusal_on_cpu(experiment.precision);
   const c10::Device device = resolve_device(experiment.device);
-  const bool is_refused = reason && experiment.device == "auto" && device.is_cpu();
-  if (!is_refused) return memory_refusal(experiment, device);
-  return *reason + "; device: auto is the CPU here";
+  auto reason = refusal(computed_layer(experiment), device);
+  if (!reason && device.is_cpu()) reason = refusal_on_cpu(experiment.precision);
+  if (!reason) return memory_refusal(experiment, device);
+  return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto is the CPU here" : "");
 }
 
 // The first combination of a sweep stands for all: what the others change, the sweep says.

@@ -55,6 +55,7 @@ add_library(rnnlab::torch ALIAS rnnlab_torch)
 
 # What librnnlab_cuda.so stands on: LibTorch's part for GPUs, and of CUDA the libraries that LibTorch itself loads, for
 # there must be only one of each in a process. They lie beside LibTorch, or in the toolkit.
+include(CudaArchitectures)
 if(RNNLAB_CUDA)
   enable_language(CUDA)
   get_filename_component(cuda_toolkit "${CMAKE_CUDA_COMPILER}/../.." ABSOLUTE)

@@ -13,7 +13,7 @@ namespace rnnlab {
 namespace {
 
 std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerKind kind) {
-  if (const auto reason = refusal(kind, processor_of(problem.device))) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = refusal(kind, problem.device)) throw_error(ExitCode::kUsage, "{}", *reason);
   auto layer = make_layer(kind, problem.combination.options);
   copy_weights(*problem.weights, *layer);
   layer->to(problem.device);

@@ -1,5 +1,6 @@
 #include "experiment/device.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
@@ -19,8 +20,15 @@ int64_t cuda_index(std::string_view name) {
   return parse_int64(name.substr(kCudaPrefix.size())).value();
 }
 
+// Where there is a GPU that LibTorch does not see, it is the library that is missing.
+std::string why_no_gpu() {
+  const std::string fault = why_no_cuda_library();
+  const bool is_fault = !fault.empty() && !survey_gpus().gpus.empty();
+  return "LibTorch sees no CUDA GPU here" + (is_fault ? fmt::format(" ({})", fault) : "");
+}
+
 std::string available_gpus(int64_t count) {
-  if (count == 0) return "LibTorch sees no CUDA GPU here";
+  if (count == 0) return driver_fault_here().value_or(why_no_gpu());
   if (count == 1) return "this machine has one, cuda:0";
   return fmt::format("this machine has {}, cuda:0 to cuda:{}", count, count - 1);
 }
@@ -48,6 +56,18 @@ c10::Device resolve_device(const std::string& name) {
   const bool is_auto_without_gpu = name == "auto" && torch::cuda::device_count() == 0;
   if (name == "cpu" || is_auto_without_gpu) return c10::Device(c10::kCPU);
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(cuda_index(name)));
+}
+
+std::optional<std::string> driver_fault_here() {
+  const auto& hooks = at::detail::getCUDAHooks();
+  return hooks.hasCUDART() ? driver_fault(survey_gpus(), hooks.versionCUDART()) : std::nullopt;
+}
+
+std::vector<std::string> notes_on_device(const std::string& name, c10::Device device) {
+  if (name != "auto" || !device.is_cpu()) return {};
+  const auto fault = driver_fault_here();
+  if (!fault) return {};
+  return {"device: auto took the CPU: " + *fault};
 }
 
 GpuSurvey survey_of(c10::Device device) {

@@ -4,8 +4,10 @@
 
 #include <c10/core/Device.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "recurrent/layer_kind.h"
 #include "results/gpu_info.h"
@@ -27,6 +29,12 @@ GpuSurvey survey_of(c10::Device device);
 
 // Why resolve_device(name) would throw; "" where it would not.
 std::string why_no_device(const std::string& name);
+
+// Why `auto` came to the CPU although the machine has a GPU, as a note for the run; nothing where nothing is odd.
+std::vector<std::string> notes_on_device(const std::string& name, c10::Device device);
+
+// The driver's fault (gpu_info.h) for this build's CUDA; nothing where it has none.
+std::optional<std::string> driver_fault_here();
 
 // "cpu" or "cuda"; "cuda1" for a second GPU: fit for a folder's name.
 std::string device_label(c10::Device device);

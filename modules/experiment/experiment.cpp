@@ -30,18 +30,26 @@ bool is_image_classifier(const Experiment& e) { return e.model.kind == ModelKind
 void check_layer(const Experiment& e, Checker& checker) {
   if (is_image_classifier(e)) return;
   const RecurrentOptions options = recurrent_options(e.model, 1);
-  const auto reason = refusal(e.layer, options);
+  const auto reason = refusal(computed_layer(e), options);
   if (!reason || !is_for_some_layer(options)) return;
   const bool by_activation = e.model.activation != Activation::kTanh;
   checker.complain(
       {"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell", "model.hidden_size"}, *reason);
 }
 
+void check_auto_layer(const Experiment& e, Checker& checker) {
+  if (!e.auto_layer) return;
+  if (e.layer != LayerKind::kAuto)
+    checker.complain({"auto_layer", "layer"}, "says what layer: auto took, and layer is not auto; remove auto_layer");
+  if (e.auto_layer == LayerKind::kAuto)
+    checker.complain({"auto_layer"}, "expected the layer that auto took; remove auto_layer to have it measured");
+}
+
 // Where the device is named; what `auto` comes to is checked when it is known.
 void check_layer_on_device(const Experiment& e, Checker& checker) {
   if (e.device == "auto") return;
   const auto processor = e.device == "cpu" ? Processor::kCpu : Processor::kGpu;
-  if (const auto reason = refusal(e.layer, processor)) checker.complain({"layer", "device"}, *reason);
+  if (const auto reason = refusal(computed_layer(e), processor)) checker.complain({"layer", "device"}, *reason);
 }
 
 void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
@@ -131,6 +139,8 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("layer", &Experiment::layer,
           "how the recurrent layer is computed (docs/layers.md), never what; auto: the fastest here, measured at the "
           "start");
+  s.field("auto_layer", &Experiment::auto_layer,
+          "what layer: auto took, as a run's config.yaml has it, so that it is not measured again; unset: measured");
   s.field("cudnn_algorithm", &Experiment::cudnn_algorithm,
           "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered");
   s.field("convolution", &Experiment::convolution,
@@ -151,6 +161,7 @@ config::Schema<Experiment> make_schema() {
   config::Schema<Experiment> s("An experiment");
   list_fields(s);
   s.check(check_layer);
+  s.check(check_auto_layer);
   s.check(check_layer_on_device);
   s.check(check_cudnn_algorithm);
   s.check(check_persistent_size);
@@ -166,11 +177,19 @@ config::Schema<Experiment> make_schema() {
 
 std::string_view implementation_name(const Experiment& experiment) {
   if (is_image_classifier(experiment)) return config::name_of(experiment.convolution);
-  return config::name_of(experiment.layer);
+  return config::name_of(computed_layer(experiment));
+}
+
+LayerKind computed_layer(const Experiment& experiment) { return experiment.auto_layer.value_or(experiment.layer); }
+
+std::string implementation_label(const Experiment& experiment) {
+  const std::string name(implementation_name(experiment));
+  return experiment.auto_layer && !is_image_classifier(experiment) ? fmt::format("auto ({})", name) : name;
 }
 
 std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape& shape) {
-  return make_model(experiment.model, {experiment.layer, experiment.cudnn_algorithm}, shape, experiment.convolution);
+  return make_model(experiment.model, {computed_layer(experiment), experiment.cudnn_algorithm}, shape,
+                    experiment.convolution);
 }
 
 const config::Schema<Experiment>& Experiment::schema() {

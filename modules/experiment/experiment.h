@@ -25,6 +25,7 @@ struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";
   LayerKind layer = LayerKind::kFused;
+  std::optional<LayerKind> auto_layer;  // what `layer: auto` took, once it is known
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
   ConvolutionKind convolution = ConvolutionKind::kFused;
   Precision precision = Precision::kFp32;
@@ -38,6 +39,12 @@ struct Experiment {
 
   static const config::Schema<Experiment>& schema();
 };
+
+// The kind that computes the recurrent layers: what `layer: auto` took where it has taken one.
+LayerKind computed_layer(const Experiment& experiment);
+
+// The implementation's name, with "auto" where it was chosen by measurement: "auto (blocked)".
+std::string implementation_label(const Experiment& experiment);
 
 // The word for how the network is computed, as folders and tables have it: the layer's, or, where there are no
 // recurrent layers, the convolutions'.

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
+#include <limits>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "experiment/failure.h"
 #include "experiment/first_batch.h"
+#include "recurrent/gpu_support.h"
 #include "training/cuda_graph.h"
 #include "training/device_memory.h"
 #include "training/train_step.h"
@@ -19,9 +23,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kWarmupPasses = 2;
-constexpr int kTimedPasses = 9;
-constexpr double kLongEnough = 2.0;  // seconds after which no further pass of a kind is timed
+constexpr int kRounds = 3;
+constexpr int kWarmupPasses = 2;       // of a round
+constexpr int kTimedPasses = 4;        // of a round
+constexpr double kLongEnough = 0.7;    // seconds after which no further pass of a round is timed
+constexpr double kHopeless = 1.5;      // times the shortest: no further rounds
+constexpr double kLeastNoise = 0.01;   // that is believed of a machine
+constexpr double kLargestNoise = 0.2;  // that excuses a slower layer
+
+// The one that usually is the fastest comes first.
+constexpr std::array kByExpectation = {LayerKind::kPersistent,
+                                       LayerKind::kPersistentTeams,
+                                       LayerKind::kPersistentClusters,
+                                       LayerKind::kBlocked,
+                                       LayerKind::kCudnn,
+                                       LayerKind::kFused,
+                                       LayerKind::kDiagonal,
+                                       LayerKind::kWavefront,
+                                       LayerKind::kHoisted,
+                                       LayerKind::kPretransposed,
+                                       LayerKind::kFusedPointwise,
+                                       LayerKind::kStreamed,
+                                       LayerKind::kGrouped,
+                                       LayerKind::kNaive};
 
 // In fp32, small factors of persistent have fewer digits; in tf32, hidden states of rnn_relu may overflow its float16:
 // nobody is to get that unasked.
@@ -44,16 +68,16 @@ double seconds_of_pass(const std::function<void()>& pass, c10::Device device) {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-double median_seconds(const std::function<void()>& pass, c10::Device device) {
-  for (int i = 0; i < kWarmupPasses; ++i) seconds_of_pass(pass, device);
-  std::vector<double> seconds;
-  double sum = 0;
-  while (std::ssize(seconds) < kTimedPasses && sum < kLongEnough) {
-    seconds.push_back(seconds_of_pass(pass, device));
-    sum += seconds.back();
+double shortest_pass(const std::function<void()>& pass, c10::Device device) {
+  for (int i = 0; i < kWarmupPasses && seconds_of_pass(pass, device) < kLongEnough; ++i) {
   }
-  std::ranges::nth_element(seconds, seconds.begin() + std::ssize(seconds) / 2);
-  return seconds[seconds.size() / 2];
+  double shortest = std::numeric_limits<double>::infinity(), sum = 0;
+  for (int i = 0; i < kTimedPasses && sum < kLongEnough; ++i) {
+    const double seconds = seconds_of_pass(pass, device);
+    shortest = std::min(shortest, seconds);
+    sum += seconds;
+  }
+  return shortest;
 }
 
 // A kind that cannot be captured trains without graphs too.
@@ -66,58 +90,182 @@ bool can_capture(CapturedWork& graph, const std::function<void()>& pass) {
   }
 }
 
-double median_seconds_as_trained(const std::function<void()>& pass, const TrainerOptions& options) {
-  if (!options.settings.cuda_graph || !options.device.is_cuda()) return median_seconds(pass, options.device);
+double shortest_pass_as_trained(const std::function<void()>& pass, const TrainerOptions& options) {
+  if (!options.settings.cuda_graph || !options.device.is_cuda()) return shortest_pass(pass, options.device);
   const std::unique_ptr<CapturedWork> graph = make_captured_work(options.device);
-  if (!can_capture(*graph, pass)) return median_seconds(pass, options.device);
-  return median_seconds([&] { graph->replay(); }, options.device);
+  if (!can_capture(*graph, pass)) return shortest_pass(pass, options.device);
+  return shortest_pass([&] { graph->replay(); }, options.device);
 }
 
-// Some find out only when they run, by the GPU or the precision, that they cannot.
-std::optional<double> seconds_if_able(const MeasureLayer& measure, LayerKind kind, std::optional<UserError>& refusal) {
-  try {
-    return measure(kind);
-  } catch (const UserError& error) {
-    if (error.exit_code() != ExitCode::kUsage) throw;
-    refusal = error;
-    return std::nullopt;
+// A layer's own failures: to be unable, to find no memory, or not to start.
+bool is_of_layer(ExitCode exit_code) {
+  return exit_code == ExitCode::kUsage || exit_code == ExitCode::kDevice || exit_code == ExitCode::kInternal;
+}
+
+// The kinds of one choice, timed by turns.
+class Race {
+ public:
+  explicit Race(const MeasureLayer& measure) : measure_(measure) {}
+
+  // Whether any of them can.
+  bool run(const std::vector<LayerKind>& kinds) {
+    for (const LayerKind kind : kinds) runners_.push_back({.kind = kind, .rounds = {}});
+    for (int round = 0; round < kRounds; ++round)
+      for (size_t i = 0; i < runners_.size();)
+        if (is_hopeless(runners_[i]) || time(runners_[i]))
+          ++i;
+        else
+          runners_.erase(runners_.begin() + static_cast<std::ptrdiff_t>(i));
+    return !runners_.empty();
   }
+
+  FastestLayer result() const {
+    const double limit = shortest() * (1 + noise());
+    const auto first = std::ranges::find_if(runners_, [&](const Runner& runner) { return runner.shortest() <= limit; });
+    FastestLayer fastest = {first->kind, {note_on(*first)}};
+    for (const auto& [layers, reason] : left_out_)
+      fastest.notes.push_back(fmt::format("layer: auto left out {}: {}", join(layers, ", "), reason));
+    return fastest;
+  }
+
+  [[noreturn]] void rethrow_last() const { std::rethrow_exception(error_); }
+
+ private:
+  struct Runner {
+    LayerKind kind;
+    std::vector<double> rounds;
+
+    double shortest() const { return std::ranges::min(rounds); }
+  };
+
+  // Layers that cannot, for one reason.
+  struct LeftOut {
+    std::vector<std::string> layers;
+    std::string reason;
+  };
+
+  double shortest() const {
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const Runner& runner : runners_)
+      if (!runner.rounds.empty()) shortest = std::min(shortest, runner.shortest());
+    return shortest;
+  }
+
+  bool is_hopeless(const Runner& runner) const {
+    return !runner.rounds.empty() && runner.shortest() > kHopeless * shortest();
+  }
+
+  // How much the rounds of a kind differ that ran them all, as a part of its time.
+  double noise() const {
+    double most = kLeastNoise;
+    for (const Runner& runner : runners_) {
+      if (std::ssize(runner.rounds) < kRounds) continue;
+      std::vector<double> rounds = runner.rounds;
+      std::ranges::sort(rounds);
+      most = std::max(most, rounds[rounds.size() / 2] / rounds.front() - 1);
+    }
+    return std::min(most, kLargestNoise);
+  }
+
+  // False where it turns out that the kind cannot.
+  bool time(Runner& runner) {
+    try {
+      runner.rounds.push_back(measure_(runner.kind));
+      return true;
+    } catch (const InvariantError&) {
+      throw;
+    } catch (...) {
+      leave_out(runner.kind, std::current_exception());
+      return false;
+    }
+  }
+
+  void leave_out(LayerKind kind, const std::exception_ptr& error) {
+    const Failure failure = describe_failure(error);
+    if (!is_of_layer(failure.exit_code)) std::rethrow_exception(error);
+    error_ = error;
+    const std::string reason = without_layer(first_line(failure.message), config::name_of(kind));
+    const auto same = std::ranges::find(left_out_, reason, &LeftOut::reason);
+    if (same == left_out_.end())
+      left_out_.push_back({{std::string(config::name_of(kind))}, reason});
+    else
+      same->layers.emplace_back(config::name_of(kind));
+    release_cached_memory();  // the next one may need it
+  }
+
+  std::string note_on(const Runner& taken) const {
+    std::vector<std::string> times;
+    for (const Runner& runner : runners_)
+      times.push_back(fmt::format("{} {}", config::name_of(runner.kind), format_seconds(runner.shortest())));
+    const bool is_tie = taken.shortest() > shortest();
+    return fmt::format("layer: auto took {}, by the time of a pass: {}{}", config::name_of(taken.kind),
+                       join(times, ", "),
+                       is_tie ? fmt::format(" (differences below {:.1f} % are noise here)", noise() * 100) : "");
+  }
+
+  const MeasureLayer& measure_;
+  std::vector<Runner> runners_;
+  std::vector<LeftOut> left_out_;
+  std::exception_ptr error_;
+};
+
+// The settings that a pass through the layer depends on, as text.
+std::string work_of_layer(const Experiment& experiment) {
+  Experiment work = experiment;
+  const Experiment defaults;
+  work.name = defaults.name;
+  work.layer = LayerKind::kAuto;
+  work.auto_layer.reset();
+  work.seed = defaults.seed;
+  work.data.seed = defaults.data.seed;
+  work.model.initial_weights.clear();
+  work.checkpoint = defaults.checkpoint;
+  work.training = defaults.training;
+  work.training.batch_size = experiment.training.batch_size;
+  work.training.loss = experiment.training.loss;
+  work.training.cuda_graph = experiment.training.cuda_graph;
+  work.training.num_threads = experiment.training.num_threads;
+  return config::print(work, Experiment::schema());
 }
 
 }  // namespace
 
 std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor) {
-  std::vector<LayerKind> able, promising;
-  for (const LayerKind kind : layer_kinds())
-    if (!refusal(kind, options) && !refusal(kind, processor) && may_come_unasked(kind, options, precision))
-      able.push_back(kind);
-  std::ranges::copy_if(able, std::back_inserter(promising), may_be_fastest);
-  return promising.empty() ? able : promising;
+  std::vector<LayerKind> able;
+  std::ranges::copy_if(kByExpectation, std::back_inserter(able), [&](LayerKind kind) {
+    return !refusal(kind, options) && !refusal(kind, processor) && may_come_unasked(kind, options, precision);
+  });
+  return able;
 }
 
 FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer& measure) {
   RNNLAB_INVARIANT(!kinds.empty(), "layer: auto has nothing to choose from");
-  if (kinds.size() == 1)
-    return {kinds[0], fmt::format("layer: auto took {}, the only one that can", config::name_of(kinds[0]))};
-  std::vector<std::string> times;
-  std::optional<UserError> refusal;
-  LayerKind fastest = kinds[0];
-  double shortest = 0;
-  for (const LayerKind kind : kinds) {
-    const auto seconds = seconds_if_able(measure, kind, refusal);
-    if (!seconds) continue;
-    times.push_back(fmt::format("{} {}", config::name_of(kind), format_seconds(*seconds)));
-    if (times.size() > 1 && *seconds >= shortest) continue;
-    fastest = kind;
-    shortest = *seconds;
-  }
-  if (times.empty()) throw *refusal;
-  return {fastest,
-          fmt::format("layer: auto took {}, by the time of a pass: {}", config::name_of(fastest), join(times, ", "))};
+  std::vector<LayerKind> likely, others;
+  for (const LayerKind kind : kinds) (may_be_fastest(kind) ? likely : others).push_back(kind);
+  if (likely.empty() && others.size() == 1)
+    return {others[0], {fmt::format("layer: auto took {}, the only one that can", config::name_of(others[0]))}};
+  Race race(measure);
+  if (!race.run(likely) && !race.run(others)) race.rethrow_last();
+  return race.result();
+}
+
+std::string without_layer(const std::string& reason, std::string_view layer) {
+  const std::string opening = fmt::format("layer: {} ", layer);
+  return reason.starts_with(opening) ? reason.substr(opening.size()) : reason;
+}
+
+std::optional<LayerKind> AutoLayers::taken_for(const Experiment& experiment) const {
+  const auto found = taken_.find(work_of_layer(experiment));
+  return found == taken_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void AutoLayers::remember(const Experiment& experiment, LayerKind kind) {
+  taken_.insert_or_assign(work_of_layer(experiment), kind);
 }
 
 MeasureLayer measure_training(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options) {
   return [&experiment, &dataset, &options](LayerKind kind) {
+    if (const auto reason = refusal(kind, options.device)) throw_error(ExitCode::kUsage, "{}", *reason);
     const auto model = make_model(experiment.model, {kind, experiment.cudnn_algorithm}, dataset.shape);
     model->to(options.device);
     model->train();
@@ -127,7 +275,7 @@ MeasureLayer measure_training(const Experiment& experiment, const Dataset& datas
       model->zero_grad();
       backpropagate(*model, batch, objective, options.precision);
     };
-    const double seconds = median_seconds_as_trained(pass, options);
+    const double seconds = shortest_pass_as_trained(pass, options);
     release_cached_memory();
     return seconds;
   };

@@ -1,11 +1,14 @@
-// `layer: auto`: every kind that can do the experiment's work, timed on it, and the fastest taken. The rungs of the
-// ladder below fused_pointwise, and below persistent, are left out where any other can: a higher rung has all that they
-// have. What is measured is forward and backward over the first batch, as training will run it: as a CUDA graph where
-// the experiment asks for graphs.
+// `layer: auto`: every kind that can do the experiment's work, timed on it, and the fastest taken. A kind that cannot
+// start, has no code for this GPU, or runs out of memory is left out with a note, and never ends the run. The rungs of
+// the ladder below fused_pointwise, and below persistent, are timed only where none of the others can: a higher rung
+// has all that they have. What is measured is forward and backward over the first batch, as training will run it: as a
+// CUDA graph where the experiment asks for graphs.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiment/experiment.h"
@@ -15,21 +18,39 @@ namespace rnnlab {
 
 struct FastestLayer {
   LayerKind kind;
-  std::string note;  // "layer: auto took fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"
+  std::vector<std::string> notes;  // "layer: auto took fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"
 };
 
-// Those that neither the options nor the processor rule out, and that may be the fastest. Not persistent in fp32, where
-// small factors have fewer digits, nor for rnn_relu in tf32, whose states may overflow float16 (docs/persistent.md):
-// that is for who asks for it.
+// Those that neither the options nor the processor rule out, the one that usually is the fastest first. Not persistent
+// in fp32, where small factors have fewer digits, nor for rnn_relu in tf32, whose states may overflow float16
+// (docs/persistent.md): that is for who asks for it.
 std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor);
 
-// Seconds of a pass with this kind of layer. UserError kUsage where it turns out that the kind cannot do it.
+// Seconds of a pass with this kind of layer, the shortest of a few. Whatever it throws leaves the kind out, but for
+// what is not about the kind: InvariantError, and UserErrors of data and signals.
 using MeasureLayer = std::function<double(LayerKind)>;
 
-// Of those that can. The error of the last one where none can.
+// Of those that can, timed in rounds, so that what else the machine does meets all of them. Among kinds whose shortest
+// times differ by less than the rounds of one kind do, the first of `kinds` is taken, so that equal work gets equal
+// layers. The error of the last one where none can.
 FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer& measure);
 
-// Builds a model of each kind on the device and times it; nothing of it stays.
+// What was taken before for the same work: all runs of a sweep that differ in seeds, or in what does not touch the
+// layer, get the same one.
+class AutoLayers {
+ public:
+  // The device of `experiment` is a definite one.
+  std::optional<LayerKind> taken_for(const Experiment& experiment) const;
+  void remember(const Experiment& experiment, LayerKind kind);
+
+ private:
+  std::map<std::string, LayerKind> taken_;  // by the settings that count
+};
+
+// What follows the layer's name in a refusal: of "layer: hoisted cannot do ...", "cannot do ...".
+std::string without_layer(const std::string& reason, std::string_view layer);
+
+// Builds a model of the kind on the device and times it; nothing of it stays.
 MeasureLayer measure_training(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options);
 
 }  // namespace rnnlab

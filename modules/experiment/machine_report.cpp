@@ -9,6 +9,8 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "experiment/device.h"
+#include "experiment/fastest_layer.h"
 #include "experiment/versions.h"
 #include "recurrent/layer_kind.h"
 #include "results/json_fields.h"
@@ -17,22 +19,23 @@
 namespace rnnlab {
 namespace {
 
-std::vector<std::string> refusals_of(LayerKind kind) {
+std::vector<std::string> refusals_of(LayerKind kind, const std::vector<Gpu>& gpus) {
   const std::vector<RecurrentOptions> unusual = {{.cell = Cell::kLstm, .activation = Activation::kRelu},
                                                  {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}};
   std::vector<std::string> reasons;
   if (const auto reason = refusal(kind, Processor::kCpu)) reasons.push_back(*reason);
   if (const auto reason = refusal(kind, Processor::kGpu)) reasons.push_back(*reason);
+  for (const Gpu& gpu : gpus)
+    if (const auto reason = refusal(kind, gpu)) add_once(reasons, *reason);
   for (const RecurrentOptions& options : unusual)
     if (const auto reason = refusal(kind, options)) reasons.push_back(*reason);
   return reasons;
 }
 
-std::vector<LayerReport> layer_reports() {
-  std::vector<LayerReport> layers;
-  for (const LayerKind kind : layer_kinds())
-    layers.push_back({std::string(config::name_of(kind)), std::string(description_of(kind)), refusals_of(kind)});
-  return layers;
+std::vector<GpuReport> gpu_reports(const std::vector<Gpu>& gpus) {
+  std::vector<GpuReport> reports;
+  for (const Gpu& gpu : gpus) reports.push_back({gpu.name, text_of(gpu.capability), gpu.has_own_kernels});
+  return reports;
 }
 
 std::vector<std::string> device_names() {
@@ -52,7 +55,8 @@ std::vector<std::string> precision_names() {
 }
 
 std::string gpu_line(const GpuInfo& gpu) {
-  return fmt::format("{}, {} ({} in use), SM clock {} of {} MHz", gpu.name, format_bytes(gpu.memory_total_bytes),
+  return fmt::format("{}, compute capability {}.{}, {} ({} in use), SM clock {} of {} MHz", gpu.name,
+                     gpu.compute_capability_major, gpu.compute_capability_minor, format_bytes(gpu.memory_total_bytes),
                      format_bytes(gpu.memory_used_bytes), gpu.sm_clock_mhz, gpu.max_sm_clock_mhz);
 }
 
@@ -61,6 +65,14 @@ std::string gpu_lines(const GpuSurvey& survey) {
   std::string lines;
   for (const GpuInfo& gpu : survey.gpus) lines += fmt::format("gpu         {}\n", gpu_line(gpu));
   return lines + fmt::format("driver      {}\n", survey.driver_version);
+}
+
+std::string kernel_lines(const MachineReport& report) {
+  std::string lines = fmt::format("kernels     {}\n", report.own_kernels);
+  for (const GpuReport& gpu : report.gpus)
+    if (!gpu.has_own_kernels)
+      lines += fmt::format("            none for {}: LibTorch's operators take their place\n", gpu.name);
+  return lines;
 }
 
 std::string software_line(const SoftwareVersions& software) {
@@ -76,13 +88,7 @@ std::string machine_lines(const MachineReport& report) {
          fmt::format("cpu         {}, {} of {} usable, {}, {} kernels\n", e.cpu.model, e.cpu.usable_cpus,
                      counted(e.cpu.logical_cpus, "logical CPU"), counted(e.num_threads, "thread"), report.cpu_kernels) +
          fmt::format("memory      {}\n", format_bytes(e.host.memory_bytes)) + gpu_lines(e.nvidia) +
-         fmt::format("system      {}, {}\n", e.host.os, e.host.kernel);
-}
-
-// "layer: hoisted cannot do ...": what follows the layer's name.
-std::string without_layer(const std::string& reason, const std::string& layer) {
-  const std::string opening = fmt::format("layer: {} ", layer);
-  return reason.starts_with(opening) ? reason.substr(opening.size()) : reason;
+         kernel_lines(report) + fmt::format("system      {}, {}\n", e.host.os, e.host.kernel);
 }
 
 // Each limit once, under the layers that it holds for.
@@ -108,14 +114,36 @@ std::string limit_lines(const std::vector<LayerReport>& layers) {
 
 }  // namespace
 
+std::vector<LayerReport> layer_reports(const std::vector<Gpu>& gpus) {
+  std::vector<LayerReport> layers;
+  for (const LayerKind kind : layer_kinds())
+    layers.push_back({std::string(config::name_of(kind)), std::string(description_of(kind)), refusals_of(kind, gpus)});
+  return layers;
+}
+
+std::vector<Gpu> gpus_of(const GpuSurvey& survey) {
+  std::vector<Gpu> gpus;
+  for (const GpuInfo& info : survey.gpus) {
+    const Capability capability = {static_cast<int>(info.compute_capability_major),
+                                   static_cast<int>(info.compute_capability_minor)};
+    gpus.push_back({info.name, capability, kernels::runs_on(kernels::own_code(), capability)});
+  }
+  return gpus;
+}
+
 MachineReport make_machine_report(const std::vector<std::string>& command_line) {
-  MachineReport report{.environment = collect_environment(command_line, at::get_num_threads(), software_versions()),
+  Environment environment = collect_environment(command_line, at::get_num_threads(), software_versions());
+  const std::vector<Gpu> gpus = gpus_of(environment.nvidia);
+  MachineReport report{.environment = std::move(environment),
                        .devices = device_names(),
                        .cpu_kernels = at::get_cpu_capability(),
                        .precisions = precision_names(),
-                       .layers = layer_reports(),
+                       .own_kernels = kernels::described(kernels::own_code()),
+                       .gpus = gpu_reports(gpus),
+                       .layers = layer_reports(gpus),
                        .warnings = {}};
   report.warnings = warnings(report.environment);
+  if (const auto fault = driver_fault_here()) report.warnings.push_back(*fault);
   return report;
 }
 

@@ -5,7 +5,6 @@
 #include "base/numbers.h"
 #include "data/load_dataset.h"
 #include "experiment/device.h"
-#include "experiment/fastest_layer.h"
 #include "experiment/identity.h"
 #include "experiment/initial_weights.h"
 #include "experiment/memory_estimate.h"
@@ -29,15 +28,25 @@ Environment set_up(const Experiment& experiment, const std::vector<std::string>&
   return collect_environment(command_line, at::get_num_threads(), software_versions());
 }
 
-// Puts the layer that `auto` comes to in its place.
-const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
-                               std::vector<std::string>& notes) {
-  if (experiment.layer != LayerKind::kAuto) return experiment;
+FastestLayer fastest_for(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options) {
   const RecurrentOptions layer = recurrent_options(experiment.model, dataset.shape.input_size);
   const auto kinds = candidates(layer, experiment.precision, processor_of(options.device));
-  const FastestLayer fastest = fastest_of(kinds, measure_training(experiment, dataset, options));
-  notes.push_back(fastest.note);
-  experiment.layer = fastest.kind;
+  return fastest_of(kinds, measure_training(experiment, dataset, options));
+}
+
+FastestLayer taken_before(LayerKind kind) {
+  return {kind, {fmt::format("layer: auto took {}, as in an earlier run with the same work", config::name_of(kind))}};
+}
+
+// Says in auto_layer what `auto` comes to.
+const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
+                               AutoLayers* earlier, std::vector<std::string>& notes) {
+  if (experiment.layer != LayerKind::kAuto || experiment.auto_layer) return experiment;
+  const auto known = earlier == nullptr ? std::nullopt : earlier->taken_for(experiment);
+  const FastestLayer fastest = known ? taken_before(*known) : fastest_for(experiment, dataset, options);
+  notes.insert(notes.end(), fastest.notes.begin(), fastest.notes.end());
+  if (earlier != nullptr) earlier->remember(experiment, fastest.kind);
+  experiment.auto_layer = fastest.kind;
   return experiment;
 }
 
@@ -69,14 +78,16 @@ std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const Da
 
 }  // namespace
 
-PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights)
+PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights,
+                         AutoLayers* auto_layers)
     : device(resolve_device(wanted.device)),
+      notes(notes_on_device(wanted.device, device)),
       experiment(with_device(wanted, device)),
       memory_warnings(check_memory_before_loading(experiment, device)),
       environment(set_up(experiment, command_line)),
       dataset(load_within_memory(experiment, device, memory_warnings)),
       options(trainer_options(experiment, device)),
-      model(make_initial_model(settle_layer(experiment, dataset, options, notes), dataset.shape, weights)),
+      model(make_initial_model(settle_layer(experiment, dataset, options, auto_layers, notes), dataset.shape, weights)),
       trainer(*model, dataset, options),
       identity(
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),

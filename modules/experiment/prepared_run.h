@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/fastest_layer.h"
 #include "recurrent/execution_path.h"
 #include "results/environment.h"
 #include "results/summary.h"
@@ -22,15 +23,16 @@ enum class WeightsFrom { kExperiment, kCheckpoint };
 struct PreparedRun {
   // Sets threads, determinism and precision of the whole process: the last one's word counts.
   // UserError kDevice, kData, kCheckpoint or kUsage where this machine or the data cannot do what is asked.
+  // `auto_layers` has what `layer: auto` took in earlier runs of the same command, and gets what it takes here.
   PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line,
-              WeightsFrom weights = WeightsFrom::kExperiment);
+              WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr);
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
 
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   c10::Device device;
   std::vector<std::string> notes;            // what was chosen for the user, and why
-  Experiment experiment;                     // with the device and the layer that `auto` came to
+  Experiment experiment;                     // with the device and the layer (auto_layer) that `auto` came to
   std::vector<std::string> memory_warnings;  // the run may need more than is free: memory_estimate.h
   Environment environment;
   Dataset dataset;

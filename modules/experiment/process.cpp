@@ -2,13 +2,13 @@
 
 #include "base/error.h"
 #include "experiment/device.h"
-#include "recurrent/recurrent_layer.h"
+#include "recurrent/gpu_support.h"
 #include "training/determinism.h"
 
 namespace rnnlab {
 
 void require_runs_on(const Experiment& experiment, c10::Device device) {
-  if (const auto reason = refusal(experiment.layer, processor_of(device))) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = refusal(computed_layer(experiment), device)) throw_error(ExitCode::kUsage, "{}", *reason);
   if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
     throw_error(ExitCode::kUsage, "{}", *reason);
 }

@@ -269,7 +269,8 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   std::vector<std::string> warnings;
   auto found = newest_state(folder, warnings);
   refuse_other_settings(found, folder, wanted);
-  PreparedRun run(wanted, request.command_line, found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment);
+  PreparedRun run(wanted, request.command_line, found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment,
+                  request.auto_layers);
   EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
   deadline.reset();

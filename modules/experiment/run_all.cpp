@@ -22,8 +22,7 @@ namespace {
 
 std::string why_it_cannot_run(const Experiment& experiment) {
   if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
-  const bool is_on_cpu = resolve_device(experiment.device).is_cpu();
-  return refusal(experiment.layer, is_on_cpu ? Processor::kCpu : Processor::kGpu).value_or("");
+  return refusal(computed_layer(experiment), resolve_device(experiment.device)).value_or("");
 }
 
 // What will fail for want of its device, or for a layer that its device has not, is said before the others take their
@@ -149,6 +148,21 @@ std::optional<RunOutcome> ended(const std::filesystem::path& folder) {
   return outcome;
 }
 
+// What `layer: auto` took in a run of a sweep; the others get the same. A run whose settings cannot be read is told of
+// when its turn comes.
+void remember_auto_layer(const SweepEntry& entry, AutoLayers& auto_layers) {
+  if (!entry.folder) return;
+  try {
+    config::Findings findings;
+    const std::filesystem::path folder = *entry.folder;
+    auto document = config::Document::from_file((folder / kConfigFile).string(), findings);
+    const Experiment experiment = with_paths_beside(read_experiment(std::move(document), {}, findings), folder);
+    if (experiment.auto_layer) auto_layers.remember(experiment, *experiment.auto_layer);
+  } catch (const UserError&) {
+    return;
+  }
+}
+
 // A run that was killed before it had its settings in its folder is none yet.
 bool has_begun(const SweepEntry& entry, Logger& logger) {
   if (!entry.folder) return false;
@@ -195,7 +209,9 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest
   if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);
   warn_of_runs_that_cannot(cases, logger);
   SweepFile sweep(request.out, entries_of(cases));
+  AutoLayers auto_layers;
   RunRequest of_sweep = request;
+  of_sweep.auto_layers = &auto_layers;
   of_sweep.how_to_resume = how_to_resume(sweep.path());
   return run_in_turn(tasks, &sweep, of_sweep, logger);
 }
@@ -216,6 +232,9 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
     throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
                 run_or_sweep.string());
   SweepFile sweep(run_or_sweep);
+  AutoLayers auto_layers;
+  for (const SweepEntry& entry : sweep.entries()) remember_auto_layer(entry, auto_layers);
+  in_its_place.auto_layers = &auto_layers;
   refuse_other_overrides(overrides);
   sweep.add_overrides(overrides);
   std::vector<RunTask> tasks;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "experiment/experiment.h"
+#include "experiment/fastest_layer.h"
 #include "results/logger.h"
 #include "results/summary.h"
 #include "results/terminal.h"
@@ -24,7 +25,8 @@ struct RunRequest {
   std::vector<Observer*> observers = {};    // told of every run after its own console and files
   std::optional<int64_t> trace_steps = {};  // after warm-up, in trace.json; no trace without a number
   std::function<void(const std::filesystem::path&)> on_folder = {};  // told where the run is, before it begins
-  std::string how_to_resume = {};  // told to the user where a signal ends the process before the first step
+  AutoLayers* auto_layers = nullptr;  // what `layer: auto` took in the command's runs until now
+  std::string how_to_resume = {};     // told to the user where a signal ends the process before the first step
 };
 
 struct RunOutcome {

@@ -15,7 +15,7 @@ std::string device_text(const PreparedRun& run) {
 
 std::string layer_text(const PreparedRun& run) {
   const Experiment& e = run.experiment;
-  return fmt::format("{}, precision {}, seed {}{}", implementation_name(e), run.identity.precision, e.seed,
+  return fmt::format("{}, precision {}, seed {}{}", implementation_label(e), run.identity.precision, e.seed,
                      e.deterministic ? ", deterministic" : "");
 }
 

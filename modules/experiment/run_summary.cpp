@@ -23,7 +23,7 @@ Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const 
   Summary summary;
   summary.name = e.name;
   summary.device = e.device;
-  summary.layer = implementation_name(e);
+  summary.layer = implementation_label(e);
   summary.precision = config::name_of(e.precision);
   summary.seed = e.seed;
   summary.path = run.path.path;

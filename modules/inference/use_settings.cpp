@@ -86,41 +86,45 @@ void settle_device(Experiment& experiment, const Overrides& overrides, std::vect
 }
 
 // What the device can compute of what was trained.
-LayerKind other_layer(const Experiment& experiment) {
-  const bool is_for_fused = !refusal(LayerKind::kFused, recurrent_options(experiment.model, 1));
-  return is_for_fused ? LayerKind::kFused : LayerKind::kHoisted;
+LayerKind other_layer(const Experiment& experiment, c10::Device device) {
+  const RecurrentOptions options = recurrent_options(experiment.model, 1);
+  for (const LayerKind kind : {LayerKind::kFused, LayerKind::kHoisted})
+    if (!refusal(kind, options) && !refusal(kind, device)) return kind;
+  return LayerKind::kNaive;
 }
 
-void settle_layer(Experiment& experiment, Processor processor, const Overrides& overrides,
+void settle_layer(Experiment& experiment, c10::Device device, const Overrides& overrides,
                   std::vector<std::string>& notes) {
-  if (overrides.has("layer") || !refusal(experiment.layer, processor)) return;
-  const LayerKind instead = other_layer(experiment);
+  if (overrides.has("layer") || !refusal(experiment.layer, device)) return;
+  const LayerKind instead = other_layer(experiment, device);
   notes.push_back(fmt::format("trained with layer {}, which is not for this device: runs with layer {}",
                               config::name_of(experiment.layer), config::name_of(instead)));
   experiment.layer = instead;
 }
 
-void settle_precision(Experiment& experiment, Processor processor, const Overrides& overrides,
+void settle_precision(Experiment& experiment, c10::Device device, const Overrides& overrides,
                       std::vector<std::string>& notes) {
-  const bool stands = processor == Processor::kGpu || !refusal_on_cpu(experiment.precision);
+  const bool stands = device.is_cuda() || !refusal_on_cpu(experiment.precision);
   if (overrides.has("precision") || stands) return;
   notes.push_back(
       fmt::format("trained in {}, which this CPU has not: runs in fp32", config::name_of(experiment.precision)));
   experiment.precision = Precision::kFp32;
 }
 
-bool is_on_cpu(const std::string& device) {
-  if (device == "cpu") return true;
-  return is_device_name(device) && why_no_device(device).empty() && resolve_device(device).is_cpu();
+// Nothing where the name means none, which the settings' own checks report.
+std::optional<c10::Device> device_named(const std::string& name) {
+  if (!is_device_name(name) || !why_no_device(name).empty()) return std::nullopt;
+  return resolve_device(name);
 }
 
 // Before the overrides, so that what they leave open fits what they say.
 Experiment settled(Experiment experiment, const Overrides& overrides, std::vector<std::string>& notes) {
+  experiment.layer = computed_layer(experiment);
+  experiment.auto_layer.reset();
   settle_device(experiment, overrides, notes);
-  const bool on_cpu = is_on_cpu(overrides.has("device") ? overrides.value("device") : experiment.device);
-  const Processor processor = on_cpu ? Processor::kCpu : Processor::kGpu;
-  settle_layer(experiment, processor, overrides, notes);
-  settle_precision(experiment, processor, overrides, notes);
+  const auto device = device_named(overrides.has("device") ? overrides.value("device") : experiment.device);
+  if (device) settle_layer(experiment, *device, overrides, notes);
+  if (device) settle_precision(experiment, *device, overrides, notes);
   const bool leaves_cudnn = overrides.has("layer") && overrides.value("layer") != "cudnn";
   if (leaves_cudnn || experiment.layer != LayerKind::kCudnn) experiment.cudnn_algorithm = CudnnAlgorithm::kAuto;
   return experiment;

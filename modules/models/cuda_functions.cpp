@@ -22,7 +22,6 @@ kernels::RandomStart take_stretch(c10::Device device) {
 }
 
 [[maybe_unused]] const bool kModelFunctions =
-    has_dense_head_kernels.define(kernels::has_dense_head) &&
     has_first_convolution_kernels.define(kernels::can_run_first_convolution) &&
     take_random_numbers.define(take_stretch) &&
     define_kernels<kernels::AddParts, kernels::HeadForward, kernels::HeadBackward, kernels::FirstConvolutionForward,

@@ -8,8 +8,7 @@
 
 namespace rnnlab {
 
-// Of the current GPU: whether this build has code for it.
-inline constinit CudaFunction<bool()> has_dense_head_kernels;
+// Whether images of so many columns have room in a block.
 inline constinit CudaFunction<bool(int64_t num_columns)> has_first_convolution_kernels;
 
 // A stretch of the GPU's default generator, taken in a capture as well as out of it.

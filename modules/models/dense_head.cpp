@@ -7,8 +7,8 @@
 
 #include "models/added_parts.h"
 #include "models/cuda_functions.h"
-#include "recurrent/device_answers.h"
 #include "recurrent/element_types.h"
+#include "recurrent/gpu_support.h"
 #include "recurrent/run_kernels.h"
 
 namespace rnnlab {
@@ -74,9 +74,7 @@ class DenseHead : public torch::autograd::Function<DenseHead> {
 
 bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight) {
   const bool is_float = bias.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
-  if (!weight.is_cuda() || !is_float || weight.size(0) > kernels::kMostOutputs) return false;
-  static DeviceAnswers answers;
-  return answers.of(weight.device(), has_dense_head_kernels);
+  return is_float && weight.size(0) <= kernels::kMostOutputs && has_own_kernels(weight.device());
 }
 
 at::Tensor dense_head(const at::Tensor& products, const at::Tensor& bias, double dropout, const at::Tensor& weight,

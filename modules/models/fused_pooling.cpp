@@ -13,6 +13,7 @@
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
 #include "recurrent/element_types.h"
+#include "recurrent/gpu_support.h"
 #include "recurrent/run_kernels.h"
 
 namespace rnnlab {
@@ -186,11 +187,13 @@ at::Tensor bias_relu_pool(const at::Tensor& values, const at::Tensor& bias, at::
   return BiasReluPool::apply(values, bias, static_cast<int64_t>(format));
 }
 
+bool can_run_bias_relu_pool(const at::Tensor& values) { return values.is_cpu() || has_own_kernels(values.device()); }
+
 bool can_run_first_convolution(const at::Tensor& images, const at::Tensor& weight) {
   const bool is_float = images.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
   const bool has_shape =
       weight.size(1) == 1 && weight.size(2) == kernels::kFirstKernelSize && weight.size(3) == kernels::kFirstKernelSize;
-  return images.is_cuda() && is_float && has_shape && has_first_convolution_kernels(images.size(2));
+  return is_float && has_shape && has_own_kernels(images.device()) && has_first_convolution_kernels(images.size(2));
 }
 
 at::Tensor first_convolution(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias,

@@ -11,6 +11,7 @@
 #include "models/dense_head.h"
 #include "models/fused_pooling.h"
 #include "recurrent/dropout.h"
+#include "recurrent/gpu_support.h"
 #include "recurrent/operator_log.h"
 
 namespace rnnlab {
@@ -53,6 +54,13 @@ at::ScalarType type_of_products(const at::Tensor& values) {
 at::Tensor convolve(const torch::nn::Conv2d& layer, const at::Tensor& values, const at::Tensor& bias) {
   const int64_t padding = layer->weight.size(2) / 2;
   return at::conv2d(values, layer->weight, bias, /*stride=*/1, padding);
+}
+
+ExecutionPath path_without_own_kernels(c10::Device device) {
+  const Gpu gpu = gpu_of(device);
+  return {"LibTorch's operators for bias, ReLU and pooling",
+          {fmt::format("this build has no own kernels for compute capability {} ({}); to have them {}",
+                       text_of(gpu.capability), gpu.name, how_to_get_own_kernels(gpu))}};
 }
 
 }  // namespace
@@ -138,7 +146,9 @@ at::Tensor ImageModel::convolved(const at::Tensor& values, size_t number) {
 at::Tensor ImageModel::pooled(const at::Tensor& values, size_t number) {
   const torch::nn::Conv2d& layer = convolutions_[number].layer;
   const bool is_own = kind_ == ConvolutionKind::kFusedPool || kind_ == ConvolutionKind::kFused;
-  if (!is_own) return at::max_pool2d(at::relu(convolve(layer, values, layer->bias)), /*kernel_size=*/2);
+  const bool can_be_own = can_run_bias_relu_pool(values);
+  if (is_own && !can_be_own) report_path([&] { return path_without_own_kernels(values.device()); });
+  if (!is_own || !can_be_own) return at::max_pool2d(at::relu(convolve(layer, values, layer->bias)), /*kernel_size=*/2);
   report_path([] { return ExecutionPath{"own kernel for bias, ReLU and pooling", {}}; });
   return bias_relu_pool(convolve(layer, values, {}), layer->bias, format_after(number));
 }

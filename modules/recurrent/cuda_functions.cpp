@@ -7,6 +7,7 @@
 
 #include "recurrent/cudnn/cudnn_layer.h"
 #include "recurrent/gpu_device.h"
+#include "recurrent/kernels/own_code.h"
 #include "recurrent/kernels/pointwise.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/run_kernels_on_cuda.h"
@@ -26,6 +27,11 @@ std::shared_ptr<RecurrentLayer> make_layer_of_cudnn(const RecurrentOptions& opti
 
 int priority_of(c10::Stream stream) { return c10::cuda::CUDAStream(stream).priority(); }
 
+GpuProperties properties_of(c10::Device device) {
+  const auto* properties = at::cuda::getDeviceProperties(device.index());
+  return {properties->name, properties->major, properties->minor};
+}
+
 std::string uuid_of(c10::Device device) {
   const auto& bytes = at::cuda::getDeviceProperties(device.index())->uuid.bytes;
   std::string text = "GPU-";
@@ -36,7 +42,8 @@ std::string uuid_of(c10::Device device) {
 
 [[maybe_unused]] const bool kRecurrentFunctions =
     make_cudnn_layer.define(make_layer_of_cudnn) && persistent_pass.define(functions_of_persistent) &&
-    priority_of_stream.define(priority_of) && uuid_of_gpu.define(uuid_of) &&
+    priority_of_stream.define(priority_of) && uuid_of_gpu.define(uuid_of) && properties_of_gpu.define(properties_of) &&
+    has_own_code.define(kernels::has_own_code) &&
     define_kernels<kernels::LstmForward, kernels::LstmBackward, kernels::GruForward, kernels::GruBackward,
                    kernels::RnnForward, kernels::RnnBackward>() &&
     define_kernels<std::span<const kernels::LstmForward>, std::span<const kernels::LstmBackward>,

@@ -28,6 +28,15 @@ inline void synchronize(c10::Device device) {
 
 inline constinit CudaFunction<int(c10::Stream)> priority_of_stream;
 
+struct GpuProperties {
+  std::string name;
+  int major = 0, minor = 0;  // the compute capability
+};
+inline constinit CudaFunction<GpuProperties(c10::Device)> properties_of_gpu;
+
+// Of the current GPU: whether this build has code of its own kernels for it.
+inline constinit CudaFunction<bool()> has_own_code;
+
 // As NVML writes it: "GPU-12345678-9abc-def0-1234-56789abcdef0".
 inline constinit CudaFunction<std::string(c10::Device)> uuid_of_gpu;
 

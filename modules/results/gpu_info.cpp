@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace rnnlab {
@@ -95,6 +96,39 @@ std::vector<int64_t> other_compute_pids(const Nvml& nvml, NvmlDevice device) {
   return pids;
 }
 
+struct ComputeCapability {
+  int major = 0;
+  int minor = 0;
+};
+
+ComputeCapability capability_of(const Nvml& nvml, NvmlDevice device) {
+  ComputeCapability capability;
+  nvml.call("nvmlDeviceGetCudaComputeCapability", device, &capability.major, &capability.minor);
+  return capability;
+}
+
+int64_t cuda_version_of(const Nvml& nvml) {
+  int version = 0;
+  nvml.call("nvmlSystemGetCudaDriverVersion_v2", &version);
+  return version;
+}
+
+// Drivers that CUDA's release notes (table 3, "minimum required driver version") ask for.
+std::string_view wanted_driver(int64_t cuda_major) {
+  switch (cuda_major) {
+    case 12:
+      return "525.60.13";
+    case 13:
+      return "580.65.06";
+    default:
+      return "";
+  }
+}
+
+std::string version_text(int64_t cuda_version) {
+  return fmt::format("{}.{}", cuda_version / 1000, cuda_version % 1000 / 10);
+}
+
 GpuInfo inspect(const Nvml& nvml, NvmlDevice device) {
   NvmlMemory memory{};
   nvml.call("nvmlDeviceGetMemoryInfo", device, &memory);
@@ -103,6 +137,7 @@ GpuInfo inspect(const Nvml& nvml, NvmlDevice device) {
   unsigned long long throttle_mask = 0;
   nvml.call("nvmlDeviceGetCurrentClocksThrottleReasons", device, &throttle_mask);
   constexpr double kWattsPerMilliwatt = 1e-3;
+  const ComputeCapability capability = capability_of(nvml, device);
   return {.name = nvml.text("nvmlDeviceGetName", device),
           .uuid = nvml.text("nvmlDeviceGetUUID", device),
           .memory_total_bytes = static_cast<int64_t>(memory.total),
@@ -115,7 +150,9 @@ GpuInfo inspect(const Nvml& nvml, NvmlDevice device) {
           .temperature_celsius = nvml.number("nvmlDeviceGetTemperature", device, kTemperatureGpu),
           .power_watts = static_cast<double>(nvml.number("nvmlDeviceGetPowerUsage", device)) * kWattsPerMilliwatt,
           .throttle_reasons = throttle_reasons(throttle_mask),
-          .compute_pids = other_compute_pids(nvml, device)};
+          .compute_pids = other_compute_pids(nvml, device),
+          .compute_capability_major = capability.major,
+          .compute_capability_minor = capability.minor};
 }
 
 }  // namespace
@@ -135,6 +172,16 @@ std::vector<std::string> throttle_reasons(uint64_t mask) {
   return reasons;
 }
 
+std::optional<std::string> driver_fault(const GpuSurvey& survey, int64_t cuda_version) {
+  const int64_t wanted = cuda_version / 1000, found = survey.cuda_version / 1000;
+  if (survey.gpus.empty() || found == 0 || found >= wanted) return std::nullopt;
+  const std::string_view driver = wanted_driver(wanted);
+  return fmt::format(
+      "the NVIDIA driver {} is for CUDA {} at most, and this build needs CUDA {}: install driver {} or newer",
+      survey.driver_version, version_text(survey.cuda_version), version_text(cuda_version),
+      driver.empty() ? "of that CUDA" : driver);
+}
+
 GpuSurvey survey_gpus(const char* library) {
   GpuSurvey survey;
   const Nvml nvml(library);
@@ -143,6 +190,7 @@ GpuSurvey survey_gpus(const char* library) {
     return survey;
   }
   survey.driver_version = nvml.text("nvmlSystemGetDriverVersion");
+  survey.cuda_version = cuda_version_of(nvml);
   const int64_t count = nvml.number("nvmlDeviceGetCount_v2");
   for (unsigned i = 0; i < count; ++i) {
     NvmlDevice device = nullptr;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct GpuInfo {
   std::vector<std::string>
       throttle_reasons;               // that hold the clocks down now: "power cap", "thermal slowdown (hardware)"
   std::vector<int64_t> compute_pids;  // processes that compute on it, this one left out
+
+  // Not among the fields, so that files of earlier versions can still be read.
+  int64_t compute_capability_major = 0;
+  int64_t compute_capability_minor = 0;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -46,6 +51,7 @@ struct GpuSurvey {
   std::string driver_version;
   std::string note;  // why there are no GPUs: "libnvidia-ml.so.1 not found"
   std::vector<GpuInfo> gpus;
+  int64_t cuda_version = 0;  // the newest that the driver is for, as CUDA counts: 13000 is 13.0. Not among the fields
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -57,6 +63,10 @@ struct GpuSurvey {
 
 // What NVML does not answer is left at its default. `library` is another one in tests.
 GpuSurvey survey_gpus(const char* library = "libnvidia-ml.so.1");
+
+// Why CUDA programs built for `cuda_version` cannot use the GPUs that are there: the driver is older, with its version
+// and the one that is wanted. Nothing where it is new enough, unknown, or there is no GPU.
+std::optional<std::string> driver_fault(const GpuSurvey& survey, int64_t cuda_version);
 
 // The reasons in NVML's bit mask that slow a running kernel down; idle clocks and a user's own settings are not among
 // them.

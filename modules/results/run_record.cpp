@@ -51,7 +51,7 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   software.cuda,
                                   software.cudnn};
   // The summary holds the device and layer that "auto" came to.
-  constexpr std::array<std::string_view, 3> kNotWork = {"seed", "device", "layer"};
+  constexpr std::array<std::string_view, 4> kNotWork = {"seed", "device", "layer", "auto_layer"};
   for (const auto& [name, value] : run.config)
     if (std::ranges::find(kNotWork, name) == kNotWork.end()) key.push_back(name + "=" + value);
   return key;
@@ -119,7 +119,7 @@ std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {
 }
 
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
-  constexpr std::array<std::string_view, 4> kElsewhere = {"name", "seed", "device", "layer"};
+  constexpr std::array<std::string_view, 5> kElsewhere = {"name", "seed", "device", "layer", "auto_layer"};
   std::set<std::string> keys;
   for (const RunGroup& group : groups) {
     const auto &config = group.runs[0]->config, &first = groups[0].runs[0]->config;

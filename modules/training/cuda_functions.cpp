@@ -16,7 +16,6 @@ void end_range() { nvtxRangePop(); }
 
 [[maybe_unused]] const bool kTrainingFunctions =
     begin_profiler_range.define(begin_range) && end_profiler_range.define(end_range) &&
-    has_training_kernels.define(kernels::has_training_kernels) &&
     define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::Norms, kernels::StepNumbers>();
 
 }  // namespace

@@ -6,9 +6,6 @@
 
 namespace rnnlab {
 
-// Of the current GPU: whether this build has code for it.
-inline constinit CudaFunction<bool()> has_training_kernels;
-
 // Ranges for NVIDIA's profilers, one within another.
 inline constinit CudaFunction<void(const char* name)> begin_profiler_range;
 inline constinit CudaFunction<void()> end_profiler_range;

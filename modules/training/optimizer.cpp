@@ -142,9 +142,10 @@ class Adam : public Optimizer {
   void update_with(at::TensorList weights, at::TensorList gradients, const Rate& learning_rate,
                    const std::optional<at::Tensor>& found_inf) {
     step_.add_(1);
+    const std::vector<at::Tensor> ordered = in_the_order_of(weights, gradients);  // as LibTorch's operator demands
     const auto apply = [&](auto&& adam) {
-      adam(weights, gradients, exp_avg_, exp_avg_sq_, /*max_exp_avg_sqs=*/at::TensorList(), steps_, learning_rate,
-           beta1_, beta2_, weight_decay_, epsilon_, /*amsgrad=*/false, /*maximize=*/false,
+      adam(weights, ordered, exp_avg_, exp_avg_sq_, /*max_exp_avg_sqs=*/at::TensorList(), steps_, learning_rate, beta1_,
+           beta2_, weight_decay_, epsilon_, /*amsgrad=*/false, /*maximize=*/false,
            /*grad_scale=*/std::optional<at::Tensor>(), found_inf);
     };
     if (decouples_decay_)

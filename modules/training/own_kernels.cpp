@@ -2,18 +2,9 @@
 
 #include <algorithm>
 
-#include "recurrent/device_answers.h"
-#include "training/cuda_functions.h"
+#include "recurrent/gpu_support.h"
 
 namespace rnnlab {
-namespace {
-
-bool are_built_for(const at::Device& device) {
-  static DeviceAnswers answers;
-  return answers.of(device, has_training_kernels);
-}
-
-}  // namespace
 
 bool suit_own_kernels(at::TensorList tensors) {
   if (tensors.empty()) return false;
@@ -22,7 +13,7 @@ bool suit_own_kernels(at::TensorList tensors) {
     return tensor.is_cuda() && tensor.device() == device && tensor.scalar_type() == at::kFloat &&
            tensor.is_non_overlapping_and_dense();
   });
-  return suit && are_built_for(device);
+  return suit && has_own_kernels(device);
 }
 
 }  // namespace rnnlab

@@ -25,7 +25,17 @@ std::optional<std::string> refusal_on_cpu(Precision precision) {
 
 namespace {
 
-std::string precision_on_gpu(Precision precision) {
+std::string precision_before_ampere(Precision precision) {
+  if (precision == Precision::kTf32) return "fp32 (this GPU has no tf32)";
+  if (precision == Precision::kBf16) return "bf16 (emulated, because this GPU has none)";
+  return std::string(config::name_of(precision));
+}
+
+}  // namespace
+
+std::string effective_precision_on_gpu(Precision precision, Capability capability) {
+  constexpr Capability kAmpere = {8, 0};
+  if (capability < kAmpere) return precision_before_ampere(precision);
   const bool is_autocast = precision == Precision::kBf16 || precision == Precision::kFp16;
   const std::string base(config::name_of(is_autocast ? precision : Precision::kFp32));
   const bool in_cudnn = at::globalContext().allowTF32CuDNN();
@@ -36,10 +46,8 @@ std::string precision_on_gpu(Precision precision) {
   return is_autocast ? base + " with tf32" : "tf32";
 }
 
-}  // namespace
-
 std::string effective_precision(Precision precision, c10::Device device) {
-  if (device.is_cuda()) return precision_on_gpu(precision);
+  if (device.is_cuda()) return effective_precision_on_gpu(precision, gpu_of(device).capability);
   if (precision == Precision::kTf32) return "fp32 (the CPU has no tf32)";
   return std::string(config::name_of(precision));
 }

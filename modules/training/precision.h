@@ -11,6 +11,7 @@
 #include <string>
 
 #include "config/schema.h"
+#include "recurrent/gpu_support.h"
 
 namespace rnnlab {
 
@@ -22,9 +23,12 @@ void set_precision(Precision precision);
 // Why a CPU does not have it; nothing where it does.
 std::optional<std::string> refusal_on_cpu(Precision precision);
 
-// What products really run in, by the switches as they stand in this process: "fp32", "tf32", "bf16", "fp16", or "fp32
-// (the CPU has no tf32)"; "fp32 with tf32 in cuDNN only" and the like where somebody else set them.
+// What products really run in, by the switches as they stand in this process and by the GPU: "fp32", "tf32", "bf16",
+// "fp16", or "fp32 (the CPU has no tf32)"; "fp32 with tf32 in cuDNN only" and the like where somebody else set them.
 std::string effective_precision(Precision precision, c10::Device device);
+
+// The same on a GPU of that capability: before 8.0 there is no tf32, and bf16 is emulated.
+std::string effective_precision_on_gpu(Precision precision, Capability capability);
 
 // Autocast to bf16 or fp16 while it lives where that is the precision, and nothing otherwise. Leaving it drops the
 // cached converted weights, so that the next step casts the updated ones. Backward passes belong outside.

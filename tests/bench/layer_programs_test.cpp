@@ -7,6 +7,7 @@
 #include <set>
 
 #include "bench/kernel_log.h"
+#include "recurrent/on_cuda.h"
 #include "results/expect_error.h"
 
 namespace rnnlab {
@@ -79,6 +80,7 @@ class LayerProgramsOnCuda : public ::testing::TestWithParam<LayerKind> {
  protected:
   void SetUp() override {
     if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA";
+    if (const auto reason = refusal(GetParam(), c10::Device(c10::kCUDA, 0))) GTEST_SKIP() << *reason;
   }
 };
 

@@ -2,6 +2,7 @@
 #include <torch/cuda.h>
 
 #include "experiment/resumed_run.h"
+#include "recurrent/on_cuda.h"
 #include "results/run_record.h"
 
 namespace rnnlab {
@@ -86,7 +87,13 @@ TEST_F(ImageRunOnCuda, IsTheSameBitForBitAsCudaGraphs) {
     }
 }
 
-TEST_F(ImageRunOnCuda, SaysThatOwnKernelsRan) {
+TEST_F(ImageRunOnCuda, SaysThatOwnKernelsRanOrWhyNot) {
+  if (!has_own_kernels_here()) {
+    const Summary summary = read_summary(train_images({"device=cuda"}));
+    EXPECT_EQ(summary.path, "cuDNN convolution (float32); LibTorch's operators for bias, ReLU and pooling");
+    EXPECT_THAT(summary.path_notes, ::testing::Contains(::testing::StartsWith("this build has no own kernels for ")));
+    return;
+  }
   const auto path_of = [&](const std::string& num_convolutions) {
     return read_summary(train_images({"device=cuda", "model.num_convolutions=" + num_convolutions})).path;
   };

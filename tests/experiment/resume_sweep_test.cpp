@@ -54,6 +54,17 @@ TEST_F(ResumeSweep, BeginsARunAnewThatWasKilledBeforeItHadItsSettings) {
   EXPECT_EQ(all.finished.size(), 4U);
 }
 
+TEST_F(ResumeSweep, GoesOnWithTheLayerThatAutoTookBefore) {
+  const std::string seeds = kTinyYaml + std::string("sweep: {layer: [auto], seed: [1, 2]}\n");
+  StopAtStep stop(6, 1);
+  const auto stopped = train(seeds, exactly(), {&stop});
+  const auto all = go_on(sweep_file());
+  ASSERT_EQ(all.finished.size(), 2U);
+  for (const RunOutcome& run : all.finished) EXPECT_EQ(run.summary.layer, stopped.finished.at(0).summary.layer);
+  EXPECT_THAT(all.finished[1].summary.path_notes,
+              ::testing::Contains(::testing::EndsWith("as in an earlier run with the same work")));
+}
+
 TEST_F(ResumeSweep, GoesOnWhereItWasMovedTo) {
   const testing::TemporaryFolder elsewhere;
   StopAtStep stop(6, 2);

@@ -7,6 +7,7 @@
 
 #include "experiment/tiny_experiment.h"
 #include "results/run_ending.h"
+#include "results/run_record.h"
 #include "results/temporary_folder.h"
 
 namespace rnnlab {
@@ -36,6 +37,31 @@ TEST(RunAll, RunsEveryCombination) {
   EXPECT_EQ(all.exit_code, ExitCode::kDone);
   ASSERT_EQ(all.finished.size(), 2u);
   EXPECT_EQ(all.finished[0].summary.layer, "naive");
+}
+
+TEST(RunAll, GivesAllSeedsTheLayerThatAutoTookForTheFirst) {
+  const TemporaryFolder out;
+  const auto all = run_quietly(cases_of(std::string(kTinyYaml) + "sweep: {seed: [1, 2, 3]}\n", {"layer=auto"}), out);
+  ASSERT_EQ(all.finished.size(), 3u);
+  const std::string layer = all.finished[0].summary.layer;
+  EXPECT_THAT(layer, ::testing::MatchesRegex("auto \\(.+\\)"));
+  for (const size_t later : {1, 2}) {
+    EXPECT_EQ(all.finished[later].summary.layer, layer);
+    EXPECT_THAT(all.finished[later].summary.path_notes,
+                ::testing::Contains(::testing::EndsWith("as in an earlier run with the same work")));
+  }
+}
+
+TEST(RunAll, GivesAutoARowOfItsOwnBesideTheLayerThatItTook) {
+  const TemporaryFolder out;
+  const auto by_auto = run_quietly(cases_of(kTinyYaml, {"layer=auto", "auto_layer=naive"}), out);
+  const auto by_name = run_quietly(cases_of(kTinyYaml, {"layer=naive"}), out);
+  const std::vector<RunRecord> runs = {load_run(by_auto.finished.at(0).folder),
+                                       load_run(by_name.finished.at(0).folder)};
+  const auto groups = group_runs(runs);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].label, "cpu auto (naive)");
+  EXPECT_EQ(groups[1].label, "cpu naive");
 }
 
 TEST(RunAll, GoesOnAfterACombinationThatFailsAndTellsByItsExitCode) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "experiment/tiny_experiment.h"
 #include "results/epoch_log.h"
 #include "results/expect_error.h"

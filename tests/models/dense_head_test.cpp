@@ -13,16 +13,12 @@
 #include <torch/cuda.h>
 
 #include "models/small_models.h"
+#include "recurrent/on_cuda.h"
 
 namespace rnnlab {
 namespace {
 
-class DenseHeadOnCuda : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
-  }
-};
+class DenseHeadOnCuda : public ByOwnKernels {};
 
 // Products, bias, weight and output bias.
 std::vector<at::Tensor> head_inputs(int64_t num_rows, int64_t num_columns, int64_t num_outputs) {

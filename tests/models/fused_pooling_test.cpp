@@ -16,6 +16,7 @@
 
 #include "models/image_reference.h"
 #include "models/small_models.h"
+#include "recurrent/on_cuda.h"
 #include "results/expect_error.h"
 
 namespace rnnlab {
@@ -24,7 +25,7 @@ namespace {
 class FusedPooling : public ::testing::TestWithParam<c10::DeviceType> {
  protected:
   void SetUp() override {
-    if (GetParam() == at::kCUDA && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    if (GetParam() == at::kCUDA && !has_own_kernels_here()) GTEST_SKIP() << "needs own kernels on a GPU";
   }
 
   at::Tensor here(const at::Tensor& tensor) const { return tensor.to(GetParam()); }
@@ -118,12 +119,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, FusedPooling, ::testing::Values(at::kCPU, at::
                          [](const auto& tested) { return c10::DeviceTypeName(tested.param, /*lower_case=*/true); });
 
 // The own kernel for a first convolution, which is on GPUs only, against its definition in float64.
-class FirstConvolutionOnCuda : public ::testing::Test {
+class FirstConvolutionOnCuda : public ByOwnKernels {
  protected:
-  void SetUp() override {
-    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
-  }
-
   static Gradients by_definition(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {
     const at::Tensor pixels = images.to(at::kDouble).transpose(0, 1).unsqueeze(1);
     return gradients_of(

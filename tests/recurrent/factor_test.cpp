@@ -57,7 +57,7 @@ TEST(GainsByInputFactor, NotInFloat32) {
   EXPECT_FALSE(gains_by_input_factor(without_memory(12800, 512), without_memory(3072, 512)));
 }
 
-class ScaledHalfOnCuda : public OnCuda {
+class ScaledHalfOnCuda : public ByOwnKernels {
  protected:
   static at::Tensor back(const Factor& factor) {
     return factor.values.to(at::kDouble) * factor.unscale[0].to(at::kDouble);

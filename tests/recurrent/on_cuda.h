@@ -1,15 +1,27 @@
-// Tests that need a CUDA GPU, and are skipped where there is none.
+// Tests that need a CUDA GPU, and those that need this build's own kernels on it. They are skipped where there is none.
 #pragma once
 
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
+#include "recurrent/gpu_support.h"
+
 namespace rnnlab {
 
-class OnCuda : public testing::Test {
+class OnCuda : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
+  }
+};
+
+// Whether there is a GPU that this build has code of its own kernels for.
+inline bool has_own_kernels_here() { return at::hasCUDA() && has_own_kernels(c10::Device(c10::kCUDA, 0)); }
+
+class ByOwnKernels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_own_kernels_here()) GTEST_SKIP() << "needs a CUDA GPU that this build has code of its own kernels for";
   }
 };
 

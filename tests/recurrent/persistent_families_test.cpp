@@ -41,7 +41,7 @@ std::vector<Family> families() {
   return list;
 }
 
-class PersistentFamilies : public OnCuda, public testing::WithParamInterface<Family> {};
+class PersistentFamilies : public ByOwnKernels, public testing::WithParamInterface<Family> {};
 INSTANTIATE_TEST_SUITE_P(All, PersistentFamilies, testing::ValuesIn(families()), testing::PrintToStringParamName());
 
 TEST_P(PersistentFamilies, RunOnce) {

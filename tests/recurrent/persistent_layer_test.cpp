@@ -88,7 +88,7 @@ Problem calmed(Problem problem) {
   return problem;
 }
 
-class PersistentOnHopper : public OnCuda {
+class PersistentOnHopper : public ByOwnKernels {
  protected:
   static void expect_the_reference(const RecurrentOptions& options, const Shape& shape, const NumberClass& numbers) {
     const Place place = {numbers.type, at::Device(at::kCUDA)};

@@ -27,7 +27,7 @@ bool is_long_run() {
   return wanted != nullptr && std::string_view(wanted) == "1";
 }
 
-using PersistentProof = OnCuda;
+using PersistentProof = ByOwnKernels;
 
 using Random = std::mt19937;
 

@@ -36,7 +36,7 @@ Results copies(const Results& results) {
   return all;
 }
 
-class PersistentTraining : public OnCuda {
+class PersistentTraining : public ByOwnKernels {
  protected:
   static std::shared_ptr<RecurrentLayer> layer_of(const RecurrentOptions& options,
                                                   LayerKind kind = LayerKind::kPersistent) {

@@ -12,6 +12,7 @@
 #include <torch/cuda.h>
 
 #include "recurrent/autocast.h"
+#include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 
 namespace rnnlab {
@@ -112,7 +113,7 @@ TEST(LayersByTokens, AreThoseByRows) {
 
 // In products small and large: only these take float16 factors.
 TEST(LayersByTokens, AreThoseByRowsInAPersistentLayerToo) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels on a GPU";
   for (const NumberClass& numbers : kNumberClasses)
     for (const Cell cell : {Cell::kLstm, Cell::kGru})
       for (const int64_t hidden_size : {72, 512}) {

@@ -17,6 +17,15 @@ struct FakeProcess {
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }
 int nvmlSystemGetDriverVersion(char* text, unsigned size) { return std::snprintf(text, size, "580.1") < 0; }
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  *version = 12020;
+  return 0;
+}
+int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
+  *major = 7;
+  *minor = 5;
+  return 0;
+}
 int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = 1;
   return 0;

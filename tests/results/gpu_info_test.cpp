@@ -8,10 +8,13 @@ namespace {
 TEST(SurveyGpus, ReadsWhatTheLibrarySays) {
   const GpuSurvey survey = survey_gpus(RNNLAB_FAKE_NVML);
   EXPECT_EQ(survey.driver_version, "580.1");
+  EXPECT_EQ(survey.cuda_version, 12020);
   EXPECT_EQ(survey.note, "");
   ASSERT_EQ(survey.gpus.size(), 1u);
   const GpuInfo& gpu = survey.gpus[0];
   EXPECT_EQ(gpu.name, "Fake GPU");
+  EXPECT_EQ(gpu.compute_capability_major, 7);
+  EXPECT_EQ(gpu.compute_capability_minor, 5);
   EXPECT_EQ(gpu.memory_total_bytes, 1000);
   EXPECT_EQ(gpu.memory_used_bytes, 400);
   EXPECT_EQ(gpu.sm_clock_mhz, 1200);
@@ -36,6 +39,25 @@ TEST(SurveyGpus, LeavesUnsupportedValuesAtZero) {
 TEST(SurveyGpus, SaysWhyThereAreNone) {
   EXPECT_EQ(survey_gpus("libno-such-nvml.so.1").note, "libno-such-nvml.so.1 not found");
   EXPECT_EQ(survey_gpus("libm.so.6").note, "libm.so.6 does not start: no driver is loaded");
+}
+
+TEST(DriverFault, NamesTheDriverThatIsThereAndTheOneThatIsWanted) {
+  GpuSurvey survey = survey_gpus(RNNLAB_FAKE_NVML);
+  EXPECT_EQ(
+      driver_fault(survey, 13000),
+      "the NVIDIA driver 580.1 is for CUDA 12.2 at most, and this build needs CUDA 13.0: install driver 580.65.06 or "
+      "newer");
+  survey.cuda_version = 13010;
+  EXPECT_EQ(driver_fault(survey, 13000), std::nullopt);
+}
+
+TEST(DriverFault, IsNothingWhereNothingIsKnown) {
+  GpuSurvey survey = survey_gpus(RNNLAB_FAKE_NVML);
+  survey.cuda_version = 0;
+  EXPECT_EQ(driver_fault(survey, 13000), std::nullopt);
+  survey.cuda_version = 12020;
+  survey.gpus.clear();
+  EXPECT_EQ(driver_fault(survey, 13000), std::nullopt) << "there is no GPU to drive";
 }
 
 TEST(ThrottleReasons, LeaveIdleClocksOut) {

@@ -11,17 +11,13 @@
 #include <cmath>
 
 #include "models/small_models.h"
+#include "recurrent/on_cuda.h"
 #include "training/own_kernels.h"
 
 namespace rnnlab {
 namespace {
 
-class CrossEntropyOnCuda : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
-  }
-};
+class CrossEntropyOnCuda : public ByOwnKernels {};
 
 at::Tensor classes_for(int64_t num_rows, int64_t num_classes) {
   return at::randint(num_classes, {num_rows}, at::detail::createCPUGenerator(5), at::kLong);
@@ -69,7 +65,7 @@ TEST_F(CrossEntropyOnCuda, IsNaNForNaNAndForNoClass) {
 TEST(OwnKernels, SuitDenseFloat32TensorsOfAGpu) {
   EXPECT_FALSE(suit_own_kernels(at::zeros({2, 3})));
   EXPECT_FALSE(suit_own_kernels(std::vector<at::Tensor>{}));
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels on a GPU";
   const at::Tensor floats = at::zeros({4, 6}).cuda();
   EXPECT_TRUE(suit_own_kernels(floats));
   EXPECT_TRUE(suit_own_kernels(floats.t()));

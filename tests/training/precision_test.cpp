@@ -39,7 +39,8 @@ TEST(Precision, LeavesNoMixOfOldAndNewSwitchesBehind) {
   EXPECT_EQ(context.float32MatmulPrecision(), at::Float32MatmulPrecision::HIGHEST);
 }
 
-const at::Device kGpu(at::kCUDA, 0);
+constexpr Capability kHopper = {9, 0};
+constexpr Capability kTuring = {7, 5};
 
 TEST(Precision, TellsWhatReallyRuns) {
   EXPECT_EQ(effective_precision(Precision::kTf32, kCpu), "fp32 (the CPU has no tf32)");
@@ -47,25 +48,35 @@ TEST(Precision, TellsWhatReallyRuns) {
   EXPECT_EQ(effective_precision(Precision::kFp32, kCpu), "fp32");
   for (const auto precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16}) {
     set_precision(precision);
-    EXPECT_EQ(effective_precision(precision, kGpu), config::name_of(precision));
+    EXPECT_EQ(effective_precision_on_gpu(precision, kHopper), config::name_of(precision));
   }
+}
+
+TEST(Precision, TellsWhatAGpuHasNotGot) {
+  set_precision(Precision::kTf32);
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kTf32, kTuring), "fp32 (this GPU has no tf32)");
+  set_precision(Precision::kBf16);
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kBf16, kTuring), "bf16 (emulated, because this GPU has none)");
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kFp16, kTuring), "fp16");
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kFp32, kTuring), "fp32");
+  set_precision(Precision::kFp32);
 }
 
 TEST(Precision, TellsOfSwitchesThatSomebodyElseSet) {
   auto& context = at::globalContext();
   set_precision(Precision::kFp32);
   context.setAllowTF32CuDNN(true);
-  EXPECT_EQ(effective_precision(Precision::kFp32, kGpu), "fp32 with tf32 in cuDNN only");
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kFp32, kHopper), "fp32 with tf32 in cuDNN only");
   context.setAllowTF32CuBLAS(true);
-  EXPECT_EQ(effective_precision(Precision::kFp32, kGpu), "tf32");
-  EXPECT_EQ(effective_precision(Precision::kBf16, kGpu), "bf16 with tf32");
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kFp32, kHopper), "tf32");
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kBf16, kHopper), "bf16 with tf32");
   context.setAllowTF32CuDNN(false);
-  EXPECT_EQ(effective_precision(Precision::kFp32, kGpu), "fp32 with tf32 in cuBLAS only");
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kFp32, kHopper), "fp32 with tf32 in cuBLAS only");
   set_precision(Precision::kTf32);
   setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
-  EXPECT_EQ(effective_precision(Precision::kTf32, kGpu), "fp32 (NVIDIA_TF32_OVERRIDE is 0)");
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kTf32, kHopper), "fp32 (NVIDIA_TF32_OVERRIDE is 0)");
   unsetenv("NVIDIA_TF32_OVERRIDE");
-  EXPECT_EQ(effective_precision(Precision::kTf32, kGpu), "tf32");
+  EXPECT_EQ(effective_precision_on_gpu(Precision::kTf32, kHopper), "tf32");
   set_precision(Precision::kFp32);
 }
 

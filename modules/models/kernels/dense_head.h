@@ -60,9 +60,6 @@ constexpr int64_t num_head_sums(const HeadShape& shape) {
 inline constexpr uint32_t kRowsOfHeadPart = 128;
 constexpr uint32_t num_head_parts(uint32_t num_rows) { return (num_rows + kRowsOfHeadPart - 1) / kRowsOfHeadPart; }
 
-// Whether this build has the kernels for the current GPU.
-bool has_dense_head();
-
 // Queued on `stream`. Throws std::runtime_error with CUDA's words if the launch fails.
 void run(const HeadForward& work, CUstream_st* stream);
 void run(const HeadBackward& work, CUstream_st* stream);

@@ -177,13 +177,6 @@ __global__ void __launch_bounds__(kHeadThreads) head_gradient_kernel(const HeadB
 
 }  // namespace
 
-bool has_dense_head() {
-  cudaFuncAttributes attributes;
-  const bool has = cudaFuncGetAttributes(&attributes, head_kernel<float>) == cudaSuccess;
-  if (!has) (void)cudaGetLastError();  // left there, the next kernel would be blamed
-  return has;
-}
-
 void run(const HeadForward& work, cudaStream_t stream) {
   with_element_type(work.shape.type, [&](auto element) {
     head_kernel<decltype(element)><<<work.shape.num_rows, kHeadThreads, 0, stream>>>(work);

@@ -49,20 +49,13 @@ void start(std::span<const Work> works, cudaStream_t stream) {
   steps_kernel<T><<<grid_of(works.front().step, works.size()), kThreads, 0, stream>>>(layers);
 }
 
-std::string next_step(cudaError_t error) {
-  const bool lacks_gpu = error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction;
-  if (!lacks_gpu) return "`rnnlab info` shows what this machine can do";
-  return "this rnnlab was built for other GPUs: build it with -DTORCH_CUDA_ARCH_LIST=<X.Y>, where `nvidia-smi "
-         "--query-gpu=compute_cap --format=csv` shows X.Y, or use layer: fused";
-}
-
 template <class T, class Work>
 void launch(const Work& work, cudaStream_t stream) {
   start<T>(work, stream);
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess)
     throw std::runtime_error(std::string("a recurrent step's kernel did not start: ") + cudaGetErrorString(error) +
-                             "; " + next_step(error));
+                             "; `rnnlab info` shows what this machine can do");
 }
 
 template <class Work>

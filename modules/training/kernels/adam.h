@@ -31,9 +31,6 @@ struct AdamUpdate {
   Decay decay = Decay::kOfGradient;
 };
 
-// Whether this build has the kernels of this folder for the current GPU.
-bool has_training_kernels();
-
 // Queued on `stream`. Throws std::runtime_error with CUDA's words if a launch fails.
 void run(const AdamUpdate& update, CUstream_st* stream);
 

@@ -126,13 +126,6 @@ AdamNumbers numbers_of(const AdamUpdate& update) {
 
 }  // namespace
 
-bool has_training_kernels() {
-  cudaFuncAttributes attributes;
-  const bool has = cudaFuncGetAttributes(&attributes, adam_kernel) == cudaSuccess;
-  if (!has) (void)cudaGetLastError();  // left there, the next kernel would be blamed
-  return has;
-}
-
 void run(const AdamUpdate& update, cudaStream_t stream) {
   count_step_kernel<<<1, 1, 0, stream>>>(update.step, update.found_inf);
   const AdamNumbers numbers = numbers_of(update);

@@ -17,6 +17,16 @@ __device__ float power_of_two(int exponent) { return __int_as_float((127 + expon
 // The magnitude; 0 of infinity, which stays what it is, whatever the scale, and should leave others theirs.
 __device__ float finite(float number) { return isfinite(number) ? fabsf(number) : 0.0f; }
 
+// Of a whole warp; GPUs have an instruction for it from compute capability 8.0 on.
+__device__ int32_t largest_of_warp(int32_t of_thread) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(~0u, of_thread);
+#else
+  for (int lanes = 16; lanes > 0; lanes /= 2) of_thread = max(of_thread, __shfl_xor_sync(~0u, of_thread, lanes));
+  return of_thread;
+#endif
+}
+
 __global__ void largest_kernel(const float4* numbers, int64_t count, int32_t* largest) {
   float of_thread = 0.0f;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kStrideThreads;
@@ -25,7 +35,7 @@ __global__ void largest_kernel(const float4* numbers, int64_t count, int32_t* la
     of_thread = fmaxf(of_thread, fmaxf(fmaxf(finite(four.x), finite(four.y)), fmaxf(finite(four.z), finite(four.w))));
   }
   // The bits of numbers that are not negative are in the order of the numbers.
-  const int32_t of_warp = __reduce_max_sync(~0u, __float_as_int(of_thread));
+  const int32_t of_warp = largest_of_warp(__float_as_int(of_thread));
   if (threadIdx.x % 32 == 0 && of_warp > *largest) atomicMax(largest, of_warp);
 }
 

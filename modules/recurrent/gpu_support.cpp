@@ -1,0 +1,65 @@
+#include "recurrent/gpu_support.h"
+
+#include <fmt/format.h>
+
+#include "recurrent/device_answers.h"
+#include "recurrent/gpu_device.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr Capability kHopper = {9, 0};
+
+bool is_made_of_own_kernels(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kFusedPointwise:
+    case LayerKind::kPretransposed:
+    case LayerKind::kHoisted:
+    case LayerKind::kWavefront:
+    case LayerKind::kDiagonal:
+    case LayerKind::kPersistentClusters:
+    case LayerKind::kPersistentTeams:
+    case LayerKind::kPersistent:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool has_own_kernels(c10::Device device) {
+  static DeviceAnswers answers;
+  return device.is_cuda() && answers.of(device, has_own_code);
+}
+
+Gpu gpu_of(c10::Device device) {
+  const GpuProperties properties = properties_of_gpu(device);
+  return {.name = properties.name,
+          .capability = {properties.major, properties.minor},
+          .has_own_kernels = has_own_kernels(device)};
+}
+
+std::string how_to_get_own_kernels(const Gpu& gpu) {
+  return fmt::format("configure the build with -DRNNLAB_CUDA_ARCHITECTURES={}{}-real", gpu.capability.major,
+                     gpu.capability.minor);
+}
+
+std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu) {
+  if (const auto reason = refusal(kind, Processor::kGpu)) return reason;
+  if (is_persistent(kind) && gpu.capability.major != kHopper.major)
+    return fmt::format("layer: {} needs compute capability {}, and {} has {}; use layer: cudnn", config::name_of(kind),
+                       text_of(kHopper), gpu.name, text_of(gpu.capability));
+  if (!is_made_of_own_kernels(kind) || gpu.has_own_kernels) return std::nullopt;
+  return fmt::format(
+      "layer: {} needs own kernels for compute capability {} ({}), and this build has {}; use layer: fused, or {}",
+      config::name_of(kind), text_of(gpu.capability), gpu.name, kernels::described(kernels::own_code()),
+      how_to_get_own_kernels(gpu));
+}
+
+std::optional<std::string> refusal(LayerKind kind, c10::Device device) {
+  if (device.is_cpu()) return refusal(kind, Processor::kCpu);
+  return refusal(kind, gpu_of(device));
+}
+
+}  // namespace rnnlab

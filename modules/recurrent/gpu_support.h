@@ -1,0 +1,40 @@
+// What a GPU and this build's code for it leave of own kernels and of the layers. Every place that has own kernels asks
+// has_own_kernels() and takes LibTorch's operators where there are none; layers that are made of own kernels are
+// refused before a run begins.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <optional>
+#include <string>
+
+#include "recurrent/kernels/own_code.h"
+#include "recurrent/layer_kind.h"
+
+namespace rnnlab {
+
+using kernels::Capability;
+
+struct Gpu {
+  std::string name;
+  Capability capability;
+  bool has_own_kernels = false;  // that this build has code for
+};
+
+// Whether this build has code of its own kernels for that GPU; not for a CPU. CUDA is asked once for each GPU.
+bool has_own_kernels(c10::Device device);
+
+// Requires a GPU that is there.
+Gpu gpu_of(c10::Device device);
+
+// Why `kind` does not run on a GPU, with what it needs and what is there; nothing where it does. The options and the
+// class of numbers are not looked at.
+std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu);
+
+// Why `kind` does not run on that device, which is there.
+std::optional<std::string> refusal(LayerKind kind, c10::Device device);
+
+// What to do where has_own_kernels is false, as the end of a sentence.
+std::string how_to_get_own_kernels(const Gpu& gpu);
+
+}  // namespace rnnlab

@@ -1,0 +1,59 @@
+#include "experiment/machine_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace rnnlab {
+namespace {
+
+using ::testing::Contains;
+using ::testing::StartsWith;
+
+GpuInfo info_of(const std::string& name, int64_t major, int64_t minor) {
+  GpuInfo info;
+  info.name = name;
+  info.compute_capability_major = major;
+  info.compute_capability_minor = minor;
+  return info;
+}
+
+const Gpu kT4 = {.name = "Tesla T4", .capability = {7, 5}, .has_own_kernels = false};
+
+std::vector<std::string> refusals_of(const std::string& layer, const std::vector<Gpu>& gpus) {
+  const auto layers = layer_reports(gpus);
+  return std::ranges::find(layers, layer, &LayerReport::name)->refusals;
+}
+
+TEST(LayerReports, NameTheLayersThatAGpuLeavesOut) {
+  EXPECT_THAT(refusals_of("persistent", {kT4}),
+              Contains("layer: persistent needs compute capability 9.0, and Tesla T4 has 7.5; use layer: cudnn"));
+  EXPECT_THAT(refusals_of("hoisted", {kT4}),
+              Contains(StartsWith("layer: hoisted needs own kernels for compute capability 7.5 (Tesla T4)")));
+  EXPECT_EQ(refusals_of("fused", {kT4}), refusals_of("fused", {}));
+}
+
+TEST(GpusOf, SayWhetherTheBuildHasCodeForWhatNvmlFound) {
+  GpuSurvey survey;
+  survey.gpus.push_back(info_of("Tesla K80", 3, 7));
+  const auto gpus = gpus_of(survey);
+  ASSERT_EQ(gpus.size(), 1U);
+  EXPECT_EQ(gpus[0].capability, (Capability{3, 7}));
+  EXPECT_FALSE(gpus[0].has_own_kernels) << "which no build has code for";
+}
+
+TEST(MachineReport, NamesTheCapabilityOfAGpuAndTheCodeOfTheBuild) {
+  MachineReport report;
+  report.own_kernels = "code for 9.0";
+  report.gpus = {{"Tesla T4", "7.5", false}};
+  report.environment.nvidia.gpus.push_back(info_of("Tesla T4", 7, 5));
+  const std::string text = machine_report_text(report);
+  EXPECT_THAT(text, ::testing::HasSubstr("gpu         Tesla T4, compute capability 7.5, "));
+  EXPECT_THAT(text,
+              ::testing::HasSubstr("kernels     code for 9.0\n            none for Tesla T4: LibTorch's operators "
+                                   "take their place\n"));
+}
+
+}  // namespace
+}  // namespace rnnlab
