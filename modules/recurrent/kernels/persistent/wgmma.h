@@ -60,7 +60,7 @@ enum class Sums { kBegin, kContinue };
                : RNNLAB_WGMMA_SUMS_8(as, 0), RNNLAB_WGMMA_SUMS_8(as, 8)                                        \
                : "l"(left), "l"(right))
 #define RNNLAB_WGMMA_OF(product)                   \
-  if constexpr (std::is_same_v<Operand, __half>) { \
+  if constexpr (std::is_same_v<Operand, Half>) { \
     if (how == Sums::kBegin)                       \
       product("f16", "0", "=f");                   \
     else                                           \
