@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "output.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "usage_error.h"
+#include "use_arguments.h"
 #include "version.h"
 
 namespace rnnlab::app {
@@ -74,7 +76,9 @@ ExitCode run(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     throw UserError(ExitCode::kUsage, explain_usage_error(*program, error));
   }
-  return chosen(CommandLine(argv, argv + argc));
+  const ExitCode exit_code = chosen(CommandLine(argv, argv + argc));
+  print_notes(kernels::take_persistent_notes());  // a run's log has them already
+  return exit_code;
 }
 
 }  // namespace rnnlab::app

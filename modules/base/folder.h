@@ -1,5 +1,5 @@
-// What stands in a folder, such as beside a file, to suggest what was meant by a name that is not there; one spelling of
-// a path; and the folder for what costs no more than time to lose.
+// What stands in a folder, such as beside a file, to suggest what was meant by a name that is not there; one spelling
+// of a path; and the folder for what costs no more than time to lose.
 #pragma once
 
 #include <filesystem>

@@ -89,7 +89,8 @@ struct Used {
 
 // A hidden file is one that a process is writing (results/files.h), or was writing when it was killed.
 bool is_being_written(const fs::path& file, fs::file_time_type when) {
-  return file.filename().string().starts_with('.') && fs::file_time_type::clock::now() - when < std::chrono::minutes(10);
+  return file.filename().string().starts_with('.') &&
+         fs::file_time_type::clock::now() - when < std::chrono::minutes(10);
 }
 
 // Those that may be removed. Files that another process removes meanwhile are none.

@@ -37,9 +37,10 @@ class Library {
     if (handle_ == nullptr) handle_ = ::dlopen(beside_runtime().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) {
       const char* reason = ::dlerror();
-      refusal = fmt::format("NVRTC, which compiles the kernels, cannot be loaded: {}; install the package "
-                            "nvidia-cuda-nvrtc of CUDA 13, which LibTorch for CUDA needs too",
-                            reason == nullptr ? kLibrary : reason);
+      refusal = fmt::format(
+          "NVRTC, which compiles the kernels, cannot be loaded: {}; install the package "
+          "nvidia-cuda-nvrtc of CUDA 13, which LibTorch for CUDA needs too",
+          reason == nullptr ? kLibrary : reason);
       return;
     }
     find("nvrtcVersion", version);
@@ -184,9 +185,7 @@ std::string nvrtc_version() {
   return fmt::format("{}.{}", major, minor);
 }
 
-std::string kernel_options() {
-  return join(std::vector<std::string>(kOptions.begin(), kOptions.end()), " ");
-}
+std::string kernel_options() { return join(std::vector<std::string>(kOptions.begin(), kOptions.end()), " "); }
 
 CompiledKernels compile(const KernelProgram& program) {
   require_known(program.architecture);

@@ -1,5 +1,5 @@
-// NVIDIA's compiler of kernels as a library, NVRTC of CUDA 13, which LibTorch for CUDA brings along. It is loaded when it
-// is asked for first; it needs no GPU and no CUDA toolkit.
+// NVIDIA's compiler of kernels as a library, NVRTC of CUDA 13, which LibTorch for CUDA brings along. It is loaded when
+// it is asked for first; it needs no GPU and no CUDA toolkit.
 #pragma once
 
 #include <optional>

@@ -14,11 +14,14 @@
 namespace rnnlab {
 namespace {
 
-using testing::TemporaryFolder;
 using testing::read_text;
+using testing::TemporaryFolder;
 using testing::write_text;
 
-const CompiledKernels kKernels = {std::string("\x7f" "ELF\0 code\n", 11), {"_Z4passv", "_Z4packv"}};
+const CompiledKernels kKernels = {std::string("\x7f"
+                                              "ELF\0 code\n",
+                                              11),
+                                  {"_Z4passv", "_Z4packv"}};
 
 CompiledKernels kernels_of(size_t bytes) { return {std::string(bytes, 'x'), {"kernel"}}; }
 

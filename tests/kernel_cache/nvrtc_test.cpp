@@ -28,7 +28,8 @@ const KernelProgram kTwice = {"#include \"lib/twice.h\"\n", kHeaders, "sm_90", {
 TEST_F(Nvrtc, CompilesInstancesOfATemplateFromTextInMemory) {
   const CompiledKernels kernels = compile(kTwice);
   EXPECT_THAT(kernels.symbols, ElementsAre("_Z5twiceIfEvPT_", "_Z5twiceIiEvPT_"));
-  EXPECT_THAT(kernels.code, StartsWith("\x7f" "ELF"));
+  EXPECT_THAT(kernels.code, StartsWith("\x7f"
+                                       "ELF"));
 }
 
 TEST_F(Nvrtc, GivesPtxForAVirtualArchitecture) {

@@ -34,7 +34,7 @@ int groups_of_kernel(const KernelPlan& plan, cudaKernel_t kernel, int shared_byt
 
 struct Candidate {
   const KernelPlan* plan;
-  int at_once;                 // at most, until it is loaded
+  int at_once;  // at most, until it is loaded
   LoadedKernels loaded = {};
   bool is_loaded = false;
 };
@@ -64,18 +64,17 @@ const Candidate* fastest_of(std::vector<Candidate>& candidates, int64_t batch_si
 
 ChosenPass choice_of(const Candidate& fastest, const Gpu& gpu) {
   const KernelPlan& plan = *fastest.plan;
-  const int apart = plan.instructions == Instructions::kWgmma
-                        ? fastest.at_once
-                        : groups_of_kernel(plan, load_occupancy_probe(gpu),
-                                           gpu.runs.shared_bytes - kSharedOfKernels, gpu);
+  const int apart =
+      plan.instructions == Instructions::kWgmma
+          ? fastest.at_once
+          : groups_of_kernel(plan, load_occupancy_probe(gpu), gpu.runs.shared_bytes - kSharedOfKernels, gpu);
   return {plan, fastest.loaded, fastest.at_once, apart};
 }
 
 std::optional<ChosenPass> choose_among(const std::vector<KernelPlan>& plans, int64_t batch_size, const Gpu& gpu) {
   std::vector<Candidate> candidates;
   for (const KernelPlan& plan : plans)
-    candidates.push_back(
-        {&plan, groups_of_kernel(plan, load_occupancy_probe(gpu), plan.counted_shared_bytes, gpu)});
+    candidates.push_back({&plan, groups_of_kernel(plan, load_occupancy_probe(gpu), plan.counted_shared_bytes, gpu)});
   const Candidate* const fastest = fastest_of(candidates, batch_size, gpu);
   return fastest == nullptr ? std::nullopt : std::optional(choice_of(*fastest, gpu));
 }

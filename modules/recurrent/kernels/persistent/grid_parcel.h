@@ -5,8 +5,8 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/grid_exchange.h"
-#include "recurrent/kernels/persistent/numbers.h"
 #include "recurrent/kernels/persistent/grid_tiles.h"
+#include "recurrent/kernels/persistent/numbers.h"
 
 namespace rnnlab::kernels::persistent {
 

@@ -71,9 +71,8 @@ class GridPlans {
   template <int kHiddenSize, int kUnits, int kPartners, int kTiles = 2, int kTurns = 1>
   void add(double cost = 1) {
     using T = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns>;
-    const std::string tiles =
-        fmt::format("GridTiles<{}, {}, {}, {}, {}, {}, {}>", name_of_cell<Cell>(), name_of_numbers<Numbers>(),
-                    kHiddenSize, kUnits, kPartners, kTiles, kTurns);
+    const std::string tiles = fmt::format("GridTiles<{}, {}, {}, {}, {}, {}, {}>", name_of_cell<Cell>(),
+                                          name_of_numbers<Numbers>(), kHiddenSize, kUnits, kPartners, kTiles, kTurns);
     KernelPlan plan = pass_ == PassKind::kForward ? forward<T>(tiles) : backward<T>(tiles);
     plan.instructions = Instructions::kWgmma;
     plan.num_sequences = T::kSequencesOfGroup;

@@ -69,8 +69,8 @@ struct GridTiles {
   static constexpr int kUnitTilesAtOnce = kTiles == 2 ? kUnitTiles : smaller(kUnitTiles, 4 / kPartners);  // products
   static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;  // of a partner
   static constexpr int kGateVectors = kGateSteps * 2 * kSequences;
-  static constexpr int kSenders = kBlocks / kPartners;  // to a block
-  static constexpr int kTilePairs = kTiles / 2;         // a parcel has sums of both tiles
+  static constexpr int kSenders = kBlocks / kPartners;                    // to a block
+  static constexpr int kTilePairs = kTiles / 2;                           // a parcel has sums of both tiles
   static constexpr int kParcelsOfLane = kUnits / kTileRows * kTilePairs;  // by each sender a step
   static constexpr int kParcels = kParcelsOfLane * kLanes;
   static constexpr int kShares = kThreads / kParcels;  // threads that add up the same sums

@@ -1,5 +1,5 @@
-// The kernels that a pass may take, as the host knows them: what they are called, how they are launched, and what a step
-// takes. Their code is compiled when one is chosen (chosen_pass.h).
+// The kernels that a pass may take, as the host knows them: what they are called, how they are launched, and what a
+// step takes. Their code is compiled when one is chosen (chosen_pass.h).
 #pragma once
 
 #include <string>

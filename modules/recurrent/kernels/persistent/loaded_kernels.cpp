@@ -16,11 +16,6 @@ namespace rnnlab::kernels {
 namespace persistent {
 namespace {
 
-bool wants_ptx() {
-  const char* value = std::getenv("RNNLAB_KERNELS_AS");
-  return value != nullptr && std::string_view(value) == "ptx";
-}
-
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
@@ -71,14 +66,14 @@ Gpu current_gpu() {
   check(cudaGetDevice(&gpu.device), "cudaGetDevice");
   gpu.major = attribute(cudaDevAttrComputeCapabilityMajor, gpu.device);
   gpu.minor = attribute(cudaDevAttrComputeCapabilityMinor, gpu.device);
-  gpu.runs = {.instructions = gpu.major == 9 ? Instructions::kWgmma : Instructions::kClusters,
+  gpu.runs = {.instructions = instructions_of(gpu.major),
               .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu.device)};
   return gpu;
 }
 
 std::string architecture_for(const Gpu& gpu, Instructions instructions) {
   const char* const variant = instructions == Instructions::kWgmma ? "a" : "";
-  if (wants_ptx()) return fmt::format("compute_90{}", variant);
+  if (runs_persistent_as_ptx()) return fmt::format("compute_90{}", variant);
   return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, variant);
 }
 
@@ -91,12 +86,24 @@ LoadedKernels load(const KernelPlan& plan, const Gpu& gpu) {
   return {kernels.at(0), kernels.at(1)};
 }
 
+Instructions instructions_of(int major) { return major == 9 ? Instructions::kWgmma : Instructions::kClusters; }
+
+KernelProgram occupancy_probe(const std::string& architecture) {
+  return {"__global__ void occupancy_probe() {}\n", {}, architecture, {"occupancy_probe"}};
+}
+
 cudaKernel_t load_occupancy_probe(const Gpu& gpu) {
-  const std::string source = "__global__ void occupancy_probe() {}\n";
-  return programs().get({source, {}, architecture_for(gpu, Instructions::kClusters), {"occupancy_probe"}}).front();
+  return programs().get(occupancy_probe(architecture_for(gpu, Instructions::kClusters))).front();
 }
 
 }  // namespace persistent
+
+bool runs_persistent_as_ptx() {
+  const char* value = std::getenv("RNNLAB_KERNELS_AS");
+  return value != nullptr && std::string_view(value) == "ptx";
+}
+
+std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
 
 std::optional<std::string> persistent_kernels_refusal() { return persistent::programs().supply.refusal(); }
 

@@ -1,5 +1,5 @@
-// What a pass of a persistent layer is asked for (persistent_layer.h): the arguments of its kernels, which the host fills
-// in.
+// What a pass of a persistent layer is asked for (persistent_layer.h): the arguments of its kernels, which the host
+// fills in.
 #pragma once
 
 #include <cstddef>
@@ -50,9 +50,9 @@ struct PersistentForward {
   int* timed_out = nullptr;       // memory that host and device see: set to 1 where a block waited in vain
 };
 
-// gate_gradients: W x + b and R h + b of a kGru have two gradients of the candidate; its other gates, and all of other cells, one for
-// both. So a row has 4 * H columns there, and G * H elsewhere: R h + b's candidate, reset, update, W x + b's candidate.
-// The first three are R h + b's gates, the last three W x + b's.
+// gate_gradients: W x + b and R h + b of a kGru have two gradients of the candidate; its other gates, and all of other
+// cells, one for both. So a row has 4 * H columns there, and G * H elsewhere: R h + b's candidate, reset, update, W x +
+// b's candidate. The first three are R h + b's gates, the last three W x + b's.
 //
 // The sum over the rows of `bias_sums` is the gradient of the biases: of b_ih and b_hh for kGru, of either one for
 // others, which have one side. `largest` becomes the bits of the largest magnitude on both sides, in the classes of

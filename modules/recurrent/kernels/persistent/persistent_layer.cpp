@@ -89,9 +89,11 @@ bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernel
   return hidden_size >= 64 && hidden_size <= most && hidden_size % 8 == 0;
 }
 
-size_t packed_weight_bytes(const PersistentSequence& sequence) {
-  return std::max(persistent::chosen_pass(sequence, PassKind::kForward).plan.packed_bytes,
-                  persistent::chosen_pass(sequence, PassKind::kBackward).plan.packed_bytes);
+size_t forward_weight_bytes(const PersistentSequence& sequence) {
+  return persistent::chosen_pass(sequence, PassKind::kForward).plan.packed_bytes;
+}
+size_t backward_weight_bytes(const PersistentSequence& sequence) {
+  return persistent::chosen_pass(sequence, PassKind::kBackward).plan.packed_bytes;
 }
 
 size_t forward_exchange_bytes(const PersistentSequence& sequence) {
@@ -117,9 +119,7 @@ void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWe
   persistent::pack(sequence, PassKind::kBackward, weights, packed, stream);
 }
 
-void run(const PersistentForward& work, cudaStream_t stream) {
-  persistent::run_pass(work, PassKind::kForward, stream);
-}
+void run(const PersistentForward& work, cudaStream_t stream) { persistent::run_pass(work, PassKind::kForward, stream); }
 void run(const PersistentBackward& work, cudaStream_t stream) {
   persistent::run_pass(work, PassKind::kBackward, stream);
 }

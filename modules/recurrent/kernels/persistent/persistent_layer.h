@@ -1,9 +1,9 @@
-// A recurrent layer on a GPU with thread-block clusters whose recurrent weights stay on the chip for a whole sequence: one kernel a pass,
-// in which a group of blocks computes all steps for a group of sequences and hands hidden states (or, in the backward
-// pass, sums of gradients) around: a cluster through distributed shared memory, or as many blocks as it takes through
-// L2. Products take operands of 16 bits and add up in float32; cell states, activations and gradients of states are
-// float32, but that sums on their way through L2 have the digits of the class's factors. Leaves out the products that
-// wait for no step: those of the inputs before, and the gradients of weights and inputs after.
+// A recurrent layer on a GPU with thread-block clusters whose recurrent weights stay on the chip for a whole sequence:
+// one kernel a pass, in which a group of blocks computes all steps for a group of sequences and hands hidden states
+// (or, in the backward pass, sums of gradients) around: a cluster through distributed shared memory, or as many blocks
+// as it takes through L2. Products take operands of 16 bits and add up in float32; cell states, activations and
+// gradients of states are float32, but that sums on their way through L2 have the digits of the class's factors. Leaves
+// out the products that wait for no step: those of the inputs before, and the gradients of weights and inputs after.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,10 @@ inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; 
 // kAll. Layers of other types than float32 have the sizes of kTf32.
 bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernels kernels);
 
-// Bytes of the packed weights of one pass, the larger of both.
-size_t packed_weight_bytes(const PersistentSequence& sequence);
+// Bytes of the packed weights of each pass. This function, like all below, compiles and loads the kernels of the pass
+// where no function before it did.
+size_t forward_weight_bytes(const PersistentSequence& sequence);
+size_t backward_weight_bytes(const PersistentSequence& sequence);
 
 // Bytes through which the blocks of a pass hand data around; none where they are a cluster. Content does not matter.
 size_t forward_exchange_bytes(const PersistentSequence& sequence);
@@ -50,6 +52,13 @@ void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWe
 
 // Why no kernel can be compiled here, as one sentence; nothing where one can.
 std::optional<std::string> persistent_kernels_refusal();
+
+// Whether the driver compiles them, from PTX: RNNLAB_KERNELS_AS=ptx in the environment, for tests of what it makes of
+// code that is older than its GPU.
+bool runs_persistent_as_ptx();
+
+// SHA-256 of their sources.
+std::string fingerprint_of_persistent_kernels();
 
 // What to tell the user of kernels that were compiled since the last call: that they were, and where they are kept.
 std::vector<std::string> take_persistent_notes();

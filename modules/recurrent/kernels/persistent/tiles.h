@@ -102,8 +102,8 @@ struct Tiles {
   static constexpr int kBackwardMost =
       (kTiles == 1 ? (kIsLarge ? 32 : 40) : (kRowTiles > 6 ? 24 : 28)) - 6 * (kParts - 1);
   using ForwardSlice = Slice<kGates * kParts * kStepsOfTeam, kWarps, kForwardBufferBytes, kForwardMost, kSharedBytes>;
-  using BackwardSlice = Slice<kGates * kParts * kRowTiles * kUnitWarps / 2, kWarps, kBackwardBufferBytes, kBackwardMost,
-                              kSharedBytes>;
+  using BackwardSlice =
+      Slice<kGates * kParts * kRowTiles * kUnitWarps / 2, kWarps, kBackwardBufferBytes, kBackwardMost, kSharedBytes>;
 
   // The tile of 16 units that row tile `i` of a warp computes in the backward pass, counted over the cluster. Blocks
   // begin with their own, so that they do not all send to the same one at once.
