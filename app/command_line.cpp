@@ -8,7 +8,9 @@
 
 #include "gpu/cuda_library.h"
 #include "output.h"
+#include "recurrent/gpu_device.h"
 #include "usage_error.h"
+#include "use_arguments.h"
 #include "version.h"
 
 namespace rnnlab::app {
@@ -76,7 +78,9 @@ ExitCode run(int argc, const char* const* argv) {
     throw UserError(ExitCode::kUsage, explain_usage_error(*program, error));
   }
   load_cuda_library();
-  return chosen(CommandLine(argv, argv + argc));
+  const ExitCode exit_code = chosen(CommandLine(argv, argv + argc));
+  print_notes(take_kernel_notes());  // a run's log has them already
+  return exit_code;
 }
 
 }  // namespace rnnlab::app

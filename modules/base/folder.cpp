@@ -1,9 +1,18 @@
 #include "base/folder.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <system_error>
 
 namespace rnnlab {
+namespace {
+
+std::filesystem::path folder_in(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
 
 std::vector<std::string> names_beside(const std::filesystem::path& path) {
   constexpr size_t kMostNames = 2000;
@@ -33,6 +42,13 @@ std::vector<std::filesystem::path> folders_with(const std::filesystem::path& fol
 
 std::filesystem::path whole_path(const std::filesystem::path& path) {
   return std::filesystem::absolute(path / "").lexically_normal().parent_path();
+}
+
+std::filesystem::path cache_folder() {
+  if (const auto own = folder_in("RNNLAB_CACHE"); !own.empty()) return own;
+  if (const auto caches = folder_in("XDG_CACHE_HOME"); !caches.empty()) return caches / "rnnlab";
+  if (const auto home = folder_in("HOME"); !home.empty()) return home / ".cache" / "rnnlab";
+  return {};
 }
 
 }  // namespace rnnlab

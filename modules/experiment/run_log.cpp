@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "models/model_parameters.h"
+#include "recurrent/gpu_device.h"
 
 namespace rnnlab {
 namespace {
@@ -31,6 +32,7 @@ void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Lo
   logger.info("device    " + device_text(run));
   logger.info("layer     " + layer_text(run));
   log_notes(run.notes, logger);
+  log_notes(take_kernel_notes(), logger);
   logger.info("data      " + run.dataset.description);
   log_notes(run.dataset.notes, logger);
   log_notes({placement_text(run)}, logger);

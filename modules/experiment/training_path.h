@@ -11,4 +11,8 @@ namespace rnnlab {
 // they are, and dropout is seeded anew at every epoch, so training does not notice.
 ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const TrainerOptions& options);
 
+// Compiles and loads what `layer: persistent` runs for the other batch sizes of training and validation, so that no
+// timed epoch waits for it. Likewise unnoticed.
+void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& options);
+
 }  // namespace rnnlab

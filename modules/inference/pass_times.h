@@ -1,6 +1,6 @@
-// How long passes over data take: the device is waited for before each and after it, and the caller has run one batch
-// before the first, for libraries load and algorithms are chosen then. Reading the data and, where they fit there,
-// their way to the device are left out.
+// How long passes over data take: the device is waited for before each and after it, and the caller has run a batch
+// of each size before the first, for libraries load, algorithms are chosen and kernels are compiled then. Reading the
+// data and, where they fit there, their way to the device are left out.
 #pragma once
 
 #include <c10/core/Device.h>

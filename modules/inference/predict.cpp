@@ -37,8 +37,10 @@ void compute_outputs(Predictions& predictions, const TrainedModel& trained, cons
                      int64_t num_passes) {
   auto batches = make_valid_batches(with_some_targets(samples), trained.options());
   RNNLAB_INVARIANT(batches, "nothing to predict");
-  batches->start_epoch(0);
-  output_of(trained, batches->next().value());  // untimed: pass_times.h
+  for (const int64_t batch : untimed_batches(*batches)) {
+    batches->start_epoch(0, batch);
+    output_of(trained, batches->next().value());
+  }
   predictions.times = time_passes(trained.device, samples.size(), num_passes,
                                   [&] { predictions.raw = outputs_of_all(trained, *batches); });
 }

@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <string>
+#include <vector>
 
 #include "gpu/cuda_function.h"
 
@@ -36,6 +37,12 @@ inline constinit CudaFunction<GpuProperties(c10::Device)> properties_of_gpu;
 
 // Of the current GPU: whether this build has code of its own kernels for it.
 inline constinit CudaFunction<bool()> has_own_code;
+
+// What to tell the user of kernels that were compiled since the last call: that they were, and where they are kept.
+inline constinit CudaFunction<std::vector<std::string>()> notes_on_compiled_kernels;
+inline std::vector<std::string> take_kernel_notes() {
+  return notes_on_compiled_kernels.is_defined() ? notes_on_compiled_kernels() : std::vector<std::string>();
+}
 
 // As NVML writes it: "GPU-12345678-9abc-def0-1234-56789abcdef0".
 inline constinit CudaFunction<std::string(c10::Device)> uuid_of_gpu;

@@ -1,6 +1,7 @@
 #include "base/folder.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <fstream>
@@ -18,6 +19,23 @@ TEST(NamesBeside, AreThoseInTheFolderOfThePath) {
   std::ranges::sort(names);
   EXPECT_EQ(names, (std::vector<std::string>{"a.csv", "b.csv"}));
   fs::remove_all(folder);
+}
+
+TEST(CacheFolder, IsTheProgramsOwnThenTheUsers) {
+  const auto with = [](const char* own, const char* caches, const char* home) {
+    ::setenv("RNNLAB_CACHE", own, 1);
+    ::setenv("XDG_CACHE_HOME", caches, 1);
+    ::setenv("HOME", home, 1);
+    return cache_folder();
+  };
+  const std::string home_before = ::getenv("HOME") == nullptr ? "" : ::getenv("HOME");
+  EXPECT_EQ(with("/own", "/caches", "/home/ada"), "/own");
+  EXPECT_EQ(with("", "/caches", "/home/ada"), "/caches/rnnlab");
+  EXPECT_EQ(with("", "", "/home/ada"), "/home/ada/.cache/rnnlab");
+  EXPECT_EQ(with("", "", ""), "");
+  ::unsetenv("RNNLAB_CACHE");
+  ::unsetenv("XDG_CACHE_HOME");
+  ::setenv("HOME", home_before.c_str(), 1);
 }
 
 TEST(NamesBeside, AreNoneWhereThereIsNoFolder) { EXPECT_TRUE(names_beside("/no/such/folder/a.csv").empty()); }

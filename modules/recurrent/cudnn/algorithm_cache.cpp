@@ -1,10 +1,10 @@
 #include "recurrent/cudnn/algorithm_cache.h"
 
-#include <cstdlib>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/folder.h"
 #include "results/files.h"
 
 namespace rnnlab {
@@ -51,11 +51,6 @@ json read_cache_or_empty(const std::filesystem::path& file) {
   }
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 std::optional<MeasuredAlgorithm> AlgorithmCache::find(const std::string& key) const try {
@@ -77,13 +72,8 @@ void AlgorithmCache::add(const std::string& key, const MeasuredAlgorithm& measur
 }
 
 std::filesystem::path algorithm_cache_file() {
-  constexpr const char* kName = "cudnn_algorithms.json";
-  if (const std::string own = variable("RNNLAB_CACHE"); !own.empty()) return std::filesystem::path(own) / kName;
-  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty())
-    return std::filesystem::path(cache) / "rnnlab" / kName;
-  if (const std::string home = variable("HOME"); !home.empty())
-    return std::filesystem::path(home) / ".cache" / "rnnlab" / kName;
-  return {};
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? folder : folder / "cudnn_algorithms.json";
 }
 
 }  // namespace rnnlab

@@ -30,8 +30,7 @@ class AlgorithmCache {
   std::filesystem::path file_;  // empty: nothing is kept
 };
 
-// $RNNLAB_CACHE, else $XDG_CACHE_HOME/rnnlab, else ~/.cache/rnnlab, and in it cudnn_algorithms.json; an empty path
-// where none of the three is set.
+// cudnn_algorithms.json in cache_folder(), or an empty path where there is none.
 std::filesystem::path algorithm_cache_file();
 
 }  // namespace rnnlab

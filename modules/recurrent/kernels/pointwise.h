@@ -16,8 +16,6 @@ struct CUstream_st;  // what cudaStream_t points to
 
 namespace rnnlab::kernels {
 
-enum class Nonlinearity { kTanh, kRelu };
-
 struct Step {
   ElementType type = ElementType::kFloat32;
   Nonlinearity nonlinearity = Nonlinearity::kTanh;  // of the cell's candidate and output; the gates are sigmoids

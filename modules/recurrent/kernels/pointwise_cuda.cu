@@ -12,11 +12,11 @@
 namespace rnnlab::kernels {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreadsOfStep = 128;
 
 template <class T, class Work>
-__global__ void __launch_bounds__(kThreads) step_kernel(const Work work) {
-  const int64_t unit = static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kThreadsOfStep) step_kernel(const Work work) {
+  const int64_t unit = static_cast<int64_t>(blockIdx.y) * kThreadsOfStep + threadIdx.x;
   if (unit < work.step.hidden_size) run_unit<T>(work, blockIdx.x, unit);
 }
 
@@ -26,27 +26,27 @@ struct Layers {
 };
 
 template <class T, class Work>
-__global__ void __launch_bounds__(kThreads) steps_kernel(const __grid_constant__ Layers<Work> layers) {
+__global__ void __launch_bounds__(kThreadsOfStep) steps_kernel(const __grid_constant__ Layers<Work> layers) {
   const Work& work = layers.works[blockIdx.z];
-  const int64_t unit = static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x;
+  const int64_t unit = static_cast<int64_t>(blockIdx.y) * kThreadsOfStep + threadIdx.x;
   if (unit < work.step.hidden_size) run_unit<T>(work, blockIdx.x, unit);
 }
 
 dim3 grid_of(const Step& step, size_t num_layers) {
-  const auto columns = static_cast<unsigned>((step.hidden_size + kThreads - 1) / kThreads);
+  const auto columns = static_cast<unsigned>((step.hidden_size + kThreadsOfStep - 1) / kThreadsOfStep);
   return {static_cast<unsigned>(step.batch_size), columns, static_cast<unsigned>(num_layers)};
 }
 
 template <class T, class Work>
 void start(const Work& work, cudaStream_t stream) {
-  step_kernel<T><<<grid_of(work.step, 1), kThreads, 0, stream>>>(work);
+  step_kernel<T><<<grid_of(work.step, 1), kThreadsOfStep, 0, stream>>>(work);
 }
 
 template <class T, class Work>
 void start(std::span<const Work> works, cudaStream_t stream) {
   Layers<Work> layers;
   std::copy(works.begin(), works.end(), layers.works);
-  steps_kernel<T><<<grid_of(works.front().step, works.size()), kThreads, 0, stream>>>(layers);
+  steps_kernel<T><<<grid_of(works.front().step, works.size()), kThreadsOfStep, 0, stream>>>(layers);
 }
 
 template <class T, class Work>

@@ -102,8 +102,8 @@ class PersistentForwardPass {
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       LayerTrace& trace = layers_[layer];
       make_room_for_parameters(layer);
-      packed.push_back(empty_packed(spec_, trace));
-      if (may_go_back()) trace.packed = empty_packed(spec_, trace);
+      packed.push_back(empty_forward_weights(spec_, trace));
+      if (may_go_back()) trace.packed = empty_backward_weights(spec_, trace);
       make_room_for_half(layer);
       if (drops() && layer > 0 && parts_.size() > 1) make_room_for_dropout(layer);
     }

@@ -68,8 +68,12 @@ void launch_on_stream(const Work& work, CUstream_st* stream) {
 
 }  // namespace
 
-at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return empty_bytes(trace, started_on_device([&] { return kernels::packed_weight_bytes(sequence_of(spec, trace)); }));
+at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace) {
+  return empty_bytes(trace, started_on_device([&] { return kernels::forward_weight_bytes(sequence_of(spec, trace)); }));
+}
+at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& trace) {
+  return empty_bytes(trace,
+                     started_on_device([&] { return kernels::backward_weight_bytes(sequence_of(spec, trace)); }));
 }
 
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed) {

@@ -10,8 +10,9 @@
 
 namespace rnnlab {
 
-// Room for a layer's packed weights of one pass, on the current stream.
-at::Tensor empty_packed(const UnrolledSpec& spec, const LayerTrace& trace);
+// Room for a layer's packed weights of each pass, on the current stream.
+at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace);
+at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& trace);
 
 void pack_for_forward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);
 void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const at::Tensor& packed);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/number_type.h"
+#include "recurrent/persistent/first_check.h"
 #include "recurrent/persistent/gave_up.h"
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
@@ -23,10 +24,13 @@ std::string_view class_name(at::ScalarType type) {
 
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
   const auto* gpu = at::cuda::getDeviceProperties(sequence.device().index());
-  if (gpu->major != 9)
+  if (gpu->major < 9)
     throw_error(ExitCode::kUsage,
-                "layer: persistent needs a Hopper GPU (compute capability 9.0); this is {} ({}.{}): use layer: cudnn",
+                "layer: persistent needs a GPU with clusters of blocks (compute capability 9.0 or later); this is {} "
+                "({}.{}): use layer: cudnn",
                 gpu->name, gpu->major, gpu->minor);
+  if (const auto reason = kernels::persistent_kernels_refusal())
+    throw_error(ExitCode::kUsage, "layer: persistent: {}; or use layer: cudnn", *reason);
   const at::ScalarType type = sequence.scalar_type();
   if (type == at::kDouble)
     throw_error(ExitCode::kUsage,
@@ -38,6 +42,7 @@ void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
                 "layer: persistent cannot do hidden_size: {} in fp32 (two parts of each weight find room up to 1024); "
                 "use precision: tf32 or bf16, or layer: cudnn",
                 hidden_size);
+  require_checked_gpu(sequence.device());
   require_that_none_gave_up();
 }
 

@@ -1,7 +1,8 @@
-// The forward and the backward pass of a stack of layers on a Hopper GPU by one kernel a layer each, or a part of its
-// steps (kernels/persistent/persistent_layer.h, layer_parts.h), in the place of run_forward_pass and run_backward_pass:
-// the same traces, the same results to the rounding of the type, and of TF32 in float32 where LibTorch allows TF32 in
-// products. The products for weights' gradients run beside other layers' kernels, which leave SMs free.
+// The forward and the backward pass of a stack of layers on a GPU with clusters by one kernel a layer each, or a part
+// of its steps (kernels/persistent/persistent_layer.h, layer_parts.h), in the place of run_forward_pass and
+// run_backward_pass: the same traces, the same results to the rounding of the type, and of TF32 in float32 where
+// LibTorch allows TF32 in products. The products for weights' gradients run beside other layers' kernels, which leave
+// SMs free.
 #pragma once
 
 #include "recurrent/execution_path.h"
@@ -10,8 +11,9 @@
 
 namespace rnnlab {
 
-// UserError kUsage where the pass cannot run as `layer: persistent`: another GPU than a Hopper GPU, float64, or more
-// units than there are kernels for in float32. kDevice where a pass before it on that GPU gave up.
+// UserError kUsage where the pass cannot run as `layer: persistent`: another processor than a GPU of compute capability
+// 9.0 or later, no compiler for its kernels, a kind of GPU that failed its check (first_check.h), float64, or
+// more units than there are kernels for in float32. kDevice where a pass before it on that GPU gave up.
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size);
 
 // What a forward pass runs, for execution_path.h.

@@ -287,14 +287,10 @@ class BackwardBlock {
 
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1) backward_kernel(const __grid_constant__ PersistentBackward work) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2];
   __shared__ uint32_t maxima[2 * T::kWarps];
   BackwardBlock<T>(work, shared, barriers, maxima).run();
-#else
-  __trap();
-#endif
 }
 
 }  // namespace rnnlab::kernels::persistent

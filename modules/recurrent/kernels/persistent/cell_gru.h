@@ -3,13 +3,12 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/activations.h"
-#include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/kernels/persistent/cells.h"
+#include "recurrent/kernels/persistent/passes.h"
 
 namespace rnnlab::kernels::persistent {
 
-struct Gru {
-  static constexpr int kGates = 3;  // r z n
-  static constexpr int kKept = 4;   // the same, activated, and R h + b of n
+struct Gru : GruSizes {
   static constexpr bool kHasCellState = false;
   static constexpr bool kHasTwoSides = true;
   static constexpr bool kReadsStateAfter = false;

@@ -2,13 +2,12 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/activations.h"
-#include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/kernels/persistent/cells.h"
+#include "recurrent/kernels/persistent/passes.h"
 
 namespace rnnlab::kernels::persistent {
 
-struct Lstm {
-  static constexpr int kGates = 4;             // i f g o
-  static constexpr int kKept = 4;              // the same, activated
+struct Lstm : LstmSizes {
   static constexpr bool kHasCellState = true;  // the cell state is kept too, and what the backward pass reads
   static constexpr bool kHasTwoSides = false;  // the gradients of W x + b and R h + b are the same
   static constexpr bool kReadsStateAfter = false;

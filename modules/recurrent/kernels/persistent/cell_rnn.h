@@ -2,13 +2,12 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/activations.h"
-#include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/kernels/persistent/cells.h"
+#include "recurrent/kernels/persistent/passes.h"
 
 namespace rnnlab::kernels::persistent {
 
-struct Rnn {
-  static constexpr int kGates = 1;
-  static constexpr int kKept = 0;
+struct Rnn : RnnSizes {
   static constexpr bool kHasCellState = false;
   static constexpr bool kHasTwoSides = false;
   static constexpr bool kReadsStateAfter = true;

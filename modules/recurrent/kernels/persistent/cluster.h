@@ -2,8 +2,6 @@
 // mbarrier, and the wait for them, which gives up after a while.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 namespace rnnlab::kernels::persistent {

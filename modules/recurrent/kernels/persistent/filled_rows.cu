@@ -1,18 +1,18 @@
 #include "recurrent/kernels/persistent/filled_rows.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <stdexcept>
 
 #include "recurrent/kernels/persistent/launch_check.h"
-#include "recurrent/kernels/persistent/numbers.h"
 #include "recurrent/kernels/persistent/stride_launch.h"
 
 namespace rnnlab::kernels {
 namespace {
 
 using persistent::blocks_for;
-using persistent::from_float;
 using persistent::kStrideThreads;
-using persistent::to_float;
 
 constexpr int kVector = 8;  // of 16 bits
 
@@ -27,7 +27,7 @@ __global__ void fill_kernel(const From* numbers, int64_t rows, int64_t columns, 
     alignas(16) To vector[kVector];
 #pragma unroll
     for (int j = 0; j < kVector; ++j)
-      vector[j] = from_float<To>(first + j < columns ? to_float(from[first + j]) : 0.0f);
+      vector[j] = static_cast<To>(first + j < columns ? static_cast<float>(from[first + j]) : 0.0f);
     filled[i] = *reinterpret_cast<const uint4*>(vector);
   }
 }

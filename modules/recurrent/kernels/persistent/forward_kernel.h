@@ -231,13 +231,9 @@ class ForwardBlock {
 
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1) forward_kernel(const __grid_constant__ PersistentForward work) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2];
   ForwardBlock<T>(work, shared, barriers).run();
-#else
-  __trap();
-#endif
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -14,7 +14,7 @@ __device__ inline uint32_t transposed(uint32_t pair) {
 
 template <class Operand>
 __device__ void multiply_add(float (&sum)[4], uint4 a, uint32_t b_low, uint32_t b_high) {
-  if constexpr (std::is_same_v<Operand, __half>)
+  if constexpr (std::is_same_v<Operand, Half>)
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])

@@ -140,8 +140,12 @@ class GridBackwardBlock {
     begin_products();
 #pragma unroll
     for (int tile = 0; tile < kAtOnce; ++tile) multiply_by_partners(now.index, tile, 1, sums);
-    [&]<int... kTile>(std::integer_sequence<int, kTile...>) { (send_when_done<kTile>(now, sums), ...); }
-    (std::make_integer_sequence<int, T::kUnitTiles>());
+    send_each(now, sums, std::make_integer_sequence<int, T::kUnitTiles>());
+  }
+
+  template <int... kTile>
+  __device__ void send_each(const Turn& now, PartnersSums& sums, std::integer_sequence<int, kTile...>) const {
+    (send_when_done<kTile>(now, sums), ...);
   }
 
   // By the gates of partner `first` and those after it.
@@ -241,14 +245,10 @@ class GridBackwardBlock {
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1)
     grid_backward_kernel(const __grid_constant__ PersistentBackward work, int first_group) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ uint4 shared[];
   __shared__ alignas(8) uint64_t barriers[2];
   __shared__ uint32_t maxima[GradientScales<T>::kMaxima];
   GridBackwardBlock<T>(work, first_group, shared, barriers, maxima).run();
-#elif defined(__CUDA_ARCH__)
-  __trap();
-#endif
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -278,12 +278,8 @@ class GridForwardBlock {
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1)
     grid_forward_kernel(const __grid_constant__ PersistentForward work, int first_group) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ uint4 shared[];
   GridForwardBlock<T>(work, first_group, shared).run();
-#elif defined(__CUDA_ARCH__)
-  __trap();
-#endif
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -42,9 +42,8 @@ __device__ inline void place_in_fragment(int lane, int i, bool is_for_registers,
   e.column = is_for_registers ? (i >> 2) * 8 + lane % 4 * 2 + (i & 1) : lane / 8 % 2 * 8 + i;
 }
 
-// weights: (G * H, H), of at most T's size; what is beyond is 0.
-template <class T, template <class> class Order, class Weight>
-__global__ void grid_pack_kernel(const Weight* weights, int hidden_size, uint4* packed) {
+template <class T, template <class> class Order>
+__global__ void grid_pack_kernel(RecurrentWeights weights, int hidden_size, uint4* packed) {
   using S = typename Order<T>::Slice;
   const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int lane = index % kLanes;
@@ -54,13 +53,11 @@ __global__ void grid_pack_kernel(const Weight* weights, int hidden_size, uint4* 
   e.block = index / (kLanes * S::kFragments * T::kWarps);
   if (e.block >= T::kBlocks) return;
 
+  const WeightReader<T> reader(weights, hidden_size);
   float numbers[8];
   for (int i = 0; i < 8; ++i) {
     place_in_fragment(lane, i, GridWeights<S>::is_in_registers(e.fragment), e);
-    const auto [gate, unit, column] = Order<T>::place_of(e);
-    const bool is_there = gate < T::kGates && unit < hidden_size && column < hidden_size;
-    const int64_t row = static_cast<int64_t>(gate) * hidden_size + unit;
-    numbers[i] = is_there ? to_float(weights[row * hidden_size + column]) : 0.0f;
+    numbers[i] = reader.at(Order<T>::place_of(e));
   }
   const auto word = [&](int i) { return pack<typename T::Numbers::Operand>(numbers[2 * i], numbers[2 * i + 1]); };
   packed[index] = make_uint4(word(0), word(1), word(2), word(3));

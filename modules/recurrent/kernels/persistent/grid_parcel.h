@@ -5,8 +5,8 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/grid_exchange.h"
+#include "recurrent/kernels/persistent/grid_tiles.h"
 #include "recurrent/kernels/persistent/numbers.h"
-#include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -55,7 +55,7 @@ struct Bfloat16Words {
     for (int i = 0; i < kCount; ++i) {
       constexpr uint32_t kHalfOfLastDigit = 1 << 16;
       const uint32_t first = __float_as_uint(sums[i]) + (isfinite(sums[i]) ? kHalfOfLastDigit : 0);
-      words[i] = persistent::pack<__nv_bfloat16>(0.0f, sums[kCount + i]) | (first >> 16 & ~1u);
+      words[i] = persistent::pack<Bfloat>(0.0f, sums[kCount + i]) | (first >> 16 & ~1u);
     }
   }
 
@@ -72,8 +72,9 @@ struct Bfloat16Words {
 template <class Numbers>
 class Parcel {
  public:
-  using Words = std::conditional_t<std::is_same_v<typename Numbers::Operand, __half>, Tf32Words, Bfloat16Words>;
+  using Words = std::conditional_t<std::is_same_v<typename Numbers::Operand, Half>, Tf32Words, Bfloat16Words>;
   static constexpr int kWords = Words::kCount;
+  static_assert(kWords == kWordsOfParcel<Numbers>);
   static constexpr int kWordsOfWarp = kLanes * kWords;
 
   Parcel() = default;

@@ -47,7 +47,7 @@ class GridSumExchange {
   }
 
  private:
-  using Parcel = typename T::Parcel;
+  using Parcel = persistent::Parcel<typename T::Numbers>;
   static constexpr int kWordsOfSender = T::kParcelsOfLane * Parcel::kWordsOfWarp;
   static_assert(T::kSendersAShare % T::kParcelsAtOnce == 0);
 

@@ -9,7 +9,6 @@
 // Weights are held as fragments, a warp's 16 rows by 16 columns: in registers, and the rest in shared memory.
 #pragma once
 
-#include "recurrent/kernels/persistent/grid_parcel.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {
@@ -18,6 +17,10 @@ constexpr int kWarpgroupRows = 64;
 constexpr int kColumnsAStep = 16;
 constexpr int kWarpsPerGroup = 4;  // of a warpgroup
 constexpr int kOctet = 8;          // units that travel as one vector
+
+// Of a parcel, eight sums of a thread on their way through L2 (grid_parcel.h).
+template <class Numbers>
+constexpr int kWordsOfParcel = Numbers::kIsScaled ? 5 : 4;
 
 __host__ __device__ constexpr int rounded_up(int value, int step) { return (value + step - 1) / step * step; }
 
@@ -66,9 +69,8 @@ struct GridTiles {
   static constexpr int kUnitTilesAtOnce = kTiles == 2 ? kUnitTiles : smaller(kUnitTiles, 4 / kPartners);  // products
   static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;  // of a partner
   static constexpr int kGateVectors = kGateSteps * 2 * kSequences;
-  static constexpr int kSenders = kBlocks / kPartners;  // to a block
-  using Parcel = persistent::Parcel<NumbersOf>;         // of a thread's sums for two tiles of sequences
-  static constexpr int kTilePairs = kTiles / 2;
+  static constexpr int kSenders = kBlocks / kPartners;                    // to a block
+  static constexpr int kTilePairs = kTiles / 2;                           // a parcel has sums of both tiles
   static constexpr int kParcelsOfLane = kUnits / kTileRows * kTilePairs;  // by each sender a step
   static constexpr int kParcels = kParcelsOfLane * kLanes;
   static constexpr int kShares = kThreads / kParcels;  // threads that add up the same sums
@@ -92,15 +94,16 @@ struct GridTiles {
   // sequences, as many as were measured to be the fastest (docs/results/2026-11-22-sums.md).
   static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20) : (kHiddenSize > 1024 ? 30 : 36);
   static constexpr int kBackwardMost = kHiddenSize > 1024 ? 24 : (kTiles > 2 ? 20 : 28);
-  using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost>;
-  using BackwardSlice = Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost>;
+  using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost, kMuchShared>;
+  using BackwardSlice =
+      Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost, kMuchShared>;
 
   // What a group exchanges through L2, each turn's by itself: hidden states in four buffers, one after the other, or
   // sums in two.
   static constexpr int kHiddenBuffers = 4;
   static constexpr int kSumBuffers = 2;
   static constexpr size_t kForwardExchangeBytes = size_t{16} * kTurns * kHiddenBuffers * kHiddenVectors;
-  static constexpr int kSumBufferWords = kBlocks * kSenders * kParcelsOfLane * Parcel::kWordsOfWarp;
+  static constexpr int kSumBufferWords = kBlocks * kSenders * kParcelsOfLane * kLanes * kWordsOfParcel<Numbers>;
   static constexpr size_t kBackwardExchangeBytes = size_t{4} * kTurns * kSumBuffers * kSumBufferWords;
 };
 

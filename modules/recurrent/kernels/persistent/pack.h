@@ -3,7 +3,7 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/fragments.h"
-#include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/kernels/persistent/passes.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {
@@ -66,17 +66,29 @@ struct BackwardOrder {
   __device__ static constexpr int at_least_1(int count) { return count > 0 ? count : 1; }
 };
 
-// Calls `use` with the weights as a pointer to what they are.
-template <class Value, class Use>
-void with_weights(const RecurrentWeights& weights, const Use& use) {
-  if constexpr (!std::is_same_v<Value, float>)
-    if (weights.type == ElementType::kFloat32) return use(static_cast<const float*>(weights.values));
-  use(static_cast<const Value*>(weights.values));
-}
+// Recurrent weights (G * H, H), of at most T's size; what is beyond is 0.
+template <class T>
+class WeightReader {
+ public:
+  __device__ WeightReader(const RecurrentWeights& weights, int hidden_size)
+      : values_(weights.values), is_float_(weights.type == ElementType::kFloat32), hidden_size_(hidden_size) {}
 
-// weights: (G * H, H), of at most T's size; what is beyond is 0.
-template <class T, template <class> class Order, class Weight>
-__global__ void pack_kernel(const Weight* weights, int hidden_size, uint4* packed) {
+  __device__ float at(const Place& place) const {
+    if (place.gate >= T::kGates || place.unit >= hidden_size_ || place.column >= hidden_size_) return 0.0f;
+    const int64_t row = static_cast<int64_t>(place.gate) * hidden_size_ + place.unit;
+    const int64_t index = row * hidden_size_ + place.column;
+    return is_float_ ? static_cast<const float*>(values_)[index] : to_float(static_cast<const Value*>(values_)[index]);
+  }
+
+ private:
+  using Value = typename T::Numbers::Value;
+  const void* values_;
+  bool is_float_;
+  int hidden_size_;
+};
+
+template <class T, template <class> class Order>
+__global__ void pack_kernel(RecurrentWeights weights, int hidden_size, uint4* packed) {
   using S = typename Order<T>::Slice;
   using Operand = typename T::Numbers::Operand;
   const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -89,13 +101,9 @@ __global__ void pack_kernel(const Weight* weights, int hidden_size, uint4* packe
   e.block = warp / T::kWarps;
   if (e.block >= T::kBlocks) return;
 
+  const WeightReader<T> reader(weights, hidden_size);
   float numbers[8];
-  for (e.number = 0; e.number < 8; ++e.number) {
-    const auto [gate, unit, column] = Order<T>::place_of(e);
-    const bool is_there = unit < hidden_size && column < hidden_size;
-    const int64_t row = static_cast<int64_t>(gate) * hidden_size + unit;
-    numbers[e.number] = is_there ? to_float(weights[row * hidden_size + column]) : 0.0f;
-  }
+  for (e.number = 0; e.number < 8; ++e.number) numbers[e.number] = reader.at(Order<T>::place_of(e));
   const auto word = [&](int i) { return pack_part<Operand>(part, numbers[2 * i], numbers[2 * i + 1]); };
   packed[index] = make_uint4(word(0), word(1), word(2), word(3));
 }

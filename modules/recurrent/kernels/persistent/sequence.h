@@ -2,7 +2,7 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/numbers.h"
-#include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/kernels/persistent/passes.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {
@@ -80,7 +80,7 @@ __device__ void write_hidden(const PersistentForward& work, int64_t place, float
   using Value = typename Numbers::Value;
   static_cast<Value*>(work.hidden)[place] = from_float<Value>(hidden);
   if constexpr (std::is_same_v<Numbers, Tf32>)
-    if (work.half_hidden != nullptr) static_cast<__half*>(work.half_hidden)[place] = from_float<__half>(hidden);
+    if (work.half_hidden != nullptr) static_cast<Half*>(work.half_hidden)[place] = from_float<Half>(hidden);
 }
 
 // Of a gate's gradients on both sides the larger one: R h + b has the reset gate's part of what W x + b has.

@@ -23,10 +23,14 @@ constexpr int kSequencesPerTile = 8;  // columns of an mma
 constexpr int kTileRows = 16;
 constexpr int kColumnsAtOnce = 32;  // hidden states that a lane reads as one
 constexpr int kFragmentBytesPerWarp = 512;
-constexpr int kSharedBytes = 227 * 1024;
-constexpr int kOtherSharedBytes = 1024;  // mbarriers and the like
+constexpr int kOtherSharedBytes = 1024;  // of a block, at most: mbarriers and the like
+
+// What a block may have of shared memory: on GPUs of compute capability 9.0 and 10.x, and of 12.x.
+constexpr int kMuchShared = 227 * 1024;
+constexpr int kLittleShared = 99 * 1024;
 
 __host__ __device__ constexpr int smaller(int a, int b) { return a < b ? a : b; }
+__host__ __device__ constexpr int larger(int a, int b) { return a < b ? b : a; }
 
 // Where fragment `i` of `total` is when `part` of them are spread evenly: how many of the part come before it.
 __host__ __device__ constexpr int spread_before(int i, int part, int total) {
@@ -36,12 +40,13 @@ __host__ __device__ constexpr bool is_in_spread(int i, int part, int total) {
   return spread_before(i + 1, part, total) > spread_before(i, part, total);
 }
 
-// kFragments a warp; kBufferBytes is what the exchange takes of shared memory.
-template <int kFragmentsOf, int kWarpsOf, int kBufferBytesOf, int kMostInRegisters>
+// kFragments a warp; kBufferBytes is what the exchange takes of kSharedBytes, which may be more than there is.
+template <int kFragmentsOf, int kWarpsOf, int kBufferBytesOf, int kMostInRegisters, int kSharedBytes>
 struct Slice {
   static constexpr int kWarps = kWarpsOf;
   static constexpr int kFragments = kFragmentsOf;
-  static constexpr int kRoom = (kSharedBytes - kOtherSharedBytes - kBufferBytesOf) / (kWarps * kFragmentBytesPerWarp);
+  static constexpr int kRoomBytes = larger(kSharedBytes - kOtherSharedBytes - kBufferBytesOf, 0);
+  static constexpr int kRoom = kRoomBytes / (kWarps * kFragmentBytesPerWarp);
   static constexpr int kInRegisters = smaller(kFragments, kMostInRegisters);
   static constexpr int kInShared = smaller(kFragments - kInRegisters, kRoom);
   static constexpr int kInL2 = kFragments - kInRegisters - kInShared;
@@ -53,7 +58,7 @@ struct Slice {
 enum class Fit { kWhole, kPadded };
 
 template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kWarpsOf, int kTilesOf, Fit kFitOf = Fit::kPadded,
-          int kTeamsOf = 1>
+          int kTeamsOf = 1, int kSharedBytesOf = kMuchShared>
 struct Tiles {
   using Cell = CellOf;
   using Numbers = NumbersOf;
@@ -69,6 +74,7 @@ struct Tiles {
   static constexpr int kBlocks = kHiddenSize / kUnits;       // of a cluster
   static constexpr int kTiles = kTilesOf;                    // of sequences, a team
   static constexpr int kSequences = kTeams * kTiles * kSequencesPerTile;
+  static constexpr int kSharedBytes = kSharedBytesOf;
   static_assert(kBlocks * kUnits == kHiddenSize && kUnits % kTileRows == 0 && kBlocks <= 16);
 
   // Forward: rows are gates of a warp's units, two a tile and the odd one in half a tile; columns are all units.
@@ -95,9 +101,9 @@ struct Tiles {
   static constexpr int kForwardMost = (kTiles == 1 ? 40 : (kIsLarge ? 28 : 32)) - 4 * (kParts - 1);
   static constexpr int kBackwardMost =
       (kTiles == 1 ? (kIsLarge ? 32 : 40) : (kRowTiles > 6 ? 24 : 28)) - 6 * (kParts - 1);
-  using ForwardSlice = Slice<kGates * kParts * kStepsOfTeam, kWarps, kForwardBufferBytes, kForwardMost>;
+  using ForwardSlice = Slice<kGates * kParts * kStepsOfTeam, kWarps, kForwardBufferBytes, kForwardMost, kSharedBytes>;
   using BackwardSlice =
-      Slice<kGates * kParts * kRowTiles * kUnitWarps / 2, kWarps, kBackwardBufferBytes, kBackwardMost>;
+      Slice<kGates * kParts * kRowTiles * kUnitWarps / 2, kWarps, kBackwardBufferBytes, kBackwardMost, kSharedBytes>;
 
   // The tile of 16 units that row tile `i` of a warp computes in the backward pass, counted over the cluster. Blocks
   // begin with their own, so that they do not all send to the same one at once.

@@ -59,17 +59,17 @@ enum class Sums { kBegin, kContinue };
                ", 1, 1, 0, 0;"                                                                                 \
                : RNNLAB_WGMMA_SUMS_8(as, 0), RNNLAB_WGMMA_SUMS_8(as, 8)                                        \
                : "l"(left), "l"(right))
-#define RNNLAB_WGMMA_OF(product)                   \
-  if constexpr (std::is_same_v<Operand, __half>) { \
-    if (how == Sums::kBegin)                       \
-      product("f16", "0", "=f");                   \
-    else                                           \
-      product("f16", "1", "+f");                   \
-  } else {                                         \
-    if (how == Sums::kBegin)                       \
-      product("bf16", "0", "=f");                  \
-    else                                           \
-      product("bf16", "1", "+f");                  \
+#define RNNLAB_WGMMA_OF(product)                 \
+  if constexpr (std::is_same_v<Operand, Half>) { \
+    if (how == Sums::kBegin)                     \
+      product("f16", "0", "=f");                 \
+    else                                         \
+      product("f16", "1", "+f");                 \
+  } else {                                       \
+    if (how == Sums::kBegin)                     \
+      product("bf16", "0", "=f");                \
+    else                                         \
+      product("bf16", "1", "+f");                \
   }
 
 // left: as mma.m16n8k16 has it, for each warp's 16 rows.

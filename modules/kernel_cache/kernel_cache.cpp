@@ -1,0 +1,157 @@
+#include "kernel_cache/kernel_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/folder.h"
+#include "base/sha256.h"
+#include "kernel_cache/nvrtc.h"
+#include "results/files.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An entry: this line, the SHA-256 of all behind its line, then numbers and texts, each number on a line of its own:
+// how many symbols, and of each symbol and of the code the length before it.
+constexpr std::string_view kFormat = "rnnlab kernels 1\n";
+constexpr size_t kDigits = 64;
+constexpr size_t kMostSymbols = 64;
+constexpr int64_t kMostBytesOfEntry = 64 << 20;
+
+std::string digest_of(std::string_view bytes) { return Sha256().update(bytes).hex(); }
+
+void append(std::string& content, std::string_view text) {
+  content += fmt::format("{}\n", text.size());
+  content += text;
+}
+
+std::string content_of(const CompiledKernels& kernels) {
+  std::string content = fmt::format("{}\n", kernels.symbols.size());
+  for (const std::string& symbol : kernels.symbols) append(content, symbol);
+  append(content, kernels.code);
+  return content;
+}
+
+// Of content whose digest is right.
+class ContentReader {
+ public:
+  explicit ContentReader(std::string_view content) : rest_(content) {}
+
+  size_t number() {
+    size_t value = 0;
+    const char* const end = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value).ptr;
+    rest_.remove_prefix(std::min(rest_.size(), static_cast<size_t>(end - rest_.data()) + 1));
+    return value;
+  }
+
+  std::string text() {
+    const size_t size = std::min(number(), rest_.size());
+    const std::string text(rest_.substr(0, size));
+    rest_.remove_prefix(size);
+    return text;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+std::optional<CompiledKernels> kernels_in(std::string_view entry) {
+  const size_t head = kFormat.size() + kDigits + 1;
+  if (entry.size() < head || !entry.starts_with(kFormat) || entry[head - 1] != '\n') return std::nullopt;
+  const std::string_view content = entry.substr(head);
+  if (digest_of(content) != entry.substr(kFormat.size(), kDigits)) return std::nullopt;
+  ContentReader reader(content);
+  CompiledKernels kernels;
+  const size_t num_symbols = reader.number();
+  if (num_symbols > kMostSymbols) return std::nullopt;
+  kernels.symbols.resize(num_symbols);
+  for (std::string& symbol : kernels.symbols) symbol = reader.text();
+  kernels.code = reader.text();
+  return kernels;
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw_error(ExitCode::kDevice, "{}: cannot make the folder: {}", folder.string(), error.message());
+}
+
+struct Used {
+  fs::file_time_type when;
+  int64_t bytes;
+  fs::path file;
+};
+
+// A hidden file is one that a process is writing (results/files.h), or was writing when it was killed.
+bool is_being_written(const fs::path& file, fs::file_time_type when) {
+  return file.filename().string().starts_with('.') &&
+         fs::file_time_type::clock::now() - when < std::chrono::minutes(10);
+}
+
+// Those that may be removed. Files that another process removes meanwhile are none.
+std::vector<Used> files_of(const fs::path& folder) {
+  std::vector<Used> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != end(entry); entry.increment(error)) {
+    std::error_code gone;
+    const auto bytes = static_cast<int64_t>(entry->file_size(gone));
+    if (gone) continue;
+    const auto when = entry->last_write_time(gone);
+    if (!gone && !is_being_written(entry->path(), when)) files.push_back({when, bytes, entry->path()});
+  }
+  return files;
+}
+
+}  // namespace
+
+std::string key_of(const KernelProgram& program) {
+  std::string all;
+  for (const std::string_view text : {std::string_view(program.source), std::string_view(program.architecture)})
+    append(all, text);
+  append(all, kernel_options());
+  for (const std::string& name : program.names) append(all, name);
+  for (const auto& [name, text] : program.headers) {
+    append(all, name);
+    append(all, text);
+  }
+  return digest_of(all);
+}
+
+std::optional<CompiledKernels> KernelCache::find(const std::string& key) const try {
+  if (!is_there(file_of(key))) return std::nullopt;
+  auto kernels = kernels_in(read_file(file_of(key), kMostBytesOfEntry));
+  std::error_code is_read_only;
+  if (kernels) fs::last_write_time(file_of(key), fs::file_time_type::clock::now(), is_read_only);
+  return kernels;
+} catch (const UserError&) {
+  return std::nullopt;
+}
+
+void KernelCache::add(const std::string& key, const CompiledKernels& kernels) const {
+  make_folder(folder_);
+  const std::string content = content_of(kernels);
+  const std::string head = std::string(kFormat) + digest_of(content) + "\n";
+  write_file_atomically(file_of(key), std::array<std::string_view, 2>{head, content});
+  remove_oldest();
+}
+
+// Whatever lies in the folder: a process that was killed while it wrote may have left files of other names.
+void KernelCache::remove_oldest() const {
+  std::vector<Used> files = files_of(folder_);
+  int64_t bytes = 0;
+  for (const Used& file : files) bytes += file.bytes;
+  std::ranges::sort(files, {}, &Used::when);
+  for (const Used& file : files) {
+    if (bytes <= most_bytes_) return;
+    std::error_code is_gone;
+    fs::remove(file.file, is_gone);
+    bytes -= file.bytes;
+  }
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,45 @@
+// What kernels take of the standard library, for NVRTC, which has no headers: it finds this text under the names of the
+// headers that they include. A compiler with a library of its own never reads it.
+#ifndef RNNLAB_FREESTANDING
+#define RNNLAB_FREESTANDING  // and no `#pragma once`, which is by name
+
+using int32_t = int;
+using int64_t = long;
+using uint16_t = unsigned short;
+using uint32_t = unsigned int;
+using uint64_t = unsigned long;
+
+namespace std {
+
+using ::size_t;
+
+template <class A, class B>
+constexpr bool is_same_v = false;
+template <class A>
+constexpr bool is_same_v<A, A> = true;
+
+template <bool kIsFirst, class First, class Second>
+struct conditional {
+  using type = First;
+};
+template <class First, class Second>
+struct conditional<false, First, Second> {
+  using type = Second;
+};
+template <bool kIsFirst, class First, class Second>
+using conditional_t = typename conditional<kIsFirst, First, Second>::type;
+
+template <class T, T... kValues>
+struct integer_sequence {};
+template <int kCount, int... kValues>
+struct sequence_to : sequence_to<kCount - 1, kCount - 1, kValues...> {};
+template <int... kValues>
+struct sequence_to<0, kValues...> {
+  using type = integer_sequence<int, kValues...>;
+};
+template <class T, int kCount>
+using make_integer_sequence = typename sequence_to<kCount>::type;
+
+}  // namespace std
+
+#endif

@@ -1,0 +1,112 @@
+#include "recurrent/kernels/persistent/loaded_kernels.h"
+
+#include <c10/cuda/CUDAGraphsC10Utils.h>
+
+#include <cstdlib>
+#include <map>
+#include <string_view>
+
+#include "base/error.h"
+#include "kernel_cache/kernel_supply.h"
+#include "recurrent/kernels/persistent/kernel_sources.h"
+#include "recurrent/kernels/persistent/launch_check.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
+
+namespace rnnlab::kernels {
+namespace persistent {
+namespace {
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+// Callers take turns (chosen_pass.cpp).
+class LoadedPrograms {
+ public:
+  // Its kernels, in the order of the program's names.
+  const std::vector<cudaKernel_t>& get(const KernelProgram& program) {
+    std::vector<cudaKernel_t>& kernels = loaded_[program.architecture + " " + program.names.front()];
+    if (kernels.empty()) kernels = load(supply.get(program));
+    return kernels;
+  }
+
+  KernelSupply supply = make_kernel_supply();
+
+ private:
+  // Libraries stay as long as the process: a kernel may be running when it ends.
+  static std::vector<cudaKernel_t> load(const CompiledKernels& compiled) {
+    RNNLAB_INVARIANT(c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None,
+                     "a kernel is loaded while a CUDA graph is captured");
+    cudaLibrary_t library = nullptr;
+    check(cudaLibraryLoadData(&library, compiled.code.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+          "loading a kernel");
+    std::vector<cudaKernel_t> kernels;
+    for (const std::string& symbol : compiled.symbols) {
+      cudaKernel_t kernel = nullptr;
+      check(cudaLibraryGetKernel(&kernel, library, symbol.c_str()), "finding a kernel");
+      kernels.push_back(kernel);
+    }
+    return kernels;
+  }
+
+  std::map<std::string, std::vector<cudaKernel_t>> loaded_;  // by architecture and first name
+};
+
+LoadedPrograms& programs() {
+  static LoadedPrograms kIt;
+  return kIt;
+}
+
+}  // namespace
+
+Gpu current_gpu() {
+  Gpu gpu;
+  check(cudaGetDevice(&gpu.device), "cudaGetDevice");
+  gpu.major = attribute(cudaDevAttrComputeCapabilityMajor, gpu.device);
+  gpu.minor = attribute(cudaDevAttrComputeCapabilityMinor, gpu.device);
+  gpu.runs = {.instructions = instructions_of(gpu.major),
+              .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu.device)};
+  return gpu;
+}
+
+std::string architecture_for(const Gpu& gpu, Instructions instructions) {
+  const char* const variant = instructions == Instructions::kWgmma ? "a" : "";
+  if (runs_persistent_as_ptx()) return fmt::format("compute_90{}", variant);
+  return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, variant);
+}
+
+KernelProgram program_of(const KernelPlan& plan, const std::string& architecture) {
+  return {plan.source, kernel_sources(), architecture, {plan.kernel, plan.packing}};
+}
+
+LoadedKernels load(const KernelPlan& plan, const Gpu& gpu) {
+  const auto& kernels = programs().get(program_of(plan, architecture_for(gpu, plan.instructions)));
+  return {kernels.at(0), kernels.at(1)};
+}
+
+Instructions instructions_of(int major) { return major == 9 ? Instructions::kWgmma : Instructions::kClusters; }
+
+KernelProgram occupancy_probe(const std::string& architecture) {
+  return {"__global__ void occupancy_probe() {}\n", {}, architecture, {"occupancy_probe"}};
+}
+
+cudaKernel_t load_occupancy_probe(const Gpu& gpu) {
+  return programs().get(occupancy_probe(architecture_for(gpu, Instructions::kClusters))).front();
+}
+
+}  // namespace persistent
+
+bool runs_persistent_as_ptx() {
+  const char* value = std::getenv("RNNLAB_KERNELS_AS");
+  return value != nullptr && std::string_view(value) == "ptx";
+}
+
+std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
+
+std::optional<std::string> persistent_kernels_refusal() { return persistent::programs().supply.refusal(); }
+
+std::vector<std::string> take_persistent_notes() { return persistent::programs().supply.take_notes(); }
+
+}  // namespace rnnlab::kernels

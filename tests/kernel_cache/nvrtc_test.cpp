@@ -1,0 +1,66 @@
+// NVRTC needs no GPU; these tests are skipped where it is not installed.
+#include "kernel_cache/nvrtc.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Nvrtc : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto reason = nvrtc_refusal()) GTEST_SKIP() << *reason;
+  }
+};
+
+constexpr std::array<KernelHeader, 1> kHeaders = {
+    {{"lib/twice.h", "template <class T> __global__ void twice(T* x) { *x = *x + *x; }"}}};
+const KernelProgram kTwice = {"#include \"lib/twice.h\"\n", kHeaders, "sm_90", {"twice<float>", "twice<int>"}};
+
+TEST_F(Nvrtc, CompilesInstancesOfATemplateFromTextInMemory) {
+  const CompiledKernels kernels = compile(kTwice);
+  EXPECT_THAT(kernels.symbols, ElementsAre("_Z5twiceIfEvPT_", "_Z5twiceIiEvPT_"));
+  EXPECT_THAT(kernels.code, StartsWith("\x7f"
+                                       "ELF"));
+}
+
+TEST_F(Nvrtc, GivesPtxForAVirtualArchitecture) {
+  KernelProgram program = kTwice;
+  program.architecture = "compute_90";
+  EXPECT_THAT(compile(program).code, HasSubstr(".target sm_90"));
+}
+
+TEST_F(Nvrtc, RefusesAGpuThatItDoesNotKnow) {
+  KernelProgram program = kTwice;
+  program.architecture = "sm_999";
+  try {
+    compile(program);
+    FAIL() << "compiled";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.what(),
+              fmt::format("NVRTC {} does not know this GPU's architecture, sm_999; use layer: cudnn", nvrtc_version()));
+  }
+}
+
+TEST_F(Nvrtc, ASourceThatIsWrongIsADefectAndSaysWhere) {
+  KernelProgram program = kTwice;
+  program.source = "#include \"lib/missing.h\"\n";
+  try {
+    compile(program);
+    FAIL() << "compiled";
+  } catch (const InvariantError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a kernel does not compile for sm_90: kernels.cu(1): "));
+    EXPECT_THAT(error.what(), HasSubstr("lib/missing.h"));
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab

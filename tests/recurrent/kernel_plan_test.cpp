@@ -1,0 +1,95 @@
+// Which persistent kernels there are for a pass, and that they compile for every kind of GPU that runs them: without a
+// GPU, for NVRTC needs none. scripts/compile-kernels compiles all of them.
+#include "recurrent/kernels/persistent/kernel_plan.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "kernel_cache/kernel_cache.h"
+#include "kernel_cache/nvrtc.h"
+#include "recurrent/kernels/persistent/loaded_kernels.h"
+#include "recurrent/kernels/persistent/tiles.h"
+
+namespace rnnlab::kernels::persistent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Gpu gpu_of(int major) {
+  return {.device = 0,
+          .major = major,
+          .minor = 0,
+          .runs = {.instructions = instructions_of(major), .shared_bytes = major >= 12 ? kLittleShared : kMuchShared}};
+}
+
+PassPlans forward_plans(int64_t hidden_size, int64_t batch_size, int major = 9) {
+  return plans_for({.batch_size = batch_size, .hidden_size = hidden_size, .type = ElementType::kBfloat16},
+                   PassKind::kForward, gpu_of(major).runs);
+}
+
+TEST(KernelPlans, NamesInstancesAsTheCompilerFindsThem) {
+  const PassPlans plans = forward_plans(128, 128);
+  EXPECT_THAT(plans.grids, IsEmpty());
+  ASSERT_THAT(plans.clusters, SizeIs(2));
+  EXPECT_EQ(plans.clusters[0].kernel, "forward_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>>");
+  EXPECT_EQ(plans.clusters[0].packing,
+            "pack_kernel<Tiles<Lstm, Bfloat16, 128, 4, 1, Fit::kWhole, 1, 232448>, ForwardOrder>");
+}
+
+TEST(KernelPlans, KernelsWithWgmmaAreForOneCapabilityAlone) {
+  EXPECT_THAT(forward_plans(1024, 64).grids, SizeIs(3));
+  EXPECT_THAT(forward_plans(1024, 64, 10).grids, IsEmpty());
+  EXPECT_THAT(forward_plans(1024, 64, 10).clusters, SizeIs(2));
+  EXPECT_THAT(forward_plans(1536, 64, 10).clusters, IsEmpty());
+}
+
+TEST(KernelPlans, AGpuWithLessSharedMemoryHasTilesOfItsOwn) {
+  for (const KernelPlan& plan : all_plans(gpu_of(12).runs)) EXPECT_LE(plan.shared_bytes, kLittleShared) << plan.kernel;
+  EXPECT_THAT(forward_plans(256, 128, 12).clusters.front().kernel, HasSubstr(", 101376>"));
+}
+
+TEST(KernelPlans, AGpuWithoutSharedMemoryForThemHasNone) {
+  EXPECT_THAT(
+      plans_for({.batch_size = 1, .hidden_size = 128}, PassKind::kForward, {.shared_bytes = 64 * 1024}).clusters,
+      IsEmpty());
+}
+
+TEST(KernelPlans, KernelsOfAHigherRungAreLeftOut) {
+  PersistentSequence sequence = {.batch_size = 64, .hidden_size = 512, .type = ElementType::kBfloat16};
+  const auto num_plans = [&](PersistentKernels kernels) {
+    sequence.kernels = kernels;
+    return plans_for(sequence, PassKind::kBackward, gpu_of(9).runs).clusters.size();
+  };
+  EXPECT_EQ(num_plans(PersistentKernels::kClusters), 2U);
+  EXPECT_EQ(num_plans(PersistentKernels::kClustersAndTeams), 3U);
+}
+
+TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
+  std::set<std::string> keys;
+  size_t num_programs = 0;
+  for (const int major : {9, 10, 12})
+    for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
+      keys.insert(key_of(program_of(plan, architecture_for(gpu_of(major), plan.instructions))));
+      ++num_programs;
+    }
+  EXPECT_EQ(keys.size(), num_programs);
+}
+
+// A plan of each of the sources, for each kind of GPU that has it.
+TEST(KernelPlans, ASampleCompilesForEveryGpu) {
+  if (const auto reason = nvrtc_refusal()) GTEST_SKIP() << *reason;
+  for (const int major : {9, 10, 12}) {
+    std::set<std::string> sources;
+    for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
+      if (!sources.insert(plan.source).second) continue;
+      const CompiledKernels kernels = compile(program_of(plan, architecture_for(gpu_of(major), plan.instructions)));
+      EXPECT_THAT(kernels.symbols, SizeIs(2)) << plan.kernel;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab::kernels::persistent
