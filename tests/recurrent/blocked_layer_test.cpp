@@ -2,12 +2,16 @@
 // groups of steps.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <cstdlib>
+#include <random>
 #include <stdexcept>
 #include <vector>
 
@@ -68,8 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Work{Cell::kLstm, 20, 19, 17, 200, at::kBFloat16, 16}),
     [](const auto& tested) { return name_of_work(tested.param); });
 
-TEST_P(BlockedLayer, GivesWhatHoistedGivesInFloat64) {
-  const Work& work = GetParam();
+void expect_what_hoisted_gives(const Work& work) {
   const RecurrentOptions options = {
       .cell = work.cell, .input_size = work.input_size, .hidden_size = work.hidden_size, .num_layers = 2};
   const auto blocked = make_layer(LayerKind::kBlocked, options), hoisted = make_layer(LayerKind::kHoisted, options);
@@ -85,6 +88,37 @@ TEST_P(BlockedLayer, GivesWhatHoistedGivesInFloat64) {
   expect_near(got.input_gradient, wanted.input_gradient, tolerance);
   for (size_t i = 0; i < wanted.weight_gradients.size(); ++i)
     expect_near(got.weight_gradients[i], wanted.weight_gradients[i], tolerance);
+}
+
+TEST_P(BlockedLayer, GivesWhatHoistedGivesInFloat64) { expect_what_hoisted_gives(GetParam()); }
+
+// Products of oneDNN in this thread and in each of the others. On a processor with tile units they configure the tiles
+// of these threads for themselves, and release them.
+void use_tiles_elsewhere() {
+  const at::Tensor factor = at::randn({72, 72}).to(at::kBFloat16);
+  at::mm(factor, factor);
+  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) { at::mm(factor, factor); });
+}
+
+// For minutes: RNNLAB_LONG_RUN=1 build/release/recurrent_tests --gtest_filter='BlockedProof*' --gtest_repeat=100
+TEST(BlockedProof, HoldsBesideOtherUsersOfTheTiles) {
+  const int num_rounds = std::getenv("RNNLAB_LONG_RUN") != nullptr ? 200 : 4;
+  static std::mt19937 random(1);
+  const auto up_to = [&](int64_t most) { return std::uniform_int_distribution<int64_t>(1, most)(random); };
+  for (int round = 0; round < num_rounds; ++round) {
+    at::set_num_threads(static_cast<int>(up_to(16)));
+    const Work work = {std::array{Cell::kLstm, Cell::kGru, Cell::kRnnTanh}.at(static_cast<size_t>(round % 3)),
+                       up_to(12),
+                       up_to(70),
+                       up_to(90),
+                       up_to(300),
+                       at::kBFloat16,
+                       at::get_num_threads()};
+    SCOPED_TRACE(name_of_work(work));
+    use_tiles_elsewhere();
+    expect_what_hoisted_gives(work);
+  }
+  at::set_num_threads(1);
 }
 
 TEST(Blocked, LeavesOutTheGradientsThatNobodyNeeds) {

@@ -60,7 +60,8 @@ void multiply_part(const RowBlock& rows, const Panel& panel, int64_t first, int6
 // LibTorch knows what runs where, and tells by throwing.
 bool try_product(at::ScalarType type) {
   if (kernels::simd_steps() == nullptr) return false;
-  alignas(64) std::array<float, 2 *kPanelWidth> zeros = {}, sum = {};
+  alignas(64) std::array<float, kernels::kTileDepth* kPanelWidth> zeros = {};
+  alignas(64) std::array<float, kPanelWidth> sum = {};
   try {
     const ProductSeries series(type);
     multiply({zeros.data(), 2, 1}, {zeros.data(), type, 2, kPanelWidth}, {sum.data(), kPanelWidth},
