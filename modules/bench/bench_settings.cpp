@@ -114,7 +114,8 @@ void list_protocol(config::Schema<BenchSettings>& s) {
       .at_least(0)
       .at_most(100000);
   s.field("seed", &BenchSettings::seed, "of weights, inputs and the order of samples").at_least(0);
-  s.field("num_threads", &BenchSettings::num_threads, "threads of one operation on the CPU; one a core if not given")
+  s.field("num_threads", &BenchSettings::num_threads,
+          "threads of one operation on the CPU; by default one for each CPU that the process may use")
       .at_least(1)
       .at_most(4096);
 }

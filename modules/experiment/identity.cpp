@@ -26,7 +26,8 @@ std::string model_description(ModelSettings settings) {
 }
 
 // The hash must stay that of earlier versions, or their runs could not be compared with new ones. It is of the printed
-// text with its comments, so the keys and the upper bounds that came later are left out of the text.
+// text with its comments, so the keys and the upper bounds that came later are left out of the text, and a comment that
+// has changed is put back.
 config::StructSpec hashed_training_spec() {
   config::StructSpec spec = TrainingSettings::schema().spec();
   std::erase_if(spec.entries, [](const config::Entry& entry) { return entry.key == "tensorboard_machine"; });
@@ -34,6 +35,8 @@ config::StructSpec hashed_training_spec() {
       "max_seconds", "learning_rate", "epsilon",      "weight_decay", "clip_norm",
       "clip_value",  "warmup_steps",  "decay_rate",   "decay_steps",  "minimum_learning_rate",
       "patience",    "min_delta",     "warmup_epochs"};
+  for (config::Entry& entry : spec.entries)
+    if (entry.key == "num_threads") entry.help = "threads of one operation on the CPU; by default one a core";
   for (config::Entry& entry : spec.entries)
     if (std::ranges::find(kWithoutUpperBound, entry.key) != kWithoutUpperBound.end())
       std::get<config::FieldSpec>(entry.content).upper.reset();

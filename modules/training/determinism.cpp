@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/split_mix64.h"
+#include "results/cpu_limits.h"
 
 namespace rnnlab {
 
@@ -63,9 +64,13 @@ void require_threads(int count) {
 
 }  // namespace
 
+int64_t default_num_threads() {
+  static const int64_t libtorchs = at::get_num_threads();
+  return std::getenv("OMP_NUM_THREADS") != nullptr ? libtorchs : std::min(libtorchs, allowed_cpus());
+}
+
 void set_num_threads(std::optional<int64_t> num_threads) {
-  static const int default_threads = at::get_num_threads();
-  const int wanted = num_threads ? static_cast<int>(*num_threads) : default_threads;
+  const auto wanted = static_cast<int>(num_threads.value_or(default_num_threads()));
   require_threads(threads_of_run(wanted));
   at::set_num_threads(wanted);
 }

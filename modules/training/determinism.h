@@ -27,7 +27,11 @@ inline constexpr const char* kNoMoreThreads =
     "no more threads can be made here: raise the limit (ulimit -u or -v, or the limit on processes of a container), or "
     "lower num_threads";
 
-// Threads of one operation on the CPU; LibTorch's own choice, one a core, where nothing is given. Sums depend on it.
+// One for each CPU that the process may use (results/cpu_limits.h), as LibTorch counts them, or what OMP_NUM_THREADS
+// says. The first call must come before any of set_num_threads, which makes it.
+int64_t default_num_threads();
+
+// Threads of one operation on the CPU; the default where nothing is given. Sums depend on it.
 // UserError kDevice if the system does not make as many threads as a run needs, less those of an earlier call. Not for
 // several threads at once.
 void set_num_threads(std::optional<int64_t> num_threads);

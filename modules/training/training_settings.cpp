@@ -100,7 +100,8 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
       .unit("epochs")
       .at_least(0)
       .at_most(kMostCounted);
-  s.field("num_threads", &Settings::num_threads, "threads of one operation on the CPU; by default one a core")
+  s.field("num_threads", &Settings::num_threads,
+          "threads of one operation on the CPU; by default one for each CPU that the process may use")
       .unit("threads")
       .at_least(1)
       .at_most(4096);

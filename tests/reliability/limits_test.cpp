@@ -136,7 +136,7 @@ TEST_F(Limits, AFileSystemWithoutLocksIsNamed) {
                               "and could damage it; do not start another process there\n(.|\n)*"));
   const auto sweep = run_with("RNNLAB_NO_LOCKS=1", "train -q small.yaml 'sweep={seed: [1, 2]}' --out sweep");
   EXPECT_EQ(sweep.exit_code, 0);
-  EXPECT_THAT(sweep.errors, HasSubstr("rnnlab: warning: sweep/.sweep-"));
+  EXPECT_THAT(sweep.errors, HasSubstr("rnnlab: warning: sweep/sweep-"));
   const auto resumed =
       run_with("RNNLAB_NO_LOCKS=1", "train -q --resume " + only_run_in(out(), "small").string() + " training.epochs=3");
   EXPECT_THAT(resumed.errors, HasSubstr(" has no locks (No locks available): "));

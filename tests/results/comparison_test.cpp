@@ -312,9 +312,10 @@ TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {
   }
   EXPECT_THAT(
       compare(runs_, {}).warnings,
-      ElementsAre("cpu naive (" + folder_.name("n2") +
-                  "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start; num_threads: 1 may be "
-                  "faster then"));
+      ElementsAre(
+          "cpu naive (" + folder_.name("n2") +
+          "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start; training.num_threads: 1 may be "
+          "faster then"));
 }
 
 TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
@@ -324,9 +325,10 @@ TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
     run.environment.cpu.busy_fraction = layer == "fused" ? 0.5 : 0.4;
     add(layer, run);
   }
-  EXPECT_THAT(compare(runs_, {}).warnings,
-              ElementsAre("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY: other work took 40 % of 2 "
-                          "usable CPUs at the start; num_threads: 1 may be faster then (in the first of them)"));
+  EXPECT_THAT(
+      compare(runs_, {}).warnings,
+      ElementsAre("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY: other work took 40 % of 2 "
+                  "usable CPUs at the start; training.num_threads: 1 may be faster then (in the first of them)"));
 }
 
 TEST_F(CompareTest, RefusesSeveralForOneReasonOnce) {

@@ -74,16 +74,16 @@ TEST(Warnings, NameEverythingThatSpoilsTimes) {
   environment.nvidia.gpus[0].compute_pids = {41, 42};
   environment.nvidia.gpus[1].utilization_percent = 97;
   environment.nvidia.gpus[2].throttle_reasons = {"power cap"};
-  EXPECT_EQ(
-      warnings(environment),
-      (std::vector<std::string>{
-          "THIS BUILD IS NOT FOR TIMING (Debug, not optimised, assertions on, AddressSanitizer): build with the "
-          "preset 'release' before you trust any number",
-          "THE CPU IS BUSY: other work took 60 % of 2 usable CPUs at the start; num_threads: 1 may be faster then",
-          "GPU 0 (NVIDIA H200) IS SHARED: 2 other processes on it at the start (pid 41, 42): its times are not "
-          "yours",
-          "GPU 1 (NVIDIA H200) IS BUSY: 97 % in use at the start by a process that is not visible from here",
-          "GPU 2 (NVIDIA H200) IS THROTTLED: power cap (SM clock 1200 of 1980 MHz)"}));
+  EXPECT_EQ(warnings(environment),
+            (std::vector<std::string>{
+                "THIS BUILD IS NOT FOR TIMING (Debug, not optimised, assertions on, AddressSanitizer): build with the "
+                "preset 'release' before you trust any number",
+                "THE CPU IS BUSY: other work took 60 % of 2 usable CPUs at the start; training.num_threads: 1 may be "
+                "faster then",
+                "GPU 0 (NVIDIA H200) IS SHARED: 2 other processes on it at the start (pid 41, 42): its times are not "
+                "yours",
+                "GPU 1 (NVIDIA H200) IS BUSY: 97 % in use at the start by a process that is not visible from here",
+                "GPU 2 (NVIDIA H200) IS THROTTLED: power cap (SM clock 1200 of 1980 MHz)"}));
 }
 
 TEST(Warnings, NameMoreThreadsThanCpus) {
@@ -93,9 +93,10 @@ TEST(Warnings, NameMoreThreadsThanCpus) {
   environment.cpu.busy_fraction = 1;
   EXPECT_EQ(warnings(environment),
             (std::vector<std::string>{
-                "MORE THREADS THAN CPUS: 4,096 threads on 1 usable CPU, so they wait for each other: lower num_threads",
+                "MORE THREADS THAN CPUS: 4,096 threads on 1 usable CPU, so they wait for each other: lower "
+                "training.num_threads",
                 "THE CPU IS BUSY: other work took 100 % of 1 usable CPU at the start, perhaps threads of this "
-                "program's run before: num_threads is larger than the CPUs"}));
+                "program's run before: training.num_threads is larger than the CPUs"}));
 }
 
 TEST(BuildInfo, KnowsThisBuild) {

@@ -1,3 +1,4 @@
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
@@ -16,7 +17,11 @@ namespace rnnlab {
 namespace {
 
 // Gradients of the gates are made for several steps at a time, for so many rows, and used while they are in the cache.
-constexpr int64_t kRowsTogether = 1024;
+// More threads have more cache, and more to do between two meetings.
+int64_t rows_together() {
+  constexpr int64_t kLeastRows = 1024, kRowsOfThread = 256;
+  return std::max(kLeastRows, kRowsOfThread * at::get_num_threads());
+}
 
 class BlockedBackward {
  public:
@@ -24,7 +29,7 @@ class BlockedBackward {
       : spec_(spec),
         trace_(trace),
         needs_(needs),
-        steps_together_(std::clamp<int64_t>(kRowsTogether / trace.batch_size(), 1, trace.num_steps())),
+        steps_together_(std::clamp<int64_t>(rows_together() / trace.batch_size(), 1, trace.num_steps())),
         gradients_(make_gradients(results)),
         size_(make_size()),
         recurrent_(PackedMatrix::of(trace.weights.weight_hh)),
@@ -80,7 +85,7 @@ class BlockedBackward {
 
   RecurrenceSize make_size() const {
     return {steps_together_, trace_.batch_size(), (trace_.hidden_size() + kPanelWidth - 1) / kPanelWidth,
-            trace_.gates.size(2) * kPanelWidth};
+            trace_.gates.size(2) * kPanelWidth, trace_.gates.scalar_type()};
   }
 
   // The gradients of some steps, then what is made of them.

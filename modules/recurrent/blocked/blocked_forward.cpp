@@ -70,7 +70,7 @@ class BlockedForward {
   RecurrenceSize make_size() const {
     const int64_t depth = trace_.hidden_size() + trace_.input.size(2);
     return {trace_.num_steps(), trace_.batch_size(), (trace_.hidden_size() + kPanelWidth - 1) / kPanelWidth,
-            depth * kPanelWidth * num_gates(spec_.cell)};
+            depth * kPanelWidth * num_gates(spec_.cell), trace_.gates.scalar_type()};
   }
 
   int64_t make_steps_together() const {
@@ -144,8 +144,8 @@ class BlockedForward {
 bool can_run_blocked(at::ScalarType type) { return has_panel_products(type); }
 
 ExecutionPath blocked_path(at::ScalarType type) {
-  return {fmt::format("oneDNN's block kernels ({}), {} steps", number_type_name(type), kernels::simd_steps()->name),
-          {}};
+  const char* kernels_name = multiplies_by_tiles(type) ? "kernels for tile units (AMX)" : "oneDNN's block kernels";
+  return {fmt::format("{} ({}), {} steps", kernels_name, number_type_name(type), kernels::simd_steps()->name), {}};
 }
 
 void run_blocked_forward(const UnrolledSpec& spec, LayerTrace& trace) { BlockedForward(spec, trace).run(); }

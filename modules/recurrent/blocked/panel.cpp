@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "recurrent/blocked/kept_memory.h"
 #include "recurrent/kernels/simd_steps.h"
+#include "recurrent/kernels/tile_products.h"
 
 namespace rnnlab {
 namespace {
@@ -19,11 +21,18 @@ namespace cpublas = at::native::cpublas;
 // Of a panel this many rows at once: with the block's rows they stay in the second cache.
 constexpr int64_t kDepthAtOnce = 512;
 
-// Rows that share one pass over a matrix of panels.
-constexpr int64_t kRowsAtOnce = 128;
+// Rows that share one pass over a panel: fewer where threads would have nothing to do.
+constexpr int64_t kLeastRowsAtOnce = 32, kMostRowsAtOnce = 128;
+
+static_assert(kPanelWidth == kernels::kTileColumns);
 
 int64_t size_of(at::ScalarType type) { return type == at::kFloat ? 4 : 2; }
-int64_t even(int64_t count) { return (count + 1) / 2 * 2; }
+int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
+
+// Rows of a panel in memory.
+int64_t padded_depth(at::ScalarType type, int64_t depth) {
+  return type == at::kFloat ? depth : rounded_up(depth, kernels::kTileDepth);
+}
 
 const void* at_element(const void* data, at::ScalarType type, int64_t index) {
   return static_cast<const std::byte*>(data) + index * size_of(type);
@@ -33,23 +42,26 @@ void* at_element(void* data, at::ScalarType type, int64_t index) {
 }
 
 void multiply_part(const RowBlock& rows, const Panel& panel, int64_t first, int64_t depth, const SumBlock& sum,
-                   bool adds) {
+                   Accumulate accumulate) {
   const void* a = at_element(rows.data, panel.type, first);
   const void* b = at_element(panel.data, panel.type, first * kPanelWidth);
+  const bool adds = accumulate == Accumulate::kAdd;
   if (panel.type == at::kFloat)
     return cpublas::brgemm(rows.num_rows, panel.num_columns, depth, rows.stride, kPanelWidth, sum.stride, adds,
                            static_cast<const float*>(a), static_cast<const float*>(b), sum.data, /*is_vnni=*/false);
+  if (multiplies_by_tiles(panel.type))
+    return kernels::multiply_tiles({static_cast<const uint16_t*>(a), rows.stride, rows.num_rows, depth,
+                                    static_cast<const uint16_t*>(b), panel.num_columns, sum.data, sum.stride, adds});
   cpublas::brgemm(rows.num_rows, panel.num_columns, depth, rows.stride, kPanelWidth, sum.stride, adds,
                   static_cast<const at::BFloat16*>(a), static_cast<const at::BFloat16*>(b), sum.data,
                   /*is_vnni=*/true);
 }
 
-void forget_kernel(at::ScalarType type) { cpublas::brgemm_release(/*is_vnni=*/type != at::kFloat); }
-
 // LibTorch knows what runs where, and tells by throwing.
 bool try_product(at::ScalarType type) {
   if (kernels::simd_steps() == nullptr) return false;
-  alignas(64) std::array<float, 2 *kPanelWidth> zeros = {}, sum = {};
+  alignas(64) std::array<float, kernels::kTileDepth* kPanelWidth> zeros = {};
+  alignas(64) std::array<float, kPanelWidth> sum = {};
   try {
     const ProductSeries series(type);
     multiply({zeros.data(), 2, 1}, {zeros.data(), type, 2, kPanelWidth}, {sum.data(), kPanelWidth},
@@ -71,13 +83,11 @@ void interleave_rows(const RowBlock& source, int64_t num_columns, void* target, 
   }
 }
 
-// With tile units, LibTorch's bfloat16 kernels run on tiles. There an illegal instruction ended the process, before
-// ProductSeries had LibTorch lay them out at the start of each series; it was not tried again since.
-#ifdef __clang__  // whose older versions do not know the feature
-bool has_tiles() { return false; }
-#else
-bool has_tiles() { return __builtin_cpu_supports("amx-tile"); }
-#endif
+// The rows that fill a panel up to its padded depth.
+void clear_padding(at::ScalarType type, int64_t depth, void* panel) {
+  const int64_t first = packed_depth(type, depth) * kPanelWidth, last = padded_depth(type, depth) * kPanelWidth;
+  std::memset(at_element(panel, type, first), 0, static_cast<size_t>((last - first) * size_of(type)));
+}
 
 // Straight into the product where that is float32, else by way of a block of sums.
 void multiply_block(const RowBlock& rows, const Panel& panel, void* product, int64_t stride, std::vector<float>& sums) {
@@ -94,29 +104,38 @@ void multiply_block(const RowBlock& rows, const Panel& panel, void* product, int
 
 bool has_panel_products(at::ScalarType type) {
   static const bool kHasFloat = try_product(at::kFloat);
-  static const bool kHasBfloat16 = !has_tiles() && try_product(at::kBFloat16);
+  static const bool kHasBfloat16 = try_product(at::kBFloat16);
   return (type == at::kFloat && kHasFloat) || (type == at::kBFloat16 && kHasBfloat16);
 }
 
+bool multiplies_by_tiles(at::ScalarType type) { return type == at::kBFloat16 && kernels::has_tiles(); }
+
 void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Accumulate accumulate) {
   const int64_t num_parts = (panel.depth + kDepthAtOnce - 1) / kDepthAtOnce;
-  const int64_t part = even((panel.depth + num_parts - 1) / num_parts);
+  const int64_t part = rounded_up((panel.depth + num_parts - 1) / num_parts, kernels::kTileDepth);
   for (int64_t first = 0; first < panel.depth; first += part)
     multiply_part(rows, panel, first, std::min(part, panel.depth - first), sum,
-                  first > 0 || accumulate == Accumulate::kAdd);
+                  first > 0 ? Accumulate::kAdd : accumulate);
 }
 
-ProductSeries::ProductSeries(at::ScalarType type) : type_(type) { forget_kernel(type); }
-ProductSeries::~ProductSeries() { forget_kernel(type_); }
+ProductSeries::ProductSeries(at::ScalarType type) : has_tiles_(multiplies_by_tiles(type)) {
+  if (has_tiles_) kernels::configure_tiles();
+}
+ProductSeries::~ProductSeries() {
+  if (has_tiles_) kernels::release_tiles();
+}
 
 int64_t panel_bytes(at::ScalarType type, int64_t depth) {
-  return packed_depth(type, depth) * kPanelWidth * size_of(type);
+  return padded_depth(type, depth) * kPanelWidth * size_of(type);
 }
 
-int64_t packed_depth(at::ScalarType type, int64_t depth) { return type == at::kFloat ? depth : even(depth); }
+int64_t packed_depth(at::ScalarType type, int64_t depth) { return type == at::kFloat ? depth : rounded_up(depth, 2); }
 
 void pack_panel(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target) {
-  if (type != at::kFloat) return interleave_rows(source, num_columns, target, kPanelWidth);
+  if (type != at::kFloat) {
+    clear_padding(type, source.num_rows, target);
+    return interleave_rows(source, num_columns, target, kPanelWidth);
+  }
   const auto* from = static_cast<const float*>(source.data);
   auto* to = static_cast<float*>(target);
   for (int64_t i = 0; i < source.num_rows; ++i)
@@ -177,26 +196,35 @@ PackedMatrix PackedMatrix::of_transposed(const at::Tensor& matrix, int64_t num_g
   const at::Tensor source = is_odd ? at::constant_pad_nd(matrix, {0, 1}) : matrix;
   const int64_t num_words = source.size(1) * size_of(type) / 4;
   at::parallel_for(0, packed.num_panels(), 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i)
+    for (int64_t i = first; i < last; ++i) {
+      clear_padding(type, packed.depth_, packed.data_of(i));
       kernels::simd_steps()->transpose(
           {at_element(source.const_data_ptr(), at::kFloat, packed.first_column_of(i) * num_words), num_words,
            packed.columns_of(i), num_words},
           packed.data_of(i), kPanelWidth);
+    }
   });
   return packed;
+}
+
+int64_t rows_for_all_threads(int64_t num_rows, int64_t num_panels) {
+  const int64_t num_blocks = (at::get_num_threads() + num_panels - 1) / num_panels;
+  return std::clamp(rounded_up((num_rows + num_blocks - 1) / num_blocks, kLeastRowsAtOnce), kLeastRowsAtOnce,
+                    kMostRowsAtOnce);
 }
 
 void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::Tensor& product) {
   const at::ScalarType type = rows.scalar_type();
   const int64_t num_rows = rows.size(0), stride = product.size(1), num_panels = matrix.num_panels();
-  const int64_t num_blocks = (num_rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  const int64_t rows_at_once = rows_for_all_threads(num_rows, num_panels);
+  const int64_t num_blocks = (num_rows + rows_at_once - 1) / rows_at_once;
   at::parallel_for(0, num_blocks * num_panels, 1, [&](int64_t first, int64_t last) {
     const ProductSeries series(type);
     std::vector<float> sums;
     for (int64_t task = first; task < last; ++task) {
-      const int64_t row = task / num_panels * kRowsAtOnce, panel = task % num_panels;
+      const int64_t row = task / num_panels * rows_at_once, panel = task % num_panels;
       const RowBlock block = {at_element(rows.const_data_ptr(), type, row * rows.size(1)), rows.size(1),
-                              std::min(kRowsAtOnce, num_rows - row)};
+                              std::min(rows_at_once, num_rows - row)};
       multiply_block(block, matrix.panel(panel),
                      at_element(product.data_ptr(), type, row * stride + panel * kPanelWidth), stride, sums);
     }

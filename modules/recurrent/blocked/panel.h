@@ -1,7 +1,8 @@
 // Matrix products by panels: the right matrix lies packed in panels of 64 columns, so that a block of rows streams
-// through the cache past a panel that stays there. The kernels are oneDNN's, as LibTorch gives them out
-// (at::native::cpublas::brgemm): float32 or bfloat16 operands, sums in float32, one thread. Sharing out rows and panels
-// is the caller's.
+// through the cache past a panel that stays there. The kernels take float32 or bfloat16 operands, sum in float32 and
+// use one thread. They are oneDNN's, as LibTorch gives them out (at::native::cpublas::brgemm), but on a processor with
+// tile units (AMX) those for bfloat16 are our own (kernels/tile_products.h). Sharing out rows and panels is the
+// caller's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,10 +14,14 @@ namespace rnnlab {
 inline constexpr int64_t kPanelWidth = 64;
 
 // Whether such kernels run in this process for this type: on a processor with AVX-512, or AVX2 for float32, and with
-// oneDNN on; bfloat16 not where there are tile units (AMX).
+// oneDNN on.
 bool has_panel_products(at::ScalarType type);
 
-// (K, N), N up to kPanelWidth: row after row, or in bfloat16 both rows of a pair interleaved; zeros make K even there.
+// Whether they run on tile units.
+bool multiplies_by_tiles(at::ScalarType type);
+
+// (K, N), N up to kPanelWidth: row after row, or in bfloat16 both rows of a pair interleaved; there zeros make K a
+// multiple of what a tile holds.
 struct Panel {
   const void* data = nullptr;
   at::ScalarType type = at::kFloat;
@@ -38,9 +43,8 @@ struct SumBlock {
 
 enum class Accumulate { kOverwrite, kAdd };  // whether the product replaces what is there or is added to it
 
-// A thread's products of one type, in which nothing else but `multiply` uses tile units (AMX). LibTorch remembers each
-// thread's last kernel and lays out the tiles for another one only, though oneDNN's other primitives lay them out anew
-// or release them: so both ends of a series make it forget.
+// A thread's products of one type, in which nothing else but `multiply` uses tile units: the tiles are configured at
+// its beginning and released at its end.
 class ProductSeries {
  public:
   explicit ProductSeries(at::ScalarType type);
@@ -49,7 +53,7 @@ class ProductSeries {
   ProductSeries& operator=(const ProductSeries&) = delete;
 
  private:
-  at::ScalarType type_;
+  bool has_tiles_;
 };
 
 // (rows, K) x (K, N) to (rows, N), within a series of this thread.
@@ -88,6 +92,9 @@ class PackedMatrix {
   int64_t num_groups_ = 0;
   int64_t group_size_ = 0;
 };
+
+// Into how many rows a product with so many panels is cut, so that all threads have a part.
+int64_t rows_for_all_threads(int64_t num_rows, int64_t num_panels);
 
 // (R, K) x (K, N), one group, to a dense (R, N), in the type of the rows, by all threads.
 void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::Tensor& product);

@@ -13,6 +13,9 @@ namespace {
 // Rows of the transpose that share a panel's pass.
 constexpr int64_t kRowsOfTranspose = 128;
 
+// Rows of the transpose that are worth packing a panel for.
+constexpr int64_t kLeastRowsOfPart = 32;
+
 // Rows that a thread transposes at once.
 constexpr int64_t kRowsToTranspose = 64;
 
@@ -59,22 +62,35 @@ void WeightProduct::transpose_rows(const at::Tensor& right) {
   });
 }
 
+// A task is a panel of the left matrix and some rows of the transpose. Tasks of the same panel pack it each for itself,
+// which takes less time than waiting for one another.
 void WeightProduct::multiply_rows(const at::Tensor& left) {
   const at::ScalarType type = left.scalar_type();
-  const int64_t num_rows = left.size(0), width = left.size(1);
-  const Accumulate accumulate = is_empty_ ? Accumulate::kOverwrite : Accumulate::kAdd;
-  at::parallel_for(0, (width + kPanelWidth - 1) / kPanelWidth, 1, [&](int64_t first, int64_t last) {
+  const int64_t num_rows = left.size(0), width = left.size(1), num_right = transposed_.size(0);
+  const int64_t num_panels = (width + kPanelWidth - 1) / kPanelWidth;
+  const int64_t num_parts =
+      std::clamp<int64_t>(at::get_num_threads() / num_panels, 1, num_right / kLeastRowsOfPart + 1);
+  const int64_t rows_of_part = (num_right + num_parts - 1) / num_parts;
+  at::parallel_for(0, num_panels * num_parts, 1, [&](int64_t first, int64_t last) {
     const ProductSeries series(type);
     const at::Tensor packed = empty_kept({panel_bytes(type, num_rows)}, at::kByte);
-    for (int64_t column = first * kPanelWidth; column < std::min(width, last * kPanelWidth); column += kPanelWidth) {
-      const int64_t num_columns = std::min(kPanelWidth, width - column);
-      pack_panel(block_of(left, 0, column, num_rows), num_columns, type, packed.data_ptr());
-      const Panel panel = {packed.data_ptr(), type, packed_depth(type, num_rows), num_columns};
-      for (int64_t i = 0; i < transposed_.size(0); i += kRowsOfTranspose)
-        multiply(block_of(transposed_, i, 0, std::min(kRowsOfTranspose, transposed_.size(0) - i)), panel,
-                 {sum_.mutable_data_ptr<float>() + i * width + column, width}, accumulate);
+    for (int64_t task = first; task < last; ++task) {
+      const int64_t column = task / num_parts * kPanelWidth, begin = task % num_parts * rows_of_part;
+      const Panel panel = {packed.data_ptr(), type, packed_depth(type, num_rows),
+                           std::min(kPanelWidth, width - column)};
+      if (task == first || task % num_parts == 0)
+        pack_panel(block_of(left, 0, column, num_rows), panel.num_columns, type, packed.data_ptr());
+      multiply_part(panel, column, {begin, std::min(begin + rows_of_part, num_right)});
     }
   });
+}
+
+void WeightProduct::multiply_part(const Panel& panel, int64_t column, const kernels::Range& rows) {
+  const int64_t width = sum_.size(1);
+  const Accumulate accumulate = is_empty_ ? Accumulate::kOverwrite : Accumulate::kAdd;
+  for (int64_t i = rows.first; i < rows.last; i += kRowsOfTranspose)
+    multiply(block_of(transposed_, i, 0, std::min(kRowsOfTranspose, rows.last - i)), panel,
+             {sum_.mutable_data_ptr<float>() + i * width + column, width}, accumulate);
 }
 
 }  // namespace rnnlab

@@ -3,6 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "recurrent/blocked/panel.h"
+#include "recurrent/kernels/simd_steps.h"
+
 namespace rnnlab {
 
 // The sum over rows of left^T right, for (R, M) and (R, N) of a type that panel.h has, by all threads. Of both, `right`
@@ -20,6 +23,7 @@ class WeightProduct {
  private:
   void transpose_rows(const at::Tensor& right);
   void multiply_rows(const at::Tensor& left);
+  void multiply_part(const Panel& panel, int64_t column, const kernels::Range& rows);
 
   at::Tensor transposed_;  // (N, rows)
   at::Tensor sum_;         // (N, M)

@@ -3,45 +3,123 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "recurrent/blocked/panel.h"
+#include "recurrent/blocked/step_counter.h"
 
 namespace rnnlab {
 namespace {
 
-// Sequences that are worth a pass over weights which the second cache does not hold, and over those which it does.
-constexpr int64_t kLeastRows = 32;
-constexpr int64_t kLeastRowsOfSmall = 8;
-constexpr int64_t kMostSmallWeights = 256 * 1024;
+// Weights that stay in a core's second cache.
+constexpr int64_t kBytesInCache = int64_t{1} << 20;
+
+// What reading weights costs, in sequences that could be multiplied by them meanwhile: from the second cache, and from
+// what lies behind it. Tile units multiply several times as fast, and read no faster.
+struct ReadingCost {
+  int64_t cached, uncached;
+};
+ReadingCost reading_cost(at::ScalarType type) {
+  return multiplies_by_tiles(type) ? ReadingCost{16, 128} : ReadingCost{8, 32};
+}
 
 // With more sequences their sums leave the second cache.
 constexpr int64_t kMostRows = 128;
 
-// What a thread must have to do in a step to be worth waking.
-constexpr int64_t kLeastWork = 100'000;
+// Of waiting after each step: for the signal, in multiplications, and for the slowest of the threads.
+constexpr int64_t kWorkOfSignal = 100'000;
+constexpr double kUnevenness = 1.25;
 
 int64_t divided(int64_t count, int64_t parts) { return (count + parts - 1) / parts; }
 
+WorkSplit make_split(const RecurrenceSize& size, int64_t num_groups, int64_t num_parts) {
+  const int64_t rows = divided(size.batch_size, num_groups), blocks = divided(size.num_blocks, num_parts);
+  return {rows, blocks, divided(size.batch_size, rows), divided(size.num_blocks, blocks)};
+}
+
+// The time of a step of one part, in multiplications.
+double cost_of(const RecurrenceSize& size, const WorkSplit& split) {
+  const int64_t weights = split.blocks_of_part * size.work_of_block;
+  const bool is_cached = weights * static_cast<int64_t>(c10::elementSize(size.type)) <= kBytesInCache;
+  const ReadingCost reading = reading_cost(size.type);
+  const auto work =
+      static_cast<double>(weights * (split.rows_of_group + (is_cached ? reading.cached : reading.uncached)));
+  return split.num_parts == 1 ? work : kUnevenness * work + kWorkOfSignal;
+}
+
+kernels::Range range_of(int64_t index, int64_t size, int64_t end) {
+  return {index * size, std::min((index + 1) * size, end)};
+}
+
+// Groups of one part. Those of many sequences are cut further, and a thread takes one after another.
+void run_apart(const RecurrenceSize& size, const WorkSplit& split, const RunStep& run) {
+  const int64_t num_groups = split.num_groups * divided(split.rows_of_group, kMostRows);
+  const int64_t rows = divided(size.batch_size, num_groups);
+  at::parallel_for(0, divided(size.batch_size, rows), 1, [&](int64_t first, int64_t last) {
+    for (int64_t group = first; group < last; ++group)
+      for (int64_t step = 0; step < size.num_steps; ++step)
+        run(step, range_of(group, rows, size.batch_size), {0, size.num_blocks});
+  });
+}
+
+class PartsTogether {
+ public:
+  PartsTogether(const RecurrenceSize& size, const WorkSplit& split, const RunStep& run)
+      : size_(size),
+        split_(split),
+        run_(run),
+        num_spins_(num_spins_for(at::get_num_threads())),
+        counters_(static_cast<size_t>(split.num_groups)) {}
+
+  void run() {
+    at::parallel_for(0, split_.num_groups * split_.num_parts, 1, [&](int64_t first, int64_t last) {
+      try {
+        run_parts(first, last);
+      } catch (...) {
+        for (StepCounter& counter : counters_) counter.give_up();
+        throw;
+      }
+    });
+  }
+
+ private:
+  // A thread with several parts takes them step by step, so that no part waits for one that its own thread has yet to
+  // begin.
+  void run_parts(int64_t first, int64_t last) {
+    for (int64_t step = 0; step < size_.num_steps; ++step)
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t group = i / split_.num_parts, part = i % split_.num_parts;
+        StepCounter& counter = counters_[static_cast<size_t>(group)];
+        counter.wait_for(step * split_.num_parts, num_spins_);
+        run_(step, range_of(group, split_.rows_of_group, size_.batch_size),
+             range_of(part, split_.blocks_of_part, size_.num_blocks));
+        counter.add_one();
+      }
+  }
+
+  const RecurrenceSize& size_;
+  const WorkSplit& split_;
+  const RunStep& run_;
+  int64_t num_spins_;
+  std::vector<StepCounter> counters_;
+};
+
 }  // namespace
 
-bool splits_batch(const RecurrenceSize& size) {
-  const bool is_small = size.num_blocks * size.work_of_block <= kMostSmallWeights;
-  return size.batch_size >= (is_small ? kLeastRowsOfSmall : kLeastRows) * at::get_num_threads();
+WorkSplit split_work(const RecurrenceSize& size, int64_t num_threads) {
+  WorkSplit best = make_split(size, 1, 1);
+  for (int64_t num_groups = 1; num_groups <= std::min(num_threads, size.batch_size); ++num_groups)
+    for (int64_t num_parts = 1; num_parts <= std::min(num_threads / num_groups, size.num_blocks); ++num_parts) {
+      const WorkSplit split = make_split(size, num_groups, num_parts);
+      if (cost_of(size, split) < cost_of(size, best)) best = split;
+    }
+  return best;
 }
 
 void run_recurrence(const RecurrenceSize& size, const RunStep& run) {
-  if (splits_batch(size)) {
-    const int64_t num_blocks = at::get_num_threads() * divided(size.batch_size, at::get_num_threads() * kMostRows);
-    const int64_t rows = divided(size.batch_size, num_blocks);
-    return at::parallel_for(0, divided(size.batch_size, rows), 1, [&](int64_t first, int64_t last) {
-      for (int64_t block = first; block < last; ++block)
-        for (int64_t step = 0; step < size.num_steps; ++step)
-          run(step, {block * rows, std::min(size.batch_size, (block + 1) * rows)}, {0, size.num_blocks});
-    });
-  }
-  const int64_t grain = std::max<int64_t>(1, kLeastWork / (size.work_of_block * size.batch_size));
-  for (int64_t step = 0; step < size.num_steps; ++step)
-    at::parallel_for(0, size.num_blocks, grain, [&](int64_t first, int64_t last) {
-      run(step, {0, size.batch_size}, {first, last});
-    });
+  const WorkSplit split = split_work(size, at::get_num_threads());
+  if (split.num_parts == 1) return run_apart(size, split, run);
+  PartsTogether(size, split, run).run();
 }
 
 }  // namespace rnnlab

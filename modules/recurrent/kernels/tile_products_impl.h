@@ -1,0 +1,201 @@
+// The definitions behind tile_products.h, for tiles of the processor or, in tests, of a program that plays them.
+// `Tiles` has static functions: configure(TileConfiguration), zero<tile>(), load<tile>(data, stride in bytes),
+// store<tile>(data, stride), and multiply<sum, left, right>() of tiles.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "recurrent/kernels/tile_products.h"
+
+namespace rnnlab::kernels {
+
+// Tiles 0 to 3 hold sums, the others operands: two of the left and two of the right matrix for 32 rows at once, and one
+// and three for 16.
+inline constexpr int64_t kRowsOfTile = 16;
+inline constexpr int64_t kColumnsOfTile = 16;  // of float32; in words of two bfloat16 rows likewise
+inline constexpr int64_t kBytesOfRow = 64;
+inline constexpr int64_t kStrideOfRight = kTileColumns * 4;
+inline constexpr int64_t kPairsOfTile = kTileDepth / 2;
+
+struct alignas(64) TileConfiguration {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t bytes_of_row[16] = {};
+  uint8_t rows[16] = {};
+};
+
+// The tiles of the right matrix always have 16 rows, those of the left one and of sums as many as there are.
+template <class Tiles>
+void configure(int64_t num_rows) {
+  TileConfiguration configuration;
+  std::fill_n(configuration.bytes_of_row, 8, static_cast<uint16_t>(kBytesOfRow));
+  std::fill_n(configuration.rows, 8, static_cast<uint8_t>(kRowsOfTile));
+  if (num_rows < kRowsOfTile) std::fill_n(configuration.rows, 5, static_cast<uint8_t>(num_rows));
+  Tiles::configure(configuration);
+}
+
+// Operands as the tiles read them. The depth that fills no tile is read from a copy with zeros.
+struct Left {
+  const uint16_t* data;
+  int64_t stride;  // in bytes
+  int64_t num_tiles;
+  const uint16_t* rest = nullptr;  // rows of kTileDepth elements
+
+  Left from_row(int64_t row) const {
+    return {data + row * stride / 2, stride, num_tiles, rest == nullptr ? nullptr : rest + row * kTileDepth};
+  }
+};
+
+struct Sum {
+  float* data;
+  int64_t stride;  // in bytes
+  bool adds;
+};
+
+inline float* at_tile(const Sum& sum, int64_t row, int64_t column) {
+  return sum.data + row * kRowsOfTile * sum.stride / 4 + column * kColumnsOfTile;
+}
+
+// 32 rows and 32 columns.
+template <class Tiles>
+void multiply_32_by_32(const Left& left, const uint16_t* right, const Sum& sum) {
+  if (sum.adds) {
+    Tiles::template load<0>(at_tile(sum, 0, 0), sum.stride);
+    Tiles::template load<1>(at_tile(sum, 0, 1), sum.stride);
+    Tiles::template load<2>(at_tile(sum, 1, 0), sum.stride);
+    Tiles::template load<3>(at_tile(sum, 1, 1), sum.stride);
+  } else {
+    Tiles::template zero<0>();
+    Tiles::template zero<1>();
+    Tiles::template zero<2>();
+    Tiles::template zero<3>();
+  }
+  const auto multiply = [&](const uint16_t* rows, int64_t stride, const uint16_t* pairs) {
+    Tiles::template load<6>(pairs, kStrideOfRight);
+    Tiles::template load<4>(rows, stride);
+    Tiles::template multiply<0, 4, 6>();
+    Tiles::template load<5>(rows + kRowsOfTile * stride / 2, stride);
+    Tiles::template multiply<2, 5, 6>();
+    Tiles::template load<7>(pairs + 2 * kColumnsOfTile, kStrideOfRight);
+    Tiles::template multiply<1, 4, 7>();
+    Tiles::template multiply<3, 5, 7>();
+  };
+  for (int64_t i = 0; i < left.num_tiles; ++i)
+    multiply(left.data + i * kTileDepth, left.stride, right + i * kPairsOfTile * 2 * kTileColumns);
+  if (left.rest != nullptr) multiply(left.rest, kBytesOfRow, right + left.num_tiles * kPairsOfTile * 2 * kTileColumns);
+  Tiles::template store<0>(at_tile(sum, 0, 0), sum.stride);
+  Tiles::template store<1>(at_tile(sum, 0, 1), sum.stride);
+  Tiles::template store<2>(at_tile(sum, 1, 0), sum.stride);
+  Tiles::template store<3>(at_tile(sum, 1, 1), sum.stride);
+}
+
+// Up to 16 rows, as the tiles are configured, and 64 columns.
+template <class Tiles>
+void multiply_16_by_64(const Left& left, const uint16_t* right, const Sum& sum) {
+  if (sum.adds) {
+    Tiles::template load<0>(at_tile(sum, 0, 0), sum.stride);
+    Tiles::template load<1>(at_tile(sum, 0, 1), sum.stride);
+    Tiles::template load<2>(at_tile(sum, 0, 2), sum.stride);
+    Tiles::template load<3>(at_tile(sum, 0, 3), sum.stride);
+  } else {
+    Tiles::template zero<0>();
+    Tiles::template zero<1>();
+    Tiles::template zero<2>();
+    Tiles::template zero<3>();
+  }
+  const auto multiply = [&](const uint16_t* rows, int64_t stride, const uint16_t* pairs) {
+    Tiles::template load<4>(rows, stride);
+    Tiles::template load<5>(pairs, kStrideOfRight);
+    Tiles::template multiply<0, 4, 5>();
+    Tiles::template load<6>(pairs + 2 * kColumnsOfTile, kStrideOfRight);
+    Tiles::template multiply<1, 4, 6>();
+    Tiles::template load<7>(pairs + 4 * kColumnsOfTile, kStrideOfRight);
+    Tiles::template multiply<2, 4, 7>();
+    Tiles::template load<5>(pairs + 6 * kColumnsOfTile, kStrideOfRight);
+    Tiles::template multiply<3, 4, 5>();
+  };
+  for (int64_t i = 0; i < left.num_tiles; ++i)
+    multiply(left.data + i * kTileDepth, left.stride, right + i * kPairsOfTile * 2 * kTileColumns);
+  if (left.rest != nullptr) multiply(left.rest, kBytesOfRow, right + left.num_tiles * kPairsOfTile * 2 * kTileColumns);
+  Tiles::template store<0>(at_tile(sum, 0, 0), sum.stride);
+  Tiles::template store<1>(at_tile(sum, 0, 1), sum.stride);
+  Tiles::template store<2>(at_tile(sum, 0, 2), sum.stride);
+  Tiles::template store<3>(at_tile(sum, 0, 3), sum.stride);
+}
+
+// All 64 columns. Half a panel stays in the first cache while the rows pass it.
+template <class Tiles>
+void multiply_wide(const TileProduct& product, const Left& left, const Sum& sum) {
+  const int64_t num_doubled = product.num_rows / (2 * kRowsOfTile) * (2 * kRowsOfTile);
+  for (int64_t column = 0; column < kTileColumns; column += 2 * kColumnsOfTile)
+    for (int64_t row = 0; row < num_doubled; row += 2 * kRowsOfTile)
+      multiply_32_by_32<Tiles>(left.from_row(row), product.right + 2 * column,
+                               {sum.data + row * sum.stride / 4 + column, sum.stride, sum.adds});
+  int64_t row = num_doubled;
+  const auto multiply_rest = [&] {
+    multiply_16_by_64<Tiles>(left.from_row(row), product.right,
+                             {sum.data + row * sum.stride / 4, sum.stride, sum.adds});
+  };
+  if (product.num_rows - row >= kRowsOfTile) {
+    multiply_rest();
+    row += kRowsOfTile;
+  }
+  if (product.num_rows == row) return;
+  configure<Tiles>(product.num_rows - row);
+  multiply_rest();
+  configure<Tiles>(kRowsOfTile);
+}
+
+// Fewer columns: by way of sums as wide as a panel.
+template <class Tiles>
+void multiply_narrow(const TileProduct& product, const Left& left) {
+  alignas(64) float wide[2 * kRowsOfTile * kTileColumns];
+  const auto width = static_cast<size_t>(product.num_columns) * sizeof(float);
+  for (int64_t row = 0; row < product.num_rows; row += 2 * kRowsOfTile) {
+    TileProduct part = product;
+    part.num_rows = std::min(2 * kRowsOfTile, product.num_rows - row);
+    float* sum = product.sum + row * product.sum_stride;
+    if (product.adds)
+      for (int64_t i = 0; i < part.num_rows; ++i)
+        std::memcpy(wide + i * kTileColumns, sum + i * product.sum_stride, width);
+    multiply_wide<Tiles>(part, left.from_row(row), {wide, kTileColumns * 4, product.adds});
+    for (int64_t i = 0; i < part.num_rows; ++i)
+      std::memcpy(sum + i * product.sum_stride, wide + i * kTileColumns, width);
+  }
+}
+
+template <class Tiles>
+void multiply_rows(const TileProduct& product, const Left& left) {
+  if (product.num_columns < kTileColumns) return multiply_narrow<Tiles>(product, left);
+  multiply_wide<Tiles>(product, left, {product.sum, product.sum_stride * 4, product.adds});
+}
+
+// The depth that fills no tile is copied for some rows at a time.
+template <class Tiles>
+void multiply_with_rest(const TileProduct& product, int64_t rest) {
+  constexpr int64_t kRowsTogether = 128;
+  alignas(64) uint16_t copy[kRowsTogether * kTileDepth] = {};
+  for (int64_t first = 0; first < product.num_rows; first += kRowsTogether) {
+    TileProduct part = product;
+    part.num_rows = std::min(kRowsTogether, product.num_rows - first);
+    part.left += first * product.left_stride;
+    part.sum += first * product.sum_stride;
+    for (int64_t row = 0; row < part.num_rows; ++row)
+      std::memcpy(copy + row * kTileDepth, part.left + row * part.left_stride + product.depth - rest,
+                  static_cast<size_t>(rest) * sizeof(uint16_t));
+    multiply_rows<Tiles>(part, {part.left, part.left_stride * 2, part.depth / kTileDepth, copy});
+  }
+}
+
+// Within tiles that configure(16) has configured.
+template <class Tiles>
+void multiply_by(const TileProduct& product) {
+  const int64_t rest = product.depth % kTileDepth;
+  if (rest != 0) return multiply_with_rest<Tiles>(product, rest);
+  multiply_rows<Tiles>(product, {product.left, product.left_stride * 2, product.depth / kTileDepth});
+}
+
+}  // namespace rnnlab::kernels

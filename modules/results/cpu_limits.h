@@ -1,0 +1,14 @@
+// How many CPUs this process may keep busy at once.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace rnnlab {
+
+// The CPUs that it may run on (its affinity), but no more than the quotas of its control groups last for, rounded down:
+// a thread beyond a quota makes all threads pause. At least 1. `root` is the root of the file system, another folder in
+// tests.
+int64_t allowed_cpus(const std::filesystem::path& root = "/");
+
+}  // namespace rnnlab
