@@ -262,6 +262,7 @@ void refuse_other_overrides(const std::vector<std::string>& overrides) {
 RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger) {
   const fs::path folder = existing_folder(run_folder);
+  throw_if_asked_to_stop(Beginning::kResumed);
   std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kResumed, request, logger));
   const FolderLock lock(folder, WhenTaken::kRefuse);
   if (!lock.warning().empty()) logger.warn(lock.warning());

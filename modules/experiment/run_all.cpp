@@ -88,7 +88,8 @@ bool gives_way_to_signal(ExitCode exit_code) {
 void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest request, Logger& logger,
                RunAllOutcome& all) {
   size_t num_begun = 0;
-  while (num_begun < tasks.size() && !pending_stop()) {
+  // The first one is begun in any case: it says what a signal before it leaves undone.
+  while (num_begun < tasks.size() && (num_begun == 0 || !pending_stop())) {
     const size_t number = num_begun++;
     if (sweep != nullptr) {
       logger.info(heading(tasks[number], num_begun, tasks.size()));

@@ -19,6 +19,7 @@ std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& requ
 }  // namespace
 
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
+  throw_if_asked_to_stop(Beginning::kNew);
   std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kNew, request, logger));
   PreparedRun run(experiment, request.command_line, WeightsFrom::kExperiment, request.auto_layers);
   deadline.reset();

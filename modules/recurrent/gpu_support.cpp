@@ -8,7 +8,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr Capability kHopper = {9, 0};
+constexpr Capability kFirstWithClusters = {9, 0};  // of thread blocks
 
 bool is_made_of_own_kernels(LayerKind kind) {
   switch (kind) {
@@ -47,9 +47,9 @@ std::string how_to_get_own_kernels(const Gpu& gpu) {
 
 std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu) {
   if (const auto reason = refusal(kind, Processor::kGpu)) return reason;
-  if (is_persistent(kind) && gpu.capability.major != kHopper.major)
+  if (is_persistent(kind) && gpu.capability < kFirstWithClusters)
     return fmt::format("layer: {} needs compute capability {}, and {} has {}; use layer: cudnn", config::name_of(kind),
-                       text_of(kHopper), gpu.name, text_of(gpu.capability));
+                       text_of(kFirstWithClusters), gpu.name, text_of(gpu.capability));
   if (!is_made_of_own_kernels(kind) || gpu.has_own_kernels) return std::nullopt;
   return fmt::format(
       "layer: {} needs own kernels for compute capability {} ({}), and this build has {}; use layer: fused, or {}",
