@@ -22,7 +22,7 @@ endfunction()
 # Reading LibTorch's takes ten seconds and more of each source.
 function(rnnlab_precompiled name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;HEADERS")
-  file(WRITE "${CMAKE_BINARY_DIR}/${name}.cpp" "// Only to have a source.\n")
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${name}.cpp" CONTENT "// Only to have a source.\n")  # written once
   add_library(${name} OBJECT "${CMAKE_BINARY_DIR}/${name}.cpp")
   target_link_libraries(${name} PRIVATE ${arg_LINKS} rnnlab_warnings)
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
