@@ -2,7 +2,7 @@
 
 option(RNNLAB_CUDA "Build librnnlab_cuda.so, which NVIDIA GPUs need; wants the CUDA 13.0 compiler" ON)
 option(RNNLAB_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
-option(RNNLAB_PORTABLE "Link everything but LibTorch and CUDA statically, so that the binary runs on another machine" OFF)
+option(RNNLAB_PORTABLE "Copy every library but LibTorch and CUDA beside the modules, so that the build runs on another machine" OFF)
 option(RNNLAB_UNITY "Compile several sources of a target as one: a third of the time" ON)
 option(RNNLAB_PRECOMPILE "Read LibTorch's headers once instead of in every source" ON)
 option(RNNLAB_FUZZ "Build the fuzz targets of tests/fuzz: with clang, and with RNNLAB_SANITIZE to see more" OFF)
