@@ -23,11 +23,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 3;
+constexpr int kFewestRounds = 3;
+constexpr int kMostRounds = 8;         // while the noise is larger than what excuses a slower layer
 constexpr int kWarmupPasses = 2;       // of a round
 constexpr int kTimedPasses = 4;        // of a round
 constexpr double kLongEnough = 0.7;    // seconds after which no further pass of a round is timed
-constexpr double kHopeless = 1.5;      // times the shortest: no further rounds
+constexpr double kLongestRace = 20;    // seconds after which only the fewest rounds are run
+constexpr double kHopeless = 1.5;      // times the shortest: only the fewest rounds, unless the noise is larger
+constexpr double kFarBehind = 10;      // times the shortest: no second round
 constexpr double kLeastNoise = 0.01;   // that is believed of a machine
 constexpr double kLargestNoise = 0.2;  // that excuses a slower layer
 
@@ -61,11 +64,13 @@ bool may_be_fastest(LayerKind kind) {
   return std::ranges::find(kBelowAnother, kind) == kBelowAnother.end();
 }
 
+double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
+
 double seconds_of_pass(const std::function<void()>& pass, c10::Device device) {
   const auto began = Clock::now();
   pass();
   if (device.is_cuda()) torch::cuda::synchronize(device.index());
-  return std::chrono::duration<double>(Clock::now() - began).count();
+  return seconds_since(began);
 }
 
 double shortest_pass(const std::function<void()>& pass, c10::Device device) {
@@ -110,7 +115,12 @@ class Race {
   // Whether any of them can.
   bool run(const std::vector<LayerKind>& kinds) {
     for (const LayerKind kind : kinds) runners_.push_back({.kind = kind, .rounds = {}});
-    for (int round = 0; round < kRounds; ++round)
+    const auto began = Clock::now();
+    const auto goes_on = [&](int round) {
+      return round < kFewestRounds ||
+             (round < kMostRounds && noise() > kLargestNoise && seconds_since(began) < kLongestRace);
+    };
+    for (int round = 0; goes_on(round); ++round)
       for (size_t i = 0; i < runners_.size();)
         if (is_hopeless(runners_[i]) || time(runners_[i]))
           ++i;
@@ -120,7 +130,7 @@ class Race {
   }
 
   FastestLayer result() const {
-    const double limit = shortest() * (1 + noise());
+    const double limit = shortest() * (1 + tolerance());
     const auto first = std::ranges::find_if(runners_, [&](const Runner& runner) { return runner.shortest() <= limit; });
     FastestLayer fastest = {first->kind, {note_on(*first)}};
     for (const auto& [layers, reason] : left_out_)
@@ -152,20 +162,27 @@ class Race {
   }
 
   bool is_hopeless(const Runner& runner) const {
-    return !runner.rounds.empty() && runner.shortest() > kHopeless * shortest();
+    if (runner.rounds.empty()) return false;
+    const bool is_early = std::ssize(runner.rounds) < kFewestRounds;
+    const double factor = is_early ? kFarBehind : std::max(kHopeless, 1 + noise());
+    return runner.shortest() > factor * shortest();
   }
 
-  // How much the rounds of a kind differ that ran them all, as a part of its time.
+  // How much the rounds of a kind differ, as a part of its shortest time: the most among the kinds that may be the
+  // fastest.
   double noise() const {
     double most = kLeastNoise;
     for (const Runner& runner : runners_) {
-      if (std::ssize(runner.rounds) < kRounds) continue;
+      if (std::ssize(runner.rounds) < kFewestRounds || runner.shortest() > kHopeless * shortest()) continue;
       std::vector<double> rounds = runner.rounds;
       std::ranges::sort(rounds);
       most = std::max(most, rounds[rounds.size() / 2] / rounds.front() - 1);
     }
-    return std::min(most, kLargestNoise);
+    return most;
   }
+
+  // The difference that excuses a slower layer.
+  double tolerance() const { return std::min(noise(), kLargestNoise); }
 
   // False where it turns out that the kind cannot.
   bool time(Runner& runner) {
@@ -200,7 +217,7 @@ class Race {
     const bool is_tie = taken.shortest() > shortest();
     return fmt::format("layer: auto took {}, by the time of a pass: {}{}", config::name_of(taken.kind),
                        join(times, ", "),
-                       is_tie ? fmt::format(" (differences below {:.1f} % are noise here)", noise() * 100) : "");
+                       is_tie ? fmt::format(" (differences below {:.1f} % are noise here)", tolerance() * 100) : "");
   }
 
   const MeasureLayer& measure_;

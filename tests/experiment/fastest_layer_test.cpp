@@ -53,7 +53,7 @@ TEST(FastestOf, MeasuresByTurnsAndThoseFarBehindOnce) {
   std::vector<LayerKind> order;
   const auto measure = [&](LayerKind kind) {
     order.push_back(kind);
-    return kind == LayerKind::kHoisted ? 9e-3 : 1e-3;
+    return kind == LayerKind::kHoisted ? 11e-3 : 1e-3;
   };
   fastest_of({LayerKind::kFused, LayerKind::kHoisted, LayerKind::kCudnn}, measure);
   EXPECT_THAT(order, ElementsAre(LayerKind::kFused, LayerKind::kHoisted, LayerKind::kCudnn, LayerKind::kFused,
@@ -76,6 +76,26 @@ TEST(FastestOf, IsNotMisledByABusyMomentOfTheMachine) {
   const auto measure = [&](LayerKind kind) {
     const bool is_busy = calls++ == 0;  // in the first pass of the faster one
     return (kind == LayerKind::kBlocked ? 1.0e-3 : 1.3e-3) * (is_busy ? 1.4 : 1);
+  };
+  EXPECT_EQ(fastest_of({LayerKind::kBlocked, LayerKind::kFused}, measure).kind, LayerKind::kBlocked);
+}
+
+TEST(FastestOf, MeasuresOnWhileTheMachineIsBusy) {
+  int round = 0;
+  const auto measure = [&](LayerKind kind) {
+    if (kind == LayerKind::kFused) return round > 3 ? 1.0e-3 : 3.0e-3 + 1e-3 * round;
+    ++round;
+    return round > 3 ? 0.7e-3 : 4.0e-3 + 1e-3 * round;
+  };
+  EXPECT_EQ(fastest_of({LayerKind::kBlocked, LayerKind::kFused}, measure).kind, LayerKind::kBlocked);
+  EXPECT_GT(round, 3);
+}
+
+TEST(FastestOf, MeasuresALayerAgainThatWasSlowOnce) {
+  int calls = 0;
+  const auto measure = [&](LayerKind kind) {
+    if (kind == LayerKind::kFused) return 1.0e-3;
+    return calls++ == 0 ? 4.0e-3 : 0.7e-3;
   };
   EXPECT_EQ(fastest_of({LayerKind::kBlocked, LayerKind::kFused}, measure).kind, LayerKind::kBlocked);
 }
