@@ -27,6 +27,7 @@ std::vector<std::string> refusals_of(LayerKind kind, const std::vector<Gpu>& gpu
   if (const auto reason = refusal(kind, Processor::kGpu)) reasons.push_back(*reason);
   for (const Gpu& gpu : gpus)
     if (const auto reason = refusal(kind, gpu)) add_once(reasons, *reason);
+  if (const auto reason = compiler_refusal(kind); reason && !gpus.empty()) reasons.push_back(*reason);
   for (const RecurrentOptions& options : unusual)
     if (const auto reason = refusal(kind, options)) reasons.push_back(*reason);
   return reasons;

@@ -44,7 +44,9 @@ std::string uuid_of(c10::Device device) {
 [[maybe_unused]] const bool kRecurrentFunctions =
     make_cudnn_layer.define(make_layer_of_cudnn) && persistent_pass.define(functions_of_persistent) &&
     priority_of_stream.define(priority_of) && uuid_of_gpu.define(uuid_of) && properties_of_gpu.define(properties_of) &&
-    has_own_code.define(kernels::has_own_code) && notes_on_compiled_kernels.define(kernels::take_persistent_notes) &&
+    has_own_code.define(kernels::has_own_code) &&
+    why_no_persistent_kernels.define(kernels::persistent_kernels_refusal) &&
+    notes_on_compiled_kernels.define(kernels::take_persistent_notes) &&
     define_kernels<kernels::LstmForward, kernels::LstmBackward, kernels::GruForward, kernels::GruBackward,
                    kernels::RnnForward, kernels::RnnBackward>() &&
     define_kernels<std::span<const kernels::LstmForward>, std::span<const kernels::LstmBackward>,

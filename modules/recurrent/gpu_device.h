@@ -38,6 +38,9 @@ inline constinit CudaFunction<GpuProperties(c10::Device)> properties_of_gpu;
 // Of the current GPU: whether this build has code of its own kernels for it.
 inline constinit CudaFunction<bool()> has_own_code;
 
+// Why the kernels of `layer: persistent` can't be compiled or loaded, as one sentence; nothing if they can.
+inline constinit CudaFunction<std::optional<std::string>()> why_no_persistent_kernels;
+
 // What to tell the user of kernels that were compiled since the last call: that they were, and where they are kept.
 inline constinit CudaFunction<std::vector<std::string>()> notes_on_compiled_kernels;
 inline std::vector<std::string> take_kernel_notes() {

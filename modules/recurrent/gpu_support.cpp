@@ -57,9 +57,17 @@ std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu) {
       how_to_get_own_kernels(gpu));
 }
 
+std::optional<std::string> compiler_refusal(LayerKind kind) {
+  if (!is_persistent(kind) || !why_no_persistent_kernels.is_defined()) return std::nullopt;
+  const auto reason = why_no_persistent_kernels();
+  if (!reason) return std::nullopt;
+  return fmt::format("layer: {}: {}; or use layer: cudnn", config::name_of(kind), *reason);
+}
+
 std::optional<std::string> refusal(LayerKind kind, c10::Device device) {
   if (device.is_cpu()) return refusal(kind, Processor::kCpu);
-  return refusal(kind, gpu_of(device));
+  if (const auto reason = refusal(kind, gpu_of(device))) return reason;
+  return compiler_refusal(kind);
 }
 
 }  // namespace rnnlab

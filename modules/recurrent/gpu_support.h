@@ -31,7 +31,10 @@ Gpu gpu_of(c10::Device device);
 // class of numbers are not looked at.
 std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu);
 
-// Why `kind` does not run on that device, which is there.
+// Why no kernels of `kind` can be compiled on this machine, whatever its GPU; nothing if they can or `kind` has none.
+std::optional<std::string> compiler_refusal(LayerKind kind);
+
+// Why `kind` does not run on that device, which is there, for one of the reasons above.
 std::optional<std::string> refusal(LayerKind kind, c10::Device device);
 
 // What to do where has_own_kernels is false, as the end of a sentence.

@@ -128,7 +128,9 @@ std::string_view description_of(LayerKind kind) {
     case LayerKind::kDiagonal:
       return "wavefront step by step, with one batched product and one own kernel for all layers";
     case LayerKind::kPersistentClusters:
-      return "all steps of a layer in one kernel on a Hopper GPU, the recurrent weights in clusters of its blocks";
+      return "all steps of a layer in one kernel on a GPU of compute capability 9.0 or later, the recurrent weights in "
+             "clusters "
+             "of its blocks";
     case LayerKind::kPersistentTeams:
       return "persistent_clusters, with smaller blocks, or teams of warps that take turns, where they are faster";
     case LayerKind::kPersistent:
@@ -153,7 +155,8 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor) {
   if (kind == LayerKind::kBlocked && processor == Processor::kGpu)
     return "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn";
   if (is_persistent(kind) && processor == Processor::kCpu)
-    return fmt::format("layer: {} needs a Hopper GPU; on a CPU use layer: fused", name_of(kind));
+    return fmt::format("layer: {} needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused",
+                       name_of(kind));
   if (kind == LayerKind::kCudnn && processor == Processor::kCpu)
     return "layer: cudnn needs a CUDA GPU; on a CPU use layer: fused";
   return std::nullopt;

@@ -64,19 +64,20 @@ TEST(PersistentRefusal, RungsBelowHaveTheSizesOfClusters) {
                                       "to 1024); use layer: naive",
                                       config::name_of(kind))));
     EXPECT_EQ(refusal(kind, Processor::kCpu),
-              fmt::format("layer: {} needs a Hopper GPU; on a CPU use layer: fused", config::name_of(kind)));
+              fmt::format("layer: {} needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused",
+                          config::name_of(kind)));
   }
 }
 
 TEST(PersistentRefusal, IsForAGpu) {
   EXPECT_EQ(refusal(LayerKind::kPersistent, Processor::kCpu),
-            "layer: persistent needs a Hopper GPU; on a CPU use layer: fused");
+            "layer: persistent needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused");
   EXPECT_EQ(refusal(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}));
             }),
-            "layer: persistent needs a Hopper GPU; on a CPU use layer: fused");
+            "layer: persistent needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused");
 }
 
 // A relu whose sums stay away from its kink, as persistent_check.h has them: weights of a sixth.

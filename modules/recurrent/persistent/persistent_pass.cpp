@@ -1,8 +1,8 @@
 #include "recurrent/persistent/persistent_pass.h"
 
-#include <ATen/cuda/CUDAContext.h>
-
 #include "base/error.h"
+#include "recurrent/device_answers.h"
+#include "recurrent/gpu_support.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/number_type.h"
 #include "recurrent/persistent/first_check.h"
@@ -20,17 +20,16 @@ std::string_view class_name(at::ScalarType type) {
   return "float32: each factor as two float16, float32 sums";
 }
 
+void require_gpu_with_kernels(c10::Device device) {
+  static DeviceAnswers accepts;
+  const auto find_refusal = [&] { return refusal(LayerKind::kPersistent, device); };
+  if (!accepts.of(device, [&] { return !find_refusal(); })) throw_error(ExitCode::kUsage, "{}", *find_refusal());
+}
+
 }  // namespace
 
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
-  const auto* gpu = at::cuda::getDeviceProperties(sequence.device().index());
-  if (gpu->major < 9)
-    throw_error(ExitCode::kUsage,
-                "layer: persistent needs a GPU with clusters of blocks (compute capability 9.0 or later); this is {} "
-                "({}.{}): use layer: cudnn",
-                gpu->name, gpu->major, gpu->minor);
-  if (const auto reason = kernels::persistent_kernels_refusal())
-    throw_error(ExitCode::kUsage, "layer: persistent: {}; or use layer: cudnn", *reason);
+  require_gpu_with_kernels(sequence.device());
   const at::ScalarType type = sequence.scalar_type();
   if (type == at::kDouble)
     throw_error(ExitCode::kUsage,
