@@ -43,6 +43,8 @@ GpuSurvey survey_gpus_with_first_occupancy() {
   return survey;
 }
 
+constexpr const char* kThreadsKey = "training.num_threads (in a benchmark num_threads)";
+
 bool has_too_many_threads(const Environment& environment) {
   return environment.cpu.usable_cpus > 0 && environment.num_threads > environment.cpu.usable_cpus;
 }
@@ -50,8 +52,8 @@ bool has_too_many_threads(const Environment& environment) {
 // Threads that share their CPUs with other work wait for each other at every operation.
 std::string remedy_of_a_busy_cpu(const Environment& environment) {
   if (has_too_many_threads(environment))
-    return ", perhaps threads of this program's run before: training.num_threads is larger than the CPUs";
-  return environment.num_threads > 1 ? "; training.num_threads: 1 may be faster then" : "";
+    return ", perhaps the threads of this program's previous run, which are more than the CPUs";
+  return environment.num_threads > 1 ? fmt::format("; fewer threads may be faster: set {}", kThreadsKey) : "";
 }
 
 }  // namespace
@@ -86,9 +88,9 @@ std::vector<std::string> warnings(const Environment& environment) {
   std::vector<std::string> found;
   if (const auto build = build_warning(environment.build)) found.push_back(*build);
   if (has_too_many_threads(environment))
-    found.push_back(
-        fmt::format("MORE THREADS THAN CPUS: {} on {}, so they wait for each other: lower training.num_threads",
-                    counted(environment.num_threads, "thread"), counted(environment.cpu.usable_cpus, "usable CPU")));
+    found.push_back(fmt::format("MORE THREADS THAN CPUS: {} on {}, so they wait for each other: lower {}",
+                                counted(environment.num_threads, "thread"),
+                                counted(environment.cpu.usable_cpus, "usable CPU"), kThreadsKey));
   if (environment.cpu.busy_fraction >= kBusyFraction)
     found.push_back(fmt::format("THE CPU IS BUSY: other work took {:.0f} % of {} at the start{}",
                                 100 * environment.cpu.busy_fraction, counted(environment.cpu.usable_cpus, "usable CPU"),

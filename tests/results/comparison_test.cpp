@@ -314,8 +314,8 @@ TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {
       compare(runs_, {}).warnings,
       ElementsAre(
           "cpu naive (" + folder_.name("n2") +
-          "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start; training.num_threads: 1 may be "
-          "faster then"));
+          "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start; fewer threads may be faster: "
+          "set training.num_threads (in a benchmark num_threads)"));
 }
 
 TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
@@ -328,7 +328,8 @@ TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
   EXPECT_THAT(
       compare(runs_, {}).warnings,
       ElementsAre("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY: other work took 40 % of 2 "
-                  "usable CPUs at the start; training.num_threads: 1 may be faster then (in the first of them)"));
+                  "usable CPUs at the start; fewer threads may be faster: set training.num_threads (in a benchmark "
+                  "num_threads) (in the first of them)"));
 }
 
 TEST_F(CompareTest, RefusesSeveralForOneReasonOnce) {

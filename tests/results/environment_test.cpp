@@ -78,8 +78,8 @@ TEST(Warnings, NameEverythingThatSpoilsTimes) {
             (std::vector<std::string>{
                 "THIS BUILD IS NOT FOR TIMING (Debug, not optimised, assertions on, AddressSanitizer): build with the "
                 "preset 'release' before you trust any number",
-                "THE CPU IS BUSY: other work took 60 % of 2 usable CPUs at the start; training.num_threads: 1 may be "
-                "faster then",
+                "THE CPU IS BUSY: other work took 60 % of 2 usable CPUs at the start; fewer threads may be faster: "
+                "set training.num_threads (in a benchmark num_threads)",
                 "GPU 0 (NVIDIA H200) IS SHARED: 2 other processes on it at the start (pid 41, 42): its times are not "
                 "yours",
                 "GPU 1 (NVIDIA H200) IS BUSY: 97 % in use at the start by a process that is not visible from here",
@@ -94,9 +94,9 @@ TEST(Warnings, NameMoreThreadsThanCpus) {
   EXPECT_EQ(warnings(environment),
             (std::vector<std::string>{
                 "MORE THREADS THAN CPUS: 4,096 threads on 1 usable CPU, so they wait for each other: lower "
-                "training.num_threads",
-                "THE CPU IS BUSY: other work took 100 % of 1 usable CPU at the start, perhaps threads of this "
-                "program's run before: training.num_threads is larger than the CPUs"}));
+                "training.num_threads (in a benchmark num_threads)",
+                "THE CPU IS BUSY: other work took 100 % of 1 usable CPU at the start, perhaps the threads of this "
+                "program's previous run, which are more than the CPUs"}));
 }
 
 TEST(BuildInfo, KnowsThisBuild) {
