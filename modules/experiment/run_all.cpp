@@ -1,5 +1,7 @@
 #include "experiment/run_all.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,8 +14,10 @@
 #include "experiment/read_experiment.h"
 #include "experiment/resume.h"
 #include "experiment/sweep_file.h"
+#include "experiment/thread_choice.h"
 #include "results/run_ending.h"
 #include "results/run_folder.h"
+#include "training/determinism.h"
 #include "training/device_memory.h"
 #include "training/stop_signal.h"
 
@@ -128,6 +132,26 @@ RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request,
   }
 }
 
+bool chooses_num_threads(const ExperimentCase& one) {
+  return !one.experiment.training.num_threads && why_no_device(one.experiment.device).empty() &&
+         resolve_device(one.experiment.device).is_cpu();
+}
+
+// A busy CPU gets fewer threads: one number for all runs of a command, so that their times can be compared, and in
+// their settings, so that a resumed run keeps it. OMP_NUM_THREADS is a choice of the user.
+std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, Logger& logger) {
+  if (std::getenv("OMP_NUM_THREADS") != nullptr || std::ranges::none_of(cases, chooses_num_threads)) return cases;
+  const auto choice = choose_num_threads(measure_speeds(default_num_threads()));
+  if (!choice) return cases;
+  logger.warn(
+      fmt::format("The CPU is busy: {}. These runs use training.num_threads: {}; set the key to choose another "
+                  "number.",
+                  choice->reason, choice->num_threads));
+  for (ExperimentCase& one : cases)
+    if (!one.experiment.training.num_threads) one.experiment.training.num_threads = choice->num_threads;
+  return cases;
+}
+
 RunTask task_of(const ExperimentCase& one) {
   return {one.label.empty() ? one.experiment.name : one.label,
           [one](const RunRequest& request, Logger& logger) { return run_with_places(one, request, logger); }};
@@ -203,8 +227,9 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
   return cases;
 }
 
-RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger) {
+RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
   const StopSignalGuard signals(kStopping);
+  const std::vector<ExperimentCase> cases = with_num_threads(wanted, logger);
   std::vector<RunTask> tasks;
   for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
   if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);

@@ -26,6 +26,7 @@ struct RunAllOutcome {
   bool can_go_on = false;                // something was left undone that --resume can do
 };
 
+// If the CPU is busy, cases without training.num_threads get one number of threads together (thread_choice.h).
 // Several cases leave a sweep file (sweep_file.h) until all have had their turn. Installs a StopSignalGuard: the caller
 // must have none.
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);

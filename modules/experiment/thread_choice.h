@@ -1,0 +1,27 @@
+// How many threads an operation on the CPU uses if training.num_threads is not set: one for each CPU that the process
+// may use, unless other programs keep these CPUs busy. Each operation waits for its slowest thread, so fewer threads
+// are faster then, and a short measurement chooses their number. A quota of CPU time is not measured: it is part of
+// default_num_threads (training/determinism.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace rnnlab {
+
+struct ThreadChoice {
+  int64_t num_threads = 1;
+  std::string reason;  // what was measured, for the log
+};
+
+// Units of work a second, by number of threads: of `most_threads`, half of them, and so on to 1. Each operation is cut
+// into equal parts of a tenth of a millisecond. Takes some milliseconds, and at most a tenth of a second for each
+// number on a busy machine. Leaves the number of threads at 1. Empty if `most_threads` is 1.
+std::map<int64_t, double> measure_speeds(int64_t most_threads);
+
+// The fastest number, if it is at least twice as fast as the most threads.
+std::optional<ThreadChoice> choose_num_threads(const std::map<int64_t, double>& speeds);
+
+}  // namespace rnnlab

@@ -1,0 +1,12 @@
+// On a busy machine rnnlab chooses fewer threads for a run (experiment/thread_choice.h), and results depend on their
+// number. A number in OMP_NUM_THREADS stays, here and in the programs that tests start.
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace {
+
+[[maybe_unused]] const int kFixed =
+    ::setenv("OMP_NUM_THREADS", std::to_string(std::thread::hardware_concurrency()).c_str(), 0);
+
+}  // namespace
