@@ -65,8 +65,9 @@ TEST(KernelLog, EndsWithAnExceptionAndCanBeUsedAgain) {
 
 TEST(KernelLog, NamesTheKernelsOfAGpu) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA";
-  const at::Tensor a = at::rand({64, 64}, at::TensorOptions(c10::kCUDA));
-  const auto uses = kernels_during(c10::kCUDA, [&] { at::tanh(a); });
+  const c10::Device gpu(c10::kCUDA, 0);
+  const at::Tensor a = at::rand({64, 64}, at::TensorOptions(gpu));
+  const auto uses = kernels_during(gpu, [&] { at::tanh(a); });
   ASSERT_EQ(uses.size(), 1u);
   EXPECT_EQ(uses[0].count, 1);
   EXPECT_GT(uses[0].seconds, 0);

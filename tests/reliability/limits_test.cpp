@@ -26,9 +26,10 @@ class Limits : public ::testing::Test {
  protected:
   Limits() { program_.write("small.yaml", kSmallYaml); }
 
-  // With the library of checkpoint/failing_system.cpp, as `variable` tells it.
+  // With the library of checkpoint/failing_system.cpp, as `variable` tells it. Without GPUs, whose driver and autograd
+  // create threads of their own.
   ProgramResult run_with(const std::string& variable, const std::string& arguments) const {
-    return program_.run_in_shell("LD_PRELOAD=" RNNLAB_FAILING_SYSTEM
+    return program_.run_in_shell("CUDA_VISIBLE_DEVICES= LD_PRELOAD=" RNNLAB_FAILING_SYSTEM
                                  " ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 " +
                                  variable + " \"$0\" " + arguments);
   }
