@@ -1,6 +1,11 @@
 # What a builder may switch, and the flags that follow from it.
 
-option(RNNLAB_CUDA "Build librnnlab_cuda.so, which NVIDIA GPUs need; wants the CUDA 13.0 compiler" ON)
+# On by default if scripts/bootstrap has installed the compiler.
+set(has_cuda_compiler OFF)
+if(EXISTS "${CMAKE_SOURCE_DIR}/.venv/cuda/bin/nvcc")
+  set(has_cuda_compiler ON)
+endif()
+option(RNNLAB_CUDA "Build librnnlab_cuda.so, which NVIDIA GPUs need; wants the CUDA 13.0 compiler" ${has_cuda_compiler})
 option(RNNLAB_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(RNNLAB_PORTABLE "Copy every library but LibTorch and CUDA beside the modules, so that the build runs on another machine" OFF)
 option(RNNLAB_UNITY "Compile several sources of a target as one: a third of the time" ON)

@@ -36,10 +36,16 @@ wants_cuda() {
   esac
 }
 
+# Why GPUs are not used.
+why_no_cuda() {
+  if [[ ${RNNLAB_CUDA:-} == OFF ]]; then echo "RNNLAB_CUDA is OFF"; else echo "nvidia-smi finds no NVIDIA GPU here"; fi
+}
+
 # configure PRESET: CMake's own talk, LibTorch's warnings among it, goes to a log that is shown when it fails.
 configure() {
   local log="$root/build/configure-$1.log"
   mkdir -p "$root/build"
+  say "Configuring the preset '$1', a few seconds"
   local cuda=OFF
   ! wants_cuda || [[ $1 == fuzz ]] || cuda=ON
   if ! "$root/.venv/bin/cmake" --preset "$1" "-DRNNLAB_CUDA=$cuda" >"$log" 2>&1; then

@@ -92,7 +92,7 @@ PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string
       identity(
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),
       path(observe_training_path(*model, dataset, options)) {
-  if (is_persistent(experiment.layer)) load_kernels(*model, dataset, options);
+  if (is_persistent(computed_layer(experiment))) load_kernels(*model, dataset, options);
 }
 
 }  // namespace rnnlab

@@ -9,6 +9,9 @@ namespace rnnlab {
 
 void require_runs_on(const Experiment& experiment, c10::Device device) {
   if (const auto reason = refusal(computed_layer(experiment), device)) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (is_persistent(computed_layer(experiment)) && device.is_cuda())
+    if (const auto reason = refusal_of_size(computed_layer(experiment), experiment.model.hidden_size, gpu_of(device)))
+      throw_error(ExitCode::kUsage, "{}", *reason);
   if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
     throw_error(ExitCode::kUsage, "{}", *reason);
 }

@@ -1,7 +1,6 @@
 #include "experiment/run_all.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -138,10 +137,12 @@ bool chooses_num_threads(const ExperimentCase& one) {
 }
 
 // A busy CPU gets fewer threads: one number for all runs of a command, so that their times can be compared, and in
-// their settings, so that a resumed run keeps it. OMP_NUM_THREADS is a choice of the user.
-std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, Logger& logger) {
-  if (std::getenv("OMP_NUM_THREADS") != nullptr || std::ranges::none_of(cases, chooses_num_threads)) return cases;
-  const auto choice = choose_num_threads(measure_speeds(default_num_threads()));
+// their settings, so that a resumed run keeps it.
+std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, const MeasureSpeeds& measure,
+                                             Logger& logger) {
+  if (std::ranges::none_of(cases, chooses_num_threads)) return cases;
+  const auto choice =
+      choose_num_threads(measure ? measure(default_num_threads()) : measure_speeds(default_num_threads()));
   if (!choice) return cases;
   logger.warn(
       fmt::format("The CPU is busy: {}. These runs use training.num_threads: {}; set the key to choose another "
@@ -229,7 +230,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
 
 RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
   const StopSignalGuard signals(kStopping);
-  const std::vector<ExperimentCase> cases = with_num_threads(wanted, logger);
+  const std::vector<ExperimentCase> cases = with_num_threads(wanted, request.measure_speeds, logger);
   std::vector<RunTask> tasks;
   for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
   if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "base/numbers.h"
 #include "training/determinism.h"
@@ -42,7 +43,7 @@ double measure_speed(int64_t num_threads) {
 }  // namespace
 
 std::map<int64_t, double> measure_speeds(int64_t most_threads) {
-  if (most_threads == 1) return {};
+  if (most_threads == 1 || std::getenv("OMP_NUM_THREADS") != nullptr) return {};
   std::map<int64_t, double> speeds;
   for (int64_t num_threads = most_threads; num_threads > 0; num_threads /= 2)
     speeds[num_threads] = measure_speed(num_threads);

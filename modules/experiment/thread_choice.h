@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,9 +17,13 @@ struct ThreadChoice {
   std::string reason;  // what was measured, for the log
 };
 
+// Units of work a second, by number of threads up to the given one; nothing if there is nothing to choose.
+using MeasureSpeeds = std::function<std::map<int64_t, double>(int64_t most_threads)>;
+
 // Units of work a second, by number of threads: of `most_threads`, half of them, and so on to 1. Each operation is cut
 // into equal parts of a tenth of a millisecond. Takes some milliseconds, and at most a tenth of a second for each
-// number on a busy machine. Leaves the number of threads at 1. Empty if `most_threads` is 1.
+// number on a busy machine. Leaves the number of threads at 1. Empty if `most_threads` is 1, or if OMP_NUM_THREADS is
+// set, which is a choice of the user.
 std::map<int64_t, double> measure_speeds(int64_t most_threads);
 
 // The fastest number, if it is at least twice as fast as the most threads.

@@ -93,7 +93,7 @@ bool is_being_written(const fs::path& file, fs::file_time_type when) {
          fs::file_time_type::clock::now() - when < std::chrono::minutes(10);
 }
 
-// Those that may be removed. Files that another process removes meanwhile are none.
+// The files that may be removed. A file that another process removes meanwhile is left out.
 std::vector<Used> files_of(const fs::path& folder) {
   std::vector<Used> files;
   std::error_code error;
@@ -140,7 +140,7 @@ void KernelCache::add(const std::string& key, const CompiledKernels& kernels) co
   remove_oldest();
 }
 
-// Whatever lies in the folder: a process that was killed while it wrote may have left files of other names.
+// Counts files of any name, because a process that was killed while it wrote may have left some.
 void KernelCache::remove_oldest() const {
   std::vector<Used> files = files_of(folder_);
   int64_t bytes = 0;

@@ -12,9 +12,11 @@ namespace {
 
 constexpr const char* kFolder = "kernels";
 
-std::filesystem::path folder_of_program() {
+// Kernels that the build compiled; an empty path if the program does not find itself.
+std::filesystem::path folder_of_build() {
   std::error_code unknown;
-  return std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  return program.empty() ? program : program.parent_path() / kFolder;
 }
 
 }  // namespace
@@ -25,7 +27,8 @@ std::optional<std::string> KernelSupply::refusal() const {
 
 CompiledKernels KernelSupply::get(const KernelProgram& program) {
   const std::string key = key_of(program);
-  if (auto kernels = built_.find(key)) return *std::move(kernels);
+  if (!built_.folder().empty())
+    if (auto kernels = built_.find(key)) return *std::move(kernels);
   const std::string key_of_compiler = Sha256().update(key + " " + nvrtc_version()).hex();
   if (!cache_.folder().empty())
     if (auto kernels = cache_.find(key_of_compiler)) return *std::move(kernels);
@@ -68,7 +71,7 @@ std::vector<std::string> KernelSupply::take_notes() {
 
 KernelSupply make_kernel_supply() {
   const std::filesystem::path cache = cache_folder();
-  return {folder_of_program() / kFolder, cache.empty() ? cache : cache / kFolder};
+  return {folder_of_build(), cache.empty() ? cache : cache / kFolder};
 }
 
 }  // namespace rnnlab

@@ -12,8 +12,8 @@ namespace rnnlab {
 
 class KernelSupply {
  public:
-  // built: made with the program, under keys without a compiler's version; need not be there. An empty path of the
-  // cache: nothing is kept.
+  // built: made with the program, under keys without a compiler's version; need not be there. An empty path: there is
+  // no such folder, and nothing is kept.
   KernelSupply(std::filesystem::path built, std::filesystem::path cache)
       : built_(std::move(built)), cache_(std::move(cache)) {}
 

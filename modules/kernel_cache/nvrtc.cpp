@@ -143,8 +143,8 @@ class Compilation {
     options.push_back(architecture.c_str());
     const Result result = nvrtc_.compile(it_, static_cast<int>(options.size()), options.data());
     if (result == kCompilationFailed)
-      throw InvariantError(fmt::format("a kernel does not compile for {}: {}", program_.architecture,
-                                       for_people(text_of(nvrtc_.log_size, nvrtc_.log))));
+      throw_error(ExitCode::kDevice, "a kernel does not compile for {}; use layer: cudnn, and report this: {}",
+                  program_.architecture, for_people(text_of(nvrtc_.log_size, nvrtc_.log)));
     check(result, "nvrtcCompileProgram");
   }
 

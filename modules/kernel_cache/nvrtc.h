@@ -18,8 +18,8 @@ std::string nvrtc_version();
 // The options that every program is compiled with, besides its architecture.
 std::string kernel_options();
 
-// UserError kDevice where there is no NVRTC, or it does not know the architecture; InvariantError with the compiler's
-// words where the source is wrong. Several threads may compile at once.
+// UserError kDevice where there is no NVRTC, it does not know the architecture, or it does not compile the source: then
+// with its words. Several threads may compile at once.
 CompiledKernels compile(const KernelProgram& program);
 
 }  // namespace rnnlab

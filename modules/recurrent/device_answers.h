@@ -11,14 +11,14 @@ namespace rnnlab {
 
 class DeviceAnswers {
  public:
-  // ask() -> bool, with the device as the current one. From any thread.
+  // ask() -> bool, with the device as the current one. If it throws, the question is asked again next time. From any
+  // thread.
   template <class Ask>
   bool of(c10::Device device, const Ask& ask) {
     const std::lock_guard lock(mutex_);
-    const auto [answer, is_new] = known_.try_emplace(device.index(), false);
-    if (!is_new) return answer->second;
+    if (const auto answer = known_.find(device.index()); answer != known_.end()) return answer->second;
     const c10::DeviceGuard guard(device);
-    return answer->second = ask();
+    return known_[device.index()] = ask();
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include "recurrent/device_answers.h"
 #include "recurrent/gpu_device.h"
+#include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -55,6 +56,15 @@ std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu) {
       "layer: {} needs own kernels for compute capability {} ({}), and this build has {}; use layer: fused, or {}",
       config::name_of(kind), text_of(gpu.capability), gpu.name, kernels::described(kernels::own_code()),
       how_to_get_own_kernels(gpu));
+}
+
+std::optional<std::string> refusal_of_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu) {
+  const bool has_grids = gpu.capability.major == kFirstWithClusters.major;  // their instructions are of 9.0 alone
+  if (!is_persistent(kind) || has_grids || hidden_size <= kernels::kLargestOfClusters) return std::nullopt;
+  return fmt::format(
+      "layer: {} cannot do hidden_size: {} on {} (compute capability {}): its kernels for more than {} units need "
+      "compute capability 9.0; use layer: cudnn",
+      config::name_of(kind), hidden_size, gpu.name, text_of(gpu.capability), kernels::kLargestOfClusters);
 }
 
 std::optional<std::string> compiler_refusal(LayerKind kind) {

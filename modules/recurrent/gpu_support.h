@@ -31,6 +31,9 @@ Gpu gpu_of(c10::Device device);
 // class of numbers are not looked at.
 std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu);
 
+// Why `kind` has no kernels for layers of that size on that GPU; nothing if it has some.
+std::optional<std::string> refusal_of_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu);
+
 // Why no kernels of `kind` can be compiled on this machine, whatever its GPU; nothing if they can or `kind` has none.
 std::optional<std::string> compiler_refusal(LayerKind kind);
 

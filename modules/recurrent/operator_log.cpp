@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "recurrent/number_type.h"
 #include "recurrent/recurrent_layer.h"
@@ -131,6 +132,21 @@ std::vector<LayerCall> layer_calls_during(const std::function<void()>& work) {
   const Recording recording(target);
   work();
   return target.calls;
+}
+
+void without_observer(const std::function<void()>& work) {
+  class Pause {
+   public:
+    Pause() : paused_(std::exchange(recorder, nullptr)) {}
+    ~Pause() { recorder = paused_; }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Recorder* paused_;
+  };
+  const Pause pause;
+  work();
 }
 
 void report_path(const std::function<ExecutionPath()>& describe) {

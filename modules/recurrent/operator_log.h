@@ -29,6 +29,9 @@ struct LayerCall {
 // what was reported outside of a recurrent layer, is a call of its own that has no more than `reported`.
 std::vector<LayerCall> layer_calls_during(const std::function<void()>& work);
 
+// Runs `work`, whose calls no layer_calls_during around it sees.
+void without_observer(const std::function<void()>& work);
+
 // For layers whose code no operator of LibTorch's gives away: tells the path of the forward pass that runs now, or of
 // what stands for itself.
 // `describe` is called only where somebody observes.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -64,12 +65,18 @@ std::map<std::string, CpuTicks> cpu_times(std::string_view stat) {
 }  // namespace
 
 std::vector<int64_t> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
+  constexpr size_t kBitsOfWord = 8 * sizeof(unsigned long);
+  constexpr size_t kMostWords = 4096;
+  // The kernel refuses a set that is smaller than its own.
+  std::vector<unsigned long> words(CPU_SETSIZE / kBitsOfWord);
+  while (::sched_getaffinity(0, words.size() * sizeof(unsigned long), reinterpret_cast<cpu_set_t*>(words.data())) !=
+         0) {
+    if (errno != EINVAL || words.size() >= kMostWords) return {};
+    words.resize(2 * words.size());
+  }
   std::vector<int64_t> cpus;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  for (size_t i = 0; i < words.size() * kBitsOfWord; ++i)
+    if ((words[i / kBitsOfWord] >> (i % kBitsOfWord) & 1U) != 0) cpus.push_back(static_cast<int64_t>(i));
   return cpus;
 }
 

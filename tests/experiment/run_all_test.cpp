@@ -52,6 +52,32 @@ TEST(RunAll, GivesAllSeedsTheLayerThatAutoTookForTheFirst) {
   }
 }
 
+// As on a busy CPU.
+std::map<int64_t, double> one_thread_is_fastest(int64_t) { return {{2, 1.0}, {1, 10.0}}; }
+
+TEST(RunAll, GivesAllRunsTheNumberOfThreadsThatABusyCpuIsFastestWith) {
+  const TemporaryFolder out;
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  const auto cases = cases_of(std::string(kTinyYaml) + "sweep: {seed: [1, 2]}\n");
+  const auto all = run_all(
+      cases, {.out = out.path(), .command_line = {}, .console = {}, .measure_speeds = one_thread_is_fastest}, logger);
+  ASSERT_EQ(all.finished.size(), 2u);
+  for (const RunOutcome& run : all.finished) {
+    EXPECT_EQ(run.summary.identity.num_threads, 1);
+    EXPECT_THAT(read_text(run.folder / "config.yaml"), ::testing::HasSubstr("num_threads: 1"));
+  }
+}
+
+TEST(RunAll, LeavesANumberOfThreadsThatIsSetAndMeasuresNothing) {
+  const TemporaryFolder out;
+  Logger logger(Verbosity::kQuiet, Terminal{});
+  const auto never = [](int64_t) -> std::map<int64_t, double> { throw std::logic_error("measured"); };
+  const auto all = run_all(cases_of(kTinyYaml, {"training.num_threads=2"}),
+                           {.out = out.path(), .command_line = {}, .console = {}, .measure_speeds = never}, logger);
+  ASSERT_EQ(all.finished.size(), 1u);
+  EXPECT_EQ(all.finished[0].summary.identity.num_threads, 2);
+}
+
 TEST(RunAll, GivesAutoARowOfItsOwnBesideTheLayerThatItTook) {
   const TemporaryFolder out;
   const auto by_auto = run_quietly(cases_of(kTinyYaml, {"layer=auto", "auto_layer=naive"}), out);

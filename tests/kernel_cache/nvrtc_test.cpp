@@ -50,14 +50,16 @@ TEST_F(Nvrtc, RefusesAGpuThatItDoesNotKnow) {
   }
 }
 
-TEST_F(Nvrtc, ASourceThatIsWrongIsADefectAndSaysWhere) {
+TEST_F(Nvrtc, SaysWhereASourceIsWrong) {
   KernelProgram program = kTwice;
   program.source = "#include \"lib/missing.h\"\n";
   try {
     compile(program);
     FAIL() << "compiled";
-  } catch (const InvariantError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("a kernel does not compile for sm_90: kernels.cu(1): "));
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+    EXPECT_THAT(error.what(), HasSubstr("a kernel does not compile for sm_90; use layer: cudnn, and report this: "));
+    EXPECT_THAT(error.what(), HasSubstr("kernels.cu(1): "));
     EXPECT_THAT(error.what(), HasSubstr("lib/missing.h"));
   }
 }

@@ -49,6 +49,16 @@ TEST(Refusal, OfPersistentNamesTheCapabilityThatItNeedsAndTheOneThatIsThere) {
   EXPECT_EQ(refusal(LayerKind::kPersistent, kH200), std::nullopt);
 }
 
+TEST(Refusal, OfPersistentNamesASizeThatOnlyOtherGpusHaveKernelsFor) {
+  const Gpu b200 = {.name = "NVIDIA B200", .capability = {10, 0}, .has_own_kernels = true};
+  EXPECT_EQ(refusal_of_size(LayerKind::kPersistent, 1280, b200),
+            "layer: persistent cannot do hidden_size: 1280 on NVIDIA B200 (compute capability 10.0): its kernels for "
+            "more than 1024 units need compute capability 9.0; use layer: cudnn");
+  EXPECT_EQ(refusal_of_size(LayerKind::kPersistent, 1024, b200), std::nullopt);
+  EXPECT_EQ(refusal_of_size(LayerKind::kPersistent, 1280, kH200), std::nullopt);
+  EXPECT_EQ(refusal_of_size(LayerKind::kCudnn, 1280, b200), std::nullopt);
+}
+
 TEST(Refusal, OfLayersMadeOfOwnKernelsSaysHowToGetCodeForTheGpu) {
   for (const LayerKind kind : {LayerKind::kFusedPointwise, LayerKind::kPretransposed, LayerKind::kHoisted,
                                LayerKind::kWavefront, LayerKind::kDiagonal}) {

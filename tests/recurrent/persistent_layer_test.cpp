@@ -14,6 +14,7 @@
 #include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
+#include "recurrent/persistent/first_check.h"
 #include "recurrent/persistent/gave_up.h"
 #include "recurrent/persistent_check.h"
 
@@ -249,6 +250,11 @@ TEST_F(PersistentOnHopper, RefusesInFloat32WhatHasRoomInSixteenBitsOnly) {
             }),
             "layer: persistent cannot do hidden_size: 1032 in fp32 (two parts of each weight find room up to 1024); "
             "use precision: tf32 or bf16, or layer: cudnn");
+}
+
+TEST_F(PersistentOnHopper, PassesTheFirstCheckOfAnUnknownGpu) {
+  for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16})
+    EXPECT_LE(largest_difference_from_fused({c10::kCUDA, 0}, type), 1) << type;
 }
 
 TEST_F(PersistentOnHopper, RefusesFloat64) {

@@ -18,7 +18,7 @@ namespace {
 
 namespace cpublas = at::native::cpublas;
 
-// Of a panel this many rows at once: with the block's rows they stay in the second cache.
+// This many rows of a panel are multiplied at once, because with the block's rows they stay in the second cache.
 constexpr int64_t kDepthAtOnce = 512;
 
 // Rows that share one pass over a panel: fewer where threads would have nothing to do.

@@ -1,6 +1,6 @@
 #include "recurrent/blocked/step_counter.h"
 
-#include "results/machine.h"
+#include "results/cpu_limits.h"
 
 namespace rnnlab {
 namespace {
@@ -12,7 +12,7 @@ constexpr int32_t kGivenUp = int32_t{1} << 30;
 
 int64_t num_spins_for(int64_t num_threads) {
   constexpr int64_t kMany = 1000, kFew = 10;
-  static const auto kNumCpus = static_cast<int64_t>(usable_cpus().size());
+  static const int64_t kNumCpus = allowed_cpus();
   return num_threads > kNumCpus ? kFew : kMany;
 }
 

@@ -26,7 +26,8 @@ ReadingCost reading_cost(at::ScalarType type) {
 // With more sequences their sums leave the second cache.
 constexpr int64_t kMostRows = 128;
 
-// Of waiting after each step: for the signal, in multiplications, and for the slowest of the threads.
+// The costs of waiting after each step: kWorkOfSignal, in multiplications, is the time until a signal arrives, and
+// kUnevenness the factor by which the slowest thread is slower than the mean.
 constexpr int64_t kWorkOfSignal = 100'000;
 constexpr double kUnevenness = 1.25;
 

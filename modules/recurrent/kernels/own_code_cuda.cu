@@ -1,20 +1,27 @@
 #include <cuda_runtime.h>
 
+#include <stdexcept>
+#include <string>
+
 #include "recurrent/kernels/own_code.h"
 
 namespace rnnlab::kernels {
 namespace {
 
-// Nobody starts it: it stands for all kernels that are compiled for the same GPUs.
+// It is never launched: it stands for all kernels that are compiled for the same GPUs.
 __global__ void probe_kernel() {}
 
 }  // namespace
 
 bool has_own_code() {
   cudaFuncAttributes attributes;
-  const bool has = cudaFuncGetAttributes(&attributes, probe_kernel) == cudaSuccess;
-  if (!has) (void)cudaGetLastError();  // left there, the next kernel would be blamed
-  return has;
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, probe_kernel);
+  (void)cudaGetLastError();  // otherwise the next kernel would be blamed
+  if (error == cudaSuccess) return true;
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+      error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidKernelImage)
+    return false;
+  throw std::runtime_error(std::string("asking for own kernels on this GPU: ") + cudaGetErrorString(error));
 }
 
 }  // namespace rnnlab::kernels

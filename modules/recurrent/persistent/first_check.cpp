@@ -6,6 +6,8 @@
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 
+#include <compare>
+#include <functional>
 #include <mutex>
 #include <set>
 
@@ -13,7 +15,10 @@
 #include "base/folder.h"
 #include "base/sha256.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/number_type.h"
+#include "recurrent/operator_log.h"
 #include "recurrent/recurrent_layer.h"
+#include "recurrent/tf32.h"
 #include "results/files.h"
 
 namespace rnnlab {
@@ -77,12 +82,23 @@ double difference_of_layer(Cell cell, int64_t hidden_size, at::ScalarType type, 
   return largest;
 }
 
-// Of the GPU, its driver and the kernels.
-fs::path mark_of(const cudaDeviceProp& gpu) {
+// What a check is about: of a class of numbers on a GPU.
+struct Checked {
+  c10::DeviceIndex device;
+  at::ScalarType type;
+  bool rounds_to_tf32;
+
+  auto operator<=>(const Checked&) const = default;
+};
+
+// The GPU, its driver and the kernels.
+fs::path mark_of(const cudaDeviceProp& gpu, const Checked& checked) {
   int driver = 0;
   C10_CUDA_CHECK(cudaDriverGetVersion(&driver));
-  const std::string all = fmt::format("{} {}.{} {} {}", gpu.name, gpu.major, gpu.minor, driver,
-                                      kernels::fingerprint_of_persistent_kernels());
+  const std::string all =
+      fmt::format("{} {}.{} {} {} {}{}{}", gpu.name, gpu.major, gpu.minor, driver,
+                  kernels::fingerprint_of_persistent_kernels(), number_type_name(checked.type),
+                  checked.rounds_to_tf32 ? " tf32" : "", kernels::runs_persistent_as_ptx() ? " PTX" : "");
   const fs::path folder = cache_folder();
   return folder.empty() ? folder : folder / ("persistent_checked_" + Sha256().update(all).hex().substr(0, 16));
 }
@@ -96,51 +112,57 @@ void remember(const fs::path& mark) try {
   return;
 }
 
-void check(c10::Device device, const cudaDeviceProp& gpu) {
-  const fs::path mark = mark_of(gpu);
+void check(const Checked& checked, const cudaDeviceProp& gpu) {
+  const fs::path mark = mark_of(gpu, checked);
   if (!mark.empty() && is_there(mark)) return;
-  const double difference = largest_difference_from_fused(device);
+  const double difference = largest_difference_from_fused({c10::kCUDA, checked.device}, checked.type);
   if (difference > 1)
     throw_error(ExitCode::kUsage,
-                "layer: persistent gives other results than layer: fused on this GPU, {} ({}.{}): {:.3g} times what "
-                "rounding explains; use layer: cudnn, and report it",
-                gpu.name, gpu.major, gpu.minor, difference);
+                "layer: persistent gives other results in {} than layer: fused on this GPU, {} ({}.{}): {:.3g} times "
+                "what rounding explains; use layer: cudnn, and report it",
+                number_type_name(checked.type), gpu.name, gpu.major, gpu.minor, difference);
   remember(mark);
 }
 
+// The check runs layers, which ask for it again.
+class Checking {
+ public:
+  Checking() { is_running_ = true; }
+  ~Checking() { is_running_ = false; }
+  Checking(const Checking&) = delete;
+  Checking& operator=(const Checking&) = delete;
+
+  static bool is_running() { return is_running_; }
+
+ private:
+  static inline thread_local bool is_running_ = false;
+};
+
 }  // namespace
 
-double largest_difference_from_fused(c10::Device device) {
+double largest_difference_from_fused(c10::Device device, at::ScalarType type) {
   const KeptRandomState random;
   const NoAutocast no_autocast;
   const c10::AutoGradMode gradients(true);
-  constexpr double kFloat = 2e-2, kBfloat = 1e-1;  // TF32 is allowed in both
+  const double bound = type == at::kFloat ? 2e-2 : type == at::kHalf ? 5e-2 : 1e-1;  // float32: TF32 is allowed
   double largest = 0;
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
-    for (const int64_t hidden_size : {128, 256}) {
-      largest = std::max(largest, difference_of_layer(cell, hidden_size, at::kFloat, device) / kFloat);
-      largest = std::max(largest, difference_of_layer(cell, hidden_size, at::kBFloat16, device) / kBfloat);
-    }
+    for (const int64_t hidden_size : {128, 256})
+      largest = std::max(largest, difference_of_layer(cell, hidden_size, type, device) / bound);
   return largest;
 }
 
-void require_checked_gpu(c10::Device device) {
+void require_checked_gpu(c10::Device device, at::ScalarType type) {
   static std::mutex one_at_a_time;
-  static std::set<c10::DeviceIndex> checked;
-  static thread_local bool is_checking = false;  // the check runs layers, which come here
+  static std::set<Checked> passed;
   const auto* gpu = at::cuda::getDeviceProperties(device.index());
-  if (is_checking || (gpu->major == 9 && !kernels::runs_persistent_as_ptx())) return;
+  if (Checking::is_running() || (gpu->major == 9 && !kernels::runs_persistent_as_ptx())) return;
+  const Checked checked = {device.index(), type, type == at::kFloat && rounds_to_tf32()};
   const std::lock_guard lock(one_at_a_time);
-  if (checked.contains(device.index())) return;
-  is_checking = true;
-  try {
-    check(device, *gpu);
-  } catch (...) {
-    is_checking = false;
-    throw;
-  }
-  is_checking = false;
-  checked.insert(device.index());
+  if (passed.contains(checked)) return;
+  const Checking checking;
+  without_observer([&] { check(checked, *gpu); });
+  passed.insert(checked);
 }
 
 }  // namespace rnnlab

@@ -1,5 +1,7 @@
 #include "recurrent/persistent/persistent_pass.h"
 
+#include <c10/cuda/CUDAGuard.h>
+
 #include "base/error.h"
 #include "recurrent/device_answers.h"
 #include "recurrent/gpu_support.h"
@@ -22,8 +24,10 @@ std::string_view class_name(at::ScalarType type) {
 
 void require_gpu_with_kernels(c10::Device device) {
   static DeviceAnswers accepts;
-  const auto find_refusal = [&] { return refusal(LayerKind::kPersistent, device); };
-  if (!accepts.of(device, [&] { return !find_refusal(); })) throw_error(ExitCode::kUsage, "{}", *find_refusal());
+  accepts.of(device, [&] {
+    if (const auto reason = refusal(LayerKind::kPersistent, device)) throw_error(ExitCode::kUsage, "{}", *reason);
+    return true;
+  });
 }
 
 }  // namespace
@@ -41,12 +45,13 @@ void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
                 "layer: persistent cannot do hidden_size: {} in fp32 (two parts of each weight find room up to 1024); "
                 "use precision: tf32 or bf16, or layer: cudnn",
                 hidden_size);
-  require_checked_gpu(sequence.device());
+  require_checked_gpu(sequence.device(), type);
   require_that_none_gave_up();
 }
 
 ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {
   const LayerTrace& bottom = layers.front();
+  const c10::cuda::CUDAGuard guard(bottom.gates.device());
   const kernels::PersistentGroups groups = forward_groups(spec, bottom);
   const size_t parts = parts_of_steps(bottom.num_steps(), layers.size(), forward_part_of_gpu(spec, bottom)).size();
   return {fmt::format("persistent kernel ({}), {} of {} blocks{}{}", class_name(bottom.gates.scalar_type()),

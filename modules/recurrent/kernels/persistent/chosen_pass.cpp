@@ -47,8 +47,8 @@ double cost_of(const Candidate& candidate, int64_t batch_size) {
   return plan.cost * static_cast<double>(rounds);
 }
 
-// Where none fits, nothing. A kernel of no work, which needs fewer registers, finds room for at least as many groups:
-// only candidates that are the fastest by that are compiled, until one of them is so by its own.
+// A null pointer if none fits. A kernel of no work, which needs fewer registers, finds room for at least as many
+// groups: only candidates that are the fastest by that are compiled, until one of them is so by its own.
 const Candidate* fastest_of(std::vector<Candidate>& candidates, int64_t batch_size, const Gpu& gpu) {
   while (true) {
     const auto fastest = std::ranges::min_element(

@@ -49,10 +49,11 @@ class Work {
   Work(const KernelCache& folder, const std::vector<KernelProgram>& programs) : folder_(folder), programs_(programs) {}
 
   void run() {
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
-      threads.emplace_back([this] { take_programs(); });
-    for (std::thread& thread : threads) thread.join();
+    {
+      std::vector<std::jthread> threads;
+      for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+        threads.emplace_back([this] { take_programs(); });
+    }
     tell();
     if (failure_) std::rethrow_exception(failure_);
   }

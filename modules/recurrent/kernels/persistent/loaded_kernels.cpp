@@ -22,7 +22,7 @@ int attribute(cudaDeviceAttr which, int device) {
   return value;
 }
 
-// Callers take turns (chosen_pass.cpp).
+// One thread at a time may call get: chosen_pass.cpp locks.
 class LoadedPrograms {
  public:
   // Its kernels, in the order of the program's names.
