@@ -33,8 +33,8 @@ class Library {
  public:
   // Where it is not there, `refusal` says why, and nothing else may be used.
   Library() {
-    handle_ = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-    if (handle_ == nullptr) handle_ = ::dlopen(beside_runtime().c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_ = ::dlopen(beside_runtime().c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ == nullptr) handle_ = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) {
       const char* reason = ::dlerror();
       refusal = fmt::format(
@@ -57,6 +57,8 @@ class Library {
     find("nvrtcGetCUBIN", cubin);
     find("nvrtcGetPTXSize", ptx_size);
     find("nvrtcGetPTX", ptx);
+    find("nvrtcGetErrorString", name_of);
+    if (!refusal) load_builtins();
   }
 
   std::optional<std::string> refusal;
@@ -74,12 +76,23 @@ class Library {
   Result (*cubin)(Program, char*) = nullptr;
   Result (*ptx_size)(Program, size_t*) = nullptr;
   Result (*ptx)(Program, char*) = nullptr;
+  const char* (*name_of)(Result) = nullptr;
 
  private:
   template <class Function>
   void find(const char* name, Function& function) {
     function = reinterpret_cast<Function>(::dlsym(handle_, name));
     if (function == nullptr) refusal = fmt::format("NVRTC ({}) has no {}; install that of CUDA 13", kLibrary, name);
+  }
+
+  // NVRTC asks the system for this library of its own by name when it compiles, and a system does not look into a
+  // Python package's folder. One that is loaded is found.
+  void load_builtins() const {
+    Dl_info info = {};
+    int major = 0, minor = 0;
+    if (::dladdr(reinterpret_cast<const void*>(version), &info) == 0 || version(&major, &minor) != kSuccess) return;
+    const auto folder = std::filesystem::path(info.dli_fname).parent_path();
+    ::dlopen((folder / fmt::format("libnvrtc-builtins.so.{}.{}", major, minor)).c_str(), RTLD_NOW | RTLD_LOCAL);
   }
 
   void* handle_ = nullptr;
@@ -97,7 +110,8 @@ const Library& usable_library() {
 }
 
 void check(Result result, const char* what) {
-  if (result != kSuccess) throw_error(ExitCode::kDevice, "NVRTC: {} failed with error {}", what, result);
+  if (result != kSuccess)
+    throw_error(ExitCode::kDevice, "NVRTC: {} failed: {}; use layer: cudnn", what, library().name_of(result));
 }
 
 class Compilation {
