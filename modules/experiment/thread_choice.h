@@ -21,9 +21,9 @@ struct ThreadChoice {
 using MeasureSpeeds = std::function<std::map<int64_t, double>(int64_t most_threads)>;
 
 // Units of work a second, by number of threads: of `most_threads`, half of them, and so on to 1. Each operation is cut
-// into equal parts of a tenth of a millisecond. Takes some milliseconds, and at most a tenth of a second for each
-// number on a busy machine. Leaves the number of threads at 1. Empty if `most_threads` is 1, or if OMP_NUM_THREADS is
-// set, which is a choice of the user.
+// into equal parts of a tenth of a millisecond. The slowest of six turns counts, because threads that wait for each
+// other are fast in some moments. Takes a tenth of a second for each number, and leaves the number of threads at 1.
+// Empty if `most_threads` is 1, or if OMP_NUM_THREADS is set, which is a choice of the user.
 std::map<int64_t, double> measure_speeds(int64_t most_threads);
 
 // The fastest number, if it is at least twice as fast as the most threads.

@@ -76,7 +76,7 @@ TEST_F(PlantedTruth, EveryUnequalConditionIsRefused) {
   expect_refused({"model.output_dropout=0.5"}, "model: ");
   expect_refused({"training.warmup_epochs=0"}, "first epoch: left out as warm-up in cpu naive");
   EXPECT_THAT(compared({"training.num_threads=1"}, {"training.num_threads=2"}).forced,
-              Contains(StartsWith("number of threads: 1 in ")));
+              Contains(StartsWith("number of threads (training.num_threads): 1 in ")));
 }
 
 TEST_F(PlantedTruth, AnotherSeedIsShouted) {

@@ -130,7 +130,7 @@ TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
       "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
       "  hardware (CPU): Some CPU in cpu naive, Other CPU in cpu fused\n"
       "  hardware (GPU): Some GPU in cpu naive, Other GPU in cpu fused\n"
-      "  number of threads: 2 in cpu naive, 8 in cpu fused\n"
+      "  number of threads (training.num_threads): 2 in cpu naive, 8 in cpu fused\n"
       "  build: Release in cpu naive, Debug, not optimised in cpu fused\n"
       "  data: d1 in " +
       folder_.name("a") + ", d2 in " + folder_.name("b") + "\n  initial weights of seed 1: w1 in " + folder_.name("a") +
