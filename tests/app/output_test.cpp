@@ -86,7 +86,14 @@ constexpr const char* kShown = "\\x1b]0;pwn\\x07\\x1b[31m\\xc2\\x9b2J\\xe2\\x80\
 // Of raw bytes that a terminal obeys there are none but line ends and tabs.
 void expect_harmless(const std::string& shown) { EXPECT_EQ(without_controls(shown), shown); }
 
-TEST(Terminal, IsShownNoControlsOfGeneratedText) {
+class Terminal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!testing::has_pseudo_terminals()) GTEST_SKIP() << "no pseudo-terminals here: /dev/pts is not mounted";
+  }
+};
+
+TEST_F(Terminal, IsShownNoControlsOfGeneratedText) {
   const Program program;
   std::string text;
   for (int i = 0; i < 30; ++i) text += std::string("ab\r\t") + kHostile + "\n";
@@ -103,7 +110,7 @@ TEST(Terminal, IsShownNoControlsOfGeneratedText) {
   EXPECT_EQ(program.run(command).output, std::string("ab\t") + kHostile + "\n") << "data stay as they are in a file";
 }
 
-TEST(Terminal, IsShownNoControlsOfPredictedClasses) {
+TEST_F(Terminal, IsShownNoControlsOfPredictedClasses) {
   const Program program;
   std::string table = "a,kind\n";
   for (int i = 0; i < 12; ++i) table += std::to_string(i) + (i % 2 == 0 ? ",x" : std::string(",") + kHostile) + "\n";
@@ -125,7 +132,7 @@ TEST(Terminal, IsShownNoControlsOfPredictedClasses) {
   expect_harmless(program.run({"data", "inspect", "pets.yaml"}).output);
 }
 
-TEST(Terminal, IsShownNoControlsOfAFoldersName) {
+TEST_F(Terminal, IsShownNoControlsOfAFoldersName) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   const std::string out = std::string("out ") + kHostile;
@@ -138,7 +145,7 @@ TEST(Terminal, IsShownNoControlsOfAFoldersName) {
     expect_harmless(program.run_on_terminal(command).output);
 }
 
-TEST(Terminal, IsShownNoControlsOfARunThatSomebodyElseMade) {
+TEST_F(Terminal, IsShownNoControlsOfARunThatSomebodyElseMade) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   ASSERT_EQ(program.run({"train", "tiny.yaml", "-q"}).exit_code, 0);
@@ -151,7 +158,7 @@ TEST(Terminal, IsShownNoControlsOfARunThatSomebodyElseMade) {
     expect_harmless(program.run_on_terminal(command).output);
 }
 
-TEST(Terminal, HasItsProgressBarAllTheSame) {
+TEST_F(Terminal, HasItsProgressBarAllTheSame) {
   const Program program;
   program.write("tiny.yaml", kTinyYaml);
   const auto trained = program.run_on_terminal({"train", "tiny.yaml"}, "xterm");

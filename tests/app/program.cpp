@@ -49,6 +49,18 @@ int open_pseudo_terminal() {
   return control;
 }
 
+}  // namespace
+
+bool has_pseudo_terminals() {
+  const int control = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  const char* const name = control < 0 ? nullptr : ::ptsname(control);
+  const bool has = name != nullptr && ::access(name, R_OK | W_OK) == 0;
+  ::close(control);
+  return has;
+}
+
+namespace {
+
 // Until the program has closed its end: read(2) fails then.
 std::string read_until_closed(int control) {
   std::string text;

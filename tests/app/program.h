@@ -21,6 +21,9 @@ struct ProgramResult {
 };
 
 // In a fresh working folder of its own for each instance.
+// Not in a chroot without /dev/pts.
+bool has_pseudo_terminals();
+
 class Program {
  public:
   ProgramResult run(const std::vector<std::string>& arguments) const;

@@ -34,17 +34,21 @@ std::vector<T> values_of(const at::Tensor& tensor) {
   return {data, data + contiguous.numel()};
 }
 
-// A fresh folder, removed with the test. $RNNLAB_DATA is unset meanwhile.
+// A fresh folder, removed with the test. Meanwhile it is the current one and $RNNLAB_DATA is unset, so that no data of
+// the user are found.
 class DataTest : public testing::Test {
  protected:
   DataTest() {
     std::string name = (std::filesystem::temp_directory_path() / "rnnlab-data-XXXXXX").string();
     RNNLAB_INVARIANT(mkdtemp(name.data()) != nullptr, "no temporary folder");
     folder_ = name;
-    if (const char* root = std::getenv("RNNLAB_DATA")) real_data_ = root;
+    if (const char* root = std::getenv("RNNLAB_DATA")) real_data_ = std::filesystem::absolute(root).string();
     unsetenv("RNNLAB_DATA");
+    previous_ = std::filesystem::current_path();
+    std::filesystem::current_path(folder_);
   }
   ~DataTest() override {
+    std::filesystem::current_path(previous_);
     std::filesystem::remove_all(folder_);
     if (!real_data_.empty()) setenv("RNNLAB_DATA", real_data_.c_str(), 1);
   }
@@ -101,6 +105,7 @@ class DataTest : public testing::Test {
 
  private:
   std::filesystem::path folder_;
+  std::filesystem::path previous_;
   std::string real_data_;
 };
 

@@ -12,9 +12,12 @@
 
 namespace rnnlab::testing {
 
-// Where data files of the test lie, and its runs.
+// Where data files of the test lie, and its runs. It is the current folder, so that no file of the user is found.
 class TrainedRuns : public ::testing::Test {
  protected:
+  TrainedRuns() { std::filesystem::current_path(folder_.path()); }
+  ~TrainedRuns() override { std::filesystem::current_path(previous_); }
+
   // The run's folder. `yaml` without name and device; {} in it is the folder.
   std::filesystem::path train(const std::string& yaml, const std::vector<std::string>& overrides = {});
 
@@ -38,6 +41,9 @@ class TrainedRuns : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
+
+ private:
+  std::filesystem::path previous_ = std::filesystem::current_path();
 };
 
 }  // namespace rnnlab::testing
