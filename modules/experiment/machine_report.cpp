@@ -77,7 +77,8 @@ std::string kernel_lines(const MachineReport& report) {
 }
 
 std::string software_line(const SoftwareVersions& software) {
-  return fmt::format("LibTorch {}, CUDA {}, cuDNN {}", software.libtorch, software.cuda,
+  return fmt::format("LibTorch {}, CUDA {}, cuDNN {}", software.libtorch,
+                     software.cuda.empty() ? "not loaded" : software.cuda,
                      software.cudnn.empty() ? "not loaded" : software.cudnn);
 }
 
