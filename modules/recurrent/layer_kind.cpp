@@ -129,8 +129,7 @@ std::string_view description_of(LayerKind kind) {
       return "wavefront step by step, with one batched product and one own kernel for all layers";
     case LayerKind::kPersistentClusters:
       return "all steps of a layer in one kernel on a GPU of compute capability 9.0 or later, the recurrent weights in "
-             "clusters "
-             "of its blocks";
+             "clusters of its blocks";
     case LayerKind::kPersistentTeams:
       return "persistent_clusters, with smaller blocks, or teams of warps that take turns, where they are faster";
     case LayerKind::kPersistent:

@@ -7,7 +7,7 @@
 #include <c10/core/GradMode.h>
 
 #include <compare>
-#include <functional>
+#include <filesystem>
 #include <mutex>
 #include <set>
 
@@ -61,7 +61,7 @@ std::vector<at::Tensor> results_of(RecurrentLayer& layer, const at::Tensor& data
   return results;
 }
 
-// Relative to the largest number that is wanted; above any bound where a number is none.
+// Relative to the largest number that is wanted; above any bound if a number is not finite.
 double difference(const at::Tensor& got, const at::Tensor& wanted) {
   const auto largest = [](const at::Tensor& numbers) { return numbers.detach().to(at::kDouble).abs().max(); };
   const at::Tensor relative = largest(got.detach().to(at::kDouble) - wanted.detach().to(at::kDouble)) / largest(wanted);

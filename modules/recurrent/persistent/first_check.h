@@ -6,8 +6,6 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include <filesystem>
-
 namespace rnnlab {
 
 // UserError kUsage where outputs or gradients are wrong. The random state stays as it was.
