@@ -49,10 +49,10 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
   check_plan(plan);
   const Bystanders bystanders(survey_of_all(settings));
   const auto complete = [&](BenchReport report) {
-    for (const std::string& warning : warnings(environment)) add_once(report.warnings, warning);
-    for (const std::string& warning : bystanders.warnings()) add_once(report.warnings, warning);
+    for (const Warning& warning : warnings(environment)) add_once(report.warnings, warning);
+    for (const Warning& warning : bystanders.warnings()) add_once(report.warnings, warning);
     for (const BenchRow& row : report.rows)
-      for (const std::string& note : row.notes) add_once(report.warnings, note);
+      for (const Warning& note : row.notes) add_once(report.warnings, note);
     report.environment = environment;
     return report;
   };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/combination.h"
+#include "results/warning.h"
 
 namespace rnnlab {
 
@@ -86,7 +87,7 @@ class Laboratory {
 
   // What makes times of the combination doubtful: what held the device back just now ("GPU 0 throttled: power cap, SM
   // clock 1200 of 1980 MHz"), and a need beyond the memory that was free.
-  virtual std::vector<std::string> doubts() = 0;
+  virtual std::vector<Warning> doubts() = 0;
 
   // May slow down what runs later in this process.
   virtual Inspection inspect(LayerKind layer) = 0;

@@ -101,8 +101,8 @@ void check_is_benchmark(const std::string& file) {
 
 BenchReport read_report(const std::string& file) {
   check_is_benchmark(file);
-  constexpr int64_t kMaxBytes = int64_t{1} << 30;
-  BenchReport report = read_record<BenchReport>(file, kBenchSchemaVersion, kMaxBytes);
+  constexpr int64_t kFirstVersion = 1, kMaxBytes = int64_t{1} << 30;
+  BenchReport report = read_record<BenchReport>(file, kFirstVersion, kMaxBytes);
   check_rows(report, file);
   return report;
 }

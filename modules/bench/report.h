@@ -16,8 +16,6 @@
 
 namespace rnnlab {
 
-inline constexpr int64_t kBenchSchemaVersion = 1;
-
 // What a row is about. Names are kept as text: a file may come from a version that had other layers.
 struct RowKey {
   std::string layer;
@@ -114,7 +112,7 @@ struct BenchRow {
   std::vector<std::string> path_notes;
   std::vector<KernelUse> kernels;
   std::optional<int64_t> peak_memory_bytes;
-  std::vector<std::string> notes;  // what makes the row doubtful
+  std::vector<Warning> notes;  // what makes the row doubtful
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -130,10 +128,10 @@ struct BenchRow {
 };
 
 struct BenchReport {
-  int64_t schema_version = kBenchSchemaVersion;
+  int64_t schema_version = kFileVersion;
   Environment environment;
   std::string settings;  // as YAML
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   std::vector<Ceiling> ceilings;
   std::vector<BenchRow> rows;
 

@@ -20,7 +20,7 @@ std::string csv_text(bool value) { return value ? "1" : "0"; }
 template <class T>
 void add_fields(CsvFields& fields, const std::string& prefix, const std::optional<T>& value) {
   const T one = value.value_or(T{});
-  T::visit(one, [&](const char* name, const auto& member) {
+  T::visit(one, [&](const char* name, const auto& member, int64_t = 0) {
     fields.emplace_back(prefix + name, value ? csv_text(member) : "");
   });
 }
@@ -52,7 +52,7 @@ CsvFields fields_of(const BenchRow& row) {
   fields.emplace_back("path", row.path);
   fields.emplace_back("path_notes", join(row.path_notes, "; "));
   fields.emplace_back("kernels", kernels_text(row.kernels));
-  fields.emplace_back("notes", join(row.notes, "; "));
+  fields.emplace_back("notes", join(texts_of(row.notes), "; "));
   return fields;
 }
 

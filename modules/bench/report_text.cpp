@@ -180,14 +180,14 @@ std::vector<std::string> report_paths(const BenchReport& report, TableWidth widt
   return paths;
 }
 
-std::vector<std::string> report_doubts(const BenchReport& report) {
-  std::vector<std::string> doubts;
+std::vector<Warning> report_doubts(const BenchReport& report) {
+  std::vector<Warning> doubts;
   const std::vector<KeyColumn> varying = varying_columns(report.rows);
   for (const BenchRow& row : report.rows) {
     if (!row.reason.empty())
-      doubts.push_back(fmt::format("{} was not measured: {}", row_label(row.key, varying), row.reason));
-    for (const std::string& note : row.notes)
-      doubts.push_back(fmt::format("{}: {}", row_label(row.key, varying), note));
+      doubts.emplace_back(warning::kNotMeasured, fmt::format("{} was not measured: {}", row_label(row.key, varying), row.reason));
+    for (const Warning& note : row.notes)
+      doubts.emplace_back(note.kind, fmt::format("{}: {}", row_label(row.key, varying), note.text));
   }
   return doubts;
 }
@@ -204,12 +204,12 @@ std::vector<std::string> report_legend(const BenchReport& report) {
 
 std::string report_text(const BenchReport& report, TableWidth width) {
   std::string text;
-  for (const std::string& warning : report.warnings) text += "WARNING: " + warning + "\n";
+  for (const Warning& warning : report.warnings) text += "WARNING: " + warning.text + "\n";
   if (!text.empty()) text += "\n";
   if (report.rows.empty()) return text + "nothing was measured\n";
   text += shared_text(report.rows) + "\n" + as_lines(report_ceilings(report)) + "\n";
   text += report_table(report, width).text() + "\n" + as_lines(report_legend(report));
-  return text + as_lines(report_paths(report, width)) + as_lines(report_doubts(report));
+  return text + as_lines(report_paths(report, width)) + as_lines(texts_of(report_doubts(report)));
 }
 
 }  // namespace rnnlab

@@ -36,7 +36,7 @@ class BenchRun {
   void refuse(BenchRow& row, const std::exception_ptr& failure);
   void inspect(MeasuredCombination& measured);
   void report(const std::vector<MeasuredCombination>& all);
-  std::vector<std::string> unfinished_warning(size_t num_done) const;
+  std::vector<Warning> unfinished_warning(size_t num_done) const;
   void inspect_layer(BenchRow& row, LayerKind layer);
 
   const BenchSettings& settings_;
@@ -73,7 +73,7 @@ std::string note_of_failure(const char* what) {
 }
 
 // Only what was measured can be doubtful.
-void add_note(std::vector<BenchRow>& rows, const std::string& note) {
+void add_note(std::vector<BenchRow>& rows, const Warning& note) {
   for (BenchRow& row : rows)
     if (is_measured(row)) row.notes.push_back(note);
 }
@@ -102,10 +102,11 @@ void BenchRun::report(const std::vector<MeasuredCombination>& all) {
 }
 
 // None once every combination has had its turn.
-std::vector<std::string> BenchRun::unfinished_warning(size_t num_done) const {
+std::vector<Warning> BenchRun::unfinished_warning(size_t num_done) const {
   const size_t count = expand(settings_).size();
   if (num_done == count) return {};
-  return {fmt::format("UNFINISHED: {} of {} combinations had their turn when this was written", num_done, count)};
+  return {{warning::kUnfinished,
+           fmt::format("UNFINISHED: {} of {} combinations had their turn when this was written", num_done, count)}};
 }
 
 BenchOutcome BenchRun::run() {
@@ -168,7 +169,7 @@ std::vector<SampledGroup> BenchRun::sample_layers() {
 
 void BenchRun::measure_layers(MeasuredCombination& measured) {
   const std::vector<SampledGroup> groups = sample_layers();
-  const std::vector<std::string> doubts = laboratory_.doubts();
+  const std::vector<Warning> doubts = laboratory_.doubts();
   for (size_t i = 0; i < groups.size(); ++i) {
     BenchRow& row = measured.rows[i];
     row.notes = doubts;
@@ -190,7 +191,7 @@ void BenchRun::add_rates(MeasuredCombination& measured) {
     for (BenchRow& row : measured.rows)
       if (is_measured(row)) row.measurement->rates = part_rates(row.measurement->seconds, measured.combination, best);
   } catch (...) {
-    add_note(measured.rows, note_of_failure("its rates are not known"));
+    add_note(measured.rows, {warning::kNotInspected, note_of_failure("its rates are not known")});
   }
 }
 
@@ -217,7 +218,7 @@ void BenchRun::inspect(MeasuredCombination& measured) {
   try {
     laboratory_.begin(measured.combination);
   } catch (...) {
-    return add_note(measured.rows, note_of_failure(kNotInspected));
+    return add_note(measured.rows, {warning::kNotInspected, note_of_failure(kNotInspected)});
   }
   for (size_t i = 0; i < measured.rows.size(); ++i)
     if (is_measured(measured.rows[i])) inspect_layer(measured.rows[i], settings_.layer[i]);
@@ -231,7 +232,7 @@ void BenchRun::inspect_layer(BenchRow& row, LayerKind layer) {
     row.kernels = std::move(seen.kernels);
     row.peak_memory_bytes = seen.peak_memory_bytes;
   } catch (...) {
-    row.notes.push_back(note_of_failure(kNotInspected));
+    row.notes.emplace_back(warning::kNotInspected, note_of_failure(kNotInspected));
   }
 }
 

@@ -106,10 +106,11 @@ Ceiling TorchLaboratory::measure_ceiling() {
           .copy_bytes_per_second = copy_ceiling(problem_->device)};
 }
 
-std::vector<std::string> TorchLaboratory::doubts() {
-  std::vector<std::string> all = memory_warnings_;
+std::vector<Warning> TorchLaboratory::doubts() {
+  std::vector<Warning> all;
+  for (const std::string& warning : memory_warnings_) all.emplace_back(warning::kLittleMemory, warning);
   if (problem_->device.is_cpu()) return all;
-  for (std::string& cause : throttling(survey_gpus())) all.push_back(std::move(cause));
+  for (const std::string& cause : throttling(survey_gpus())) all.emplace_back(warning::kGpuThrottled, cause);
   return all;
 }
 

@@ -18,7 +18,7 @@ class TorchLaboratory : public Laboratory {
   std::string device() const override;
   std::unique_ptr<LayerRunner> make_runner(LayerKind layer) override;
   Ceiling measure_ceiling() override;
-  std::vector<std::string> doubts() override;
+  std::vector<Warning> doubts() override;
   Inspection inspect(LayerKind layer) override;
 
  private:

@@ -19,9 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BestMark {
-  static constexpr int64_t kSchemaVersion = 1;
-
-  int64_t schema_version = kSchemaVersion;
+  int64_t schema_version = kFileVersion;
   int64_t step = 0;
 
   template <class Self, class Field>
@@ -38,7 +36,7 @@ std::optional<int64_t> best_step(const fs::path& folder) {
   if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return std::nullopt;
   return reading_checkpoint([&] {
     const Json json = unsealed(read_file(path, kMostBytes), path.string());
-    return record_from<BestMark>(json, path.string(), BestMark::kSchemaVersion).step;
+    return record_from<BestMark>(json, path.string()).step;
   });
 }
 

@@ -10,7 +10,7 @@ std::string manifest_text(const Manifest& manifest) { return sealed_text(to_json
 
 Manifest parse_manifest(const std::string& text, const std::string& file) {
   return reading_checkpoint(
-      [&] { return record_from<Manifest>(unsealed(text, file), file, Manifest::kSchemaVersion); });
+      [&] { return record_from<Manifest>(unsealed(text, file), file); });
 }
 
 }  // namespace rnnlab

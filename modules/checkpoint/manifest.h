@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "results/file_version.h"
+
 namespace rnnlab {
 
 struct FileRecord {
@@ -20,9 +22,7 @@ struct FileRecord {
 };
 
 struct Manifest {
-  static constexpr int64_t kSchemaVersion = 1;
-
-  int64_t schema_version = kSchemaVersion;
+  int64_t schema_version = kFileVersion;
   int64_t step = 0;
   std::map<std::string, FileRecord> files;
 

@@ -145,7 +145,7 @@ MachineReport make_machine_report(const std::vector<std::string>& command_line) 
                        .layers = layer_reports(gpus),
                        .warnings = {}};
   report.warnings = warnings(report.environment);
-  if (const auto fault = driver_fault_here()) report.warnings.push_back(*fault);
+  if (const auto fault = driver_fault_here()) report.warnings.emplace_back(warning::kOther, *fault);
   return report;
 }
 
@@ -155,7 +155,7 @@ std::string machine_report_text(const MachineReport& report) {
                       join(report.precisions, ", "));
   for (const LayerReport& layer : report.layers) text += fmt::format("  {:<15}  {}\n", layer.name, layer.computes);
   text += limit_lines(report.layers);
-  for (const std::string& warning : report.warnings) text += fmt::format("\nwarning: {}\n", warning);
+  for (const Warning& warning : report.warnings) text += fmt::format("\nwarning: {}\n", warning.text);
   return text;
 }
 

@@ -44,7 +44,7 @@ struct MachineReport {
   std::string own_kernels;  // for which GPUs this build has code: "code for 8.0 and 9.0, PTX for 9.0"
   std::vector<GpuReport> gpus;
   std::vector<LayerReport> layers;
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {

@@ -65,9 +65,9 @@ struct Found {
 };
 
 // Nothing where none was ever saved.
-std::optional<Found> newest_state(const fs::path& folder, std::vector<std::string>& warnings) {
+std::optional<Found> newest_state(const fs::path& folder, std::vector<Warning>& warnings) {
   const auto latest = latest_checkpoint(folder / kCheckpointsFolder);
-  for (const std::string& fault : latest.notes) warnings.push_back("a newer checkpoint is not usable: " + fault);
+  for (const std::string& fault : latest.notes) warnings.emplace_back(warning::kCheckpointUnusable, "a newer checkpoint is not usable: " + fault);
   if (latest.place) return Found{latest.place->path, read_saved_run(latest.place->path)};
   if (!latest.notes.empty())
     refuse_checkpoint("{}: none of {} verifies: {}", (folder / kCheckpointsFolder).string(),
@@ -164,9 +164,9 @@ void exclude_from_timing(std::vector<EpochRow>& rows) {
 
 // Nothing in the folder changes before everything was checked.
 // What became known after its last checkpoint was written, such as who shared the machine.
-std::vector<std::string> warnings_at_its_end(const fs::path& folder) {
+std::vector<Warning> warnings_at_its_end(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / kSummaryFile, ignored) ? read_summary(folder).warnings : std::vector<std::string>();
+  return fs::exists(folder / kSummaryFile, ignored) ? read_summary(folder).warnings : std::vector<Warning>();
 }
 
 EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
@@ -180,10 +180,10 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
                       .notes = {where_it_goes_on(progress)},
                       .earlier_warnings = found.saved.facts.warnings};
   if (!changes.empty()) exclude_from_timing(earlier.rows);
-  for (const std::string& warning : warnings_at_its_end(folder)) add_once(earlier.earlier_warnings, warning);
-  for (const std::string& change : changes) add_once(earlier.warnings, change);
+  for (const Warning& warning : warnings_at_its_end(folder)) add_once(earlier.earlier_warnings, warning);
+  for (const std::string& change : changes) add_once(earlier.warnings, {warning::kOtherMachine, change});
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
-    add_once(earlier.warnings, *change);
+    add_once(earlier.warnings, {warning::kScheduleChanged, *change});
   run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
   run.trainer.restore(std::move(found.saved.snapshot));
   return earlier;
@@ -197,15 +197,15 @@ EarlierPart start_over(const fs::path& folder) {
   return {.notes = {"begins anew: the run was stopped before its first checkpoint"}};
 }
 
-void forget_best(const fs::path& checkpoints, const std::string& reason, std::vector<std::string>& warnings) {
+void forget_best(const fs::path& checkpoints, const std::string& reason, std::vector<Warning>& warnings) {
   const FolderLock lock(checkpoints, WhenTaken::kWait);
   remove_file(checkpoints / kBestFile);
-  warnings.push_back("which checkpoint was the best is forgotten: " + reason);
+  warnings.emplace_back(warning::kBestForgotten, "which checkpoint was the best is forgotten: " + reason);
 }
 
 // A mark that cannot be read would end the run when the next checkpoints are removed. One of a later step, from before
 // a return to an earlier one, would name whatever comes to stand there.
-void settle_best(const fs::path& checkpoints, const PreparedRun& run, std::vector<std::string>& warnings) {
+void settle_best(const fs::path& checkpoints, const PreparedRun& run, std::vector<Warning>& warnings) {
   std::optional<CheckpointPlace> marked;
   try {
     marked = best_checkpoint(checkpoints);
@@ -267,7 +267,7 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   const FolderLock lock(folder, WhenTaken::kRefuse);
   if (!lock.warning().empty()) logger.warn(lock.warning());
   const Experiment wanted = configured(folder, overrides);
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   auto found = newest_state(folder, warnings);
   refuse_other_settings(found, folder, wanted);
   PreparedRun run(wanted, request.command_line, found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment,
@@ -279,7 +279,7 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   tidy(folder);
   settle_best(folder / kCheckpointsFolder, run, warnings);
   cut_back(folder, earlier);
-  for (const std::string& warning : warnings) add_once(earlier.warnings, warning);
+  for (const Warning& warning : warnings) add_once(earlier.warnings, warning);
   return train_run(run, folder, earlier, request, logger);
 }
 

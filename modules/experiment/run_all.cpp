@@ -14,7 +14,6 @@
 #include "experiment/resume.h"
 #include "experiment/sweep_file.h"
 #include "experiment/thread_choice.h"
-#include "results/run_ending.h"
 #include "results/run_folder.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
@@ -170,7 +169,7 @@ std::optional<RunOutcome> ended(const std::filesystem::path& folder) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
   RunOutcome outcome{.folder = folder, .summary = read_summary(folder)};
-  if (ending_of(outcome.summary) != RunEnding::kComplete) return std::nullopt;
+  if (outcome.summary.ending != RunEnding::kComplete) return std::nullopt;
   return outcome;
 }
 

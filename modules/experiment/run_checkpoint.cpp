@@ -44,15 +44,13 @@ struct ColumnMean {
 };
 
 struct StateRecord {
-  static constexpr int64_t kSchemaVersion = 2;
-
-  int64_t schema_version = kSchemaVersion;
+  int64_t schema_version = kFileVersion;
   RunProgress progress;
   std::map<std::string, std::string> generators;  // hexadecimal
   std::string experiment;                         // as config.yaml has it
   Identity identity;
   SoftwareVersions software;
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   ShapeRecord shape;
   std::vector<std::string> vocabulary;
   bool vocabulary_is_hex = false;  // where tokens are bytes that JSON's UTF-8 cannot hold
@@ -202,9 +200,10 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
 
 SavedRun read_saved_run(const std::filesystem::path& checkpoint) {
   const Checkpoint loaded = load_checkpoint(checkpoint);
+  constexpr int64_t kFirstVersion = 2;
   const std::string file = (checkpoint / kStateFile).string();
   return reading_checkpoint([&] {
-    return from_record(record_from<StateRecord>(loaded.state, file, StateRecord::kSchemaVersion), loaded, file);
+    return from_record(record_from<StateRecord>(loaded.state, file, kFirstVersion), loaded, file);
   });
 }
 

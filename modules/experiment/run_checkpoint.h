@@ -22,7 +22,7 @@ struct RunFacts {
   Identity identity;
   SoftwareVersions software;
   FittedData data;
-  std::vector<std::string> warnings = {};  // of all parts of the run so far
+  std::vector<Warning> warnings = {};  // of all parts of the run so far
 };
 
 struct SavedRun {

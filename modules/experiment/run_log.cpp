@@ -36,8 +36,8 @@ void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Lo
   logger.info("data      " + run.dataset.description);
   log_notes(run.dataset.notes, logger);
   log_notes({placement_text(run)}, logger);
-  for (const auto& list : {warnings(run.environment), run.memory_warnings})
-    for (const std::string& warning : list) logger.warn(warning);
+  for (const Warning& warning : warnings(run.environment)) logger.warn(warning.text);
+  for (const std::string& warning : run.memory_warnings) logger.warn(warning);
   logger.detail(fmt::format("data fingerprint {}, initial weights {}", run.identity.data_fingerprint,
                             run.identity.initial_weights_sha256));
   for (const std::string& line : split(trim(parameter_table(*run.model)), '\n')) logger.info(line);

@@ -31,18 +31,20 @@ Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const 
   for (const auto& notes : {run.notes, earlier.notes})
     summary.path_notes.insert(summary.path_notes.end(), notes.begin(), notes.end());
   summary.warnings = warnings(run.environment);
-  for (const auto& list : {run.memory_warnings, earlier.earlier_warnings, earlier.warnings})
-    for (const std::string& warning : list) add_once(summary.warnings, warning);
+  for (const std::string& text : run.memory_warnings) add_once(summary.warnings, {warning::kLittleMemory, text});
+  for (const auto& list : {earlier.earlier_warnings, earlier.warnings})
+    for (const Warning& warning : list) add_once(summary.warnings, warning);
   if (e.checkpoint.save && e.checkpoint.every_steps)
-    summary.warnings.emplace_back("checkpoint.every_steps: epoch times include copies of the state");
-  if (request.trace_steps) summary.warnings.emplace_back("traced (--trace): the times include the tracing");
+    summary.warnings.emplace_back(warning::kCopiesInEpochs, "checkpoint.every_steps: epoch times include copies of the state");
+  if (request.trace_steps) summary.warnings.emplace_back(warning::kTraced, "traced (--trace): the times include the tracing");
   summary.identity = run.identity;
   return summary;
 }
 
 void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,
-                    const EarlierPart& earlier, const std::string& stop_reason) {
+                    const EarlierPart& earlier, RunEnding ending, const std::string& stop_reason) {
   summary.epochs = num_whole_epochs(run, rows);
+  summary.ending = ending;
   summary.stop_reason = stop_reason;
   summary.final_metrics = final_metrics(rows);
   summary.epoch_time = epoch_time(rows);

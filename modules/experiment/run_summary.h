@@ -12,9 +12,9 @@ namespace rnnlab {
 
 Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const RunRequest& request);
 
-// rows: of all parts. stop_reason: why the training ended, for a reader.
+// rows: of all parts. stop_reason: the ending in words.
 void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,
-                    const EarlierPart& earlier, const std::string& stop_reason);
+                    const EarlierPart& earlier, RunEnding ending, const std::string& stop_reason);
 
 // What became of training.cuda_graph; nothing where it is off.
 std::vector<std::string> graph_notes(const PreparedRun& run);

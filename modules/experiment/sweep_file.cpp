@@ -19,9 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SweepRecord {
-  static constexpr int64_t kSchemaVersion = 1;
-
-  int64_t schema_version = kSchemaVersion;
+  int64_t schema_version = kFileVersion;
   std::vector<SweepEntry> runs;
   std::vector<std::string> overrides;
 
@@ -66,9 +64,9 @@ SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries)
 }
 
 SweepFile::SweepFile(fs::path path) : path_(std::move(path)), lock_(path_) {
-  constexpr int64_t kMostBytes = int64_t{1} << 26;
+  constexpr int64_t kFirstVersion = 1, kMostBytes = int64_t{1} << 26;
   try {
-    auto record = read_record<SweepRecord>(path_, SweepRecord::kSchemaVersion, kMostBytes);
+    auto record = read_record<SweepRecord>(path_, kFirstVersion, kMostBytes);
     entries_ = std::move(record.runs);
     for (SweepEntry& entry : entries_)
       if (entry.folder) entry.folder = whole_path(path_.parent_path() / *entry.folder).string();

@@ -29,9 +29,9 @@ void finish_diverged(const RunOutcome& outcome, Watchers& watchers, Logger& logg
 }
 
 void warn_of(const Bystanders& bystanders, Summary& summary, Logger& logger) {
-  for (const std::string& warning : bystanders.warnings()) {
+  for (const Warning& warning : bystanders.warnings()) {
     summary.warnings.push_back(warning);
-    logger.warn(warning);
+    logger.warn(warning.text);
   }
 }
 
@@ -41,8 +41,12 @@ void warn_of_high_loss(const PreparedRun& run, const std::vector<EpochRow>& rows
   const Objective objective(run.options.settings.loss, run.dataset, run.device);
   const auto warning = high_loss_warning(rows.back().train_loss, loss_of_zeros(objective.loss(), run.dataset));
   if (!warning) return;
-  add_once(summary.warnings, *warning);
+  add_once(summary.warnings, {warning::kHighLoss, *warning});
   logger.warn(*warning);
+}
+
+RunEnding ending_of(const TrainingState& end) {
+  return end.stop_reason == StopReason::kSignal ? RunEnding::kInterrupted : RunEnding::kComplete;
 }
 
 std::string before_first_step(const StopRequest& stop, Beginning beginning) {
@@ -74,7 +78,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
                      const RunRequest& request, Logger& logger) {
   open_folder(run, folder, logger);
   log_notes(earlier.notes, logger);
-  for (const std::string& warning : earlier.warnings) logger.warn(warning);
+  for (const Warning& warning : earlier.warnings) logger.warn(warning.text);
   log_path(run.path, logger);
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
@@ -83,7 +87,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   const Bystanders bystanders(survey_of(run.device));
   try {
     const TrainingState& end = run.trainer.run();
-    finish_summary(outcome.summary, run, watchers.rows(), earlier, end.stop_text);
+    finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
     warn_of(bystanders, outcome.summary, logger);
     warn_of_high_loss(run, watchers.rows(), outcome.summary, logger);
     const auto graphs = graph_notes(run);  // a capture may have failed since
@@ -92,7 +96,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
     outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
-    finish_summary(outcome.summary, run, watchers.rows(), earlier, error.what());
+    finish_summary(outcome.summary, run, watchers.rows(), earlier, RunEnding::kDiverged, error.what());
     finish_diverged(outcome, watchers, logger);
     throw;
   }

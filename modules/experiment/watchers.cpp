@@ -15,7 +15,7 @@ std::optional<TraceObserver> make_trace(const PreparedRun& run, const std::files
       logger);
 }
 
-RunFacts facts_of(const PreparedRun& run, const std::vector<std::string>& warnings) {
+RunFacts facts_of(const PreparedRun& run, const std::vector<Warning>& warnings) {
   return {.experiment = run.experiment,
           .identity = run.identity,
           .software = run.environment.software,
@@ -25,7 +25,7 @@ RunFacts facts_of(const PreparedRun& run, const std::vector<std::string>& warnin
 
 }  // namespace
 
-Watchers::Watchers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<std::string>& warnings,
+Watchers::Watchers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
                    const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger)
     : files_(folder, rows), console_(logger, request.console), trace_(make_trace(run, folder, request, logger)) {
   if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);

@@ -18,7 +18,7 @@ namespace rnnlab {
 class Watchers {
  public:
   // Adds them to the run's trainer. `warnings`: what a checkpoint says of the run; `rows`: of earlier parts.
-  Watchers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<std::string>& warnings,
+  Watchers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
            const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger);
   Watchers(const Watchers&) = delete;
   Watchers& operator=(const Watchers&) = delete;

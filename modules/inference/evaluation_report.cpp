@@ -42,7 +42,7 @@ std::string shared_name(const TrainedModel& trained) {
 // What ran, on what, and how long it took.
 Json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times) {
   const Experiment& e = trained.experiment;
-  return {{"schema_version", 2},
+  return {{"schema_version", kFileVersion},
           {"name", e.name},
           {"checkpoint", shared_name(trained)},
           {"device", e.device},

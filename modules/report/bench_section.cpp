@@ -34,11 +34,11 @@ TextTable settings_table(const std::string& settings) {
 }  // namespace
 
 std::vector<Block> alarms(const Benchmark& benchmark) {
-  std::vector<std::string> all = benchmark.report.warnings;
-  for (const std::string& warning : warnings(benchmark.report.environment)) add_once(all, warning);
-  for (const std::string& doubt : report_doubts(benchmark.report)) add_once(all, doubt);
+  std::vector<Warning> all = benchmark.report.warnings;
+  for (const Warning& warning : warnings(benchmark.report.environment)) add_once(all, warning);
+  for (const Warning& doubt : report_doubts(benchmark.report)) add_once(all, doubt);
   if (all.empty()) return {};
-  return {Notice{Severity::kWarning, benchmark.file + ": what is missing or makes these numbers doubtful", all}};
+  return {Notice{Severity::kWarning, benchmark.file + ": what is missing or makes these numbers doubtful", texts_of(all)}};
 }
 
 Section bench_section(const Benchmark& benchmark, const std::string& prefix) {

@@ -65,7 +65,7 @@ void clean(std::map<std::string, T>& values) {
 
 template <HasFields T>
 void clean(T& record) {
-  T::visit(record, [](const char*, auto& member) { clean(member); });
+  T::visit(record, [](const char*, auto& member, int64_t = 0) { clean(member); });
 }
 
 void forget_machine(Environment& environment) {

@@ -63,10 +63,12 @@ std::string build_kind(const BuildInfo& build) {
   return join(parts, ", ");
 }
 
-std::optional<std::string> build_warning(const BuildInfo& build) {
+std::optional<Warning> build_warning(const BuildInfo& build) {
   if (slow_traits(build).empty()) return std::nullopt;
-  return fmt::format("THIS BUILD IS NOT FOR TIMING ({}): build with the preset 'release' before you trust any number",
-                     build_kind(build));
+  return Warning{warning::kSlowBuild,
+                 fmt::format("THIS BUILD IS NOT FOR TIMING ({}): build with the preset 'release' before you trust any "
+                             "number",
+                             build_kind(build))};
 }
 
 }  // namespace rnnlab

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "results/warning.h"
+
 namespace rnnlab {
 
 struct BuildInfo {
@@ -34,6 +36,6 @@ BuildInfo build_info();
 std::string build_kind(const BuildInfo& build);
 
 // Why times of this build mean nothing, or nothing when they do.
-std::optional<std::string> build_warning(const BuildInfo& build);
+std::optional<Warning> build_warning(const BuildInfo& build);
 
 }  // namespace rnnlab

@@ -41,14 +41,14 @@ double part_of_others(std::string_view before, std::string_view after, const std
   return std::clamp((ticks.busy - own_seconds * ticks_per_second) / ticks.total, 0.0, 1.0);
 }
 
-std::vector<std::string> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
-  std::vector<std::string> found;
+std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
+  std::vector<Warning> found;
   for (const GpuInfo& gpu : start.gpus) {
     const auto same = std::ranges::find(now.gpus, gpu.uuid, &GpuInfo::uuid);
     if (same == now.gpus.end()) continue;
     const int64_t count = num_new(gpu.compute_pids, same->compute_pids);
     if (count > 0)
-      found.push_back(fmt::format("GPU {} ({}) WAS SHARED: {} came while it ran: its times are not yours",
+      found.emplace_back(warning::kGpuShared, fmt::format("GPU {} ({}) WAS SHARED: {} came while it ran: its times are not yours",
                                   same - now.gpus.begin(), same->name, counted(count, "other process")));
   }
   return found;
@@ -60,16 +60,16 @@ Bystanders::Bystanders(GpuSurvey gpus)
       own_seconds_(own_cpu_seconds()),
       since_(std::chrono::steady_clock::now()) {}
 
-std::vector<std::string> Bystanders::warnings() const {
+std::vector<Warning> Bystanders::warnings() const {
   constexpr double kSharedFraction = 0.25;
   constexpr std::chrono::seconds kShortest{1};  // the counters tick a hundred times a second
-  std::vector<std::string> found = newcomers(gpus_, survey_gpus());
+  std::vector<Warning> found = newcomers(gpus_, survey_gpus());
   if (std::chrono::steady_clock::now() - since_ < kShortest) return found;
   const std::vector<int64_t> cpus = usable_cpus();
   const double part = part_of_others(cpu_counters_, cpu_counters(), cpus, own_cpu_seconds() - own_seconds_,
                                      static_cast<double>(::sysconf(_SC_CLK_TCK)));
   if (part >= kSharedFraction)
-    found.push_back(fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} while it ran", 100 * part,
+    found.emplace_back(warning::kCpuShared, fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} while it ran", 100 * part,
                                 counted(std::ssize(cpus), "usable CPU")));
   return found;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "results/gpu_info.h"
+#include "results/warning.h"
 
 namespace rnnlab {
 
@@ -19,7 +20,7 @@ class Bystanders {
   explicit Bystanders(GpuSurvey gpus);
 
   // Until now: "THE CPU WAS SHARED: ...", "GPU 0 (NVIDIA H200) WAS SHARED: ...".
-  std::vector<std::string> warnings() const;
+  std::vector<Warning> warnings() const;
 
  private:
   GpuSurvey gpus_;
@@ -34,6 +35,6 @@ double part_of_others(std::string_view before, std::string_view after, const std
                       double own_seconds, double ticks_per_second);
 
 // A sentence for each GPU of the start, known again by its UUID, that processes compute on which did not then.
-std::vector<std::string> newcomers(const GpuSurvey& start, const GpuSurvey& now);
+std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now);
 
 }  // namespace rnnlab

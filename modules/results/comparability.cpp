@@ -171,12 +171,12 @@ std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& gro
     found.push_back(
         {fmt::format("OTHER INITIAL WEIGHTS AND ANOTHER ORDER OF THE SAMPLES: no seed is in both, {} in {}, {} in ",
                      seed_list(baseline), baseline.label, seed_list(group)),
-         group.label, ""});
+         group.label, "", warning::kOtherWeights});
   if (const auto parting = parting_losses(baseline, group))
     found.push_back({fmt::format("LOSSES PART: from the same weights, data and order the first epoch has a train loss "
                                  "of {:.4g} in {}, {:.4g} in ",
                                  parting->first, baseline.label, parting->second),
-                     group.label, ": they do not compute the same function"});
+                     group.label, ": they do not compute the same function", warning::kLossesPart});
   return found;
 }
 

@@ -129,7 +129,7 @@ std::vector<std::string> all_differences(const RunGroup& baseline, const std::ve
     // Within a group too: a data file may have changed between two runs of one experiment.
     append(found, differences(group, group));
   }
-  return merged(found);
+  return texts_of(merged(found));
 }
 
 void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, OnDifference on_difference) {
@@ -173,14 +173,14 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
       set_against(result, timed_seconds(group), baseline_seconds);
       result.loss_agreement = loss_agreement(baseline, group);
     }
-    for (const std::string& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
+    for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
     append(all_doubts, doubts(group));
     append(all_doubts, doubts_between(baseline, group));
     append(remarks, comparability_notes(baseline, group));
   }
-  for (const std::string& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
-  for (const std::string& note : merged(remarks)) add_once(comparison.notes, note);
+  for (const Warning& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
+  for (const Warning& remark : merged(remarks)) add_once(comparison.notes, remark.text);
   add_once(comparison.notes, few_seeds_note(groups));
   return comparison;
 }

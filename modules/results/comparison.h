@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "results/file_version.h"
 #include "results/loss_agreement.h"
 #include "results/run_record.h"
 #include "results/statistics.h"
+#include "results/warning.h"
 
 namespace rnnlab {
-
-inline constexpr int64_t kComparisonSchemaVersion = 1;
 
 // A final metric over the runs of a group.
 struct MetricSpread {
@@ -78,12 +78,12 @@ struct GroupResult {
 };
 
 struct Comparison {
-  int64_t schema_version = kComparisonSchemaVersion;
+  int64_t schema_version = kFileVersion;
   std::string baseline;  // its label
   std::vector<GroupResult> groups;
   std::vector<std::string> forced;       // why it should have been refused; empty for a fair comparison
   std::vector<std::string> differences;  // the same where nobody had to force it: of runs that were started together
-  std::vector<std::string> warnings;     // what makes the times doubtful
+  std::vector<Warning> warnings;         // what makes the times doubtful
   std::vector<std::string> notes;        // what was pooled, what else differs
 
   template <class Self, class Field>

@@ -46,9 +46,9 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
     const auto found = group.final_metrics.find(metric);
     fields.push_back(found == group.final_metrics.end() ? "" : number(found->second.median));
   }
-  for (const auto* texts : {&group.paths, &group.folders, &comparison.forced, &comparison.warnings, &comparison.notes,
-                            &comparison.differences})
-    fields.push_back(join(*texts, "; "));
+  for (const auto& texts : {group.paths, group.folders, comparison.forced, texts_of(comparison.warnings),
+                            comparison.notes, comparison.differences})
+    fields.push_back(join(texts, "; "));
   fields.push_back(group.ended);
   for (const bool is_full_range : {group.interval_is_full_range, group.ratio_interval_is_full_range})
     fields.emplace_back(is_full_range ? "1" : "0");

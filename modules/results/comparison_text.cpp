@@ -176,7 +176,7 @@ std::string comparison_text(const Comparison& comparison) {
   if (!comparison.differences.empty())
     text += "NOTICE: these runs differ in more than the device and the layer.\n" + lines("  ", comparison.differences) +
             "\n";
-  if (!comparison.warnings.empty()) text += lines("WARNING: ", comparison.warnings) + "\n";
+  if (!comparison.warnings.empty()) text += lines("WARNING: ", texts_of(comparison.warnings)) + "\n";
   text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
   text += lines("", comparison_legend(comparison));
   return without_controls(text + lines("", comparison.notes) + lines("", comparison_work(comparison)) +

@@ -3,14 +3,14 @@
 // as this program writes it has none.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "results/run_record.h"
+#include "results/warning.h"
 
 namespace rnnlab {
 
 // One sentence each, what it is before the first colon; nothing where all fits together.
-std::vector<std::string> contradictions(const RunRecord& run);
+std::vector<Warning> contradictions(const RunRecord& run);
 
 }  // namespace rnnlab

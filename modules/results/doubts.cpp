@@ -18,19 +18,20 @@ std::string name_of(const RunRecord& run, const RunGroup& group) {
   return group.runs.size() == 1 ? group.label : fmt::format("{} ({})", group.label, run.folder.string());
 }
 
-std::string counted_warmup(const RunRecord& run) {
+Warning counted_warmup(const RunRecord& run) {
   const std::vector<double> others = timed_seconds(std::span(run.rows).subspan(1));
   const std::string beside = others.empty() ? "" : fmt::format(", the others {:.4g} s in the median", median(others));
-  return fmt::format("WARM-UP IS COUNTED: the first epoch took {:.4g} s{}; training.warmup_epochs=1 leaves it out",
-                     run.rows[0].train_seconds, beside);
+  return {warning::kWarmupCounted,
+          fmt::format("WARM-UP IS COUNTED: the first epoch took {:.4g} s{}; training.warmup_epochs=1 leaves it out",
+                      run.rows[0].train_seconds, beside)};
 }
 
-std::vector<std::string> doubts_of(const RunRecord& run) {
+std::vector<Warning> doubts_of(const RunRecord& run) {
   // Those about the machine come from environment.json; the summary has them too, and those about the run itself.
-  std::vector<std::string> found = warnings(run.environment);
-  for (const std::string& warning : run.summary.warnings) add_once(found, warning);
+  std::vector<Warning> found = warnings(run.environment);
+  for (const Warning& warning : run.summary.warnings) add_once(found, warning);
   if (counts_warmup(run)) found.push_back(counted_warmup(run));
-  for (const std::string& contradiction : contradictions(run)) found.push_back(contradiction);
+  for (const Warning& contradiction : contradictions(run)) found.push_back(contradiction);
   return found;
 }
 
@@ -40,13 +41,14 @@ std::vector<Remark> doubts(const RunGroup& group) {
   constexpr int64_t kFewestEpochs = 5;
   std::vector<Remark> found;
   for (const RunRecord* run : group.runs)
-    for (const std::string& doubt : doubts_of(*run))
-      found.push_back({"", name_of(*run, group), ": " + doubt, doubt.substr(0, doubt.find(':'))});
+    for (const Warning& doubt : doubts_of(*run))
+      found.push_back({"", name_of(*run, group), ": " + doubt.text, doubt.kind});
   const int64_t num_epochs = std::ssize(timed_seconds(group));
   if (num_epochs < kFewestEpochs)
     found.push_back({"", group.label,
                      fmt::format(": {} after warm-up: TOO FEW TO CLAIM anything, at least {} are needed",
-                                 counted(num_epochs, "timed epoch"), kFewestEpochs)});
+                                 counted(num_epochs, "timed epoch"), kFewestEpochs),
+                     warning::kTooFew});
   return found;
 }
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "results/build_info.h"
+#include "results/file_version.h"
 #include "results/gpu_info.h"
 #include "results/machine.h"
+#include "results/warning.h"
 
 namespace rnnlab {
-
-inline constexpr int64_t kEnvironmentSchemaVersion = 1;
 
 // What only the caller can know, for this module does without LibTorch. "" where it does not apply.
 struct SoftwareVersions {
@@ -34,7 +34,7 @@ struct SoftwareVersions {
 };
 
 struct Environment {
-  int64_t schema_version = kEnvironmentSchemaVersion;
+  int64_t schema_version = kFileVersion;
   std::string start_time;  // "2026-11-21T02:59:51Z"
   std::vector<std::string> command_line;
   int64_t num_threads = 0;  // that the CPU kernels use
@@ -70,7 +70,7 @@ std::string model_of_one_gpu(const GpuSurvey& survey);
 
 // What makes times of a run started in this environment doubtful, to be said loudly: a debug build, others on the GPU
 // or the CPU, more threads than CPUs, clocks held down.
-std::vector<std::string> warnings(const Environment& environment);
+std::vector<Warning> warnings(const Environment& environment);
 
 // `run_folder`/environment.json. write: UserError kDevice. read: UserError kData naming the file and the key.
 void write_environment(const std::filesystem::path& run_folder, const Environment& environment);

@@ -26,11 +26,16 @@ std::string first_lines(const std::string& text, int64_t count) {
 
 EpochLog::EpochLog(const std::filesystem::path& run_folder)
     : csv_(run_folder / kEpochsCsvFile), jsonl_(run_folder / kEpochsJsonlFile) {
-  if (csv_.is_empty()) csv_.append(epoch_csv_header());
+  if (csv_.is_empty()) {
+    columns_ = epoch_csv_columns();
+    csv_.append(epoch_csv_header(columns_));
+  } else {
+    columns_ = columns_in_header(read_file(run_folder / kEpochsCsvFile, kMaxBytes));
+  }
 }
 
 void EpochLog::append(const EpochRow& row) {
-  csv_.append(epoch_csv_line(row));
+  csv_.append(epoch_csv_line(row, columns_));
   jsonl_.append(epoch_jsonl_line(row));
 }
 
@@ -50,10 +55,11 @@ std::vector<EpochRow> read_first_epochs(const std::filesystem::path& run_folder,
 }
 
 void rewrite_epochs(const std::filesystem::path& run_folder, std::span<const EpochRow> rows) {
-  std::string csv = epoch_csv_header();
+  const std::vector<std::string> columns = epoch_csv_columns(rows);
+  std::string csv = epoch_csv_header(columns);
   std::string jsonl;
   for (const EpochRow& row : rows) {
-    csv += epoch_csv_line(row);
+    csv += epoch_csv_line(row, columns);
     jsonl += epoch_jsonl_line(row);
   }
   write_file_atomically(run_folder / kEpochsCsvFile, csv);

@@ -24,6 +24,7 @@ class EpochLog {
   void sync();
 
  private:
+  std::vector<std::string> columns_;  // of epochs.csv
   AppendFile csv_;
   AppendFile jsonl_;
 };

@@ -1,9 +1,10 @@
 // One epoch as it is logged, and the one list of its columns that drives epochs.csv, epochs.jsonl, the console's table
-// and reading back. The columns and their order are a contract with whoever reads the files.
+// and reading back. The names of the columns are a contract with whoever reads the files; later versions add columns.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,8 +12,6 @@
 #include <variant>
 
 namespace rnnlab {
-
-inline constexpr int64_t kEpochSchemaVersion = 2;
 
 // What does not apply (accuracy of a regression) or was not measured is absent.
 struct EpochRow {
@@ -38,6 +37,7 @@ struct EpochRow {
   std::optional<double> valid_rmse = std::nullopt;
   std::optional<int64_t> skipped_steps = std::nullopt;  // whose gradients overflowed float16 under the loss scale
   std::optional<double> device_seconds = std::nullopt;  // the span of train_seconds by the GPU's own clock
+  std::map<std::string, std::string> other_columns = {};  // as a later version or a user wrote them, by name
 };
 
 using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool EpochRow::*,

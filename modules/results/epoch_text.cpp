@@ -1,5 +1,6 @@
 #include "results/epoch_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -73,17 +74,38 @@ template <class... Args>
   throw_error(ExitCode::kData, "{}:{}: {}", line.source, line.number, fmt::format(format, std::forward<Args>(args)...));
 }
 
-void check_header(const Line& line) {
-  const std::vector<std::string> names = split(line.text, ',');
-  const auto columns = epoch_columns();
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const std::string got = i < names.size() ? in_quotes(names[i]) : "nothing";
-    if (got != in_quotes(columns[i].name))
-      throw_at(line, "column {} is {}, expected '{}': not a file that this version of rnnlab wrote", i + 1, got,
-               columns[i].name);
+// A column of the file; null: none that this version knows.
+struct FileColumn {
+  std::string name;
+  const EpochColumn* known = nullptr;
+};
+
+const EpochColumn* find_column(std::string_view name) {
+  const auto found = std::ranges::find(epoch_columns(), name, &EpochColumn::name);
+  return found == epoch_columns().end() ? nullptr : &*found;
+}
+
+template <class T>
+constexpr bool kIsOptional = false;
+template <class T>
+constexpr bool kIsOptional<std::optional<T> EpochRow::*> = true;
+
+// Each version had it.
+bool is_required(const EpochColumn& column) {
+  return std::visit([](auto member) { return !kIsOptional<decltype(member)>; }, column.member);
+}
+
+std::vector<FileColumn> parse_header(const Line& line) {
+  std::vector<FileColumn> columns;
+  for (const std::string& name : columns_in_header(line.text)) {
+    if (std::ranges::find(columns, name, &FileColumn::name) != columns.end())
+      throw_at(line, "the column {} occurs twice", in_quotes(name));
+    columns.push_back({name, find_column(name)});
   }
-  if (names.size() > columns.size())
-    throw_at(line, "column {} is {}, expected the line to end", columns.size() + 1, in_quotes(names[columns.size()]));
+  for (const EpochColumn& column : epoch_columns())
+    if (is_required(column) && std::ranges::find(columns, column.name, &FileColumn::name) == columns.end())
+      throw_at(line, "the column '{}' is missing: this is not a file of rnnlab", column.name);
+  return columns;
 }
 
 // What is computed from times needs them to be numbers.
@@ -93,46 +115,65 @@ void check_times(const Line& line, const EpochRow& row) {
   if (!is_possible) throw_at(line, "train_seconds is {}, expected a time above zero", row.train_seconds);
 }
 
-EpochRow parse_row(const Line& line) {
+void read_field(const Line& line, const FileColumn& column, const std::string& text, EpochRow& row) {
+  if (column.known == nullptr) {
+    row.other_columns[column.name] = text;
+    return;
+  }
+  const auto read = [&](auto member) {
+    if (!from_text(text, row.*member))
+      throw_at(line, "{} is {}, expected {}", column.name, in_quotes(text), wanted(row.*member));
+  };
+  std::visit(read, column.known->member);
+}
+
+EpochRow parse_row(const Line& line, const std::vector<FileColumn>& columns) {
   const std::vector<std::string> fields = split(line.text, ',');
-  const auto columns = epoch_columns();
   if (fields.size() != columns.size())
     throw_at(line, "{}, expected {}", counted(std::ssize(fields), "field"), columns.size());
   EpochRow row;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const auto read = [&](auto member) {
-      if (!from_text(fields[i], row.*member))
-        throw_at(line, "{} is {}, expected {}", columns[i].name, in_quotes(fields[i]), wanted(row.*member));
-    };
-    std::visit(read, columns[i].member);
-  }
+  for (size_t i = 0; i < columns.size(); ++i) read_field(line, columns[i], fields[i], row);
   check_times(line, row);
   return row;
 }
 
-}  // namespace
-
-std::string epoch_csv_header() {
-  std::vector<std::string> names;
-  for (const EpochColumn& column : epoch_columns()) names.emplace_back(column.name);
-  return join(names, ",") + "\n";
+std::string text_in(const EpochRow& row, const std::string& column) {
+  if (const EpochColumn* known = find_column(column)) return field_text(row, *known);
+  const auto found = row.other_columns.find(column);
+  return found == row.other_columns.end() ? "" : found->second;
 }
 
-std::string epoch_csv_line(const EpochRow& row) {
+}  // namespace
+
+std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows) {
+  std::vector<std::string> names;
+  for (const EpochColumn& column : epoch_columns()) names.emplace_back(column.name);
+  for (const EpochRow& row : rows)
+    for (const auto& [name, text] : row.other_columns) add_once(names, name);
+  return names;
+}
+
+std::string epoch_csv_header(const std::vector<std::string>& columns) { return join(columns, ",") + "\n"; }
+
+std::string epoch_csv_line(const EpochRow& row, const std::vector<std::string>& columns) {
   std::vector<std::string> fields;
-  for (const EpochColumn& column : epoch_columns()) fields.push_back(field_text(row, column));
+  for (const std::string& column : columns) fields.push_back(text_in(row, column));
   return join(fields, ",") + "\n";
 }
 
 std::string epoch_jsonl_line(const EpochRow& row) {
-  Json line = {{"schema_version", kEpochSchemaVersion}};
+  Json line = {{"schema_version", kFileVersion}};
   for (const EpochColumn& column : epoch_columns())
     line[std::string(column.name)] = std::visit([&](auto member) { return to_json(row.*member); }, column.member);
-  return line.dump() + "\n";
+  for (const auto& [name, text] : row.other_columns) line[name] = text;
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+std::vector<std::string> columns_in_header(std::string_view text) { return split(text.substr(0, text.find('\n')), ','); }
 
 std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string& source) {
   if (text.empty()) throw_error(ExitCode::kData, "{}: empty, expected a header line", source);
+  std::vector<FileColumn> columns;
   std::vector<EpochRow> rows;
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = text.find('\n');
@@ -141,10 +182,10 @@ std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string&
       throw_at(line, "the last line is cut off (no line end): delete it to use the rows before it");
     text.remove_prefix(end + 1);
     if (number == 1) {
-      check_header(line);
+      columns = parse_header(line);
       continue;
     }
-    rows.push_back(parse_row(line));
+    rows.push_back(parse_row(line, columns));
     const bool rising = rows.size() < 2 || rows[rows.size() - 2].epoch < rows.back().epoch;
     if (!rising) throw_at(line, "epoch {} follows epoch {}", rows.back().epoch, rows[rows.size() - 2].epoch);
   }

@@ -3,6 +3,7 @@
 // finite is nan, inf or -inf in CSV and the same word as a string in JSON, which has no such numbers.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,13 +12,20 @@
 
 namespace rnnlab {
 
+// This version's columns, then the others of the rows.
+std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows = {});
+
 // All with their line end.
-std::string epoch_csv_header();
-std::string epoch_csv_line(const EpochRow& row);
+std::string epoch_csv_header(const std::vector<std::string>& columns = epoch_csv_columns());
+std::string epoch_csv_line(const EpochRow& row, const std::vector<std::string>& columns = epoch_csv_columns());
 std::string epoch_jsonl_line(const EpochRow& row);
 
-// The rows of a whole epochs.csv; `source` names it in messages. Strict: the header must be ours, every line whole,
-// epochs rising. UserError kData with `source:line`.
+// The names in the first line of an epochs.csv.
+std::vector<std::string> columns_in_header(std::string_view text);
+
+// The rows of a whole epochs.csv, read by the names of the columns; `source` names it in messages. A column that every
+// version had must be there, one that came later may be absent, and one that this version does not know is kept.
+// Every line must be whole, and epochs must rise. UserError kData with `source:line`.
 std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string& source);
 
 }  // namespace rnnlab

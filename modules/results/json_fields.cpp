@@ -56,4 +56,18 @@ Json parse_json(const std::string& text, const std::string& file) {
   }
 }
 
+int64_t version_of(const Json& json, const std::string& file, int64_t first) {
+  const JsonPlace whole{json, file, ""};
+  if (!json.is_object()) whole.throw_unexpected("an object");
+  const auto version = json.find("schema_version");
+  if (version == json.end()) throw_error(ExitCode::kData, "{}: schema_version is missing", file);
+  const bool is_known = version->is_number_integer() && *version >= first && *version <= kFileVersion;
+  if (!is_known)
+    throw_error(ExitCode::kData,
+                "{}: schema_version is {}, expected {} to {}: another version of rnnlab wrote it; use that one, or "
+                "train again",
+                file, shown(*version), first, kFileVersion);
+  return version->get<int64_t>();
+}
+
 }  // namespace rnnlab

@@ -1,6 +1,8 @@
 // Structs to JSON and back by one field list a struct: a static `visit(self, field)` that calls field("key",
 // self.member) for each. Reading is strict: a missing, unknown, duplicate or mistyped key is UserError kData naming
-// file and key. Only for .cpp files: it brings in nlohmann's header.
+// file and key. A field that came later names the version that brought it, field("key", self.member, 3): files of
+// earlier versions do not have it, and it keeps its default. All kinds of files share one count of versions
+// (file_version.h). Only for .cpp files: it brings in nlohmann's header.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +20,8 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "config/enum_names.h"
+#include "results/file_version.h"
 #include "results/files.h"
 
 namespace rnnlab {
@@ -26,7 +30,7 @@ using Json = nlohmann::ordered_json;
 
 struct IgnoreField {
   template <class T>
-  void operator()(const char*, const T&) const {}
+  void operator()(const char*, const T&, int64_t = 0) const {}
 };
 
 template <class T>
@@ -45,6 +49,11 @@ inline Json to_json(int64_t value) { return value; }
 
 // JSON has no nan and no infinity: they are written as strings.
 inline Json to_json(double value) { return std::isfinite(value) ? Json(value) : Json(format_shortest(value)); }
+
+template <config::NamedEnum T>
+Json to_json(T value) {
+  return std::string(config::name_of(value));
+}
 
 template <class T>
 Json to_json(const std::optional<T>& value) {
@@ -68,7 +77,7 @@ Json to_json(const std::map<std::string, T>& values) {
 template <HasFields T>
 Json to_json(const T& value) {
   Json object = Json::object();
-  T::visit(value, [&](const char* key, const auto& member) { object[key] = to_json(member); });
+  T::visit(value, [&](const char* key, const auto& member, int64_t = 0) { object[key] = to_json(member); });
   return object;
 }
 
@@ -89,18 +98,19 @@ inline std::string on_one_line(const std::string& text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// A value with the file and the dotted key that it came from.
+// A value with the file, its version and the dotted key that it came from.
 struct JsonPlace {
   const Json& json;
   const std::string& file;
   std::string key;
+  int64_t version = kFileVersion;
 
   [[noreturn]] void throw_unexpected(const char* wanted) const {
     throw_error(ExitCode::kData, "{}: {} is {}, expected {}", file, key.empty() ? "the whole" : key, shown(json),
                 wanted);
   }
   JsonPlace at(const Json& part, const std::string& name) const {
-    return {part, file, key.empty() ? name : key + "." + name};
+    return {part, file, key.empty() ? name : key + "." + name, version};
   }
 };
 
@@ -139,6 +149,13 @@ inline void from_json(const JsonPlace& place, double& value) {
   }
 }
 
+template <config::NamedEnum T>
+void from_json(const JsonPlace& place, T& value) {
+  const auto named = place.json.is_string() ? config::from_name<T>(place.json.get<std::string>()) : std::nullopt;
+  if (!named) place.throw_unexpected(one_of(config::names_of<T>()).c_str());
+  value = *named;
+}
+
 template <class T>
 void from_json(const JsonPlace& place, std::optional<T>& value) {
   value.reset();
@@ -166,7 +183,8 @@ template <HasFields T>
 void from_json(const JsonPlace& place, T& value) {
   if (!place.json.is_object()) place.throw_unexpected("an object");
   std::vector<std::string> known;
-  T::visit(value, [&](const char* key, auto& member) {
+  T::visit(value, [&](const char* key, auto& member, int64_t since = 0) {
+    if (place.version < since) return;
     known.emplace_back(key);
     const auto found = place.json.find(key);
     if (found == place.json.end())
@@ -191,28 +209,25 @@ void write_record(const std::filesystem::path& path, const T& record) {
   write_file_atomically(path, json_text(to_json(record)));
 }
 
-// The record in a file's JSON. Checks "schema_version" before anything else, so that a file of another version is named
-// as such. UserError kData.
+// The "schema_version" of a file's JSON, an object, if it is one from `first` to this program's. UserError kData.
+int64_t version_of(const Json& json, const std::string& file, int64_t first);
+
+// The record in a file's JSON, of any version from `first`, that of its first kind, to this program's. Checks the
+// version before anything else, so that a file of a later version is named as such. UserError kData.
 template <HasFields T>
-T record_from(const Json& json, const std::string& file, int64_t schema_version) {
-  const JsonPlace whole{json, file, ""};
-  if (!json.is_object()) whole.throw_unexpected("an object");
-  if (!json.contains("schema_version")) throw_error(ExitCode::kData, "{}: schema_version is missing", file);
-  if (json["schema_version"] != schema_version)
-    throw_error(
-        ExitCode::kData,
-        "{}: schema_version is {}, expected {}: another version of rnnlab wrote it; use that one, or train again", file,
-        shown(json["schema_version"]), schema_version);
+T record_from(const Json& json, const std::string& file, int64_t first_version = 1) {
+  const JsonPlace whole{json, file, "", version_of(json, file, first_version)};
   T record;
   from_json(whole, record);
+  record.schema_version = kFileVersion;
   return record;
 }
 
 // A file that write_record made. UserError kData.
 template <HasFields T>
-T read_record(const std::filesystem::path& path, int64_t schema_version, int64_t max_bytes = 1 << 22) {
+T read_record(const std::filesystem::path& path, int64_t first_version = 1, int64_t max_bytes = 1 << 22) {
   const std::string file = path.string();
-  return record_from<T>(parse_json(read_file(path, max_bytes), file), file, schema_version);
+  return record_from<T>(parse_json(read_file(path, max_bytes), file), file, first_version);
 }
 
 }  // namespace rnnlab

@@ -30,7 +30,7 @@ std::string names_of(std::vector<std::string> who) {
 
 }  // namespace
 
-std::vector<std::string> merged(const std::vector<Remark>& remarks) {
+std::vector<Warning> merged(const std::vector<Remark>& remarks) {
   std::vector<Shared> all;
   for (const Remark& remark : remarks) {
     const auto is_alike = [&](const Shared& shared) { return are_of_one_kind(shared.first, remark); };
@@ -39,10 +39,11 @@ std::vector<std::string> merged(const std::vector<Remark>& remarks) {
     add_once(shared.who, remark.who);
     shared.differ = shared.differ || shared.first.after != remark.after;
   }
-  std::vector<std::string> lines;
+  std::vector<Warning> lines;
   for (const Shared& shared : all)
-    lines.push_back(fmt::format("{}{}{}{}", shared.first.before, names_of(shared.who), shared.first.after,
-                                shared.differ ? " (in the first of them)" : ""));
+    lines.emplace_back(shared.first.kind,
+                       fmt::format("{}{}{}{}", shared.first.before, names_of(shared.who), shared.first.after,
+                                   shared.differ ? " (in the first of them)" : ""));
   return lines;
 }
 

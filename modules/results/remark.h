@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "results/warning.h"
+
 namespace rnnlab {
 
 struct Remark {
@@ -14,8 +16,8 @@ struct Remark {
   std::string kind = {};  // remarks of one kind are alike though `after` differs, as in a number; "": `after` counts
 };
 
-// In the order of the first of each. "a", "a and b" or "a, b, c and 5 more" takes the place of `who`; where `after`
+// With the kind of each, in the order of the first of each. "a", "a and b" or "a, b, c and 5 more" takes the place of `who`; where `after`
 // differs, the first stands for all and says so.
-std::vector<std::string> merged(const std::vector<Remark>& remarks);
+std::vector<Warning> merged(const std::vector<Remark>& remarks);
 
 }  // namespace rnnlab

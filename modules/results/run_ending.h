@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "results/run_record.h"
+#include "results/warning.h"
 
 namespace rnnlab {
-
-enum class RunEnding { kComplete, kInterrupted, kDiverged };
-
-// By the summary's stop_reason.
-RunEnding ending_of(const Summary& summary);
 
 bool is_complete(const RunGroup& group);
 
@@ -20,6 +16,6 @@ bool is_complete(const RunGroup& group);
 std::string ending_text(const RunGroup& group);
 
 // One sentence for each run that did not end well.
-std::vector<std::string> ending_warnings(const RunGroup& group);
+std::vector<Warning> ending_warnings(const RunGroup& group);
 
 }  // namespace rnnlab

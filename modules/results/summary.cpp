@@ -9,12 +9,21 @@
 namespace rnnlab {
 namespace {
 
+constexpr int64_t kMostBytes = int64_t{1} << 22;
+
+// Version 2 said how a run ended in words only.
+RunEnding ending_of_old_run(const std::string& stop_reason) {
+  if (stop_reason.starts_with("training diverged")) return RunEnding::kDiverged;
+  const bool by_signal = stop_reason.find(" (SIG") != std::string::npos;  // "terminated (SIGTERM)"
+  return by_signal ? RunEnding::kInterrupted : RunEnding::kComplete;
+}
+
 // Texts are gathered each once, by a look at all before it.
-void refuse_thousands(const std::filesystem::path& path, const char* key, const std::vector<std::string>& texts) {
+void refuse_thousands(const std::filesystem::path& path, const char* key, int64_t count) {
   constexpr int64_t kMost = 4096;
-  if (std::ssize(texts) > kMost)
+  if (count > kMost)
     throw_error(ExitCode::kData, "{}: {} has {}, expected at most {}", path.string(), key,
-                counted(std::ssize(texts), "text"), format_count(kMost));
+                counted(count, "text"), format_count(kMost));
 }
 
 }  // namespace
@@ -54,9 +63,13 @@ void write_summary(const std::filesystem::path& run_folder, const Summary& summa
 
 Summary read_summary(const std::filesystem::path& run_folder) {
   const std::filesystem::path path = run_folder / kSummaryFile;
-  Summary summary = read_record<Summary>(path, kSummarySchemaVersion);
-  refuse_thousands(path, "path_notes", summary.path_notes);
-  refuse_thousands(path, "warnings", summary.warnings);
+  constexpr int64_t kFirst = 2;
+  const Json json = parse_json(read_file(path, kMostBytes), path.string());
+  Summary summary = record_from<Summary>(json, path.string(), kFirst);
+  constexpr int64_t kFirstWithEnding = 3;
+  if (json["schema_version"] < kFirstWithEnding) summary.ending = ending_of_old_run(summary.stop_reason);
+  refuse_thousands(path, "path_notes", std::ssize(summary.path_notes));
+  refuse_thousands(path, "warnings", std::ssize(summary.warnings));
   return summary;
 }
 

@@ -2,19 +2,23 @@
 // ran, and everything that must be equal for another run's time to be comparable.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/enum_names.h"
 #include "results/epoch_row.h"
+#include "results/file_version.h"
+#include "results/warning.h"
 
 namespace rnnlab {
-
-inline constexpr int64_t kSummarySchemaVersion = 2;
 
 // What two runs must share before their times are compared. Hashes are opaque: equal or not.
 struct Identity {
@@ -64,23 +68,51 @@ struct EpochTime {
   }
 };
 
+// As its settings wanted, or before that: by a signal, or because its numbers left all bounds.
+enum class RunEnding { kComplete, kInterrupted, kDiverged };
+
+template <>
+struct config::EnumNames<RunEnding> {
+  static constexpr std::array<std::pair<RunEnding, std::string_view>, 3> kNames = {
+      {{RunEnding::kComplete, "complete"}, {RunEnding::kInterrupted, "interrupted"}, {RunEnding::kDiverged, "diverged"}}};
+};
+
+// Which process trained the run. Times of one process share what is its own, such as where its memory lies, so
+// processes are what an interval is over. Runs of one round were measured one after another, sides in turn.
+struct Turn {
+  std::string process;      // a random name; "" before version 3, which did not record it
+  std::string measurement;  // a random name of all rounds together; "" without repeats
+  int64_t round = 0;        // from 1; 0 without repeats
+  int64_t position = 0;     // within the round, from 1
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("process", self.process);
+    field("measurement", self.measurement);
+    field("round", self.round);
+    field("position", self.position);
+  }
+};
+
 struct Summary {
-  int64_t schema_version = kSummarySchemaVersion;
+  int64_t schema_version = kFileVersion;
   std::string name;
   std::string device;  // "cpu", "cuda:0": what was used, never "auto"
   std::string layer;
   std::string precision;
   int64_t seed = 0;
   int64_t epochs = 0;                           // that were finished
-  std::string stop_reason;                      // "all epochs done", "no better valid_loss for 5 epochs", "SIGINT"
+  RunEnding ending = RunEnding::kComplete;
+  std::string stop_reason;                      // in words: "no better valid_loss for 5 epochs"
   std::map<std::string, double> final_metrics;  // by the names of epochs.csv
   std::optional<EpochTime> epoch_time;          // absent when every epoch was warm-up
   double fit_seconds = 0;                       // of all epochs, validation and what watches them included
   double total_seconds = 0;                     // of the whole run, loading data included
   std::string path;                             // what really ran: "oneDNN reference", "cuDNN standard", "native loop"
   std::vector<std::string> path_notes;          // why a faster one was not used
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   Identity identity;
+  Turn turn;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -100,6 +132,8 @@ struct Summary {
     field("path_notes", self.path_notes);
     field("warnings", self.warnings);
     field("identity", self.identity);
+    field("ending", self.ending, 3);
+    field("turn", self.turn, 3);
   }
 };
 

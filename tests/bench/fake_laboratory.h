@@ -20,14 +20,14 @@ class FakeLaboratory : public Laboratory {
   std::string ceiling_error;
   std::string inspection_error;
   size_t num_begins = SIZE_MAX;  // the next one is out of memory
-  std::vector<std::string> doubts_to_tell;
+  std::vector<Warning> doubts_to_tell;
   std::vector<std::string> log;  // "begin cpu eager ...", "run naive 0", "ceiling", "inspect naive"
 
   void begin(const Combination& combination) override;
   std::string device() const override { return "cpu"; }
   std::unique_ptr<LayerRunner> make_runner(LayerKind layer) override;
   Ceiling measure_ceiling() override;
-  std::vector<std::string> doubts() override { return doubts_to_tell; }
+  std::vector<Warning> doubts() override { return doubts_to_tell; }
   Inspection inspect(LayerKind layer) override;
 
  private:

@@ -136,7 +136,7 @@ TEST_F(RunBench, TellsTheProgressOfEveryCombination) {
 }
 
 TEST_F(RunBench, DoubtsAboutTheMachineStandInTheRows) {
-  laboratory_.doubts_to_tell = {"GPU 0 was THROTTLED"};
+  laboratory_.doubts_to_tell = {{warning::kGpuThrottled, "GPU 0 was THROTTLED"}};
   const BenchOutcome outcome = run(small_settings());
   for (const BenchRow& row : outcome.report.rows) EXPECT_THAT(row.notes, ElementsAre("GPU 0 was THROTTLED"));
 }

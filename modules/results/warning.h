@@ -1,0 +1,88 @@
+// A reason to doubt the times of a run or a benchmark: a sentence for the reader, and a code for programs. Nothing is
+// read back out of the sentence. Files before version 3 hold the sentence alone, from which their reader finds the code.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rnnlab {
+
+struct JsonPlace;
+
+struct Warning {
+  std::string kind;  // one of `warning`, or that of a later version
+  std::string text;
+
+  friend bool operator==(const Warning&, const Warning&) = default;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("kind", self.kind);
+    field("text", self.text);
+  }
+};
+
+namespace warning {
+inline constexpr const char* kOther = "other";  // of an old file, or about nothing of the times
+
+// The build and the machine when the run began.
+inline constexpr const char* kSlowBuild = "slow_build";
+inline constexpr const char* kMoreThreadsThanCpus = "more_threads_than_cpus";
+inline constexpr const char* kCpuBusy = "cpu_busy";
+inline constexpr const char* kGpuBusy = "gpu_busy";
+inline constexpr const char* kGpuThrottled = "gpu_throttled";
+inline constexpr const char* kLittleMemory = "little_memory";
+
+// What came while it ran.
+inline constexpr const char* kCpuShared = "cpu_shared";
+inline constexpr const char* kGpuShared = "gpu_shared";
+inline constexpr const char* kUnfinished = "unfinished";
+
+// How it was run.
+inline constexpr const char* kCopiesInEpochs = "copies_in_epochs";
+inline constexpr const char* kTraced = "traced";
+inline constexpr const char* kOtherMachine = "other_machine";  // than before it was resumed
+inline constexpr const char* kScheduleChanged = "schedule_changed";
+inline constexpr const char* kCheckpointUnusable = "checkpoint_unusable";
+inline constexpr const char* kBestForgotten = "best_forgotten";
+inline constexpr const char* kDiverged = "diverged";
+inline constexpr const char* kInterrupted = "interrupted";
+
+inline constexpr const char* kNotMeasured = "not_measured";
+inline constexpr const char* kNotInspected = "not_inspected";
+
+// What its numbers show.
+inline constexpr const char* kHighLoss = "high_loss";
+inline constexpr const char* kWarmupCounted = "warmup_counted";
+inline constexpr const char* kUnprovenTimer = "unproven_timer";
+inline constexpr const char* kUnsynchronisedTimer = "unsynchronised_timer";
+inline constexpr const char* kImpossibleSum = "impossible_sum";
+inline constexpr const char* kMissingTime = "missing_time";
+inline constexpr const char* kImpossibleWait = "impossible_wait";
+inline constexpr const char* kWrongMedian = "wrong_median";
+inline constexpr const char* kWrongSummary = "wrong_summary";
+inline constexpr const char* kWarmupNotMarked = "warmup_not_marked";
+inline constexpr const char* kUnequalEpochs = "unequal_epochs";
+inline constexpr const char* kWrongIdentity = "wrong_identity";
+inline constexpr const char* kOtherPrecision = "other_precision";
+
+// Of a comparison.
+inline constexpr const char* kTooFew = "too_few";
+inline constexpr const char* kOtherWeights = "other_weights";
+inline constexpr const char* kLossesPart = "losses_part";
+}  // namespace warning
+
+// The sentences alone.
+std::vector<std::string> texts_of(const std::vector<Warning>& warnings);
+
+// Unless it is among them.
+void add_once(std::vector<Warning>& warnings, const Warning& warning);
+
+// The kind that a sentence of a file before version 3 has.
+std::string kind_of_old_warning(std::string_view text);
+
+// An object, or a sentence in a file before version 3.
+void from_json(const JsonPlace& place, Warning& warning);
+
+}  // namespace rnnlab
