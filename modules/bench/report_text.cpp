@@ -185,7 +185,8 @@ std::vector<Warning> report_doubts(const BenchReport& report) {
   const std::vector<KeyColumn> varying = varying_columns(report.rows);
   for (const BenchRow& row : report.rows) {
     if (!row.reason.empty())
-      doubts.emplace_back(warning::kNotMeasured, fmt::format("{} was not measured: {}", row_label(row.key, varying), row.reason));
+      doubts.emplace_back(warning::kNotMeasured,
+                          fmt::format("{} was not measured: {}", row_label(row.key, varying), row.reason));
     for (const Warning& note : row.notes)
       doubts.emplace_back(note.kind, fmt::format("{}: {}", row_label(row.key, varying), note.text));
   }

@@ -22,8 +22,7 @@ TextTable report_table(const BenchReport& report, TableWidth width);
 std::vector<std::string> report_legend(const BenchReport& report);    // what the columns mean
 std::vector<std::string> report_ceilings(const BenchReport& report);  // what the devices do at their best
 std::vector<std::string> report_paths(const BenchReport& report, TableWidth width);  // what ran
-std::vector<Warning> report_doubts(
-    const BenchReport& report);  // why rows are missing, and what makes others doubtful
+std::vector<Warning> report_doubts(const BenchReport& report);  // why rows are missing, and what makes others doubtful
 
 // One line a row, everything but the samples and the environment. What is absent is empty.
 std::string report_csv(const BenchReport& report);

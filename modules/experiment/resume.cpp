@@ -67,7 +67,8 @@ struct Found {
 // Nothing where none was ever saved.
 std::optional<Found> newest_state(const fs::path& folder, std::vector<Warning>& warnings) {
   const auto latest = latest_checkpoint(folder / kCheckpointsFolder);
-  for (const std::string& fault : latest.notes) warnings.emplace_back(warning::kCheckpointUnusable, "a newer checkpoint is not usable: " + fault);
+  for (const std::string& fault : latest.notes)
+    warnings.emplace_back(warning::kCheckpointUnusable, "a newer checkpoint is not usable: " + fault);
   if (latest.place) return Found{latest.place->path, read_saved_run(latest.place->path)};
   if (!latest.notes.empty())
     refuse_checkpoint("{}: none of {} verifies: {}", (folder / kCheckpointsFolder).string(),

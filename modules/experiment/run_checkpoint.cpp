@@ -202,9 +202,8 @@ SavedRun read_saved_run(const std::filesystem::path& checkpoint) {
   const Checkpoint loaded = load_checkpoint(checkpoint);
   constexpr int64_t kFirstVersion = 2;
   const std::string file = (checkpoint / kStateFile).string();
-  return reading_checkpoint([&] {
-    return from_record(record_from<StateRecord>(loaded.state, file, kFirstVersion), loaded, file);
-  });
+  return reading_checkpoint(
+      [&] { return from_record(record_from<StateRecord>(loaded.state, file, kFirstVersion), loaded, file); });
 }
 
 void require_same_tensors(const std::vector<NamedTensor>& saved, const std::vector<NamedTensor>& wanted,

@@ -35,8 +35,10 @@ Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const 
   for (const auto& list : {earlier.earlier_warnings, earlier.warnings})
     for (const Warning& warning : list) add_once(summary.warnings, warning);
   if (e.checkpoint.save && e.checkpoint.every_steps)
-    summary.warnings.emplace_back(warning::kCopiesInEpochs, "checkpoint.every_steps: epoch times include copies of the state");
-  if (request.trace_steps) summary.warnings.emplace_back(warning::kTraced, "traced (--trace): the times include the tracing");
+    summary.warnings.emplace_back(warning::kCopiesInEpochs,
+                                  "checkpoint.every_steps: epoch times include copies of the state");
+  if (request.trace_steps)
+    summary.warnings.emplace_back(warning::kTraced, "traced (--trace): the times include the tracing");
   summary.identity = run.identity;
   return summary;
 }

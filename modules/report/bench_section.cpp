@@ -38,7 +38,8 @@ std::vector<Block> alarms(const Benchmark& benchmark) {
   for (const Warning& warning : warnings(benchmark.report.environment)) add_once(all, warning);
   for (const Warning& doubt : report_doubts(benchmark.report)) add_once(all, doubt);
   if (all.empty()) return {};
-  return {Notice{Severity::kWarning, benchmark.file + ": what is missing or makes these numbers doubtful", texts_of(all)}};
+  return {
+      Notice{Severity::kWarning, benchmark.file + ": what is missing or makes these numbers doubtful", texts_of(all)}};
 }
 
 Section bench_section(const Benchmark& benchmark, const std::string& prefix) {

@@ -81,7 +81,8 @@ std::vector<Block> alarms(const Comparison& comparison, const std::string& name)
                                    "the same work under the same conditions",
                                comparison.forced});
   if (!comparison.warnings.empty())
-    blocks.emplace_back(Notice{Severity::kWarning, name + ": what makes these numbers doubtful", texts_of(comparison.warnings)});
+    blocks.emplace_back(
+        Notice{Severity::kWarning, name + ": what makes these numbers doubtful", texts_of(comparison.warnings)});
   return blocks;
 }
 

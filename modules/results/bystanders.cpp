@@ -48,8 +48,9 @@ std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
     if (same == now.gpus.end()) continue;
     const int64_t count = num_new(gpu.compute_pids, same->compute_pids);
     if (count > 0)
-      found.emplace_back(warning::kGpuShared, fmt::format("GPU {} ({}) WAS SHARED: {} came while it ran: its times are not yours",
-                                  same - now.gpus.begin(), same->name, counted(count, "other process")));
+      found.emplace_back(warning::kGpuShared,
+                         fmt::format("GPU {} ({}) WAS SHARED: {} came while it ran: its times are not yours",
+                                     same - now.gpus.begin(), same->name, counted(count, "other process")));
   }
   return found;
 }
@@ -69,8 +70,9 @@ std::vector<Warning> Bystanders::warnings() const {
   const double part = part_of_others(cpu_counters_, cpu_counters(), cpus, own_cpu_seconds() - own_seconds_,
                                      static_cast<double>(::sysconf(_SC_CLK_TCK)));
   if (part >= kSharedFraction)
-    found.emplace_back(warning::kCpuShared, fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} while it ran", 100 * part,
-                                counted(std::ssize(cpus), "usable CPU")));
+    found.emplace_back(warning::kCpuShared,
+                       fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} while it ran", 100 * part,
+                                   counted(std::ssize(cpus), "usable CPU")));
   return found;
 }
 

@@ -33,10 +33,14 @@ void check_device_clock(const RunRecord& run, Found& found) {
   }
   if (!is_on_gpu(run) || host.empty()) return;
   if (device.size() < host.size()) {
-    found.emplace_back(warning::kUnprovenTimer, "UNPROVEN TIMER: epochs.csv has no device_seconds for epochs that count, so nothing shows that the clock "
+    found.emplace_back(
+        warning::kUnprovenTimer,
+        "UNPROVEN TIMER: epochs.csv has no device_seconds for epochs that count, so nothing shows that the clock "
         "waited for the GPU");
   } else if (!clocks_agree(median(host), median(device))) {
-    found.emplace_back(warning::kUnsynchronisedTimer, fmt::format("UNSYNCHRONISED TIMER: epochs of {:.4g} s (median) took {:.4g} s by the GPU's own clock",
+    found.emplace_back(
+        warning::kUnsynchronisedTimer,
+        fmt::format("UNSYNCHRONISED TIMER: epochs of {:.4g} s (median) took {:.4g} s by the GPU's own clock",
                     median(host), median(device)));
   }
 }
@@ -53,14 +57,19 @@ void check_whole_time(const RunRecord& run, Found& found) {
   const double whole = run.summary.fit_seconds;
   const double parts = seconds_in_epochs(run);
   if (parts > whole * (1 + kRounding))
-    found.emplace_back(warning::kImpossibleSum, fmt::format("IMPOSSIBLE SUM: the epochs add up to {:.4g} s, the whole fit to {:.4g} s", parts, whole));
+    found.emplace_back(
+        warning::kImpossibleSum,
+        fmt::format("IMPOSSIBLE SUM: the epochs add up to {:.4g} s, the whole fit to {:.4g} s", parts, whole));
   // What diverged leaves no row of its last epoch.
   if (whole - parts > std::max(parts, kLeastMissing) && run.summary.ending == RunEnding::kComplete)
-    found.emplace_back(warning::kMissingTime, fmt::format("TIME IS MISSING: the whole fit took {:.4g} s, its epochs and validations {:.4g} s", whole, parts));
+    found.emplace_back(
+        warning::kMissingTime,
+        fmt::format("TIME IS MISSING: the whole fit took {:.4g} s, its epochs and validations {:.4g} s", whole, parts));
   for (const EpochRow& row : run.rows)
     if (row.data_seconds > row.train_seconds * (1 + kRounding)) {
-      found.emplace_back(warning::kImpossibleWait, fmt::format("IMPOSSIBLE WAIT: epoch {} waited {:.4g} s for data, of {:.4g} s", row.epoch,
-                                  row.data_seconds, row.train_seconds));
+      found.emplace_back(warning::kImpossibleWait,
+                         fmt::format("IMPOSSIBLE WAIT: epoch {} waited {:.4g} s for data, of {:.4g} s", row.epoch,
+                                     row.data_seconds, row.train_seconds));
       return;
     }
 }
@@ -81,15 +90,17 @@ std::string shown(const std::optional<EpochTime>& time) {
 void check_summary(const RunRecord& run, Found& found) {
   const auto by_rows = epoch_time(run.rows);
   if (differ(run.summary.epoch_time, by_rows))
-    found.emplace_back(warning::kWrongMedian, fmt::format("WRONG MEDIAN: the summary says {}, epochs.csv {}", shown(run.summary.epoch_time), shown(by_rows)));
+    found.emplace_back(warning::kWrongMedian, fmt::format("WRONG MEDIAN: the summary says {}, epochs.csv {}",
+                                                          shown(run.summary.epoch_time), shown(by_rows)));
   if (run.summary.epochs > std::ssize(run.rows))
-    found.emplace_back(warning::kWrongSummary, fmt::format("WRONG SUMMARY (epochs): it says {}, epochs.csv has {}", run.summary.epochs, run.rows.size()));
+    found.emplace_back(warning::kWrongSummary, fmt::format("WRONG SUMMARY (epochs): it says {}, epochs.csv has {}",
+                                                           run.summary.epochs, run.rows.size()));
   for (const auto& [name, value] : final_metrics(run.rows)) {
     const auto told = run.summary.final_metrics.find(name);
     if (told == run.summary.final_metrics.end() || told->second == value) continue;
     if (std::isnan(told->second) && std::isnan(value)) continue;
-    found.emplace_back(warning::kWrongSummary, fmt::format("WRONG SUMMARY ({}): it says {}, epochs.csv {}", name, format_shortest(told->second),
-                                format_shortest(value)));
+    found.emplace_back(warning::kWrongSummary, fmt::format("WRONG SUMMARY ({}): it says {}, epochs.csv {}", name,
+                                                           format_shortest(told->second), format_shortest(value)));
   }
 }
 
@@ -97,7 +108,9 @@ void check_warmup(const RunRecord& run, Found& found) {
   const auto wanted = parse_int64(value_or_absent(run.config, "training.warmup_epochs"));
   for (const EpochRow& row : run.rows)
     if (wanted && row.epoch <= *wanted && !row.warmup) {
-      found.emplace_back(warning::kWarmupNotMarked, fmt::format("WARM-UP IS NOT MARKED: training.warmup_epochs is {}, but epoch {} counts", *wanted, row.epoch));
+      found.emplace_back(
+          warning::kWarmupNotMarked,
+          fmt::format("WARM-UP IS NOT MARKED: training.warmup_epochs is {}, but epoch {} counts", *wanted, row.epoch));
       return;
     }
 }
@@ -108,15 +121,17 @@ void check_samples(const RunRecord& run, Found& found) {
     if (row.warmup) continue;
     if (first == nullptr) first = &row;
     if (num_samples(row) == num_samples(*first)) continue;
-    found.emplace_back(warning::kUnequalEpochs, fmt::format("UNEQUAL EPOCHS: epoch {} took {:.0f} samples, epoch {} {:.0f}, and both count",
-                                first->epoch, num_samples(*first), row.epoch, num_samples(row)));
+    found.emplace_back(warning::kUnequalEpochs,
+                       fmt::format("UNEQUAL EPOCHS: epoch {} took {:.0f} samples, epoch {} {:.0f}, and both count",
+                                   first->epoch, num_samples(*first), row.epoch, num_samples(row)));
     return;
   }
 }
 
 void check_equal(const char* what, const std::string& told, const char* where, const std::string& there, Found& found) {
   if (told != there)
-    found.emplace_back(warning::kWrongIdentity, fmt::format("WRONG IDENTITY ({}): the summary says '{}', {} '{}'", what, told, where, there));
+    found.emplace_back(warning::kWrongIdentity,
+                       fmt::format("WRONG IDENTITY ({}): the summary says '{}', {} '{}'", what, told, where, there));
 }
 
 void check_identity(const RunRecord& run, Found& found) {
@@ -136,8 +151,8 @@ void check_identity(const RunRecord& run, Found& found) {
 // LibTorch's switches for cuDNN and cuBLAS may have been set otherwise than the experiment says.
 void check_precision(const RunRecord& run, Found& found) {
   if (is_on_gpu(run) && run.summary.identity.precision != run.summary.precision)
-    found.emplace_back(warning::kOtherPrecision, fmt::format("OTHER PRECISION: {} was asked for, and {} ran", run.summary.precision,
-                                run.summary.identity.precision));
+    found.emplace_back(warning::kOtherPrecision, fmt::format("OTHER PRECISION: {} was asked for, and {} ran",
+                                                             run.summary.precision, run.summary.identity.precision));
 }
 
 }  // namespace

@@ -19,15 +19,18 @@ std::vector<Warning> gpu_warnings(const GpuInfo& gpu, size_t index) {
   std::vector<Warning> found;
   const std::string name = fmt::format("GPU {} ({})", index, gpu.name);
   if (!gpu.compute_pids.empty())
-    found.emplace_back(warning::kGpuShared, fmt::format("{} IS SHARED: {} on it at the start (pid {}): its times are not yours", name,
-                                counted(std::ssize(gpu.compute_pids), "other process"),
-                                fmt::join(gpu.compute_pids, ", ")));
+    found.emplace_back(
+        warning::kGpuShared,
+        fmt::format("{} IS SHARED: {} on it at the start (pid {}): its times are not yours", name,
+                    counted(std::ssize(gpu.compute_pids), "other process"), fmt::join(gpu.compute_pids, ", ")));
   else if (gpu.utilization_percent >= kBusyPercent)
-    found.emplace_back(warning::kGpuBusy, fmt::format("{} IS BUSY: {} % in use at the start by a process that is not visible from here", name,
-                                gpu.utilization_percent));
+    found.emplace_back(warning::kGpuBusy,
+                       fmt::format("{} IS BUSY: {} % in use at the start by a process that is not visible from here",
+                                   name, gpu.utilization_percent));
   if (!gpu.throttle_reasons.empty())
-    found.emplace_back(warning::kGpuThrottled, fmt::format("{} IS THROTTLED: {} (SM clock {} of {} MHz)", name, join(gpu.throttle_reasons, ", "),
-                                gpu.sm_clock_mhz, gpu.max_sm_clock_mhz));
+    found.emplace_back(warning::kGpuThrottled,
+                       fmt::format("{} IS THROTTLED: {} (SM clock {} of {} MHz)", name,
+                                   join(gpu.throttle_reasons, ", "), gpu.sm_clock_mhz, gpu.max_sm_clock_mhz));
   return found;
 }
 
@@ -88,13 +91,15 @@ std::vector<Warning> warnings(const Environment& environment) {
   std::vector<Warning> found;
   if (const auto build = build_warning(environment.build)) found.push_back(*build);
   if (has_too_many_threads(environment))
-    found.emplace_back(warning::kMoreThreadsThanCpus, fmt::format("MORE THREADS THAN CPUS: {} on {}, so they wait for each other: lower {}",
-                                counted(environment.num_threads, "thread"),
-                                counted(environment.cpu.usable_cpus, "usable CPU"), kThreadsKey));
+    found.emplace_back(warning::kMoreThreadsThanCpus,
+                       fmt::format("MORE THREADS THAN CPUS: {} on {}, so they wait for each other: lower {}",
+                                   counted(environment.num_threads, "thread"),
+                                   counted(environment.cpu.usable_cpus, "usable CPU"), kThreadsKey));
   if (environment.cpu.busy_fraction >= kBusyFraction)
     found.emplace_back(warning::kCpuBusy, fmt::format("THE CPU IS BUSY: other work took {:.0f} % of {} at the start{}",
-                                100 * environment.cpu.busy_fraction, counted(environment.cpu.usable_cpus, "usable CPU"),
-                                remedy_of_a_busy_cpu(environment)));
+                                                      100 * environment.cpu.busy_fraction,
+                                                      counted(environment.cpu.usable_cpus, "usable CPU"),
+                                                      remedy_of_a_busy_cpu(environment)));
   for (size_t i = 0; i < environment.nvidia.gpus.size(); ++i)
     for (Warning& warning : gpu_warnings(environment.nvidia.gpus[i], i)) found.push_back(std::move(warning));
   return found;

@@ -169,7 +169,9 @@ std::string epoch_jsonl_line(const EpochRow& row) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::vector<std::string> columns_in_header(std::string_view text) { return split(text.substr(0, text.find('\n')), ','); }
+std::vector<std::string> columns_in_header(std::string_view text) {
+  return split(text.substr(0, text.find('\n')), ',');
+}
 
 std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string& source) {
   if (text.empty()) throw_error(ExitCode::kData, "{}: empty, expected a header line", source);

@@ -20,6 +20,12 @@ bool are_of_one_kind(const Remark& a, const Remark& b) {
   return !a.kind.empty() || a.after == b.after;
 }
 
+// Two different remarks of one kind about the same one are both told.
+bool can_share(const Shared& shared, const Remark& remark) {
+  if (!are_of_one_kind(shared.first, remark)) return false;
+  return shared.first.after == remark.after || std::ranges::find(shared.who, remark.who) == shared.who.end();
+}
+
 std::string names_of(std::vector<std::string> who) {
   constexpr size_t kMostNamed = 3;
   if (who.size() <= kMostNamed + 1) return each_of(who);
@@ -33,7 +39,7 @@ std::string names_of(std::vector<std::string> who) {
 std::vector<Warning> merged(const std::vector<Remark>& remarks) {
   std::vector<Shared> all;
   for (const Remark& remark : remarks) {
-    const auto is_alike = [&](const Shared& shared) { return are_of_one_kind(shared.first, remark); };
+    const auto is_alike = [&](const Shared& shared) { return can_share(shared, remark); };
     const auto found = std::ranges::find_if(all, is_alike);
     Shared& shared = found == all.end() ? all.emplace_back(Shared{.first = remark, .who = {}}) : *found;
     add_once(shared.who, remark.who);

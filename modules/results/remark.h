@@ -16,8 +16,8 @@ struct Remark {
   std::string kind = {};  // remarks of one kind are alike though `after` differs, as in a number; "": `after` counts
 };
 
-// With the kind of each, in the order of the first of each. "a", "a and b" or "a, b, c and 5 more" takes the place of `who`; where `after`
-// differs, the first stands for all and says so.
+// With the kind of each, in the order of the first of each. "a", "a and b" or "a, b, c and 5 more" takes the place of
+// `who`; where `after` differs, the first stands for all and says so.
 std::vector<Warning> merged(const std::vector<Remark>& remarks);
 
 }  // namespace rnnlab

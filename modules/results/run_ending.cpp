@@ -23,10 +23,11 @@ std::vector<Warning> ending_warnings(const RunGroup& group) {
   std::vector<Warning> warnings;
   for (const RunRecord* run : group.runs)
     if (const RunEnding ending = run->summary.ending; ending != RunEnding::kComplete)
-      warnings.emplace_back(ending == RunEnding::kDiverged ? warning::kDiverged : warning::kInterrupted, fmt::format("{}: {} {}: its times and metrics are those of the {} before", group.label,
-                                     run->folder.string(),
-                                     ending == RunEnding::kDiverged ? "DIVERGED" : "WAS INTERRUPTED",
-                                     run->summary.epochs == 1 ? "epoch" : "epochs"));
+      warnings.emplace_back(
+          ending == RunEnding::kDiverged ? warning::kDiverged : warning::kInterrupted,
+          fmt::format("{}: {} {}: its times and metrics are those of the {} before", group.label, run->folder.string(),
+                      ending == RunEnding::kDiverged ? "DIVERGED" : "WAS INTERRUPTED",
+                      run->summary.epochs == 1 ? "epoch" : "epochs"));
   return warnings;
 }
 

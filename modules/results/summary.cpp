@@ -22,8 +22,8 @@ RunEnding ending_of_old_run(const std::string& stop_reason) {
 void refuse_thousands(const std::filesystem::path& path, const char* key, int64_t count) {
   constexpr int64_t kMost = 4096;
   if (count > kMost)
-    throw_error(ExitCode::kData, "{}: {} has {}, expected at most {}", path.string(), key,
-                counted(count, "text"), format_count(kMost));
+    throw_error(ExitCode::kData, "{}: {} has {}, expected at most {}", path.string(), key, counted(count, "text"),
+                format_count(kMost));
 }
 
 }  // namespace

@@ -74,7 +74,9 @@ enum class RunEnding { kComplete, kInterrupted, kDiverged };
 template <>
 struct config::EnumNames<RunEnding> {
   static constexpr std::array<std::pair<RunEnding, std::string_view>, 3> kNames = {
-      {{RunEnding::kComplete, "complete"}, {RunEnding::kInterrupted, "interrupted"}, {RunEnding::kDiverged, "diverged"}}};
+      {{RunEnding::kComplete, "complete"},
+       {RunEnding::kInterrupted, "interrupted"},
+       {RunEnding::kDiverged, "diverged"}}};
 };
 
 // Which process trained the run. Times of one process share what is its own, such as where its memory lies, so
@@ -101,7 +103,7 @@ struct Summary {
   std::string layer;
   std::string precision;
   int64_t seed = 0;
-  int64_t epochs = 0;                           // that were finished
+  int64_t epochs = 0;  // that were finished
   RunEnding ending = RunEnding::kComplete;
   std::string stop_reason;                      // in words: "no better valid_loss for 5 epochs"
   std::map<std::string, double> final_metrics;  // by the names of epochs.csv

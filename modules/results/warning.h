@@ -1,5 +1,6 @@
 // A reason to doubt the times of a run or a benchmark: a sentence for the reader, and a code for programs. Nothing is
-// read back out of the sentence. Files before version 3 hold the sentence alone, from which their reader finds the code.
+// read back out of the sentence. Files before version 3 hold the sentence alone, from which their reader finds the
+// code.
 #pragma once
 
 #include <string>

@@ -46,7 +46,7 @@ TEST(Bench, PrintsATableAndWritesCsvAndJson) {
   EXPECT_THAT(testing::read_text(program.folder() / "a.csv"),
               HasSubstr("\nfused,cpu,eager,fp32,lstm,auto,4,2,3,1,4,0,,"));
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
-  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["schema_version"], 3);
   EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 6u);
 }
 
@@ -193,7 +193,7 @@ TEST(Bench, AKillLosesNoFinishedCombination) {
   EXPECT_EQ(result.exit_code, -SIGKILL) << result.errors;
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
   EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
-  EXPECT_EQ(json["warnings"].front(), "UNFINISHED: 1 of 2 combinations had their turn when this was written");
+  EXPECT_EQ(json["warnings"].front()["text"], "UNFINISHED: 1 of 2 combinations had their turn when this was written");
 }
 
 TEST(Bench, AListOfKeysTakesNoArguments) {

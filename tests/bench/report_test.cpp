@@ -32,7 +32,7 @@ TEST(BenchReport, HoldsItsVersionAndTheEnvironment) {
   const TemporaryFolder folder;
   write_report(folder.name("a.json"), sample_report());
   const std::string text = testing::read_text(folder.name("a.json"));
-  EXPECT_TRUE(text.starts_with("{\n  \"schema_version\": 1,\n  \"environment\": {\n")) << text.substr(0, 200);
+  EXPECT_TRUE(text.starts_with("{\n  \"schema_version\": 3,\n  \"environment\": {\n")) << text.substr(0, 200);
 }
 
 TEST(BenchReport, OfAnotherVersionIsRefused) {
@@ -41,7 +41,7 @@ TEST(BenchReport, OfAnotherVersionIsRefused) {
   testing::expect_error(
       ExitCode::kData,
       folder.name("a.json") +
-          ": schema_version is '99', expected 1: another version of rnnlab wrote it; use that one, or train again",
+          ": schema_version is '99', expected 1 to 3: another version of rnnlab wrote it; use that one, or train again",
       [&] { read_report(folder.name("a.json")); });
 }
 

@@ -61,7 +61,7 @@ TEST(BenchText, TheWideTableHasIntervalsBytesMemoryAndKernels) {
 
 TEST(BenchText, WarningsComeFirst) {
   BenchReport report = sample_report();
-  report.warnings = {"THE CPU IS BUSY"};
+  report.warnings = {{warning::kCpuBusy, "THE CPU IS BUSY"}};
   EXPECT_THAT(report_text(report, TableWidth::kNarrow), StartsWith("WARNING: THE CPU IS BUSY\n\ncpu eager"));
 }
 

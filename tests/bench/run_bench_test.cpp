@@ -138,13 +138,13 @@ TEST_F(RunBench, TellsTheProgressOfEveryCombination) {
 TEST_F(RunBench, DoubtsAboutTheMachineStandInTheRows) {
   laboratory_.doubts_to_tell = {{warning::kGpuThrottled, "GPU 0 was THROTTLED"}};
   const BenchOutcome outcome = run(small_settings());
-  for (const BenchRow& row : outcome.report.rows) EXPECT_THAT(row.notes, ElementsAre("GPU 0 was THROTTLED"));
+  for (const BenchRow& row : outcome.report.rows) EXPECT_THAT(texts_of(row.notes), ElementsAre("GPU 0 was THROTTLED"));
 }
 
 TEST_F(RunBench, NotKnowingWhatRanIsANote) {
   laboratory_.inspection_error = "no profiler";
   const BenchOutcome outcome = run(small_settings());
-  EXPECT_THAT(outcome.report.rows[0].notes, ElementsAre("what ran is not known: no profiler"));
+  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("what ran is not known: no profiler"));
   EXPECT_TRUE(outcome.report.rows[0].measurement);
 }
 
@@ -153,7 +153,7 @@ TEST_F(RunBench, NoMemoryForALookAtWhatRanIsANoteInEachMeasuredRow) {
   laboratory_.num_begins = 1;
   const BenchOutcome outcome = run(small_settings());
   ASSERT_THAT(outcome.report.rows, SizeIs(2));
-  EXPECT_THAT(outcome.report.rows[0].notes, ElementsAre("what ran is not known: out of memory"));
+  EXPECT_THAT(texts_of(outcome.report.rows[0].notes), ElementsAre("what ran is not known: out of memory"));
   EXPECT_TRUE(outcome.report.rows[0].measurement);
   EXPECT_THAT(outcome.report.rows[1].notes, IsEmpty());
   EXPECT_EQ(outcome.exit_code, ExitCode::kDone);
@@ -167,7 +167,7 @@ TEST_F(RunBench, WithoutACeilingTheTimesRemain) {
     ASSERT_TRUE(row.measurement) << row.reason;
     EXPECT_THAT(row.measurement->samples.all, SizeIs(6));
     EXPECT_FALSE(row.measurement->rates.forward);
-    EXPECT_THAT(row.notes, ElementsAre("its rates are not known: out of memory"));
+    EXPECT_THAT(texts_of(row.notes), ElementsAre("its rates are not known: out of memory"));
   }
   EXPECT_THAT(outcome.report.ceilings, IsEmpty());
   EXPECT_EQ(count_in_log("ceiling"), 1u);

@@ -13,7 +13,7 @@ const Manifest kManifest = {.step = 7,
                             .files = {{"a", {.bytes = 3, .sha256 = "ab"}}, {"b", {.bytes = 0, .sha256 = ""}}}};
 
 constexpr const char* kBeforeSeal = R"({
-  "schema_version": 1,
+  "schema_version": 3,
   "step": 7,
   "files": {
     "a": {
@@ -64,8 +64,8 @@ TEST(Manifest, IsReadStrictlyWhoeverSealedIt) {
   using Json = nlohmann::ordered_json;
   expect_refused(sealed_text(Json{{"step", 1}}), ": schema_version is missing");
   expect_refused(
-      sealed_text(Json{{"schema_version", 2}}),
-      ": schema_version is '2', expected 1: another version of rnnlab wrote it; use that one, or train again");
+      sealed_text(Json{{"schema_version", 9}}),
+      ": schema_version is '9', expected 1 to 3: another version of rnnlab wrote it; use that one, or train again");
   expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", "x"}}), ": step is '\"x\"', expected a whole number");
   expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", 1}, {"files", {{"a", {{"bytes", 1}}}}}}),
                  ": files.a.sha256 is missing");

@@ -125,8 +125,8 @@ TEST_F(ForgedState, OfAnotherMachineGoesOnWithAWarning) {
   forge("/identity/cpu_model", "Z80");
   const Summary summary = resumed();
   const auto warned = [](const std::string& begin) { return Contains(StartsWith(begin)); };
-  EXPECT_THAT(summary.warnings, warned("goes on with another LibTorch: 2.0.1, then 2.11.0"));
-  EXPECT_THAT(summary.warnings, warned("goes on with another CPU: Z80, then "));
+  EXPECT_THAT(texts_of(summary.warnings), warned("goes on with another LibTorch: 2.0.1, then 2.11.0"));
+  EXPECT_THAT(texts_of(summary.warnings), warned("goes on with another CPU: Z80, then "));
   ASSERT_TRUE(summary.epoch_time);
   EXPECT_LE(summary.epoch_time->num_epochs, 2) << "the times of the first three are of another machine";
 }

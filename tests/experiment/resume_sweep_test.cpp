@@ -40,7 +40,7 @@ TEST_F(ResumeSweep, GoesOnWithTheRunThatWasStoppedAndThoseThatWereNotBegun) {
   ASSERT_EQ(all.finished.size(), 4U);
   EXPECT_EQ(sweep_file(), "");
   for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(ending_of(all.finished[i].summary), RunEnding::kComplete);
+    EXPECT_EQ(all.finished[i].summary.ending, RunEnding::kComplete);
     EXPECT_EQ(final_state(all.finished[i].folder), final_state(whole.finished[i].folder)) << "run " << i;
   }
 }

@@ -165,7 +165,7 @@ TEST_F(ResumeFromBeforeTheBest, ForgetsItWhereThatIsGone) {
   save_checkpoint(checkpoints(), 8,
                   {checkpoint.model.tensors, checkpoint.optimizer.tensors, checkpoint.state, nullptr});
   const auto all = go_on(run_, {"checkpoint.best=false"});
-  EXPECT_THAT(all.finished.at(0).summary.warnings,
+  EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
               Contains("which checkpoint was the best is forgotten: it was of step 12, and that of step 4 is gone"));
   EXPECT_FALSE(best_checkpoint(checkpoints()));
 }
@@ -173,17 +173,17 @@ TEST_F(ResumeFromBeforeTheBest, ForgetsItWhereThatIsGone) {
 TEST_F(Resume, KeepsTheWarningsOfEarlierParts) {
   const fs::path folder = run(exactly({"training.epochs=4", "checkpoint.every_steps=2"}), 6);
   const auto all = go_on(folder, {"checkpoint.every_steps=100"});
-  EXPECT_THAT(all.finished.at(0).summary.warnings,
+  EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
               Contains(HasSubstr("checkpoint.every_steps: epoch times include copies of the state")));
 }
 
 TEST_F(Resume, KeepsWhatOnlyTheSummaryOfAnEarlierPartTells) {
   const fs::path folder = run(exactly(), 6);
   Summary summary = read_summary(folder);
-  summary.warnings.emplace_back("what its end alone could tell");
+  summary.warnings.emplace_back(warning::kOther, "what its end alone could tell");
   write_summary(folder, summary);
   EXPECT_THAT(go_on(folder).finished.at(0).summary.warnings, Contains(summary.warnings.back()));
-  EXPECT_THAT(read_text(folder / kLogFile), Not(HasSubstr(summary.warnings.back()))) << "it is no news";
+  EXPECT_THAT(read_text(folder / kLogFile), Not(HasSubstr(summary.warnings.back().text))) << "it is no news";
 }
 
 TEST_F(Resume, RaisesTheEpochs) {
@@ -217,7 +217,7 @@ TEST_F(Resume, WarnsOfAScheduleThatEndsWithTheRun) {
   const fs::path done = run(exactly({"training.schedule=cosine"}));
   const auto all = go_on(done, {"training.epochs=5"});
   EXPECT_THAT(
-      all.finished.at(0).summary.warnings,
+      texts_of(all.finished.at(0).summary.warnings),
       ::testing::Contains("training.schedule cosine ends with the run, so the learning rate goes on as in a run "
                           "with the new bounds"));
 }
@@ -229,7 +229,7 @@ TEST_F(Resume, FallsBackToTheCheckpointBefore) {
   flip_a_byte(newest / kModelFile);
   const auto all = go_on(done);
   EXPECT_EQ(all.exit_code, ExitCode::kDone);
-  EXPECT_THAT(all.finished.at(0).summary.warnings,
+  EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
               ::testing::Contains(
                   HasSubstr("a newer checkpoint is not usable: " + newest.string() + "/model.safetensors: SHA-256 ")));
   EXPECT_EQ(final_state(done), whole);

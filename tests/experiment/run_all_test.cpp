@@ -145,14 +145,14 @@ TEST(RunAll, SaysWhichEpochWasCutShort) {
       ::testing::HasSubstr("terminated (SIGTERM); epoch 2 was cut short after 2 of 4 steps, so its time does not "
                            "count\n"));
   EXPECT_THAT(testing::read_text(all.finished[0].folder / "train.log"), ::testing::HasSubstr("  (cut short)\n"));
-  EXPECT_EQ(ending_of(all.finished[0].summary), RunEnding::kInterrupted);
+  EXPECT_EQ(all.finished[0].summary.ending, RunEnding::kInterrupted);
 }
 
 TEST(RunAll, LeavesASummaryOfARunThatDivergedMarkedAsSuch) {
   const TemporaryFolder out;
   run_quietly(cases_of(kTinyYaml, {"training.optimizer=sgd", "training.learning_rate=1e38"}), out);
   const auto run = std::filesystem::directory_iterator(out.path() / "tiny")->path();
-  EXPECT_EQ(ending_of(read_summary(run)), RunEnding::kDiverged);
+  EXPECT_EQ(read_summary(run).ending, RunEnding::kDiverged);
 }
 
 TEST(RunAll, AnswersASignalAtOnce) {

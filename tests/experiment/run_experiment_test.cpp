@@ -107,9 +107,10 @@ TEST_F(RunExperiment, ALossThatIsFiniteButAbsurdIsAWarning) {
   const RunOutcome wild = run(tiny_experiment({"training.learning_rate=1e30"}));
   EXPECT_EQ(wild.exit_code, ExitCode::kDone);
   const std::string warning = ", more than ten times the 2.303 of outputs that are all 0; ";
-  EXPECT_THAT(load_run(wild.folder).summary.warnings, ::testing::Contains(HasSubstr(warning)));
+  EXPECT_THAT(texts_of(load_run(wild.folder).summary.warnings), ::testing::Contains(HasSubstr(warning)));
   EXPECT_THAT(testing::read_text(wild.folder / kLogFile), HasSubstr(warning));
-  EXPECT_THAT(run(tiny_experiment()).summary.warnings, ::testing::Not(::testing::Contains(HasSubstr(warning))));
+  EXPECT_THAT(texts_of(run(tiny_experiment()).summary.warnings),
+              ::testing::Not(::testing::Contains(HasSubstr(warning))));
 }
 
 TEST_F(RunExperiment, ADivergedRunIsToldOfWhateverElseFails) {

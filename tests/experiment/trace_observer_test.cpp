@@ -131,7 +131,7 @@ TEST_F(Traced, HasAllStepsOfARunThatIsShorter) {
 TEST_F(Traced, IsNotThereWithoutTheOption) {
   const RunOutcome outcome = run({}, std::nullopt);
   EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
-  EXPECT_THAT(outcome.summary.warnings, Not(Contains(kTraced)));
+  EXPECT_THAT(texts_of(outcome.summary.warnings), Not(Contains(kTraced)));
 }
 
 TEST_F(Traced, IsNotThereWhereAllWasWarmUpAndTheLogSaysWhy) {
@@ -144,8 +144,8 @@ TEST_F(Traced, IsNotThereWhereAllWasWarmUpAndTheLogSaysWhy) {
 TEST_F(Traced, IsADoubtInSummaryAndComparison) {
   const RunOutcome traced = run({"layer=naive"}, 50);
   const RunOutcome plain = run({"layer=fused"}, std::nullopt);
-  EXPECT_THAT(read_summary(traced.folder).warnings, Contains(kTraced));
-  const auto warnings = compare({load_run(traced.folder), load_run(plain.folder)}, {}).warnings;
+  EXPECT_THAT(texts_of(read_summary(traced.folder).warnings), Contains(kTraced));
+  const auto warnings = texts_of(compare({load_run(traced.folder), load_run(plain.folder)}, {}).warnings);
   EXPECT_THAT(warnings, Contains(std::string("cpu naive: ") + kTraced));
   EXPECT_THAT(warnings, Not(Contains(std::string("cpu fused: ") + kTraced)));
 }

@@ -48,7 +48,7 @@ class PlantedTruth : public ::testing::Test {
 TEST_F(PlantedTruth, LayersAreComparableAndAgree) {
   const Comparison comparison = compared({"layer=naive"}, {"layer=fused"});
   EXPECT_THAT(comparison.forced, IsEmpty());
-  EXPECT_THAT(comparison.warnings, Not(Contains(HasSubstr("LOSSES PART"))));
+  EXPECT_THAT(texts_of(comparison.warnings), Not(Contains(HasSubstr("LOSSES PART"))));
   EXPECT_LT(comparison.groups[1].loss_agreement.value().largest_difference, 1e-4);
   EXPECT_GT(comparison.groups[1].fit_seconds.value(), comparison.groups[1].median_seconds.value());
 }
@@ -60,10 +60,10 @@ TEST_F(PlantedTruth, NoRunContradictsItself) {
                                              {"data.num_valid=0", "training.drop_last=true"},
                                              {"training.epochs=10", "training.max_steps=9"},
                                              {"training.accumulate=3", "checkpoint.save=false"}})
-    for (const std::string& warning : compared(overrides, overrides).warnings)
+    for (const Warning& warning : compared(overrides, overrides).warnings)
       for (const char* word :
            {"WRONG", "IMPOSSIBLE", "UNEQUAL EPOCHS", "UNSYNCHRONISED", "UNPROVEN", "OTHER PRECISION", "WARM-UP"})
-        EXPECT_THAT(warning, Not(HasSubstr(word))) << overrides[0];
+        EXPECT_THAT(warning.text, Not(HasSubstr(word))) << overrides[0];
 }
 
 TEST_F(PlantedTruth, EveryUnequalConditionIsRefused) {
@@ -80,7 +80,7 @@ TEST_F(PlantedTruth, EveryUnequalConditionIsRefused) {
 }
 
 TEST_F(PlantedTruth, AnotherSeedIsShouted) {
-  EXPECT_THAT(compared({"seed=1"}, {"layer=naive", "seed=2"}).warnings,
+  EXPECT_THAT(texts_of(compared({"seed=1"}, {"layer=naive", "seed=2"}).warnings),
               Contains(StartsWith("OTHER INITIAL WEIGHTS AND ANOTHER ORDER OF THE SAMPLES: no seed is in both")));
 }
 
@@ -112,8 +112,9 @@ TEST_F(PlantedTruth, AProcessThatComesToTheGpuIsShouted) {
   const RunRecord visited = run(overrides, {&visit});
   ASSERT_TRUE(visit.came());
   if (survey_gpus().gpus.at(0).compute_pids.size() == before) GTEST_SKIP() << "NVML does not tell who is on the GPU";
-  EXPECT_THAT(compare({visited}, {}).warnings, Contains(HasSubstr("WAS SHARED: 1 other process came while it ran")));
-  EXPECT_THAT(compare({alone}, {}).warnings, Not(Contains(HasSubstr("WAS SHARED: 1 other process"))));
+  EXPECT_THAT(texts_of(compare({visited}, {}).warnings),
+              Contains(HasSubstr("WAS SHARED: 1 other process came while it ran")));
+  EXPECT_THAT(texts_of(compare({alone}, {}).warnings), Not(Contains(HasSubstr("WAS SHARED: 1 other process"))));
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ RunRecord load_sample_run() {
 
 template <class T>
 T read_json(const std::string& text, const std::string& file) {
-  T record = record_from<T>(parse_json(text, file), file, T{}.schema_version);
+  T record = record_from<T>(parse_json(text, file), file);
   const std::string written = json_text(to_json(record));
-  require(json_text(to_json(record_from<T>(parse_json(written, file), file, T{}.schema_version))) == written);
+  require(json_text(to_json(record_from<T>(parse_json(written, file), file))) == written);
   return record;
 }
 

@@ -56,7 +56,7 @@ Report hostile_report() {
   for (auto& run : runs) {
     run.summary.name = kHostile;
     run.summary.path = kHostile;
-    run.summary.warnings = {kHostile};
+    run.summary.warnings = {{kHostile, kHostile}};
     run.environment.cpu.model = kHostile;
     run.environment.host.hostname = kHostile;
   }

@@ -71,8 +71,8 @@ TEST(MakeReport, MarksTheRatiosOfARefusedComparison) {
 TEST(MakeReport, HidesNoWarningAndNoNoteOfTheComparison) {
   auto runs = naive_and_fused();
   runs[0].environment.cpu.busy_fraction = 0.75;
-  runs[1].summary.warnings = {"THE GPU IS BUSY: 40 % of GPU 0 was in use"};
-  runs[1].summary.stop_reason = "interrupted (SIGINT)";
+  runs[1].summary.warnings = {{warning::kGpuBusy, "THE GPU IS BUSY: 40 % of GPU 0 was in use"}};
+  runs[1].summary.ending = RunEnding::kInterrupted;
   const auto records = read_back(runs);
   const Comparison comparison = compare(records, {.baseline = "", .on_difference = OnDifference::kForce});
   ASSERT_GE(comparison.warnings.size(), 3U);
@@ -80,7 +80,7 @@ TEST(MakeReport, HidesNoWarningAndNoNoteOfTheComparison) {
   const Report report = make_report({.runs = records, .benchmarks = {}});
   const auto notices = opening_notices(report);
   EXPECT_EQ(notices.back().severity, Severity::kWarning);
-  EXPECT_EQ(notices.back().lines, comparison.warnings);
+  EXPECT_EQ(notices.back().lines, texts_of(comparison.warnings));
   std::vector<std::vector<std::string>> notes;
   for (const Block& block : report.sections[0].blocks)
     if (const auto* notice = std::get_if<Notice>(&block)) notes.push_back(notice->lines);
@@ -113,7 +113,7 @@ TEST(MakeReport, ComparesExperimentsThatDidTheSameWork) {
 
 TEST(MakeReport, HasASectionForEachBenchmarkWithItsDoubtsBeforeEverything) {
   BenchReport bench = testing::sample_report();
-  bench.warnings = {"GPU 0 throttled"};
+  bench.warnings = {{warning::kGpuThrottled, "GPU 0 throttled"}};
   const Report report = make_report({.runs = {}, .benchmarks = {{"ladder.json", bench}}});
   EXPECT_EQ(report.title, "Report on ladder.json");
   EXPECT_EQ(report.sections[0].heading, "Benchmark ladder.json");

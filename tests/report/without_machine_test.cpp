@@ -28,7 +28,7 @@ Sources telling_sources() {
     run.environment.host.kernel = "Linux 6.1.0-jane";
     run.environment.command_line = {"rnnlab", "train", "/srv/jane doe/rows.yaml"};
     run.environment.nvidia.note = "/srv/jane doe/lib/libnvidia-ml.so.1: cannot open";
-    run.summary.warnings = {"/srv/jane doe/runs/rows/x/trace.json: not written"};
+    run.summary.warnings = {{warning::kOther, "/srv/jane doe/runs/rows/x/trace.json: not written"}};
     run.summary.path_notes = {"read from '/srv/jane doe/weights.safetensors'"};
     run.config += "data: {path: \"/srv/jane doe/pets.csv\"}\n";
   }
@@ -41,8 +41,8 @@ Sources telling_sources() {
   sources.runs[1].folder = "../jane/runs/rows/2026-cpu-fused/";
   BenchReport& bench = sources.benchmarks[0].report;
   bench.environment.host.hostname = "janes-laptop";
-  bench.warnings = {"/srv/jane doe/cache: read-only"};
-  bench.rows[0].notes = {"see /srv/jane doe/log"};
+  bench.warnings = {{warning::kOther, "/srv/jane doe/cache: read-only"}};
+  bench.rows[0].notes = {{warning::kOther, "see /srv/jane doe/log"}};
   return sources;
 }
 
@@ -81,7 +81,7 @@ TEST(WithoutMachine, KeepsWhatTheNumbersAreJudgedBy) {
   for (const auto& [name, value] : facts.values) EXPECT_TRUE(name != "host" && name != "command") << name;
   EXPECT_EQ(sources.runs[1].folder, "rows/2026-cpu-fused");
   EXPECT_EQ(sources.runs[0].config.at("data.path"), "\"pets.csv\"");
-  EXPECT_THAT(sources.runs[0].summary.warnings, ElementsAre("trace.json: not written"));
+  EXPECT_THAT(texts_of(sources.runs[0].summary.warnings), ElementsAre("trace.json: not written"));
   EXPECT_EQ(sources.benchmarks[0].file, "ladder.json");
   EXPECT_EQ(sources.left_out[0].reason, "bad/epochs.csv:3: no number");
   EXPECT_EQ(sources.left_out[1].reason, "bad.json: no JSON");

@@ -43,7 +43,7 @@ TEST(PartOfOthers, IsWhatThisProcessDidNotTake) {
 TEST(Newcomers, AreThoseWhoWereNotThereBefore) {
   EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7, 5}})), IsEmpty());
   EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7}})), IsEmpty());
-  EXPECT_THAT(newcomers(survey_with({{}, {5, 6}}), survey_with({{}, {7, 8, 5}})),
+  EXPECT_THAT(texts_of(newcomers(survey_with({{}, {5, 6}}), survey_with({{}, {7, 8, 5}}))),
               ElementsAre("GPU 1 (Some GPU) WAS SHARED: 2 other processes came while it ran: its times are not "
                           "yours"));
 }
@@ -53,11 +53,13 @@ TEST(Newcomers, AreOfTheGpusThatAreWatched) {
   GpuSurvey second_alone = survey_with({{}, {}});
   second_alone.gpus.erase(second_alone.gpus.begin());
   EXPECT_THAT(newcomers(second_alone, survey_with({{5}, {}})), IsEmpty());
-  EXPECT_THAT(newcomers(second_alone, survey_with({{}, {5}})), ElementsAre(HasSubstr("GPU 1 (Some GPU) WAS SHARED")));
+  EXPECT_THAT(texts_of(newcomers(second_alone, survey_with({{}, {5}}))),
+              ElementsAre(HasSubstr("GPU 1 (Some GPU) WAS SHARED")));
 }
 
 TEST(Newcomers, AreCountedWhereTheyAllGoByOneNumber) {
-  EXPECT_THAT(newcomers(survey_with({{0}}), survey_with({{0, 0}})), ElementsAre(HasSubstr("1 other process came")));
+  EXPECT_THAT(texts_of(newcomers(survey_with({{0}}), survey_with({{0, 0}}))),
+              ElementsAre(HasSubstr("1 other process came")));
 }
 
 TEST(Bystanders, AreNotLookedForInAMoment) { EXPECT_THAT(Bystanders({}).warnings(), IsEmpty()); }
@@ -92,8 +94,9 @@ TEST(Bystanders, AreSeenByTheTimeThatTheyTake) {
   const std::vector<BusyProcess> others(usable_cpus().size());
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   if (cpu_ticks_between(before, cpu_counters(), usable_cpus()).total == 0) GTEST_SKIP() << "no counters in /proc/stat";
-  EXPECT_THAT(bystanders.warnings(), Contains(MatchesRegex("THE CPU WAS SHARED: other work took [0-9]+ % of [0-9]+ "
-                                                           "usable CPUs? while it ran")));
+  EXPECT_THAT(texts_of(bystanders.warnings()),
+              Contains(MatchesRegex("THE CPU WAS SHARED: other work took [0-9]+ % of [0-9]+ "
+                                    "usable CPUs? while it ran")));
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
   Comparison comparison = sample_comparison();
   comparison.groups.clear();
   comparison.forced = {"precision: fp32 in cpu naive, tf32 in cpu fused"};
-  comparison.warnings = {"cpu naive: THE CPU IS BUSY"};
+  comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}};
   EXPECT_TRUE(comparison_text(comparison)
                   .starts_with("FORCED: this is not a fair comparison.\n"
                                "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
@@ -151,7 +151,7 @@ TEST(ComparisonJson, HoldsEverything) {
   Comparison comparison = sample_comparison();
   comparison.forced = {"precision differs"};
   const auto json = nlohmann::json::parse(comparison_json(comparison));
-  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["schema_version"], 3);
   EXPECT_EQ(json["baseline"], "cpu naive");
   EXPECT_EQ(json["forced"][0], "precision differs");
   EXPECT_TRUE(json["groups"][0]["ratio"].is_null());

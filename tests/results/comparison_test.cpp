@@ -70,7 +70,7 @@ TEST_F(CompareTest, SetsEveryGroupAgainstTheFirst) {
   EXPECT_EQ(fused.final_metrics.at("valid_accuracy").median, 0.875);
   EXPECT_THAT(fused.paths, ElementsAre("oneDNN reference"));
   EXPECT_THAT(comparison.forced, IsEmpty());
-  EXPECT_THAT(comparison.warnings, IsEmpty());
+  EXPECT_THAT(texts_of(comparison.warnings), IsEmpty());
   EXPECT_THAT(comparison.notes, ElementsAre(kFewSeeds));
 }
 
@@ -188,14 +188,16 @@ constexpr const char* kDiverged = "training diverged at epoch 8, step 3: the los
 TEST_F(CompareTest, MarksARunThatDivergedAndTakesAnotherForTheBaseline) {
   SampleRun naive = sample_run("cpu", "naive", 1, kSlow);
   naive.summary.stop_reason = kDiverged;
+  naive.summary.ending = RunEnding::kDiverged;
   add("a", naive);
   add("b", sample_run("cpu", "fused", 1, kFast));
   const Comparison comparison = compare(runs_, {});
   EXPECT_EQ(comparison.baseline, "cpu fused");
   EXPECT_EQ(comparison.groups[0].ended, "diverged");
   EXPECT_EQ(comparison.groups[1].ended, "complete");
-  EXPECT_THAT(comparison.warnings, ElementsAre("cpu naive: " + folder_.name("a") +
-                                               " DIVERGED: its times and metrics are those of the epochs before"));
+  EXPECT_THAT(texts_of(comparison.warnings),
+              ElementsAre("cpu naive: " + folder_.name("a") +
+                          " DIVERGED: its times and metrics are those of the epochs before"));
   EXPECT_THAT(
       comparison.notes,
       ElementsAre("cpu naive (diverged) is not taken as the baseline; --baseline takes it all the same", kFewSeeds));
@@ -213,13 +215,13 @@ TEST_F(CompareTest, TakesNoRunForTheBaselineThatHasNoTime) {
 TEST_F(CompareTest, MarksHowManyOfPooledRunsWereInterrupted) {
   for (const int64_t seed : {1, 2, 3}) {
     SampleRun run = sample_run("cpu", "naive", seed, kSlow);
-    if (seed == 2) run.summary.stop_reason = "interrupted (SIGINT)";
+    if (seed == 2) run.summary.ending = RunEnding::kInterrupted;
     if (seed == 2) run.summary.epochs = 6;
     add("n" + std::to_string(seed), run);
   }
   const Comparison comparison = compare(runs_, {});
   EXPECT_EQ(comparison.groups[0].ended, "1 of 3 interrupted");
-  EXPECT_THAT(comparison.warnings,
+  EXPECT_THAT(texts_of(comparison.warnings),
               ElementsAre("cpu naive: " + folder_.name("n2") +
                           " WAS INTERRUPTED: its times and metrics are those of the epochs before"));
   EXPECT_THAT(comparison.notes, ElementsAre("no run ended as it should, so the baseline is one that did not",
@@ -298,7 +300,7 @@ TEST_F(CompareTest, ShoutsWhatMakesTimesDoubtful) {
     run.environment.nvidia.gpus[0].compute_pids = {42};
   });
   EXPECT_THAT(
-      compare(runs_, {}).warnings,
+      texts_of(compare(runs_, {}).warnings),
       ElementsAre("cpu fused: GPU 0 (Some GPU) IS SHARED: 1 other process on it at the start (pid 42): its times "
                   "are not yours",
                   "cpu fused: 2 timed epochs after warm-up: TOO FEW TO CLAIM anything, at least 5 are needed"));
@@ -311,7 +313,7 @@ TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {
     add("n" + std::to_string(seed), run);
   }
   EXPECT_THAT(
-      compare(runs_, {}).warnings,
+      texts_of(compare(runs_, {}).warnings),
       ElementsAre(
           "cpu naive (" + folder_.name("n2") +
           "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start; fewer threads may be faster: "
@@ -326,7 +328,7 @@ TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
     add(layer, run);
   }
   EXPECT_THAT(
-      compare(runs_, {}).warnings,
+      texts_of(compare(runs_, {}).warnings),
       ElementsAre("cpu naive, cpu grouped, cpu hoisted and 2 more: THE CPU IS BUSY: other work took 40 % of 2 "
                   "usable CPUs at the start; fewer threads may be faster: set training.num_threads (in a benchmark "
                   "num_threads) (in the first of them)"));

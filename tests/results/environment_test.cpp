@@ -74,7 +74,7 @@ TEST(Warnings, NameEverythingThatSpoilsTimes) {
   environment.nvidia.gpus[0].compute_pids = {41, 42};
   environment.nvidia.gpus[1].utilization_percent = 97;
   environment.nvidia.gpus[2].throttle_reasons = {"power cap"};
-  EXPECT_EQ(warnings(environment),
+  EXPECT_EQ(texts_of(warnings(environment)),
             (std::vector<std::string>{
                 "THIS BUILD IS NOT FOR TIMING (Debug, not optimised, assertions on, AddressSanitizer): build with the "
                 "preset 'release' before you trust any number",
@@ -91,7 +91,7 @@ TEST(Warnings, NameMoreThreadsThanCpus) {
   environment.num_threads = 4096;
   environment.cpu.usable_cpus = 1;
   environment.cpu.busy_fraction = 1;
-  EXPECT_EQ(warnings(environment),
+  EXPECT_EQ(texts_of(warnings(environment)),
             (std::vector<std::string>{
                 "MORE THREADS THAN CPUS: 4,096 threads on 1 usable CPU, so they wait for each other: lower "
                 "training.num_threads (in a benchmark num_threads)",

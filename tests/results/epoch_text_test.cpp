@@ -1,5 +1,6 @@
 #include "results/epoch_text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +26,7 @@ TEST(EpochCsv, LeavesAbsentFieldsEmpty) { EXPECT_EQ(epoch_csv_line(sample_row(1,
 
 TEST(EpochJsonl, WritesAbsentAsNullAndItsSchemaVersion) {
   EXPECT_EQ(epoch_jsonl_line(sample_row(1, 2)),
-            "{\"schema_version\":2,\"epoch\":1,\"train_loss\":0.5,\"train_accuracy\":0.75,\"valid_loss\":0.25,"
+            "{\"schema_version\":3,\"epoch\":1,\"train_loss\":0.5,\"train_accuracy\":0.75,\"valid_loss\":0.25,"
             "\"valid_accuracy\":0.875,\"learning_rate\":0.001,\"gradient_norm\":1.5,\"train_seconds\":2.0,"
             "\"valid_seconds\":0.125,\"data_seconds\":0.0625,\"samples_per_second\":60000.0,"
             "\"peak_memory_bytes\":1610612736,\"warmup\":false,\"train_perplexity\":null,\"valid_perplexity\":null,"
@@ -70,12 +71,8 @@ TEST(ParseEpochsCsv, NamesTheLineThatIsWrong) {
   expect("", "epochs.csv: empty, expected a header line");
   expect(header + line + "2,0.5,0.7",
          "epochs.csv:3: the last line is cut off (no line end): delete it to use the rows before it");
-  expect("epoch,loss\n",
-         "epochs.csv:1: column 2 is 'loss', expected 'train_loss': not a file that this version of rnnlab wrote");
-  expect("epoch\n",
-         "epochs.csv:1: column 2 is nothing, expected 'train_loss': not a file that this version of rnnlab wrote");
-  expect(header.substr(0, header.size() - 1) + ",more\n",
-         "epochs.csv:1: column 23 is 'more', expected the line to end");
+  expect("epoch,loss\n", "epochs.csv:1: the column 'train_loss' is missing: this is not a file of rnnlab");
+  expect(header.substr(0, header.size() - 1) + ",epoch\n", "epochs.csv:1: the column 'epoch' occurs twice");
   expect(header + "1,2,3\n", "epochs.csv:2: 3 fields, expected 22");
   expect(header + "one" + line.substr(1), "epochs.csv:2: epoch is 'one', expected a whole number");
   expect(header + "1,low" + line.substr(5), "epochs.csv:2: train_loss is 'low', expected a number");
@@ -89,6 +86,28 @@ TEST(ParseEpochsCsv, NamesTheLineThatIsWrong) {
   bad_flag.replace(bad_flag.find(",0,,"), 4, ",yes,,");
   expect(header + bad_flag, "epochs.csv:2: warmup is 'yes', expected 0 or 1");
   expect(header + std::string("\0\x1b[31m\n", 7), "epochs.csv:2: 1 field, expected 22");
+}
+
+TEST(ParseEpochsCsv, ReadsColumnsByTheirNames) {
+  const std::string text =
+      "samples_per_second,epoch,learning_rate,train_loss,train_seconds,data_seconds,warmup\n"
+      "100,1,0.01,0.5,2,0,1\n";
+  const std::vector<EpochRow> rows = parse_epochs_csv(text, "epochs.csv");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].train_seconds, 2);
+  EXPECT_EQ(rows[0].samples_per_second, 100);
+  EXPECT_TRUE(rows[0].warmup);
+  EXPECT_EQ(rows[0].valid_loss, std::nullopt) << "a column that came later is absent";
+}
+
+TEST(ParseEpochsCsv, KeepsColumnsThatItDoesNotKnow) {
+  const std::string header = std::string(kHeader).substr(0, std::string(kHeader).size() - 1) + ",room_temperature\n";
+  const std::string line = std::string(kLine).substr(0, std::string(kLine).size() - 1) + ",21.5\n";
+  const std::vector<EpochRow> rows = parse_epochs_csv(header + line, "epochs.csv");
+  ASSERT_EQ(rows.size(), 1u);
+  const std::vector<std::string> columns = epoch_csv_columns(rows);
+  EXPECT_EQ(epoch_csv_header(columns) + epoch_csv_line(rows[0], columns), header + line);
+  EXPECT_THAT(epoch_jsonl_line(rows[0]), ::testing::HasSubstr("\"room_temperature\":\"21.5\"}"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "results/expect_error.h"
 #include "results/sample_rows.h"
@@ -14,7 +15,7 @@ namespace rnnlab::testing {
 namespace {
 
 constexpr const char* kText = R"({
-  "schema_version": 2,
+  "schema_version": 3,
   "name": "rows",
   "device": "cpu",
   "layer": "fused",
@@ -52,9 +53,27 @@ constexpr const char* kText = R"({
     "cpu_model": "Some CPU",
     "num_threads": 2,
     "gpu_model": "Some GPU"
+  },
+  "ending": "complete",
+  "turn": {
+    "process": "",
+    "measurement": "",
+    "round": 0,
+    "position": 0
   }
 }
 )";
+
+// As version 2 wrote it: an ending in words alone, warnings without codes, and nothing of processes.
+std::string text_of_version_2(const std::string& stop_reason, const std::string& warning) {
+  auto json = nlohmann::ordered_json::parse(kText);
+  json["schema_version"] = 2;
+  json["stop_reason"] = stop_reason;
+  json["warnings"] = {warning};
+  json.erase("ending");
+  json.erase("turn");
+  return json.dump();
+}
 
 void expect_refused(const std::string& from, const std::string& to, const std::string& message) {
   const TemporaryFolder folder;
@@ -75,13 +94,13 @@ TEST(Summary, ReadsBack) {
   Summary summary = sample_run("cuda:0", "naive", 1, {}).summary;
   summary.final_metrics = {{"train_loss", std::numeric_limits<double>::infinity()}, {"valid_loss", 1.0 / 3}};
   summary.path_notes = {"cuDNN: \"hidden size\" is odd\n"};
-  summary.warnings = {"bytes that are no UTF-8: \xff"};
+  summary.warnings = {{warning::kOther, "bytes that are no UTF-8: \xff"}};
   summary.total_seconds = std::nan("");
   write_summary(folder.path(), summary);
   const Summary read = read_summary(folder.path());
   EXPECT_EQ(read.final_metrics, summary.final_metrics);
   EXPECT_EQ(read.path_notes, summary.path_notes);
-  EXPECT_EQ(read.warnings, std::vector<std::string>{"bytes that are no UTF-8: \uFFFD"});
+  EXPECT_EQ(texts_of(read.warnings), std::vector<std::string>{"bytes that are no UTF-8: \uFFFD"});
   EXPECT_TRUE(std::isnan(read.total_seconds));
   EXPECT_FALSE(read.epoch_time.has_value());
   EXPECT_EQ(read.identity.initial_weights_sha256, "w1");
@@ -96,9 +115,9 @@ TEST(Summary, IsRefusedWithThousandsOfTexts) {
 
 TEST(Summary, IsReadStrictly) {
   expect_refused(
-      "\"schema_version\": 2", "\"schema_version\": 1",
-      ": schema_version is '1', expected 2: another version of rnnlab wrote it; use that one, or train again");
-  expect_refused("\"schema_version\": 2,", "", ": schema_version is missing");
+      "\"schema_version\": 3", "\"schema_version\": 1",
+      ": schema_version is '1', expected 2 to 3: another version of rnnlab wrote it; use that one, or train again");
+  expect_refused("\"schema_version\": 3,", "", ": schema_version is missing");
   expect_refused("  \"layer\": \"fused\",\n", "", ": layer is missing");
   expect_refused("\"layer\": \"fused\"", "\"layer\": 7", ": layer is '7', expected a string");
   expect_refused("\"seed\": 3", "\"seed\": 3.5", ": seed is '3.5', expected a whole number");
@@ -116,8 +135,8 @@ TEST(Summary, IsReadStrictly) {
   expect_refused("\"path_notes\": []", "\"path_notes\": {}", ": path_notes is '{}', expected a list");
   expect_refused("\"seed\": 3", "\"seed\": 1e999", ": a number in it does not fit into 64 bits");
   expect_refused("\"seed\": 3,", "\"seed\": 3;", ":7:12: not valid JSON: the file is damaged or was cut off");
-  expect_refused("    \"gpu_model\": \"Some GPU\"\n  }\n}\n", "",
-                 ":39:1: not valid JSON: the file is damaged or was cut off");
+  expect_refused("    \"gpu_model\": \"Some GPU\"\n  },\n", "    \"gpu_model\": \"Some GPU\"\n",
+                 ":40:10: not valid JSON: the file is damaged or was cut off");
 }
 
 TEST(Summary, DoesNotEndAtAZero) {
@@ -158,6 +177,28 @@ TEST(EpochTime, LeavesWarmUpOut) {
   EXPECT_EQ(epoch_time(rows)->num_epochs, 3);
   EXPECT_FALSE(epoch_time(std::span(rows).first(1)).has_value());
 }
+
+Summary read_version_2(const std::string& stop_reason, const std::string& warning) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "summary.json", text_of_version_2(stop_reason, warning));
+  return read_summary(folder.path());
+}
+
+TEST(Summary, OfVersion2HasTheEndingThatItsWordsTell) {
+  EXPECT_EQ(read_version_2("3 epochs are done", "").ending, RunEnding::kComplete);
+  EXPECT_EQ(read_version_2("terminated (SIGTERM)", "").ending, RunEnding::kInterrupted);
+  EXPECT_EQ(read_version_2("training diverged in epoch 2: the loss is nan", "").ending, RunEnding::kDiverged);
+}
+
+TEST(Summary, OfVersion2HasTheKindsThatItsWarningsTell) {
+  const auto kind_of = [](const std::string& text) { return read_version_2("", text).warnings.at(0).kind; };
+  EXPECT_EQ(kind_of("THE CPU WAS SHARED: other work took 88 % of 2 usable CPUs while it ran"), warning::kCpuShared);
+  EXPECT_EQ(kind_of("GPU 0 (NVIDIA T4) WAS SHARED: 1 other process came while it ran: its times are not yours"),
+            warning::kGpuShared);
+  EXPECT_EQ(kind_of("something that nobody ever said"), warning::kOther);
+}
+
+TEST(Summary, OfVersion2HasNoProcess) { EXPECT_EQ(read_version_2("", "").turn.process, ""); }
 
 }  // namespace
 }  // namespace rnnlab::testing

@@ -57,7 +57,7 @@ class Truth : public ::testing::Test {
                  [&] { compare(runs_, {}); });
   }
   void expect_shouted(const std::string& warning) {
-    EXPECT_THAT(compare(runs_, {}).warnings, ElementsAre("cuda:0 fused: " + warning));
+    EXPECT_THAT(texts_of(compare(runs_, {}).warnings), ElementsAre("cuda:0 fused: " + warning));
   }
   std::string folders_of(const std::string& first, const std::string& second) {
     return fmt::format("{} in {}, {} in {}", first, folder_.name("a"), second, folder_.name("b"));
@@ -69,7 +69,7 @@ class Truth : public ::testing::Test {
 
 TEST_F(Truth, IsNotShoutedAt) {
   plant_in_record([](RunRecord&) {});
-  EXPECT_THAT(compare(runs_, {}).warnings, IsEmpty());
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), IsEmpty());
 }
 
 // ---- unequal TF32 ----
@@ -83,7 +83,7 @@ TEST_F(Truth, Tf32InOneLibraryOnlyIsShoutedOnBothSides) {
   plant_in_record([&](RunRecord&) {
     for (RunRecord& run : runs_) run.summary.identity.precision = "fp32 with tf32 in cuDNN only";
   });
-  EXPECT_THAT(compare(runs_, {}).warnings,
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
               ElementsAre("cuda:0 naive and cuda:0 fused: OTHER PRECISION: fp32 was asked for, and fp32 with tf32 in "
                           "cuDNN only ran"));
 }
@@ -97,7 +97,7 @@ TEST_F(Truth, AnotherBatchSizeIsRefused) {
 
 TEST_F(Truth, ABatchSizeThatTheConfigDeniesIsShouted) {
   plant_in_record([](RunRecord& run) { run.config["training.batch_size"] = "256"; });
-  const auto warnings = compare(runs_, {}).warnings;
+  const auto warnings = texts_of(compare(runs_, {}).warnings);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_TRUE(warnings[0].ends_with(": WRONG IDENTITY (batch_size): the summary says '128', config.yaml '256'"))
       << warnings[0];
@@ -136,7 +136,7 @@ TEST_F(Truth, OtherInitialWeightsAreRefused) {
 
 TEST_F(Truth, OtherInitialWeightsByAnotherSeedAreShouted) {
   plant([](SampleRun& run) { run = sample_run("cuda:0", "fused", 2, kFusedSeconds); }, [](RunRecord&) {});
-  EXPECT_THAT(compare(runs_, {}).warnings,
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
               ElementsAre("OTHER INITIAL WEIGHTS AND ANOTHER ORDER OF THE SAMPLES: no seed is in both, 1 in cuda:0 "
                           "naive, 2 in cuda:0 fused"));
 }
@@ -150,7 +150,7 @@ TEST_F(Truth, ADebugBuildOnOneSideIsRefused) {
 
 TEST_F(Truth, ADebugBuildThatCallsItselfReleaseIsShouted) {
   plant_in_record([](RunRecord& run) { run.environment.build.optimized = false; });
-  const auto warnings = compare(runs_, {}).warnings;
+  const auto warnings = texts_of(compare(runs_, {}).warnings);
   ASSERT_EQ(warnings.size(), 2u);
   EXPECT_EQ(warnings[1],
             "cuda:0 fused: WRONG IDENTITY (build_type): the summary says 'Release', environment.json 'Release, not "
@@ -189,7 +189,7 @@ TEST_F(Truth, WarmUpThatCountsOnBothSidesIsShouted) {
     runs_.push_back(load_run(folder_.path() / name));
   }
   EXPECT_THAT(
-      compare(runs_, {}).warnings,
+      texts_of(compare(runs_, {}).warnings),
       ElementsAre("cuda:0 naive and cuda:0 fused: WARM-UP IS COUNTED: the first epoch took 9 s, the others 1.25 "
                   "s in the median; training.warmup_epochs=1 leaves it out"));
 }
@@ -207,14 +207,14 @@ TEST_F(Truth, WarmUpThatIsNotMarkedIsShouted) {
   plant_in_record([&](RunRecord&) {
     for (RunRecord& run : runs_) run.config["training.warmup_epochs"] = "2";
   });
-  EXPECT_THAT(compare(runs_, {}).warnings,
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
               ElementsAre("cuda:0 naive and cuda:0 fused: WARM-UP IS NOT MARKED: training.warmup_epochs is 2, but "
                           "epoch 2 counts"));
 }
 
 TEST_F(Truth, AWarmUpEpochThatWasCutOutIsShouted) {
   plant_in_record([](RunRecord& run) { run.rows.erase(run.rows.begin()); });
-  const auto warnings = compare(runs_, {}).warnings;
+  const auto warnings = texts_of(compare(runs_, {}).warnings);
   ASSERT_FALSE(warnings.empty());
   EXPECT_EQ(warnings.back(), "cuda:0 fused: WRONG SUMMARY (epochs): it says 7, epochs.csv has 6");
 }
@@ -275,7 +275,7 @@ TEST_F(Truth, OtherDropoutIsRefused) {
 TEST_F(Truth, AnotherFunctionByTheSameNameIsShouted) {
   plant_in_record([](RunRecord& run) { set_losses(run, 0.8); });
   EXPECT_THAT(
-      compare(runs_, {}).warnings,
+      texts_of(compare(runs_, {}).warnings),
       ElementsAre("LOSSES PART: from the same weights, data and order the first epoch has a train loss of 0.5 in "
                   "cuda:0 naive, 0.8 in cuda:0 fused: they do not compute the same function"));
 }
@@ -286,7 +286,7 @@ TEST_F(Truth, OtherDropoutByTheSameNameIsShouted) {
     set_losses(run, 0.8);
     for (RunRecord& each : runs_) each.config["model.output_dropout"] = "0.1";
   });
-  EXPECT_THAT(compare(runs_, {}).warnings, Contains(StartsWith("LOSSES PART")));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Contains(StartsWith("LOSSES PART")));
 }
 
 TEST_F(Truth, MasksOfAnotherProcessorMayMakeLossesPart) {
@@ -295,7 +295,7 @@ TEST_F(Truth, MasksOfAnotherProcessorMayMakeLossesPart) {
     run.summary.device = "cpu";
     for (RunRecord& each : runs_) each.config["model.output_dropout"] = "0.1";
   });
-  EXPECT_THAT(compare(runs_, {}).warnings, IsEmpty());
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), IsEmpty());
 }
 
 TEST_F(Truth, MasksOfAnotherKindOfConvolutionMayMakeLossesPart) {
@@ -304,7 +304,7 @@ TEST_F(Truth, MasksOfAnotherKindOfConvolutionMayMakeLossesPart) {
     run.config["convolution"] = "plain";
     for (RunRecord& each : runs_) each.config["model.dense_dropout"] = "0.5";
   });
-  EXPECT_THAT(compare(runs_, {}).warnings, Not(Contains(StartsWith("LOSSES PART"))));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Not(Contains(StartsWith("LOSSES PART"))));
 }
 
 // ---- and results that were not earned ----
@@ -320,7 +320,7 @@ TEST_F(Truth, AnotherMachineThanTheEnvironmentsIsShouted) {
     run.environment.num_threads = 1;
   });
   EXPECT_THAT(
-      compare(runs_, {}).warnings,
+      texts_of(compare(runs_, {}).warnings),
       ElementsAre("cuda:0 fused: WRONG IDENTITY (cpu_model): the summary says 'Some CPU', environment.json 'Other CPU'",
                   "cuda:0 fused: WRONG IDENTITY (num_threads): the summary says '2', environment.json '1'"));
 }
