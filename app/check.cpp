@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "config/repeats.h"
 #include "config/sweep.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"
@@ -54,7 +55,9 @@ std::optional<std::string> refusal_here(const Experiment& experiment) {
 // The first combination of a sweep stands for all: what the others change, the sweep says.
 std::string effective_config(const std::string& file, const std::vector<std::string>& overrides,
                              config::Findings& findings, std::vector<std::string>& notes) {
-  const config::Document document = read_document(file, overrides, findings);
+  const config::Document whole = read_document(file, overrides, findings);
+  const config::Repeats repeats = config::repeats_of(whole, findings);
+  const config::Document document = config::without_repeats(whole);
   std::string printed;
   const config::Sweep sweep(document, findings);
   for (size_t i = 0; i < sweep.num_cases(); ++i) {
@@ -64,7 +67,7 @@ std::string effective_config(const std::string& file, const std::vector<std::str
       add_once(notes, config::with_place(*reason, config::places_of_keys(one)));
     if (printed.empty()) printed = config::print(experiment, Experiment::schema());
   }
-  return printed + config::print_sweep(document);
+  return printed + config::print_sweep(document) + config::print_repeats(repeats);
 }
 
 std::string check_files(const std::vector<std::string>& arguments) {

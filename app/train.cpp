@@ -1,12 +1,16 @@
 // rnnlab train: runs experiment files, each combination of a sweep in a folder of its own, and ends with the
 // comparison.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/Option.hpp>
 #include <memory>
 
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "config/repeats.h"
+#include "experiment/child_process.h"
 #include "experiment/run_all.h"
 #include "experiment_arguments.h"
 #include "output.h"
@@ -35,10 +39,13 @@ struct TrainOptions {
   bool json = false;
   bool trace = false;
   int64_t trace_steps = 50;
+  std::optional<int64_t> repeats;
+  bool brief = false;           // as quiet, with the progress bar
+  std::optional<size_t> entry;  // of the sweep's file in `resume`: the one run that this process is for
 };
 
 Verbosity verbosity(const TrainOptions& options) {
-  if (options.quiet) return Verbosity::kQuiet;
+  if (options.quiet || (options.brief && !options.verbose)) return Verbosity::kQuiet;
   return options.verbose ? Verbosity::kVerbose : Verbosity::kNormal;
 }
 
@@ -82,10 +89,24 @@ void print_results(const std::vector<RunOutcome>& runs, bool json) {
   }
 }
 
+// What the process for one run of a measurement is started with besides its run.
+std::vector<std::string> child_arguments(const TrainOptions& options) {
+  std::vector<std::string> arguments;
+  if (options.quiet) arguments.emplace_back("--quiet");
+  if (options.verbose) arguments.emplace_back("--verbose");
+  if (options.trace) {
+    arguments.emplace_back("--trace");
+    arguments.push_back(fmt::format("--trace-steps={}", options.trace_steps));
+  }
+  return arguments;
+}
+
 RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger& logger) {
   if (options.resume.empty()) {
     require_folder_for_runs(options.out);
-    return run_all(read_all_cases(options.arguments), request, logger);
+    std::vector<std::string> arguments = options.arguments;
+    if (options.repeats) arguments.push_back(fmt::format("{}={}", config::kRepeatsKey, *options.repeats));
+    return run_all(read_all_cases(arguments), request, logger);
   }
   const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
   if (!files.empty())
@@ -97,13 +118,22 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
   return resume_all(options.resume, overrides, request, logger);
 }
 
+// The process that started this one reads the folder of the run from stdout.
+ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& logger) {
+  end_with_parent(STDOUT_FILENO);
+  request.on_folder = [](const std::filesystem::path& folder) { print_data(whole_path(folder).string() + "\n"); };
+  return run_entry_of_sweep(options.resume, *options.entry, request, logger).exit_code;
+}
+
 ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   const Terminal console = inspect_terminal(2);
   Logger logger(verbosity(options), console);
   const RunRequest request{.out = options.out,
                            .command_line = command_line,
                            .console = options.quiet ? Terminal{} : console,
-                           .trace_steps = options.trace ? std::optional(options.trace_steps) : std::nullopt};
+                           .trace_steps = options.trace ? std::optional(options.trace_steps) : std::nullopt,
+                           .child_arguments = child_arguments(options)};
+  if (options.entry) return train_entry(options, request, logger);
   const RunAllOutcome all = run(options, request, logger);
   if (all.exit_code == ExitCode::kDone) {
     print_results(all.finished, options.json);
@@ -141,6 +171,15 @@ void add_train(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str()
       ->needs(trace);
+  command
+      ->add_option("--repeats", options->repeats,
+                   "how often each case is measured, each time in a process of its own; as the key `repeats`")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, config::kMostRepeats))
+      ->excludes("--resume");
+  // For the processes of a measurement in rounds.
+  command->add_option("--entry", options->entry)->needs("--resume")->group("");
+  command->add_flag("--brief", options->brief)->needs("--entry")->group("");
   command->footer(kTrainFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) { return train(*options, command_line); };

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/field_text.h"
+#include "config/repeats.h"
 #include "config/schema.h"
 #include "config/sweep.h"
 
@@ -106,12 +107,22 @@ Json sweep_schema(const StructSpec& spec) {
           {"description", "every combination of the listed values is a run of its own"}};
 }
 
+Json repeats_schema() {
+  const Json count = {{"type", "integer"}, {"minimum", 1}, {"maximum", kMostRepeats}};
+  const Json until = {{"type", {"string", "number"}}, {"description", "half of the interval's width, such as 1 %"}};
+  const Json map = {
+      {"type", "object"}, {"properties", {{"until", until}, {"at_most", count}}}, {"additionalProperties", false}};
+  return {{"oneOf", {count, map, {{"type", "null"}}}},
+          {"description", "how often each case is measured, each time in a process of its own"}};
+}
+
 }  // namespace
 
 std::string json_schema_struct(const StructSpec& spec, const void* defaults) {
   Json json = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", one_line(spec.title)}};
   json.update(group_schema(spec, defaults));
   json["properties"][std::string(kSweepKey)] = sweep_schema(spec);
+  json["properties"][std::string(kRepeatsKey)] = repeats_schema();
   return json.dump(2) + "\n";
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "config/dotted_key.h"
+#include "config/repeats.h"
 #include "config/yaml_text.h"
 
 namespace rnnlab::config {
@@ -49,6 +50,8 @@ void collect_axes(const Value& map, const std::string& prefix, std::vector<Sweep
     const std::string key = prefix + member.key;
     if (key == kSweepKey) {
       findings.add(member.key_place, "a sweep cannot be swept");
+    } else if (key == kRepeatsKey) {
+      findings.add(member.key_place, "repeats cannot be swept: write the key beside the sweep");
     } else if (member.value.is_map()) {
       collect_axes(member.value, key + ".", axes, findings);
     } else if (const std::string complaint = complaint_about_values(key, member.value); !complaint.empty()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "config/repeats.h"
 #include "config/sweep.h"
 
 namespace rnnlab::config {
@@ -34,7 +35,10 @@ std::string nested_form(const std::string& dotted_key) {
 
 std::vector<std::string> keys_of_group(const StructSpec& group, const std::string& prefix) {
   std::vector<std::string> keys = group.keys();
-  if (prefix.empty() && group.sweep == StructSpec::Sweep::kTaken) keys.emplace_back(kSweepKey);
+  if (prefix.empty() && group.sweep == StructSpec::Sweep::kTaken) {
+    keys.emplace_back(kSweepKey);
+    keys.emplace_back(kRepeatsKey);
+  }
   return keys;
 }
 

@@ -6,13 +6,13 @@
 #include <map>
 
 #include "base/text.h"
-#include "checkpoint/checkpoint_folder.h"
-#include "config/sweep.h"
 #include "experiment/device.h"
 #include "experiment/failure.h"
 #include "experiment/read_experiment.h"
 #include "experiment/resume.h"
+#include "experiment/rounds.h"
 #include "experiment/sweep_file.h"
+#include "experiment/sweep_run.h"
 #include "experiment/thread_choice.h"
 #include "results/run_folder.h"
 #include "training/determinism.h"
@@ -55,36 +55,10 @@ void run_one(const RunTask& task, const RunRequest& request, Logger& logger, Run
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
     logger.error(failure.message);
-    if (all.exit_code == ExitCode::kDone) all.exit_code = failure.exit_code;
-    if (failure.exit_code != ExitCode::kDiverged) all.can_go_on = true;
+    keep_failure(all, failure.exit_code);
     logger.abandon_file();
   }
   release_cached_memory();
-}
-
-bool has_checkpoint(const std::filesystem::path& folder) {
-  try {
-    return !list_checkpoints(folder / kCheckpointsFolder).empty();
-  } catch (const UserError&) {
-    return false;  // what is wrong with it, whoever goes on is told
-  }
-}
-
-std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
-  return "to resume: rnnlab train --resume " + shell_quoted(run_or_sweep.string());
-}
-
-// Empty if there is nothing to resume.
-std::string how_to_resume(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {
-  if (sweep != nullptr) return how_to_resume(sweep->path());
-  if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before its first step
-  const auto& folder = all.finished.back().folder;
-  return has_checkpoint(folder) ? how_to_resume(folder) : "";
-}
-
-// A signal's code promises that all was saved: what failed on the way says otherwise.
-bool gives_way_to_signal(ExitCode exit_code) {
-  return exit_code != ExitCode::kDevice && exit_code != ExitCode::kCheckpoint && exit_code != ExitCode::kInternal;
 }
 
 void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest request, Logger& logger,
@@ -100,15 +74,7 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
     run_one(tasks[number], request, logger, all);
     if (sweep != nullptr) logger.info("");
   }
-  if (const auto stop = pending_stop()) {
-    const size_t num_left = tasks.size() - num_begun;
-    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not begun", stop->text, num_left, tasks.size()));
-    if (gives_way_to_signal(all.exit_code)) all.exit_code = stop->exit_code;
-    all.can_go_on = true;
-  }
-  const std::string line = all.can_go_on ? how_to_resume(all, sweep, request) : "";
-  if (!line.empty()) logger.warn(line);
-  if (!all.can_go_on && sweep != nullptr) sweep->remove();
+  end_command(all, tasks.size() - num_begun, tasks.size(), sweep, request, logger);
 }
 
 constexpr const char* kStopping = "stopping after the current step";
@@ -153,83 +119,34 @@ std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, 
 }
 
 RunTask task_of(const ExperimentCase& one) {
-  return {one.label.empty() ? one.experiment.name : one.label,
+  return {name_of(one),
           [one](const RunRequest& request, Logger& logger) { return run_with_places(one, request, logger); }};
+}
+
+RunTask task_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
+  return {entry.label, [=](const RunRequest& request, Logger& logger) {
+            return run_entry(entry, source, overrides, request, logger);
+          }};
 }
 
 std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
   std::vector<SweepEntry> entries;
   for (const ExperimentCase& one : cases)
-    entries.push_back({task_of(one).label, config::print(one.experiment, Experiment::schema()), std::nullopt});
+    entries.push_back({.label = name_of(one),
+                       .experiment = config::print(one.experiment, Experiment::schema()),
+                       .folder = std::nullopt});
   return entries;
-}
-
-// A run of a sweep that has ended as its settings want is not touched again.
-std::optional<RunOutcome> ended(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
-  RunOutcome outcome{.folder = folder, .summary = read_summary(folder)};
-  if (outcome.summary.ending != RunEnding::kComplete) return std::nullopt;
-  return outcome;
-}
-
-// What `layer: auto` took in a run of a sweep; the others get the same. A run whose settings cannot be read is told of
-// when its turn comes.
-void remember_auto_layer(const SweepEntry& entry, AutoLayers& auto_layers) {
-  if (!entry.folder) return;
-  try {
-    config::Findings findings;
-    const std::filesystem::path folder = *entry.folder;
-    auto document = config::Document::from_file((folder / kConfigFile).string(), findings);
-    const Experiment experiment = with_paths_beside(read_experiment(std::move(document), {}, findings), folder);
-    if (experiment.auto_layer) auto_layers.remember(experiment, *experiment.auto_layer);
-  } catch (const UserError&) {
-    return;
-  }
-}
-
-// A run that was killed before it had its settings in its folder is none yet.
-bool has_begun(const SweepEntry& entry, Logger& logger) {
-  if (!entry.folder) return false;
-  std::error_code ignored;
-  if (!std::filesystem::exists(*entry.folder, ignored))
-    logger.warn(*entry.folder + ": the folder of this run is gone; it begins anew");
-  return std::filesystem::is_regular_file(std::filesystem::path(*entry.folder) / kConfigFile, ignored);
-}
-
-Experiment experiment_of(const SweepEntry& entry, const std::string& source,
-                         const std::vector<std::string>& overrides) {
-  config::Findings findings;
-  return read_experiment(config::Document::from_text(entry.experiment, source, findings), overrides, findings);
-}
-
-RunTask task_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides) {
-  const auto run = [=](const RunRequest& request, Logger& logger) {
-    if (!has_begun(entry, logger)) return run_experiment(experiment_of(entry, source, overrides), request, logger);
-    if (overrides.empty())
-      if (auto outcome = ended(*entry.folder)) return *std::move(outcome);
-    return resume_experiment(*entry.folder, overrides, request, logger);
-  };
-  return {entry.label, run};
 }
 
 }  // namespace
 
-std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings) {
-  const auto folder = std::filesystem::path(document.source()).parent_path();
-  std::vector<ExperimentCase> cases;
-  const config::Sweep sweep(document, findings);
-  for (size_t i = 0; i < sweep.num_cases(); ++i) {
-    const config::Document one = sweep.document(i);
-    Experiment experiment = config::read(one, Experiment::schema(), findings);
-    cases.push_back({sweep.label(i), with_paths_beside(std::move(experiment), folder), config::places_of_keys(one)});
-  }
-  return cases;
-}
-
 RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
   const StopSignalGuard signals(kStopping);
   const std::vector<ExperimentCase> cases = with_num_threads(wanted, request.measure_speeds, logger);
+  if (std::ranges::any_of(cases, [](const ExperimentCase& one) { return one.repeats.at_most > 1; })) {
+    warn_of_runs_that_cannot(cases, logger);
+    return run_in_rounds(cases, request, logger);
+  }
   std::vector<RunTask> tasks;
   for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
   if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);
@@ -258,16 +175,38 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
     throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
                 run_or_sweep.string());
   SweepFile sweep(run_or_sweep);
+  in_its_place.out = run_or_sweep.parent_path();
   AutoLayers auto_layers;
   for (const SweepEntry& entry : sweep.entries()) remember_auto_layer(entry, auto_layers);
   in_its_place.auto_layers = &auto_layers;
   refuse_other_overrides(overrides);
   sweep.add_overrides(overrides);
+  if (sweep.repeats()) return resume_rounds(sweep, in_its_place, logger);
   std::vector<RunTask> tasks;
   for (const SweepEntry& entry : sweep.entries())
     tasks.push_back(task_of(entry, run_or_sweep.string(), sweep.overrides()));
-  in_its_place.out = run_or_sweep.parent_path();
   return run_in_turn(tasks, &sweep, in_its_place, logger);
+}
+
+RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry, const RunRequest& request,
+                                 Logger& logger) {
+  const StopSignalGuard signals("", SecondSignal::kIsIgnored);
+  const SweepRecord sweep = read_sweep(path);
+  if (entry >= sweep.runs.size() || !sweep.repeats)
+    throw_error(ExitCode::kUsage, "{}: there is no run {} of a sweep with repeats in it", path.string(), entry);
+  const SweepEntry& one = sweep.runs[entry];
+  AutoLayers auto_layers;
+  for (const SweepEntry& each : sweep.runs) remember_auto_layer(each, auto_layers);
+  RunRequest of_one = request;
+  of_one.out = path.parent_path();
+  of_one.auto_layers = &auto_layers;
+  of_one.command_line = sweep.repeats->command_line;
+  of_one.turn = {
+      .process = "", .measurement = sweep.repeats->measurement, .round = one.round, .position = one.position};
+  RunAllOutcome all;
+  run_one(task_of(one, path.string(), sweep.overrides), of_one, logger, all);
+  if (const auto stop = pending_stop(); stop && all.exit_code == ExitCode::kDone) all.exit_code = stop->exit_code;
+  return all;
 }
 
 }  // namespace rnnlab

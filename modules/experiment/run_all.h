@@ -2,33 +2,18 @@
 // reported through the logger and the rest run; a signal (stop_signal.h) ends them all, whenever it comes.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
-#include "config/document.h"
+#include "experiment/cases.h"
+#include "experiment/command_end.h"
 #include "experiment/run_experiment.h"
 
 namespace rnnlab {
 
-struct ExperimentCase {
-  std::string label;  // "device=cpu layer=naive"; "" where there is nothing to tell apart
-  Experiment experiment;
-  std::map<std::string, config::Place> places;  // of the keys that are set, for messages
-};
-
-// Every combination that the document's sweep asks for, or the one experiment that it is.
-std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings);
-
-struct RunAllOutcome {
-  std::vector<RunOutcome> finished;      // in order, one that a signal cut short included
-  ExitCode exit_code = ExitCode::kDone;  // the signal's, or of the first that failed
-  bool can_go_on = false;                // something was left undone that --resume can do
-};
-
-// If the CPU is busy, cases without training.num_threads get one number of threads together (thread_choice.h).
-// Several cases leave a sweep file (sweep_file.h) until all have had their turn. Installs a StopSignalGuard: the caller
-// must have none.
+// Cases with repeats are measured in rounds (rounds.h). If the CPU is busy, cases without training.num_threads get one
+// number of threads together (thread_choice.h). Several cases leave a sweep file (sweep_file.h) until all have had
+// their turn. Installs a StopSignalGuard: the caller must have none.
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
 
 // Goes on with a run, by its folder, or with a sweep, by its file: runs that have ended are only told of again, those
@@ -36,5 +21,9 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest
 // UserError kUsage where there is neither.
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger);
+
+// One run of a sweep with repeats, in the process that its command started for it. `entry` counts from 0.
+RunAllOutcome run_entry_of_sweep(const std::filesystem::path& sweep, size_t entry, const RunRequest& request,
+                                 Logger& logger);
 
 }  // namespace rnnlab

@@ -29,6 +29,9 @@ struct RunRequest {
   AutoLayers* auto_layers = nullptr;  // what `layer: auto` took in the command's runs until now
   MeasureSpeeds measure_speeds = {};  // of numbers of threads; by default thread_choice.h's
   std::string how_to_resume = {};     // told to the user where a signal ends the process before the first step
+  Turn turn = {};                     // of the run in a measurement with repeats, its process left out
+  std::string program = {};           // that runs of a measurement with repeats are started with; "": this one
+  std::vector<std::string> child_arguments = {};  // that it gets besides, such as --quiet
 };
 
 struct RunOutcome {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/random_name.h"
 #include "base/text.h"
 
 namespace rnnlab {
@@ -14,6 +15,12 @@ namespace {
 int64_t num_whole_epochs(const PreparedRun& run, const std::vector<EpochRow>& rows) {
   const int64_t steps_per_epoch = std::max<int64_t>(run.trainer.plan().steps_per_epoch, 1);
   return std::min<int64_t>(std::ssize(rows), run.trainer.state().step / steps_per_epoch);
+}
+
+// Drawn once by each process.
+const std::string& process_name() {
+  static const std::string name = random_name();
+  return name;
 }
 
 }  // namespace
@@ -40,6 +47,8 @@ Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const 
   if (request.trace_steps)
     summary.warnings.emplace_back(warning::kTraced, "traced (--trace): the times include the tracing");
   summary.identity = run.identity;
+  summary.turn = request.turn;
+  summary.turn.process = process_name();
   return summary;
 }
 

@@ -18,19 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct SweepRecord {
-  int64_t schema_version = kFileVersion;
-  std::vector<SweepEntry> runs;
-  std::vector<std::string> overrides;
-
-  template <class Self, class Field>
-  static void visit(Self& self, Field&& field) {
-    field("schema_version", self.schema_version);
-    field("runs", self.runs);
-    field("overrides", self.overrides);
-  }
-};
-
 enum class Made { kNew, kThereAlready };
 
 Made make_empty_file(const fs::path& path) {
@@ -53,8 +40,22 @@ fs::path make_new_file(const fs::path& out) {
 
 }  // namespace
 
-SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries)
-    : path_(make_new_file(out)), lock_(path_), entries_(std::move(entries)) {
+SweepRecord read_sweep(const fs::path& path) {
+  constexpr int64_t kFirstVersion = 1, kMostBytes = int64_t{1} << 26;
+  try {
+    auto record = read_record<SweepRecord>(path, kFirstVersion, kMostBytes);
+    for (SweepEntry& entry : record.runs)
+      if (entry.folder) entry.folder = whole_path(path.parent_path() / *entry.folder).string();
+    return record;
+  } catch (const UserError& error) {
+    throw UserError(ExitCode::kUsage, error.what());
+  }
+}
+
+SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries, std::optional<SweepRepeats> repeats)
+    : path_(make_new_file(out)), lock_(path_) {
+  record_.runs = std::move(entries);
+  record_.repeats = std::move(repeats);
   try {
     write();
   } catch (...) {
@@ -63,27 +64,21 @@ SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries)
   }
 }
 
-SweepFile::SweepFile(fs::path path) : path_(std::move(path)), lock_(path_) {
-  constexpr int64_t kFirstVersion = 1, kMostBytes = int64_t{1} << 26;
-  try {
-    auto record = read_record<SweepRecord>(path_, kFirstVersion, kMostBytes);
-    entries_ = std::move(record.runs);
-    for (SweepEntry& entry : entries_)
-      if (entry.folder) entry.folder = whole_path(path_.parent_path() / *entry.folder).string();
-    overrides_ = std::move(record.overrides);
-  } catch (const UserError& error) {
-    throw UserError(ExitCode::kUsage, error.what());
-  }
-}
+SweepFile::SweepFile(fs::path path) : path_(std::move(path)), lock_(path_), record_(read_sweep(path_)) {}
 
 void SweepFile::add_overrides(const std::vector<std::string>& more) {
   if (more.empty()) return;
-  overrides_.insert(overrides_.end(), more.begin(), more.end());
+  record_.overrides.insert(record_.overrides.end(), more.begin(), more.end());
+  write();
+}
+
+void SweepFile::add_entries(const std::vector<SweepEntry>& more) {
+  record_.runs.insert(record_.runs.end(), more.begin(), more.end());
   write();
 }
 
 void SweepFile::set_folder(size_t entry, const fs::path& folder) {
-  entries_.at(entry).folder = whole_path(folder).string();
+  record_.runs.at(entry).folder = whole_path(folder).string();
   write();
 }
 
@@ -95,7 +90,7 @@ void SweepFile::remove() const {
 // Folders as seen from here, so that all may be moved together.
 void SweepFile::write() const {
   const fs::path here = whole_path(path_).parent_path();
-  SweepRecord record{.runs = entries_, .overrides = overrides_};
+  SweepRecord record = record_;
   for (SweepEntry& entry : record.runs)
     if (entry.folder) entry.folder = fs::path(*entry.folder).lexically_relative(here).string();
   write_record(path_, record);

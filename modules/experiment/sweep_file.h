@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "results/file_version.h"
 #include "results/locks.h"
 
 namespace rnnlab {
@@ -17,19 +18,59 @@ struct SweepEntry {
   std::string label;                  // "device=cpu layer=naive"
   std::string experiment;             // as YAML
   std::optional<std::string> folder;  // of the run, absolute; none before it has one
+  int64_t round = 0;                  // from 1; 0 without repeats
+  int64_t position = 0;               // within the round, from 1
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
     field("label", self.label);
     field("experiment", self.experiment);
     field("folder", self.folder);
+    field("round", self.round, 3);
+    field("position", self.position, 3);
   }
 };
+
+// What a sweep with repeats must know to go on.
+struct SweepRepeats {
+  std::string measurement;                // a random name; the order of the runs follows from it (round_order.h)
+  std::vector<int64_t> at_most;           // rounds, of each case
+  std::optional<double> until;            // config/repeats.h
+  std::vector<std::string> command_line;  // for environment.json
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("measurement", self.measurement);
+    field("at_most", self.at_most);
+    field("until", self.until);
+    field("command_line", self.command_line);
+  }
+};
+
+struct SweepRecord {
+  int64_t schema_version = kFileVersion;
+  std::vector<SweepEntry> runs;
+  std::vector<std::string> overrides;
+  std::optional<SweepRepeats> repeats;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("runs", self.runs);
+    field("overrides", self.overrides);
+    field("repeats", self.repeats, 3);
+  }
+};
+
+// Folders are absolute. UserError kUsage where it is not readable as one. For a process that does one of its runs: the
+// file belongs to the process that started it.
+SweepRecord read_sweep(const std::filesystem::path& path);
 
 class SweepFile {
  public:
   // A new file in `out`, which is made where it is missing. UserError kDevice.
-  SweepFile(const std::filesystem::path& out, std::vector<SweepEntry> entries);
+  SweepFile(const std::filesystem::path& out, std::vector<SweepEntry> entries,
+            std::optional<SweepRepeats> repeats = std::nullopt);
 
   // One that is there. UserError kUsage where it is not readable as one, kDevice where another process is at work on
   // it.
@@ -37,13 +78,15 @@ class SweepFile {
 
   const std::filesystem::path& path() const { return path_; }
   const std::string& lock_warning() const { return lock_.warning(); }
-  const std::vector<SweepEntry>& entries() const { return entries_; }
+  const std::vector<SweepEntry>& entries() const { return record_.runs; }
+  const std::optional<SweepRepeats>& repeats() const { return record_.repeats; }
 
   // Of all commands that went on with the sweep, in their order: they hold for its runs that are still to come, too.
-  const std::vector<std::string>& overrides() const { return overrides_; }
+  const std::vector<std::string>& overrides() const { return record_.overrides; }
 
   // UserError kDevice.
   void add_overrides(const std::vector<std::string>& more);
+  void add_entries(const std::vector<SweepEntry>& more);
   void set_folder(size_t entry, const std::filesystem::path& folder);
   void remove() const;
 
@@ -52,8 +95,7 @@ class SweepFile {
 
   std::filesystem::path path_;
   FileLock lock_;
-  std::vector<SweepEntry> entries_;
-  std::vector<std::string> overrides_;
+  SweepRecord record_;
 };
 
 }  // namespace rnnlab

@@ -16,7 +16,7 @@ namespace {
 
 struct StopSignal {
   int number;
-  const char* text;  // run_ending.h knows a run that was stopped by the signal's name
+  const char* text;
 };
 
 constexpr std::array kStopSignals = {
@@ -33,6 +33,7 @@ constexpr std::chrono::seconds kGrace{1};
 std::atomic<int> first_signal = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 std::string_view announcement_text;
+std::atomic<bool> second_kills = true;
 
 // Wakes the thread of a StopDeadline.
 sem_t& wake_up() {
@@ -59,7 +60,7 @@ extern "C" void handle_stop_signal(int number) {
   const int saved_errno = errno;
   int none = 0;
   const bool is_first = first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed);
-  if (std::ranges::find(kKilling, number) != std::end(kKilling)) {
+  if (second_kills.load(std::memory_order_relaxed) && std::ranges::find(kKilling, number) != std::end(kKilling)) {
     for (const int killing : kKilling) {
       struct sigaction now = {};
       ::sigaction(killing, nullptr, &now);
@@ -82,13 +83,14 @@ std::optional<StopRequest> pending_stop() {
   return StopRequest{exit_code_of_signal(number), found->text};
 }
 
-StopSignalGuard::StopSignalGuard(const std::string& announcement)
+StopSignalGuard::StopSignalGuard(const std::string& announcement, SecondSignal second)
     : announcement_(
           announcement.empty() ? "" : "rnnlab: " + announcement + "; a second SIGINT or SIGTERM ends it at once\n"),
       handler_stack_(kHandlerStackBytes) {
   wake_up();
   first_signal.store(0, std::memory_order_relaxed);
   announcement_text = announcement_;
+  second_kills.store(second == SecondSignal::kKills, std::memory_order_relaxed);
   const stack_t stack = {.ss_sp = handler_stack_.data(), .ss_flags = 0, .ss_size = handler_stack_.size()};
   const bool has_stack = ::sigaltstack(&stack, &previous_stack_) == 0;
   RNNLAB_INVARIANT(has_stack, "no stack for the handler of signals");

@@ -30,10 +30,14 @@ struct StopRequest {
 // The first signal that came since the guard was made. Always nothing without a guard.
 std::optional<StopRequest> pending_stop();
 
+// What a second SIGINT or SIGTERM does. A process that another one of this program started ignores it: signals of a
+// terminal or a batch system reach both, so one wish may come twice.
+enum class SecondSignal { kKills, kIsIgnored };
+
 class StopSignalGuard {
  public:
   // The first signal writes "rnnlab: <announcement>; a second ..." to stderr, unless `announcement` is empty.
-  explicit StopSignalGuard(const std::string& announcement = "");
+  explicit StopSignalGuard(const std::string& announcement = "", SecondSignal second = SecondSignal::kKills);
   ~StopSignalGuard();
   StopSignalGuard(const StopSignalGuard&) = delete;
   StopSignalGuard& operator=(const StopSignalGuard&) = delete;

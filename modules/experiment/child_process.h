@@ -1,0 +1,26 @@
+// This program as a process of its own, which does a part of the work: a run that shares no memory and no address
+// layout with others. Signals that ask to stop are handed on, and the child does not outlive its parent.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace rnnlab {
+
+// Runs `program` with these arguments and waits for its end; its stdin is empty, and its stderr is that of this
+// process. `on_line` gets each line of its stdout as it comes. Returns its exit code. UserError kDevice if it cannot be
+// started, or if a signal ended it.
+ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
+                   const std::function<void(const std::string&)>& on_line);
+
+// In the child, before its work: ends it at once if the parent ends. `parent_reads` is the descriptor that the parent
+// reads from.
+void end_with_parent(int parent_reads);
+
+// This program's file.
+inline constexpr const char* kThisProgram = "/proc/self/exe";
+
+}  // namespace rnnlab

@@ -1,0 +1,259 @@
+#include "experiment/rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "base/folder.h"
+#include "base/numbers.h"
+#include "base/random_name.h"
+#include "base/text.h"
+#include "experiment/child_process.h"
+#include "experiment/failure.h"
+#include "experiment/sweep_run.h"
+#include "results/comparison.h"
+#include "results/round_order.h"
+#include "results/run_folder.h"
+#include "training/stop_signal.h"
+
+namespace rnnlab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A verdict needs as many processes a side (results/comparison.h).
+constexpr int64_t kFewestForVerdict = 5;
+
+uint64_t seed_of(const std::string& measurement) {
+  constexpr int kHexadecimal = 16;
+  uint64_t seed = 0;
+  std::from_chars(measurement.data(), measurement.data() + measurement.size(), seed, kHexadecimal);
+  return seed;
+}
+
+std::string duration_text(double seconds) {
+  constexpr double kMinute = 60;
+  if (seconds < kMinute) return format_seconds(seconds);
+  return fmt::format("{:.0f} min {:.0f} s", std::floor(seconds / kMinute), std::fmod(seconds, kMinute));
+}
+
+// Half the width, as a part of the value.
+bool is_narrow(const std::optional<double>& value, const std::optional<double>& low, const std::optional<double>& high,
+               double until) {
+  return value && low && high && *high - *low <= 2 * until * *value;
+}
+
+bool is_precise(const Comparison& comparison, double until) {
+  const bool has_ratios = comparison.groups.size() > 1;
+  return std::ranges::all_of(comparison.groups, [&](const GroupResult& group) {
+    if (!has_ratios) return is_narrow(group.median_seconds, group.low_seconds, group.high_seconds, until);
+    return group.label == comparison.baseline || is_narrow(group.ratio, group.ratio_low, group.ratio_high, until);
+  });
+}
+
+class Rounds {
+ public:
+  Rounds(SweepFile& sweep, const RunRequest& request, Logger& logger)
+      : sweep_(sweep), repeats_(*sweep.repeats()), request_(request), logger_(logger) {}
+
+  RunAllOutcome run() {
+    tell_cost();
+    for (int64_t round = 1; !pending_stop() && (has_begun(round) || begin(round)); ++round) {
+      const Clock::time_point began = Clock::now();
+      const size_t num_run = run_round(round);
+      if (num_run > 0 && !pending_stop()) tell_time_left(round, Clock::now() - began);
+    }
+    // In the order of the cases, so that the first one is what the others are measured against.
+    for (auto& [entry, outcome] : outcomes_) all_.finished.push_back(std::move(outcome));
+    end_command(all_, num_left_, sweep_.entries().size(), &sweep_, request_, logger_);
+    return std::move(all_);
+  }
+
+ private:
+  int64_t num_rounds() const { return std::ranges::max(repeats_.at_most); }
+  std::string of_all_rounds() const {
+    return repeats_.until ? fmt::format("at most {}", num_rounds()) : fmt::format("{}", num_rounds());
+  }
+
+  // The entries of a round, in the order of their cases.
+  std::vector<size_t> entries_of(int64_t round) const {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < sweep_.entries().size(); ++i)
+      if (sweep_.entries()[i].round == round) found.push_back(i);
+    return found;
+  }
+  bool has_begun(int64_t round) const { return !entries_of(round).empty(); }
+
+  // False once there are enough rounds.
+  bool begin(int64_t round) {
+    if (repeats_.until && round > kFewestForVerdict && is_precise_now()) {
+      logger_.info(fmt::format("the intervals are within {:g} % after {} rounds", 100 * *repeats_.until, round - 1));
+      return false;
+    }
+    std::vector<SweepEntry> entries;
+    const std::vector<size_t> first = entries_of(1);
+    for (size_t i = 0; i < first.size(); ++i)
+      if (round <= repeats_.at_most.at(i) && !failed_.contains(i)) {
+        const SweepEntry& entry = sweep_.entries()[first[i]];
+        entries.push_back(
+            {.label = entry.label, .experiment = entry.experiment, .folder = std::nullopt, .round = round});
+      }
+    if (entries.empty()) return false;
+    set_positions(entries, round);
+    sweep_.add_entries(entries);
+    return true;
+  }
+
+  void set_positions(std::vector<SweepEntry>& entries, int64_t round) const {
+    const std::vector<size_t> order = order_of_round(seed_of(repeats_.measurement), round, entries.size());
+    for (size_t i = 0; i < order.size(); ++i) entries[order[i]].position = static_cast<int64_t>(i) + 1;
+  }
+
+  // How many were run now; those that have ended before are only told of again.
+  size_t run_round(int64_t round) {
+    std::vector<size_t> entries = entries_of(round);
+    std::ranges::sort(entries, {}, [&](size_t i) { return sweep_.entries()[i].position; });
+    size_t num_run = 0;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (take_if_ended(entries[i])) continue;
+      if (pending_stop()) {
+        ++num_left_;
+        continue;
+      }
+      logger_.info(fmt::format("=== round {} of {}, run {} of {}: {}", round, of_all_rounds(), i + 1, entries.size(),
+                               sweep_.entries()[entries[i]].label));
+      run_process(entries[i]);
+      ++num_run;
+    }
+    return num_run;
+  }
+
+  bool take_if_ended(size_t entry) {
+    const auto& folder = sweep_.entries()[entry].folder;
+    if (!folder || !sweep_.overrides().empty()) return false;
+    auto outcome = ended_run(*folder);
+    if (outcome) outcomes_[entry] = *std::move(outcome);
+    return outcome.has_value();
+  }
+
+  void run_process(size_t entry) {
+    std::vector<std::string> arguments = {"train", "--entry", std::to_string(entry), "--resume",
+                                          whole_path(sweep_.path()).string()};
+    arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
+    if (sweep_.entries()[entry].round > 1) arguments.emplace_back("--brief");
+    try {
+      const ExitCode exit_code = run_child(request_.program.empty() ? kThisProgram : request_.program, arguments,
+                                           [&](const std::string& folder) { sweep_.set_folder(entry, folder); });
+      if (exit_code != ExitCode::kDone) keep_failure_of(entry, exit_code);
+    } catch (const UserError& error) {
+      logger_.error(error.what());
+      keep_failure_of(entry, error.exit_code());
+    }
+    keep_result_of(entry);
+    tell_result_of(entry);
+  }
+
+  void tell_result_of(size_t entry) {
+    const auto found = outcomes_.find(entry);
+    if (found == outcomes_.end() || !found->second.summary.epoch_time) return;
+    const EpochTime& time = *found->second.summary.epoch_time;
+    logger_.info(fmt::format("{} an epoch, the median of {}", format_seconds(time.median_seconds),
+                             counted(time.num_epochs, "epoch")));
+  }
+
+  void keep_failure_of(size_t entry, ExitCode exit_code) {
+    keep_failure(all_, exit_code);
+    const std::string& label = sweep_.entries()[entry].label;
+    const std::vector<size_t> first = entries_of(1);
+    for (size_t i = 0; i < first.size(); ++i)
+      if (sweep_.entries()[first[i]].label == label) failed_.insert(i);
+    if (!pending_stop()) logger_.warn(fmt::format("{} failed and is left out of later rounds", label));
+  }
+
+  // A run that failed has no results, and one that was stopped or diverged has.
+  void keep_result_of(size_t entry) {
+    const auto& folder = sweep_.entries()[entry].folder;
+    std::error_code ignored;
+    if (folder && std::filesystem::is_regular_file(std::filesystem::path(*folder) / kSummaryFile, ignored))
+      outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)};
+  }
+
+  bool is_precise_now() const {
+    std::vector<RunRecord> records;
+    for (const auto& [entry, outcome] : outcomes_) records.push_back(load_run(outcome.folder));
+    if (records.empty()) return false;
+    const CompareOptions options = {.baseline = "", .on_difference = OnDifference::kTell};
+    return is_precise(compare(records, options), *repeats_.until);
+  }
+
+  void tell_cost() {
+    const int64_t num_runs = std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), int64_t{0});
+    const std::string until =
+        repeats_.until ? fmt::format(", fewer once the intervals are within {:g} %", 100 * *repeats_.until) : "";
+    logger_.info(fmt::format("{} in {} of {}, each in a process of its own{}", counted(num_runs, "run"),
+                             counted(num_rounds(), "round"), counted(std::ssize(repeats_.at_most), "case"), until));
+  }
+
+  void tell_time_left(int64_t round, Clock::duration duration) {
+    const int64_t num_left = num_rounds() - round;
+    if (round > 1 || num_left <= 0) return;
+    const double seconds = std::chrono::duration<double>(duration).count();
+    logger_.info(fmt::format("the first round took {}; {} more take {}about {}", duration_text(seconds), num_left,
+                             repeats_.until ? "at most " : "", duration_text(static_cast<double>(num_left) * seconds)));
+  }
+
+  SweepFile& sweep_;
+  const SweepRepeats repeats_;
+  const RunRequest& request_;
+  Logger& logger_;
+  std::set<size_t> failed_;  // cases
+  size_t num_left_ = 0;
+  std::map<size_t, RunOutcome> outcomes_;  // by entry
+  RunAllOutcome all_;
+};
+
+SweepRepeats repeats_for(const std::vector<ExperimentCase>& cases, const RunRequest& request) {
+  SweepRepeats repeats{
+      .measurement = random_name(), .at_most = {}, .until = std::nullopt, .command_line = request.command_line};
+  for (const ExperimentCase& one : cases) {
+    repeats.at_most.push_back(one.repeats.at_most);
+    // Of several files with a bound of precision, the strictest holds for all.
+    if (one.repeats.until) repeats.until = std::min(*one.repeats.until, repeats.until.value_or(*one.repeats.until));
+  }
+  return repeats;
+}
+
+std::vector<SweepEntry> first_round(const std::vector<ExperimentCase>& cases, const std::string& measurement) {
+  const std::vector<size_t> order = order_of_round(seed_of(measurement), 1, cases.size());
+  std::vector<SweepEntry> entries;
+  for (const ExperimentCase& one : cases)
+    entries.push_back({.label = name_of(one),
+                       .experiment = config::print(one.experiment, Experiment::schema()),
+                       .folder = std::nullopt,
+                       .round = 1});
+  for (size_t i = 0; i < order.size(); ++i) entries[order[i]].position = static_cast<int64_t>(i) + 1;
+  return entries;
+}
+
+}  // namespace
+
+RunAllOutcome run_in_rounds(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger) {
+  SweepRepeats repeats = repeats_for(cases, request);
+  std::vector<SweepEntry> entries = first_round(cases, repeats.measurement);
+  SweepFile sweep(request.out, std::move(entries), std::move(repeats));
+  return resume_rounds(sweep, request, logger);
+}
+
+RunAllOutcome resume_rounds(SweepFile& sweep, const RunRequest& request, Logger& logger) {
+  if (!sweep.lock_warning().empty()) logger.warn(sweep.lock_warning());
+  return Rounds(sweep, request, logger).run();
+}
+
+}  // namespace rnnlab
