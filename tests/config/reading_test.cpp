@@ -90,7 +90,7 @@ TEST(UnknownKey, WithoutANearNameListsTheKeysThatThereAre) {
       ElementsAre("exp.yaml:1:9: unknown key 'colour' in model (keys here: cell, hidden_size, bidirectional, kind)"));
   EXPECT_THAT(complaints("color: red"),
               ElementsAre("exp.yaml:1:1: unknown key 'color' (keys here: name, device, seed, features, "
-                          "weights, cells, limit, model, training, sweep)"));
+                          "weights, cells, limit, model, training, sweep, repeats)"));
 }
 
 TEST(UnknownKey, ListsTheKeysOnce) {
