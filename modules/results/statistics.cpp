@@ -61,19 +61,19 @@ std::vector<double> ways_by_sum(const std::vector<size_t>& doubled_ranks, size_t
   return ways[count];
 }
 
-// P(|U - E U| >= the distance that was seen). Both sides are equally far from what they expect, so the smaller is
-// counted.
+// Twice the smaller of P(sum <= seen) and P(sum >= seen), which with ties are no mirror images of each other. Either
+// side tells the same, so the smaller is counted.
 double exact_two_sided(const Ranks& ranks, size_t n, size_t m) {
-  const size_t count = std::min(n, m);
-  const auto expected = static_cast<double>(count * (n + m + 1));  // of the doubled ranks
-  const double seen = std::abs(2 * ranks.first_sum - static_cast<double>(n * (n + m + 1)));
-  double all = 0, as_far = 0;
-  const std::vector<double> ways = ways_by_sum(ranks.doubled, count);
+  const auto all_ranks = static_cast<double>((n + m) * (n + m + 1));  // doubled, as all sums here
+  const double seen = n <= m ? 2 * ranks.first_sum : all_ranks - 2 * ranks.first_sum;
+  const std::vector<double> ways = ways_by_sum(ranks.doubled, std::min(n, m));
+  double all = 0, at_most = 0, at_least = 0;
   for (size_t sum = 0; sum < ways.size(); ++sum) {
     all += ways[sum];
-    if (std::abs(static_cast<double>(sum) - expected) >= seen) as_far += ways[sum];
+    if (static_cast<double>(sum) <= seen) at_most += ways[sum];
+    if (static_cast<double>(sum) >= seen) at_least += ways[sum];
   }
-  return as_far / all;
+  return std::min(1.0, 2 * std::min(at_most, at_least) / all);
 }
 
 double normal_two_sided(double u, double n, double m, double tie_term) {
