@@ -16,8 +16,9 @@ Comparison sample_comparison() {
   naive.folders = {"runs/rows/a, b"};
   naive.seeds = {1, 2};
   naive.ended = "complete";
-  naive.num_timed_epochs = 12;
-  naive.median_seconds = 2.25;
+  naive.num_processes = 5;
+  naive.num_timed_epochs = 60;
+  naive.seconds = 2.25;
   naive.low_seconds = 2;
   naive.high_seconds = 2.5;
   naive.microseconds_per_sample = 37.5;
@@ -29,17 +30,18 @@ Comparison sample_comparison() {
   fused.fit_seconds = std::nullopt;
   fused.label = "cpu fused";
   fused.seeds = {1};
+  fused.num_processes = 5;
   fused.ended = "diverged";
-  fused.num_timed_epochs = 3;
-  fused.median_seconds = 1.25;
+  fused.num_timed_epochs = 30;
+  fused.seconds = 1.25;
   fused.low_seconds = 1;
   fused.high_seconds = 1.5;
-  fused.interval_is_full_range = true;
   fused.ratio = 0.5625;
   fused.ratio_low = 0.5;
   fused.ratio_high = 0.625;
-  fused.ratio_interval_is_full_range = true;
-  fused.mann_whitney_p = 0.00216;
+  fused.is_paired = true;
+  fused.mann_whitney_p = 0.00794;
+  fused.verdict = TimeVerdict::kFaster;
   fused.loss_agreement = {.num_epochs = 7, .largest_difference = 2.5e-6, .epoch = 5, .first_difference = 2e-6};
   fused.microseconds_per_sample = 20.83;
   fused.final_metrics = {{"train_loss", {0.5, 0.5, 0.5}}};
@@ -49,6 +51,55 @@ Comparison sample_comparison() {
   comparison.baseline = "cpu naive";
   comparison.groups = {naive, fused};
   return comparison;
+}
+
+// As one process leaves it.
+void take_for_one_process(GroupResult& group) {
+  group.num_processes = 1;
+  group.bounds_are_spread = true;
+  if (!group.ratio) return;
+  group.ratio_low = group.ratio_high = group.mann_whitney_p = std::nullopt;
+  group.is_paired = false;
+  group.verdict = TimeVerdict::kNone;
+}
+
+std::vector<std::string> legend_of(const Comparison& comparison) {
+  std::vector<std::string> legend = comparison_legend(comparison);
+  legend.erase(legend.begin());  // what the columns are
+  return legend;
+}
+
+TEST(ComparisonLegend, SaysNothingOfIntervalsThatAreThere) {
+  EXPECT_THAT(legend_of(sample_comparison()), ::testing::IsEmpty());
+}
+
+TEST(ComparisonLegend, SaysWhereOneProcessGivesNoInterval) {
+  Comparison comparison = sample_comparison();
+  take_for_one_process(comparison.groups[1]);
+  EXPECT_THAT(legend_of(comparison),
+              ::testing::ElementsAre("* smallest and largest epoch; one process: no interval for another (cpu fused)",
+                                     "no verdict with fewer than 5 processes a side"));
+  take_for_one_process(comparison.groups[0]);
+  EXPECT_EQ(legend_of(comparison)[0], "* smallest and largest epoch; one process: no interval for another");
+  comparison.groups[0].num_processes = 2;
+  EXPECT_EQ(
+      legend_of(comparison)[0],
+      "* smallest and largest epoch; one process: no interval for another (cpu fused); two processes: too few for "
+      "an interval (cpu naive)");
+}
+
+TEST(ComparisonTable, HasNoVerdictForOneProcess) {
+  Comparison comparison = sample_comparison();
+  take_for_one_process(comparison.groups[1]);
+  const std::vector<std::string>& cells = comparison_table(comparison).rows()[1];
+  EXPECT_THAT(std::vector(cells.begin() + 2, cells.begin() + 10),
+              ::testing::ElementsAre("1", "30", "1.250", "1.000 .. 1.500*", "0.562", "-", "-", "-"));
+}
+
+TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
+  Comparison comparison = sample_comparison();
+  comparison.groups[1].verdict = TimeVerdict::kNoDifference;
+  EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
 }
 
 TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
@@ -156,7 +207,10 @@ TEST(ComparisonJson, HoldsEverything) {
   EXPECT_EQ(json["forced"][0], "precision differs");
   EXPECT_TRUE(json["groups"][0]["ratio"].is_null());
   EXPECT_EQ(json["groups"][1]["ratio"], 0.5625);
-  EXPECT_EQ(json["groups"][1]["interval_is_full_range"], true);
+  EXPECT_EQ(json["groups"][1]["verdict"], "faster");
+  EXPECT_TRUE(json["groups"][0]["verdict"].is_null());
+  EXPECT_EQ(json["groups"][1]["num_processes"], 5);
+  EXPECT_EQ(json["groups"][1]["is_paired"], true);
   EXPECT_EQ(json["groups"][1]["ended"], "diverged");
   EXPECT_EQ(json["groups"][1]["loss_agreement"]["epoch"], 5);
   EXPECT_TRUE(json["groups"][0]["loss_agreement"].is_null());
