@@ -176,8 +176,8 @@ TextTable comparison_table(const Comparison& comparison) {
 
 std::vector<std::string> comparison_legend(const Comparison& comparison) {
   std::vector<std::string> legend = {
-      "Training seconds of a process's median epoch after warm-up, geometric mean over processes; ratio to the "
-      "baseline, below 1 is faster; p by Mann-Whitney over processes."};
+      "s/epoch: training seconds of a process's median epoch after warm-up; of several processes the geometric mean.",
+      "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes."};
   add_once(legend, spread_legend(comparison));
   if (std::ranges::any_of(comparison.groups, lacks_verdict))
     legend.push_back(fmt::format("no verdict with fewer than {} processes a side", kFewestForVerdict));
