@@ -12,15 +12,16 @@
 namespace rnnlab {
 namespace {
 
-std::optional<PartRate> rate_of(double seconds, double flops, double bytes, const Combination& combination,
-                                const Ceiling& ceiling) {
-  if (seconds <= 0) return std::nullopt;
+// What may have taken no time at all has no rate.
+bool has_rate(const Estimate& seconds) { return seconds.low > 0; }
+
+PartRate rate_of(double seconds, double flops, double bytes, const Combination& combination, const Ceiling& ceiling) {
   const double flops_per_second = flops / seconds;
-  return PartRate{.microseconds_per_layer_step = seconds * 1e6 / static_cast<double>(num_layer_steps(combination)),
-                  .gflops = flops_per_second / 1e9,
-                  .gemm_share = flops_per_second / ceiling.gemm_flops_per_second,
-                  .least_bytes = bytes,
-                  .bandwidth_share = bytes / seconds / ceiling.copy_bytes_per_second};
+  return {.microseconds_per_layer_step = seconds * 1e6 / static_cast<double>(num_layer_steps(combination)),
+          .gflops = flops_per_second / 1e9,
+          .gemm_share = flops_per_second / ceiling.gemm_flops_per_second,
+          .least_bytes = bytes,
+          .bandwidth_share = bytes / seconds / ceiling.copy_bytes_per_second};
 }
 
 // What compare_against takes for granted. `key` is of the list.
@@ -46,6 +47,12 @@ void check_rows(const BenchReport& report, const std::string& file) {
   }
 }
 
+// Files of earlier versions have them too where the interval holds 0.
+void drop_rates_of_nothing(Measurement& measurement) {
+  for (const Part& part : kParts)
+    if (!has_rate(measurement.seconds.*part.seconds)) (measurement.rates.*part.rate).reset();
+}
+
 }  // namespace
 
 RowKey row_key(LayerKind layer, const std::string& device, const Combination& combination) {
@@ -68,7 +75,8 @@ PartRates part_rates(const PartTimes& seconds, const Combination& combination, c
   const LeastBytes bytes = least_bytes(combination);
   const double all_bytes = bytes.forward + bytes.backward_data + bytes.backward_weights;
   const auto rate = [&](const Estimate& part, double part_flops, double part_bytes) {
-    return rate_of(part.value, part_flops, part_bytes, combination, ceiling);
+    return has_rate(part) ? std::optional(rate_of(part.value, part_flops, part_bytes, combination, ceiling))
+                          : std::nullopt;
   };
   return {.forward = rate(seconds.forward, flops, bytes.forward),
           .backward_data = rate(seconds.backward_data, flops, bytes.backward_data),
@@ -104,6 +112,8 @@ BenchReport read_report(const std::string& file) {
   constexpr int64_t kFirstVersion = 1, kMaxBytes = int64_t{1} << 30;
   BenchReport report = read_record<BenchReport>(file, kFirstVersion, kMaxBytes);
   check_rows(report, file);
+  for (BenchRow& row : report.rows)
+    if (row.measurement) drop_rates_of_nothing(*row.measurement);
   return report;
 }
 

@@ -68,7 +68,7 @@ struct PartRate {
   }
 };
 
-// A part whose median came out as zero or less, which differences may, has no rate.
+// A part whose interval holds zero, as that of a difference may, has no rate.
 struct PartRates {
   std::optional<PartRate> forward;
   std::optional<PartRate> backward_data;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "results/comparison_text.h"
@@ -13,29 +14,50 @@ namespace {
 
 constexpr size_t kMostSentences = 8;
 
-std::string range_text(const GroupResult& group) {
-  return fmt::format("{} {} .. {}", group.ratio_interval_is_full_range ? "range" : "95 % interval",
-                     significant_digits(group.ratio_low, 3), significant_digits(group.ratio_high, 3));
+// " (95 % interval 0.200 .. 0.300)"; of too few processes there is none.
+std::string interval_text(const GroupResult& group) {
+  if (!group.ratio_low) return "";
+  return fmt::format(" (95 % interval {} .. {})", significant_digits(group.ratio_low, 3),
+                     significant_digits(group.ratio_high, 3));
 }
 
-// "3.31 times as fast"; that of an interval on both sides of 1 is no finding.
-std::string verdict(const GroupResult& group) {
-  if (group.ratio_low == group.ratio_high) return "nothing shown, by one epoch a side";
-  if (group.ratio_low <= 1 && group.ratio_high >= 1) return "no difference shown";
-  if (group.ratio < 1) return fmt::format("{:.3g} times as fast", 1 / *group.ratio);
-  return fmt::format("{:.3g} times as long", *group.ratio);
+const GroupResult& baseline_of(const Comparison& comparison) {
+  return *std::ranges::find(comparison.groups, comparison.baseline, &GroupResult::label);
+}
+
+std::string why_no_verdict(const GroupResult& group, const Comparison& comparison) {
+  return fmt::format("no verdict, for it needs {} processes a side and has {} against {}", kFewestForVerdict,
+                     group.num_processes, baseline_of(comparison).num_processes);
+}
+
+// "3.31 times as fast" is said of what the table calls faster, and of nothing else.
+std::string verdict_text(const GroupResult& group, const Comparison& comparison) {
+  switch (group.verdict.value_or(TimeVerdict::kNone)) {
+    case TimeVerdict::kFaster:
+      return fmt::format("{:.3g} times as fast", 1 / *group.ratio);
+    case TimeVerdict::kSlower:
+      return fmt::format("{:.3g} times as long", *group.ratio);
+    case TimeVerdict::kNoDifference:
+      return "no difference shown";
+    case TimeVerdict::kNone:
+      return why_no_verdict(group, comparison);
+  }
+  RNNLAB_INVARIANT(false, "a verdict that headlines do not know");
+  return "";
 }
 
 std::string sentence(const GroupResult& group, const Comparison& comparison) {
-  return fmt::format("{}{}: {}; {} of the time of {} ({}).", not_comparable(comparison), group.label, verdict(group),
-                     significant_digits(group.ratio, 3), comparison.baseline, range_text(group));
+  return fmt::format("{}{}: {}; {} of the time of {}{}.", not_comparable(comparison), group.label,
+                     verdict_text(group, comparison), significant_digits(group.ratio, 3), comparison.baseline,
+                     interval_text(group));
 }
 
 std::string time_sentence(const GroupResult& group) {
-  if (!group.median_seconds) return group.label + ": no epoch after warm-up, so no time.";
-  return fmt::format("{}: {} s an epoch ({} .. {}), the median of {}.", group.label,
-                     significant_digits(group.median_seconds, 4), significant_digits(group.low_seconds, 4),
-                     significant_digits(group.high_seconds, 4), counted(group.num_timed_epochs, "epoch"));
+  if (!group.seconds) return group.label + ": no epoch after warm-up, so no time.";
+  return fmt::format("{}: {} s an epoch ({} {} .. {}), by {} of {}.", group.label, significant_digits(group.seconds, 4),
+                     group.bounds_are_spread ? "smallest and largest" : "95 % interval",
+                     significant_digits(group.low_seconds, 4), significant_digits(group.high_seconds, 4),
+                     counted(group.num_timed_epochs, "epoch"), counted(group.num_processes, "process"));
 }
 
 }  // namespace

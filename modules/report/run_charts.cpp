@@ -98,6 +98,11 @@ Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& colum
                       .description = "One curve a run."});
 }
 
+std::optional<Interval> ratio_interval(const GroupResult& group) {
+  if (!group.ratio_low || !group.ratio_high) return std::nullopt;
+  return Interval{*group.ratio_low, *group.ratio_high};
+}
+
 }  // namespace
 
 std::vector<std::string> run_names(const RunGroup& group) {
@@ -138,28 +143,29 @@ std::vector<Chart> time_bars(const Comparison& comparison, const std::string& pr
   Bars times = {kEpochTimeAxis, {}};
   Bars ratios = {{.name = "time over that of " + comparison.baseline, .unit = ""}, {}};
   for (const GroupResult& group : comparison.groups) {
-    if (!group.median_seconds) continue;
-    times.bars.push_back({group.label, *group.median_seconds, Interval{*group.low_seconds, *group.high_seconds}});
+    if (!group.seconds) continue;
+    times.bars.push_back({group.label, *group.seconds, Interval{*group.low_seconds, *group.high_seconds}});
     if (group.ratio)
-      ratios.bars.push_back({group.label, *group.ratio, Interval{*group.ratio_low, *group.ratio_high}});
+      ratios.bars.push_back({group.label, *group.ratio, ratio_interval(group)});
     else if (group.label == comparison.baseline)
       ratios.bars.push_back({group.label, 1});
   }
   std::vector<Chart> charts;
   if (!times.bars.empty())
     charts.push_back({.id = prefix + "-median-epoch-time",
-                      .title = "Median training time of an epoch",
-                      .description = "After warm-up. The whiskers are 95 % intervals of the median, or the whole range "
-                                     "where there are fewer than six epochs.",
+                      .title = "Training time of an epoch",
+                      .description =
+                          "A process's median epoch after warm-up, geometric mean over processes. The whiskers "
+                          "are 95 % intervals; of fewer than three processes they are the smallest and the "
+                          "largest epoch.",
                       .body = times});
   if (ratios.bars.size() > 1)
-    charts.push_back(
-        {.id = prefix + "-ratio",
-         .title = not_comparable(comparison) + "Ratio of the median times",
-         .description = fmt::format("To {}, which is 1. Below 1 is faster. The whiskers are 95 % "
-                                    "intervals, or the whole range where a side has fewer than six epochs.",
-                                    comparison.baseline),
-         .body = ratios});
+    charts.push_back({.id = prefix + "-ratio",
+                      .title = not_comparable(comparison) + "Ratio of the times",
+                      .description = fmt::format("To {}, which is 1. Below 1 is faster. The whiskers are 95 % "
+                                                 "intervals, from three processes a side on.",
+                                                 comparison.baseline),
+                      .body = ratios});
   return charts;
 }
 

@@ -51,6 +51,16 @@ Facts host_facts(const Environment& environment) {
   return facts;
 }
 
+// Which of the runs were trained together; what a run does not know of is left out.
+Facts turn_facts(const Turn& turn) {
+  Facts facts;
+  if (!turn.process.empty()) facts.emplace_back("process", turn.process);
+  if (turn.round > 0)
+    facts.emplace_back("round",
+                       fmt::format("{} of measurement {}, place {}", turn.round, turn.measurement, turn.position));
+  return facts;
+}
+
 // Of all runs, in the order of their first appearance.
 std::vector<std::string> names_of(const std::vector<RunFacts>& runs) {
   std::vector<std::string> names;
@@ -113,6 +123,8 @@ RunFacts environment_of(const RunRecord& run, const std::string& name) {
   const Facts host = host_facts(environment);
   const auto memory = std::ranges::find(facts.values, "memory", &std::pair<std::string, std::string>::first);
   facts.values.insert(memory, host.begin(), host.end());
+  const Facts turn = turn_facts(run.summary.turn);
+  facts.values.insert(facts.values.end(), turn.begin(), turn.end());
   return facts;
 }
 

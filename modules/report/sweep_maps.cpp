@@ -31,7 +31,7 @@ std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Compari
   row_keys.pop_back();
   HeatMap map = {.x = {.name = column_key, .unit = ""},
                  .y = {.name = "device layer", .unit = ""},
-                 .value = {.name = "median training time of an epoch", .unit = "s"},
+                 .value = {.name = "training time of an epoch", .unit = "s"},
                  .columns = {},
                  .rows = {},
                  .cells = {}};
@@ -45,11 +45,11 @@ std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Compari
   for (size_t i = 0; i < groups.size(); ++i) {
     std::optional<double>& cell = cell_of(map, row_of(groups[i], row_keys), setting(groups[i], column_key));
     if (cell) return {};  // they differ in more than their settings, by machine or revision, say
-    cell = comparison.groups[i].median_seconds;
+    cell = comparison.groups[i].seconds;
   }
   return {{.id = prefix + "-sweep",
            .title = "The sweep",
-           .description = fmt::format("The median training time of an epoch over {}. Less is faster.", column_key),
+           .description = fmt::format("The training time of an epoch over {}. Less is faster.", column_key),
            .data = Prominence::kOpen,
            .body = std::move(map)}};
 }

@@ -8,7 +8,9 @@
 #include "base/text.h"
 #include "results/comparability.h"
 #include "results/doubts.h"
+#include "results/group_time.h"
 #include "results/run_ending.h"
+#include "results/statistics.h"
 
 namespace rnnlab {
 namespace {
@@ -70,12 +72,12 @@ GroupResult describe(const RunGroup& group) {
   return result;
 }
 
-// Of the median epoch; of equal length are all that count (contradictions.h).
-std::optional<double> microseconds_per_sample(const RunGroup& group, double median_seconds) {
+// Of equal length are all epochs that count (contradictions.h).
+std::optional<double> microseconds_per_sample(const RunGroup& group, double epoch_seconds) {
   constexpr double kMicroseconds = 1e6;
   for (const RunRecord* run : group.runs)
     for (const EpochRow& row : run->rows)
-      if (!row.warmup && num_samples(row) > 0) return median_seconds * kMicroseconds / num_samples(row);
+      if (!row.warmup && num_samples(row) > 0) return epoch_seconds * kMicroseconds / num_samples(row);
   return std::nullopt;
 }
 
@@ -87,35 +89,6 @@ std::optional<double> fit_seconds(const RunGroup& group) {
     if (std::isfinite(run->summary.fit_seconds)) seconds.push_back(run->summary.fit_seconds);
   if (seconds.size() < group.runs.size()) return std::nullopt;
   return median(seconds);
-}
-
-void measure_time(GroupResult& result, const std::vector<double>& seconds) {
-  result.num_timed_epochs = static_cast<int64_t>(seconds.size());
-  if (seconds.empty()) return;
-  const MedianInterval interval = median_interval(seconds);
-  result.median_seconds = median(seconds);
-  result.low_seconds = interval.bounds.low;
-  result.high_seconds = interval.bounds.high;
-  result.interval_is_full_range = interval.is_full_range;
-}
-
-// Resampling a few epochs would claim more than they can tell.
-Interval whole_range_of_ratio(const std::vector<double>& seconds, const std::vector<double>& baseline_seconds) {
-  const auto [low, high] = std::ranges::minmax(seconds);
-  const auto [baseline_low, baseline_high] = std::ranges::minmax(baseline_seconds);
-  return {low / baseline_high, high / baseline_low};
-}
-
-void set_against(GroupResult& result, const std::vector<double>& seconds, const std::vector<double>& baseline_seconds) {
-  if (seconds.empty() || baseline_seconds.empty()) return;
-  const MedianRatio ratio = median_ratio(seconds, baseline_seconds);
-  result.ratio = ratio.ratio;
-  const bool is_full_range = median_interval(seconds).is_full_range || median_interval(baseline_seconds).is_full_range;
-  const Interval bounds = is_full_range ? whole_range_of_ratio(seconds, baseline_seconds) : ratio.bounds;
-  result.ratio_low = bounds.low;
-  result.ratio_high = bounds.high;
-  result.ratio_interval_is_full_range = is_full_range;
-  result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
 }
 
 void append(std::vector<Remark>& all, const std::vector<Remark>& more) {
@@ -162,15 +135,14 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   comparison.baseline = baseline.label;
   refuse_or_keep(comparison, all_differences(baseline, groups), options.on_difference);
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
-  const std::vector<double> baseline_seconds = timed_seconds(baseline);
   std::vector<Remark> all_doubts, remarks;
   for (const RunGroup& group : groups) {
     GroupResult& result = comparison.groups.emplace_back(describe(group));
-    measure_time(result, timed_seconds(group));
+    measure_time(result, group);
     result.fit_seconds = fit_seconds(group);
-    if (result.median_seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.median_seconds);
+    if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
     if (&group != &baseline) {
-      set_against(result, timed_seconds(group), baseline_seconds);
+      set_against(result, group, baseline);
       result.loss_agreement = loss_agreement(baseline, group);
     }
     for (const Warning& warning : ending_warnings(group)) add_once(comparison.warnings, warning);
@@ -178,6 +150,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     append(all_doubts, doubts(group));
     append(all_doubts, doubts_between(baseline, group));
     append(remarks, comparability_notes(baseline, group));
+    append(remarks, process_notes(group));
   }
   for (const Warning& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
   for (const Warning& remark : merged(remarks)) add_once(comparison.notes, remark.text);

@@ -1,18 +1,21 @@
 // The comparison of runs by their epoch times: runs of the same work with several seeds are pooled, every group is set
 // against a baseline, and runs that did not do the same work are refused. What makes the numbers doubtful is kept with
-// them.
+// them. Intervals and verdicts are over the processes that trained the runs (process_times.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/enum_names.h"
 #include "results/file_version.h"
 #include "results/loss_agreement.h"
 #include "results/run_record.h"
-#include "results/statistics.h"
 #include "results/warning.h"
 
 namespace rnnlab {
@@ -31,22 +34,40 @@ struct MetricSpread {
   }
 };
 
+// Of a side, before an interval is given; and of both, before a verdict.
+inline constexpr size_t kFewestForInterval = 3;
+inline constexpr size_t kFewestForVerdict = 5;
+
+// Whether the interval of the ratio lies below 1, above it, or holds it. kNone: there are too few processes to say so.
+enum class TimeVerdict { kFaster, kSlower, kNoDifference, kNone };
+
+template <>
+struct config::EnumNames<TimeVerdict> {
+  static constexpr std::array<std::pair<TimeVerdict, std::string_view>, 4> kNames = {
+      {{TimeVerdict::kFaster, "faster"},
+       {TimeVerdict::kSlower, "slower"},
+       {TimeVerdict::kNoDifference, "no_difference"},
+       {TimeVerdict::kNone, "none"}}};
+};
+
 struct GroupResult {
   std::string label;
   std::vector<std::string> folders;
   std::vector<int64_t> seeds;
   std::string ended;             // "complete", "interrupted", "diverged", "1 of 3 diverged"
+  int64_t num_processes = 0;     // that have an epoch after warm-up
   int64_t num_timed_epochs = 0;  // after warm-up, all runs together
-  // Of train_seconds. Absent when every epoch was warm-up.
-  std::optional<double> median_seconds, low_seconds, high_seconds;  // 95 % interval of the median
-  bool interval_is_full_range = false;                              // fewer than six epochs: minimum and maximum
-  // Against the baseline, absent for the baseline itself. The ratio is this group's median over the baseline's: 0.5 is
-  // twice as fast.
+  // The geometric mean over the processes of each one's median of train_seconds. Absent when every epoch was warm-up.
+  std::optional<double> seconds, low_seconds, high_seconds;
+  bool bounds_are_spread = false;  // of fewer than three processes: smallest and largest epoch, no interval
+  // Against the baseline, absent for the baseline itself. The ratio is this group's seconds over the baseline's: 0.5 is
+  // twice as fast. It has an interval and a p from three processes a side on.
   std::optional<double> ratio, ratio_low, ratio_high;
-  bool ratio_interval_is_full_range = false;  // fewer than six epochs on a side; of one and one it is no interval
+  bool is_paired = false;  // the interval is over the rounds, in which both sides were measured
   std::optional<double> mann_whitney_p;
+  std::optional<TimeVerdict> verdict;
   std::optional<LossAgreement> loss_agreement;
-  std::optional<double> microseconds_per_sample;  // of training: the median epoch over the samples that it takes
+  std::optional<double> microseconds_per_sample;  // of training: `seconds` over the samples of an epoch
   std::optional<double> fit_seconds;              // of all epochs with their validation, the median of the runs
   std::map<std::string, MetricSpread> final_metrics;
   std::vector<std::string> paths;       // what really ran
@@ -58,16 +79,18 @@ struct GroupResult {
     field("folders", self.folders);
     field("seeds", self.seeds);
     field("ended", self.ended);
+    field("num_processes", self.num_processes);
     field("num_timed_epochs", self.num_timed_epochs);
-    field("median_seconds", self.median_seconds);
+    field("seconds", self.seconds);
     field("low_seconds", self.low_seconds);
     field("high_seconds", self.high_seconds);
-    field("interval_is_full_range", self.interval_is_full_range);
+    field("bounds_are_spread", self.bounds_are_spread);
     field("ratio", self.ratio);
     field("ratio_low", self.ratio_low);
     field("ratio_high", self.ratio_high);
-    field("ratio_interval_is_full_range", self.ratio_interval_is_full_range);
+    field("is_paired", self.is_paired);
     field("mann_whitney_p", self.mann_whitney_p);
+    field("verdict", self.verdict);
     field("loss_agreement", self.loss_agreement);
     field("microseconds_per_sample", self.microseconds_per_sample);
     field("fit_seconds", self.fit_seconds);
@@ -102,8 +125,8 @@ struct Comparison {
 enum class OnDifference { kRefuse, kForce, kTell };
 
 struct CompareOptions {
-  std::string baseline;  // a group's label or one of its folders; "": the first run's group, or the
-                         // first whose runs all ended as they should
+  std::string baseline;  // a group's label or one of its folders; "": the first run's group, which is the sweep's first
+                         // (run_order.h), or the first whose runs all ended as they should
   OnDifference on_difference = OnDifference::kRefuse;
 };
 

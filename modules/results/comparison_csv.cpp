@@ -19,13 +19,13 @@ std::vector<std::string> metric_names() {
 }
 
 std::string header() {
-  std::vector<std::string> names = {"label",          "baseline",    "seeds",         "num_timed_epochs",
-                                    "median_seconds", "low_seconds", "high_seconds",  "ratio",
-                                    "ratio_low",      "ratio_high",  "mann_whitney_p"};
+  std::vector<std::string> names = {"label",      "baseline",       "seeds",        "num_processes", "num_timed_epochs",
+                                    "seconds",    "low_seconds",    "high_seconds", "ratio",         "ratio_low",
+                                    "ratio_high", "mann_whitney_p", "verdict"};
   for (const std::string& metric : metric_names()) names.push_back("final_" + metric);
   for (const char* name :
-       {"paths", "folders", "forced", "warnings", "notes", "differences", "ended", "interval_is_full_range",
-        "ratio_interval_is_full_range", "microseconds_per_sample", "fit_seconds", "largest_loss_difference"})
+       {"paths", "folders", "forced", "warnings", "notes", "differences", "ended", "bounds_are_spread", "is_paired",
+        "microseconds_per_sample", "fit_seconds", "largest_loss_difference"})
     names.emplace_back(name);
   return csv_line(names);
 }
@@ -34,14 +34,16 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
   std::vector<std::string> fields = {group.label,
                                      comparison.baseline,
                                      fmt::format("{}", fmt::join(group.seeds, " ")),
+                                     fmt::format("{}", group.num_processes),
                                      fmt::format("{}", group.num_timed_epochs),
-                                     number(group.median_seconds),
+                                     number(group.seconds),
                                      number(group.low_seconds),
                                      number(group.high_seconds),
                                      number(group.ratio),
                                      number(group.ratio_low),
                                      number(group.ratio_high),
-                                     number(group.mann_whitney_p)};
+                                     number(group.mann_whitney_p),
+                                     group.verdict ? std::string(config::name_of(*group.verdict)) : ""};
   for (const std::string& metric : metric_names()) {
     const auto found = group.final_metrics.find(metric);
     fields.push_back(found == group.final_metrics.end() ? "" : number(found->second.median));
@@ -50,8 +52,7 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
                             comparison.notes, comparison.differences})
     fields.push_back(join(texts, "; "));
   fields.push_back(group.ended);
-  for (const bool is_full_range : {group.interval_is_full_range, group.ratio_interval_is_full_range})
-    fields.emplace_back(is_full_range ? "1" : "0");
+  for (const bool is_so : {group.bounds_are_spread, group.is_paired}) fields.emplace_back(is_so ? "1" : "0");
   fields.push_back(number(group.microseconds_per_sample));
   fields.push_back(number(group.fit_seconds));
   fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");

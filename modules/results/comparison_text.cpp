@@ -65,7 +65,15 @@ std::string label_lines(const Comparison& comparison) {
   return lines + "\n";
 }
 
-std::string star_if(bool is_full_range) { return is_full_range ? "*" : ""; }
+// An interval, or with a star the spread of the epochs.
+std::string bounds_text(const GroupResult& group) {
+  return interval(group.low_seconds, group.high_seconds, 4) + (group.bounds_are_spread ? "*" : "");
+}
+
+std::string verdict_text(const std::optional<TimeVerdict>& verdict) {
+  if (!verdict || verdict == TimeVerdict::kNone) return kNothing;
+  return verdict == TimeVerdict::kNoDifference ? "no difference" : std::string(config::name_of(*verdict));
+}
 
 std::vector<std::string> cells_of(const GroupResult& group, const Comparison& comparison,
                                   const std::vector<EpochColumn>& metrics) {
@@ -73,12 +81,14 @@ std::vector<std::string> cells_of(const GroupResult& group, const Comparison& co
   std::vector<std::string> cells = {
       marked_label(group),
       fmt::format("{}", fmt::join(group.seeds, ",")),
+      fmt::format("{}", group.num_processes),
       fmt::format("{}", group.num_timed_epochs),
-      significant_digits(group.median_seconds, 4),
-      interval(group.low_seconds, group.high_seconds, 4) + star_if(group.interval_is_full_range),
+      significant_digits(group.seconds, 4),
+      bounds_text(group),
       is_baseline ? "baseline" : significant_digits(group.ratio, 3),
-      interval(group.ratio_low, group.ratio_high, 3) + star_if(group.ratio_interval_is_full_range),
+      interval(group.ratio_low, group.ratio_high, 3),
       p_text(group.mann_whitney_p),
+      verdict_text(group.verdict),
   };
   for (const EpochColumn& metric : metrics) {
     const auto found = group.final_metrics.find(std::string(metric.name));
@@ -87,7 +97,23 @@ std::vector<std::string> cells_of(const GroupResult& group, const Comparison& co
   return cells;
 }
 
-bool has_star(const GroupResult& group) { return group.interval_is_full_range || group.ratio_interval_is_full_range; }
+// "one process: no interval for another (cpu fused)"; nobody is named where it is true of all.
+std::string spread_reason(const Comparison& comparison, int64_t num_processes, const std::string& words) {
+  std::vector<std::string> labels;
+  for (const GroupResult& group : comparison.groups)
+    if (group.bounds_are_spread && group.num_processes == num_processes) labels.push_back(group.label);
+  if (labels.empty()) return "";
+  return labels.size() == comparison.groups.size() ? words : fmt::format("{} ({})", words, join(labels, ", "));
+}
+
+std::string spread_legend(const Comparison& comparison) {
+  std::vector<std::string> reasons;
+  add_once(reasons, spread_reason(comparison, 1, "one process: no interval for another"));
+  add_once(reasons, spread_reason(comparison, 2, "two processes: too few for an interval"));
+  return reasons.empty() ? "" : "* smallest and largest epoch; " + join(reasons, "; ");
+}
+
+bool lacks_verdict(const GroupResult& group) { return group.ratio && group.verdict == TimeVerdict::kNone; }
 
 // The table with labels that fit in it.
 TextTable make_narrow_table(const Comparison& comparison) {
@@ -140,7 +166,8 @@ TextTable comparison_table(const Comparison& comparison) {
   TextTable table;
   table.add_column("run", Align::kLeft);
   table.add_column("seeds", Align::kLeft);
-  for (const char* heading : {"epochs", "s/epoch", "95 % interval", "ratio", "95 % interval", "p"})
+  for (const char* heading :
+       {"processes", "epochs", "s/epoch", "95 % interval", "ratio", "95 % interval", "p", "verdict"})
     table.add_column(heading, Align::kRight);
   for (const EpochColumn& metric : metrics) table.add_column(std::string(metric.heading), Align::kRight);
   for (const GroupResult& group : comparison.groups) table.add_row(cells_of(group, comparison, metrics));
@@ -149,11 +176,11 @@ TextTable comparison_table(const Comparison& comparison) {
 
 std::vector<std::string> comparison_legend(const Comparison& comparison) {
   std::vector<std::string> legend = {
-      "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney."};
-  if (std::ranges::any_of(comparison.groups, has_star))
-    legend.emplace_back(
-        "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
-        "interval.");
+      "s/epoch: training seconds of a process's median epoch after warm-up; of several processes the geometric mean.",
+      "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes."};
+  add_once(legend, spread_legend(comparison));
+  if (std::ranges::any_of(comparison.groups, lacks_verdict))
+    legend.push_back(fmt::format("no verdict with fewer than {} processes a side", kFewestForVerdict));
   return legend;
 }
 

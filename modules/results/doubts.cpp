@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/numbers.h"
+#include <algorithm>
+
 #include "base/text.h"
 #include "results/contradictions.h"
 #include "results/statistics.h"
@@ -38,25 +39,32 @@ std::vector<Warning> doubts_of(const RunRecord& run) {
 }  // namespace
 
 std::vector<Remark> doubts(const RunGroup& group) {
-  constexpr int64_t kFewestEpochs = 5;
   std::vector<Remark> found;
   for (const RunRecord* run : group.runs)
     for (const Warning& doubt : doubts_of(*run))
       found.push_back({"", name_of(*run, group), ": " + doubt.text, doubt.kind});
-  const int64_t num_epochs = std::ssize(timed_seconds(group));
-  if (num_epochs < kFewestEpochs)
-    found.push_back({"", group.label,
-                     fmt::format(": {} after warm-up: TOO FEW TO CLAIM anything, at least {} are needed",
-                                 counted(num_epochs, "timed epoch"), kFewestEpochs),
-                     warning::kTooFew});
   return found;
 }
 
 std::vector<std::string> pooling_notes(const RunGroup& group) {
-  if (group.runs.size() < 2) return {};
+  std::vector<std::string> notes;
   const std::vector<int64_t> all = seeds(group);
-  return {fmt::format("{}: {} runs of the same work pooled, {} {}", group.label, group.runs.size(),
-                      all.size() == 1 ? "all of seed" : "seeds", fmt::join(all, ", "))};
+  if (group.runs.size() > 1)
+    notes.push_back(fmt::format("{}: {} runs of the same work pooled, {} {}", group.label, group.runs.size(),
+                                all.size() == 1 ? "all of seed" : "seeds", fmt::join(all, ", ")));
+  std::vector<std::string> copies;
+  for (const RunRecord* copy : group.copies) copies.push_back(copy->folder.string());
+  if (!copies.empty())
+    notes.push_back(fmt::format("{}: left out as {} of a run that is there: {}", group.label,
+                                copies.size() == 1 ? "a copy" : "copies", join(copies, ", ")));
+  return notes;
+}
+
+std::vector<Remark> process_notes(const RunGroup& group) {
+  const auto has_none = [](const RunRecord* run) { return run->summary.turn.process.empty(); };
+  if (std::ranges::count_if(group.runs, has_none) < 2) return {};
+  return {{"", group.label,
+           ": files before version 3 do not tell which process trained a run, so such runs count as one process"}};
 }
 
 std::string few_seeds_note(const std::vector<RunGroup>& groups) {
@@ -65,7 +73,8 @@ std::string few_seeds_note(const std::vector<RunGroup>& groups) {
   for (const RunGroup& group : groups)
     if (seeds(group).size() < kFewestSeeds) labels.push_back(group.label);
   if (labels.empty()) return "";
-  return fmt::format("fewer than {} seeds ({}): too few for a claim", kFewestSeeds, join(labels, ", "));
+  return fmt::format("losses and metrics of fewer than {} seeds ({}): another seed gives others", kFewestSeeds,
+                     join(labels, ", "));
 }
 
 }  // namespace rnnlab

@@ -9,7 +9,9 @@
 #include "config/dotted_key.h"
 #include "results/config_values.h"
 #include "results/epoch_log.h"
+#include "results/run_copy.h"
 #include "results/run_folder.h"
+#include "results/run_order.h"
 
 namespace rnnlab {
 namespace {
@@ -78,6 +80,13 @@ std::string told_settings(const RunRecord& run, const std::vector<std::string>& 
   return told;
 }
 
+// Null where the run is no copy.
+RunGroup* group_of_original(std::vector<RunGroup>& groups, const RunRecord& run) {
+  for (RunGroup& group : groups)
+    if (std::ranges::any_of(group.runs, [&](const RunRecord* other) { return is_copy(*other, run); })) return &group;
+  return nullptr;
+}
+
 using Labeller = std::string (*)(const RunRecord&);
 
 bool label_uniquely(std::vector<RunGroup>& groups, Labeller labeller) {
@@ -98,20 +107,27 @@ std::string label_by_folder(const RunRecord& run) { return run.folder.string(); 
 
 RunRecord load_run(const fs::path& folder) {
   check_is_finished_run(folder);
-  return {.folder = folder,
-          .config = config_values(folder / kConfigFile),
-          .environment = read_environment(folder),
-          .summary = read_summary(folder),
-          .rows = read_epochs(folder)};
+  RunRecord run{.folder = folder,
+                .started = start_by_log(folder),
+                .config = config_values(folder / kConfigFile),
+                .environment = read_environment(folder),
+                .summary = read_summary(folder),
+                .rows = read_epochs(folder)};
+  if (run.started.empty()) run.started = run.environment.start_time;
+  return run;
 }
 
 std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {
   std::vector<RunGroup> groups;
   std::map<std::vector<std::string>, size_t> index_of;
-  for (const RunRecord& run : runs) {
-    const auto [found, is_new] = index_of.emplace(work_key(run), groups.size());
+  for (const RunRecord* run : in_order_of_sweeps(runs)) {
+    if (RunGroup* original = group_of_original(groups, *run)) {
+      original->copies.push_back(run);
+      continue;
+    }
+    const auto [found, is_new] = index_of.emplace(work_key(*run), groups.size());
     if (is_new) groups.emplace_back();
-    groups[found->second].runs.push_back(&run);
+    groups[found->second].runs.push_back(run);
   }
   for (const Labeller labeller : {label_by_layer, label_by_name, label_by_folder})
     if (label_uniquely(groups, labeller)) break;

@@ -14,6 +14,7 @@ namespace rnnlab {
 
 struct RunRecord {
   std::filesystem::path folder;
+  std::string started;                        // "2026-11-21T02:59:51.079Z"; without a log to the second
   std::map<std::string, std::string> config;  // by dotted key
   Environment environment;
   Summary summary;
@@ -23,11 +24,12 @@ struct RunRecord {
 // UserError kUsage when `folder` is not a finished run's folder, kData when a file in it is damaged.
 RunRecord load_run(const std::filesystem::path& folder);
 
-// Runs that differ in nothing but the seed (and what follows from it), in the order given.
+// Runs that differ in nothing but the seed (and what follows from it), in the order of their sweep (run_order.h).
 struct RunGroup {
   std::string label;  // "cpu naive batch_size=64": device, layer and every setting in which the groups differ; with the
                       // experiment's name, or the folder instead, where that would not be unique
   std::vector<const RunRecord*> runs;
+  std::vector<const RunRecord*> copies = {};  // of `runs`, by their folders; they count for nothing (run_copy.h)
 };
 
 // Groups in the order of their first run. `runs` must outlive them.

@@ -26,8 +26,9 @@ double binomial_half(size_t k, size_t n) {
 }
 
 struct Ranks {
-  double first_sum = 0;  // of the first sample, tied values sharing their mean rank
-  double tie_term = 0;   // sum of t^3 - t over groups of t tied values
+  double first_sum = 0;         // of the first sample, tied values sharing their mean rank
+  double tie_term = 0;          // sum of t^3 - t over groups of t tied values
+  std::vector<size_t> doubled;  // of both samples, twice each rank
 };
 
 Ranks rank_sums(std::span<const double> first, std::span<const double> second) {
@@ -41,6 +42,7 @@ Ranks rank_sums(std::span<const double> first, std::span<const double> second) {
     while (end < all.size() && all[end].first == all[begin].first) ++end;
     const double mean_rank = static_cast<double>(begin + 1 + end) / 2;
     for (size_t i = begin; i < end; ++i) ranks.first_sum += all[i].second ? mean_rank : 0;
+    ranks.doubled.insert(ranks.doubled.end(), end - begin, begin + 1 + end);
     const auto ties = static_cast<double>(end - begin);
     ranks.tie_term += ties * ties * ties - ties;
     begin = end;
@@ -48,17 +50,30 @@ Ranks rank_sums(std::span<const double> first, std::span<const double> second) {
   return ranks;
 }
 
-// P(U >= u), counting the orders of n first and m second values by their U: the coefficients of the Gaussian binomial
-// (n + m choose n), built up by multiplying with (1 - x^(m + i)) / (1 - x^i).
-double exact_upper_tail(size_t n, size_t m, size_t u) {
-  std::vector<double> counts(n * m + 1, 0);
-  counts[0] = 1;
-  for (size_t i = 1; i <= n; ++i) {
-    for (size_t k = counts.size(); k-- > m + i;) counts[k] -= counts[k - m - i];
-    for (size_t k = i; k < counts.size(); ++k) counts[k] += counts[k - i];
+// How many ways there are to draw `count` of the doubled ranks (whole numbers, also of tied values) by their sum.
+std::vector<double> ways_by_sum(const std::vector<size_t>& doubled_ranks, size_t count) {
+  const size_t largest_sum = std::accumulate(doubled_ranks.begin(), doubled_ranks.end(), size_t{0});
+  std::vector<std::vector<double>> ways(count + 1, std::vector<double>(largest_sum + 1, 0));
+  ways[0][0] = 1;
+  for (const size_t rank : doubled_ranks)
+    for (size_t drawn = count; drawn > 0; --drawn)  // downwards, so that each rank is drawn once
+      for (size_t sum = rank; sum <= largest_sum; ++sum) ways[drawn][sum] += ways[drawn - 1][sum - rank];
+  return ways[count];
+}
+
+// Twice the smaller of P(sum <= seen) and P(sum >= seen), which with ties are no mirror images of each other. Either
+// side tells the same, so the smaller is counted.
+double exact_two_sided(const Ranks& ranks, size_t n, size_t m) {
+  const auto all_ranks = static_cast<double>((n + m) * (n + m + 1));  // doubled, as all sums here
+  const double seen = n <= m ? 2 * ranks.first_sum : all_ranks - 2 * ranks.first_sum;
+  const std::vector<double> ways = ways_by_sum(ranks.doubled, std::min(n, m));
+  double all = 0, at_most = 0, at_least = 0;
+  for (size_t sum = 0; sum < ways.size(); ++sum) {
+    all += ways[sum];
+    if (static_cast<double>(sum) <= seen) at_most += ways[sum];
+    if (static_cast<double>(sum) >= seen) at_least += ways[sum];
   }
-  const auto from_u = counts.begin() + static_cast<std::ptrdiff_t>(u);
-  return std::accumulate(from_u, counts.end(), 0.0) / std::accumulate(counts.begin(), counts.end(), 0.0);
+  return std::min(1.0, 2 * std::min(at_most, at_least) / all);
 }
 
 double normal_two_sided(double u, double n, double m, double tie_term) {
@@ -106,19 +121,15 @@ MedianInterval median_interval(std::vector<double> samples) {
 
 MannWhitney mann_whitney(std::span<const double> first, std::span<const double> second) {
   RNNLAB_INVARIANT(!first.empty() && !second.empty(), "test of nothing");
-  constexpr size_t kMostForExact = 20;
+  constexpr size_t kMostForExact = 100;
   const auto n = static_cast<double>(first.size());
   const auto m = static_cast<double>(second.size());
   const Ranks ranks = rank_sums(first, second);
   MannWhitney result;
   result.u = ranks.first_sum - n * (n + 1) / 2;
-  result.is_exact = ranks.tie_term == 0 && std::max(first.size(), second.size()) <= kMostForExact;
-  if (!result.is_exact) {
-    result.p_value = normal_two_sided(result.u, n, m, ranks.tie_term);
-    return result;
-  }
-  const auto larger_u = static_cast<size_t>(std::max(result.u, n * m - result.u));
-  result.p_value = std::min(1.0, 2 * exact_upper_tail(first.size(), second.size(), larger_u));
+  result.is_exact = first.size() + second.size() <= kMostForExact;
+  result.p_value = result.is_exact ? exact_two_sided(ranks, first.size(), second.size())
+                                   : normal_two_sided(result.u, n, m, ranks.tie_term);
   return result;
 }
 

@@ -31,9 +31,10 @@ struct MedianInterval {
 // number of samples below the median (Conover, Practical Nonparametric Statistics, 3rd edition, section 3.2).
 MedianInterval median_interval(std::vector<double> samples);
 
-// How likely a difference in rank sums as large as this is when both samples come from one distribution; two-sided.
-// Mann and Whitney, 1947: exact for at most 20 samples a side without ties, else the normal approximation with tie
-// correction and continuity correction (Lehmann, Nonparametrics, 1975, section 1.4).
+// How likely rank sums this far from the expected one are when both samples come from one distribution; two-sided.
+// Mann and Whitney, 1947, tied values sharing their mean rank: exact for at most 100 samples together, by counting all
+// ways to give the ranks to the sides; else the normal approximation with tie correction and continuity correction
+// (Lehmann, Nonparametrics, 1975, section 1.4).
 struct MannWhitney {
   double u = 0;  // of the first sample
   double p_value = 1;

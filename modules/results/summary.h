@@ -86,6 +86,7 @@ struct Turn {
   std::string measurement;  // a random name of all rounds together; "" without repeats
   int64_t round = 0;        // from 1; 0 without repeats
   int64_t position = 0;     // within the round, from 1
+  int64_t case_number = 0;  // of its settings among the sweep's, from 1, which no drawn order changes; 0 without
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -93,6 +94,7 @@ struct Turn {
     field("measurement", self.measurement);
     field("round", self.round);
     field("position", self.position);
+    field("case_number", self.case_number);
   }
 };
 

@@ -69,7 +69,6 @@ inline constexpr const char* kWrongIdentity = "wrong_identity";
 inline constexpr const char* kOtherPrecision = "other_precision";
 
 // Of a comparison.
-inline constexpr const char* kTooFew = "too_few";
 inline constexpr const char* kOtherWeights = "other_weights";
 inline constexpr const char* kLossesPart = "losses_part";
 }  // namespace warning

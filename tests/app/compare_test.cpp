@@ -48,6 +48,24 @@ TEST_F(Compare, TakesAFolderOfRunsForAllThatHaveEnded) {
   EXPECT_EQ(result.errors, "rnnlab: runs/tiny/unfinished left out: it has not ended yet, or was killed\n");
 }
 
+// Runs of one second have folders that sort by layer, which is not the sweep's order.
+TEST_F(Compare, MeasuresByTheSweepsFirstRunAsTrainDoes) {
+  program_.write("tiny.yaml", kTinyYaml);
+  const std::string trained = program_.run({"train", "tiny.yaml", "sweep={layer: [naive, fused]}"}).output;
+  EXPECT_EQ(compare({"runs/tiny"}).output, trained);
+  const auto folders = program_.run_folders("tiny");  // sorted, as by a pattern
+  EXPECT_EQ(compare({folders[0], folders[1]}).output, trained);
+}
+
+TEST_F(Compare, CountsACopyOfARunOnce) {
+  const auto folders = two_runs("layer=naive");
+  const std::string copy = folders[0] + "-copy";
+  std::filesystem::copy(program_.folder() / folders[0], program_.folder() / copy,
+                        std::filesystem::copy_options::recursive);
+  EXPECT_THAT(compare({folders[0], folders[1], copy}).output,
+              HasSubstr("left out as a copy of a run that is there: " + copy));
+}
+
 TEST_F(Compare, RefusesAnotherBatchSizeUnlessForced) {
   const auto folders = two_runs("training.batch_size=40");
   const auto refused = compare({folders[0], folders[1]});

@@ -114,5 +114,28 @@ TEST(BenchReport, RatesSayWhatTheTimesComeTo) {
                    rates.forward->least_bytes + rates.backward_data->least_bytes + rates.backward_weights->least_bytes);
 }
 
+TEST(BenchReport, APartThatMayHaveTakenNoTimeHasNoRate) {
+  BenchReport report = sample_report();
+  Measurement& measurement = *report.rows[0].measurement;
+  measurement.seconds.backward_weights = {.value = 0.2, .low = -0.1, .high = 0.5};
+  const Combination combination = {.device = "cpu", .options = {.input_size = 8, .hidden_size = 8}, .batch_size = 2};
+  const PartRates rates = part_rates(measurement.seconds, combination, report.ceilings[0]);
+  EXPECT_FALSE(rates.backward_weights);
+  EXPECT_TRUE(rates.backward_data);
+  EXPECT_TRUE(rates.total);
+}
+
+// Earlier versions wrote one.
+TEST(BenchReport, ReadsNoRateOfAPartThatMayHaveTakenNoTime) {
+  const TemporaryFolder folder;
+  const std::string file = folder.name("bench.json");
+  BenchReport report = sample_report();
+  report.rows[0].measurement->seconds.backward_weights.low = 0;
+  write_report(file, report);
+  const Measurement read = *read_report(file).rows[0].measurement;
+  EXPECT_FALSE(read.rates.backward_weights);
+  EXPECT_TRUE(read.rates.forward);
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -56,14 +56,25 @@ TEST(RunCharts, HaveBarsWithTheNumbersOfTheComparison) {
   const auto& ratios = std::get<Bars>(charts[1].body).bars;
   for (size_t i = 0; i < times.size(); ++i) {
     EXPECT_EQ(times[i].label, comparison.groups[i].label);
-    EXPECT_EQ(times[i].value, comparison.groups[i].median_seconds);
+    EXPECT_EQ(times[i].value, comparison.groups[i].seconds);
     EXPECT_EQ(times[i].interval->low, comparison.groups[i].low_seconds);
     EXPECT_EQ(times[i].interval->high, comparison.groups[i].high_seconds);
   }
   EXPECT_EQ(ratios[0].value, 1);
   EXPECT_FALSE(ratios[0].interval);
   EXPECT_EQ(ratios[1].value, comparison.groups[1].ratio);
-  EXPECT_EQ(ratios[1].interval->low, comparison.groups[1].ratio_low);
+  EXPECT_FALSE(ratios[1].interval);  // of one process a side there is none
+}
+
+TEST(RunCharts, HaveWhiskersOnRatiosWithAnInterval) {
+  const auto runs = read_back(naive_and_fused());
+  Comparison comparison = compare(runs, {});
+  comparison.groups[1].ratio_low = 0.4;
+  comparison.groups[1].ratio_high = 0.6;
+  const auto charts = time_bars(comparison, "rows");
+  const auto& ratios = std::get<Bars>(charts[1].body).bars;
+  EXPECT_EQ(ratios[1].interval->low, 0.4);
+  EXPECT_EQ(ratios[1].interval->high, 0.6);
 }
 
 TEST(RunCharts, TakeALogarithmicScaleForTimesThatAreFarApart) {

@@ -16,8 +16,9 @@ Comparison sample_comparison() {
   naive.folders = {"runs/rows/a, b"};
   naive.seeds = {1, 2};
   naive.ended = "complete";
-  naive.num_timed_epochs = 12;
-  naive.median_seconds = 2.25;
+  naive.num_processes = 5;
+  naive.num_timed_epochs = 60;
+  naive.seconds = 2.25;
   naive.low_seconds = 2;
   naive.high_seconds = 2.5;
   naive.microseconds_per_sample = 37.5;
@@ -29,17 +30,18 @@ Comparison sample_comparison() {
   fused.fit_seconds = std::nullopt;
   fused.label = "cpu fused";
   fused.seeds = {1};
+  fused.num_processes = 5;
   fused.ended = "diverged";
-  fused.num_timed_epochs = 3;
-  fused.median_seconds = 1.25;
+  fused.num_timed_epochs = 30;
+  fused.seconds = 1.25;
   fused.low_seconds = 1;
   fused.high_seconds = 1.5;
-  fused.interval_is_full_range = true;
   fused.ratio = 0.5625;
   fused.ratio_low = 0.5;
   fused.ratio_high = 0.625;
-  fused.ratio_interval_is_full_range = true;
-  fused.mann_whitney_p = 0.00216;
+  fused.is_paired = true;
+  fused.mann_whitney_p = 0.00794;
+  fused.verdict = TimeVerdict::kFaster;
   fused.loss_agreement = {.num_epochs = 7, .largest_difference = 2.5e-6, .epoch = 5, .first_difference = 2e-6};
   fused.microseconds_per_sample = 20.83;
   fused.final_metrics = {{"train_loss", {0.5, 0.5, 0.5}}};
@@ -49,6 +51,55 @@ Comparison sample_comparison() {
   comparison.baseline = "cpu naive";
   comparison.groups = {naive, fused};
   return comparison;
+}
+
+// As one process leaves it.
+void take_for_one_process(GroupResult& group) {
+  group.num_processes = 1;
+  group.bounds_are_spread = true;
+  if (!group.ratio) return;
+  group.ratio_low = group.ratio_high = group.mann_whitney_p = std::nullopt;
+  group.is_paired = false;
+  group.verdict = TimeVerdict::kNone;
+}
+
+std::vector<std::string> legend_of(const Comparison& comparison) {
+  std::vector<std::string> legend = comparison_legend(comparison);
+  legend.erase(legend.begin(), legend.begin() + 2);  // what the columns are
+  return legend;
+}
+
+TEST(ComparisonLegend, SaysNothingOfIntervalsThatAreThere) {
+  EXPECT_THAT(legend_of(sample_comparison()), ::testing::IsEmpty());
+}
+
+TEST(ComparisonLegend, SaysWhereOneProcessGivesNoInterval) {
+  Comparison comparison = sample_comparison();
+  take_for_one_process(comparison.groups[1]);
+  EXPECT_THAT(legend_of(comparison),
+              ::testing::ElementsAre("* smallest and largest epoch; one process: no interval for another (cpu fused)",
+                                     "no verdict with fewer than 5 processes a side"));
+  take_for_one_process(comparison.groups[0]);
+  EXPECT_EQ(legend_of(comparison)[0], "* smallest and largest epoch; one process: no interval for another");
+  comparison.groups[0].num_processes = 2;
+  EXPECT_EQ(
+      legend_of(comparison)[0],
+      "* smallest and largest epoch; one process: no interval for another (cpu fused); two processes: too few for "
+      "an interval (cpu naive)");
+}
+
+TEST(ComparisonTable, HasNoVerdictForOneProcess) {
+  Comparison comparison = sample_comparison();
+  take_for_one_process(comparison.groups[1]);
+  const std::vector<std::string>& cells = comparison_table(comparison).rows()[1];
+  EXPECT_THAT(std::vector(cells.begin() + 2, cells.begin() + 10),
+              ::testing::ElementsAre("1", "30", "1.250", "1.000 .. 1.500*", "0.562", "-", "-", "-"));
+}
+
+TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
+  Comparison comparison = sample_comparison();
+  comparison.groups[1].verdict = TimeVerdict::kNoDifference;
+  EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
 }
 
 TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
@@ -67,18 +118,17 @@ TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
 TEST(ComparisonText, IsATableWithItsSmallPrint) {
   EXPECT_EQ(
       comparison_text(sample_comparison()),
-      "run                   seeds  epochs  s/epoch    95 % interval     ratio    95 % interval       p  train loss  "
-      "valid loss\n"
-      "--------------------  -----  ------  -------  ---------------  --------  ---------------  ------  ----------  "
-      "----------\n"
-      "cpu naive             1,2        12    2.250   2.000 .. 2.500  baseline                -       -      0.5000  "
-      "    0.2500\n"
-      "cpu fused (diverged)  1           3    1.250  1.000 .. 1.500*     0.562  0.500 .. 0.625*  0.0022      0.5000  "
-      "         -\n"
+      "run                   seeds  processes  epochs  s/epoch   95 % interval     ratio   95 % interval       p  "
+      "verdict  train loss  valid loss\n"
+      "--------------------  -----  ---------  ------  -------  --------------  --------  --------------  ------  "
+      "-------  ----------  ----------\n"
+      "cpu naive             1,2            5      60    2.250  2.000 .. 2.500  baseline               -       -  "
+      "      -      0.5000      0.2500\n"
+      "cpu fused (diverged)  1              5      30    1.250  1.000 .. 1.500     0.562  0.500 .. 0.625  0.0079  "
+      " faster      0.5000           -\n"
       "\n"
-      "Median training seconds an epoch after warm-up; ratio to the baseline, below 1 is faster; p by Mann-Whitney.\n"
-      "* fewer than six epochs on a side: the whole range, which is less than a 95 % interval; of one epoch it is no "
-      "interval.\n"
+      "s/epoch: training seconds of a process's median epoch after warm-up; of several processes the geometric mean.\n"
+      "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes.\n"
       "cpu naive took 37.5 us a training sample; the whole fit took 17.25 s, validation included\n"
       "cpu fused took 20.83 us a training sample\n"
       "train losses of cpu naive and cpu fused agree to 5 digits over 7 epochs (largest relative difference 2.5e-06, "
@@ -134,17 +184,18 @@ TEST(ComparisonText, TellsOfDifferencesWithoutTheWordForced) {
 TEST(ComparisonCsv, HasALineForEachGroup) {
   Comparison comparison = sample_comparison();
   comparison.forced = {"one \"odd\" reason", "another"};
-  EXPECT_EQ(comparison_csv(comparison),
-            "label,baseline,seeds,num_timed_epochs,median_seconds,low_seconds,high_seconds,ratio,ratio_low,ratio_high,"
-            "mann_whitney_p,final_train_loss,final_train_accuracy,final_valid_loss,final_valid_accuracy,"
-            "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
-            "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
-            "interval_is_full_range,ratio_interval_is_full_range,microseconds_per_sample,fit_seconds,"
-            "largest_loss_difference\n"
-            "cpu naive,cpu naive,1 2,12,2.25,2,2.5,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
-            "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,\n"
-            "cpu fused,cpu naive,1,3,1.25,1,1.5,0.5625,0.5,0.625,0.00216,0.5,,,,,,,,,,,oneDNN reference,"
-            "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,1,1,20.83,,2.5e-06\n");
+  EXPECT_EQ(
+      comparison_csv(comparison),
+      "label,baseline,seeds,num_processes,num_timed_epochs,seconds,low_seconds,high_seconds,ratio,ratio_low,"
+      "ratio_high,mann_whitney_p,verdict,final_train_loss,final_train_accuracy,final_valid_loss,final_valid_accuracy,"
+      "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
+      "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
+      "bounds_are_spread,is_paired,microseconds_per_sample,fit_seconds,"
+      "largest_loss_difference\n"
+      "cpu naive,cpu naive,1 2,5,60,2.25,2,2.5,,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
+      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,\n"
+      "cpu fused,cpu naive,1,5,30,1.25,1,1.5,0.5625,0.5,0.625,0.00794,faster,0.5,,,,,,,,,,,oneDNN reference,"
+      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06\n");
 }
 
 TEST(ComparisonJson, HoldsEverything) {
@@ -156,7 +207,10 @@ TEST(ComparisonJson, HoldsEverything) {
   EXPECT_EQ(json["forced"][0], "precision differs");
   EXPECT_TRUE(json["groups"][0]["ratio"].is_null());
   EXPECT_EQ(json["groups"][1]["ratio"], 0.5625);
-  EXPECT_EQ(json["groups"][1]["interval_is_full_range"], true);
+  EXPECT_EQ(json["groups"][1]["verdict"], "faster");
+  EXPECT_TRUE(json["groups"][0]["verdict"].is_null());
+  EXPECT_EQ(json["groups"][1]["num_processes"], 5);
+  EXPECT_EQ(json["groups"][1]["is_paired"], true);
   EXPECT_EQ(json["groups"][1]["ended"], "diverged");
   EXPECT_EQ(json["groups"][1]["loss_agreement"]["epoch"], 5);
   EXPECT_TRUE(json["groups"][0]["loss_agreement"].is_null());

@@ -81,6 +81,7 @@ void SampleRun::write(const std::filesystem::path& folder) const {
   EpochLog log(folder);
   for (const EpochRow& row : rows) log.append(row);
   Summary complete = summary;
+  if (complete.turn.process.empty()) complete.turn.process = "process of " + folder.filename().string();
   complete.final_metrics = final_metrics(rows);
   complete.epoch_time = epoch_time(rows);
   complete.fit_seconds = complete.total_seconds = fit_seconds;

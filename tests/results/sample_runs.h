@@ -10,7 +10,8 @@
 
 namespace rnnlab::testing {
 
-// A run on a quiet machine with a release build. Change what a test is about, then write.
+// A run on a quiet machine with a release build, trained by a process of its own. Change what a test is about, then
+// write.
 struct SampleRun {
   std::string config;
   Environment environment;

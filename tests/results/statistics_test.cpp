@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
                       OrderStatistics{50, 18, 33, 0.9671608624357315}, OrderStatistics{150, 63, 88, 0.959131506133506},
                       OrderStatistics{1000, 469, 532, 0.9537088026395019}));
 
-TEST(MannWhitney, IsExactForFewSamplesWithoutTies) {
+TEST(MannWhitney, IsExactForFewSamples) {
   const MannWhitney apart = mann_whitney(Samples{1.1, 2.2, 3.3}, Samples{4.4, 5.5, 6.6});
   EXPECT_TRUE(apart.is_exact);
   EXPECT_EQ(apart.u, 0);
@@ -68,21 +68,35 @@ TEST(MannWhitney, IsExactForFewSamplesWithoutTies) {
   EXPECT_NEAR(mixed.p_value, 0.08225108225108226, 1e-15);
 }
 
-TEST(MannWhitney, CorrectsForTies) {
+// By going through all ways to choose the first sample from both.
+TEST(MannWhitney, IsExactWithTies) {
   const MannWhitney tied = mann_whitney(Samples{1, 2, 2, 3, 5}, Samples{2, 4, 4, 6, 7});
-  EXPECT_FALSE(tied.is_exact);
+  EXPECT_TRUE(tied.is_exact);
   EXPECT_EQ(tied.u, 5);
-  EXPECT_NEAR(tied.p_value, 0.13756389390990328, 1e-12);
+  EXPECT_DOUBLE_EQ(tied.p_value, 36.0 / 252);
+  EXPECT_DOUBLE_EQ(mann_whitney(Samples{1, 1, 2, 2}, Samples{1, 2, 2, 3, 3, 3}).p_value, 50.0 / 210);
+  EXPECT_DOUBLE_EQ(mann_whitney(Samples{1, 1, 1, 1, 1}, Samples{2, 2, 2, 2, 2}).p_value, 2.0 / 252);
   EXPECT_EQ(mann_whitney(Samples{3, 3, 3}, Samples{3, 3, 3}).p_value, 1);
+}
+
+TEST(MannWhitney, IsExactForDozensOfSamples) {
+  Samples first, second;
+  for (int i = 0; i < 30; ++i) first.push_back(1 + 0.013 * ((7 * i) % 31) + 1e-7 * i);
+  for (int i = 0; i < 25; ++i) second.push_back(1.05 + 0.011 * ((11 * i) % 37) + 1e-6 * i);
+  const MannWhitney result = mann_whitney(first, second);
+  EXPECT_TRUE(result.is_exact);
+  EXPECT_EQ(result.u, 276);
+  EXPECT_NEAR(result.p_value, 0.09613879146842587, 1e-12);
 }
 
 TEST(MannWhitney, ApproximatesForManySamples) {
   Samples first, second;
-  for (int i = 0; i < 30; ++i) first.push_back(1 + 0.013 * ((7 * i) % 31));
-  for (int i = 0; i < 25; ++i) second.push_back(1.05 + 0.011 * ((11 * i) % 37));
+  for (int i = 0; i < 60; ++i) first.push_back(1 + 0.013 * ((7 * i) % 61) + 0.001);
+  for (int i = 0; i < 50; ++i) second.push_back(1.05 + 0.011 * ((11 * i) % 57));
   const MannWhitney result = mann_whitney(first, second);
-  EXPECT_EQ(result.u, 276.5);
-  EXPECT_NEAR(result.p_value, 0.09761408586730427, 1e-12);
+  EXPECT_FALSE(result.is_exact);
+  EXPECT_EQ(result.u, 1608.5);
+  EXPECT_NEAR(result.p_value, 0.5167743120771235, 1e-12);
 }
 
 TEST(MannWhitney, DoesNotDependOnTheSide) {

@@ -56,10 +56,11 @@ constexpr const char* kText = R"({
   },
   "ending": "complete",
   "turn": {
-    "process": "",
+    "process": "a1b2",
     "measurement": "",
     "round": 0,
-    "position": 0
+    "position": 0,
+    "case_number": 2
   }
 }
 )";
@@ -85,7 +86,10 @@ void expect_refused(const std::string& from, const std::string& to, const std::s
 
 TEST(Summary, IsWrittenLikeThis) {
   const TemporaryFolder folder;
-  sample_run("cpu", "fused", 3, {9, 2, 3}).write(folder.path());
+  SampleRun run = sample_run("cpu", "fused", 3, {9, 2, 3});
+  run.summary.turn.process = "a1b2";
+  run.summary.turn.case_number = 2;
+  run.write(folder.path());
   EXPECT_EQ(read_text(folder.path() / "summary.json"), kText);
 }
 
