@@ -35,8 +35,8 @@ struct MetricSpread {
 };
 
 // Of a side, before an interval is given; and of both, before a verdict.
-inline constexpr size_t kFewestForInterval = 3;
-inline constexpr size_t kFewestForVerdict = 5;
+inline constexpr int64_t kFewestForInterval = 3;
+inline constexpr int64_t kFewestForVerdict = 5;
 
 // Whether the interval of the ratio lies below 1, above it, or holds it. kNone: there are too few processes to say so.
 enum class TimeVerdict { kFaster, kSlower, kNoDifference, kNone };

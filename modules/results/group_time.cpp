@@ -14,7 +14,7 @@ TimeVerdict verdict_of(const Interval& ratio) {
 }
 
 Interval bounds_of(const std::vector<double>& processes, const std::vector<double>& epochs) {
-  if (processes.size() >= kFewestForInterval) return geometric_mean_estimate(processes).bounds;
+  if (std::ssize(processes) >= kFewestForInterval) return geometric_mean_estimate(processes).bounds;
   const auto [low, high] = std::ranges::minmax(epochs);
   return {low, high};
 }
@@ -31,7 +31,7 @@ void measure_time(GroupResult& result, const RunGroup& group) {
   result.seconds = geometric_mean(processes);
   result.low_seconds = bounds.low;
   result.high_seconds = bounds.high;
-  result.bounds_are_spread = processes.size() < kFewestForInterval;
+  result.bounds_are_spread = result.num_processes < kFewestForInterval;
 }
 
 void set_against(GroupResult& result, const RunGroup& group, const RunGroup& baseline) {
@@ -40,7 +40,7 @@ void set_against(GroupResult& result, const RunGroup& group, const RunGroup& bas
   if (own.empty() || others.empty()) return;
   const std::vector<double> seconds = seconds_of(own), baseline_seconds = seconds_of(others);
   result.ratio = geometric_mean(seconds) / geometric_mean(baseline_seconds);
-  const size_t fewest = std::min(seconds.size(), baseline_seconds.size());
+  const int64_t fewest = std::min(std::ssize(seconds), std::ssize(baseline_seconds));
   if (fewest < kFewestForInterval) return;
   const auto pairs = paired_by_round(own, others);
   const Interval bounds =

@@ -15,6 +15,7 @@
 #include "results/geometric_mean.h"
 #include "results/group_time.h"
 #include "results/process_times.h"
+#include "results/round_order.h"
 
 namespace rnnlab {
 namespace {
@@ -75,13 +76,13 @@ class Side {
   std::normal_distribution<double> normal_;
 };
 
-// As a measurement with repeats orders its processes: at random in the first round of a pair, reversed in the second.
+// In rounds, as `repeats` takes them.
 void measure(Side& a, Side& b, const Cell& cell, std::mt19937_64& random) {
-  int position_of_a = 0;
-  for (size_t round = 0; round < static_cast<size_t>(cell.num_runs); ++round) {
-    position_of_a = round % 2 == 0 ? static_cast<int>(random() % 2) : 1 - position_of_a;
-    a.draw(round, position_of_a, random);
-    b.draw(round, 1 - position_of_a, random);
+  const uint64_t seed = random();
+  for (int round = 0; round < cell.num_runs; ++round) {
+    const int position_of_a = order_of_round(seed, round + 1, 2)[0] == 0 ? 0 : 1;
+    a.draw(static_cast<size_t>(round), position_of_a, random);
+    b.draw(static_cast<size_t>(round), 1 - position_of_a, random);
   }
 }
 
