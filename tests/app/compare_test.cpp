@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "app/program.h"
 
 namespace rnnlab {
@@ -8,6 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::kTinyYaml;
+using ::testing::Not;
 using testing::Program;
 
 // Two runs of the tiny experiment that differ in `override`.
@@ -55,6 +58,26 @@ TEST_F(Compare, MeasuresByTheSweepsFirstRunAsTrainDoes) {
   EXPECT_EQ(compare({"runs/tiny"}).output, trained);
   const auto folders = program_.run_folders("tiny");  // sorted, as by a pattern
   EXPECT_EQ(compare({folders[0], folders[1]}).output, trained);
+}
+
+TEST_F(Compare, GivesAVerdictAfterFiveRounds) {
+  program_.write("tiny.yaml", kTinyYaml);
+  const auto trained = program_.run({"train", "tiny.yaml", "sweep={layer: [naive, fused]}", "repeats=5"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, Not(HasSubstr("no verdict")));
+  const auto compared = compare({"runs/tiny", "--json"});
+  const auto fused = nlohmann::json::parse(compared.output)["groups"][1];
+  EXPECT_EQ(fused["label"], "cpu fused");
+  EXPECT_EQ(fused["num_processes"], 5);
+  EXPECT_EQ(fused["is_paired"], true);
+  EXPECT_NE(fused["verdict"], "none");
+}
+
+TEST_F(Compare, HasNoVerdictAfterOneRun) {
+  const auto folders = two_runs("layer=naive");
+  const std::string text = compare({folders[0], folders[1]}).output;
+  EXPECT_THAT(text, HasSubstr("one process: no interval for another"));
+  EXPECT_THAT(text, HasSubstr("no verdict with fewer than 5 processes a side"));
 }
 
 TEST_F(Compare, CountsACopyOfARunOnce) {
