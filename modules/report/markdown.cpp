@@ -72,7 +72,7 @@ struct BlockText {
     return curves == nullptr || curves->y.unit.empty() ? "" : fmt::format(" ({})", curves->y.unit);
   }
   static std::string limited(const TextTable& table, const char* elsewhere) {
-    constexpr size_t kMostColumns = 13;
+    constexpr size_t kMostColumns = 16;
     constexpr size_t kMostRows = 200;
     if (table.columns().size() <= kMostColumns && table.rows().size() <= kMostRows) return table_text(table);
     return fmt::format("{} by {}, too many for Markdown: the CSV {} has them.\n\n",
