@@ -28,14 +28,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A verdict needs as many processes a side (results/comparison.h).
-constexpr int64_t kFewestForVerdict = 5;
-
 uint64_t seed_of(const std::string& measurement) {
   constexpr int kHexadecimal = 16;
   uint64_t seed = 0;
   std::from_chars(measurement.data(), measurement.data() + measurement.size(), seed, kHexadecimal);
   return seed;
+}
+
+// Of the entries of one round, in the order of their cases.
+void set_positions(std::vector<SweepEntry>& entries, const std::string& measurement) {
+  const std::vector<size_t> order = order_of_round(seed_of(measurement), entries.at(0).round, entries.size());
+  for (size_t i = 0; i < order.size(); ++i) entries[order[i]].position = static_cast<int64_t>(i) + 1;
 }
 
 std::string duration_text(double seconds) {
@@ -53,7 +56,7 @@ bool is_narrow(const std::optional<double>& value, const std::optional<double>& 
 bool is_precise(const Comparison& comparison, double until) {
   const bool has_ratios = comparison.groups.size() > 1;
   return std::ranges::all_of(comparison.groups, [&](const GroupResult& group) {
-    if (!has_ratios) return is_narrow(group.median_seconds, group.low_seconds, group.high_seconds, until);
+    if (!has_ratios) return is_narrow(group.seconds, group.low_seconds, group.high_seconds, until);
     return group.label == comparison.baseline || is_narrow(group.ratio, group.ratio_low, group.ratio_high, until);
   });
 }
@@ -93,27 +96,25 @@ class Rounds {
 
   // False once there are enough rounds.
   bool begin(int64_t round) {
-    if (repeats_.until && round > kFewestForVerdict && is_precise_now()) {
+    if (repeats_.until && round > static_cast<int64_t>(kFewestForVerdict) && is_precise_now()) {
       logger_.info(fmt::format("the intervals are within {:g} % after {} rounds", 100 * *repeats_.until, round - 1));
       return false;
     }
     std::vector<SweepEntry> entries;
-    const std::vector<size_t> first = entries_of(1);
-    for (size_t i = 0; i < first.size(); ++i)
-      if (round <= repeats_.at_most.at(i) && !failed_.contains(i)) {
-        const SweepEntry& entry = sweep_.entries()[first[i]];
-        entries.push_back(
-            {.label = entry.label, .experiment = entry.experiment, .folder = std::nullopt, .round = round});
-      }
+    for (const size_t first : entries_of(1)) {
+      const SweepEntry& entry = sweep_.entries()[first];
+      const int64_t at_most = repeats_.at_most.at(static_cast<size_t>(entry.case_number - 1));
+      if (round > at_most || failed_.contains(entry.case_number)) continue;
+      entries.push_back({.label = entry.label,
+                         .experiment = entry.experiment,
+                         .folder = std::nullopt,
+                         .case_number = entry.case_number,
+                         .round = round});
+    }
     if (entries.empty()) return false;
-    set_positions(entries, round);
+    set_positions(entries, repeats_.measurement);
     sweep_.add_entries(entries);
     return true;
-  }
-
-  void set_positions(std::vector<SweepEntry>& entries, int64_t round) const {
-    const std::vector<size_t> order = order_of_round(seed_of(repeats_.measurement), round, entries.size());
-    for (size_t i = 0; i < order.size(); ++i) entries[order[i]].position = static_cast<int64_t>(i) + 1;
   }
 
   // How many were run now; those that have ended before are only told of again.
@@ -170,11 +171,9 @@ class Rounds {
 
   void keep_failure_of(size_t entry, ExitCode exit_code) {
     keep_failure(all_, exit_code);
-    const std::string& label = sweep_.entries()[entry].label;
-    const std::vector<size_t> first = entries_of(1);
-    for (size_t i = 0; i < first.size(); ++i)
-      if (sweep_.entries()[first[i]].label == label) failed_.insert(i);
-    if (!pending_stop()) logger_.warn(fmt::format("{} failed and is left out of later rounds", label));
+    if (pending_stop()) return;
+    failed_.insert(sweep_.entries()[entry].case_number);
+    logger_.warn(fmt::format("{} failed and is left out of later rounds", sweep_.entries()[entry].label));
   }
 
   // A run that failed has no results, and one that was stopped or diverged has.
@@ -213,7 +212,7 @@ class Rounds {
   const SweepRepeats repeats_;
   const RunRequest& request_;
   Logger& logger_;
-  std::set<size_t> failed_;  // cases
+  std::set<int64_t> failed_;  // cases
   size_t num_left_ = 0;
   std::map<size_t, RunOutcome> outcomes_;  // by entry
   RunAllOutcome all_;
@@ -231,14 +230,14 @@ SweepRepeats repeats_for(const std::vector<ExperimentCase>& cases, const RunRequ
 }
 
 std::vector<SweepEntry> first_round(const std::vector<ExperimentCase>& cases, const std::string& measurement) {
-  const std::vector<size_t> order = order_of_round(seed_of(measurement), 1, cases.size());
   std::vector<SweepEntry> entries;
   for (const ExperimentCase& one : cases)
     entries.push_back({.label = name_of(one),
                        .experiment = config::print(one.experiment, Experiment::schema()),
                        .folder = std::nullopt,
+                       .case_number = std::ssize(entries) + 1,
                        .round = 1});
-  for (size_t i = 0; i < order.size(); ++i) entries[order[i]].position = static_cast<int64_t>(i) + 1;
+  set_positions(entries, measurement);
   return entries;
 }
 

@@ -69,6 +69,7 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
     const size_t number = num_begun++;
     if (sweep != nullptr) {
       logger.info(heading(tasks[number], num_begun, tasks.size()));
+      request.turn.case_number = static_cast<int64_t>(num_begun);
       request.on_folder = [&](const std::filesystem::path& folder) { sweep->set_folder(number, folder); };
     }
     run_one(tasks[number], request, logger, all);
@@ -201,8 +202,11 @@ RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry
   of_one.out = path.parent_path();
   of_one.auto_layers = &auto_layers;
   of_one.command_line = sweep.repeats->command_line;
-  of_one.turn = {
-      .process = "", .measurement = sweep.repeats->measurement, .round = one.round, .position = one.position};
+  of_one.turn = {.process = "",
+                 .measurement = sweep.repeats->measurement,
+                 .round = one.round,
+                 .position = one.position,
+                 .case_number = one.case_number};
   RunAllOutcome all;
   run_one(task_of(one, path.string(), sweep.overrides), of_one, logger, all);
   if (const auto stop = pending_stop(); stop && all.exit_code == ExitCode::kDone) all.exit_code = stop->exit_code;

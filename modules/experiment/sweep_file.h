@@ -18,6 +18,7 @@ struct SweepEntry {
   std::string label;                  // "device=cpu layer=naive"
   std::string experiment;             // as YAML
   std::optional<std::string> folder;  // of the run, absolute; none before it has one
+  int64_t case_number = 0;            // from 1
   int64_t round = 0;                  // from 1; 0 without repeats
   int64_t position = 0;               // within the round, from 1
 
@@ -26,6 +27,7 @@ struct SweepEntry {
     field("label", self.label);
     field("experiment", self.experiment);
     field("folder", self.folder);
+    field("case_number", self.case_number, 3);
     field("round", self.round, 3);
     field("position", self.position, 3);
   }
