@@ -17,8 +17,9 @@ namespace {
 
 bool is_meant(const RunGroup& group, const std::string& baseline) {
   const auto normal = [](const std::filesystem::path& path) { return (path / "").lexically_normal(); };
-  if (group.label == baseline) return true;
-  return std::ranges::any_of(group.runs, [&](const RunRecord* run) { return normal(run->folder) == normal(baseline); });
+  const auto is_its_folder = [&](const RunRecord* run) { return normal(run->folder) == normal(baseline); };
+  return group.label == baseline || std::ranges::any_of(group.runs, is_its_folder) ||
+         std::ranges::any_of(group.copies, is_its_folder);
 }
 
 bool has_time(const RunGroup& group) { return !timed_seconds(group).empty(); }

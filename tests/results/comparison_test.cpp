@@ -132,6 +132,7 @@ TEST_F(CompareTest, CountsACopiedFolderOnce) {
   runs_.back().folder = "copied/a";
   const Comparison comparison = compare(runs_, {});
   EXPECT_EQ(comparison.groups[0].num_timed_epochs, 6);
+  EXPECT_EQ(compare(runs_, {.baseline = "copied/a"}).baseline, "cpu naive");
   EXPECT_THAT(comparison.groups[0].folders, ElementsAre(folder_.name("a")));
   EXPECT_THAT(comparison.notes,
               ElementsAre("cpu naive: left out as a copy of a run that is there: copied/a", kFewSeeds));
