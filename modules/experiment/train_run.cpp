@@ -84,7 +84,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
   Watchers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
-  const Bystanders bystanders(survey_of(run.device));
+  const Bystanders bystanders(survey_of(run.device), run.environment.num_threads);
   try {
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
