@@ -14,6 +14,7 @@
 #include "results/config_values.h"
 #include "results/doubts.h"
 #include "results/loss_agreement.h"
+#include "results/waiting.h"
 
 namespace rnnlab {
 namespace {
@@ -233,6 +234,7 @@ std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& gro
                                  parting->first, baseline.label, parting->second),
                      group.label, ": they do not compute the same function", warning::kLossesPart});
   add_remarks(found, unequal_conditions(baseline, group, OnUnequal::kWarn, warning::kOtherMachine));
+  add_remarks(found, waiting_between(baseline, group));
   return found;
 }
 
