@@ -8,6 +8,7 @@
 #include "results/comparison_csv.h"
 #include "results/comparison_json.h"
 #include "results/comparison_text.h"
+#include "results/held_equal.h"
 #include "run_folders.h"
 #include "verbs.h"
 
@@ -28,7 +29,13 @@ struct CompareVerbOptions {
   bool force = false;
   bool json = false;
   bool csv = false;
+  bool fair = false;
 };
+
+void print_with_conditions(const Comparison& comparison, const HeldEqual& held, const CompareVerbOptions& options) {
+  if (options.json) return print_data(comparison_json(comparison, held));
+  print_text(comparison_text(comparison) + "\n" + held_equal_text(held));
+}
 
 void print(const Comparison& comparison, const CompareVerbOptions& options) {
   if (options.json) return print_data(comparison_json(comparison));
@@ -41,7 +48,7 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
   for (const std::string& folder : named_runs(options.folders)) runs.push_back(load_run(folder));
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
   const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
-  print(comparison, options);
+  options.fair ? print_with_conditions(comparison, held_equal(runs), options) : print(comparison, options);
   return ExitCode::kDone;
 }
 
@@ -59,7 +66,8 @@ void add_compare(CLI::App& program, Action& chosen) {
       ->type_name("LABEL|RUN");
   command->add_flag("--force", options->force, "compare what should not be compared, and say so in the output");
   auto* json = command->add_flag("--json", options->json, "print JSON");
-  command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
+  auto* csv = command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
+  command->add_flag("--fair", options->fair, "print what was held equal, too")->excludes(csv);
   command->footer(kCompareFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return compare_runs(*options); }; });
 }

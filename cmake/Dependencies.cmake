@@ -9,6 +9,12 @@ find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(GTest REQUIRED)
 
+# The declarations of NVIDIA's management library, which is opened when the program runs.
+find_path(RNNLAB_NVML nvml.h HINTS "${CMAKE_SOURCE_DIR}/.venv/nvml" DOC "A folder with NVIDIA's nvml.h")
+if(NOT RNNLAB_NVML)
+  message(FATAL_ERROR "NVIDIA's nvml.h is missing: scripts/bootstrap installs it, or name its folder with -DRNNLAB_NVML=FOLDER")
+endif()
+
 # LibTorch without its own CMake package, which demands a CUDA compiler of everybody.
 set(RNNLAB_TORCH "${CMAKE_SOURCE_DIR}/.venv/torch" CACHE PATH "LibTorch 2.11: a folder with include/ and lib/")
 set(torch_version_header "${RNNLAB_TORCH}/include/torch/headeronly/version.h")

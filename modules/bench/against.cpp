@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "bench/row_text.h"
+#include "results/conditions.h"
 #include "results/table.h"
 
 namespace rnnlab {
@@ -46,6 +47,14 @@ void add_difference(std::vector<std::string>& found, const char* what, const std
   if (now != before) add_once(found, fmt::format("{}: {} now, {} before", what, now, before));
 }
 
+// The CPU's part is to queue work where all rows are on a GPU.
+bool is_refused(const UnequalCondition& one, const std::vector<MatchedRow>& matched) {
+  if (one.on_unequal != OnUnequal::kRefuse) return false;
+  const bool has_cpu_rows =
+      std::ranges::any_of(matched, [](const MatchedRow& row) { return row.now->key.device == "cpu"; });
+  return has_cpu_rows || bears_on_gpus(one);
+}
+
 std::vector<std::string> differences(const BenchReport& now, const BenchReport& before,
                                      const std::vector<MatchedRow>& matched) {
   const Environment& a = now.environment;
@@ -61,6 +70,23 @@ std::vector<std::string> differences(const BenchReport& now, const BenchReport& 
     add_difference(found, "CPU", a.cpu.model, b.cpu.model);
     add_difference(found, "number of threads", std::to_string(a.num_threads), std::to_string(b.num_threads));
   }
+  for (const UnequalCondition& one : unequal_conditions(conditions_of(a), conditions_of(b)))
+    if (is_refused(one, matched)) add_difference(found, one.what, one.first, one.second);
+  return found;
+}
+
+std::vector<std::string> notes_on(const BenchReport& now, const BenchReport& before,
+                                  const std::vector<MatchedRow>& matched) {
+  const Conditions a = conditions_of(now.environment), b = conditions_of(before.environment);
+  std::vector<std::string> found;
+  for (const UnequalCondition& one : unequal_conditions(a, b))
+    if (!is_refused(one, matched)) add_difference(found, one.what, one.first, one.second);
+  const SoftwareVersions &software = now.environment.software, &earlier = before.environment.software;
+  add_difference(found, "CUDA", software.cuda, earlier.cuda);
+  add_difference(found, "cuDNN", software.cudnn, earlier.cudnn);
+  add_difference(found, "version of rnnlab", software.rnnlab, earlier.rnnlab);
+  const std::vector<std::string> unrecorded = unrecorded_conditions(a, b);
+  if (!unrecorded.empty()) found.push_back("recorded by one side only, and so not compared: " + each_of(unrecorded));
   return found;
 }
 
@@ -202,6 +228,7 @@ Against compare_against(const BenchReport& now, const BenchReport& before, const
   against.file = file;
   against.tolerance = options.tolerance;
   against.forced = differences(now, before, matched);
+  against.notes = notes_on(now, before, matched);
   for (const MatchedRow& row : matched)
     if (row.now->measurement || row.before->measurement) against.rows.push_back(compare_rows(row, options.tolerance));
   against.num_only_now = now.rows.size() - matched.size();
@@ -215,8 +242,10 @@ std::string against_text(const Against& against) {
     text += "FORCED: this is not a fair comparison.\n  " + join(against.forced, "\n  ") + "\n\n";
   text += fmt::format("now over {}, {}\n\n", against.file, shared_text(rows_with_keys(against)));
   text += make_against_table(against).text() + "\n";
-  return text + "Ratios of medians with 95 % intervals; below 1 is faster.\n" + summary_line(against) +
-         unclear_lines(against);
+  text +=
+      "Ratios of medians with 95 % intervals; below 1 is faster.\n" + summary_line(against) + unclear_lines(against);
+  for (const std::string& note : against.notes) text += note + "\n";
+  return text;
 }
 
 }  // namespace rnnlab

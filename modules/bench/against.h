@@ -31,6 +31,7 @@ struct Against {
   std::string file;
   double tolerance = 0;
   std::vector<std::string> forced;  // why it should not have been compared
+  std::vector<std::string> notes;   // what else is not as it was, or was not recorded
   std::vector<RowAgainst> rows;     // that both have and that one of them measured
   size_t num_only_before = 0, num_only_now = 0;
 
@@ -38,8 +39,9 @@ struct Against {
 };
 
 // Refuses what compare_against would, but looks at environments and keys only: `now` need not be measured yet. `file`
-// names `before` in messages. UserError kUsage, with every reason, where GPU, CPU, build or precision differ and that
-// is not forced; also where no row of the two is the same.
+// names `before` in messages. UserError kUsage, with every reason, where GPU, CPU, build, precision or a condition that
+// results/conditions.h refuses differ and that is not forced; also where no row of the two is the same. For rows on a
+// GPU that holds for the driver and for variables, and the rest of its host is told.
 void check_comparable(const BenchReport& now, const BenchReport& before, const std::string& file,
                       const AgainstOptions& options);
 

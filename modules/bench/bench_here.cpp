@@ -42,12 +42,12 @@ GpuSurvey survey_of_all(const BenchSettings& settings) {
 BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
                             const BenchHooks& hooks, const CheckPlan& check_plan) {
   TorchLaboratory laboratory(settings);
-  const Environment environment = collect_environment(command_line, at::get_num_threads(), software_versions());
+  const Environment environment = collect_environment(command_line, at::get_num_threads(), libraries());
   BenchReport plan;
   plan.environment = environment;
   plan.rows = planned_rows(settings);
   check_plan(plan);
-  const Bystanders bystanders(survey_of_all(settings));
+  const Bystanders bystanders(survey_of_all(settings), environment.num_threads);
   const auto complete = [&](BenchReport report) {
     for (const Warning& warning : warnings(environment)) add_once(report.warnings, warning);
     for (const Warning& warning : bystanders.warnings()) add_once(report.warnings, warning);

@@ -39,9 +39,9 @@ int64_t peak_bytes_on_cpu(const std::function<void()>& work) {
 int64_t peak_bytes_during(c10::Device device, const std::function<void()>& work) {
   if (device.is_cpu()) return peak_bytes_on_cpu(work);
   reset_peak_memory(device);
-  const int64_t before = peak_memory_bytes(device);
+  const int64_t before = peak_memory_bytes(device).value();
   work();
-  return peak_memory_bytes(device) - before;
+  return peak_memory_bytes(device).value() - before;
 }
 
 }  // namespace rnnlab

@@ -79,7 +79,8 @@ Identity make_identity(const RunStart& start) {
           .build_type = build_kind(environment.build),
           .cpu_model = environment.cpu.model,
           .num_threads = environment.num_threads,
-          .gpu_model = gpu_model(environment.nvidia)};
+          .gpu_model = gpu_model(environment.nvidia),
+          .conditions = conditions_of(environment)};
 }
 
 }  // namespace rnnlab

@@ -134,7 +134,7 @@ std::vector<Gpu> gpus_of(const GpuSurvey& survey) {
 }
 
 MachineReport make_machine_report(const std::vector<std::string>& command_line) {
-  Environment environment = collect_environment(command_line, at::get_num_threads(), software_versions());
+  Environment environment = collect_environment(command_line, at::get_num_threads(), libraries());
   const std::vector<Gpu> gpus = gpus_of(environment.nvidia);
   MachineReport report{.environment = std::move(environment),
                        .devices = device_names(),

@@ -25,7 +25,7 @@ Experiment with_device(Experiment experiment, c10::Device device) {
 
 Environment set_up(const Experiment& experiment, const std::vector<std::string>& command_line) {
   set_up_process(experiment);
-  return collect_environment(command_line, at::get_num_threads(), software_versions());
+  return collect_environment(command_line, at::get_num_threads(), libraries());
 }
 
 FastestLayer fastest_for(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options) {

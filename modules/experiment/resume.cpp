@@ -141,6 +141,8 @@ std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun
   note("LibTorch", saved.software.libtorch, software.libtorch);
   note("CUDA", saved.software.cuda, software.cuda);
   note("cuDNN", saved.software.cudnn, software.cudnn);
+  for (const UnequalCondition& one : unequal_conditions(then.conditions, now.conditions))
+    if (one.on_unequal != OnUnequal::kNote) note(one.what, one.first, one.second);
   return changes;
 }
 

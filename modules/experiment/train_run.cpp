@@ -10,6 +10,7 @@
 #include "results/bystanders.h"
 #include "results/files.h"
 #include "results/run_folder.h"
+#include "results/waiting.h"
 #include "training/divergence.h"
 
 namespace rnnlab {
@@ -31,6 +32,13 @@ void finish_diverged(const RunOutcome& outcome, Watchers& watchers, Logger& logg
 void warn_of(const Bystanders& bystanders, Summary& summary, Logger& logger) {
   for (const Warning& warning : bystanders.warnings()) {
     summary.warnings.push_back(warning);
+    logger.warn(warning.text);
+  }
+}
+
+void warn_of_waiting(const PreparedRun& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
+  for (const Warning& warning : waiting_warnings(rows, summary.device, run.environment.num_threads)) {
+    add_once(summary.warnings, warning);
     logger.warn(warning.text);
   }
 }
@@ -84,11 +92,12 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
   Watchers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
-  const Bystanders bystanders(survey_of(run.device));
+  const Bystanders bystanders(survey_of(run.device), run.environment.num_threads);
   try {
     const TrainingState& end = run.trainer.run();
     finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
     warn_of(bystanders, outcome.summary, logger);
+    warn_of_waiting(run, watchers.rows(), outcome.summary, logger);
     warn_of_high_loss(run, watchers.rows(), outcome.summary, logger);
     const auto graphs = graph_notes(run);  // a capture may have failed since
     if (graphs != graphs_wanted) log_notes(graphs, logger);

@@ -8,4 +8,7 @@ namespace rnnlab {
 
 SoftwareVersions software_versions();
 
+// With the instruction sets that they use (instruction_sets.h).
+Libraries libraries();
+
 }  // namespace rnnlab

@@ -90,6 +90,7 @@ Sources without_machine(Sources sources) {
   for (RunRecord& run : sources.runs) {
     forget_machine(run.environment);
     clean(run.summary);
+    run.summary.identity.conditions.kernel.clear();
     run.folder = folders.name(run.folder.string(), shared_run_name(run.folder, run.summary.name));
     for (auto& [key, value] : run.config) value = settings[key].name(value, setting_without_folders(value));
   }

@@ -55,21 +55,21 @@ std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
   return found;
 }
 
-Bystanders::Bystanders(GpuSurvey gpus)
+Bystanders::Bystanders(GpuSurvey gpus, int64_t num_threads)
     : gpus_(std::move(gpus)),
+      num_threads_(num_threads),
       cpu_counters_(cpu_counters()),
       own_seconds_(own_cpu_seconds()),
       since_(std::chrono::steady_clock::now()) {}
 
 std::vector<Warning> Bystanders::warnings() const {
-  constexpr double kSharedFraction = 0.25;
   constexpr std::chrono::seconds kShortest{1};  // the counters tick a hundred times a second
   std::vector<Warning> found = newcomers(gpus_, survey_gpus());
   if (std::chrono::steady_clock::now() - since_ < kShortest) return found;
   const std::vector<int64_t> cpus = usable_cpus();
   const double part = part_of_others(cpu_counters_, cpu_counters(), cpus, own_cpu_seconds() - own_seconds_,
                                      static_cast<double>(::sysconf(_SC_CLK_TCK)));
-  if (part >= kSharedFraction)
+  if (disturbs(part, std::ssize(cpus), num_threads_))
     found.emplace_back(warning::kCpuShared,
                        fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} while it ran", 100 * part,
                                    counted(std::ssize(cpus), "usable CPU")));

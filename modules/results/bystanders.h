@@ -16,14 +16,15 @@ namespace rnnlab {
 class Bystanders {
  public:
   // From now on. `gpus`: those to watch, as they are now that this process uses them, for in a container it cannot tell
-  // itself from others.
-  explicit Bystanders(GpuSurvey gpus);
+  // itself from others. `num_threads`: how many CPUs the work needs.
+  Bystanders(GpuSurvey gpus, int64_t num_threads);
 
   // Until now: "THE CPU WAS SHARED: ...", "GPU 0 (NVIDIA H200) WAS SHARED: ...".
   std::vector<Warning> warnings() const;
 
  private:
   GpuSurvey gpus_;
+  int64_t num_threads_;
   std::string cpu_counters_;
   double own_seconds_;
   std::chrono::steady_clock::time_point since_;

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <ctime>
 #include <optional>
 #include <set>
 
+#include "base/numbers.h"
 #include "base/text.h"
+#include "results/conditions.h"
 #include "results/config_values.h"
 #include "results/doubts.h"
 #include "results/loss_agreement.h"
+#include "results/waiting.h"
 
 namespace rnnlab {
 namespace {
@@ -49,14 +54,11 @@ std::string warmup_text(const RunRecord& run) {
   return counts_warmup(run) ? "counted" : "left out as warm-up";
 }
 
-// A condition that all runs of a group share.
-struct Condition {
-  const char* what;
-  std::string (*value)(const RunRecord&);  // "": not recorded
-  const char* config_section;              // where its settings stand; "" for none
-};
+void add_remarks(std::vector<Remark>& all, const std::vector<Remark>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
 
-constexpr Condition kConditions[] = {
+constexpr RunCondition kConditions[] = {
     {"batch size", [](const RunRecord& run) { return std::to_string(run.summary.identity.batch_size); }, ""},
     {"model", [](const RunRecord& run) { return short_hash(run.summary.identity.model_hash); }, "model"},
     {"training settings", [](const RunRecord& run) { return short_hash(run.summary.identity.training_hash); },
@@ -72,11 +74,24 @@ constexpr Condition kConditions[] = {
     {"first epoch", warmup_text, ""},
 };
 
+const Conditions& conditions_in(const RunGroup& group) { return group.runs[0]->summary.identity.conditions; }
+
+// Of the machine, in which the two differ and which ask for `on_unequal`.
+std::vector<Remark> unequal_conditions(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
+                                       const std::string& kind = "") {
+  std::vector<Remark> found;
+  for (const UnequalCondition& one : unequal_conditions(conditions_in(baseline), conditions_in(group)))
+    if (one.on_unequal == on_unequal)
+      found.push_back({fmt::format("{}: {} in {}, {} in ", one.what, one.first, baseline.label, one.second),
+                       group.label, "", kind});
+  return found;
+}
+
 std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
   std::vector<Remark> found;
-  for (const Condition& condition : kConditions) {
+  for (const RunCondition& condition : kConditions) {
     const std::string first = condition.value(a);
     const std::string second = condition.value(b);
     // What one of them did not record cannot be held against it; comparability_notes says so.
@@ -84,6 +99,7 @@ std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGro
     found.push_back({fmt::format("{}: {} in {}, {} in ", condition.what, first, baseline.label, second), group.label,
                      differing_settings(a, b, condition.config_section)});
   }
+  add_remarks(found, unequal_conditions(baseline, group, OnUnequal::kRefuse));
   return found;
 }
 
@@ -153,7 +169,47 @@ void note_difference(std::vector<Remark>& notes, const char* what, const RunGrou
     notes.push_back({fmt::format("{}: {} in {}, {} in ", what, first, baseline.label, second), group.label, ""});
 }
 
+// Since the epoch, of "2026-11-21T02:59:51Z".
+std::optional<double> seconds_of(const std::string& time) {
+  std::tm parts{};
+  if (::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts) == nullptr) return std::nullopt;
+  return static_cast<double>(::timegm(&parts));
+}
+
+// Between the starts of the two runs that lie next to each other.
+std::optional<double> hours_between(const RunGroup& baseline, const RunGroup& group) {
+  constexpr double kSecondsOfHour = 3600;
+  std::optional<double> least;
+  for (const RunRecord* a : baseline.runs)
+    for (const RunRecord* b : group.runs) {
+      const auto first = seconds_of(a->environment.start_time), second = seconds_of(b->environment.start_time);
+      if (!first || !second) continue;
+      const double hours = std::abs(*first - *second) / kSecondsOfHour;
+      least = std::min(least.value_or(hours), hours);
+    }
+  return least;
+}
+
+void note_unrecorded(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
+  const auto missing = unrecorded_conditions(conditions_in(baseline), conditions_in(group));
+  if (!missing.empty())
+    notes.push_back({fmt::format("recorded by one side only, and so not compared: {} (of {} and ", each_of(missing),
+                                 baseline.label),
+                     group.label, ")"});
+}
+
+// Machines change with the hour: others come and go, and rooms grow warm.
+void note_hours(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
+  const auto hours = hours_between(baseline, group);
+  if (hours && *hours >= 1)
+    notes.push_back(
+        {fmt::format("{} between the starts of {} and ", counted(std::lround(*hours), "hour"), baseline.label),
+         group.label, ""});
+}
+
 }  // namespace
+
+std::span<const RunCondition> run_conditions() { return kConditions; }
 
 std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group) {
   std::vector<Remark> found = condition_differences(baseline, group);
@@ -177,6 +233,8 @@ std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& gro
                                  "of {:.4g} in {}, {:.4g} in ",
                                  parting->first, baseline.label, parting->second),
                      group.label, ": they do not compute the same function", warning::kLossesPart});
+  add_remarks(found, unequal_conditions(baseline, group, OnUnequal::kWarn, warning::kOtherMachine));
+  add_remarks(found, waiting_between(baseline, group));
   return found;
 }
 
@@ -196,12 +254,12 @@ std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup
     notes.push_back({"", first_has_gpu ? group.label : baseline.label,
                      fmt::format(" recorded no GPU, so whether it is the same machine as that of {} is not known",
                                  first_has_gpu ? baseline.label : group.label)});
-  note_difference(notes, "LibTorch", baseline, group, a.software.libtorch, b.software.libtorch);
   note_difference(notes, "CUDA", baseline, group, a.software.cuda, b.software.cuda);
   note_difference(notes, "cuDNN", baseline, group, a.software.cudnn, b.software.cudnn);
-  note_difference(notes, "NVIDIA driver", baseline, group, a.nvidia.driver_version, b.nvidia.driver_version);
-  note_difference(notes, "git revision of rnnlab", baseline, group, short_hash(a.build.git_revision),
-                  short_hash(b.build.git_revision));
+  note_difference(notes, "version of rnnlab", baseline, group, a.software.rnnlab, b.software.rnnlab);
+  add_remarks(notes, unequal_conditions(baseline, group, OnUnequal::kNote));
+  note_unrecorded(notes, baseline, group);
+  note_hours(notes, baseline, group);
   return notes;
 }
 

@@ -143,6 +143,9 @@ void check_identity(const RunRecord& run, Found& found) {
   check_equal("gpu_model", identity.gpu_model, kEnvironment, gpu_model(environment.nvidia), found);
   check_equal("num_threads", std::to_string(identity.num_threads), kEnvironment,
               std::to_string(environment.num_threads), found);
+  if (identity.conditions != conditions_of(environment))
+    found.emplace_back(warning::kWrongIdentity,
+                       "wrong identity (conditions): the summary has others than environment.json");
   const auto batch_size = run.config.find("training.batch_size");
   if (batch_size != run.config.end())
     check_equal("batch_size", std::to_string(identity.batch_size), "config.yaml", batch_size->second, found);

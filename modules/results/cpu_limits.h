@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 namespace rnnlab {
 
@@ -10,5 +11,8 @@ namespace rnnlab {
 // a thread beyond a quota makes all threads pause. At least 1. `root` is the root of the file system, another folder in
 // tests.
 int64_t allowed_cpus(const std::filesystem::path& root = "/");
+
+// The least of those quotas, in CPUs: 1.5 is three halves of a CPU's time. Nothing where there is none.
+std::optional<double> cpu_quota(const std::filesystem::path& root = "/");
 
 }  // namespace rnnlab

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "results/contradictions.h"
 #include "results/statistics.h"
+#include "results/waiting.h"
 
 namespace rnnlab {
 
@@ -33,6 +34,8 @@ std::vector<Warning> doubts_of(const RunRecord& run) {
   for (const Warning& warning : run.summary.warnings) add_once(found, warning);
   if (counts_warmup(run)) found.push_back(counted_warmup(run));
   for (const Warning& contradiction : contradictions(run)) found.push_back(contradiction);
+  for (const Warning& warning : waiting_warnings(run.rows, run.summary.device, run.environment.num_threads))
+    add_once(found, warning);
   return found;
 }
 

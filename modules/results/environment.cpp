@@ -59,6 +59,17 @@ std::string remedy_of_a_busy_cpu(const Environment& environment) {
   return environment.num_threads > 1 ? fmt::format("; fewer threads may be faster: set {}", kThreadsKey) : "";
 }
 
+// The load average counts threads that run or wait for a CPU. A previous run of all CPUs leaves as many behind.
+std::optional<Warning> queue_warning(const CpuInfo& cpu) {
+  constexpr double kRounding = 0.5;
+  const bool is_long = !cpu.load_average.empty() && cpu.logical_cpus > 0 &&
+                       cpu.load_average[0] > static_cast<double>(cpu.logical_cpus) + kRounding;
+  if (!is_long) return std::nullopt;
+  return Warning{warning::kHighLoad,
+                 fmt::format("the load average at the start was {:.1f} on {}: threads waited for CPUs",
+                             cpu.load_average[0], counted(cpu.logical_cpus, "CPU"))};
+}
+
 }  // namespace
 
 std::string gpu_model(const GpuSurvey& survey) {
@@ -75,7 +86,7 @@ std::string model_of_one_gpu(const GpuSurvey& survey) {
   return one_of(models);
 }
 
-Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, SoftwareVersions software) {
+Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, Libraries libraries) {
   return {.start_time = fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(std::time(nullptr))),
           .command_line = std::move(command_line),
           .num_threads = num_threads,
@@ -83,11 +94,12 @@ Environment collect_environment(std::vector<std::string> command_line, int64_t n
           .cpu = cpu_info(),
           .nvidia = survey_gpus_with_first_occupancy(),
           .build = build_info(),
-          .software = std::move(software)};
+          .software = std::move(libraries.versions),
+          .instruction_sets = std::move(libraries.instruction_sets),
+          .variables = kernel_variables()};
 }
 
 std::vector<Warning> warnings(const Environment& environment) {
-  constexpr double kBusyFraction = 0.25;
   std::vector<Warning> found;
   if (const auto build = build_warning(environment.build)) found.push_back(*build);
   if (has_too_many_threads(environment))
@@ -95,11 +107,12 @@ std::vector<Warning> warnings(const Environment& environment) {
                        fmt::format("MORE THREADS THAN CPUS: {} on {}, so they wait for each other: lower {}",
                                    counted(environment.num_threads, "thread"),
                                    counted(environment.cpu.usable_cpus, "usable CPU"), kThreadsKey));
-  if (environment.cpu.busy_fraction >= kBusyFraction)
+  if (disturbs(environment.cpu.busy_fraction, environment.cpu.usable_cpus, environment.num_threads))
     found.emplace_back(warning::kCpuBusy, fmt::format("THE CPU IS BUSY: other work took {:.0f} % of {} at the start{}",
                                                       100 * environment.cpu.busy_fraction,
                                                       counted(environment.cpu.usable_cpus, "usable CPU"),
                                                       remedy_of_a_busy_cpu(environment)));
+  if (const auto queue = queue_warning(environment.cpu)) found.push_back(*queue);
   for (size_t i = 0; i < environment.nvidia.gpus.size(); ++i)
     for (Warning& warning : gpu_warnings(environment.nvidia.gpus[i], i)) found.push_back(std::move(warning));
   return found;

@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "results/build_info.h"
 #include "results/file_version.h"
 #include "results/gpu_info.h"
+#include "results/kernel_variables.h"
 #include "results/machine.h"
 #include "results/warning.h"
 
@@ -20,9 +22,10 @@ namespace rnnlab {
 // What only the caller can know, for this module does without LibTorch. "" where it does not apply.
 struct SoftwareVersions {
   std::string rnnlab;
-  std::string libtorch;
+  std::string libtorch;  // as loaded
   std::string cuda;
   std::string cudnn;
+  std::string libtorch_commit = {};  // of its sources, 40 hex digits
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -30,7 +33,31 @@ struct SoftwareVersions {
     field("libtorch", self.libtorch);
     field("cuda", self.cuda);
     field("cudnn", self.cudnn);
+    field("libtorch_commit", self.libtorch_commit, 3);
   }
+};
+
+// The instruction sets that the libraries use on this CPU, in their own words and under all limits that are set for
+// them; "" where one does not say.
+struct InstructionSets {
+  std::string aten;
+  std::string onednn;
+  std::string mkl;
+
+  friend bool operator==(const InstructionSets&, const InstructionSets&) = default;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("aten", self.aten);
+    field("onednn", self.onednn);
+    field("mkl", self.mkl);
+  }
+};
+
+// What the libraries that do the work say of themselves.
+struct Libraries {
+  SoftwareVersions versions;
+  InstructionSets instruction_sets;
 };
 
 struct Environment {
@@ -43,6 +70,8 @@ struct Environment {
   GpuSurvey nvidia;
   BuildInfo build;
   SoftwareVersions software;
+  InstructionSets instruction_sets;
+  std::optional<Variables> variables;  // kernel_variables.h; nothing in files that do not tell
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -55,11 +84,13 @@ struct Environment {
     field("nvidia", self.nvidia);
     field("build", self.build);
     field("software", self.software);
+    field("instruction_sets", self.instruction_sets, 3);
+    field("variables", self.variables, 3);
   }
 };
 
 // Takes a tenth of a second.
-Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, SoftwareVersions software);
+Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, Libraries libraries);
 
 // The GPU models of the machine, for Identity: "NVIDIA H200", "2 x NVIDIA H200", "".
 std::string gpu_model(const GpuSurvey& survey);
@@ -69,7 +100,7 @@ std::string gpu_model(const GpuSurvey& survey);
 std::string model_of_one_gpu(const GpuSurvey& survey);
 
 // What makes times of a run started in this environment doubtful, to be said loudly: a debug build, others on the GPU
-// or the CPU, more threads than CPUs, clocks held down.
+// or the CPU, more threads than CPUs, a long queue for the CPUs, clocks held down.
 std::vector<Warning> warnings(const Environment& environment);
 
 // `run_folder`/environment.json. write: UserError kDevice. read: UserError kData naming the file and the key.

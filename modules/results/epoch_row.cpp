@@ -32,6 +32,13 @@ std::span<const EpochColumn> epoch_columns() {
       {"valid_rmse", "valid RMSE", "{:.4g}", kMetric, &EpochRow::valid_rmse},
       {"skipped_steps", "skipped", "{:.0f}", kMeasurement, &EpochRow::skipped_steps},
       {"device_seconds", "", "", kMeasurement, &EpochRow::device_seconds},
+      {"cpu_seconds", "", "", kMeasurement, &EpochRow::cpu_seconds},
+      {"boot_seconds", "", "", kMeasurement, &EpochRow::boot_seconds},
+      {"steal_seconds", "", "", kMeasurement, &EpochRow::steal_seconds},
+      {"throttled_seconds", "", "", kMeasurement, &EpochRow::throttled_seconds},
+      {"voluntary_switches", "", "", kMeasurement, &EpochRow::voluntary_switches},
+      {"forced_switches", "", "", kMeasurement, &EpochRow::forced_switches},
+      {"gpu_joules", "", "", kMeasurement, &EpochRow::gpu_joules},
   });
   return columns;
 }

@@ -35,8 +35,16 @@ struct EpochRow {
   std::optional<double> valid_mae = std::nullopt;
   std::optional<double> train_rmse = std::nullopt;
   std::optional<double> valid_rmse = std::nullopt;
-  std::optional<int64_t> skipped_steps = std::nullopt;    // whose gradients overflowed float16 under the loss scale
-  std::optional<double> device_seconds = std::nullopt;    // the span of train_seconds by the GPU's own clock
+  std::optional<int64_t> skipped_steps = std::nullopt;  // whose gradients overflowed float16 under the loss scale
+  std::optional<double> device_seconds = std::nullopt;  // the span of train_seconds by the GPU's own clock
+  // Of the same span, by the operating system and the GPU (epoch_witness.h).
+  std::optional<double> cpu_seconds = std::nullopt;
+  std::optional<double> boot_seconds = std::nullopt;
+  std::optional<double> steal_seconds = std::nullopt;
+  std::optional<double> throttled_seconds = std::nullopt;
+  std::optional<int64_t> voluntary_switches = std::nullopt;
+  std::optional<int64_t> forced_switches = std::nullopt;
+  std::optional<double> gpu_joules = std::nullopt;
   std::map<std::string, std::string> other_columns = {};  // as a later version or a user wrote them, by name
 };
 

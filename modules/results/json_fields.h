@@ -56,6 +56,9 @@ Json to_json(T value) {
 }
 
 template <class T>
+Json to_json(const std::map<std::string, T>& values);
+
+template <class T>
 Json to_json(const std::optional<T>& value) {
   return value ? to_json(*value) : Json(nullptr);
 }

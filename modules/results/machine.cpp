@@ -1,5 +1,7 @@
 #include "results/machine.h"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -15,8 +17,10 @@
 #include <sstream>
 #include <thread>
 
-#include "base/numbers.h"
 #include "base/text.h"
+#include "results/cpu_limits.h"
+#include "results/machine_id.h"
+#include "results/memory_limits.h"
 
 namespace rnnlab {
 namespace {
@@ -36,6 +40,33 @@ std::string value_of(std::string_view text, std::string_view key, char separator
     return std::string(trim(std::string_view(line).substr(at + 1)));
   }
   return "";
+}
+
+std::string quota_text() {
+  const auto quota = cpu_quota();
+  return quota ? fmt::format("{:.4g} {}", *quota, *quota == 1 ? "CPU" : "CPUs") : "none";
+}
+
+int64_t usable_memory_bytes() {
+  const std::vector<MemoryLimit> limits = memory_limits().hard;
+  const auto least = std::ranges::min_element(limits, {}, &MemoryLimit::bytes);
+  return least == limits.end() ? 0 : least->bytes;
+}
+
+// The places of OpenMP (OpenMP 5.0, section 3.2.24 and following) are what its threads are bound to; it has none where
+// they are not bound. Asked by name, for this module is not linked with OpenMP.
+std::vector<int64_t> cpus_of_openmp() {
+  const auto num_places = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "omp_get_num_places"));
+  const auto num_cpus = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_get_place_num_procs"));
+  const auto get_cpus = reinterpret_cast<void (*)(int, int*)>(::dlsym(RTLD_DEFAULT, "omp_get_place_proc_ids"));
+  if (num_places == nullptr || num_cpus == nullptr || get_cpus == nullptr) return {};
+  std::set<int64_t> all;
+  for (int place = 0; place < num_places(); ++place) {
+    std::vector<int> cpus(static_cast<size_t>(num_cpus(place)));
+    get_cpus(place, cpus.data());
+    all.insert(cpus.begin(), cpus.end());
+  }
+  return {all.begin(), all.end()};
 }
 
 std::vector<double> load_average() {
@@ -65,6 +96,7 @@ std::map<std::string, CpuTicks> cpu_times(std::string_view stat) {
 }  // namespace
 
 std::vector<int64_t> usable_cpus() {
+  if (std::vector<int64_t> bound = cpus_of_openmp(); !bound.empty()) return bound;
   constexpr size_t kBitsOfWord = 8 * sizeof(unsigned long);
   constexpr size_t kMostWords = 4096;
   // The kernel refuses a set that is smaller than its own.
@@ -100,6 +132,12 @@ double busy_fraction_between(std::string_view before, std::string_view after, co
   return ticks.total > 0 ? std::clamp(ticks.busy / ticks.total, 0.0, 1.0) : 0;
 }
 
+bool disturbs(double part_of_others, int64_t usable_cpus, int64_t num_threads) {
+  constexpr double kPartOfNeed = 0.1, kLeast = 0.25;
+  const auto needed = static_cast<double>(std::min(num_threads, usable_cpus));
+  return part_of_others * static_cast<double>(usable_cpus) >= std::max(kLeast, kPartOfNeed * needed);
+}
+
 CpuInfo parse_cpuinfo(std::string_view cpuinfo) {
   CpuInfo cpu;
   cpu.model = value_of(cpuinfo, "model name", ':');
@@ -121,7 +159,9 @@ CpuInfo cpu_info() {
   CpuInfo cpu = parse_cpuinfo(slurp("/proc/cpuinfo"));
   const std::vector<int64_t> cpus = usable_cpus();
   cpu.usable_cpus = static_cast<int64_t>(cpus.size());
-  cpu.load_average = load_average();
+  static const std::vector<double> first_load = load_average();
+  cpu.load_average = first_load;
+  cpu.quota = quota_text();
   const std::string before = cpu_counters();
   std::this_thread::sleep_for(kSample);
   cpu.busy_fraction = busy_fraction_between(before, cpu_counters(), cpus);
@@ -138,6 +178,8 @@ HostInfo host_info() {
   const std::string os = value_of(slurp("/etc/os-release"), "PRETTY_NAME", '=');
   host.os = os.size() >= 2 && os.front() == '"' ? os.substr(1, os.size() - 2) : os;
   host.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  host.usable_memory_bytes = usable_memory_bytes();
+  host.machine_id = machine_id();
   return host;
 }
 

@@ -16,6 +16,7 @@ struct CpuInfo {
   std::vector<std::string> vector_flags;  // "avx2", "avx512f" and the like
   std::vector<double> load_average;       // over 1, 5 and 15 minutes
   double busy_fraction = 0;               // of the usable CPUs by any process, over a tenth of a second
+  std::string quota;                      // of control groups: "1.5 CPUs", "none"; "" in files that do not tell
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -26,6 +27,7 @@ struct CpuInfo {
     field("vector_flags", self.vector_flags);
     field("load_average", self.load_average);
     field("busy_fraction", self.busy_fraction);
+    field("quota", self.quota, 3);
   }
 };
 
@@ -34,6 +36,9 @@ struct HostInfo {
   std::string os;      // "Debian GNU/Linux 12 (bookworm)"
   std::string kernel;  // "Linux 6.1.0"
   int64_t memory_bytes = 0;
+  int64_t usable_memory_bytes =
+      0;                   // what limits leave of it and of swap (memory_limits.h); 0 in files that do not tell
+  std::string machine_id;  // machine_id.h
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -41,17 +46,21 @@ struct HostInfo {
     field("os", self.os);
     field("kernel", self.kernel);
     field("memory_bytes", self.memory_bytes);
+    field("usable_memory_bytes", self.usable_memory_bytes, 3);
+    field("machine_id", self.machine_id, 3);
   }
 };
 
-// Takes a tenth of a second, for the busy fraction.
+// Takes a tenth of a second, for the busy fraction. The load average is that of the process's first call: later ones
+// would see the process's own load.
 CpuInfo cpu_info();
 HostInfo host_info();
 
 // What /proc/cpuinfo says; load and usable CPUs are left out.
 CpuInfo parse_cpuinfo(std::string_view cpuinfo);
 
-// The CPUs that this process may run on, by their numbers.
+// The CPUs that this process may run on, by their numbers. Where OpenMP binds each of its threads to a part of them
+// (OMP_PROC_BIND), the calling thread may run on that part alone: then all parts.
 std::vector<int64_t> usable_cpus();
 
 // /proc/stat as it stands.
@@ -66,5 +75,9 @@ CpuTicks cpu_ticks_between(std::string_view before, std::string_view after, cons
 
 // The busy part of the time between two readings of /proc/stat, over the CPUs in `cpus`.
 double busy_fraction_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus);
+
+// Whether others that take this part of the usable CPUs' time disturb a run of `num_threads` threads: by a tenth of the
+// CPUs that it needs, and never by less than a quarter of one.
+bool disturbs(double part_of_others, int64_t usable_cpus, int64_t num_threads);
 
 }  // namespace rnnlab

@@ -51,7 +51,8 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   build.git_revision + (build.git_dirty ? " dirty" : ""),
                                   software.libtorch,
                                   software.cuda,
-                                  software.cudnn};
+                                  software.cudnn,
+                                  key_of(identity.conditions)};
   // The summary holds the device and layer that "auto" came to.
   constexpr std::array<std::string_view, 4> kNotWork = {"seed", "device", "layer", "auto_layer"};
   for (const auto& [name, value] : run.config)
@@ -87,6 +88,12 @@ RunGroup* group_of_original(std::vector<RunGroup>& groups, const RunRecord& run)
   return nullptr;
 }
 
+// Before version 3 the identity had none.
+void take_conditions_of_environment(RunRecord& run) {
+  Conditions& conditions = run.summary.identity.conditions;
+  if (conditions == Conditions()) conditions = conditions_of(run.environment);
+}
+
 using Labeller = std::string (*)(const RunRecord&);
 
 bool label_uniquely(std::vector<RunGroup>& groups, Labeller labeller) {
@@ -114,6 +121,7 @@ RunRecord load_run(const fs::path& folder) {
                 .summary = read_summary(folder),
                 .rows = read_epochs(folder)};
   if (run.started.empty()) run.started = run.environment.start_time;
+  take_conditions_of_environment(run);
   return run;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "config/enum_names.h"
+#include "results/conditions.h"
 #include "results/epoch_row.h"
 #include "results/file_version.h"
 #include "results/warning.h"
@@ -34,6 +35,7 @@ struct Identity {
   std::string cpu_model;
   int64_t num_threads = 0;
   std::string gpu_model;  // of the machine, whether or not the run used it; "" when it has none
+  Conditions conditions = {};
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -49,6 +51,7 @@ struct Identity {
     field("cpu_model", self.cpu_model);
     field("num_threads", self.num_threads);
     field("gpu_model", self.gpu_model);
+    field("conditions", self.conditions, 3);
   }
 };
 

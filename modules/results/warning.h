@@ -31,6 +31,7 @@ inline constexpr const char* kOther = "other";  // of an old file, or about noth
 inline constexpr const char* kSlowBuild = "slow_build";
 inline constexpr const char* kMoreThreadsThanCpus = "more_threads_than_cpus";
 inline constexpr const char* kCpuBusy = "cpu_busy";
+inline constexpr const char* kHighLoad = "high_load";
 inline constexpr const char* kGpuBusy = "gpu_busy";
 inline constexpr const char* kGpuThrottled = "gpu_throttled";
 inline constexpr const char* kLittleMemory = "little_memory";
@@ -38,12 +39,15 @@ inline constexpr const char* kLittleMemory = "little_memory";
 // What came while it ran.
 inline constexpr const char* kCpuShared = "cpu_shared";
 inline constexpr const char* kGpuShared = "gpu_shared";
+inline constexpr const char* kWaited = "waited";        // less CPU time than the work wants
+inline constexpr const char* kThrottled = "throttled";  // by the quota of a control group
+inline constexpr const char* kStolen = "stolen";        // by a hypervisor
 inline constexpr const char* kUnfinished = "unfinished";
 
 // How it was run.
 inline constexpr const char* kCopiesInEpochs = "copies_in_epochs";
 inline constexpr const char* kTraced = "traced";
-inline constexpr const char* kOtherMachine = "other_machine";  // than before it was resumed
+inline constexpr const char* kOtherMachine = "other_machine";  // than before it was resumed, or than the baseline's
 inline constexpr const char* kScheduleChanged = "schedule_changed";
 inline constexpr const char* kCheckpointUnusable = "checkpoint_unusable";
 inline constexpr const char* kBestForgotten = "best_forgotten";
@@ -58,6 +62,7 @@ inline constexpr const char* kHighLoss = "high_loss";
 inline constexpr const char* kWarmupCounted = "warmup_counted";
 inline constexpr const char* kUnprovenTimer = "unproven_timer";
 inline constexpr const char* kUnsynchronisedTimer = "unsynchronised_timer";
+inline constexpr const char* kOtherClock = "other_clock";  // the kernel's says otherwise
 inline constexpr const char* kImpossibleSum = "impossible_sum";
 inline constexpr const char* kMissingTime = "missing_time";
 inline constexpr const char* kImpossibleWait = "impossible_wait";

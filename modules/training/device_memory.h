@@ -5,16 +5,17 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace rnnlab {
 
-// The most that a GPU's allocator has handed out since the last reset; on a CPU the process's peak resident set, which
-// the system cannot reset and which therefore never falls.
+// The most that a GPU's allocator has handed out since the last reset; on a CPU the process's peak resident set since
+// then, libraries included. Nothing on a CPU whose system does not let its count be reset.
 void reset_peak_memory(c10::Device device);
-int64_t peak_memory_bytes(c10::Device device);
+std::optional<int64_t> peak_memory_bytes(c10::Device device);
 
-// Gives back what the allocator keeps of tensors that are gone, on all GPUs: the next run, and its choice of where the
-// data goes, finds the memory free. Nothing happens where CUDA has not been used.
+// Gives back what the allocators keep of tensors that are gone, on the CPU and on all GPUs: the next run, and its
+// choice of where the data goes, finds the memory free.
 void release_cached_memory();
 
 }  // namespace rnnlab

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "recurrent/gpu_device.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
 #include "training/divergence.h"
@@ -37,6 +38,16 @@ double norm_of(const std::vector<double>& norms) {
   return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
 }
 
+void put_evidence(const EpochEvidence& evidence, EpochRow& row) {
+  row.cpu_seconds = evidence.cpu_seconds;
+  row.boot_seconds = evidence.boot_seconds;
+  row.steal_seconds = evidence.steal_seconds;
+  row.throttled_seconds = evidence.throttled_seconds;
+  row.voluntary_switches = evidence.voluntary_switches;
+  row.forced_switches = evidence.forced_switches;
+  row.gpu_joules = evidence.gpu_joules;
+}
+
 Model& moved_to(c10::Device device, Model& model) {
   model.to(device);
   return model;
@@ -59,7 +70,8 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       train_loop_(
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t place) { return step_.run(batches, place); }, replay(options)),
-      device_span_(options.device) {
+      device_span_(options.device),
+      witness_(options.device.is_cuda() ? uuid_of_gpu(options.device) : "") {
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
 }
@@ -106,6 +118,7 @@ void Trainer::go_on_with_epoch() {
 void Trainer::train_epoch() {
   model_.train();
   wait_for(options_.device);
+  witness_.start();
   device_span_.begin();
   training_since_ = record_read_ = Clock::now();
   const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may take fewer
@@ -116,6 +129,7 @@ void Trainer::train_epoch() {
     train_batches_.prepare_epoch(state_.epoch);  // the next one, while the device works
   wait_for(options_.device);
   tally_.seconds = epoch_seconds();
+  evidence_ = witness_.stop();
   tally_.data_seconds += train_batches_.seconds_waited();
   training_since_.reset();
   read_record();
@@ -271,7 +285,10 @@ EpochRow Trainer::training_row() const {
   if (options_.precision == Precision::kFp16) row.skipped_steps = tally_.skipped_steps;
   row.train_seconds = tally_.seconds;
   row.data_seconds = tally_.data_seconds;
-  if (!epoch_is_pieced_) row.device_seconds = device_span_.seconds();
+  if (!epoch_is_pieced_) {
+    row.device_seconds = device_span_.seconds();
+    put_evidence(evidence_, row);
+  }
   row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
   const bool is_warmup = state_.epoch < first_epoch_ + options_.settings.warmup_epochs;
   row.warmup = is_warmup || epoch_is_pieced_ || !is_whole();

@@ -9,6 +9,7 @@
 
 #include "data/batches.h"
 #include "models/model.h"
+#include "results/epoch_witness.h"
 #include "training/batch_loop.h"
 #include "training/device_span.h"
 #include "training/early_stopping.h"
@@ -107,6 +108,8 @@ class Trainer {
   bool epoch_is_pieced_ = false;                     // it was begun before the run was stopped
   std::optional<Clock::time_point> training_since_;  // the steps of an epoch are under way
   DeviceSpan device_span_;                           // of them, by the device's own clock
+  EpochWitness witness_;                             // of them, by the operating system
+  EpochEvidence evidence_;
 
   std::optional<double> last_loss_;
   std::optional<GeneratorStates> restored_;  // until the run goes on

@@ -131,6 +131,47 @@ TEST(Against, OnAGpuTheGpuMustBeTheSame) {
                [&] { compare_against(now, before, "old.json", {}); });
 }
 
+TEST(Against, OtherConditionsOfTheCpuAreRefused) {
+  BenchReport now = sample_report(), before = sample_report();
+  now.environment.instruction_sets.onednn = "Intel SSE4.1";
+  before.environment.instruction_sets.onednn = "Intel AVX2";
+  now.environment.variables = Variables{{"ONEDNN_MAX_CPU_ISA", "SSE41"}};
+  before.environment.variables = Variables();
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  instruction set of oneDNN: Intel SSE4.1 now, Intel AVX2 before\n"
+               "  variables that change kernels: ONEDNN_MAX_CPU_ISA=SSE41 now, no ONEDNN_MAX_CPU_ISA before\n"
+               "  --force compares all the same",
+               [&] { compare_against(now, before, "old.json", {}); });
+}
+
+TEST(Against, OnAGpuItsHostIsToldAndItsDriverMustBeTheSame) {
+  BenchReport now = sample_report(), before = sample_report();
+  for (BenchReport* report : {&now, &before})
+    for (BenchRow& row : report->rows) row.key.device = "cuda";
+  now.environment.cpu.usable_cpus = 2;
+  before.environment.cpu.usable_cpus = 64;
+  EXPECT_THAT(compare_against(now, before, "old.json", {}).notes, ElementsAre("usable CPUs: 2 now, 64 before"));
+  now.environment.nvidia.driver_version = "580.1";
+  before.environment.nvidia.driver_version = "580.2";
+  expect_error(ExitCode::kUsage,
+               "old.json cannot be compared with:\n  NVIDIA driver: 580.1 now, 580.2 before\n"
+               "  --force compares all the same",
+               [&] { compare_against(now, before, "old.json", {}); });
+}
+
+TEST(Against, OtherSoftwareAndAnotherMachineAreTold) {
+  BenchReport now = sample_report(), before = sample_report();
+  now.environment.host.machine_id = "a";
+  before.environment.host.machine_id = "b";
+  now.environment.software.cudnn = "9.19.0";
+  before.environment.software.cudnn = "9.18.0";
+  now.environment.cpu.quota = "none";
+  const Against against = compare_against(now, before, "old.json", {});
+  EXPECT_THAT(against.notes, ElementsAre("machine: a now, b before", "cuDNN: 9.19.0 now, 9.18.0 before",
+                                         "recorded by one side only, and so not compared: CPU quota"));
+  EXPECT_THAT(against_text(against), HasSubstr("\nmachine: a now, b before\n"));
+}
+
 TEST(Against, AnotherPrecisionIsRefusedUnlessForced) {
   BenchReport before = sample_report();
   for (BenchRow& row : before.rows) row.key.precision = "bf16";

@@ -62,7 +62,7 @@ TEST(Newcomers, AreCountedWhereTheyAllGoByOneNumber) {
               ElementsAre(HasSubstr("1 other process came")));
 }
 
-TEST(Bystanders, AreNotLookedForInAMoment) { EXPECT_THAT(Bystanders({}).warnings(), IsEmpty()); }
+TEST(Bystanders, AreNotLookedForInAMoment) { EXPECT_THAT(Bystanders({}, 1).warnings(), IsEmpty()); }
 
 // A process that does nothing but take a CPU, until it goes out of scope.
 class BusyProcess {
@@ -90,7 +90,7 @@ class BusyProcess {
 
 TEST(Bystanders, AreSeenByTheTimeThatTheyTake) {
   const std::string before = cpu_counters();
-  const Bystanders bystanders({});
+  const Bystanders bystanders({}, 1);
   const std::vector<BusyProcess> others(usable_cpus().size());
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   if (cpu_ticks_between(before, cpu_counters(), usable_cpus()).total == 0) GTEST_SKIP() << "no counters in /proc/stat";

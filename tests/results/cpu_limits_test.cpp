@@ -50,5 +50,13 @@ TEST_F(CpuLimits, AreNotLoweredByWhatIsNoQuota) {
   EXPECT_EQ(allowed(), usable_);
 }
 
+TEST_F(CpuLimits, TellTheQuotaAsItIs) {
+  EXPECT_EQ(cpu_quota(root_.path()), std::nullopt);
+  write("proc/self/cgroup", "0::/a/b\n");
+  write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  write("sys/fs/cgroup/a/b/cpu.max", "40000 100000\n");
+  EXPECT_EQ(cpu_quota(root_.path()), 0.4) << "the least of the groups around this process";
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "results/conditions.h"
 #include "results/expect_error.h"
 #include "results/sample_runs.h"
 #include "results/temporary_folder.h"
@@ -21,7 +22,9 @@ GpuInfo sample_gpu() {
 
 TEST(CollectEnvironment, FindsThisMachine) {
   const Environment environment =
-      collect_environment({"rnnlab", "info"}, 2, {.rnnlab = "0.1.0", .libtorch = "2.11.0", .cuda = "", .cudnn = ""});
+      collect_environment({"rnnlab", "info"}, 2,
+                          {.versions = {.rnnlab = "0.1.0", .libtorch = "2.11.0", .cuda = "", .cudnn = ""},
+                           .instruction_sets = {.aten = "AVX2", .onednn = "", .mkl = ""}});
   EXPECT_EQ(environment.command_line, (std::vector<std::string>{"rnnlab", "info"}));
   EXPECT_GE(environment.cpu.usable_cpus, 1);
   EXPECT_GE(environment.cpu.logical_cpus, environment.cpu.usable_cpus);
@@ -31,6 +34,10 @@ TEST(CollectEnvironment, FindsThisMachine) {
   EXPECT_TRUE(environment.host.kernel.starts_with("Linux "));
   EXPECT_EQ(environment.start_time.size(), std::string("2026-11-21T02:59:51Z").size());
   EXPECT_EQ(environment.software.libtorch, "2.11.0");
+  EXPECT_EQ(environment.instruction_sets.aten, "AVX2");
+  EXPECT_FALSE(environment.cpu.quota.empty());
+  EXPECT_GT(environment.host.usable_memory_bytes, 0);
+  EXPECT_TRUE(environment.variables.has_value());
 }
 
 TEST(EnvironmentFile, ReadsBack) {
@@ -38,11 +45,13 @@ TEST(EnvironmentFile, ReadsBack) {
   Environment environment = collect_environment({"rnnlab"}, 2, {});
   environment.nvidia.gpus = {sample_gpu()};
   environment.nvidia.gpus[0].compute_pids = {12, 34};
+  environment.variables = Variables{{"OMP_PROC_BIND", "true"}};
   write_environment(folder.path(), environment);
   const Environment read = read_environment(folder.path());
   EXPECT_EQ(read.cpu.vector_flags, environment.cpu.vector_flags);
   EXPECT_EQ(read.nvidia.gpus.at(0).compute_pids, (std::vector<int64_t>{12, 34}));
   EXPECT_EQ(read.build.git_revision, environment.build.git_revision);
+  EXPECT_EQ(conditions_of(read), conditions_of(environment));
   write_environment(folder.path(), read);
   EXPECT_EQ(read_environment(folder.path()).start_time, environment.start_time);
 }
@@ -97,6 +106,16 @@ TEST(Warnings, NameMoreThreadsThanCpus) {
                 "training.num_threads (in a benchmark num_threads)",
                 "THE CPU IS BUSY: other work took 100 % of 1 usable CPU at the start, perhaps the threads of this "
                 "program's previous run, which are more than the CPUs"}));
+}
+
+TEST(Warnings, NameAQueueForTheCpus) {
+  Environment environment = quiet_environment();
+  environment.cpu.logical_cpus = 2;
+  environment.cpu.load_average = {2.1, 60, 60};
+  EXPECT_TRUE(warnings(environment).empty()) << "a run of all CPUs leaves that behind";
+  environment.cpu.load_average[0] = 60;
+  EXPECT_EQ(texts_of(warnings(environment)),
+            (std::vector<std::string>{"the load average at the start was 60.0 on 2 CPUs: threads waited for CPUs"}));
 }
 
 TEST(BuildInfo, KnowsThisBuild) {

@@ -32,5 +32,14 @@ TEST(BusyFraction, LooksOnlyAtTheCpusGiven) {
   EXPECT_DOUBLE_EQ(busy_fraction_between("", after, {0}), 0);
 }
 
+TEST(Disturbance, IsMeasuredByTheCpusThatARunNeeds) {
+  EXPECT_TRUE(disturbs(0.24, 2, 2));
+  EXPECT_TRUE(disturbs(0.24, 64, 64)) << "fifteen of them";
+  EXPECT_FALSE(disturbs(0.05, 64, 64));
+  EXPECT_TRUE(disturbs(0.05, 64, 2)) << "as many as the run needs";
+  EXPECT_FALSE(disturbs(0.1, 2, 1)) << "what a quiet system does";
+  EXPECT_TRUE(disturbs(1, 1, 4096)) << "more threads than CPUs need no more than all";
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -52,7 +52,25 @@ constexpr const char* kText = R"({
     "build_type": "Release",
     "cpu_model": "Some CPU",
     "num_threads": 2,
-    "gpu_model": "Some GPU"
+    "gpu_model": "Some GPU",
+    "conditions": {
+      "machine_id": "",
+      "cpu_flags": "",
+      "usable_cpus": 0,
+      "cpu_quota": "",
+      "memory_bytes": 0,
+      "instruction_sets": {
+        "aten": "",
+        "onednn": "",
+        "mkl": ""
+      },
+      "variables": null,
+      "driver": "",
+      "kernel": "",
+      "libtorch": "",
+      "compiler": "",
+      "sources": ""
+    }
   },
   "ending": "complete",
   "turn": {
@@ -65,7 +83,7 @@ constexpr const char* kText = R"({
 }
 )";
 
-// As version 2 wrote it: an ending in words alone, warnings without codes, and nothing of processes.
+// As version 2 wrote it: an ending in words alone, warnings without codes, and nothing of processes and conditions.
 std::string text_of_version_2(const std::string& stop_reason, const std::string& warning) {
   auto json = nlohmann::ordered_json::parse(kText);
   json["schema_version"] = 2;
@@ -73,6 +91,7 @@ std::string text_of_version_2(const std::string& stop_reason, const std::string&
   json["warnings"] = {warning};
   json.erase("ending");
   json.erase("turn");
+  json["identity"].erase("conditions");
   return json.dump();
 }
 
@@ -139,8 +158,8 @@ TEST(Summary, IsReadStrictly) {
   expect_refused("\"path_notes\": []", "\"path_notes\": {}", ": path_notes is '{}', expected a list");
   expect_refused("\"seed\": 3", "\"seed\": 1e999", ": a number in it does not fit into 64 bits");
   expect_refused("\"seed\": 3,", "\"seed\": 3;", ":7:12: not valid JSON: the file is damaged or was cut off");
-  expect_refused("    \"gpu_model\": \"Some GPU\"\n  },\n", "    \"gpu_model\": \"Some GPU\"\n",
-                 ":40:10: not valid JSON: the file is damaged or was cut off");
+  expect_refused("    }\n  },\n  \"ending\"", "    }\n  \"ending\"",
+                 ":58:10: not valid JSON: the file is damaged or was cut off");
 }
 
 TEST(Summary, DoesNotEndAtAZero) {

@@ -8,6 +8,7 @@
 
 #include "results/bystanders.h"
 #include "results/comparison.h"
+#include "results/conditions.h"
 #include "results/expect_error.h"
 #include "results/sample_runs.h"
 #include "results/temporary_folder.h"
@@ -155,6 +156,54 @@ TEST_F(Truth, ADebugBuildThatCallsItselfReleaseIsShouted) {
   EXPECT_EQ(warnings[1],
             "cuda:0 fused: WRONG IDENTITY (build_type): the summary says 'Release', environment.json 'Release, not "
             "optimised'");
+}
+
+// ---- another environment ----
+
+class OtherConditions : public Truth {
+ protected:
+  void plant_in_environment(const std::function<void(Environment&)>& change) {
+    plant([&](SampleRun& run) { change(run.environment); }, [](RunRecord&) {});
+  }
+  std::vector<std::string> notes() { return compare(runs_, {}).notes; }
+};
+
+TEST_F(OtherConditions, FewerUsableCpusAreRefused) {
+  plant_in_environment([](Environment& environment) { environment.cpu.usable_cpus = 1; });
+  expect_refused("usable CPUs: 2 in cuda:0 naive, 1 in cuda:0 fused");
+}
+
+TEST_F(OtherConditions, WhatOneSideDidNotRecordIsTold) {
+  plant_in_environment([](Environment& environment) {
+    environment.cpu.quota = "0.4 CPUs";
+    environment.instruction_sets.mkl = "SSE4.2";
+  });
+  EXPECT_THAT(notes(), Contains("recorded by one side only, and so not compared: CPU quota and instruction set of MKL "
+                                "(of cuda:0 naive and cuda:0 fused)"));
+}
+
+TEST_F(OtherConditions, AnotherMachineAloneIsWarnedOf) {
+  plant_in_record([&](RunRecord&) {
+    for (RunRecord& run : runs_) run.environment.host.machine_id = run.folder.filename().string();
+    for (RunRecord& run : runs_) run.summary.identity.conditions = conditions_of(run.environment);
+  });
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), ElementsAre("machine: a in cuda:0 naive, b in cuda:0 fused"));
+}
+
+TEST_F(OtherConditions, HoursBetweenTheSidesAreNoted) {
+  plant_in_environment([](Environment& environment) { environment.start_time = "2026-11-22T05:59:51Z"; });
+  EXPECT_THAT(notes(), Contains("27 hours between the starts of cuda:0 naive and cuda:0 fused"));
+}
+
+TEST_F(OtherConditions, ChangedSourcesAreNoted) {
+  plant_in_environment([](Environment& environment) { environment.build.git_dirty = true; });
+  EXPECT_THAT(notes(), Contains("git revision of rnnlab: aaaaaaaaaaaa in cuda:0 naive, aaaaaaaaaaaa with changes in "
+                                "cuda:0 fused"));
+}
+
+TEST_F(OtherConditions, ThatTheEnvironmentDeniesAreNamed) {
+  plant_in_record([](RunRecord& run) { run.summary.identity.conditions.kernel = "another"; });
+  expect_shouted("wrong identity (conditions): the summary has others than environment.json");
 }
 
 // ---- busy GPU ----

@@ -22,6 +22,7 @@ class Bootstrap : public testing::Test {
     box.file("requirements.txt",
              "# a comment\ncmake==1 \\\n    --hash=sha256:c1\nninja==1 \\\n    --hash=sha256:n1\n"
              "torch==2.11.0 \\\n    --hash=sha256:t1 \\\n    --hash=sha256:t2\n");
+    box.file("requirements-headers.txt", "nvidia-nvml-dev==1 \\\n    --hash=sha256:h1\n");
     box.file("requirements-cuda.txt", "nvidia-cuda-nvcc==1 \\\n    --hash=sha256:v1\n");
     box.command("uname", "[[ $1 == -s ]] && echo Linux || echo x86_64");
     box.command("id", "echo 0");
@@ -47,7 +48,8 @@ case "$*" in
   "-c import sys"*) echo "${PYTHON_VERSION:-3.11}" ;;
   "-m venv "*)
     site="$3/lib/python3.11/site-packages"
-    mkdir -p "$3/bin" "$site/cmake/data/bin" "$site/torch/lib" "$site/nvidia/cu13/lib" "$site/nvidia/cu13/bin"
+    mkdir -p "$3/bin" "$site/cmake/data/bin" "$site/torch/lib" "$site/nvidia/cu13/lib" "$site/nvidia/cu13/bin" "$site/nvidia/cu13/include"
+    touch "$site/nvidia/cu13/include/nvml.h"
     cat "${BASH_SOURCE[0]}" >"$3/bin/python"
     for tool in "$3/bin/python" "$3/bin/ninja" "$site/cmake/data/bin/cmake" "$site/nvidia/cu13/bin/nvcc"; do
       touch "$tool"
@@ -170,12 +172,14 @@ constexpr const char* kPackages =
     "  1 of 3 packages of requirements.txt: cmake==1\n"
     "  2 of 3 packages of requirements.txt: ninja==1\n"
     "  3 of 3 packages of requirements.txt: torch==2.11.0\n";
+constexpr const char* kHeaders = "  1 of 1 packages of requirements-headers.txt: nvidia-nvml-dev==1\n";
 constexpr const char* kCudaPackages = "  1 of 1 packages of requirements-cuda.txt: nvidia-cuda-nvcc==1\n";
 
 TEST_F(Bootstrap, InstallsNothingOfCudaWithoutAGpu) {
   const ScriptResult result = run();
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.output, std::string("Making BOX/.venv\nDownloading LibTorch, about 0.6 GB, once\n") + kPackages +
+                               kHeaders +
                                "Ready: LibTorch in BOX/.venv/lib/python3.11/site-packages/torch, without CUDA: "
                                "nvidia-smi finds no NVIDIA GPU "
                                "here (RNNLAB_CUDA=ON installs it all the same)\n");
@@ -192,6 +196,17 @@ TEST_F(Bootstrap, InstallsCudaOnceThereIsAGpu) {
   EXPECT_THAT(result.output, Not(HasSubstr("torch==2.11.0\n")));
   EXPECT_TRUE(box.exists(".venv/cuda/bin/nvcc"));
   EXPECT_EQ(run().output, "");
+}
+
+TEST_F(Bootstrap, AddsTheHeaderThatAnOlderVersionDidWithout) {
+  run();
+  box.remove(".venv/nvml/nvml.h");
+  box.remove(".venv/installed/nvidia-nvml-dev==1");
+  const ScriptResult result = run();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr(kHeaders));
+  EXPECT_THAT(result.output, Not(HasSubstr("torch==2.11.0\n")));
+  EXPECT_TRUE(box.exists(".venv/nvml/nvml.h"));
 }
 
 TEST_F(Bootstrap, RefusesAnotherAnswerThanOnOrOff) {

@@ -1,0 +1,168 @@
+#include "results/waiting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "results/statistics.h"
+
+namespace rnnlab {
+namespace {
+
+using Found = std::vector<Warning>;
+
+// The rows that count of a run whose epochs were witnessed, as columns.
+struct Witnessed {
+  std::vector<int64_t> epochs;
+  std::vector<double> wall, data;
+  std::optional<std::vector<double>> cpu, boot, steal, throttled;
+};
+
+// Nothing unless each row has it.
+std::optional<std::vector<double>> column_of(const std::vector<const EpochRow*>& rows,
+                                             std::optional<double> EpochRow::*member) {
+  std::vector<double> values;
+  for (const EpochRow* row : rows)
+    if (const auto value = row->*member; value && std::isfinite(*value)) values.push_back(*value);
+  if (values.empty() || values.size() < rows.size()) return std::nullopt;
+  return values;
+}
+
+Witnessed witnessed(std::span<const EpochRow> rows) {
+  std::vector<const EpochRow*> counted;
+  Witnessed columns;
+  for (const EpochRow& row : rows) {
+    if (row.warmup || !std::isfinite(row.train_seconds)) continue;
+    counted.push_back(&row);
+    columns.epochs.push_back(row.epoch);
+    columns.wall.push_back(row.train_seconds);
+    columns.data.push_back(row.data_seconds);
+  }
+  columns.cpu = column_of(counted, &EpochRow::cpu_seconds);
+  columns.boot = column_of(counted, &EpochRow::boot_seconds);
+  columns.steal = column_of(counted, &EpochRow::steal_seconds);
+  columns.throttled = column_of(counted, &EpochRow::throttled_seconds);
+  return columns;
+}
+
+double sum_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+
+// A system call stands between the two clocks.
+void check_clock(const Witnessed& run, Found& found) {
+  constexpr double kOverhead = 2e-4, kPart = 0.01;
+  if (!run.boot) return;
+  const double wall = median(run.wall), boot = median(*run.boot);
+  if (std::abs(wall - boot) > kOverhead + kPart * boot)
+    found.emplace_back(warning::kOtherClock,
+                       fmt::format("another clock: epochs of {:.4g} s (median) took {:.4g} s by the kernel's clock, so "
+                                   "the clock that timed them was changed",
+                                   wall, boot));
+}
+
+// Counters of a hundred ticks a second say little of a few of them.
+constexpr double kLeastHeld = 0.05, kTick = 0.01;
+
+void check_throttling(const Witnessed& run, Found& found) {
+  if (!run.throttled) return;
+  const double wall = sum_of(run.wall), held = sum_of(*run.throttled);
+  if (held > kLeastHeld * wall + kTick)
+    found.emplace_back(warning::kThrottled,
+                       fmt::format("throttled: a quota of its control group stopped its CPUs for {:.3g} s, all "
+                                   "together, in epochs of {:.3g} s",
+                                   held, wall));
+}
+
+void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
+  if (!run.steal) return;
+  const double wall = sum_of(run.wall), stolen = sum_of(*run.steal);
+  const double needed = wall * static_cast<double>(std::max<int64_t>(num_threads, 1));
+  if (stolen > kLeastHeld * needed + kTick)
+    found.emplace_back(warning::kStolen,
+                       fmt::format("stolen: the hypervisor kept {:.3g} s of its CPUs' time, all together, in epochs of "
+                                   "{:.3g} s",
+                                   stolen, wall));
+}
+
+// Somebody always computes in a run on the CPU: a layer, or whoever prepares the batches that it waits for.
+void check_computing(const Witnessed& run, Found& found) {
+  constexpr double kLeast = 0.9;
+  if (!run.cpu) return;
+  const double wall = sum_of(run.wall), cpu = sum_of(*run.cpu);
+  if (cpu < kLeast * (wall - sum_of(run.data)))
+    found.emplace_back(warning::kWaited,
+                       fmt::format("it waited: in epochs of {:.3g} s it computed for {:.3g} s only, so something kept "
+                                   "it from its CPUs",
+                                   wall, cpu));
+}
+
+// Longer than the others for no more work. What computes beside an epoch, as a writer of checkpoints, makes it none.
+void check_evenness(const Witnessed& run, Found& found) {
+  constexpr double kLonger = 1.25, kNoMoreWork = 1.1, kShortest = 0.02;
+  if (!run.cpu) return;
+  const double usual_wall = median(run.wall), usual_cpu = median(*run.cpu);
+  int64_t count = 0;
+  std::optional<size_t> longest;
+  for (size_t i = 0; i < run.wall.size(); ++i) {
+    const bool has_waited = run.wall[i] > kLonger * usual_wall && (*run.cpu)[i] < kNoMoreWork * usual_cpu;
+    if (!has_waited || run.wall[i] - usual_wall < kShortest) continue;
+    ++count;
+    if (!longest || run.wall[i] > run.wall[*longest]) longest = i;
+  }
+  if (!longest) return;
+  found.emplace_back(warning::kWaited,
+                     fmt::format("it waited: epoch {} took {:.4g} s and computed for {:.4g} s, the median epoch {:.4g} "
+                                 "and {:.4g} s ({} of {} such epochs)",
+                                 run.epochs[*longest], run.wall[*longest], (*run.cpu)[*longest], usual_wall, usual_cpu,
+                                 count, run.wall.size()));
+}
+
+bool is_on_gpu(const std::string& device) { return device.starts_with("cuda"); }
+
+// Seconds of computing for each second of an epoch, over the runs of a group.
+std::optional<double> computing_share(const RunGroup& group) {
+  double wall = 0, cpu = 0;
+  for (const RunRecord* run : group.runs) {
+    const Witnessed columns = witnessed(run->rows);
+    if (!columns.cpu || !is_on_gpu(run->summary.device)) return std::nullopt;
+    wall += sum_of(columns.wall);
+    cpu += sum_of(*columns.cpu);
+  }
+  return wall > 0 ? std::optional(cpu / wall) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads) {
+  const Witnessed run = witnessed(rows);
+  Found found;
+  check_clock(run, found);
+  check_throttling(run, found);
+  check_stealing(run, num_threads, found);
+  if (!is_on_gpu(device)) check_computing(run, found);
+  check_evenness(run, found);
+  return found;
+}
+
+// The host of a GPU waits by computing: it asks again and again.
+std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group) {
+  constexpr double kClearlyLess = 0.5;
+  const auto first = computing_share(baseline), second = computing_share(group);
+  if (!first || !second) return {};
+  const bool is_first = *first < *second;
+  const auto [less, more] = std::minmax(*first, *second);
+  if (less >= kClearlyLess * more) return {};
+  const RunGroup& waiter = is_first ? baseline : group;
+  const RunGroup& other = is_first ? group : baseline;
+  return {{"", waiter.label,
+           fmt::format(": it waited: its process computed {:.2f} s for each second of its epochs, that of {} {:.2f} s",
+                       less, other.label, more),
+           warning::kWaited}};
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,114 @@
+#include "results/conditions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "results/sample_runs.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int64_t kGibibyte = int64_t{1} << 30;
+
+// On a machine that tells everything.
+Conditions sample_conditions() {
+  Environment environment = testing::sample_run("cpu", "naive", 1, {}).environment;
+  environment.host.machine_id = "0123456789abcdef";
+  environment.host.kernel = "Linux 6.1.0";
+  environment.host.usable_memory_bytes = 16 * kGibibyte;
+  environment.cpu.quota = "none";
+  environment.cpu.vector_flags = {"avx2", "fma"};
+  environment.nvidia.driver_version = "580.1";
+  environment.instruction_sets = {.aten = "AVX2", .onednn = "Intel AVX2", .mkl = "AVX2 processors"};
+  environment.variables = Variables{{"OMP_NUM_THREADS", "2"}};
+  return conditions_of(environment);
+}
+
+std::string told(const UnequalCondition& one) {
+  const char* verb = one.on_unequal == OnUnequal::kRefuse ? "refused"
+                     : one.on_unequal == OnUnequal::kWarn ? "warned"
+                                                          : "noted";
+  return std::string(verb) + ": " + one.what + ": " + one.first + " and " + one.second;
+}
+
+// What is told of two sides that differ by `change`.
+template <class Change>
+std::vector<std::string> told_after(Change change) {
+  Conditions other = sample_conditions();
+  change(other);
+  std::vector<std::string> all;
+  for (const UnequalCondition& one : unequal_conditions(sample_conditions(), other)) all.push_back(told(one));
+  return all;
+}
+
+TEST(Conditions, AreEqualToThemselves) {
+  EXPECT_THAT(told_after([](Conditions&) {}), IsEmpty());
+}
+
+TEST(Conditions, ThatChangeTimesAreRefused) {
+  EXPECT_THAT(told_after([](Conditions& c) { c.usable_cpus = 1; }), ElementsAre("refused: usable CPUs: 2 and 1"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.cpu_quota = "0.4 CPUs"; }),
+              ElementsAre("refused: CPU quota: none and 0.4 CPUs"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.memory_bytes /= 2; }),
+              ElementsAre("refused: memory: 16.00 GiB and 8.00 GiB"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.cpu_flags = "avx2"; }),
+              ElementsAre("refused: instructions of the CPU: avx2 fma and avx2"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.instruction_sets.onednn = "Intel SSE4.1"; }),
+              ElementsAre("refused: instruction set of oneDNN: Intel AVX2 and Intel SSE4.1"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.driver = "580.2"; }),
+              ElementsAre("refused: NVIDIA driver: 580.1 and 580.2"));
+}
+
+TEST(Conditions, TellVariablesOneByOne) {
+  EXPECT_THAT(told_after([](Conditions& c) {
+                c.variables = Variables{{"MKL_CBWR", "AVX2"}, {"OMP_NUM_THREADS", "4"}};
+              }),
+              ElementsAre("refused: variables that change kernels: no MKL_CBWR and MKL_CBWR=AVX2",
+                          "noted: variables that change no kernel: OMP_NUM_THREADS=2 and OMP_NUM_THREADS=4"));
+}
+
+TEST(Conditions, AnotherMachineAloneIsWarnedOf) {
+  EXPECT_THAT(told_after([](Conditions& c) { c.machine_id = "f"; }),
+              ElementsAre("warned: machine: 0123456789abcdef and f"));
+}
+
+TEST(Conditions, OfTheSoftwareAreNoted) {
+  EXPECT_THAT(told_after([](Conditions& c) { c.kernel = "Linux 6.2.0"; }),
+              ElementsAre("noted: kernel: Linux 6.1.0 and Linux 6.2.0"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.sources += " with changes"; }),
+              ElementsAre("noted: git revision of rnnlab: aaaaaaaaaaaa and aaaaaaaaaaaa with changes"));
+}
+
+TEST(Conditions, ThatOneSideDidNotRecordAreNotHeldAgainstIt) {
+  const auto forget = [](Conditions& c) {
+    c.instruction_sets = {};
+    c.variables.reset();
+    c.cpu_quota.clear();
+  };
+  EXPECT_THAT(told_after(forget), IsEmpty());
+  Conditions old = sample_conditions();
+  forget(old);
+  EXPECT_THAT(unrecorded_conditions(sample_conditions(), old),
+              ElementsAre("CPU quota", "instruction set of ATen", "instruction set of oneDNN", "instruction set of MKL",
+                          "variables that change kernels"));
+}
+
+TEST(Conditions, TakeWhatAStartOfTheMachineFindsMoreForEqual) {
+  EXPECT_THAT(told_after([](Conditions& c) { c.memory_bytes += kGibibyte / 64; }), IsEmpty());
+}
+
+TEST(Conditions, MakeAnotherWorkWhereTheyMustBeEqual) {
+  Conditions other = sample_conditions();
+  other.machine_id = "another";
+  EXPECT_EQ(key_of(sample_conditions()), key_of(other));
+  other.cpu_quota = "0.4 CPUs";
+  EXPECT_NE(key_of(sample_conditions()), key_of(other));
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,138 @@
+#include "results/waiting.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "results/sample_rows.h"
+
+namespace rnnlab::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Epochs that computed all the time, and nobody disturbed.
+std::vector<EpochRow> witnessed_rows(const std::vector<double>& train_seconds) {
+  std::vector<EpochRow> rows = sample_rows(train_seconds);
+  for (EpochRow& row : rows) {
+    row.warmup = row.epoch == 1;
+    row.data_seconds = 0;
+    row.cpu_seconds = row.boot_seconds = row.train_seconds;
+    row.steal_seconds = row.throttled_seconds = 0;
+  }
+  return rows;
+}
+
+const std::vector<double> kSeconds = {9, 1.0, 1.1, 0.9, 1.0};
+
+std::vector<std::string> told(const std::vector<EpochRow>& rows, const std::string& device = "cpu",
+                              int64_t num_threads = 1) {
+  return texts_of(waiting_warnings(rows, device, num_threads));
+}
+
+TEST(Waiting, IsNotSeenWhereEpochsComputed) {
+  EXPECT_THAT(told(witnessed_rows(kSeconds)), IsEmpty());
+  EXPECT_THAT(told(sample_rows(kSeconds)), IsEmpty()) << "of an old file, without witnesses";
+  EXPECT_THAT(told({}), IsEmpty());
+}
+
+TEST(Waiting, OfAProcessThatWasStoppedIsSeenByItsCpuTime) {
+  std::vector<EpochRow> rows = witnessed_rows(kSeconds);
+  for (EpochRow& row : rows) row.cpu_seconds = row.train_seconds / 4;
+  EXPECT_THAT(told(rows), ElementsAre("it waited: in epochs of 4 s it computed for 1 s only, so something kept it from "
+                                      "its CPUs"));
+  EXPECT_EQ(waiting_warnings(rows, "cpu", 1).at(0).kind, warning::kWaited);
+}
+
+TEST(Waiting, ForDataIsToldElsewhere) {
+  std::vector<EpochRow> rows = witnessed_rows(kSeconds);
+  for (EpochRow& row : rows) {
+    row.cpu_seconds = row.train_seconds / 4;
+    row.data_seconds = 0.75 * row.train_seconds;
+  }
+  EXPECT_THAT(told(rows), IsEmpty());
+}
+
+TEST(Waiting, OfTheHostOfAGpuIsUsual) {
+  std::vector<EpochRow> rows = witnessed_rows(kSeconds);
+  for (EpochRow& row : rows) row.cpu_seconds = row.train_seconds / 4;
+  EXPECT_THAT(told(rows, "cuda:0"), IsEmpty());
+}
+
+TEST(Waiting, OfSomeEpochsIsSeenBesideTheOthers) {
+  std::vector<EpochRow> rows = witnessed_rows({9, 1, 1, 3, 1, 1});
+  for (EpochRow& row : rows) row.cpu_seconds = 1;
+  EXPECT_THAT(told(rows, "cuda:0"), ElementsAre("it waited: epoch 4 took 3 s and computed for 1 s, the median epoch 1 "
+                                                "and 1 s (1 of 5 such epochs)"));
+}
+
+TEST(Waiting, IsNoneWhereSomethingComputedBesideSomeEpochs) {
+  std::vector<EpochRow> rows = witnessed_rows({9, 1, 1, 1, 1, 1});
+  rows[3].cpu_seconds = 1.9;
+  EXPECT_THAT(told(rows, "cuda:0"), IsEmpty());
+}
+
+TEST(Waiting, ForAQuotaIsSeenByWhatItHeld) {
+  std::vector<EpochRow> rows = witnessed_rows(kSeconds);
+  rows[2].throttled_seconds = 0.5;
+  EXPECT_THAT(told(rows),
+              ElementsAre("throttled: a quota of its control group stopped its CPUs for 0.5 s, all together, "
+                          "in epochs of 4 s"));
+  rows[2].throttled_seconds = 0.1;
+  EXPECT_THAT(told(rows), IsEmpty());
+}
+
+TEST(Waiting, ForAHypervisorIsSeenByTheCpusThatTheRunNeeds) {
+  std::vector<EpochRow> rows = witnessed_rows(kSeconds);
+  rows[2].steal_seconds = 0.5;
+  EXPECT_THAT(told(rows), ElementsAre("stolen: the hypervisor kept 0.5 s of its CPUs' time, all together, in epochs of "
+                                      "4 s"));
+  EXPECT_THAT(told(rows, "cpu", 8), IsEmpty());
+}
+
+TEST(Waiting, AClockThatTheKernelBeliesIsNamed) {
+  std::vector<EpochRow> rows = witnessed_rows(kSeconds);
+  for (EpochRow& row : rows) row.boot_seconds = row.cpu_seconds = 4 * row.train_seconds;
+  EXPECT_THAT(told(rows), ElementsAre("another clock: epochs of 1 s (median) took 4 s by the kernel's clock, so the "
+                                      "clock that timed them was changed"));
+  EXPECT_EQ(waiting_warnings(rows, "cpu", 1).at(0).kind, warning::kOtherClock);
+}
+
+TEST(Waiting, LooksAtEpochsThatCount) {
+  std::vector<EpochRow> rows = witnessed_rows(kSeconds);
+  rows[0].boot_seconds = 90;
+  rows[0].cpu_seconds = 0;
+  rows[0].throttled_seconds = rows[0].steal_seconds = 9;
+  EXPECT_THAT(told(rows), IsEmpty());
+}
+
+// ---- between the sides ----
+
+class WaitingBetween : public ::testing::Test {
+ protected:
+  RunRecord run(const std::string& device, double part) const {
+    RunRecord record;
+    record.summary.device = device;
+    record.rows = witnessed_rows(kSeconds);
+    for (EpochRow& row : record.rows) row.cpu_seconds = part * row.train_seconds;
+    return record;
+  }
+  std::vector<std::string> told(const RunRecord& a, const RunRecord& b) const {
+    return texts_of(merged(waiting_between({"cuda:0 naive", {&a}}, {"cuda:0 fused", {&b}})));
+  }
+};
+
+TEST_F(WaitingBetween, TheSideWhoseHostComputedLessIsNamed) {
+  const char* fused =
+      "cuda:0 fused: it waited: its process computed 0.30 s for each second of its epochs, that of cuda:0 "
+      "naive 1.00 s";
+  EXPECT_THAT(told(run("cuda:0", 1), run("cuda:0", 0.3)), ElementsAre(fused));
+  EXPECT_THAT(told(run("cuda:0", 1), run("cuda:0", 0.8)), IsEmpty());
+}
+
+TEST_F(WaitingBetween, ACpuComputesWhereAGpusHostMayWait) {
+  EXPECT_THAT(told(run("cpu", 2), run("cuda:0", 0.3)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace rnnlab::testing
