@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "base/sha256.h"
 #include "base/text.h"
 #include "experiment/device.h"
 #include "experiment/failure.h"
@@ -130,6 +131,12 @@ RunTask task_of(const SweepEntry& entry, const std::string& source, const std::v
           }};
 }
 
+// One name for all runs of a sweep in this process, and again when it is resumed.
+std::string measurement_of(const SweepFile& sweep) {
+  constexpr size_t kDigits = 16;
+  return Sha256().update(sweep.path().stem().string()).hex().substr(0, kDigits);
+}
+
 std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
   std::vector<SweepEntry> entries;
   for (const ExperimentCase& one : cases)
@@ -156,6 +163,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
   AutoLayers auto_layers;
   RunRequest of_sweep = request;
   of_sweep.auto_layers = &auto_layers;
+  of_sweep.turn.measurement = measurement_of(sweep);
   of_sweep.how_to_resume = how_to_resume(sweep.path());
   return run_in_turn(tasks, &sweep, of_sweep, logger);
 }
@@ -183,6 +191,7 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   refuse_other_overrides(overrides);
   sweep.add_overrides(overrides);
   if (sweep.repeats()) return resume_rounds(sweep, in_its_place, logger);
+  in_its_place.turn.measurement = measurement_of(sweep);
   std::vector<RunTask> tasks;
   for (const SweepEntry& entry : sweep.entries())
     tasks.push_back(task_of(entry, run_or_sweep.string(), sweep.overrides()));

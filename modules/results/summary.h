@@ -86,7 +86,7 @@ struct config::EnumNames<RunEnding> {
 // processes are what an interval is over. Runs of one round were measured one after another, sides in turn.
 struct Turn {
   std::string process;      // a random name; "" before version 3, which did not record it
-  std::string measurement;  // a random name of all rounds together; "" without repeats
+  std::string measurement;  // a name of the sweep with all its rounds; "" of a run for itself
   int64_t round = 0;        // from 1; 0 without repeats
   int64_t position = 0;     // within the round, from 1
   int64_t case_number = 0;  // of its settings among the sweep's, from 1, which no drawn order changes; 0 without
