@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "results/contradictions.h"
+#include "results/shape_warnings.h"
 #include "results/statistics.h"
 #include "results/waiting.h"
 
@@ -36,6 +37,8 @@ std::vector<Warning> doubts_of(const RunRecord& run) {
   for (const Warning& contradiction : contradictions(run)) found.push_back(contradiction);
   for (const Warning& warning : waiting_warnings(run.rows, run.summary.device, run.environment.num_threads))
     add_once(found, warning);
+  for (const Warning& warning : shape_warnings(run.rows))
+    if (warning.kind != warning::kColdEpoch || !counts_warmup(run)) found.push_back(warning);
   return found;
 }
 
@@ -46,6 +49,7 @@ std::vector<Remark> doubts(const RunGroup& group) {
   for (const RunRecord* run : group.runs)
     for (const Warning& doubt : doubts_of(*run))
       found.push_back({"", name_of(*run, group), ": " + doubt.text, doubt.kind});
+  for (const Warning& doubt : shape_warnings(group)) found.push_back({"", group.label, ": " + doubt.text, doubt.kind});
   return found;
 }
 

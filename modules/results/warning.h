@@ -73,9 +73,17 @@ inline constexpr const char* kUnequalEpochs = "unequal_epochs";
 inline constexpr const char* kWrongIdentity = "wrong_identity";
 inline constexpr const char* kOtherPrecision = "other_precision";
 
+// The shape of its times.
+inline constexpr const char* kOutlier = "outlier";
+inline constexpr const char* kTrend = "trend";
+inline constexpr const char* kTwoModes = "two_modes";
+inline constexpr const char* kEqualTimes = "equal_times";
+inline constexpr const char* kColdEpoch = "cold_epoch";
+
 // Of a comparison.
 inline constexpr const char* kOtherWeights = "other_weights";
 inline constexpr const char* kLossesPart = "losses_part";
+inline constexpr const char* kOneAfterTheOther = "one_after_the_other";
 }  // namespace warning
 
 // The sentences alone.
