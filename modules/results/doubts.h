@@ -10,8 +10,8 @@
 
 namespace rnnlab {
 
-// Debug build, busy or throttled machine, a run that was kept waiting, warm-up that counts, and whatever in a run's folder
-// contradicts itself.
+// Debug build, busy or throttled machine, a run that was kept waiting, warm-up that counts, and whatever in a run's
+// folder contradicts itself.
 std::vector<Remark> doubts(const RunGroup& group);
 
 // Which runs were put together, and which folders were left out as copies.

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "results/run_record.h"
 
@@ -36,8 +35,20 @@ std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunG
 // epoch 37)", "are equal over 50 epochs".
 std::string agreement_text(const LossAgreement& agreement);
 
-// The losses of the first epoch, where they are further apart than rounding explains: by a twentieth, at one precision,
-// and not where dropout draws other masks: on a CPU and a GPU, or by two kinds of convolution.
-std::optional<std::pair<double, double>> parting_losses(const RunGroup& baseline, const RunGroup& group);
+// The losses of one epoch of two runs, where they are further apart than rounding explains.
+struct PartingLosses {
+  const RunRecord *first_run, *second_run;
+  int64_t epoch = 0;
+  double first = 0, second = 0;
+};
+
+// Of two groups at one precision, and not where dropout draws other masks: on a CPU and a GPU, or by two kinds of
+// convolution. The first epoch parts by more than 0.1 % in fp32, 1 % in tf32, 2 % in fp16, 5 % in bf16. Or half of the
+// later epochs part by more than a half, to one side: what training spreads goes to both. Losses below a hundredth of
+// the first epoch's do not count there, for of them rounding leaves little.
+std::optional<PartingLosses> parting_losses(const RunGroup& baseline, const RunGroup& group);
+
+// The first epoch in which two runs of one group and one seed differ at all, though `deterministic` is on.
+std::optional<PartingLosses> unequal_repeats(const RunGroup& group);
 
 }  // namespace rnnlab

@@ -73,6 +73,12 @@ inline constexpr const char* kUnequalEpochs = "unequal_epochs";
 inline constexpr const char* kWrongIdentity = "wrong_identity";
 inline constexpr const char* kOtherPrecision = "other_precision";
 
+// What was changed in its folder afterwards.
+inline constexpr const char* kBrokenSeal = "broken_seal";      // of the rows
+inline constexpr const char* kRowsDisagree = "rows_disagree";  // in the two files that have them
+inline constexpr const char* kEditedSummary = "edited_summary";
+inline constexpr const char* kEditedConfig = "edited_config";
+
 // The shape of its times.
 inline constexpr const char* kOutlier = "outlier";
 inline constexpr const char* kTrend = "trend";
