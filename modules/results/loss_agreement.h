@@ -43,9 +43,12 @@ struct PartingLosses {
 };
 
 // Of two groups at one precision, and not where dropout draws other masks: on a CPU and a GPU, or by two kinds of
-// convolution. The first epoch parts by more than 0.1 % in fp32, 1 % in tf32, 2 % in fp16, 5 % in bf16. Or half of the
-// later epochs part by more than a half, to one side: what training spreads goes to both. Losses below a hundredth of
-// the first epoch's do not count there, for of them rounding leaves little.
+// convolution. Any of these is more than rounding:
+// - the first epoch, of at most 100 updates, parts by more than 0.1 % in fp32, 1 % in tf32 and fp16, 2 % in bf16;
+// - the first epoch, of more updates, parts by more than a fifth, for training spreads what rounding began;
+// - all of at least five epochs part by one factor, above the bound of the precision and five times its deviation;
+// - half of the later epochs part by more than a half, to one side. Losses below a hundredth of the first epoch's do
+//   not count there: rounding leaves little of them.
 std::optional<PartingLosses> parting_losses(const RunGroup& baseline, const RunGroup& group);
 
 // The first epoch in which two runs of one group and one seed differ at all, though `deterministic` is on.

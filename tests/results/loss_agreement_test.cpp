@@ -84,10 +84,35 @@ TEST(PartingLosses, AreHeldAgainstTheBoundOfTheirPrecision) {
     const char* precision;
     double most;
   };
-  for (const auto& [precision, most] : {Bound{"fp32", 1e-3}, {"tf32", 1e-2}, {"fp16", 2e-2}, {"bf16", 5e-2}}) {
+  for (const auto& [precision, most] : {Bound{"fp32", 1e-3}, {"tf32", 1e-2}, {"fp16", 1e-2}, {"bf16", 2e-2}}) {
     EXPECT_EQ(parting_epoch({1}, {1 - 0.9 * most}, precision), std::nullopt) << precision;
     EXPECT_EQ(parting_epoch({1}, {1 - 1.1 * most}, precision), 1) << precision;
   }
+}
+
+// In 500 updates with a learning rate of 0.02, two layers of one function were seen to part by 5 %.
+TEST(PartingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
+  RunRecord a = run_with({1}), b = run_with({0.9});
+  for (RunRecord* run : {&a, &b}) {
+    run->summary.identity.batch_size = 16;
+    run->rows[0].train_seconds = 1;
+    run->rows[0].samples_per_second = 8000;
+  }
+  RunGroup baseline, group;
+  baseline.runs = {&a};
+  group.runs = {&b};
+  EXPECT_FALSE(parting_losses(baseline, group));
+  b.rows[0].train_loss = 0.7;
+  EXPECT_TRUE(parting_losses(baseline, group));
+}
+
+TEST(PartingLosses, HaveNoOneFactor) {
+  const std::vector<double> losses = {1, 0.8, 0.6, 0.5, 0.45};
+  std::vector<double> higher;
+  for (const double loss : losses) higher.push_back(1.0009 * loss);
+  EXPECT_EQ(parting_epoch(losses, higher), std::nullopt) << "less than the bound";
+  for (double& loss : higher) loss *= 1.04;
+  EXPECT_EQ(parting_epoch(losses, higher), 1);
 }
 
 TEST(PartingLosses, MayGrowApart) {
