@@ -3,6 +3,8 @@
 #include "base/folder.h"
 #include "data/find_data.h"
 #include "experiment/initial_weights.h"
+#include "results/config_values.h"
+#include "results/run_folder.h"
 
 namespace rnnlab {
 namespace {
@@ -26,6 +28,12 @@ Experiment with_paths_beside(Experiment experiment, const std::filesystem::path&
   experiment.data.path = whole_if_there(path_beside(experiment.data, folder));
   experiment.model.initial_weights = whole_if_there(weights_beside(experiment.model.initial_weights, folder));
   return experiment;
+}
+
+std::map<std::string, std::string> effective_settings(const Experiment& experiment) {
+  config::Findings findings;
+  return config_values(
+      config::Document::from_text(config::print(experiment, Experiment::schema()), kConfigFile, findings));
 }
 
 }  // namespace rnnlab

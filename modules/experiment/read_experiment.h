@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,8 @@ Experiment read_experiment(config::Document document, const std::vector<std::str
 // Its paths as they are meant in a file in `folder`: from the current directory, or else from there. Those that are
 // there become absolute, so that the experiment means the same wherever it is read again.
 Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder);
+
+// The settings that its config.yaml has, by dotted key.
+std::map<std::string, std::string> effective_settings(const Experiment& experiment);
 
 }  // namespace rnnlab

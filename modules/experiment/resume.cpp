@@ -18,6 +18,7 @@
 #include "results/files.h"
 #include "results/locks.h"
 #include "results/run_folder.h"
+#include "results/run_record.h"
 
 namespace rnnlab {
 namespace {
@@ -84,15 +85,9 @@ bool may_change(const std::string& key) {
          key == "training.num_threads" || key == "data.path" || key.starts_with("checkpoint.");
 }
 
-std::map<std::string, std::string> values_of(const Experiment& experiment) {
-  config::Findings findings;
-  return config_values(
-      config::Document::from_text(config::print(experiment, Experiment::schema()), kConfigFile, findings));
-}
-
 void refuse_other_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
-  const auto then = values_of(before);
-  const auto now = values_of(wanted);
+  const auto then = effective_settings(before);
+  const auto now = effective_settings(wanted);
   auto keys = then;
   keys.insert(now.begin(), now.end());
   std::vector<std::string> changes;
@@ -165,13 +160,27 @@ void exclude_from_timing(std::vector<EpochRow>& rows) {
   for (EpochRow& row : rows) row.warmup = true;
 }
 
-// Nothing in the folder changes before everything was checked.
+// But for config.yaml, in which other bounds may be asked for. A file that is damaged is refused where it is used.
+std::vector<Warning> changes_since_its_end(const fs::path& folder) {
+  try {
+    std::vector<Warning> changes = load_run(folder).changed;
+    std::erase_if(changes, [](const Warning& change) { return change.kind == warning::kEditedConfig; });
+    return changes;
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 // What became known after its last checkpoint was written, such as who shared the machine.
 std::vector<Warning> warnings_at_its_end(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / kSummaryFile, ignored) ? read_summary(folder).warnings : std::vector<Warning>();
+  if (!fs::exists(folder / kSummaryFile, ignored)) return {};
+  std::vector<Warning> found = read_summary(folder).warnings;
+  for (const Warning& change : changes_since_its_end(folder)) add_once(found, change);
+  return found;
 }
 
+// Nothing in the folder changes before everything was checked.
 EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   refuse_other_data(found, run);
   require_resumable(found.saved, run.trainer, run.device, found.path);

@@ -7,6 +7,9 @@
 
 #include "base/random_name.h"
 #include "base/text.h"
+#include "experiment/read_experiment.h"
+#include "results/row_seal.h"
+#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -47,6 +50,7 @@ Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const 
   if (request.trace_steps)
     summary.warnings.emplace_back(warning::kTraced, "traced (--trace): the times include the tracing");
   summary.identity = run.identity;
+  summary.settings_sha256 = settings_sha256(effective_settings(e));
   summary.turn = request.turn;
   summary.turn.process = process_name();
   return summary;
@@ -59,6 +63,7 @@ void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<
   summary.stop_reason = stop_reason;
   summary.final_metrics = final_metrics(rows);
   summary.epoch_time = epoch_time(rows);
+  summary.rows_sha256 = rows_sha256(rows);
   summary.fit_seconds = run.trainer.run_seconds();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();

@@ -15,6 +15,7 @@
 #include "results/doubts.h"
 #include "results/loss_agreement.h"
 #include "results/waiting.h"
+#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -87,13 +88,22 @@ std::vector<Remark> unequal_conditions(const RunGroup& baseline, const RunGroup&
   return found;
 }
 
+// Hashes of an old and a new version are of other texts, so both are made anew from the settings.
+std::pair<std::string, std::string> values_of(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
+  const bool is_old = !has_work_hashes(a.summary), is_other_old = !has_work_hashes(b.summary);
+  const std::string section = condition.config_section;
+  if (is_old == is_other_old || section.empty()) return {condition.value(a), condition.value(b)};
+  const auto [first, second] = comparable_hashes(a, b);
+  if (section == "model") return {short_hash(first.model), short_hash(second.model)};
+  return {short_hash(first.training), short_hash(second.training)};
+}
+
 std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
   std::vector<Remark> found;
   for (const RunCondition& condition : kConditions) {
-    const std::string first = condition.value(a);
-    const std::string second = condition.value(b);
+    const auto [first, second] = values_of(condition, a, b);
     // What one of them did not record cannot be held against it; comparability_notes says so.
     if (first == second || first.empty() || second.empty()) continue;
     found.push_back({fmt::format("{}: {} in {}, {} in ", condition.what, first, baseline.label, second), group.label,
@@ -229,9 +239,9 @@ std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& gro
                      seed_list(baseline), baseline.label, seed_list(group)),
          group.label, "", warning::kOtherWeights});
   if (const auto parting = parting_losses(baseline, group))
-    found.push_back({fmt::format("LOSSES PART: from the same weights, data and order the first epoch has a train loss "
-                                 "of {:.4g} in {}, {:.4g} in ",
-                                 parting->first, baseline.label, parting->second),
+    found.push_back({fmt::format("losses part: from the same weights, data and order epoch {} has a train loss of "
+                                 "{:.6g} in {}, {:.6g} in ",
+                                 parting->epoch, parting->first, baseline.label, parting->second),
                      group.label, ": they do not compute the same function", warning::kLossesPart});
   add_remarks(found, unequal_conditions(baseline, group, OnUnequal::kWarn, warning::kOtherMachine));
   add_remarks(found, waiting_between(baseline, group));

@@ -10,6 +10,7 @@
 #include "results/doubts.h"
 #include "results/group_time.h"
 #include "results/run_ending.h"
+#include "results/shape_warnings.h"
 #include "results/statistics.h"
 
 namespace rnnlab {
@@ -152,6 +153,10 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     append(all_doubts, doubts_between(baseline, group));
     append(remarks, comparability_notes(baseline, group));
     append(remarks, process_notes(group));
+    if (const auto order = order_remark(baseline, group)) {
+      const bool has_interval = result.ratio_low.has_value();
+      (has_interval ? all_doubts : remarks).push_back(*order);
+    }
   }
   for (const Warning& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
   for (const Warning& remark : merged(remarks)) add_once(comparison.notes, remark.text);

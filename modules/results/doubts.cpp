@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "base/numbers.h"
 #include "base/text.h"
 #include "results/contradictions.h"
+#include "results/loss_agreement.h"
+#include "results/shape_warnings.h"
 #include "results/statistics.h"
 #include "results/waiting.h"
 
@@ -32,10 +35,13 @@ std::vector<Warning> doubts_of(const RunRecord& run) {
   // Those about the machine come from environment.json; the summary has them too, and those about the run itself.
   std::vector<Warning> found = warnings(run.environment);
   for (const Warning& warning : run.summary.warnings) add_once(found, warning);
+  for (const Warning& change : run.changed) found.push_back(change);
   if (counts_warmup(run)) found.push_back(counted_warmup(run));
   for (const Warning& contradiction : contradictions(run)) found.push_back(contradiction);
   for (const Warning& warning : waiting_warnings(run.rows, run.summary.device, run.environment.num_threads))
     add_once(found, warning);
+  for (const Warning& warning : shape_warnings(run.rows))
+    if (warning.kind != warning::kColdEpoch || !counts_warmup(run)) found.push_back(warning);
   return found;
 }
 
@@ -46,6 +52,14 @@ std::vector<Remark> doubts(const RunGroup& group) {
   for (const RunRecord* run : group.runs)
     for (const Warning& doubt : doubts_of(*run))
       found.push_back({"", name_of(*run, group), ": " + doubt.text, doubt.kind});
+  if (const auto unequal = unequal_repeats(group))
+    found.push_back({"", group.label,
+                     fmt::format(": deterministic is true, but losses of epoch {} are {} in {} and {} in {}; look what "
+                                 "changed between the runs",
+                                 unequal->epoch, format_shortest(unequal->first), unequal->first_run->folder.string(),
+                                 format_shortest(unequal->second), unequal->second_run->folder.string()),
+                     warning::kLossesPart});
+  for (const Warning& doubt : shape_warnings(group)) found.push_back({"", group.label, ": " + doubt.text, doubt.kind});
   return found;
 }
 

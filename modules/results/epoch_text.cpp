@@ -137,12 +137,6 @@ EpochRow parse_row(const Line& line, const std::vector<FileColumn>& columns) {
   return row;
 }
 
-std::string text_in(const EpochRow& row, const std::string& column) {
-  if (const EpochColumn* known = find_column(column)) return field_text(row, *known);
-  const auto found = row.other_columns.find(column);
-  return found == row.other_columns.end() ? "" : found->second;
-}
-
 }  // namespace
 
 std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows) {
@@ -155,9 +149,15 @@ std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows) {
 
 std::string epoch_csv_header(const std::vector<std::string>& columns) { return join(columns, ",") + "\n"; }
 
+std::string epoch_csv_cell(const EpochRow& row, const std::string& column) {
+  if (const EpochColumn* known = find_column(column)) return field_text(row, *known);
+  const auto found = row.other_columns.find(column);
+  return found == row.other_columns.end() ? "" : found->second;
+}
+
 std::string epoch_csv_line(const EpochRow& row, const std::vector<std::string>& columns) {
   std::vector<std::string> fields;
-  for (const std::string& column : columns) fields.push_back(text_in(row, column));
+  for (const std::string& column : columns) fields.push_back(epoch_csv_cell(row, column));
   return join(fields, ",") + "\n";
 }
 

@@ -15,6 +15,9 @@ namespace rnnlab {
 // This version's columns, then the others of the rows.
 std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows = {});
 
+// What stands in a row's column; "" where it is absent.
+std::string epoch_csv_cell(const EpochRow& row, const std::string& column);
+
 // All with their line end.
 std::string epoch_csv_header(const std::vector<std::string>& columns = epoch_csv_columns());
 std::string epoch_csv_line(const EpochRow& row, const std::vector<std::string>& columns = epoch_csv_columns());

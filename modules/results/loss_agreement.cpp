@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/numbers.h"
 #include "results/config_values.h"
+#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -14,10 +16,10 @@ namespace {
 bool is_same_work(const RunRecord& a, const RunRecord& b) {
   const Identity& first = a.summary.identity;
   const Identity& second = b.summary.identity;
+  const auto hashes = comparable_hashes(a, b);
   return a.summary.seed == b.summary.seed && first.data_fingerprint == second.data_fingerprint &&
          first.order_sha256 == second.order_sha256 && first.batch_size == second.batch_size &&
-         first.model_hash == second.model_hash && first.initial_weights_sha256 == second.initial_weights_sha256 &&
-         first.training_hash == second.training_hash;
+         first.initial_weights_sha256 == second.initial_weights_sha256 && hashes.first == hashes.second;
 }
 
 // Infinite where one of them is no number.
@@ -55,6 +57,65 @@ bool may_differ_in_masks(const RunRecord& a, const RunRecord& b) {
   return has_dropout(a) && (is_other_device || is_other_kind);
 }
 
+// By the digits of the precision. Of bfloat16, 8e-4 was seen in 100 updates; of float32, 1e-6.
+double most_by_digits(const std::string& precision) {
+  constexpr double kFp32 = 1e-3, kTf32AndFp16 = 1e-2, kOther = 2e-2;
+  if (precision.find("bf16") != std::string::npos) return kOther;
+  const bool is_half = precision.find("fp16") != std::string::npos || precision.find("tf32") != std::string::npos;
+  if (is_half) return kTf32AndFp16;
+  return precision.starts_with("fp32") ? kFp32 : kOther;
+}
+
+// Each update multiplies what rounding began. By 250 updates of a bold learning rate it is as large as it gets.
+bool has_few_updates(const RunRecord& run) {
+  constexpr double kFew = 100;
+  const double accumulate = parse_double(value_or_absent(run.config, "training.accumulate")).value_or(1);
+  const double batch = static_cast<double>(run.summary.identity.batch_size) * accumulate;
+  return num_samples(run.rows[0]) <= kFew * batch;
+}
+
+double most_in_first_epoch(const RunRecord& run) {
+  constexpr double kMostByTraining = 0.2;
+  return has_few_updates(run) ? most_by_digits(run.summary.identity.precision) : kMostByTraining;
+}
+
+// Every epoch's losses have one ratio, which training alone does not give.
+bool part_by_one_factor(const RunRecord& a, const RunRecord& b) {
+  constexpr size_t kFewest = 5;
+  constexpr double kDeviations = 5;
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(a.rows.size(), b.rows.size()); ++i)
+    ratios.push_back(std::log(b.rows[i].train_loss / a.rows[i].train_loss));
+  const auto n = static_cast<double>(ratios.size());
+  const double mean = std::accumulate(ratios.begin(), ratios.end(), 0.0) / n;
+  double squares = 0;
+  for (const double ratio : ratios) squares += (ratio - mean) * (ratio - mean);
+  const double least = std::max(most_by_digits(a.summary.identity.precision), kDeviations * std::sqrt(squares / n));
+  return ratios.size() >= kFewest && std::abs(mean) > least;
+}
+
+// The index of the first later epoch that parts, where half of them do and to one side.
+std::optional<size_t> later_parting(const RunRecord& a, const RunRecord& b) {
+  constexpr double kLeastPart = 0.01, kLeastFactor = 1.5;
+  const double least = kLeastPart * std::max(a.rows[0].train_loss, b.rows[0].train_loss);
+  const size_t num_epochs = std::min(a.rows.size(), b.rows.size());
+  for (const bool second_is_larger : {false, true}) {
+    std::vector<size_t> parting;
+    for (size_t i = 1; i < num_epochs; ++i) {
+      const double larger = second_is_larger ? b.rows[i].train_loss : a.rows[i].train_loss;
+      const double smaller = second_is_larger ? a.rows[i].train_loss : b.rows[i].train_loss;
+      if (smaller > 0 && larger > least && std::isfinite(larger) && larger > kLeastFactor * smaller)
+        parting.push_back(i);
+    }
+    if (!parting.empty() && 2 * parting.size() >= num_epochs - 1) return parting.front();
+  }
+  return std::nullopt;
+}
+
+PartingLosses losses_at(const RunRecord& a, const RunRecord& b, size_t index) {
+  return {&a, &b, a.rows[index].epoch, a.rows[index].train_loss, b.rows[index].train_loss};
+}
+
 std::string agreement_by(double difference) {
   constexpr double kOneDigit = 0.1;
   if (difference == 0) return "are equal";
@@ -85,16 +146,28 @@ std::string agreement_text(const LossAgreement& agreement) {
                      agreement.epoch);
 }
 
-std::optional<std::pair<double, double>> parting_losses(const RunGroup& baseline, const RunGroup& group) {
-  constexpr double kMostByRounding = 0.05;
+std::optional<PartingLosses> parting_losses(const RunGroup& baseline, const RunGroup& group) {
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs) {
       const bool is_comparable = is_same_work(*a, *b) && !may_differ_in_masks(*a, *b) &&
                                  a->summary.identity.precision == b->summary.identity.precision && !a->rows.empty() &&
                                  !b->rows.empty();
       if (!is_comparable) continue;
-      const double first = a->rows[0].train_loss, second = b->rows[0].train_loss;
-      if (relative_difference(first, second) > kMostByRounding) return std::pair(first, second);
+      const double first_difference = relative_difference(a->rows[0].train_loss, b->rows[0].train_loss);
+      if (first_difference > most_in_first_epoch(*a) || part_by_one_factor(*a, *b)) return losses_at(*a, *b, 0);
+      if (const auto index = later_parting(*a, *b)) return losses_at(*a, *b, *index);
+    }
+  return std::nullopt;
+}
+
+std::optional<PartingLosses> unequal_repeats(const RunGroup& group) {
+  const auto setting = group.runs[0]->config.find("deterministic");
+  if (setting == group.runs[0]->config.end() || setting->second != "true") return std::nullopt;
+  for (const RunRecord* a : group.runs)
+    for (const RunRecord* b : group.runs) {
+      if (a == b || !is_same_work(*a, *b)) continue;
+      for (size_t i = 0; i < std::min(a->rows.size(), b->rows.size()); ++i)
+        if (relative_difference(a->rows[i].train_loss, b->rows[i].train_loss) > 0) return losses_at(*a, *b, i);
     }
   return std::nullopt;
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "results/run_record.h"
 
@@ -36,8 +35,23 @@ std::optional<LossAgreement> loss_agreement(const RunGroup& baseline, const RunG
 // epoch 37)", "are equal over 50 epochs".
 std::string agreement_text(const LossAgreement& agreement);
 
-// The losses of the first epoch, where they are further apart than rounding explains: by a twentieth, at one precision,
-// and not where dropout draws other masks: on a CPU and a GPU, or by two kinds of convolution.
-std::optional<std::pair<double, double>> parting_losses(const RunGroup& baseline, const RunGroup& group);
+// The losses of one epoch of two runs, where they are further apart than rounding explains.
+struct PartingLosses {
+  const RunRecord *first_run, *second_run;
+  int64_t epoch = 0;
+  double first = 0, second = 0;
+};
+
+// Of two groups at one precision, and not where dropout draws other masks: on a CPU and a GPU, or by two kinds of
+// convolution. Any of these is more than rounding:
+// - the first epoch, of at most 100 updates, parts by more than 0.1 % in fp32, 1 % in tf32 and fp16, 2 % in bf16;
+// - the first epoch, of more updates, parts by more than a fifth, for training spreads what rounding began;
+// - all of at least five epochs part by one factor, above the bound of the precision and five times its deviation;
+// - half of the later epochs part by more than a half, to one side. Losses below a hundredth of the first epoch's do
+//   not count there: rounding leaves little of them.
+std::optional<PartingLosses> parting_losses(const RunGroup& baseline, const RunGroup& group);
+
+// The first epoch in which two runs of one group and one seed differ at all, though `deterministic` is on.
+std::optional<PartingLosses> unequal_repeats(const RunGroup& group);
 
 }  // namespace rnnlab

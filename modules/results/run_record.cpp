@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/dotted_key.h"
+#include "results/changed_files.h"
 #include "results/config_values.h"
 #include "results/epoch_log.h"
 #include "results/run_copy.h"
@@ -122,6 +123,7 @@ RunRecord load_run(const fs::path& folder) {
                 .rows = read_epochs(folder)};
   if (run.started.empty()) run.started = run.environment.start_time;
   take_conditions_of_environment(run);
+  run.changed = changed_files(folder, run);
   return run;
 }
 

@@ -19,6 +19,7 @@ struct RunRecord {
   Environment environment;
   Summary summary;
   std::vector<EpochRow> rows;
+  std::vector<Warning> changed = {};  // in its files since it ended (changed_files.h)
 };
 
 // UserError kUsage when `folder` is not a finished run's folder, kData when a file in it is damaged.

@@ -4,6 +4,7 @@
 
 #include "results/json_fields.h"
 #include "results/run_folder.h"
+#include "results/seal.h"
 #include "results/statistics.h"
 
 namespace rnnlab {
@@ -58,13 +59,15 @@ std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows) {
 }
 
 void write_summary(const std::filesystem::path& run_folder, const Summary& summary) {
-  write_record(run_folder / kSummaryFile, summary);
+  write_file_atomically(run_folder / kSummaryFile, sealed_text(to_json(summary)));
 }
 
 Summary read_summary(const std::filesystem::path& run_folder) {
   const std::filesystem::path path = run_folder / kSummaryFile;
   constexpr int64_t kFirst = 2;
-  const Json json = parse_json(read_file(path, kMostBytes), path.string());
+  constexpr int64_t kFirstWithSeal = 3;
+  Json json = parse_json(read_file(path, kMostBytes), path.string());
+  if (version_of(json, path.string(), kFirst) >= kFirstWithSeal) json.erase(kSealKey);
   Summary summary = record_from<Summary>(json, path.string(), kFirst);
   constexpr int64_t kFirstWithEnding = 3;
   if (json["schema_version"] < kFirstWithEnding) summary.ending = ending_of_old_run(summary.stop_reason);

@@ -25,7 +25,7 @@ namespace rnnlab {
 struct Identity {
   std::string data_fingerprint;
   int64_t batch_size = 0;
-  std::string model_hash;              // of the model's description, layer implementation left out
+  std::string model_hash;              // of the model's settings (work_settings.h), layer implementation left out
   std::string initial_weights_sha256;  // differs from seed to seed
   std::string order_sha256;            // of the order in which the first epoch takes the samples; so does this
   std::string training_hash;           // of the training settings
@@ -120,6 +120,8 @@ struct Summary {
   std::vector<Warning> warnings;
   Identity identity;
   Turn turn;
+  std::string rows_sha256;      // row_seal.h; "" before version 3, and without rows
+  std::string settings_sha256;  // of config.yaml, work_settings.h; "" before version 3
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -141,6 +143,8 @@ struct Summary {
     field("identity", self.identity);
     field("ending", self.ending, 3);
     field("turn", self.turn, 3);
+    field("rows_sha256", self.rows_sha256, 3);
+    field("settings_sha256", self.settings_sha256, 3);
   }
 };
 
@@ -155,7 +159,8 @@ double num_samples(const EpochRow& row);
 
 std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows);
 
-// `run_folder`/summary.json. write: UserError kDevice. read: UserError kData naming the file and the key.
+// `run_folder`/summary.json, sealed (seal.h). What reads it takes a broken seal, and changed_files.h tells of it.
+// write: UserError kDevice. read: UserError kData naming the file and the key.
 void write_summary(const std::filesystem::path& run_folder, const Summary& summary);
 Summary read_summary(const std::filesystem::path& run_folder);
 

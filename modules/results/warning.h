@@ -73,9 +73,23 @@ inline constexpr const char* kUnequalEpochs = "unequal_epochs";
 inline constexpr const char* kWrongIdentity = "wrong_identity";
 inline constexpr const char* kOtherPrecision = "other_precision";
 
+// What was changed in its folder afterwards.
+inline constexpr const char* kBrokenSeal = "broken_seal";      // of the rows
+inline constexpr const char* kRowsDisagree = "rows_disagree";  // in the two files that have them
+inline constexpr const char* kEditedSummary = "edited_summary";
+inline constexpr const char* kEditedConfig = "edited_config";
+
+// The shape of its times.
+inline constexpr const char* kOutlier = "outlier";
+inline constexpr const char* kTrend = "trend";
+inline constexpr const char* kTwoModes = "two_modes";
+inline constexpr const char* kEqualTimes = "equal_times";
+inline constexpr const char* kColdEpoch = "cold_epoch";
+
 // Of a comparison.
 inline constexpr const char* kOtherWeights = "other_weights";
 inline constexpr const char* kLossesPart = "losses_part";
+inline constexpr const char* kOneAfterTheOther = "one_after_the_other";
 }  // namespace warning
 
 // The sentences alone.

@@ -174,8 +174,12 @@ TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
   });
   expect_refused(
       "batch size: 128 in cpu naive, 64 in cpu fused\n"
-      "  model: m1 in cpu naive, m2 in cpu fused\n"
-      "  training settings: t1 in cpu naive, t2 in cpu fused\n"
+      "  model: " +
+      sample_model_hash() +
+      " in cpu naive, m2 in cpu fused\n"
+      "  training settings: " +
+      sample_training_hash() +
+      " in cpu naive, t2 in cpu fused\n"
       "  placement of the data: device in cpu naive, host in cpu fused\n"
       "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
       "  hardware (CPU): Some CPU in cpu naive, Other CPU in cpu fused\n"
@@ -196,9 +200,9 @@ TEST_F(CompareTest, NamesTheSettingsBehindAHash) {
   });
   const std::string naive = "cpu naive hidden_size=128";
   const std::string fused = "cpu fused deterministic=true hidden_size=256 learning_rate=0.1";
-  expect_refused("model: m1 in " + naive + ", m2 in " + fused +
-                 " (model.hidden_size: 128 and 256)\n  training settings: t1 in " + naive + ", t2 in " + fused +
-                 " (deterministic: absent and true; training.learning_rate: absent and 0.1)");
+  expect_refused("model: " + sample_model_hash() + " in " + naive + ", m2 in " + fused +
+                 " (model.hidden_size: 128 and 256)\n  training settings: " + sample_training_hash() + " in " + naive +
+                 ", t2 in " + fused + " (deterministic: absent and true; training.learning_rate: absent and 0.1)");
 }
 
 TEST_F(CompareTest, GoesOnByForceAndKeepsTheReason) {

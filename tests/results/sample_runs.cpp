@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include "results/config_values.h"
 #include "results/epoch_log.h"
+#include "results/row_seal.h"
 #include "results/run_folder.h"
 #include "results/sample_rows.h"
 #include "results/temporary_folder.h"
+#include "results/work_settings.h"
 
 namespace rnnlab::testing {
 namespace {
+
+constexpr size_t kDigitsShown = 12;
 
 Environment sample_environment() {
   Environment environment;
@@ -33,16 +38,27 @@ Environment sample_environment() {
 Identity sample_identity(int64_t seed) {
   return {.data_fingerprint = "d1",
           .batch_size = 128,
-          .model_hash = "m1",
+          .model_hash = "",
           .initial_weights_sha256 = fmt::format("w{}", seed),
           .order_sha256 = fmt::format("o{}", seed),
-          .training_hash = "t1",
+          .training_hash = "",
           .placement = "device",
           .precision = "fp32",
           .build_type = "Release",
           .cpu_model = "Some CPU",
           .num_threads = 2,
           .gpu_model = "Some GPU"};
+}
+
+// The hashes of a test stay.
+void seal(Summary& summary, const std::filesystem::path& folder, const std::vector<EpochRow>& rows) {
+  const Settings settings = config_values(folder / kConfigFile);
+  const WorkHashes hashes = work_hashes(settings);
+  Identity& identity = summary.identity;
+  if (identity.model_hash.empty()) identity.model_hash = hashes.model;
+  if (identity.training_hash.empty()) identity.training_hash = hashes.training;
+  summary.settings_sha256 = settings_sha256(settings);
+  summary.rows_sha256 = rows_sha256(rows);
 }
 
 }  // namespace
@@ -85,7 +101,12 @@ void SampleRun::write(const std::filesystem::path& folder) const {
   complete.final_metrics = final_metrics(rows);
   complete.epoch_time = epoch_time(rows);
   complete.fit_seconds = complete.total_seconds = fit_seconds;
+  seal(complete, folder, rows);
   write_summary(folder, complete);
 }
+
+std::string sample_model_hash() { return work_hashes({{"model.hidden_size", "128"}}).model.substr(0, kDigitsShown); }
+
+std::string sample_training_hash() { return work_hashes({}).training.substr(0, kDigitsShown); }
 
 }  // namespace rnnlab::testing

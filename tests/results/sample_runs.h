@@ -25,4 +25,8 @@ struct SampleRun {
 SampleRun sample_run(const std::string& device, const std::string& layer, int64_t seed,
                      const std::vector<double>& train_seconds);
 
+// The first digits of the hashes of every sample run whose settings are left as they are, as messages show them.
+std::string sample_model_hash();
+std::string sample_training_hash();
+
 }  // namespace rnnlab::testing

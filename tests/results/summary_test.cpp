@@ -9,6 +9,7 @@
 #include "results/expect_error.h"
 #include "results/sample_rows.h"
 #include "results/sample_runs.h"
+#include "results/seal.h"
 #include "results/temporary_folder.h"
 
 namespace rnnlab::testing {
@@ -79,7 +80,9 @@ constexpr const char* kText = R"({
     "round": 0,
     "position": 0,
     "case_number": 2
-  }
+  },
+  "rows_sha256": "053ecd3396dab3ad20fb818d9a66d5d88badeb0d0ccaf36dbac389867b5b6b08",
+  "settings_sha256": "9fcb97e9d91107b57119d83858ddc14fabf50b154b5f27eb9764cf2285edf394"
 }
 )";
 
@@ -91,6 +94,8 @@ std::string text_of_version_2(const std::string& stop_reason, const std::string&
   json["warnings"] = {warning};
   json.erase("ending");
   json.erase("turn");
+  json.erase("rows_sha256");
+  json.erase("settings_sha256");
   json["identity"].erase("conditions");
   return json.dump();
 }
@@ -107,9 +112,22 @@ TEST(Summary, IsWrittenLikeThis) {
   const TemporaryFolder folder;
   SampleRun run = sample_run("cpu", "fused", 3, {9, 2, 3});
   run.summary.turn.process = "a1b2";
+  run.summary.identity.model_hash = "m1";
+  run.summary.identity.training_hash = "t1";
   run.summary.turn.case_number = 2;
   run.write(folder.path());
-  EXPECT_EQ(read_text(folder.path() / "summary.json"), kText);
+  EXPECT_EQ(read_text(folder.path() / "summary.json"), sealed_text(nlohmann::ordered_json::parse(kText)));
+}
+
+// changed_files.h tells of it.
+TEST(Summary, ReadsBackWhateverItsSeal) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "summary.json", kText);
+  EXPECT_EQ(read_summary(folder.path()).layer, "fused") << "none";
+  std::string text = sealed_text(nlohmann::ordered_json::parse(kText));
+  text.replace(text.find("fused"), 5, "naive");
+  write_text(folder.path() / "summary.json", text);
+  EXPECT_EQ(read_summary(folder.path()).layer, "naive") << "broken";
 }
 
 TEST(Summary, ReadsBack) {

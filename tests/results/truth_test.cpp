@@ -311,22 +311,40 @@ TEST_F(Truth, WaitingLongerThanTheEpochIsShouted) {
 TEST_F(Truth, AnotherActivationIsRefused) {
   plant([](SampleRun& run) { run.summary.identity.model_hash = "m2"; },
         [](RunRecord& run) { run.config["model.activation"] = "relu"; });
-  expect_refused("model: m1 in cuda:0 naive, m2 in cuda:0 fused activation=relu (model.activation: absent and relu)");
+  expect_refused("model: " + sample_model_hash() +
+                 " in cuda:0 naive, m2 in cuda:0 fused activation=relu (model.activation: absent and relu)");
 }
 
 TEST_F(Truth, OtherDropoutIsRefused) {
   plant([](SampleRun& run) { run.summary.identity.model_hash = "m2"; },
         [](RunRecord& run) { run.config["model.dropout"] = "0.5"; });
-  expect_refused("model: m1 in cuda:0 naive, m2 in cuda:0 fused dropout=0.5 (model.dropout: absent and 0.5)");
+  expect_refused("model: " + sample_model_hash() +
+                 " in cuda:0 naive, m2 in cuda:0 fused dropout=0.5 (model.dropout: absent and 0.5)");
 }
 
 // A layer that computes something else than its settings say.
 TEST_F(Truth, AnotherFunctionByTheSameNameIsShouted) {
   plant_in_record([](RunRecord& run) { set_losses(run, 0.8); });
-  EXPECT_THAT(
-      texts_of(compare(runs_, {}).warnings),
-      ElementsAre("LOSSES PART: from the same weights, data and order the first epoch has a train loss of 0.5 in "
-                  "cuda:0 naive, 0.8 in cuda:0 fused: they do not compute the same function"));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              ElementsAre("losses part: from the same weights, data and order epoch 1 has a train loss of 0.5 in "
+                          "cuda:0 naive, 0.8 in cuda:0 fused: they do not compute the same function"));
+}
+
+TEST_F(Truth, LossesOfFourPercentMoreAreTold) {
+  plant_in_record([](RunRecord& run) { set_losses(run, 0.52); });
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              ElementsAre("losses part: from the same weights, data and order epoch 1 has a train loss of 0.5 in "
+                          "cuda:0 naive, 0.52 in cuda:0 fused: they do not compute the same function"));
+}
+
+TEST_F(Truth, LossesThatDoubleFromTheSecondEpochOnAreTold) {
+  plant_in_record([](RunRecord& run) {
+    set_losses(run, 1.0);
+    run.rows[0].train_loss = 0.5;
+  });
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              ElementsAre("losses part: from the same weights, data and order epoch 2 has a train loss of 0.5 in "
+                          "cuda:0 naive, 1 in cuda:0 fused: they do not compute the same function"));
 }
 
 // All layers of a device draw the same masks.
@@ -335,7 +353,7 @@ TEST_F(Truth, OtherDropoutByTheSameNameIsShouted) {
     set_losses(run, 0.8);
     for (RunRecord& each : runs_) each.config["model.output_dropout"] = "0.1";
   });
-  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Contains(StartsWith("LOSSES PART")));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Contains(StartsWith("losses part")));
 }
 
 TEST_F(Truth, MasksOfAnotherProcessorMayMakeLossesPart) {
@@ -353,7 +371,7 @@ TEST_F(Truth, MasksOfAnotherKindOfConvolutionMayMakeLossesPart) {
     run.config["convolution"] = "plain";
     for (RunRecord& each : runs_) each.config["model.dense_dropout"] = "0.5";
   });
-  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Not(Contains(StartsWith("LOSSES PART"))));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Not(Contains(StartsWith("losses part"))));
 }
 
 // ---- and results that were not earned ----

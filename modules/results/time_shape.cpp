@@ -1,0 +1,147 @@
+#include "results/time_shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "results/statistics.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr double kNormalScale = 1.4826;  // makes the median absolute deviation of a normal sample its deviation
+
+std::vector<double> logarithms(std::span<const double> seconds) {
+  std::vector<double> logs;
+  for (const double each : seconds) logs.push_back(std::log(each));
+  return logs;
+}
+
+double range_of(std::span<const double> values) {
+  const auto [least, most] = std::ranges::minmax(values);
+  return most - least;
+}
+
+double scaled_deviation(const std::vector<double>& values) {
+  const double middle = median(values);
+  std::vector<double> distances;
+  for (const double value : values) distances.push_back(std::abs(value - middle));
+  return kNormalScale * median(distances);
+}
+
+// How many pairs rise, less those that fall.
+int64_t kendall_score(const std::vector<double>& values) {
+  int64_t score = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t j = i + 1; j < values.size(); ++j) score += (values[j] > values[i]) - (values[j] < values[i]);
+  return score;
+}
+
+// Of all orders of n different values, the part by their number of falling pairs. A value that is put in at one of
+// `size` places falls behind none to all of those before it.
+std::vector<double> parts_by_inversions(size_t n) {
+  std::vector<double> parts = {1};
+  for (size_t size = 2; size <= n; ++size) {
+    std::vector<double> next(parts.size() + size - 1, 0);
+    double window = 0;
+    for (size_t i = 0; i < next.size(); ++i) {
+      if (i < parts.size()) window += parts[i];
+      if (i >= size) window -= parts[i - size];
+      next[i] = window / static_cast<double>(size);
+    }
+    parts = std::move(next);
+  }
+  return parts;
+}
+
+double exact_kendall_p(int64_t score, size_t n) {
+  const std::vector<double> parts = parts_by_inversions(n);
+  const auto num_pairs = static_cast<int64_t>(n * (n - 1) / 2);
+  const auto most_falling = static_cast<size_t>((num_pairs - std::abs(score)) / 2);
+  double tail = 0;
+  for (size_t i = 0; i <= most_falling; ++i) tail += parts[i];
+  return std::min(1.0, 2 * tail);
+}
+
+// Kendall, Rank Correlation Methods, 4th edition, 1970, chapter 5; two-sided. Ties make it larger than it is.
+double kendall_p(const std::vector<double>& values) {
+  constexpr size_t kMostForExact = 50;
+  const int64_t score = kendall_score(values);
+  if (values.size() <= kMostForExact) return exact_kendall_p(score, values.size());
+  const auto n = static_cast<double>(values.size());
+  const double variance = n * (n - 1) * (2 * n + 5) / 18;
+  return std::erfc(static_cast<double>(std::abs(score) - 1) / std::sqrt(2 * variance));
+}
+
+double theil_sen_slope(const std::vector<double>& values) {
+  std::vector<double> slopes;
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t j = i + 1; j < values.size(); ++j)
+      slopes.push_back((values[j] - values[i]) / static_cast<double>(j - i));
+  return median(slopes);
+}
+
+double noise_around(const std::vector<double>& values, double slope) {
+  std::vector<double> rest;
+  for (size_t i = 0; i < values.size(); ++i) rest.push_back(values[i] - slope * static_cast<double>(i));
+  return scaled_deviation(rest);
+}
+
+}  // namespace
+
+bool are_all_equal(std::span<const double> seconds) {
+  constexpr size_t kFewest = 3;
+  return seconds.size() >= kFewest && range_of(seconds) == 0;
+}
+
+bool is_first_cold(std::span<const double> seconds) {
+  constexpr size_t kFewest = 4;
+  constexpr double kLeastFactor = 1.75, kRanges = 3;
+  if (seconds.size() < kFewest) return false;
+  const std::vector<double> logs = logarithms(seconds);
+  const std::vector<double> others(logs.begin() + 1, logs.end());
+  if (logs[0] - median(others) < std::log(kLeastFactor)) return false;
+  return logs[0] - std::ranges::max(others) > kRanges * range_of(others);
+}
+
+std::optional<size_t> find_outlier(std::span<const double> seconds) {
+  constexpr size_t kFewest = 5;
+  constexpr double kLeastFactor = 2, kDeviations = 15;
+  if (seconds.size() < kFewest) return std::nullopt;
+  const std::vector<double> logs = logarithms(seconds);
+  const double middle = median(logs);
+  const auto distance = [&](double value) { return std::abs(value - middle); };
+  const auto furthest = std::ranges::max_element(logs, {}, distance);
+  const double least = std::max(std::log(kLeastFactor), kDeviations * scaled_deviation(logs));
+  if (distance(*furthest) <= least) return std::nullopt;
+  return static_cast<size_t>(furthest - logs.begin());
+}
+
+std::optional<double> find_trend(std::span<const double> seconds) {
+  constexpr size_t kFewest = 7;  // of fewer, no order is that rare
+  constexpr double kMostByChance = 0.001, kLeastChange = 0.05, kNoises = 5;
+  if (seconds.size() < kFewest) return std::nullopt;
+  const std::vector<double> logs = logarithms(seconds);
+  if (kendall_p(logs) >= kMostByChance) return std::nullopt;
+  const double slope = theil_sen_slope(logs);
+  const double change = slope * static_cast<double>(logs.size() - 1);
+  const double least = std::max(std::log1p(kLeastChange), kNoises * noise_around(logs, slope));
+  if (std::abs(change) <= least) return std::nullopt;
+  return std::exp(change);
+}
+
+std::optional<TwoModes> find_two_modes(std::span<const double> seconds) {
+  constexpr std::ptrdiff_t kFewest = 3;
+  constexpr double kLeastGap = 0.1, kRanges = 3;
+  std::vector<double> logs = logarithms(seconds);
+  std::ranges::sort(logs);
+  for (std::ptrdiff_t count = kFewest; count + kFewest <= std::ssize(logs); ++count) {
+    const std::vector<double> low(logs.begin(), logs.begin() + count), high(logs.begin() + count, logs.end());
+    const double gap = high.front() - low.back();
+    if (gap > std::max(std::log1p(kLeastGap), kRanges * std::max(range_of(low), range_of(high))))
+      return TwoModes{low.size(), high.size(), std::exp(median(low)), std::exp(median(high))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace rnnlab

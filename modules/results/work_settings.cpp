@@ -1,0 +1,83 @@
+#include "results/work_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/numbers.h"
+#include "base/sha256.h"
+
+namespace rnnlab {
+namespace {
+
+// How long a run lasts, what is compared apart, and how a step is started, never what it does.
+constexpr std::array<std::string_view, 13> kNoWork = {"training.epochs",
+                                                      "training.max_steps",
+                                                      "training.max_seconds",
+                                                      "training.early_stopping",
+                                                      "training.patience",
+                                                      "training.min_delta",
+                                                      "training.warmup_epochs",
+                                                      "training.num_threads",
+                                                      "training.batch_size",
+                                                      "training.tensorboard",
+                                                      "training.tensorboard_histograms",
+                                                      "training.tensorboard_machine",
+                                                      "training.cuda_graph"};
+
+constexpr std::array<std::string_view, 10> kPaths = {
+    "model.initial_weights", "data.path",          "data.train_inputs",  "data.train_targets", "data.train_lengths",
+    "data.valid_inputs",     "data.valid_targets", "data.valid_lengths", "data.train_file",    "data.valid_file"};
+
+template <size_t N>
+bool is_one_of(std::string_view key, const std::array<std::string_view, N>& keys) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+// "0.10" and "0.1" are one number.
+std::string canonical(const std::string& value) {
+  const auto number = parse_double(value);
+  return number ? format_shortest(*number) : value;
+}
+
+bool is_neutral(const std::string& value) {
+  constexpr std::array<std::string_view, 7> kNeutral = {"", "\"\"", "[]", "0", "false", "auto", "none"};
+  return is_one_of(value, kNeutral);
+}
+
+template <class Wanted>
+std::string digest_of(const Settings& settings, Wanted is_wanted) {
+  Sha256 digest;
+  for (const auto& [key, value] : settings) {
+    const std::string text = canonical(value);
+    if (is_wanted(key) && !is_neutral(text)) digest.update(key + "=" + text + "\n");
+  }
+  return digest.hex();
+}
+
+bool is_of_model(const std::string& key) { return key.starts_with("model.") && !is_one_of(key, kPaths); }
+
+bool is_of_training(const std::string& key) {
+  return key == "deterministic" || (key.starts_with("training.") && !is_one_of(key, kNoWork));
+}
+
+WorkHashes hashes_in(const Summary& summary) { return {summary.identity.model_hash, summary.identity.training_hash}; }
+
+}  // namespace
+
+WorkHashes work_hashes(const Settings& settings) {
+  return {.model = digest_of(settings, is_of_model), .training = digest_of(settings, is_of_training)};
+}
+
+std::string settings_sha256(const Settings& settings) {
+  return digest_of(settings, [](const std::string& key) { return !is_one_of(key, kPaths); });
+}
+
+bool has_work_hashes(const Summary& summary) { return !summary.settings_sha256.empty(); }
+
+std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const RunRecord& b) {
+  if (has_work_hashes(a.summary) == has_work_hashes(b.summary)) return {hashes_in(a.summary), hashes_in(b.summary)};
+  return {work_hashes(a.config), work_hashes(b.config)};
+}
+
+}  // namespace rnnlab
