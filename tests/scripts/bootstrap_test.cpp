@@ -219,7 +219,7 @@ TEST_F(Bootstrap, InstallsEveryLineAndLinksWhatThePresetsName) {
   const ScriptResult result = run("RNNLAB_CUDA=ON");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.output, std::string("Making BOX/.venv\nDownloading LibTorch and CUDA, about 2.5 GB, once\n") +
-                               kPackages + kCudaPackages +
+                               kPackages + kCudaPackages + kHeaders +
                                "Ready: LibTorch in BOX/.venv/lib/python3.11/site-packages/torch, "
                                "CUDA in BOX/.venv/lib/python3.11/site-packages/nvidia/cu13\n");
   for (const char* path : {".venv/torch/lib", ".venv/cuda/bin/nvcc", ".venv/cuda/lib64/libcudart.so",
@@ -234,7 +234,7 @@ TEST_F(Bootstrap, HasPipCheckTheHashesOfEveryPackage) {
       "/.venv/bin/python --disable-pip-version-check install --quiet --no-cache-dir --no-deps --only-binary=:all: "
       "--require-hashes --ignore-installed -r ";
   const std::string log = box.text("pip.log");
-  EXPECT_EQ(std::ranges::count(log, '\n'), 3);
+  EXPECT_EQ(std::ranges::count(log, '\n'), 4);
   EXPECT_EQ(log.find(asked), log.find(" --disable") - std::string("/.venv/bin/python").size())
       << "another Python's packages are not ours to change: " << log;
   EXPECT_THAT(log, HasSubstr("/.venv/tmp/requirement.txt cmake==1 --hash=sha256:c1\n"));
