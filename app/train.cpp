@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "config/repeats.h"
 #include "experiment/child_process.h"
+#include "experiment/rounds.h"
 #include "experiment/run_all.h"
 #include "experiment_arguments.h"
 #include "output.h"
@@ -121,7 +122,9 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
 // The process that started this one reads the folder of the run from stdout.
 ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& logger) {
   end_with_parent(STDOUT_FILENO);
-  request.on_folder = [](const std::filesystem::path& folder) { print_data(whole_path(folder).string() + "\n"); };
+  request.on_folder = [](const std::filesystem::path& folder) {
+    print_data(fmt::format("{}{}\n", kFolderMark, whole_path(folder).string()));
+  };
   return run_entry_of_sweep(options.resume, *options.entry, request, logger).exit_code;
 }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -151,7 +152,7 @@ class Rounds {
     if (sweep_.entries()[entry].round > 1) arguments.emplace_back("--brief");
     try {
       const ExitCode exit_code = run_child(request_.program.empty() ? kThisProgram : request_.program, arguments,
-                                           [&](const std::string& folder) { sweep_.set_folder(entry, folder); });
+                                           [&](const std::string& line) { take_line(entry, line); });
       if (exit_code != ExitCode::kDone) keep_failure_of(entry, exit_code);
     } catch (const UserError& error) {
       logger_.error(error.what());
@@ -159,6 +160,12 @@ class Rounds {
     }
     keep_result_of(entry);
     tell_result_of(entry);
+  }
+
+  void take_line(size_t entry, const std::string& line) {
+    if (line.starts_with(kFolderMark)) return sweep_.set_folder(entry, line.substr(kFolderMark.size()));
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
   }
 
   void tell_result_of(size_t entry) {

@@ -3,13 +3,17 @@
 // then, and what the machine does meanwhile meets all sides. The file of the sweep keeps what is needed to resume.
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiment/cases.h"
 #include "experiment/command_end.h"
 
 namespace rnnlab {
+
+// The process of a run says so before its folder, on a line of its own: libraries may write other lines to its stdout,
+// which go to that of the command.
+inline constexpr std::string_view kFolderMark = "run folder: ";
 
 // As run_all. A case that fails is left out of later rounds.
 RunAllOutcome run_in_rounds(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);

@@ -106,6 +106,15 @@ TEST(Rounds, TakeOneLayerForAllWhereItIsAuto) {
   EXPECT_EQ(layers.size(), 1u);
 }
 
+TEST(Rounds, AreNotConfusedByWhatALibraryPrints) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  const auto result = program.run_in_shell("ONEDNN_VERBOSE=1 \"$0\" train tiny.yaml --repeats 2");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("onednn_verbose"));
+  EXPECT_EQ(runs_of(program).size(), 2u);
+}
+
 TEST(Rounds, LeaveOutACaseThatFails) {
   const Program program;
   program.write("tiny.yaml", std::string(kTinyYaml) + "sweep: {training.learning_rate: [1e38, 1e-3]}\n");
