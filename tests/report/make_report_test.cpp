@@ -102,7 +102,7 @@ TEST(MakeReport, SetsNoExperimentAgainstAnotherThatDidOtherWork) {
   const auto notices = opening_notices(report);
   EXPECT_EQ(notices[0].title,
             "Runs of different experiments are not set against each other: `rnnlab compare` refuses them together");
-  EXPECT_THAT(notices[0].lines[0], HasSubstr("model: m1 in "));
+  EXPECT_THAT(notices[0].lines[0], HasSubstr(" in rows cpu naive, m2 in other rows cpu naive"));
 }
 
 TEST(MakeReport, ComparesExperimentsThatDidTheSameWork) {
