@@ -41,6 +41,8 @@ std::vector<const RunRecord*> in_order_of_sweeps(const std::vector<RunRecord>& r
 
 std::string start_by_log(const std::filesystem::path& folder) {
   constexpr std::string_view kPattern = "2026-11-21T02:59:51.079Z";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(folder / kLogFile, ignored)) return "";  // a pipe would never be read
   std::string start(kPattern.size(), '\0');
   std::ifstream log(folder / kLogFile, std::ios::binary);
   log.read(start.data(), static_cast<std::streamsize>(start.size()));
