@@ -105,6 +105,12 @@ class StopForwarder {
   bool is_done_ = false;
 };
 
+// Before a child catches signals, and after its work, the signal that stops this command ends it.
+bool is_the_stop(int signal) {
+  const auto stop = pending_stop();
+  return stop && stop->exit_code == exit_code_of_signal(signal);
+}
+
 void read_until_end(int descriptor, pid_t child, const std::function<void(const std::string&)>& on_line) {
   constexpr int kMilliseconds = 100;
   LineReader lines(descriptor, on_line);
@@ -121,6 +127,7 @@ ExitCode wait_for(pid_t child) {
   int status = 0;
   if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) != child) throw_not_started(errno);
   if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
+  if (is_the_stop(WTERMSIG(status))) return exit_code_of_signal(WTERMSIG(status));
   throw_error(ExitCode::kDevice, "the process of this run was ended by signal {} ({})", WTERMSIG(status),
               ::strsignal(WTERMSIG(status)));
 }

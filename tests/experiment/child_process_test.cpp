@@ -65,6 +65,12 @@ TEST(ChildProcess, GetsTheSignalThatAsksThisOneToStop) {
   EXPECT_THAT(lines, ElementsAre("ready", "stopped"));
 }
 
+TEST(ChildProcess, ThatTheSignalOfThisOneEndsWasStopped) {
+  const StopSignalGuard guard;
+  ::raise(SIGTERM);
+  EXPECT_EQ(run_shell("exec sleep 1000").exit_code, exit_code_of_signal(SIGTERM));
+}
+
 TEST(ChildProcess, IsEndedWhereItsLinesCannotBeTaken) {
   const auto refuse = [](const std::string&) { throw UserError(ExitCode::kDevice, "no space"); };
   expect_error(ExitCode::kDevice, "no space", [&] { run_child("/bin/sh", {"-c", "echo a; sleep 1000"}, refuse); });
