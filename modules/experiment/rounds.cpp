@@ -205,7 +205,8 @@ class Rounds {
     if (round > 1 || num_left <= 0) return;
     const double seconds = std::chrono::duration<double>(duration).count();
     logger_.info(fmt::format("the first round took {}; {} more take {}about {}", format_duration(seconds), num_left,
-                             repeats_.until ? "at most " : "", format_duration(static_cast<double>(num_left) * seconds)));
+                             repeats_.until ? "at most " : "",
+                             format_duration(static_cast<double>(num_left) * seconds)));
   }
 
   SweepFile& sweep_;
@@ -230,13 +231,8 @@ SweepRepeats repeats_for(const std::vector<ExperimentCase>& cases, const RunRequ
 }
 
 std::vector<SweepEntry> first_round(const std::vector<ExperimentCase>& cases, const std::string& measurement) {
-  std::vector<SweepEntry> entries;
-  for (const ExperimentCase& one : cases)
-    entries.push_back({.label = name_of(one),
-                       .experiment = config::print(one.experiment, Experiment::schema()),
-                       .folder = std::nullopt,
-                       .case_number = std::ssize(entries) + 1,
-                       .round = 1});
+  std::vector<SweepEntry> entries = entries_of(cases);
+  for (SweepEntry& entry : entries) entry.round = 1;
   set_positions(entries, measurement);
   return entries;
 }
