@@ -70,7 +70,12 @@ constexpr const char* kText = R"({
       "kernel": "",
       "libtorch": "",
       "compiler": "",
-      "sources": ""
+      "sources": "",
+      "program_id": "",
+      "cpu_frequency": "",
+      "gpu_power_limit": "",
+      "huge_pages": "",
+      "nice": null
     }
   },
   "ending": "complete",
@@ -82,7 +87,8 @@ constexpr const char* kText = R"({
     "case_number": 2
   },
   "rows_sha256": "053ecd3396dab3ad20fb818d9a66d5d88badeb0d0ccaf36dbac389867b5b6b08",
-  "settings_sha256": "9fcb97e9d91107b57119d83858ddc14fabf50b154b5f27eb9764cf2285edf394"
+  "settings_sha256": "9fcb97e9d91107b57119d83858ddc14fabf50b154b5f27eb9764cf2285edf394",
+  "environment_sha256": ""
 }
 )";
 
@@ -96,6 +102,7 @@ std::string text_of_version_2(const std::string& stop_reason, const std::string&
   json.erase("turn");
   json.erase("rows_sha256");
   json.erase("settings_sha256");
+  json.erase("environment_sha256");
   json["identity"].erase("conditions");
   return json.dump();
 }
@@ -116,7 +123,9 @@ TEST(Summary, IsWrittenLikeThis) {
   run.summary.identity.training_hash = "t1";
   run.summary.turn.case_number = 2;
   run.write(folder.path());
-  EXPECT_EQ(read_text(folder.path() / "summary.json"), sealed_text(nlohmann::ordered_json::parse(kText)));
+  auto expected = nlohmann::ordered_json::parse(kText);
+  expected["environment_sha256"] = environment_sha256(run.environment);
+  EXPECT_EQ(read_text(folder.path() / "summary.json"), sealed_text(expected));
 }
 
 // changed_files.h tells of it.
