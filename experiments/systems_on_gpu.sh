@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures on a GPU what docs/systems.md says is not measured yet, in parts of a few minutes each:
-#   experiments/systems_on_gpu.sh OUT vanilla path gru seeds lstm-small lstm-large gru-small gru-large products
+#   experiments/systems_on_gpu.sh OUT vanilla path gru keras seeds lstm-small lstm-large gru-small gru-large products
 # The seconds are estimates for one H200. Runs, tables and benchmarks go to OUT; RNNLAB is the program, PYTHON has NumPy
 # and PyTorch for `products`.
 set -euo pipefail
@@ -33,6 +33,12 @@ gru() {
   "$rnnlab" compare --matrices "$out/gru/gru_speed_fair" > "$out/gru.txt"
 }
 
+# All rows of the Keras table whole, with losses and accuracies: naive by graphs, and in 8 minutes without. 90 s.
+keras() {
+  "$python" experiments/keras_lstm_table.py --rows cuda:naive cuda:fused cuda:cudnn --passes 3 --program "$rnnlab" --out "$out/keras" \
+    training.cuda_graph=true > "$out/keras.md"
+}
+
 # The two convolutions as they were, five seeds. 160 s.
 seeds() {
   "$rnnlab" train experiments/cnn_mnist.yaml device=cuda "sweep={seed: [1, 2, 3, 4, 5]}" --out "$out/seeds" --quiet
@@ -54,7 +60,7 @@ mkdir -p "$out"
 for part in "$@"; do
   SECONDS=0
   case "$part" in
-    vanilla | path | gru | seeds | products) "$part" ;;
+    vanilla | path | gru | keras | seeds | products) "$part" ;;
     lstm-small) sweep "$part" lstm naive,grouped,hoisted,diagonal,cudnn 256,512 ;;
     lstm-large) sweep "$part" lstm naive,grouped,hoisted,diagonal,cudnn 1024,2048 ;;
     gru-small) sweep "$part" gru naive,hoisted,fused,cudnn 256,512 ;;
