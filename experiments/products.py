@@ -143,4 +143,4 @@ for edge in options.square:
 for hidden in options.hidden:
     measure(f"loop of {options.steps} steps, B = {options.batch}, H = {hidden}", loop, hidden)
     measure(f"all steps at once, B = {options.batch}, H = {hidden}", at_once, hidden)
-print(f"\n{options.threads} threads, float32, NumPy {numpy.__version__}, LibTorch {torch.__version__}.")
+print(f"\nnum_threads {options.threads}, float32, NumPy {numpy.__version__}, LibTorch {torch.__version__}.")
