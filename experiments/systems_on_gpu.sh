@@ -47,7 +47,7 @@ seeds() {
 
 # sweep NAME CELL LAYERS HIDDEN: the paper's sweep with naive in it, and the same for GRUs. 150 to 300 s each.
 sweep() {
-  "$rnnlab" bench experiments/bench_sweep.yaml device=cuda mode=graph precision=tf32 cell="$2" layer="$3" hidden_size="$4" \
+  "$rnnlab" bench experiments/bench_sweep.yaml device=cuda mode=graph precision=tf32 cudnn_algorithm=standard cell="$2" layer="$3" hidden_size="$4" \
     --csv "$out/$1.csv" > "$out/$1.txt"
 }
 
