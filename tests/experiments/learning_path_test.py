@@ -20,7 +20,8 @@ class LearningPathTest(unittest.TestCase):
         run = self.root / f"{len(list(self.root.iterdir()))}"
         run.mkdir()
         (run / "summary.json").write_text(json.dumps({"name": "rows", "device": "cpu", "layer": layer, "seed": seed}))
-        (run / "epochs.csv").write_text("epoch,train_loss,valid_loss\n" + "".join(f"{i},{loss},\n" for i, loss in enumerate(losses, 1)))
+        rows = "".join(f"{i},{loss},\n" for i, loss in enumerate(losses, 1))
+        (run / "epochs.csv").write_text("epoch,train_loss,valid_loss\n" + rows)
 
     def rows(self):
         result = subprocess.run([sys.executable, str(SCRIPT), str(self.root)], capture_output=True, text=True)
@@ -29,7 +30,8 @@ class LearningPathTest(unittest.TestCase):
 
     def test_a_path_that_only_falls_is_smooth(self):
         self.add("naive", 1, [4, 2, 1])
-        self.assertEqual(self.rows(), [["rows, cpu naive", "train_loss", "1", "0", "0 (0 .. 0)", "0.333 (0.333 .. 0.333)", "", "", ""]])
+        self.assertEqual(self.rows(), [["rows, cpu naive", "train_loss", "1", "0", "0 (0 .. 0)", "0.333 (0.333 .. 0.333)",
+                                        "", "", ""]])
 
     def test_a_path_that_goes_twice_as_far_as_it_gets_has_roughness_1(self):
         self.add("naive", 1, [4, 1, 2, 2, 0])  # 3 down, 1 up, 2 down, where 4 are needed
