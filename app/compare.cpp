@@ -8,6 +8,7 @@
 #include "results/comparison_csv.h"
 #include "results/comparison_json.h"
 #include "results/comparison_text.h"
+#include "results/epoch_matrices.h"
 #include "results/held_equal.h"
 #include "run_folders.h"
 #include "verbs.h"
@@ -21,6 +22,7 @@ and a verdict from five. The baseline is the sweep's first run. docs/timing.md s
 
 Examples:
   rnnlab compare runs/mnist_rows
+  rnnlab compare --matrices runs/gru_speed
   rnnlab compare --baseline 'cpu naive' --csv runs/mnist_rows/* > times.csv)";
 
 struct CompareVerbOptions {
@@ -30,17 +32,26 @@ struct CompareVerbOptions {
   bool json = false;
   bool csv = false;
   bool fair = false;
+  bool matrices = false;
 };
 
-void print_with_conditions(const Comparison& comparison, const HeldEqual& held, const CompareVerbOptions& options) {
-  if (options.json) return print_data(comparison_json(comparison, held));
-  print_text(comparison_text(comparison) + "\n" + held_equal_text(held));
+ComparisonAdditions additions_of(const std::vector<RunRecord>& runs, const CompareVerbOptions& options) {
+  ComparisonAdditions additions;
+  if (options.fair) additions.held_equal = held_equal(runs);
+  if (options.matrices) additions.epoch_matrices = epoch_matrices(runs);
+  return additions;
 }
 
-void print(const Comparison& comparison, const CompareVerbOptions& options) {
-  if (options.json) return print_data(comparison_json(comparison));
-  if (options.csv) return print_data(comparison_csv(comparison));
-  print_text(comparison_text(comparison));
+std::string text_of(const Comparison& comparison, const ComparisonAdditions& additions) {
+  std::string text = comparison_text(comparison);
+  if (const auto& matrices = additions.epoch_matrices) text += "\n" + epoch_matrices_text(*matrices, comparison);
+  if (const auto& held = additions.held_equal) text += "\n" + held_equal_text(*held);
+  return text;
+}
+
+std::string csv_of(const Comparison& comparison, const ComparisonAdditions& additions) {
+  if (const auto& matrices = additions.epoch_matrices) return epoch_matrices_csv(*matrices, comparison);
+  return comparison_csv(comparison);
 }
 
 ExitCode compare_runs(const CompareVerbOptions& options) {
@@ -48,7 +59,13 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
   for (const std::string& folder : named_runs(options.folders)) runs.push_back(load_run(folder));
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
   const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
-  options.fair ? print_with_conditions(comparison, held_equal(runs), options) : print(comparison, options);
+  const ComparisonAdditions additions = additions_of(runs, options);
+  if (options.json)
+    print_data(comparison_json(comparison, additions));
+  else if (options.csv)
+    print_data(csv_of(comparison, additions));
+  else
+    print_text(text_of(comparison, additions));
   return ExitCode::kDone;
 }
 
@@ -68,6 +85,8 @@ void add_compare(CLI::App& program, Action& chosen) {
   auto* json = command->add_flag("--json", options->json, "print JSON");
   auto* csv = command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
   command->add_flag("--fair", options->fair, "print what was held equal, too")->excludes(csv);
+  command->add_flag("--matrices", options->matrices,
+                    "print training seconds and train loss by epoch and run, too; with --csv in place of the table");
   command->footer(kCompareFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return compare_runs(*options); }; });
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains experiments/keras_lstm.yaml once a row and prints the table of its source as Markdown: seconds an epoch, us a
 sample, losses and accuracies, the times of `evaluate` and `predict` over the validation samples, and the gains over the
-naive layer on the CPU and on the same device.
+naive layer on the CPU and on the same device. Each row has the numbers of its warnings, whose texts stand below.
 
     python3 experiments/keras_lstm_table.py                           # the CPU, and the first GPU where there is one
     python3 experiments/keras_lstm_table.py --rows cpu:naive cpu:blocked --samples 61223
@@ -18,7 +18,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 EXPERIMENT = os.path.join(ROOT, "experiments", "keras_lstm.yaml")
 HEADINGS = ["layer", "device", "s/epoch", "us/sample", "loss", "acc", "val_loss", "val_acc", "evaluate s", "predict s",
-            "over CPU", "over naive"]
+            "over CPU", "over naive", "warnings"]
 
 
 def part_of_row(text):
@@ -60,6 +60,11 @@ def summary_of(run):
     return summary
 
 
+def warnings_of(program, run):
+    """What makes the row's times doubtful, as `rnnlab compare` says it."""
+    return [warning["text"] for warning in json.loads(output_of([program, "compare", run, "--json"]))["warnings"]]
+
+
 def runs_in(folder):
     return set(glob.glob(os.path.join(glob.escape(folder), "*", "*")))
 
@@ -78,12 +83,18 @@ def measure(row, folder, arguments):
     predict = [arguments.program, "predict", run, "--out", os.path.join(run, "outputs.npy")] + passes
     seconds = summary["epoch_time"]["median_seconds"] * arguments.samples / num_train
     return {"layer": layer, "device": device, "part": part, "seconds": seconds, "metrics": summary["final_metrics"],
+            "warnings": warnings_of(arguments.program, run),
             "evaluate": json.loads(output_of(use))["seconds"], "predict": json.loads(output_of(predict))["seconds"]}
 
 
 def gain(results, device, result):
     naive = [other for other in results if (other["device"], other["layer"]) == (device, "naive")]
     return f"{naive[0]['seconds'] / result['seconds']:.3g}x" if naive else ""
+
+
+def all_warnings(results):
+    """Each text once, in the order of the rows."""
+    return list(dict.fromkeys(text for result in results for text in result["warnings"]))
 
 
 def cells(result, results, num_samples):
@@ -93,7 +104,8 @@ def cells(result, results, num_samples):
     return ([result["layer"], result["device"], f"{result['seconds']:.4g}{mark}",
              f"{1e6 * result['seconds'] / num_samples:.4g}{mark}"] + metrics +
             [f"{result['evaluate']:.3g}", f"{result['predict']:.3g}", gain(results, "cpu", result),
-             gain(results, result["device"], result)])
+             gain(results, result["device"], result),
+             ", ".join(str(all_warnings(results).index(text) + 1) for text in result["warnings"])])
 
 
 def main():
@@ -105,11 +117,15 @@ def main():
     print("|---" * len(HEADINGS) + "|")
     for result in results:
         print("| " + " | ".join(cells(result, results, arguments.samples)) + " |")
-    print(f"\n{arguments.samples:,} training sequences.")
+    print(f"\n{arguments.samples:,} training sequences. A row is one epoch with its warm-up, as in the source: no interval.")
     parts = [f"{result['device']}:{result['layer']} 1/{result['part']}" for result in results if result["part"] > 1]
     if parts:
         print(f"\n\\* trained on a part of the sequences ({', '.join(parts)}): times are scaled to all of them, losses are of "
               "fewer steps.")
+    if all_warnings(results):
+        print("\nWarnings:\n")
+    for number, text in enumerate(all_warnings(results), 1):
+        print(f"{number}. {text}")
 
 
 main()

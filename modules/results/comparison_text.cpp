@@ -118,12 +118,12 @@ bool lacks_verdict(const GroupResult& group) { return group.ratio && group.verdi
 // The table with labels that fit in it.
 TextTable make_narrow_table(const Comparison& comparison) {
   const TextTable whole = comparison_table(comparison);
-  if (!has_long_label(comparison)) return whole;
+  const std::vector<std::string> labels = short_labels(comparison);
   TextTable table;
   for (const TableColumn& column : whole.columns()) table.add_column(column.heading, column.align);
   for (size_t i = 0; i < whole.rows().size(); ++i) {
     std::vector<std::string> cells = whole.rows()[i];
-    cells[0] = fmt::format("{}: {}", i + 1, telling_part(comparison.groups[i]));
+    cells[0] = labels[i];
     table.add_row(std::move(cells));
   }
   return table;
@@ -172,6 +172,14 @@ TextTable comparison_table(const Comparison& comparison) {
   for (const EpochColumn& metric : metrics) table.add_column(std::string(metric.heading), Align::kRight);
   for (const GroupResult& group : comparison.groups) table.add_row(cells_of(group, comparison, metrics));
   return table;
+}
+
+std::vector<std::string> short_labels(const Comparison& comparison) {
+  const bool is_numbered = has_long_label(comparison);
+  std::vector<std::string> labels;
+  for (const GroupResult& group : comparison.groups)
+    labels.push_back(is_numbered ? fmt::format("{}: {}", labels.size() + 1, telling_part(group)) : marked_label(group));
+  return labels;
 }
 
 std::vector<std::string> comparison_legend(const Comparison& comparison) {

@@ -20,6 +20,10 @@ std::string comparison_text(const Comparison& comparison);
 // not well.
 TextTable comparison_table(const Comparison& comparison);
 
+// A label for each group that fits into a table: the whole label where all are short, else its number and how it
+// begins. comparison_text has the whole labels below its table.
+std::vector<std::string> short_labels(const Comparison& comparison);
+
 // What the columns mean, a sentence each.
 std::vector<std::string> comparison_legend(const Comparison& comparison);
 

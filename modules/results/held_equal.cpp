@@ -89,10 +89,4 @@ std::string held_equal_text(const HeldEqual& held) {
   return text;
 }
 
-std::string comparison_json(const Comparison& comparison, const HeldEqual& held) {
-  Json json = to_json(comparison);
-  json["held_equal"] = to_json(held);
-  return json_text(json);
-}
-
 }  // namespace rnnlab

@@ -39,7 +39,4 @@ HeldEqual held_equal(const std::vector<RunRecord>& runs);
 
 std::string held_equal_text(const HeldEqual& held);
 
-// The comparison's JSON with the field "held_equal".
-std::string comparison_json(const Comparison& comparison, const HeldEqual& held);
-
 }  // namespace rnnlab

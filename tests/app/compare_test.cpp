@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "app/program.h"
 
@@ -104,6 +107,17 @@ TEST_F(Compare, GivesCsvForPrograms) {
   const auto result = compare({folders[0], folders[1], "--csv"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_TRUE(result.output.starts_with("label,")) << result.output;
+}
+
+TEST_F(Compare, PrintsTimesAndLossesByEpochOnRequest) {
+  const auto folders = two_runs("layer=naive");
+  const std::string plain = compare({folders[0], folders[1]}).output;
+  const std::string text = compare({folders[0], folders[1], "--matrices"}).output;
+  EXPECT_TRUE(text.starts_with(plain)) << text;
+  EXPECT_THAT(text, HasSubstr("\nTraining seconds by epoch:\nepoch  cpu fused  cpu naive\n"));
+  EXPECT_THAT(text, HasSubstr("\nTrain loss by epoch:\nepoch  cpu fused  cpu naive\n"));
+  EXPECT_THAT(compare({folders[0], folders[1], "--matrices", "--json"}).output, HasSubstr("\"epoch_matrices\": {\n"));
+  EXPECT_TRUE(compare({folders[0], folders[1], "--matrices", "--csv"}).output.starts_with("label,epoch,num_runs,"));
 }
 
 TEST_F(Compare, NamesAFolderThatIsNoRun) {

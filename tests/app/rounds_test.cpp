@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "app/program.h"
 #include "base/error.h"

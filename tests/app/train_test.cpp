@@ -3,6 +3,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include <filesystem>
+#include <string>
+#include <utility>
+
 #include "app/program.h"
 
 namespace rnnlab {

@@ -4,6 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "experiment/tiny_experiment.h"
 #include "results/run_ending.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "results/comparison_json.h"
 #include "results/sample_runs.h"
 #include "results/temporary_folder.h"
 
@@ -50,7 +51,7 @@ TEST_F(Held, UnequalConditionsAreNamedWithAllTheirValues) {
 
 TEST_F(Held, TheJsonOfAComparisonHasThemAsAField) {
   add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
-  EXPECT_THAT(comparison_json(compare(runs_, {}), held_equal(runs_)),
+  EXPECT_THAT(comparison_json(compare(runs_, {}), {.held_equal = held_equal(runs_)}),
               AllOf(HasSubstr("\"baseline\": \"cpu naive\""), HasSubstr("\"held_equal\": {\n    \"equal\": [")));
 }
 

@@ -1,0 +1,148 @@
+#include "results/epoch_matrices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "results/comparison_text.h"
+#include "results/csv_line.h"
+#include "results/statistics.h"
+#include "results/table.h"
+
+namespace rnnlab {
+namespace {
+
+using Cell = std::optional<double>;
+using Matrix = std::vector<std::vector<Cell>>;
+
+using Rows = std::vector<const EpochRow*>;
+
+std::map<int64_t, Rows> rows_by_epoch(const RunGroup& group) {
+  std::map<int64_t, Rows> rows;
+  for (const RunRecord* run : group.runs)
+    for (const EpochRow& row : run->rows) rows[row.epoch].push_back(&row);
+  return rows;
+}
+
+Cell median_of(const Rows& rows, double EpochRow::*member) {
+  std::vector<double> values;
+  for (const EpochRow* row : rows) values.push_back(row->*member);
+  if (values.empty()) return std::nullopt;
+  const bool has_nan = std::ranges::any_of(values, [](double value) { return std::isnan(value); });
+  return has_nan ? std::numeric_limits<double>::quiet_NaN() : median(values);
+}
+
+void add_epoch(EpochMatrices& matrices, int64_t epoch, const std::vector<std::map<int64_t, Rows>>& groups) {
+  matrices.epochs.push_back(epoch);
+  auto& num_runs = matrices.num_runs.emplace_back();
+  auto& is_warmup = matrices.is_warmup.emplace_back();
+  auto& train_seconds = matrices.train_seconds.emplace_back();
+  auto& train_loss = matrices.train_loss.emplace_back();
+  for (const auto& group : groups) {
+    const auto found = group.find(epoch);
+    const Rows rows = found == group.end() ? Rows() : found->second;
+    num_runs.push_back(static_cast<int64_t>(rows.size()));
+    is_warmup.push_back(std::ranges::any_of(rows, [](const EpochRow* row) { return row->warmup; }));
+    train_seconds.push_back(median_of(rows, &EpochRow::train_seconds));
+    train_loss.push_back(median_of(rows, &EpochRow::train_loss));
+  }
+}
+
+bool has_warmup(const EpochMatrices& matrices) {
+  return std::ranges::any_of(matrices.is_warmup,
+                             [](const std::vector<bool>& row) { return std::ranges::count(row, true); });
+}
+
+// A space stands where others have a star, so that the digits line up.
+std::string cell_text(const Cell& cell, int digits, const char* mark) {
+  return significant_digits(cell, digits) + mark;
+}
+
+enum class Marks { kNone, kWarmup };
+
+std::string matrix_text(const EpochMatrices& matrices, const Matrix& matrix, const std::vector<std::string>& headings,
+                        int digits, Marks marks) {
+  TextTable table;
+  table.add_column("epoch", Align::kRight);
+  for (const std::string& heading : headings) table.add_column(heading, Align::kRight);
+  for (size_t i = 0; i < matrix.size(); ++i) {
+    std::vector<std::string> cells = {fmt::format("{}", matrices.epochs[i])};
+    for (size_t j = 0; j < matrix[i].size(); ++j) {
+      const char* mark = marks == Marks::kNone ? "" : matrices.is_warmup[i][j] ? "*" : " ";
+      cells.push_back(cell_text(matrix[i][j], digits, mark));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+// "cpu naive: each cell is the median of 5 runs, from epoch 3 on of fewer"; nothing for a single run.
+std::string runs_note(const EpochMatrices& matrices, size_t column) {
+  int64_t most = 0;
+  for (const auto& row : matrices.num_runs) most = std::max(most, row[column]);
+  if (most < 2) return "";
+  const std::string note = fmt::format("{}: each cell is the median of {} runs", matrices.labels[column], most);
+  for (size_t row = 0; row < matrices.epochs.size(); ++row)
+    if (matrices.num_runs[row][column] < most)
+      return note + fmt::format(", from epoch {} on of fewer\n", matrices.epochs[row]);
+  return note + "\n";
+}
+
+bool has_gap(const Matrix& matrix) {
+  return std::ranges::any_of(matrix, [](const std::vector<Cell>& row) { return std::ranges::count(row, Cell()) > 0; });
+}
+
+std::string csv_number(const Cell& cell) { return cell ? format_shortest(*cell) : ""; }
+
+}  // namespace
+
+EpochMatrices epoch_matrices(const std::vector<RunRecord>& runs) {
+  const std::vector<RunGroup> groups = group_runs(runs);
+  EpochMatrices matrices;
+  std::vector<std::map<int64_t, Rows>> rows;
+  std::set<int64_t> epochs;
+  for (const RunGroup& group : groups) {
+    matrices.labels.push_back(group.label);
+    for (const auto& [epoch, _] : rows.emplace_back(rows_by_epoch(group))) epochs.insert(epoch);
+  }
+  for (const int64_t epoch : epochs) add_epoch(matrices, epoch, rows);
+  return matrices;
+}
+
+std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison& comparison) {
+  constexpr int kSecondsDigits = 4, kLossDigits = 6;
+  RNNLAB_INVARIANT(matrices.labels.size() == comparison.groups.size(), "both are of the same runs");
+  const std::vector<std::string> headings = short_labels(comparison);
+  const Marks marks = has_warmup(matrices) ? Marks::kWarmup : Marks::kNone;
+  std::string text = "Training seconds by epoch:\n" +
+                     matrix_text(matrices, matrices.train_seconds, headings, kSecondsDigits, marks) +
+                     "\nTrain loss by epoch:\n" +
+                     matrix_text(matrices, matrices.train_loss, headings, kLossDigits, Marks::kNone) + "\n";
+  if (marks == Marks::kWarmup) text += "* warm-up, which does not count for s/epoch\n";
+  if (has_gap(matrices.train_seconds)) text += "- no run finished this epoch\n";
+  for (size_t column = 0; column < matrices.labels.size(); ++column) text += runs_note(matrices, column);
+  return without_controls(text);
+}
+
+std::string epoch_matrices_csv(const EpochMatrices& matrices, const Comparison& comparison) {
+  std::string text = csv_line(
+      {"label", "epoch", "num_runs", "is_warmup", "train_seconds", "train_loss", "forced", "warnings", "differences"});
+  for (size_t column = 0; column < matrices.labels.size(); ++column)
+    for (size_t row = 0; row < matrices.epochs.size(); ++row)
+      if (matrices.num_runs[row][column] > 0)
+        text += csv_line({matrices.labels[column], fmt::format("{}", matrices.epochs[row]),
+                          fmt::format("{}", matrices.num_runs[row][column]),
+                          matrices.is_warmup[row][column] ? "1" : "0", csv_number(matrices.train_seconds[row][column]),
+                          csv_number(matrices.train_loss[row][column]), join(comparison.forced, "; "),
+                          join(texts_of(comparison.warnings), "; "), join(comparison.differences, "; ")});
+  return text;
+}
+
+}  // namespace rnnlab
