@@ -39,6 +39,7 @@ std::span<const EpochColumn> epoch_columns() {
       {"voluntary_switches", "", "", kMeasurement, &EpochRow::voluntary_switches},
       {"forced_switches", "", "", kMeasurement, &EpochRow::forced_switches},
       {"gpu_joules", "", "", kMeasurement, &EpochRow::gpu_joules},
+      {"cpu_joules", "", "", kMeasurement, &EpochRow::cpu_joules},
   });
   return columns;
 }

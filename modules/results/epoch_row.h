@@ -45,6 +45,7 @@ struct EpochRow {
   std::optional<int64_t> voluntary_switches = std::nullopt;
   std::optional<int64_t> forced_switches = std::nullopt;
   std::optional<double> gpu_joules = std::nullopt;
+  std::optional<double> cpu_joules = std::nullopt;
   std::map<std::string, std::string> other_columns = {};  // as a later version or a user wrote them, by name
 };
 

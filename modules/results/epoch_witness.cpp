@@ -111,7 +111,8 @@ EpochWitness::EpochWitness(const std::string& gpu_uuid, const fs::path& root)
     : cpus_(usable_cpus()),
       cpu_counters_(is_virtual_machine(root) ? open_to_read(root / "proc/stat") : FileDescriptor()),
       throttle_files_(open_throttle_files(root)),
-      gpu_energy_(gpu_uuid) {}
+      gpu_energy_(gpu_uuid),
+      cpu_energy_(root) {}
 
 void EpochWitness::read_counters(Reading& reading) const {
   std::array<char, 1 << 16> room;
@@ -133,6 +134,7 @@ void EpochWitness::read_counters(Reading& reading) const {
 void EpochWitness::start() {
   start_ = {};
   read_counters(start_);
+  cpu_energy_.start();
   start_.cpu_time = time_of(CLOCK_PROCESS_CPUTIME_ID);
   start_.boot_time = time_of(CLOCK_BOOTTIME);
 }
@@ -144,6 +146,7 @@ EpochEvidence EpochWitness::stop() {
   Reading end;
   end.boot_time = time_of(CLOCK_BOOTTIME);
   end.cpu_time = time_of(CLOCK_PROCESS_CPUTIME_ID);
+  const std::optional<double> cpu_joules = cpu_energy_.joules();
   read_counters(end);
   const double seconds = seconds_between(start_.boot_time, end.boot_time);
   asks_for_energy_ = seconds >= kLongEnough;
@@ -153,7 +156,8 @@ EpochEvidence EpochWitness::stop() {
           .throttled_seconds = difference(start_.throttled_seconds, end.throttled_seconds),
           .voluntary_switches = end.voluntary_switches - start_.voluntary_switches,
           .forced_switches = end.forced_switches - start_.forced_switches,
-          .gpu_joules = difference(start_.gpu_joules, end.gpu_joules)};
+          .gpu_joules = difference(start_.gpu_joules, end.gpu_joules),
+          .cpu_joules = cpu_joules};
 }
 
 }  // namespace rnnlab

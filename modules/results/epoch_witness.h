@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "results/cpu_energy.h"
 #include "results/file_descriptor.h"
 #include "results/gpu_energy.h"
 
@@ -23,6 +24,7 @@ struct EpochEvidence {
   std::optional<double> throttled_seconds;  // that the quotas of its control groups held its CPUs, all together
   std::optional<int64_t> voluntary_switches, forced_switches;  // of its threads: to wait, and for others to run
   std::optional<double> gpu_joules;                            // where the epoch before took a second or more
+  std::optional<double> cpu_joules;                            // of all processors, whoever computed on them
 };
 
 class EpochWitness {
@@ -46,6 +48,7 @@ class EpochWitness {
   FileDescriptor cpu_counters_;                 // /proc/stat, in a virtual machine only: elsewhere nobody steals
   std::vector<FileDescriptor> throttle_files_;  // cpu.stat of the groups that may have a quota
   GpuEnergy gpu_energy_;
+  CpuEnergy cpu_energy_;
   bool asks_for_energy_ = false;
   Reading start_;
 };

@@ -46,6 +46,7 @@ void put_evidence(const EpochEvidence& evidence, EpochRow& row) {
   row.voluntary_switches = evidence.voluntary_switches;
   row.forced_switches = evidence.forced_switches;
   row.gpu_joules = evidence.gpu_joules;
+  row.cpu_joules = evidence.cpu_joules;
 }
 
 Model& moved_to(c10::Device device, Model& model) {

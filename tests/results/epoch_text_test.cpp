@@ -18,7 +18,7 @@ constexpr const char* kHeader =
     "data_seconds,samples_per_second,peak_memory_bytes,warmup,train_perplexity,valid_perplexity,valid_bits_per_"
     "character,"
     "train_mae,valid_mae,train_rmse,valid_rmse,skipped_steps,device_seconds,cpu_seconds,boot_seconds,"
-    "steal_seconds,throttled_seconds,voluntary_switches,forced_switches,gpu_joules\n";
+    "steal_seconds,throttled_seconds,voluntary_switches,forced_switches,gpu_joules,cpu_joules\n";
 constexpr const char* kLine = "1,0.5,0.75,0.25,0.875,0.001,1.5,2,0.125,0.0625,60000,1610612736,0,,,,,,,,,,,,,,,,\n";
 
 TEST(EpochCsv, HasTheseColumnsInThisOrder) { EXPECT_EQ(epoch_csv_header(), kHeader); }
@@ -34,7 +34,7 @@ TEST(EpochJsonl, WritesAbsentAsNullAndItsSchemaVersion) {
             "\"valid_bits_per_character\":null,\"train_mae\":null,\"valid_mae\":null,\"train_rmse\":null,"
             "\"valid_rmse\":null,\"skipped_steps\":null,\"device_seconds\":null,\"cpu_seconds\":null,"
             "\"boot_seconds\":null,\"steal_seconds\":null,\"throttled_seconds\":null,\"voluntary_switches\":null,"
-            "\"forced_switches\":null,\"gpu_joules\":null}\n");
+            "\"forced_switches\":null,\"gpu_joules\":null,\"cpu_joules\":null}\n");
 }
 
 TEST(EpochJsonl, StaysJsonWhenTheLossIsNot) {
