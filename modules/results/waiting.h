@@ -20,7 +20,7 @@ namespace rnnlab {
 // the host of a GPU may wait, but alike in all epochs. Nothing for epochs that were not witnessed.
 std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads);
 
-// A side whose process got clearly less CPU time for its wall time than the other's, both on a GPU.
+// A side whose process got clearly less CPU time for its wall time than the other's, both on a GPU and of rnnlab.
 std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab
