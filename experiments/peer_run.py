@@ -42,7 +42,7 @@ def parse_arguments(description):
     parser.add_argument("--program", default="build/release/rnnlab", help="rnnlab (build/release/rnnlab)")
     parser.add_argument("--out", default="runs", metavar="DIR", help="where the run folder goes (runs)")
     parser.add_argument("--turn", metavar="MEASUREMENT:ROUND:POSITION:CASE", help="of a measurement in rounds")
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 class Tensor:
@@ -117,7 +117,11 @@ def export_work(options):
         if result.returncode != 0:
             sys.stderr.write(result.stderr)
             sys.exit(result.returncode)
-        return Work(path)
+        work = Work(path)
+    # What rnnlab sets for itself, as a size of cuBLAS's workspace, holds for both.
+    for name, value in (work.environment["variables"] or {}).items():
+        os.environ.setdefault(name, value)
+    return work
 
 
 def is_without_work(key):

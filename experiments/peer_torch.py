@@ -276,7 +276,7 @@ class TorchTraining(peer_run.Training):
         self.mark(0)
         order, total = self.order[epoch], torch.zeros((), device=self.device)
         for number, begin, end in self.work.batch_bounds(epoch):
-            total += self.step(number, order[begin:end]) * (end - begin)
+            total.add_(self.step(number, order[begin:end]), alpha=end - begin)
         self.mark(1)
         return total / self.work.num_samples
 
