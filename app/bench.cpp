@@ -1,5 +1,6 @@
 // rnnlab bench: times recurrent layers by themselves over a grid of sizes, and against an earlier benchmark.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/Option.hpp>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "bench/against.h"
 #include "bench/bench_here.h"
 #include "bench/report_text.h"
+#include "experiment/child_process.h"
 #include "experiment/failure.h"
 #include "experiment_arguments.h"
 #include "output.h"
@@ -29,9 +31,9 @@ Every key takes one value or several: a list in the file, values with commas on 
 what the others are measured against. docs/bench.md says what the numbers mean.
 
 Examples:
-  rnnlab bench experiments/bench_ladder.yaml --json ladder.json
+  rnnlab bench experiments/bench_ladder.yaml processes=5 --json ladder.json
   rnnlab bench layer=naive,fused hidden_size=128,512 num_layers=1 device=cpu
-  rnnlab bench experiments/bench_ladder.yaml --against ladder.json
+  rnnlab bench experiments/bench_ladder.yaml processes=5 --against ladder.json
 
 Exit codes: as `rnnlab --help` says, and 7 where --against found a row that is slower, or that is gone.)";
 
@@ -43,6 +45,7 @@ struct BenchOptions {
   bool force = false;
   bool quiet = false;
   bool schema = false;
+  bool process = false;  // one of several of a benchmark, whose report the one that started it reads
 };
 
 BenchSettings read_settings(const std::vector<std::string>& arguments) {
@@ -93,6 +96,27 @@ BenchHooks make_hooks(const BenchOptions& options, LatestReport& latest) {
   return {.should_stop = [] { return pending_stop().has_value(); },
           .on_progress = options.quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say),
           .on_report = [&options, &latest](const BenchReport& report) { keep(report, options.json, latest); }};
+}
+
+// Another process reads it.
+void print_report(const BenchReport& report) {
+  print_data(fmt::format("{}{}\n", kReportMark, report_on_one_line(report)));
+}
+
+ExitCode bench_process(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line) {
+  end_with_parent(STDOUT_FILENO);
+  const StopSignalGuard signals("", SecondSignal::kIsIgnored);
+  LatestReport latest;
+  BenchHooks hooks = make_hooks(options, latest);
+  hooks.on_report = [&](const BenchReport& report) {
+    latest.keep(report);
+    print_report(report);
+  };
+  const StopDeadline deadline([](const StopRequest&) {});  // all that was measured has been printed
+  const BenchOutcome outcome = run_bench_here(settings, command_line, hooks, [](const BenchReport&) {});
+  print_report(outcome.report);
+  if (const auto stop = pending_stop()) return stop->exit_code;
+  return outcome.exit_code;
 }
 
 // Each is tried, what holds every sample first: minutes of measuring are in them. Throws what failed afterwards.
@@ -148,28 +172,41 @@ ExitCode print_against(const BenchReport& now, const BenchReport& before, const 
   return against.has_regression() ? ExitCode::kRegression : ExitCode::kDone;
 }
 
-ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
-  const BenchSettings settings = read_settings(options.arguments);
-  require_outputs(options);
-  std::optional<BenchReport> before;
-  if (!options.against.empty()) before = read_report(options.against);
-  const StopSignalGuard signals("stopping after the current measurement");
+// As soon as a signal comes, what there is is written: the current measurement may take long.
+BenchOutcome measure_here(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line,
+                          const CheckPlan& check_plan) {
   LatestReport latest;
   const StandardOutput output;
-  std::optional<StopDeadline> deadline(std::in_place, [&](const StopRequest&) {
+  const StopDeadline deadline([&](const StopRequest&) {
     print_notice("rnnlab: the current measurement takes longer; the combination under way is left out\n");
     output.restore();
     if (const auto report = latest.get()) write_what_there_is(*report, options);
   });
+  return run_bench_here(settings, command_line, make_hooks(options, latest), check_plan);
+}
+
+BenchOutcome measure(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line,
+                     const CheckPlan& check_plan) {
+  if (settings.processes == 1) return measure_here(settings, options, command_line, check_plan);
+  LatestReport latest;
+  const std::vector<std::string> quietly = options.quiet ? std::vector<std::string>{"-q"} : std::vector<std::string>{};
+  return run_bench_in_processes(settings, command_line, make_hooks(options, latest), check_plan, quietly);
+}
+
+ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
+  const BenchSettings settings = read_settings(options.arguments);
+  if (options.process) return bench_process(settings, options, command_line);
+  require_outputs(options);
+  std::optional<BenchReport> before;
+  if (!options.against.empty()) before = read_report(options.against);
+  const StopSignalGuard signals("stopping after the current measurement");
   const auto check_plan = [&](const BenchReport& plan) {
     if (before) check_comparable(plan, *before, options.against, against_options(options));
   };
-  const BenchOutcome outcome = run_bench_here(settings, command_line, make_hooks(options, latest), check_plan);
-  deadline.reset();
+  const BenchOutcome outcome = measure(settings, options, command_line, check_plan);
   write_results(outcome.report, options);
   if (const auto stop = pending_stop()) return stop->exit_code;
-  if (outcome.exit_code != ExitCode::kDone)
-    throw UserError(outcome.exit_code, "nothing was measured: " + outcome.first_reason);
+  if (outcome.exit_code != ExitCode::kDone) throw UserError(outcome.exit_code, outcome.failure);
   if (!before) return ExitCode::kDone;
   return print_against(outcome.report, *before, options);
 }
@@ -207,6 +244,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   command->add_flag("--force", options->force, "compare what should not be compared, and say so")->needs(against);
   command->add_flag("-q,--quiet", options->quiet, "no progress");
   command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
+  command->add_flag("--process", options->process)->group("");
   command->footer(kBenchFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) {

@@ -59,6 +59,13 @@ std::string format_seconds(double seconds) {
   return fmt::format("{:.3g} us", seconds * 1e6);
 }
 
+std::string format_duration(double seconds) {
+  constexpr int64_t kMinute = 60;
+  const int64_t whole = std::llround(seconds);
+  if (seconds < kMinute || whole < kMinute) return format_seconds(seconds);
+  return fmt::format("{} min {} s", whole / kMinute, whole % kMinute);
+}
+
 std::string format_count(int64_t count) {
   std::string digits = fmt::format("{}", count);
   const int64_t first = count < 0 ? 1 : 0;

@@ -25,6 +25,9 @@ std::string format_bytes(int64_t bytes);
 // "1234 s".
 std::string format_seconds(double seconds);
 
+// As format_seconds below a minute, and "3 min 20 s" from there on.
+std::string format_duration(double seconds);
+
 // "1,234,567".
 std::string format_count(int64_t count);
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "bench/row_text.h"
 #include "results/conditions.h"
+#include "results/geometric_mean.h"
 #include "results/table.h"
 
 namespace rnnlab {
@@ -90,18 +92,37 @@ std::vector<std::string> notes_on(const BenchReport& now, const BenchReport& bef
   return found;
 }
 
-std::array<std::optional<Estimate>, kParts.size()> ratios_of(const Samples3& now, const Samples3& before) {
-  return {ratio(now.forward, before.forward),
-          ratio(Difference{now.forward_data, now.forward}, Difference{before.forward_data, before.forward}),
-          ratio(Difference{now.all, now.forward_data}, Difference{before.all, before.forward_data}),
-          ratio(now.all, before.all)};
+constexpr auto kFewestProcessesForInterval = static_cast<size_t>(kFewestForInterval);
+constexpr auto kFewestProcessesForVerdict = static_cast<size_t>(kFewestForVerdict);
+
+size_t fewest_processes(const RowAgainst& row) { return std::min(row.processes_before, row.processes_now); }
+
+// Of one number a process.
+std::optional<Estimate> ratio_of(const std::vector<double>& now, const std::vector<double>& before) {
+  const auto is_positive = [](double seconds) { return seconds > 0; };
+  if (!std::ranges::all_of(now, is_positive) || !std::ranges::all_of(before, is_positive)) return std::nullopt;
+  if (std::min(now.size(), before.size()) < kFewestProcessesForInterval) {
+    const double ratio = geometric_mean(now) / geometric_mean(before);
+    return Estimate{.value = ratio, .low = ratio, .high = ratio};
+  }
+  const MeanEstimate ratio = unpaired_ratio(now, before);
+  return Estimate{.value = ratio.value, .low = ratio.bounds.low, .high = ratio.bounds.high};
+}
+
+void set_ratios(RowAgainst& row, const std::vector<Samples3>& now, const std::vector<Samples3>& before) {
+  const PartValues a = part_values(now), b = part_values(before);
+  row.processes_now = now.size();
+  row.processes_before = before.size();
+  row.ratios = {ratio_of(a.forward, b.forward), ratio_of(a.backward_data, b.backward_data),
+                ratio_of(a.backward_weights, b.backward_weights), ratio_of(a.total, b.total)};
 }
 
 Verdict verdict_of(const RowAgainst& row, double tolerance) {
+  if (fewest_processes(row) < kFewestProcessesForVerdict) return Verdict::kUnclear;
   const auto is_slower = [&](const std::optional<Estimate>& ratio) { return ratio && ratio->low > 1 + tolerance; };
   const Estimate& total = row.ratios.back().value();
   if (std::ranges::any_of(row.ratios, is_slower)) return Verdict::kSlower;
-  if (total.high < 1) return Verdict::kFaster;
+  if (total.high < 1 - tolerance) return Verdict::kFaster;
   const bool is_within = total.low >= 1 - tolerance && total.high <= 1 + tolerance;
   return is_within ? Verdict::kSame : Verdict::kUnclear;
 }
@@ -119,7 +140,7 @@ RowAgainst compare_rows(const MatchedRow& matched, double tolerance) {
     row.verdict = Verdict::kNew;
     return row;
   }
-  row.ratios = ratios_of(matched.now->measurement->samples, matched.before->measurement->samples);
+  set_ratios(row, by_process(*matched.now->measurement), by_process(*matched.before->measurement));
   row.verdict = verdict_of(row, tolerance);
   return row;
 }
@@ -144,9 +165,9 @@ std::string text_of(Verdict verdict) {
 
 std::string total_ms(const std::optional<double>& seconds) { return seconds ? significant(*seconds * 1e3, 4) : "-"; }
 
-std::string ratio_text(const std::optional<Estimate>& ratio) {
+std::string ratio_text(const std::optional<Estimate>& ratio, size_t num_processes) {
   if (!ratio) return "-";
-  if (ratio->low <= 0) return fmt::format("< {:.3f}", std::max(ratio->high, 0.0));  // of a difference that may be zero
+  if (num_processes < kFewestProcessesForInterval) return fmt::format("{:.3f}", ratio->value);
   return fmt::format("{:.3f} ({:.3f} .. {:.3f})", ratio->value, ratio->low, ratio->high);
 }
 
@@ -171,7 +192,7 @@ TextTable make_against_table(const Against& against) {
     cells.push_back(row.key.layer);
     cells.push_back(total_ms(row.seconds_before));
     cells.push_back(total_ms(row.seconds_now));
-    for (const auto& ratio : row.ratios) cells.push_back(ratio_text(ratio));
+    for (const auto& ratio : row.ratios) cells.push_back(ratio_text(ratio, fewest_processes(row)));
     cells.push_back(text_of(row.verdict));
     table.add_row(std::move(cells));
   }
@@ -182,14 +203,31 @@ std::string summary_line(const Against& against) {
   const auto count = [&](Verdict verdict) { return std::ranges::count(against.rows, verdict, &RowAgainst::verdict); };
   const size_t num_only_now = against.num_only_now + static_cast<size_t>(count(Verdict::kNew));
   return fmt::format(
-      "{0} slower by more than {1:.3g} %, {2} gone, {3} faster, {4} the same within {1:.3g} %, {5} cannot be told; "
-      "only "
-      "before: {6}, only now: {7}\n",
+      "{0} slower by more than {1:.3g} %, {2} gone, {3} faster by more than it, {4} the same within it, {5} cannot be "
+      "told; only before: {6}, only now: {7}\n",
       count(Verdict::kSlower), 100 * against.tolerance, count(Verdict::kGone), count(Verdict::kFaster),
       count(Verdict::kSame), count(Verdict::kUnclear), against.num_only_before, num_only_now);
 }
 
+std::string processes_text(size_t count) { return counted(static_cast<int64_t>(count), "process"); }
+
+// Why there is no verdict. "" if there are processes enough.
+std::string too_few_line(const Against& against) {
+  for (const RowAgainst& row : against.rows) {
+    const bool is_compared = row.seconds_now && row.seconds_before;
+    if (!is_compared || fewest_processes(row) >= kFewestProcessesForVerdict) continue;
+    const char* none =
+        fewest_processes(row) < kFewestProcessesForInterval ? "no interval and no verdict" : "no verdict";
+    return fmt::format(
+        "{} now and {} before: {} for another process. An interval needs 3 processes on both sides, a verdict 5: set "
+        "processes.\n",
+        processes_text(row.processes_now), processes_text(row.processes_before), none);
+  }
+  return "";
+}
+
 std::string unclear_lines(const Against& against) {
+  if (const std::string too_few = too_few_line(against); !too_few.empty()) return too_few;
   const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
   std::string lines;
   for (const RowAgainst& row : against.rows)
@@ -197,8 +235,7 @@ std::string unclear_lines(const Against& against) {
       lines += fmt::format("{} cannot be told: between {:.3f} and {:.3f} of its time before\n",
                            row_label(row.key, varying), row.ratios.back()->low, row.ratios.back()->high);
   if (lines.empty()) return lines;
-  return lines +
-         "More samples narrow an interval: a larger repeats or min_seconds, on a machine with nothing else to do.\n";
+  return lines + "More processes narrow an interval, on a machine with nothing else to do.\n";
 }
 
 }  // namespace
@@ -242,8 +279,8 @@ std::string against_text(const Against& against) {
     text += "FORCED: this is not a fair comparison.\n  " + join(against.forced, "\n  ") + "\n\n";
   text += fmt::format("now over {}, {}\n\n", against.file, shared_text(rows_with_keys(against)));
   text += make_against_table(against).text() + "\n";
-  text +=
-      "Ratios of medians with 95 % intervals; below 1 is faster.\n" + summary_line(against) + unclear_lines(against);
+  text += "Ratios of the processes' medians with 95 % intervals; below 1 is faster.\n" + summary_line(against) +
+          unclear_lines(against);
   for (const std::string& note : against.notes) text += note + "\n";
   return text;
 }

@@ -1,4 +1,5 @@
-// A benchmark against a stored one of the same grid, row by row: whether what was built since is slower.
+// A benchmark against a stored one of the same grid, row by row: whether what was built since is slower. Sides of one
+// process have a ratio without an interval, because another process would give another one.
 #pragma once
 
 #include <array>
@@ -13,18 +14,22 @@ namespace rnnlab {
 
 struct AgainstOptions {
   OnDifference on_difference = OnDifference::kRefuse;
-  double tolerance = 0.05;  // a part has regressed where the whole interval of its ratio lies above 1 + tolerance
+  double tolerance = 0.05;  // a row is slower, or faster, if the whole interval lies beyond 1 by more than this
 };
 
-// Of a row. kSame: the interval of its total lies within the tolerance; kUnclear: it reaches beyond. kGone: was
-// measured before, and is not now; kNew: the other way round.
+// Of a row that both sides measured in at least 5 processes. kSlower: one of its parts is. kSame: the interval of its
+// total lies within the tolerance; kUnclear: it reaches beyond, or a side has fewer processes. kGone: was measured
+// before, and is not now; kNew: the other way round.
 enum class Verdict { kSame, kFaster, kSlower, kUnclear, kGone, kNew };
 
 struct RowAgainst {
   RowKey key;
   Verdict verdict = Verdict::kSame;
-  std::optional<double> seconds_before, seconds_now;          // of the total
-  std::array<std::optional<Estimate>, kParts.size()> ratios;  // now over before; none where a difference may be zero
+  std::optional<double> seconds_before, seconds_now;  // of the total
+  size_t processes_before = 0, processes_now = 0;     // that measured it
+  // Now over before; none where a difference was not above zero in each process. With fewer than 3 processes on a side
+  // the interval is the ratio alone.
+  std::array<std::optional<Estimate>, kParts.size()> ratios;
 };
 
 struct Against {

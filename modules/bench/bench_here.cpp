@@ -1,13 +1,22 @@
 #include "bench/bench_here.h"
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 #include <torch/types.h>
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/numbers.h"
 #include "base/text.h"
+#include "bench/combine.h"
 #include "bench/torch_laboratory.h"
+#include "experiment/child_process.h"
 #include "experiment/device.h"
 #include "experiment/versions.h"
 #include "results/bystanders.h"
+#include "training/determinism.h"
 
 namespace rnnlab {
 namespace {
@@ -23,6 +32,14 @@ std::vector<BenchRow> planned_rows(const BenchSettings& settings) {
     for (const LayerKind layer : settings.layer)
       rows.emplace_back().key = row_key(layer, label_of(combination.device), combination);
   return rows;
+}
+
+// For the number of threads that this process is set to.
+BenchReport plan_of(const BenchSettings& settings, const std::vector<std::string>& command_line) {
+  BenchReport plan;
+  plan.environment = collect_environment(command_line, at::get_num_threads(), libraries());
+  plan.rows = planned_rows(settings);
+  return plan;
 }
 
 // The GPUs that will be measured, as they are once this process computes on them.
@@ -42,10 +59,8 @@ GpuSurvey survey_of_all(const BenchSettings& settings) {
 BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
                             const BenchHooks& hooks, const CheckPlan& check_plan) {
   TorchLaboratory laboratory(settings);
-  const Environment environment = collect_environment(command_line, at::get_num_threads(), libraries());
-  BenchReport plan;
-  plan.environment = environment;
-  plan.rows = planned_rows(settings);
+  const BenchReport plan = plan_of(settings, command_line);
+  const Environment& environment = plan.environment;
   check_plan(plan);
   const Bystanders bystanders(survey_of_all(settings), environment.num_threads);
   const auto complete = [&](BenchReport report) {
@@ -61,6 +76,98 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
   BenchOutcome outcome = run_bench(settings, laboratory, completing);
   outcome.report = complete(std::move(outcome.report));
   return outcome;
+}
+
+namespace {
+
+// The processes of one benchmark, one after the other.
+class BenchProcesses {
+ public:
+  BenchProcesses(const BenchSettings& settings, const BenchHooks& hooks, const std::vector<std::string>& arguments)
+      : settings_(settings), hooks_(hooks), arguments_(arguments) {}
+
+  BenchOutcome run() {
+    for (int64_t number = 1; number <= settings_.processes && goes_on(); ++number) {
+      hooks_.on_progress(fmt::format("=== process {} of {}", number, settings_.processes));
+      const auto began = std::chrono::steady_clock::now();
+      run_process(number);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+      if (number == 1 && goes_on()) tell_time_left(took.count());
+    }
+    outcome_.report = combined();
+    return std::move(outcome_);
+  }
+
+ private:
+  bool goes_on() const { return outcome_.exit_code == ExitCode::kDone && !hooks_.should_stop(); }
+
+  void run_process(int64_t number) {
+    std::optional<BenchReport> latest;
+    const auto on_line = [&](const std::string& line) {
+      if (!line.starts_with(kReportMark)) return hooks_.on_progress(line);
+      latest = report_from(line.substr(kReportMark.size()), fmt::format("the report of process {}", number));
+      reports_.resize(static_cast<size_t>(number) - 1);
+      reports_.push_back(*latest);
+      if (hooks_.on_report) hooks_.on_report(combined());
+    };
+    try {
+      outcome_.exit_code = run_child(kThisProgram, arguments_of_process(number), on_line);
+      outcome_.failure = fmt::format("process {} of {} failed", number, settings_.processes);
+    } catch (const UserError& error) {
+      outcome_.exit_code = error.exit_code();
+      outcome_.failure = error.what();
+    }
+  }
+
+  std::vector<std::string> arguments_of_process(int64_t number) const {
+    BenchSettings own = settings_;
+    own.processes = 1;
+    own.seed += number - 1;
+    std::vector<std::string> all = {"bench", "--process"};
+    for (const std::string& argument : arguments_of(own)) all.push_back(argument);
+    all.insert(all.end(), arguments_.begin(), arguments_.end());
+    return all;
+  }
+
+  BenchReport combined() const {
+    BenchReport report = reports_.empty() ? BenchReport() : combine(reports_, settings_);
+    report.settings = config::print(settings_, BenchSettings::schema());
+    if (num_whole() < settings_.processes)
+      report.warnings.insert(report.warnings.begin(),
+                             {warning::kUnfinished, fmt::format("UNFINISHED: {} of {} processes had measured all when "
+                                                                "this was written",
+                                                                num_whole(), settings_.processes)});
+    return report;
+  }
+
+  int64_t num_whole() const {
+    return std::ranges::count_if(reports_, [](const BenchReport& report) {
+      return std::ranges::find(report.warnings, warning::kUnfinished, &Warning::kind) == report.warnings.end();
+    });
+  }
+
+  void tell_time_left(double seconds) {
+    const int64_t num_left = settings_.processes - 1;
+    if (num_left > 0)
+      hooks_.on_progress(fmt::format("the first process took {}; {} more take about {}", format_duration(seconds),
+                                     num_left, format_duration(static_cast<double>(num_left) * seconds)));
+  }
+
+  const BenchSettings& settings_;
+  const BenchHooks& hooks_;
+  const std::vector<std::string>& arguments_;
+  std::vector<BenchReport> reports_;  // of each process so far
+  BenchOutcome outcome_;
+};
+
+}  // namespace
+
+BenchOutcome run_bench_in_processes(const BenchSettings& settings, const std::vector<std::string>& command_line,
+                                    const BenchHooks& hooks, const CheckPlan& check_plan,
+                                    const std::vector<std::string>& arguments) {
+  set_num_threads(settings.num_threads);
+  check_plan(plan_of(settings, command_line));
+  return BenchProcesses(settings, hooks, arguments).run();
 }
 
 }  // namespace rnnlab

@@ -1,8 +1,10 @@
-// A benchmark on this machine with everything around it: the environment before, and what disturbed it after.
+// A benchmark on this machine with everything around it: the environment before, and what disturbed it after; in this
+// process, or in several that measure the same grid one after the other.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/run_bench.h"
@@ -12,8 +14,19 @@ namespace rnnlab {
 // Gets the environment and the rows, none of them measured yet, before the first is. What it throws ends the benchmark.
 using CheckPlan = std::function<void(const BenchReport& plan)>;
 
-// Call it before anything else has used CUDA, so that others on the GPU can be told from this process.
+// In this process, whatever `processes` says. Call it before anything else has used CUDA, so that others on the GPU can
+// be told from this process.
 BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
                             const BenchHooks& hooks, const CheckPlan& check_plan);
+
+// In as many processes as the settings say, each with weights, inputs and an order of its own, drawn by `seed` plus its
+// number; their reports are combined (combine.h). One that fails, or a signal, ends the benchmark with what there is.
+// `arguments` go to each process besides its settings. UserError as of run_child.
+BenchOutcome run_bench_in_processes(const BenchSettings& settings, const std::vector<std::string>& command_line,
+                                    const BenchHooks& hooks, const CheckPlan& check_plan,
+                                    const std::vector<std::string>& arguments);
+
+// Such a process prints each state of its report to stdout, on a line of its own behind this.
+inline constexpr std::string_view kReportMark = "bench report: ";
 
 }  // namespace rnnlab

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "config/expectation.h"
 #include "config/sweep.h"
 #include "experiment/device.h"
 
@@ -98,7 +99,13 @@ void list_axes(config::Schema<BenchSettings>& s) {
 }
 
 void list_protocol(config::Schema<BenchSettings>& s) {
-  s.field("repeats", &BenchSettings::repeats, "timed samples of each program; at least 6 for a 95 % interval")
+  s.field("processes", &BenchSettings::processes,
+          "processes that measure the whole grid one after the other; an interval for the next process needs 3, a "
+          "verdict of --against 5 on both sides")
+      .at_least(1)
+      .at_most(100);
+  s.field("repeats", &BenchSettings::repeats,
+          "timed samples of each program in a process; at least 6 for a 95 % interval")
       .at_least(1)
       .at_most(100000);
   s.field("min_seconds", &BenchSettings::min_seconds, "more samples until a combination was timed for so long")
@@ -145,6 +152,16 @@ config::Document with_lists(const config::Document& document) {
   for (config::Member& member : root.members)
     if (member.value.is_scalar() && takes_list(member.key)) member.value = as_list(member.value);
   return document.with_root(std::move(root));
+}
+
+std::vector<std::string> arguments_of(const BenchSettings& settings) {
+  std::vector<std::string> arguments;
+  for (const config::Entry& entry : BenchSettings::schema().spec().entries) {
+    std::vector<std::string> values;
+    for (const config::Scalar& value : entry.field()->get(&settings)) values.push_back(config::scalar_text(value));
+    if (!values.empty()) arguments.push_back(entry.key + "=" + join(values, ","));
+  }
+  return arguments;
 }
 
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings) {

@@ -32,6 +32,7 @@ struct BenchSettings {
   std::vector<int64_t> num_layers = {4};
   std::optional<int64_t> input_size;  // hidden_size where not given
   bool bidirectional = false;
+  int64_t processes = 1;
   int64_t repeats = 15;
   double min_seconds = 0;
   double sample_seconds = 0.002;
@@ -45,6 +46,9 @@ struct BenchSettings {
 // `document` with every lone value of a key that takes a list as a list of one, and those of arguments cut at their
 // commas: `hidden_size=256,512`. Without its `sweep:`.
 config::Document with_lists(const config::Document& document);
+
+// The settings as arguments of the command line, "hidden_size=256,512", which read_bench_settings reads back.
+std::vector<std::string> arguments_of(const BenchSettings& settings);
 
 // What the document says; what is wrong goes to `findings`.
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings);

@@ -1,14 +1,15 @@
-// From samples to numbers: the medians of the three programs and of their differences, with intervals. Pure functions.
+// From samples to numbers: the times of the three programs and of their differences, with intervals. A process gives
+// one number, the median of its samples; several processes give the mean of theirs with an interval for the next
+// process. The intervals of one process are of its samples and say nothing of another process. Pure functions.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "results/statistics.h"
 
 namespace rnnlab {
 
-// A number with the interval that covers it with 95 %; with fewer than 6 samples it is only their range.
+// A number with its 95 % interval; with fewer than 6 samples of one process, and with 2 processes, it is their range.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -22,7 +23,7 @@ struct Estimate {
   }
 };
 
-// Seconds of one iteration, round by round; equally many of each. By the programs of laboratory.h.
+// Of one process: seconds of one iteration, round by round; equally many of each. By the programs of laboratory.h.
 struct Samples3 {
   std::vector<double> forward;
   std::vector<double> forward_data;
@@ -52,22 +53,23 @@ struct PartTimes {
   }
 };
 
-PartTimes part_times(const Samples3& samples);
+// Of at least one process. The mean over several is geometric for the programs, and arithmetic for the differences.
+PartTimes part_times(const std::vector<Samples3>& processes);
 
-// median(numerator) / median(denominator).
-Estimate ratio(const std::vector<double>& numerator, const std::vector<double>& denominator);
+// How many times as fast as `base` the i-th process was with `own`, by one program: paired by process, which measured
+// both in turn. As many processes of each, at least one.
+Estimate speedup(const std::vector<Samples3>& base, const std::vector<Samples3>& own,
+                 std::vector<double> Samples3::*program);
 
-// median(whole) - median(part), never mind the sign. Rounds are resampled whole (10,000 times, fixed seed), so that
-// what slowed down both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993, chapter
-// 13).
+// median(whole) - median(part) of one process, of any sign. Rounds are resampled whole (10,000 times, fixed seed), so
+// that what slowed down both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993,
+// chapter 13).
 Estimate difference(const std::vector<double>& whole, const std::vector<double>& part);
 
-// The same for difference(whole, part) of two measurements, by their ratio; nothing where the second may be zero or
-// less.
-struct Difference {
-  const std::vector<double>& whole;
-  const std::vector<double>& part;
+// Each part's number of each process.
+struct PartValues {
+  std::vector<double> forward, backward_data, backward_weights, total;
 };
-std::optional<Estimate> ratio(const Difference& numerator, const Difference& denominator);
+PartValues part_values(const std::vector<Samples3>& processes);
 
 }  // namespace rnnlab

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,14 @@ struct Inspection {
   int64_t peak_memory_bytes = 0;   // beyond weights, inputs and the given gradients
 };
 
+// What the layers of a combination took turns in.
+struct SamplingRecord {
+  std::optional<double> wall_seconds, cpu_seconds;  // that passed, and that all threads of the process computed
+  // What makes the times doubtful: what held the device back just now ("GPU 0 throttled: power cap, SM clock 1200 of
+  // 1980 MHz"), what kept the process waiting, and a need beyond the memory that was free.
+  std::vector<Warning> doubts;
+};
+
 class Laboratory {
  public:
   virtual ~Laboratory() = default;
@@ -85,9 +94,9 @@ class Laboratory {
   // Of the combination's device and precision.
   virtual Ceiling measure_ceiling() = 0;
 
-  // What makes times of the combination doubtful: what held the device back just now ("GPU 0 throttled: power cap, SM
-  // clock 1200 of 1980 MHz"), and a need beyond the memory that was free.
-  virtual std::vector<Warning> doubts() = 0;
+  // Called before the layers of a combination take turns, and after.
+  virtual void begin_sampling() = 0;
+  virtual SamplingRecord end_sampling() = 0;
 
   // May slow down what runs later in this process.
   virtual Inspection inspect(LayerKind layer) = 0;

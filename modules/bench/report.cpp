@@ -37,9 +37,22 @@ void check_samples(const std::vector<double>& samples, size_t num_rounds, const 
                   format_shortest(samples[i]));
 }
 
+void check_rounds(const Measurement& measurement, const std::string& file, size_t row) {
+  if (measurement.rounds_by_process.empty()) return;
+  int64_t sum = 0;
+  for (const int64_t rounds : measurement.rounds_by_process) {
+    if (rounds < 0 || rounds > std::ssize(measurement.samples.forward)) sum = -1;
+    if (sum >= 0) sum += rounds;
+  }
+  if (sum != std::ssize(measurement.samples.forward))
+    throw_error(ExitCode::kData, "{}: rows.{}.measurement.rounds_by_process does not add up to its {}", file, row,
+                counted(std::ssize(measurement.samples.forward), "round"));
+}
+
 void check_rows(const BenchReport& report, const std::string& file) {
   for (size_t i = 0; i < report.rows.size(); ++i) {
     if (!report.rows[i].measurement) continue;
+    check_rounds(*report.rows[i].measurement, file, i);
     const Samples3& samples = report.rows[i].measurement->samples;
     Samples3::visit(samples, [&](const char* name, const std::vector<double>& of_program) {
       check_samples(of_program, samples.forward.size(), file, fmt::format("rows.{}.measurement.samples.{}", i, name));
@@ -84,11 +97,39 @@ PartRates part_rates(const PartTimes& seconds, const Combination& combination, c
           .total = rate(seconds.total, 3 * flops, all_bytes)};
 }
 
+std::vector<Samples3> by_process(const Measurement& measurement) {
+  const Samples3& all = measurement.samples;
+  if (measurement.rounds_by_process.empty()) return {all};
+  std::vector<Samples3> processes;
+  int64_t begin = 0;
+  for (const int64_t rounds : measurement.rounds_by_process) {
+    if (rounds == 0) continue;
+    const auto part_of = [&](const std::vector<double>& samples) {
+      return std::vector<double>(samples.begin() + begin, samples.begin() + begin + rounds);
+    };
+    processes.push_back(
+        {.forward = part_of(all.forward), .forward_data = part_of(all.forward_data), .all = part_of(all.all)});
+    begin += rounds;
+  }
+  return processes;
+}
+
 void write_report(const std::string& file, const BenchReport& report) {
   write_output_file(file, json_text(to_json(report)));
 }
 
+std::string report_on_one_line(const BenchReport& report) {
+  return to_json(report).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 namespace {
+
+BenchReport checked(BenchReport report, const std::string& file) {
+  check_rows(report, file);
+  for (BenchRow& row : report.rows)
+    if (row.measurement) drop_rates_of_nothing(*row.measurement);
+  return report;
+}
 
 // Said before the parser says where a file of another kind stops to be JSON.
 void check_is_benchmark(const std::string& file) {
@@ -110,11 +151,11 @@ void check_is_benchmark(const std::string& file) {
 BenchReport read_report(const std::string& file) {
   check_is_benchmark(file);
   constexpr int64_t kFirstVersion = 1, kMaxBytes = int64_t{1} << 30;
-  BenchReport report = read_record<BenchReport>(file, kFirstVersion, kMaxBytes);
-  check_rows(report, file);
-  for (BenchRow& row : report.rows)
-    if (row.measurement) drop_rates_of_nothing(*row.measurement);
-  return report;
+  return checked(read_record<BenchReport>(file, kFirstVersion, kMaxBytes), file);
+}
+
+BenchReport report_from(const std::string& json, const std::string& source) {
+  return checked(record_from<BenchReport>(parse_json(json, source), source), source);
 }
 
 }  // namespace rnnlab

@@ -90,8 +90,13 @@ struct Measurement {
   PartRates rates;
   std::optional<Estimate> speedup_forward;  // over the first layer of the list; none where that was not measured
   std::optional<Estimate> speedup_total;
-  std::vector<int64_t> iterations;  // that a sample is the mean of, by program
-  Samples3 samples;
+  std::vector<int64_t> iterations;  // that a sample is the mean of, by program; of the first process
+  Samples3 samples;                 // of all processes, one after the other
+  // How many rounds of `samples` each process measured, 0 where it could not. Empty: all are of one process.
+  std::vector<int64_t> rounds_by_process;
+  // While the layers of the combination took turns, over all processes: seconds that passed, and that all threads
+  // together computed.
+  std::optional<double> wall_seconds, cpu_seconds;
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -101,6 +106,9 @@ struct Measurement {
     field("speedup_total", self.speedup_total);
     field("iterations", self.iterations);
     field("samples", self.samples);
+    field("rounds_by_process", self.rounds_by_process, 3);
+    field("wall_seconds", self.wall_seconds, 3);
+    field("cpu_seconds", self.cpu_seconds, 3);
   }
 };
 
@@ -164,11 +172,18 @@ RowKey row_key(LayerKind layer, const std::string& device, const Combination& co
 // The rates that the times come to.
 PartRates part_rates(const PartTimes& seconds, const Combination& combination, const Ceiling& ceiling);
 
+// The samples of each process that measured the row.
+std::vector<Samples3> by_process(const Measurement& measurement);
+
 // As JSON; read_report reads it back to the same. UserError kDevice.
 void write_report(const std::string& file, const BenchReport& report);
 
-// A report whose measurements have equally many samples of each program, at least one, all above 0.
-// UserError kData naming the file and the key.
+// The same JSON on one line, and back; `source` names it in messages.
+std::string report_on_one_line(const BenchReport& report);
+BenchReport report_from(const std::string& json, const std::string& source);
+
+// A report whose measurements have equally many samples of each program, at least one, all above 0, and as many in all
+// as its processes have rounds. UserError kData naming the file and the key.
 BenchReport read_report(const std::string& file);
 
 }  // namespace rnnlab

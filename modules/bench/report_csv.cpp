@@ -14,6 +14,7 @@ using CsvFields = std::vector<std::pair<std::string, std::string>>;
 std::string csv_text(const std::string& value) { return value; }
 std::string csv_text(int64_t value) { return std::to_string(value); }
 std::string csv_text(double value) { return format_shortest(value); }
+std::string csv_text(const std::optional<double>& value) { return value ? csv_text(*value) : ""; }
 std::string csv_text(bool value) { return value ? "1" : "0"; }
 
 // Every field of `value`, or as many empty ones, under "prefix_".
@@ -35,6 +36,9 @@ void add_measurement(CsvFields& fields, const std::optional<Measurement>& measur
   add_fields(fields, "speedup_forward_", measurement ? measurement->speedup_forward : std::optional<Estimate>());
   add_fields(fields, "speedup_total_", measurement ? measurement->speedup_total : std::optional<Estimate>());
   fields.emplace_back("num_samples", measurement ? std::to_string(measurement->samples.all.size()) : "");
+  fields.emplace_back("num_processes", measurement ? std::to_string(by_process(*measurement).size()) : "");
+  fields.emplace_back("wall_seconds", measurement ? csv_text(measurement->wall_seconds) : "");
+  fields.emplace_back("cpu_seconds", measurement ? csv_text(measurement->cpu_seconds) : "");
 }
 
 std::string kernels_text(const std::vector<KernelUse>& kernels) {

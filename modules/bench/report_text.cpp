@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "bench/report_text.h"
 #include "bench/row_text.h"
+#include "results/comparison.h"
 #include "results/table.h"
 
 namespace rnnlab {
@@ -123,11 +124,30 @@ bool has_part_near_nothing(const BenchReport& report) {
   });
 }
 
+// The fewest that measured a row; 0 where no row was measured.
+size_t fewest_processes(const BenchReport& report) {
+  size_t fewest = SIZE_MAX;
+  for (const BenchRow& row : report.rows)
+    if (row.measurement) fewest = std::min(fewest, by_process(*row.measurement).size());
+  return fewest == SIZE_MAX ? 0 : fewest;
+}
+
 bool has_few_samples(const BenchReport& report) {
   constexpr size_t kFewest = 6;
   return std::ranges::any_of(report.rows, [](const BenchRow& row) {
     return row.measurement && row.measurement->samples.all.size() < kFewest;
   });
+}
+
+// What the intervals are of.
+std::string intervals_line(const BenchReport& report) {
+  const size_t count = fewest_processes(report);
+  if (count == 0) return "";
+  if (count == 1)
+    return "One process: the intervals are of its samples, and no interval for another; processes: 5 gives one.";
+  if (count < static_cast<size_t>(kFewestForInterval))
+    return fmt::format("{} processes: the intervals are their range; an interval for another needs 3.", count);
+  return fmt::format("{} processes: the intervals hold for another process.", count);
 }
 
 std::string as_lines(const std::vector<std::string>& texts) {
@@ -195,11 +215,13 @@ std::vector<Warning> report_doubts(const BenchReport& report) {
 
 std::vector<std::string> report_legend(const BenchReport& report) {
   std::vector<std::string> legend = {
-      "Medians with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best "
+      "Times with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best "
       "above;\ngain: over the first layer, in the forward pass and in all."};
+  if (const std::string intervals = intervals_line(report); !intervals.empty()) legend.push_back(intervals);
   if (has_part_near_nothing(report))
     legend.emplace_back("< x: too short to tell from nothing; x is the upper end of the interval.");
-  if (has_few_samples(report)) legend.emplace_back("With fewer than six samples the interval is only their range.");
+  if (fewest_processes(report) == 1 && has_few_samples(report))
+    legend.emplace_back("With fewer than six samples the interval is only their range.");
   return legend;
 }
 

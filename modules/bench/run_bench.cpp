@@ -30,7 +30,7 @@ class BenchRun {
  private:
   MeasuredCombination measure(const Combination& combination);
   void measure_layers(MeasuredCombination& measured);
-  std::vector<SampledGroup> sample_layers();
+  std::vector<SampledGroup> sample_layers(SamplingRecord& record);
   void add_rates(MeasuredCombination& measured);
   const Ceiling& ceiling(const Combination& combination);
   void refuse(BenchRow& row, const std::exception_ptr& failure);
@@ -82,13 +82,14 @@ void fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& firs
   Measurement measurement;
   measurement.iterations = group.iterations;
   measurement.samples = by_program(group.samples);
-  measurement.seconds = part_times(measurement.samples);
+  measurement.rounds_by_process = {std::ssize(measurement.samples.all)};
+  measurement.seconds = part_times({measurement.samples});
   if (&group == &first) {
     measurement.speedup_forward = measurement.speedup_total = Estimate{1, 1, 1};
   } else if (has_samples(first)) {
-    const Samples3 base = by_program(first.samples);
-    measurement.speedup_forward = ratio(base.forward, measurement.samples.forward);
-    measurement.speedup_total = ratio(base.all, measurement.samples.all);
+    const std::vector<Samples3> base = {by_program(first.samples)};
+    measurement.speedup_forward = speedup(base, {measurement.samples}, &Samples3::forward);
+    measurement.speedup_total = speedup(base, {measurement.samples}, &Samples3::all);
   }
   row.measurement = std::move(measurement);
 }
@@ -144,7 +145,7 @@ MeasuredCombination BenchRun::measure(const Combination& combination) {
 }
 
 // A group for each layer, in order; a layer that could not be made is a group without programs that has failed.
-std::vector<SampledGroup> BenchRun::sample_layers() {
+std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record) {
   std::vector<std::unique_ptr<LayerRunner>> runners(settings_.layer.size());
   std::vector<SampledGroup> groups(settings_.layer.size());
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -162,23 +163,28 @@ std::vector<SampledGroup> BenchRun::sample_layers() {
                           .sample_seconds = settings_.sample_seconds,
                           .warmup = settings_.warmup,
                           .seed = static_cast<uint64_t>(settings_.seed)};
+  laboratory_.begin_sampling();
   sample_interleaved(groups, plan, hooks_.should_stop);
+  record = laboratory_.end_sampling();
   for (SampledGroup& group : groups) group.programs.clear();
   return groups;
 }
 
 void BenchRun::measure_layers(MeasuredCombination& measured) {
-  const std::vector<SampledGroup> groups = sample_layers();
-  const std::vector<Warning> doubts = laboratory_.doubts();
+  SamplingRecord record;
+  const std::vector<SampledGroup> groups = sample_layers(record);
   for (size_t i = 0; i < groups.size(); ++i) {
     BenchRow& row = measured.rows[i];
-    row.notes = doubts;
-    if (groups[i].failure)
+    row.notes = record.doubts;
+    if (groups[i].failure) {
       refuse(row, groups[i].failure);
-    else if (!has_samples(groups[i]))
+    } else if (!has_samples(groups[i])) {
       row.reason = "stopped before it was measured";
-    else
+    } else {
       fill_row(row, groups[i], groups[0]);
+      row.measurement->wall_seconds = record.wall_seconds;
+      row.measurement->cpu_seconds = record.cpu_seconds;
+    }
   }
   add_rates(measured);
 }
@@ -209,7 +215,7 @@ void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {
   row.reason = first_line(why.message);  // the others are advice for an experiment
   if (!first_failure_) {
     first_failure_ = why.exit_code;
-    outcome_.first_reason = row.reason;
+    outcome_.failure = "nothing was measured: " + row.reason;
   }
 }
 

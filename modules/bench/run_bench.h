@@ -21,7 +21,7 @@ struct BenchHooks {
 struct BenchOutcome {
   BenchReport report;                    // without environment; of the warnings with that of an unfinished benchmark
   ExitCode exit_code = ExitCode::kDone;  // where no row at all was measured, that of the first reason
-  std::string first_reason;              // why a row was not measured
+  std::string failure;                   // what went wrong first, a sentence
 };
 
 BenchOutcome run_bench(const BenchSettings& settings, Laboratory& laboratory, const BenchHooks& hooks);

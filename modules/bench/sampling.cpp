@@ -8,18 +8,18 @@
 namespace rnnlab {
 namespace {
 
-struct Turn {
+struct SamplingTurn {
   size_t group;
   size_t program;
 };
 
 // Fisher and Yates. The bias of the remainder is below 2^-50 for as few turns as there are.
-void shuffle(std::vector<Turn>& turns, SplitMix64& random) {
+void shuffle(std::vector<SamplingTurn>& turns, SplitMix64& random) {
   for (size_t i = turns.size(); i > 1; --i) std::swap(turns[i - 1], turns[random.next() % i]);
 }
 
-std::vector<Turn> all_turns(const std::vector<SampledGroup>& groups) {
-  std::vector<Turn> turns;
+std::vector<SamplingTurn> all_turns(const std::vector<SampledGroup>& groups) {
+  std::vector<SamplingTurn> turns;
   for (size_t group = 0; group < groups.size(); ++group)
     for (size_t program = 0; program < groups[group].programs.size(); ++program) turns.push_back({group, program});
   return turns;
@@ -99,7 +99,7 @@ void sample_interleaved(std::vector<SampledGroup>& groups, const SamplingPlan& p
     if (should_stop()) return;
   }
   SplitMix64 random(plan.seed);
-  std::vector<Turn> turns = all_turns(groups);
+  std::vector<SamplingTurn> turns = all_turns(groups);
   double seconds = 0;
   for (int64_t round = -plan.warmup; round < plan.repeats || seconds < plan.min_seconds; ++round) {
     if (all_failed(groups)) return;
@@ -108,7 +108,7 @@ void sample_interleaved(std::vector<SampledGroup>& groups, const SamplingPlan& p
       seconds = 0;
     }
     shuffle(turns, random);
-    for (const Turn& turn : turns) {
+    for (const SamplingTurn& turn : turns) {
       if (should_stop()) return round < 0 ? drop_samples(groups) : drop_unfinished_round(groups);
       seconds += take_turn(groups[turn.group], turn.program);
     }

@@ -1,5 +1,6 @@
 #include "bench/torch_laboratory.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/rand.h>
@@ -16,6 +17,7 @@
 #include "experiment/device.h"
 #include "experiment/memory_estimate.h"
 #include "recurrent/execution_path.h"
+#include "results/waiting.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
 
@@ -106,12 +108,33 @@ Ceiling TorchLaboratory::measure_ceiling() {
           .copy_bytes_per_second = copy_ceiling(problem_->device)};
 }
 
-std::vector<Warning> TorchLaboratory::doubts() {
-  std::vector<Warning> all;
-  for (const std::string& warning : memory_warnings_) all.emplace_back(warning::kLittleMemory, warning);
-  if (problem_->device.is_cpu()) return all;
-  for (const std::string& cause : throttling(survey_gpus())) all.emplace_back(warning::kGpuThrottled, cause);
-  return all;
+void TorchLaboratory::begin_sampling() {
+  witness_.start();
+  sampling_began_ = std::chrono::steady_clock::now();
+}
+
+// The witness counts all of a combination as it counts an epoch.
+SamplingRecord TorchLaboratory::end_sampling() {
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - sampling_began_;
+  const EpochEvidence seen = witness_.stop();
+  SamplingRecord record{.wall_seconds = wall.count(), .cpu_seconds = seen.cpu_seconds, .doubts = {}};
+  for (const std::string& warning : memory_warnings_) record.doubts.emplace_back(warning::kLittleMemory, warning);
+  for (const Warning& warning : waiting_during(wall.count(), seen)) record.doubts.push_back(warning);
+  if (problem_->device.is_cpu()) return record;
+  for (const std::string& cause : throttling(survey_gpus())) record.doubts.emplace_back(warning::kGpuThrottled, cause);
+  return record;
+}
+
+// Ticks of a hundredth of a second say little of less.
+std::vector<Warning> TorchLaboratory::waiting_during(double wall_seconds, const EpochEvidence& seen) const {
+  constexpr double kShortest = 0.05;
+  if (wall_seconds < kShortest) return {};
+  const EpochRow row{.train_seconds = wall_seconds,
+                     .cpu_seconds = seen.cpu_seconds,
+                     .boot_seconds = seen.boot_seconds,
+                     .steal_seconds = seen.steal_seconds,
+                     .throttled_seconds = seen.throttled_seconds};
+  return waiting_warnings({&row, 1}, device(), at::get_num_threads(), "samples");
 }
 
 Inspection TorchLaboratory::inspect(LayerKind layer) {

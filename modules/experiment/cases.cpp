@@ -26,4 +26,14 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
 
 std::string name_of(const ExperimentCase& one) { return one.label.empty() ? one.experiment.name : one.label; }
 
+std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
+  std::vector<SweepEntry> entries;
+  for (const ExperimentCase& one : cases)
+    entries.push_back({.label = name_of(one),
+                       .experiment = config::print(one.experiment, Experiment::schema()),
+                       .folder = std::nullopt,
+                       .case_number = std::ssize(entries) + 1});
+  return entries;
+}
+
 }  // namespace rnnlab

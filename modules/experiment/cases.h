@@ -8,6 +8,7 @@
 #include "config/document.h"
 #include "config/repeats.h"
 #include "experiment/experiment.h"
+#include "experiment/sweep_file.h"
 
 namespace rnnlab {
 
@@ -23,5 +24,8 @@ std::vector<ExperimentCase> read_cases(const config::Document& document, config:
 
 // Its label, or the experiment's name.
 std::string name_of(const ExperimentCase& one);
+
+// The runs of a sweep that has each case once.
+std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases);
 
 }  // namespace rnnlab

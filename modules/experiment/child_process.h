@@ -12,7 +12,8 @@ namespace rnnlab {
 
 // Runs `program` with these arguments and waits for its end; its stdin is empty, and its stderr is that of this
 // process. `on_line` gets each line of its stdout as it comes. Returns its exit code, or that of the signal which stops
-// this command if that signal ended the child. UserError kDevice if it cannot be started, or if another signal ended it.
+// this command if that signal ended the child. UserError kDevice if it cannot be started, or if another signal ended
+// it.
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::function<void(const std::string&)>& on_line);
 

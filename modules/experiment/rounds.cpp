@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -40,12 +39,6 @@ uint64_t seed_of(const std::string& measurement) {
 void set_positions(std::vector<SweepEntry>& entries, const std::string& measurement) {
   const std::vector<size_t> order = order_of_round(seed_of(measurement), entries.at(0).round, entries.size());
   for (size_t i = 0; i < order.size(); ++i) entries[order[i]].position = static_cast<int64_t>(i) + 1;
-}
-
-std::string duration_text(double seconds) {
-  constexpr double kMinute = 60;
-  if (seconds < kMinute) return format_seconds(seconds);
-  return fmt::format("{:.0f} min {:.0f} s", std::floor(seconds / kMinute), std::fmod(seconds, kMinute));
 }
 
 // Half the width, as a part of the value.
@@ -211,8 +204,9 @@ class Rounds {
     const int64_t num_left = num_rounds() - round;
     if (round > 1 || num_left <= 0) return;
     const double seconds = std::chrono::duration<double>(duration).count();
-    logger_.info(fmt::format("the first round took {}; {} more take {}about {}", duration_text(seconds), num_left,
-                             repeats_.until ? "at most " : "", duration_text(static_cast<double>(num_left) * seconds)));
+    logger_.info(fmt::format("the first round took {}; {} more take {}about {}", format_duration(seconds), num_left,
+                             repeats_.until ? "at most " : "",
+                             format_duration(static_cast<double>(num_left) * seconds)));
   }
 
   SweepFile& sweep_;
@@ -237,13 +231,8 @@ SweepRepeats repeats_for(const std::vector<ExperimentCase>& cases, const RunRequ
 }
 
 std::vector<SweepEntry> first_round(const std::vector<ExperimentCase>& cases, const std::string& measurement) {
-  std::vector<SweepEntry> entries;
-  for (const ExperimentCase& one : cases)
-    entries.push_back({.label = name_of(one),
-                       .experiment = config::print(one.experiment, Experiment::schema()),
-                       .folder = std::nullopt,
-                       .case_number = std::ssize(entries) + 1,
-                       .round = 1});
+  std::vector<SweepEntry> entries = entries_of(cases);
+  for (SweepEntry& entry : entries) entry.round = 1;
   set_positions(entries, measurement);
   return entries;
 }

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "experiment/device.h"
 #include "experiment/failure.h"
-#include "experiment/read_experiment.h"
 #include "experiment/resume.h"
 #include "experiment/rounds.h"
 #include "experiment/sweep_file.h"
@@ -135,15 +134,6 @@ RunTask task_of(const SweepEntry& entry, const std::string& source, const std::v
 std::string measurement_of(const SweepFile& sweep) {
   constexpr size_t kDigits = 16;
   return Sha256().update(sweep.path().stem().string()).hex().substr(0, kDigits);
-}
-
-std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases) {
-  std::vector<SweepEntry> entries;
-  for (const ExperimentCase& one : cases)
-    entries.push_back({.label = name_of(one),
-                       .experiment = config::print(one.experiment, Experiment::schema()),
-                       .folder = std::nullopt});
-  return entries;
 }
 
 }  // namespace

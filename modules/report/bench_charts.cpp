@@ -116,7 +116,7 @@ void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::
     if (bars.bars.empty() || bars.bars.size() > kMostBars) continue;
     charts.push_back({.id = fmt::format("{}-times-{}", prefix, shown.part->name),
                       .title = fmt::format("Time of the {}", shown.name),
-                      .description = "Medians; the whiskers are 95 % intervals. Less is faster.",
+                      .description = "The whiskers are 95 % intervals. Less is faster.",
                       .body = std::move(bars)});
   }
 }

@@ -1,5 +1,5 @@
 // Intervals over processes: t intervals of mean logarithms, so that times and ratios are treated alike whichever side
-// is the slower. The samples are positive, one a process.
+// is the slower. The samples are positive, one a process. Differences may be negative, and have an arithmetic mean.
 #pragma once
 
 #include <span>
@@ -19,6 +19,9 @@ struct MeanEstimate {
 
 // The geometric mean of at least two samples.
 MeanEstimate geometric_mean_estimate(std::span<const double> samples);
+
+// The arithmetic mean of at least two samples of any sign.
+MeanEstimate arithmetic_mean_estimate(std::span<const double> samples);
 
 // The ratio of the geometric means of two sides whose i-th samples belong together, as those of one round: what slowed
 // down both cancels. At least two pairs.

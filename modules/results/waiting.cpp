@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "results/statistics.h"
 
@@ -15,6 +16,7 @@ using Found = std::vector<Warning>;
 
 // The rows that count of a run whose epochs were witnessed, as columns.
 struct Witnessed {
+  std::string_view spans = "epochs";  // what the rows are, in messages
   std::vector<int64_t> epochs;
   std::vector<double> wall, data;
   std::optional<std::vector<double>> cpu, boot, steal, throttled;
@@ -60,9 +62,9 @@ void check_clock(const Witnessed& run, Found& found) {
   const double wall = median(run.wall), boot = median(*run.boot);
   if (std::abs(wall - boot) > kOverhead + kPart * boot)
     found.emplace_back(warning::kOtherClock,
-                       fmt::format("another clock: epochs of {:.4g} s (median) took {:.4g} s by the kernel's clock, so "
-                                   "the clock that timed them was changed",
-                                   wall, boot));
+                       fmt::format("another clock: {} of {:.4g} s (median) took {:.4g} s by the kernel's clock, so the "
+                                   "clock that timed them was changed",
+                                   run.spans, wall, boot));
 }
 
 // Counters of a hundred ticks a second say little of a few of them.
@@ -74,8 +76,8 @@ void check_throttling(const Witnessed& run, Found& found) {
   if (held > kLeastHeld * wall + kTick)
     found.emplace_back(warning::kThrottled,
                        fmt::format("throttled: a quota of its control group stopped its CPUs for {:.3g} s, all "
-                                   "together, in epochs of {:.3g} s",
-                                   held, wall));
+                                   "together, in {} of {:.3g} s",
+                                   held, run.spans, wall));
 }
 
 void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
@@ -84,9 +86,9 @@ void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
   const double needed = wall * static_cast<double>(std::max<int64_t>(num_threads, 1));
   if (stolen > kLeastHeld * needed + kTick)
     found.emplace_back(warning::kStolen,
-                       fmt::format("stolen: the hypervisor kept {:.3g} s of its CPUs' time, all together, in epochs of "
+                       fmt::format("stolen: the hypervisor kept {:.3g} s of its CPUs' time, all together, in {} of "
                                    "{:.3g} s",
-                                   stolen, wall));
+                                   stolen, run.spans, wall));
 }
 
 // Somebody always computes in a run on the CPU: a layer, or whoever prepares the batches that it waits for.
@@ -96,9 +98,9 @@ void check_computing(const Witnessed& run, Found& found) {
   const double wall = sum_of(run.wall), cpu = sum_of(*run.cpu);
   if (cpu < kLeast * (wall - sum_of(run.data)))
     found.emplace_back(warning::kWaited,
-                       fmt::format("it waited: in epochs of {:.3g} s it computed for {:.3g} s only, so something kept "
-                                   "it from its CPUs",
-                                   wall, cpu));
+                       fmt::format("it waited: in {} of {:.3g} s it computed for {:.3g} s only, so something kept it "
+                                   "from its CPUs",
+                                   run.spans, wall, cpu));
 }
 
 // Longer than the others for no more work. What computes beside an epoch, as a writer of checkpoints, makes it none.
@@ -138,8 +140,10 @@ std::optional<double> computing_share(const RunGroup& group) {
 
 }  // namespace
 
-std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads) {
-  const Witnessed run = witnessed(rows);
+std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads,
+                                      std::string_view spans) {
+  Witnessed run = witnessed(rows);
+  run.spans = spans;
   Found found;
   check_clock(run, found);
   check_throttling(run, found);

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::Program;
 using ::testing::StartsWith;
 
@@ -139,22 +140,72 @@ TEST(Bench, AgainstAnotherBuildItIsRefusedBeforeMeasuring) {
   EXPECT_FALSE(std::filesystem::exists(program.folder() / "new.json"));
 }
 
-TEST(Bench, AgainstTimesThatWereShorterItEndsWithItsOwnExitCode) {
+TEST(Bench, OfSeveralProcessesHasAVerdictAgainstAnother) {
+  const Program program;
+  const auto first = program.run(tiny_with({"processes=5", "--json", "old.json"}));
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_THAT(first.errors, HasSubstr("=== process 5 of 5\n[1/1] cpu eager fp32 lstm H 4"));
+  EXPECT_THAT(first.errors, HasSubstr("; 4 more take about "));
+  EXPECT_THAT(first.output, HasSubstr("\n5 processes: the intervals hold for another process.\n"));
+  EXPECT_THAT(first.output, HasSubstr("naive ran native loop, 8 GEMMs a step\n"));
+  const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "old.json"));
+  EXPECT_EQ(json["rows"][1]["measurement"]["rounds_by_process"], (std::vector<int>{6, 6, 6, 6, 6}));
+  EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 30u);
+  EXPECT_GT(json["rows"][1]["measurement"]["cpu_seconds"], 0);
+
+  scale_samples(program, 1e-6);
+  const auto slower = program.run(tiny_with({"-q", "processes=5", "--against", "old.json"}));
+  EXPECT_EQ(slower.exit_code, 7) << slower.errors;
+  EXPECT_THAT(slower.output, HasSubstr("SLOWER"));
+  EXPECT_EQ(slower.errors, "");
+}
+
+TEST(Bench, AgainstOneProcessThereIsNoVerdict) {
   const Program program;
   ASSERT_EQ(program.run(tiny_with({"--json", "old.json"})).exit_code, 0);
   scale_samples(program, 1e-6);
   const auto result = program.run(tiny_with({"--against", "old.json"}));
-  EXPECT_EQ(result.exit_code, 7) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("SLOWER"));
-}
-
-TEST(Bench, AgainstTimesThatWereLongerAllIsWell) {
-  const Program program;
-  ASSERT_EQ(program.run(tiny_with({"--json", "old.json"})).exit_code, 0);
-  scale_samples(program, 1e6);
-  const auto result = program.run(tiny_with({"--against", "old.json"}));
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("now over old.json, "));
+  EXPECT_THAT(result.output, HasSubstr("1 process now and 1 process before: no interval and no verdict"));
+}
+
+TEST(Bench, WhatNoProcessCanDoIsToldOnce) {
+  const auto result = Program().run(tiny_with({"mode=graph", "processes=3"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.output, HasSubstr("naive was not measured: mode: graph needs CUDA"));
+  EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: process 1 of 3 failed"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("process 2 of 3")));
+}
+
+TEST(Bench, ASignalEndsSeveralProcessesWithWhatWasMeasured) {
+  const Program program;
+  const auto in_second_process = [&] {
+    return testing::read_text(program.folder() / "stderr.txt").find("=== process 2") != std::string::npos;
+  };
+  const auto result =
+      program.run_and_signal({"bench", "device=cpu", "layer=naive", "hidden_size=4", "batch_size=2", "num_layers=1",
+                              "processes=3", "num_steps=10", "min_seconds=1", "--json", "a.json"},
+                             SIGTERM, in_second_process);
+  EXPECT_EQ(result.exit_code, 143) << result.errors;
+  const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
+  EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
+  EXPECT_EQ(json["warnings"].front()["kind"], "unfinished");
+}
+
+TEST(Bench, AKillOfSeveralProcessesLosesNoFinishedCombination) {
+  const Program program;
+  const auto has_one = [&] {
+    return testing::read_text(program.folder() / "a.json").find("\"measurement\": {") != std::string::npos;
+  };
+  const auto result =
+      program.run_and_signal({"bench", "device=cpu", "layer=naive", "hidden_size=4", "batch_size=2,3", "num_layers=1",
+                              "processes=3", "num_steps=10", "min_seconds=1", "--json", "a.json"},
+                             SIGKILL, has_one);
+  EXPECT_EQ(result.exit_code, -SIGKILL) << result.errors;
+  const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
+  EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
+  EXPECT_EQ(json["warnings"].front()["text"], "UNFINISHED: 0 of 3 processes had measured all when this was written");
 }
 
 TEST(Bench, AFileThatIsNoBenchmarkIsFoundOutBeforeMeasuring) {

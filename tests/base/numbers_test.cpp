@@ -50,6 +50,13 @@ TEST(FormatSeconds, ScalesToTheUnitThatFits) {
   EXPECT_EQ(format_seconds(12345.6), "12346 s");
 }
 
+TEST(FormatDuration, HasMinutesOnceThereIsOne) {
+  EXPECT_EQ(format_duration(0.0456), "45.6 ms");
+  EXPECT_EQ(format_duration(59.4), "59.4 s");
+  EXPECT_EQ(format_duration(60), "1 min 0 s");
+  EXPECT_EQ(format_duration(119.7), "2 min 0 s");
+}
+
 TEST(FormatCount, PutsCommasBetweenThousands) {
   EXPECT_EQ(format_count(1234567), "1,234,567");
   EXPECT_EQ(format_count(-1234), "-1,234");

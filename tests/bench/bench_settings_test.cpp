@@ -39,6 +39,17 @@ TEST(BenchSettings, AKeyTakesOneValueOrAList) {
   EXPECT_THAT(read.settings.layer, ElementsAre(LayerKind::kFused));
 }
 
+TEST(BenchSettings, AreReadBackFromTheirArguments) {
+  const auto read = read_settings(
+      "layer: [naive, cudnn]\ndevice: [cpu, 'cuda:1']\nprecision: [fp32, bf16]\n"
+      "hidden_size: [4, 8]\ninput_size: 3\nbidirectional: true\nsample_seconds: 1e-6\n");
+  ASSERT_THAT(read.findings, IsEmpty());
+  const auto again = read_settings("{}", arguments_of(read.settings));
+  EXPECT_THAT(again.findings, IsEmpty());
+  EXPECT_EQ(config::print(again.settings, BenchSettings::schema()),
+            config::print(read.settings, BenchSettings::schema()));
+}
+
 TEST(BenchSettings, AnArgumentIsCutAtItsCommas) {
   const auto read = read_settings("hidden_size: 128\n", {"hidden_size=256, 512", "layer=naive,fused", "cell=[gru]"});
   EXPECT_THAT(read.findings, IsEmpty());

@@ -15,7 +15,7 @@ void expect_estimate(const Estimate& estimate, double value, double low, double 
 
 TEST(Estimate, PartsAreDifferencesOfTheNestedPrograms) {
   const PartTimes parts =
-      part_times({.forward = {1, 1, 1, 1, 1, 1}, .forward_data = {3, 3, 3, 3, 3, 3}, .all = {7, 7, 7, 7, 7, 7}});
+      part_times({{.forward = {1, 1, 1, 1, 1, 1}, .forward_data = {3, 3, 3, 3, 3, 3}, .all = {7, 7, 7, 7, 7, 7}}});
   expect_estimate(parts.forward, 1, 1, 1);
   expect_estimate(parts.backward_data, 2, 2, 2);
   expect_estimate(parts.backward_weights, 4, 4, 4);
@@ -24,7 +24,7 @@ TEST(Estimate, PartsAreDifferencesOfTheNestedPrograms) {
 
 TEST(Estimate, AProgramsIntervalIsThatOfOrderStatistics) {
   const PartTimes parts =
-      part_times({.forward = {3, 1, 2, 6, 5, 4}, .forward_data = {9, 9, 9, 9, 9, 9}, .all = {9, 9, 9, 9, 9, 9}});
+      part_times({{.forward = {3, 1, 2, 6, 5, 4}, .forward_data = {9, 9, 9, 9, 9, 9}, .all = {9, 9, 9, 9, 9, 9}}});
   expect_estimate(parts.forward, 3.5, 1, 6);
 }
 
@@ -56,17 +56,36 @@ TEST(Estimate, ADifferenceNeedsRoundsInPairs) {
   EXPECT_THROW(difference({}, {}), InvariantError);
 }
 
-TEST(Estimate, RatioOfDifferences) {
-  const std::vector<double> one = {1, 1, 1}, three = {3, 3, 3}, five = {5, 5, 5};
-  const auto halved = ratio(Difference{three, one}, Difference{five, one});
-  ASSERT_TRUE(halved);
-  expect_estimate(*halved, 0.5, 0.5, 0.5);
+Samples3 process(double forward, double forward_data, double all) {
+  return {.forward = {forward}, .forward_data = {forward_data}, .all = {all}};
 }
 
-TEST(Estimate, NoRatioOverADifferenceThatMayBeNothing) {
-  const std::vector<double> one = {1, 1, 1}, noisy = {0.9, 1.5, 2};
-  EXPECT_FALSE(ratio(Difference{noisy, one}, Difference{one, one}));
-  EXPECT_FALSE(ratio(Difference{one, one}, Difference{noisy, one}));
+TEST(Estimate, OfSeveralProcessesIsTheMeanOfTheirMedians) {
+  const PartTimes parts = part_times({process(1, 2, 4), process(2, 4, 8), process(4, 8, 16)});
+  EXPECT_DOUBLE_EQ(parts.forward.value, 2);
+  EXPECT_DOUBLE_EQ(parts.total.value, 8);
+  EXPECT_DOUBLE_EQ(parts.backward_data.value, 7. / 3);
+  EXPECT_LT(parts.backward_data.low, 0) << "three processes tell little";
+  EXPECT_GT(parts.forward.low, 0);
+}
+
+TEST(Estimate, OfTwoProcessesIsARange) {
+  const PartTimes parts = part_times({process(1, 2, 4), process(4, 6, 7)});
+  expect_estimate(parts.forward, 2, 1, 4);
+  expect_estimate(parts.backward_weights, 1.5, 1, 2);
+}
+
+TEST(Estimate, ASpeedUpOfOneProcessIsThatOfItsMedians) {
+  const Samples3 base = {.forward = {4, 4, 4}, .forward_data = {}, .all = {}};
+  const Samples3 own = {.forward = {2, 2, 2}, .forward_data = {}, .all = {}};
+  expect_estimate(speedup({base}, {own}, &Samples3::forward), 2, 2, 2);
+}
+
+TEST(Estimate, ASpeedUpPairsTheProcesses) {
+  const std::vector<Samples3> base = {process(2, 2, 2), process(6, 6, 6), process(10, 10, 10)};
+  const std::vector<Samples3> own = {process(1, 1, 1), process(3, 3, 3), process(5, 5, 5)};
+  expect_estimate(speedup(base, own, &Samples3::all), 2, 2, 2);
+  EXPECT_THROW(speedup(base, {own[0]}, &Samples3::all), InvariantError);
 }
 
 }  // namespace

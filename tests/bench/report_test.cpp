@@ -103,6 +103,26 @@ TEST(BenchReport, WithSamplesThatAreNoTimesIsRefused) {
                  ": rows.1.measurement.samples.all.1 is inf, expected seconds above 0");
 }
 
+TEST(BenchReport, WithRoundsThatAreNotItsSamplesIsRefused) {
+  const TemporaryFolder folder;
+  for (const std::vector<int64_t>& rounds : {std::vector<int64_t>{5}, {6, 1}, {7, -1}, {INT64_MAX, INT64_MAX}}) {
+    BenchReport report = sample_report();
+    report.rows[1].measurement->rounds_by_process = rounds;
+    write_report(folder.name("a.json"), report);
+    testing::expect_error(
+        ExitCode::kData,
+        folder.name("a.json") + ": rows.1.measurement.rounds_by_process does not add up to its 6 rounds",
+        [&] { read_report(folder.name("a.json")); });
+  }
+}
+
+TEST(BenchReport, ReadsBackFromOneLine) {
+  const BenchReport report = testing::in_processes(sample_report(), 3);
+  const std::string line = report_on_one_line(report);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(report_on_one_line(report_from(line, "process 1")), line);
+}
+
 TEST(BenchReport, RatesSayWhatTheTimesComeTo) {
   const PartRates rates = sample_report().rows[0].measurement->rates;
   EXPECT_DOUBLE_EQ(rates.forward->microseconds_per_layer_step, 1000);

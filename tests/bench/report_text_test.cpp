@@ -26,8 +26,9 @@ naive    400.0 ±0.0%  600.0 ±0.0%     200.0 ±0.0%   1200 ±0.0%       1000   
 fused    200.0 ±0.0%  300.0 ±0.0%     100.0 ±0.0%  600.0 ±0.0%        500        750          537    53.7     2.00x  2.00x
 hoisted            -            -               -            -          -          -            -       -         -      -
 
-Medians with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best above;
+Times with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best above;
 gain: over the first layer, in the forward pass and in all.
+One process: the intervals are of its samples, and no interval for another; processes: 5 gives one.
 naive ran native loop
   no faster path
 fused ran native loop
@@ -70,6 +71,14 @@ TEST(BenchText, FewSamplesAreSaid) {
   EXPECT_THAT(report_text(report, TableWidth::kNarrow), Not(HasSubstr("fewer than six")));
   report.rows[1].measurement->samples.all.resize(3);
   EXPECT_THAT(report_text(report, TableWidth::kNarrow), HasSubstr("fewer than six"));
+}
+
+TEST(BenchText, SaysWhatTheIntervalsAreOf) {
+  const BenchReport report = sample_report();
+  EXPECT_THAT(report_text(testing::in_processes(report, 2), TableWidth::kNarrow),
+              HasSubstr("\n2 processes: the intervals are their range; an interval for another needs 3.\n"));
+  EXPECT_THAT(report_text(testing::in_processes(report, 5), TableWidth::kNarrow),
+              HasSubstr("\n5 processes: the intervals hold for another process.\n"));
 }
 
 TEST(BenchText, NoRowsAreSaidToo) { EXPECT_EQ(report_text({}, TableWidth::kNarrow), "nothing was measured\n"); }

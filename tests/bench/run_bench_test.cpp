@@ -141,6 +141,13 @@ TEST_F(RunBench, DoubtsAboutTheMachineStandInTheRows) {
   for (const BenchRow& row : outcome.report.rows) EXPECT_THAT(texts_of(row.notes), ElementsAre("GPU 0 was THROTTLED"));
 }
 
+TEST_F(RunBench, TheRowsOfACombinationShareItsComputedSeconds) {
+  const Measurement measurement = *run(small_settings()).report.rows[1].measurement;
+  EXPECT_EQ(measurement.wall_seconds, 2);
+  EXPECT_EQ(measurement.cpu_seconds, 1.5);
+  EXPECT_THAT(measurement.rounds_by_process, ElementsAre(6));
+}
+
 TEST_F(RunBench, NotKnowingWhatRanIsANote) {
   laboratory_.inspection_error = "no profiler";
   const BenchOutcome outcome = run(small_settings());

@@ -27,7 +27,7 @@ BenchRow measured_row(LayerKind layer, double forward, double forward_data, doub
                          .forward_data = std::vector(kRounds, forward_data),
                          .all = std::vector(kRounds, all)};
   measurement.iterations = {1, 1, 1};
-  measurement.seconds = part_times(measurement.samples);
+  measurement.seconds = part_times({measurement.samples});
   measurement.rates = part_rates(measurement.seconds, paper_case(), sample_ceiling());
   row.measurement = measurement;
   row.path = "native loop";
@@ -52,6 +52,24 @@ BenchReport sample_report() {
   BenchRow& refused = report.rows.emplace_back();
   refused.key = row_key(LayerKind::kHoisted, "cpu", paper_case());
   refused.reason = "layer: hoisted cannot do this";
+  return report;
+}
+
+BenchRow in_processes(BenchRow row, int64_t count) {
+  if (!row.measurement) return row;
+  const Samples3 one = row.measurement->samples;
+  Samples3& all = row.measurement->samples;
+  row.measurement->rounds_by_process.assign(static_cast<size_t>(count), std::ssize(one.all));
+  for (int64_t i = 1; i < count; ++i) {
+    all.forward.insert(all.forward.end(), one.forward.begin(), one.forward.end());
+    all.forward_data.insert(all.forward_data.end(), one.forward_data.begin(), one.forward_data.end());
+    all.all.insert(all.all.end(), one.all.begin(), one.all.end());
+  }
+  return row;
+}
+
+BenchReport in_processes(BenchReport report, int64_t count) {
+  for (BenchRow& row : report.rows) row = in_processes(std::move(row), count);
   return report;
 }
 

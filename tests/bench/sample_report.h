@@ -12,4 +12,8 @@ BenchReport sample_report();
 // A row measured in 6 rounds with these samples.
 BenchRow measured_row(LayerKind layer, double forward, double forward_data, double all);
 
+// The row as if so many processes had measured it, each alike.
+BenchRow in_processes(BenchRow row, int64_t count);
+BenchReport in_processes(BenchReport report, int64_t count);
+
 }  // namespace rnnlab::testing

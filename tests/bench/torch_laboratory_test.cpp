@@ -54,6 +54,16 @@ TEST(TorchLaboratory, ADeviceThatIsNotThereIsADeviceError) {
   }
 }
 
+TEST(TorchLaboratory, CountsTheSecondsThatItComputes) {
+  const BenchSettings settings = tiny_settings();
+  TorchLaboratory laboratory(settings);
+  laboratory.begin(expand(settings).at(0));
+  laboratory.begin_sampling();
+  const SamplingRecord record = laboratory.end_sampling();
+  EXPECT_GT(record.wall_seconds, 0);
+  EXPECT_GT(record.cpu_seconds, 0);
+}
+
 TEST(TorchLaboratory, InspectsWhatALayerRan) {
   const BenchSettings settings = tiny_settings();
   TorchLaboratory laboratory(settings);
