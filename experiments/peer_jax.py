@@ -9,6 +9,7 @@ for `rnnlab compare`.
 
 JAX has one thread for each CPU that it may use. Its bf16 has products in bfloat16, weights and Adam in float32.
 """
+import itertools
 import os
 
 import peer_run
@@ -92,7 +93,7 @@ def make_network(work):
     is_language, takes_mean = work.shape["task"] == "language_model", work.text("model.pooling") == "mean"
 
     def network(p, key, inputs):
-        keys = iter([None] * 99 if key is None else jax.random.split(key, num_layers + 1 + len(sizes)))
+        keys = itertools.repeat(None) if key is None else iter(jax.random.split(key, num_layers + 1 + len(sizes)))
         values = p["embedding.weight"][inputs.T] if is_language else inputs.swapaxes(0, 1)
         for layer in range(num_layers):
             values = recurrent(cell, p, layer, dropout(next(keys), between if layer else 0, values))
@@ -168,7 +169,8 @@ class JaxTraining(peer_run.Training):
         self.weights = {name: array_of(stored) for name, stored in work.weights().items()}
         self.means, self.squares = ({name: jnp.zeros_like(each) for name, each in self.weights.items()} for _ in range(2))
         self.train = [array_of(work.tensors[f"train.{part}"]) for part in ("inputs", "targets")]
-        self.valid = [array_of(work.tensors[f"valid.{part}"]) for part in ("inputs", "targets")] if work.valid_bounds() else []
+        has_valid = bool(work.valid_bounds())
+        self.valid = [array_of(work.tensors[f"valid.{part}"]) for part in ("inputs", "targets") if has_valid]
         self.order = array_of(work.tensors["order"])
         self.key, self.total = jax.random.key(work.count("seed")), jnp.zeros(())
         self.precision = work.identity["precision"]

@@ -280,8 +280,10 @@ def identity_of(work, training, environment):
 
 
 def turn_of(options):
-    measurement, *numbers = options.turn.split(":") if options.turn else ("", 0, 0, 0)
-    round_number, position, case = (int(number) for number in numbers)
+    measurement, *numbers = options.turn.split(":") if options.turn else ("", "0", "0", "0")
+    if len(numbers) != 3 or not all(number.isdigit() for number in numbers):
+        fail(f"--turn: got {options.turn}, expected a name and three numbers, such as a1b2:1:2:1")
+    round_number, position, case = map(int, numbers)
     return {"process": secrets.token_hex(8), "measurement": measurement, "round": round_number, "position": position,
             "case_number": case}
 

@@ -100,6 +100,14 @@ def measure(options, work, precision):
     return sides, run([options.program, "compare", str(pathlib.Path(out) / work)], options)
 
 
+def require_packages(options):
+    for peer in options.peers:
+        found = subprocess.run([options.python, "-c", f"import importlib.util as u; exit(u.find_spec('{peer}') is None)"])
+        if found.returncode != 0:
+            sys.exit(f"{options.python} has no package {peer}: install it (experiments/peer_{peer}.py says how), name another "
+                     "Python by --python, or name the other peers alone by --peers")
+
+
 def machine(options):
     lines = run([options.program, "info"], options).splitlines()
     return [line for line in lines if line.split(" ")[0] in ("libraries", "cpu", "memory", "gpu", "driver", "system")]
@@ -120,6 +128,7 @@ def page(options, sections):
 
 def main():
     options = parse_arguments()
+    require_packages(options)
     sections = []
     for work in options.works:
         for precision in options.precisions:
