@@ -288,9 +288,9 @@ class TorchTraining(peer_run.Training):
         return self.marks[0].elapsed_time(self.marks[1]) / 1e3 if self.marks else None
 
     def num_right(self, outputs, targets):
-        if self.work.shape["task"] == "language_model":
-            targets = targets.t()
-        return (outputs.argmax(-1) == targets).sum().item() / targets[0].numel()
+        targets_of_sample = targets[0].numel()
+        classes = targets.t() if self.work.shape["task"] == "language_model" else targets
+        return (outputs.argmax(-1) == classes).sum().item() / targets_of_sample
 
     def validate(self):
         self.model.eval()

@@ -50,6 +50,7 @@ class Peer : public ::testing::TestWithParam<std::string> {
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     const auto comparison = nlohmann::json::parse(result.output);
     expect_files_that_agree(comparison);
+    expect_equal_accuracies(comparison["groups"]);
     return comparison;
   }
 
@@ -61,6 +62,13 @@ class Peer : public ::testing::TestWithParam<std::string> {
     const std::set<std::string> wrong = {"broken_seal",  "rows_disagree",  "edited_summary", "edited_config",
                                          "wrong_median", "wrong_identity", "wrong_summary",  "losses_part"};
     for (const auto& warning : comparison["warnings"]) EXPECT_FALSE(wrong.contains(warning["kind"])) << warning;
+  }
+
+  static void expect_equal_accuracies(const nlohmann::json& groups) {
+    const auto accuracy = [&](size_t i) {
+      return groups.at(i)["final_metrics"]["valid_accuracy"]["median"].get<double>();
+    };
+    EXPECT_NEAR(accuracy(0), accuracy(1), 0.021);  // one of 50 samples
   }
 };
 
