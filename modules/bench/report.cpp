@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "base/text.h"
 #include "results/files.h"
+#include "results/geometric_mean.h"
 #include "results/json_fields.h"
 
 namespace rnnlab {
@@ -49,6 +51,28 @@ void check_rounds(const Measurement& measurement, const std::string& file, size_
                 counted(std::ssize(measurement.samples.forward), "round"));
 }
 
+// Of kParts, without intervals, which take long for one process.
+std::array<double, kParts.size()> times_by_samples(const Measurement& measurement) {
+  const PartValues values = part_values(by_process(measurement));
+  const auto mean = [](const std::vector<double>& of_processes) {
+    return std::accumulate(of_processes.begin(), of_processes.end(), 0.0) / static_cast<double>(of_processes.size());
+  };
+  return {geometric_mean(values.forward), mean(values.backward_data), mean(values.backward_weights),
+          geometric_mean(values.total)};
+}
+
+// What was edited beside its samples.
+void check_values(const Measurement& measurement, const std::string& file, size_t row) {
+  constexpr double kRounding = 1e-9;
+  const auto sampled = times_by_samples(measurement);
+  for (size_t i = 0; i < kParts.size(); ++i) {
+    const double told = (measurement.seconds.*kParts[i].seconds).value;
+    if (std::abs(told - sampled[i]) > kRounding * sampled.back())
+      throw_error(ExitCode::kData, "{}: rows.{}.measurement.seconds.{}.value is {}, but its samples give {}", file, row,
+                  kParts[i].name, format_shortest(told), format_shortest(sampled[i]));
+  }
+}
+
 void check_rows(const BenchReport& report, const std::string& file) {
   for (size_t i = 0; i < report.rows.size(); ++i) {
     if (!report.rows[i].measurement) continue;
@@ -57,6 +81,7 @@ void check_rows(const BenchReport& report, const std::string& file) {
     Samples3::visit(samples, [&](const char* name, const std::vector<double>& of_program) {
       check_samples(of_program, samples.forward.size(), file, fmt::format("rows.{}.measurement.samples.{}", i, name));
     });
+    check_values(*report.rows[i].measurement, file, i);
   }
 }
 

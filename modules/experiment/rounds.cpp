@@ -90,7 +90,7 @@ class Rounds {
 
   // False once there are enough rounds.
   bool begin(int64_t round) {
-    if (repeats_.until && round > static_cast<int64_t>(kFewestForVerdict) && is_precise_now()) {
+    if (repeats_.until && was_precise_before(round)) {
       logger_.info(fmt::format("the intervals are within {:g} % after {} rounds", 100 * *repeats_.until, round - 1));
       return false;
     }
@@ -184,9 +184,20 @@ class Rounds {
       outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)};
   }
 
-  bool is_precise_now() const {
+  // After each of three rounds in a row: who stops at the first narrow interval stops where it is narrow by chance, and
+  // it holds the truth too rarely (docs/timing.md).
+  bool was_precise_before(int64_t round) const {
+    constexpr int64_t kInARow = 3;
+    if (round - kInARow < kFewestForVerdict) return false;
+    for (int64_t i = 1; i <= kInARow; ++i)
+      if (!was_precise_after(round - i)) return false;
+    return true;
+  }
+
+  bool was_precise_after(int64_t round) const {
     std::vector<RunRecord> records;
-    for (const auto& [entry, outcome] : outcomes_) records.push_back(load_run(outcome.folder));
+    for (const auto& [entry, outcome] : outcomes_)
+      if (sweep_.entries()[entry].round <= round) records.push_back(load_run(outcome.folder));
     if (records.empty()) return false;
     const CompareOptions options = {.baseline = "", .on_difference = OnDifference::kTell};
     return is_precise(compare(records, options), *repeats_.until);

@@ -51,6 +51,7 @@ Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const 
     summary.warnings.emplace_back(warning::kTraced, "traced (--trace): the times include the tracing");
   summary.identity = run.identity;
   summary.settings_sha256 = settings_sha256(effective_settings(e));
+  summary.environment_sha256 = environment_sha256(run.environment);
   summary.turn = request.turn;
   summary.turn.process = process_name();
   return summary;

@@ -4,6 +4,7 @@
 
 #include <system_error>
 
+#include "base/sha256.h"
 #include "results/files.h"
 #include "results/row_seal.h"
 #include "results/run_folder.h"
@@ -45,6 +46,14 @@ void check_settings(const RunRecord& run, Found& found) {
                        "summary.json has other hashes of model and training than config.yaml gives");
 }
 
+void check_environment(const fs::path& folder, const RunRecord& run, Found& found) {
+  constexpr int64_t kMostBytes = int64_t{1} << 22;
+  const std::string& sealed = run.summary.environment_sha256;
+  if (sealed.empty() || Sha256().update(read_file(folder / kEnvironmentFile, kMostBytes)).hex() == sealed) return;
+  found.emplace_back(warning::kEditedEnvironment,
+                     fmt::format("environment.json was changed after the run began; {}", kAdvice));
+}
+
 void check_row_files(const fs::path& folder, const RunRecord& run, Found& found) {
   constexpr int64_t kMostBytes = int64_t{1} << 28;
   const fs::path jsonl = folder / kEpochsJsonlFile;
@@ -67,6 +76,7 @@ Found changed_files(const fs::path& folder, const RunRecord& run) {
     check_summary_seal(folder, found);
     check_rows_seal(run, found);
     check_settings(run, found);
+    check_environment(folder, run, found);
   }
   check_row_files(folder, run, found);
   return found;

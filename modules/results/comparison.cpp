@@ -9,8 +9,8 @@
 #include "results/comparability.h"
 #include "results/doubts.h"
 #include "results/group_time.h"
+#include "results/measuring_order.h"
 #include "results/run_ending.h"
-#include "results/shape_warnings.h"
 #include "results/statistics.h"
 
 namespace rnnlab {
@@ -151,6 +151,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     for (const std::string& note : pooling_notes(group)) add_once(comparison.notes, note);
     append(all_doubts, doubts(group));
     append(all_doubts, doubts_between(baseline, group));
+    if (&group != &baseline) append(all_doubts, missing_rounds(baseline, group));
     append(remarks, comparability_notes(baseline, group));
     append(remarks, process_notes(group));
     if (const auto order = order_remark(baseline, group)) {
@@ -158,6 +159,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
       (has_interval ? all_doubts : remarks).push_back(*order);
     }
   }
+  append(all_doubts, runs_at_one_time(groups));
   for (const Warning& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
   for (const Warning& remark : merged(remarks)) add_once(comparison.notes, remark.text);
   add_once(comparison.notes, few_seeds_note(groups));

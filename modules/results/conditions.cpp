@@ -25,6 +25,14 @@ std::string libtorch_text(const SoftwareVersions& software) {
   return software.libtorch + (commit.empty() ? "" : " of " + commit);
 }
 
+std::string power_limits_text(const GpuSurvey& survey) {
+  std::vector<std::string> limits;
+  for (const GpuInfo& gpu : survey.gpus)
+    if (gpu.power_limit_watts > 0) add_once(limits, fmt::format("{:.0f} W", gpu.power_limit_watts));
+  std::ranges::sort(limits);
+  return join(limits, ", ");
+}
+
 // Two starts of one machine may find some megabytes more or less.
 bool are_equal_memories(int64_t a, int64_t b) {
   constexpr double kRounding = 0.02;
@@ -53,7 +61,9 @@ constexpr const char* kMemory = "memory";
 constexpr const char* kVariables = "variables that change kernels";
 constexpr const char* kOtherVariables = "variables that change no kernel";
 constexpr const char* kDriver = "NVIDIA driver";
+constexpr const char* kPowerLimit = "power limit of the GPU";
 constexpr const char* kLibTorch = "LibTorch";
+constexpr const char* kProgram = "program as linked";
 
 bool is_recorded(const ConditionField& field, const Conditions& conditions) { return !field.text(conditions).empty(); }
 
@@ -81,7 +91,12 @@ Conditions conditions_of(const Environment& environment) {
           .kernel = environment.host.kernel,
           .libtorch = libtorch_text(environment.software),
           .compiler = environment.build.compiler,
-          .sources = revision_text(environment.build)};
+          .sources = revision_text(environment.build),
+          .program_id = environment.process ? environment.process->program_id : "",
+          .cpu_frequency = environment.cpu.frequency,
+          .gpu_power_limit = power_limits_text(environment.nvidia),
+          .huge_pages = environment.host.huge_pages,
+          .nice = environment.process ? std::optional(environment.process->nice) : std::nullopt};
 }
 
 std::span<const ConditionField> condition_fields() {
@@ -95,13 +110,18 @@ std::span<const ConditionField> condition_fields() {
       {"instruction set of ATen", kRefuse, [](const Conditions& c) { return c.instruction_sets.aten; }},
       {"instruction set of oneDNN", kRefuse, [](const Conditions& c) { return c.instruction_sets.onednn; }},
       {"instruction set of MKL", kRefuse, [](const Conditions& c) { return c.instruction_sets.mkl; }},
+      {"frequency of the CPU", kRefuse, [](const Conditions& c) { return c.cpu_frequency; }},
       {kDriver, kRefuse, [](const Conditions& c) { return c.driver; }},
+      {kPowerLimit, kRefuse, [](const Conditions& c) { return c.gpu_power_limit; }},
       {kVariables, kRefuse, shown_variables},
       {"machine", kWarn, [](const Conditions& c) { return c.machine_id; }},
       {"kernel", kNote, [](const Conditions& c) { return c.kernel; }},
       {kLibTorch, kNote, [](const Conditions& c) { return c.libtorch; }},
       {"compiler", kNote, [](const Conditions& c) { return c.compiler; }},
       {"git revision of rnnlab", kNote, [](const Conditions& c) { return c.sources; }},
+      {kProgram, kNote, [](const Conditions& c) { return c.program_id; }},
+      {"transparent huge pages", kNote, [](const Conditions& c) { return c.huge_pages; }},
+      {"nice value", kNote, [](const Conditions& c) { return c.nice ? std::to_string(*c.nice) : std::string(); }},
   };
   return kFields;
 }
@@ -109,6 +129,7 @@ std::span<const ConditionField> condition_fields() {
 bool are_equal(const ConditionField& field, const Conditions& a, const Conditions& b) {
   if (field.what == kMemory) return are_equal_memories(a.memory_bytes, b.memory_bytes);
   if (field.what == kLibTorch) return are_equal_libtorchs(a.libtorch, b.libtorch);
+  if (field.what == kProgram && a.sources != b.sources) return true;  // which is told itself
   return field.text(a) == field.text(b);
 }
 
@@ -124,7 +145,7 @@ std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const 
 }
 
 bool bears_on_gpus(const UnequalCondition& condition) {
-  return condition.what == kDriver || condition.what == kVariables;
+  return condition.what == kDriver || condition.what == kPowerLimit || condition.what == kVariables;
 }
 
 bool is_told_by_a_library(const UnequalCondition& condition) {

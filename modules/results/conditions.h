@@ -27,6 +27,11 @@ struct Conditions {
   std::string libtorch;  // as loaded, with the revision of its sources
   std::string compiler;
   std::string sources;  // revision of rnnlab, and whether they were changed
+  std::string program_id;
+  std::string cpu_frequency;    // who chooses it
+  std::string gpu_power_limit;  // "700 W"; of several GPUs "600 W, 700 W"
+  std::string huge_pages;
+  std::optional<int64_t> nice;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 
@@ -44,6 +49,11 @@ struct Conditions {
     field("libtorch", self.libtorch);
     field("compiler", self.compiler);
     field("sources", self.sources);
+    field("program_id", self.program_id);
+    field("cpu_frequency", self.cpu_frequency);
+    field("gpu_power_limit", self.gpu_power_limit);
+    field("huge_pages", self.huge_pages);
+    field("nice", self.nice);
   }
 };
 

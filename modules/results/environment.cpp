@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/numbers.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "results/json_fields.h"
 #include "results/run_folder.h"
@@ -96,7 +97,8 @@ Environment collect_environment(std::vector<std::string> command_line, int64_t n
           .build = build_info(),
           .software = std::move(libraries.versions),
           .instruction_sets = std::move(libraries.instruction_sets),
-          .variables = kernel_variables()};
+          .variables = kernel_variables(),
+          .process = process_facts()};
 }
 
 std::vector<Warning> warnings(const Environment& environment) {
@@ -112,10 +114,16 @@ std::vector<Warning> warnings(const Environment& environment) {
                                                       100 * environment.cpu.busy_fraction,
                                                       counted(environment.cpu.usable_cpus, "usable CPU"),
                                                       remedy_of_a_busy_cpu(environment)));
+  if (environment.process)
+    for (Warning& warning : warnings(*environment.process)) found.push_back(std::move(warning));
   if (const auto queue = queue_warning(environment.cpu)) found.push_back(*queue);
   for (size_t i = 0; i < environment.nvidia.gpus.size(); ++i)
     for (Warning& warning : gpu_warnings(environment.nvidia.gpus[i], i)) found.push_back(std::move(warning));
   return found;
+}
+
+std::string environment_sha256(const Environment& environment) {
+  return Sha256().update(json_text(to_json(environment))).hex();
 }
 
 void write_environment(const std::filesystem::path& run_folder, const Environment& environment) {

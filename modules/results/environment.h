@@ -15,6 +15,7 @@
 #include "results/gpu_info.h"
 #include "results/kernel_variables.h"
 #include "results/machine.h"
+#include "results/process_facts.h"
 #include "results/warning.h"
 
 namespace rnnlab {
@@ -73,7 +74,8 @@ struct Environment {
   BuildInfo build;
   SoftwareVersions software;
   InstructionSets instruction_sets;
-  std::optional<Variables> variables;  // kernel_variables.h; nothing in files that do not tell
+  std::optional<Variables> variables;   // kernel_variables.h; nothing in files that do not tell
+  std::optional<ProcessFacts> process;  // nothing in files that do not tell
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -88,6 +90,7 @@ struct Environment {
     field("software", self.software);
     field("instruction_sets", self.instruction_sets, 3);
     field("variables", self.variables, 3);
+    field("process", self.process, 3);
   }
 };
 
@@ -104,6 +107,9 @@ std::string model_of_one_gpu(const GpuSurvey& survey);
 // What makes times of a run started in this environment doubtful, to be said loudly: a debug build, others on the GPU
 // or the CPU, more threads than CPUs, a long queue for the CPUs, clocks held down.
 std::vector<Warning> warnings(const Environment& environment);
+
+// Of what write_environment writes, by which changed_files.h knows it again.
+std::string environment_sha256(const Environment& environment);
 
 // `run_folder`/environment.json. write: UserError kDevice. read: UserError kData naming the file and the key.
 void write_environment(const std::filesystem::path& run_folder, const Environment& environment);

@@ -89,6 +89,8 @@ GpuInfo inspect(const Nvml& nvml, nvmlDevice_t device) {
               static_cast<double>(nvml.number(RNNLAB_NVML(nvmlDeviceGetPowerUsage), device)) * kWattsPerMilliwatt,
           .throttle_reasons = throttle_reasons(throttle_mask),
           .compute_pids = other_compute_pids(nvml, device),
+          .power_limit_watts = static_cast<double>(nvml.number(RNNLAB_NVML(nvmlDeviceGetEnforcedPowerLimit), device)) *
+                               kWattsPerMilliwatt,
           .compute_capability_major = capability.major,
           .compute_capability_minor = capability.minor};
 }

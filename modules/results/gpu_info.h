@@ -24,6 +24,7 @@ struct GpuInfo {
   std::vector<std::string>
       throttle_reasons;               // that hold the clocks down now: "power cap", "thermal slowdown (hardware)"
   std::vector<int64_t> compute_pids;  // processes that compute on it, this one left out
+  double power_limit_watts = 0;       // that is enforced now
 
   // Not among the fields, so that files of earlier versions can still be read.
   int64_t compute_capability_major = 0;
@@ -44,6 +45,7 @@ struct GpuInfo {
     field("power_watts", self.power_watts);
     field("throttle_reasons", self.throttle_reasons);
     field("compute_pids", self.compute_pids);
+    field("power_limit_watts", self.power_limit_watts, 3);
   }
 };
 

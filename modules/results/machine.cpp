@@ -25,7 +25,7 @@
 namespace rnnlab {
 namespace {
 
-std::string slurp(const char* path) {
+std::string slurp(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
@@ -154,6 +154,22 @@ CpuInfo parse_cpuinfo(std::string_view cpuinfo) {
   return cpu;
 }
 
+// The kernel's documents: admin-guide/pm/cpufreq and admin-guide/pm/intel_pstate.
+std::string frequency_policy(const std::filesystem::path& root) {
+  const std::filesystem::path cpus = root / "sys/devices/system/cpu";
+  const std::string governor(trim(slurp(cpus / "cpu0/cpufreq/scaling_governor")));
+  const bool has_no_boost =
+      slurp(cpus / "cpufreq/boost").starts_with('0') || slurp(cpus / "intel_pstate/no_turbo").starts_with('1');
+  return governor.empty() ? "" : governor + (has_no_boost ? " without boost" : "");
+}
+
+// "always [madvise] never": the one in brackets is chosen (admin-guide/mm/transhuge).
+std::string huge_pages(const std::filesystem::path& root) {
+  const std::string choices = slurp(root / "sys/kernel/mm/transparent_hugepage/enabled");
+  const size_t begin = choices.find('['), end = choices.find(']');
+  return begin == std::string::npos || end == std::string::npos ? "" : choices.substr(begin + 1, end - begin - 1);
+}
+
 CpuInfo cpu_info() {
   constexpr auto kSample = std::chrono::milliseconds(100);
   CpuInfo cpu = parse_cpuinfo(slurp("/proc/cpuinfo"));
@@ -162,6 +178,7 @@ CpuInfo cpu_info() {
   static const std::vector<double> first_load = load_average();
   cpu.load_average = first_load;
   cpu.quota = quota_text();
+  cpu.frequency = frequency_policy();
   const std::string before = cpu_counters();
   std::this_thread::sleep_for(kSample);
   cpu.busy_fraction = busy_fraction_between(before, cpu_counters(), cpus);
@@ -180,6 +197,7 @@ HostInfo host_info() {
   host.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   host.usable_memory_bytes = usable_memory_bytes();
   host.machine_id = machine_id();
+  host.huge_pages = huge_pages();
   return host;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct CpuInfo {
   std::vector<double> load_average;       // over 1, 5 and 15 minutes
   double busy_fraction = 0;               // of the usable CPUs by any process, over a tenth of a second
   std::string quota;                      // of control groups: "1.5 CPUs", "none"; "" in files that do not tell
+  std::string frequency;                  // who chooses it: "performance", "powersave without boost"; "" if unknown
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -28,6 +30,7 @@ struct CpuInfo {
     field("load_average", self.load_average);
     field("busy_fraction", self.busy_fraction);
     field("quota", self.quota, 3);
+    field("frequency", self.frequency, 3);
   }
 };
 
@@ -39,6 +42,7 @@ struct HostInfo {
   int64_t usable_memory_bytes =
       0;                   // what limits leave of it and of swap (memory_limits.h); 0 in files that do not tell
   std::string machine_id;  // machine_id.h
+  std::string huge_pages;  // transparent ones: "always", "madvise", "never"; "" if unknown
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -48,6 +52,7 @@ struct HostInfo {
     field("memory_bytes", self.memory_bytes);
     field("usable_memory_bytes", self.usable_memory_bytes, 3);
     field("machine_id", self.machine_id, 3);
+    field("huge_pages", self.huge_pages, 3);
   }
 };
 
@@ -55,6 +60,10 @@ struct HostInfo {
 // would see the process's own load.
 CpuInfo cpu_info();
 HostInfo host_info();
+
+// What the files below `root` say; "" where they are not.
+std::string frequency_policy(const std::filesystem::path& root = "/");
+std::string huge_pages(const std::filesystem::path& root = "/");
 
 // What /proc/cpuinfo says; load and usable CPUs are left out.
 CpuInfo parse_cpuinfo(std::string_view cpuinfo);

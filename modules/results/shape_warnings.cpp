@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "results/process_times.h"
@@ -96,21 +95,6 @@ std::vector<Warning> told_of(NamedTimes times) {
   return found;
 }
 
-std::pair<std::string, std::string> first_and_last_start(const RunGroup& group) {
-  const auto started = [](const RunRecord* run) { return run->started; };
-  const auto [first, last] = std::ranges::minmax(group.runs, {}, started);
-  return {first->started, last->started};
-}
-
-// Rounds take turns.
-bool share_a_measurement(const RunGroup& a, const RunGroup& b) {
-  std::set<std::string> names;
-  for (const RunRecord* run : a.runs) names.insert(run->summary.turn.measurement);
-  names.erase("");
-  return std::ranges::any_of(b.runs,
-                             [&](const RunRecord* run) { return names.contains(run->summary.turn.measurement); });
-}
-
 }  // namespace
 
 std::vector<Warning> shape_warnings(std::span<const EpochRow> rows) {
@@ -128,18 +112,6 @@ std::vector<Warning> shape_warnings(const RunGroup& group) {
   times.seconds = seconds_of(process_times(group));
   for (size_t i = 1; i <= times.seconds.size(); ++i) times.names.push_back(std::to_string(i));
   return told_of(std::move(times));
-}
-
-std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& group) {
-  if (share_a_measurement(baseline, group)) return std::nullopt;
-  const auto [first, last] = first_and_last_start(baseline);
-  const auto [other_first, other_last] = first_and_last_start(group);
-  const bool is_before = last < other_first, is_after = other_last < first;
-  const bool is_known = !first.empty() && !other_first.empty();
-  if (!is_known || (!is_before && !is_after)) return std::nullopt;
-  return Remark{fmt::format("{} was measured as a whole {} ", baseline.label, is_before ? "before" : "after"),
-                group.label, ": a drift of the machine would look like a difference; repeats take turns",
-                warning::kOneAfterTheOther};
 }
 
 }  // namespace rnnlab

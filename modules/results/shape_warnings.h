@@ -1,13 +1,10 @@
-// The shape of a run's epochs, and of the processes of a group, in words (time_shape.h); and the order in which the
-// sides of a comparison were measured.
+// The shape of a run's epochs, and of the processes of a group, in words (time_shape.h).
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "results/epoch_row.h"
-#include "results/remark.h"
 #include "results/run_record.h"
 #include "results/warning.h"
 
@@ -18,9 +15,5 @@ std::vector<Warning> shape_warnings(std::span<const EpochRow> rows);
 
 // Of the processes' times, in the order in which they ran.
 std::vector<Warning> shape_warnings(const RunGroup& group);
-
-// All runs of one side began before any of the other, and no rounds had both. Nothing where that is not so, or not
-// known.
-std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab

@@ -120,8 +120,9 @@ struct Summary {
   std::vector<Warning> warnings;
   Identity identity;
   Turn turn;
-  std::string rows_sha256;      // row_seal.h; "" before version 3, and without rows
-  std::string settings_sha256;  // of config.yaml, work_settings.h; "" before version 3
+  std::string rows_sha256;         // row_seal.h; "" before version 3, and without rows
+  std::string settings_sha256;     // of config.yaml, work_settings.h; "" before version 3
+  std::string environment_sha256;  // of environment.json; "" before version 3
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -145,6 +146,7 @@ struct Summary {
     field("turn", self.turn, 3);
     field("rows_sha256", self.rows_sha256, 3);
     field("settings_sha256", self.settings_sha256, 3);
+    field("environment_sha256", self.environment_sha256, 3);
   }
 };
 

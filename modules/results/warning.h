@@ -35,6 +35,8 @@ inline constexpr const char* kHighLoad = "high_load";
 inline constexpr const char* kGpuBusy = "gpu_busy";
 inline constexpr const char* kGpuThrottled = "gpu_throttled";
 inline constexpr const char* kLittleMemory = "little_memory";
+inline constexpr const char* kDebugged = "debugged";
+inline constexpr const char* kFixedAddresses = "fixed_addresses";
 
 // What came while it ran.
 inline constexpr const char* kCpuShared = "cpu_shared";
@@ -78,6 +80,7 @@ inline constexpr const char* kBrokenSeal = "broken_seal";      // of the rows
 inline constexpr const char* kRowsDisagree = "rows_disagree";  // in the two files that have them
 inline constexpr const char* kEditedSummary = "edited_summary";
 inline constexpr const char* kEditedConfig = "edited_config";
+inline constexpr const char* kEditedEnvironment = "edited_environment";
 
 // The shape of its times.
 inline constexpr const char* kOutlier = "outlier";
@@ -90,6 +93,8 @@ inline constexpr const char* kColdEpoch = "cold_epoch";
 inline constexpr const char* kOtherWeights = "other_weights";
 inline constexpr const char* kLossesPart = "losses_part";
 inline constexpr const char* kOneAfterTheOther = "one_after_the_other";
+inline constexpr const char* kAtOneTime = "at_one_time";
+inline constexpr const char* kMissingRounds = "missing_rounds";
 }  // namespace warning
 
 // The sentences alone.

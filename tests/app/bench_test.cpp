@@ -31,9 +31,12 @@ std::vector<std::string> tiny_with(const std::vector<std::string>& more) {
 void scale_samples(const Program& program, double factor) {
   const auto file = program.folder() / "old.json";
   auto json = nlohmann::ordered_json::parse(testing::read_text(file));
-  for (auto& row : json["rows"])
+  for (auto& row : json["rows"]) {
     for (auto& [name, samples] : row["measurement"]["samples"].items())
       for (auto& sample : samples) sample = sample.get<double>() * factor;
+    for (auto& [name, seconds] : row["measurement"]["seconds"].items())
+      for (auto& [key, value] : seconds.items()) value = value.get<double>() * factor;
+  }
   program.write("old.json", json.dump());
 }
 

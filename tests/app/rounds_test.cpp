@@ -144,6 +144,15 @@ TEST(Rounds, GoOnWhereASignalStoppedThem) {
   EXPECT_THAT(sweep_files(program), IsEmpty());
 }
 
+TEST(Rounds, EndAtAPrecisionThatThreeInARowHave) {
+  const Program program;
+  program.write("tiny.yaml", std::string(kTinyYaml) + kTwoLayers + "repeats: {until: 100000 %, at_most: 9}\n");
+  const auto result = program.run({"train", "tiny.yaml"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("the intervals are within 100000 % after 7 rounds"));
+  EXPECT_EQ(runs_of(program).size(), 14u);
+}
+
 // A process that works in the folder holds its lock.
 bool becomes_free(const fs::path& folder) {
   for (int i = 0; i < 500; ++i) {

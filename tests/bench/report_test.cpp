@@ -116,6 +116,17 @@ TEST(BenchReport, WithRoundsThatAreNotItsSamplesIsRefused) {
   }
 }
 
+TEST(BenchReport, WithTimesThatItsSamplesDoNotGiveIsRefused) {
+  const TemporaryFolder folder;
+  BenchReport report = sample_report();
+  report.rows[1].measurement->seconds.total.value = 0.3;
+  write_report(folder.name("a.json"), report);
+  testing::expect_error(
+      ExitCode::kData,
+      folder.name("a.json") + ": rows.1.measurement.seconds.total.value is 0.3, but its samples give 0.6",
+      [&] { read_report(folder.name("a.json")); });
+}
+
 TEST(BenchReport, ReadsBackFromOneLine) {
   const BenchReport report = testing::in_processes(sample_report(), 3);
   const std::string line = report_on_one_line(report);

@@ -51,7 +51,8 @@ class ChangedFiles : public ::testing::Test {
   void make_old() const {
     Json json = Json::parse(read_text(run_ / kSummaryFile));
     json["schema_version"] = 2;
-    for (const char* key : {"ending", "turn", "rows_sha256", "settings_sha256", kSealKey}) json.erase(key);
+    for (const char* key : {"ending", "turn", "rows_sha256", "settings_sha256", "environment_sha256", kSealKey})
+      json.erase(key);
     json["identity"].erase("conditions");
     write_text(run_ / kSummaryFile, json.dump());
   }
@@ -161,6 +162,12 @@ TEST_F(ChangedFiles, HashesOfOtherSettingsAreTold) {
               ElementsAre(Warning{"edited_config",
                                   "summary.json has other hashes of model and training than "
                                   "config.yaml gives"}));
+}
+
+TEST_F(ChangedFiles, AnEditedEnvironmentIsTold) {
+  replace(kEnvironmentFile, "\"usable_cpus\": 2", "\"usable_cpus\": 4");
+  EXPECT_THAT(told(), ElementsAre("environment.json was changed after the run began; take no number from it, and "
+                                  "restore the file or train again"));
 }
 
 }  // namespace

@@ -23,7 +23,11 @@ Conditions sample_conditions() {
   environment.host.usable_memory_bytes = 16 * kGibibyte;
   environment.cpu.quota = "none";
   environment.cpu.vector_flags = {"avx2", "fma"};
+  environment.cpu.frequency = "performance";
+  environment.host.huge_pages = "madvise";
   environment.nvidia.driver_version = "580.1";
+  environment.nvidia.gpus[0].power_limit_watts = 700;
+  environment.process = ProcessFacts{.nice = 0, .program_id = "0123456789abcdef"};
   environment.instruction_sets = {.aten = "AVX2", .onednn = "Intel AVX2", .mkl = "AVX2 processors"};
   environment.variables = Variables{{"OMP_NUM_THREADS", "2"}};
   return conditions_of(environment);
@@ -60,6 +64,10 @@ TEST(Conditions, ThatChangeTimesAreRefused) {
               ElementsAre("refused: instructions of the CPU: avx2 fma and avx2"));
   EXPECT_THAT(told_after([](Conditions& c) { c.instruction_sets.onednn = "Intel SSE4.1"; }),
               ElementsAre("refused: instruction set of oneDNN: Intel AVX2 and Intel SSE4.1"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.cpu_frequency = "powersave without boost"; }),
+              ElementsAre("refused: frequency of the CPU: performance and powersave without boost"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.gpu_power_limit = "300 W"; }),
+              ElementsAre("refused: power limit of the GPU: 700 W and 300 W"));
   EXPECT_THAT(told_after([](Conditions& c) { c.driver = "580.2"; }),
               ElementsAre("refused: NVIDIA driver: 580.1 and 580.2"));
 }
@@ -82,6 +90,22 @@ TEST(Conditions, OfTheSoftwareAreNoted) {
               ElementsAre("noted: kernel: Linux 6.1.0 and Linux 6.2.0"));
   EXPECT_THAT(told_after([](Conditions& c) { c.sources += " with changes"; }),
               ElementsAre("noted: git revision of rnnlab: aaaaaaaaaaaa and aaaaaaaaaaaa with changes"));
+}
+
+TEST(Conditions, OfTheProcessAreNoted) {
+  EXPECT_THAT(told_after([](Conditions& c) { c.nice = 19; }), ElementsAre("noted: nice value: 0 and 19"));
+  EXPECT_THAT(told_after([](Conditions& c) { c.huge_pages = "always"; }),
+              ElementsAre("noted: transparent huge pages: madvise and always"));
+}
+
+TEST(Conditions, TellAnotherProgramOfTheSameSources) {
+  EXPECT_THAT(told_after([](Conditions& c) { c.program_id = "f"; }),
+              ElementsAre("noted: program as linked: 0123456789abcdef and f"));
+  EXPECT_THAT(told_after([](Conditions& c) {
+                c.program_id = "f";
+                c.sources = "b";
+              }),
+              ElementsAre("noted: git revision of rnnlab: aaaaaaaaaaaa and b"));
 }
 
 TEST(Conditions, ThatOneSideDidNotRecordAreNotHeldAgainstIt) {

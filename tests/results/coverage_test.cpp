@@ -273,6 +273,36 @@ TEST(CoverageProof, IntervalsHoldTheTruthAsOftenAsTheySay) {
   print_summary(all);
 }
 
+// Rounds of two equal sides until the interval of their ratio was narrow enough after three rounds in a row, as
+// `repeats: {until: 1 %, at_most: 20}` takes them. `round_effect`: by how much the logarithms of the rounds' ratios
+// differ.
+Interval bounds_at_precision(double round_effect, std::mt19937_64& random) {
+  constexpr int kFewest = 5, kInARow = 3, kMost = 20;
+  constexpr double kUntil = 0.01;
+  std::normal_distribution<double> normal;
+  std::vector<double> ratios, ones;
+  MeanEstimate ratio;
+  for (int num_narrow = 0; std::ssize(ratios) < kMost && num_narrow < kInARow;) {
+    ratios.push_back(std::exp(round_effect * normal(random)));
+    ones.push_back(1);
+    if (std::ssize(ratios) < kFewest) continue;
+    ratio = paired_ratio(ratios, ones);
+    const bool is_narrow = ratio.bounds.high - ratio.bounds.low <= 2 * kUntil * ratio.value;
+    num_narrow = is_narrow ? num_narrow + 1 : 0;
+  }
+  return ratio.bounds;
+}
+
+TEST(Coverage, StandsABoundOfPrecision) {
+  constexpr int kTrials = 10000;
+  std::mt19937_64 random(11);
+  for (const double round_effect : {0.005, 0.01, 0.015, 0.02, 0.03}) {
+    Coverage equal;
+    for (int trial = 0; trial < kTrials; ++trial) equal.add(bounds_at_precision(round_effect, random), 1);
+    EXPECT_GE(equal.part(), 0.927) << "rounds differ by " << round_effect << ": .93, and what 10,000 trials miss";
+  }
+}
+
 // What no interval of one side's time can know: most measurements have not seen the rare process.
 TEST(CoverageProof, RareProcessesSpoilTheTimesOfASideButNotTheRatio) {
   if (std::getenv("RNNLAB_LONG_RUN") == nullptr) GTEST_SKIP() << "takes minutes: RNNLAB_LONG_RUN=1";

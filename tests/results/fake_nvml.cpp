@@ -69,6 +69,10 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t, unsigned* milliwatts) {
   *milliwatts = 76500;
   return NVML_SUCCESS;
 }
+nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t, unsigned* milliwatts) {
+  *milliwatts = 700000;
+  return NVML_SUCCESS;
+}
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t, nvmlTemperatureSensors_t, unsigned*) {
   return NVML_ERROR_NOT_SUPPORTED;
 }

@@ -22,6 +22,7 @@ TEST(SurveyGpus, ReadsWhatTheLibrarySays) {
   EXPECT_EQ(gpu.memory_clock_mhz, 2600);
   EXPECT_EQ(gpu.max_memory_clock_mhz, 3200);
   EXPECT_DOUBLE_EQ(gpu.power_watts, 76.5);
+  EXPECT_DOUBLE_EQ(gpu.power_limit_watts, 700);
   EXPECT_EQ(gpu.throttle_reasons, (std::vector<std::string>{"power cap", "thermal slowdown (hardware)"}));
 }
 

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "results/temporary_folder.h"
+
 namespace rnnlab {
 namespace {
 
@@ -21,6 +25,36 @@ TEST(ParseCpuinfo, CountsCoresAndHyperThreads) {
 TEST(ParseCpuinfo, TakesWhatItFinds) {
   EXPECT_EQ(parse_cpuinfo("").model, "");
   EXPECT_EQ(parse_cpuinfo("processor : 0\nprocessor : 1\n").cores, 2);
+}
+
+// Folders as those of Linux, with these files.
+std::filesystem::path root_with(const testing::TemporaryFolder& folder,
+                                const std::map<std::string, std::string>& files) {
+  for (const auto& [name, text] : files) {
+    std::filesystem::create_directories((folder.path() / name).parent_path());
+    testing::write_text(folder.path() / name, text);
+  }
+  return folder.path();
+}
+
+TEST(FrequencyPolicy, IsTheGovernorWithoutOrWithBoost) {
+  const std::string governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+  const testing::TemporaryFolder none, plain, amd, intel;
+  EXPECT_EQ(frequency_policy(root_with(none, {})), "");
+  EXPECT_EQ(frequency_policy(root_with(plain, {{governor, "performance\n"}})), "performance");
+  EXPECT_EQ(
+      frequency_policy(root_with(amd, {{governor, "schedutil\n"}, {"sys/devices/system/cpu/cpufreq/boost", "0\n"}})),
+      "schedutil without boost");
+  EXPECT_EQ(frequency_policy(
+                root_with(intel, {{governor, "powersave\n"}, {"sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"}})),
+            "powersave without boost");
+}
+
+TEST(HugePages, AreTheChoiceInBrackets) {
+  const testing::TemporaryFolder none, chosen;
+  EXPECT_EQ(huge_pages(root_with(none, {})), "");
+  EXPECT_EQ(huge_pages(root_with(chosen, {{"sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"}})),
+            "madvise");
 }
 
 TEST(BusyFraction, LooksOnlyAtTheCpusGiven) {

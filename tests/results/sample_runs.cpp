@@ -104,6 +104,7 @@ void SampleRun::write(const std::filesystem::path& folder) const {
   complete.epoch_time = epoch_time(rows);
   complete.fit_seconds = complete.total_seconds = fit_seconds;
   seal(complete, folder, rows);
+  complete.environment_sha256 = environment_sha256(environment);
   write_summary(folder, complete);
 }
 

@@ -1,5 +1,6 @@
 // Times whose shape tells against them, planted into one of two runs that are otherwise comparable: each is said above
 // the table, though the median shows nothing of it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -58,44 +58,5 @@ TEST(ShapeWarnings, ProcessesMayHaveEqualMedians) {
   EXPECT_THAT(shape_warnings(group_of(runs)), IsEmpty());
 }
 
-// ---- one side after the other ----
-
-RunGroup started_at(std::vector<RunRecord>& runs, const char* label, const std::vector<std::string>& starts) {
-  for (const std::string& start : starts) runs.emplace_back().started = start;
-  RunGroup group = group_of(runs);
-  group.label = label;
-  return group;
-}
-
-TEST(OrderRemark, TellsOfASideThatCameFirst) {
-  std::vector<RunRecord> first, second;
-  const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z", "2026-11-21T02:01:00Z"});
-  const RunGroup b = started_at(second, "fused", {"2026-11-21T02:02:00Z"});
-  const Remark expected{"naive was measured as a whole before ", "fused",
-                        ": a drift of the machine would look like a difference; repeats take turns",
-                        "one_after_the_other"};
-  EXPECT_EQ(order_remark(a, b)->before, expected.before);
-  EXPECT_EQ(order_remark(a, b)->after, expected.after);
-  EXPECT_EQ(order_remark(a, b)->kind, expected.kind);
-  EXPECT_EQ(order_remark(b, a)->before, "fused was measured as a whole after ");
-}
-
-TEST(OrderRemark, SaysNothingOfTurns) {
-  std::vector<RunRecord> first, second, third;
-  const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z", "2026-11-21T02:02:00Z"});
-  const RunGroup b = started_at(second, "fused", {"2026-11-21T02:01:00Z", "2026-11-21T02:03:00Z"});
-  EXPECT_FALSE(order_remark(a, b)) << "by hand";
-  const RunGroup c = started_at(third, "hoisted", {"2026-11-21T02:05:00Z"});
-  first[0].summary.turn.measurement = third[0].summary.turn.measurement = "m";
-  EXPECT_FALSE(order_remark(a, c)) << "by rounds";
-}
-
-TEST(OrderRemark, SaysNothingOfUnknownStarts) {
-  std::vector<RunRecord> first, second;
-  const RunGroup a = started_at(first, "naive", {""});
-  const RunGroup b = started_at(second, "fused", {"2026-11-21T02:01:00Z"});
-  EXPECT_FALSE(order_remark(a, b));
-}
-
 }  // namespace
 }  // namespace rnnlab::testing

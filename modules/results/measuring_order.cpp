@@ -1,0 +1,169 @@
+#include "results/measuring_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+std::pair<std::string, std::string> first_and_last_start(const RunGroup& group) {
+  const auto started = [](const RunRecord* run) { return run->started; };
+  const auto [first, last] = std::ranges::minmax(group.runs, {}, started);
+  return {first->started, last->started};
+}
+
+// Rounds take turns.
+bool share_a_measurement(const RunGroup& a, const RunGroup& b) {
+  std::set<std::string> names;
+  for (const RunRecord* run : a.runs) names.insert(run->summary.turn.measurement);
+  names.erase("");
+  return std::ranges::any_of(b.runs,
+                             [&](const RunRecord* run) { return names.contains(run->summary.turn.measurement); });
+}
+
+// ---- at the same time ----
+
+// In seconds since 1970.
+struct Span {
+  double begin = 0, end = 0;
+};
+
+std::optional<double> seconds_of_start(const std::string& started) {
+  int year = 0;
+  unsigned month = 0, day = 0;
+  int hour = 0, minute = 0;
+  double second = 0;
+  if (std::sscanf(started.c_str(), "%d-%u-%uT%d:%d:%lf", &year, &month, &day, &hour, &minute, &second) != 6)
+    return std::nullopt;
+  const std::chrono::sys_days date =
+      std::chrono::year_month_day{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
+  constexpr double kDay = 86400, kHour = 3600, kMinute = 60;
+  return kDay * static_cast<double>(date.time_since_epoch().count()) + kHour * hour + kMinute * minute + second;
+}
+
+// Its first epoch after a pause is warm-up again.
+bool was_resumed(const RunRecord& run) {
+  bool has_timed = false;
+  for (const EpochRow& row : run.rows) {
+    if (row.warmup && has_timed) return true;
+    has_timed = has_timed || !row.warmup;
+  }
+  return false;
+}
+
+std::optional<Span> span_of(const RunRecord& run) {
+  const auto begin = seconds_of_start(run.started);
+  if (!begin || was_resumed(run) || run.environment.host.machine_id.empty()) return std::nullopt;
+  return Span{*begin, *begin + run.summary.total_seconds};
+}
+
+// Starts without a log are known to the second.
+bool overlap(const Span& a, const Span& b) {
+  constexpr double kSlack = 2, kPart = 0.1;
+  const double together = std::min(a.end, b.end) - std::max(a.begin, b.begin);
+  return together > kSlack && together > kPart * std::min(a.end - a.begin, b.end - b.begin);
+}
+
+bool share_a_device(const RunRecord& a, const RunRecord& b) {
+  return a.environment.host.machine_id == b.environment.host.machine_id && a.summary.device == b.summary.device;
+}
+
+struct TimedRun {
+  const RunRecord* run;
+  const RunGroup* group;
+  Span span;
+};
+
+std::vector<TimedRun> timed_runs(const std::vector<RunGroup>& groups) {
+  std::vector<TimedRun> timed;
+  for (const RunGroup& group : groups)
+    for (const RunRecord* run : group.runs)
+      if (const auto span = span_of(*run)) timed.push_back({run, &group, *span});
+  return timed;
+}
+
+// ---- rounds ----
+
+using Rounds = std::map<std::string, std::set<int64_t>>;  // by measurement
+
+Rounds rounds_of(const RunGroup& group) {
+  Rounds rounds;
+  for (const RunRecord* run : group.runs)
+    if (run->summary.turn.round > 0) rounds[run->summary.turn.measurement].insert(run->summary.turn.round);
+  return rounds;
+}
+
+std::vector<std::string> lacking(const std::set<int64_t>& rounds, const std::set<int64_t>& others) {
+  std::vector<std::string> missing;
+  const int64_t last = std::max(*rounds.rbegin(), others.empty() ? 0 : *others.rbegin());
+  for (int64_t round = 1; round <= last; ++round)
+    if (!rounds.contains(round)) missing.push_back(std::to_string(round));
+  return missing;
+}
+
+void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds& own, const Rounds& others) {
+  for (const auto& [measurement, rounds] : own) {
+    const auto other = others.find(measurement);
+    if (other == others.end()) continue;
+    const std::vector<std::string> missing = lacking(rounds, other->second);
+    if (missing.empty()) continue;
+    found.push_back(
+        {"", group.label,
+         fmt::format(": {} {} of the measurement {} missing: runs that are left out may change the result; "
+                     "compare all of them",
+                     missing.size() == 1 ? "round" : "rounds", each_of(missing), missing.size() == 1 ? "is" : "are"),
+         warning::kMissingRounds});
+  }
+}
+
+}  // namespace
+
+std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& group) {
+  if (share_a_measurement(baseline, group)) return std::nullopt;
+  const auto [first, last] = first_and_last_start(baseline);
+  const auto [other_first, other_last] = first_and_last_start(group);
+  const bool is_before = last < other_first, is_after = other_last < first;
+  const bool is_known = !first.empty() && !other_first.empty();
+  if (!is_known || (!is_before && !is_after)) return std::nullopt;
+  return Remark{fmt::format("{} was measured as a whole {} ", baseline.label, is_before ? "before" : "after"),
+                group.label, ": a drift of the machine would look like a difference; repeats take turns",
+                warning::kOneAfterTheOther};
+}
+
+std::vector<Remark> runs_at_one_time(const std::vector<RunGroup>& groups) {
+  const std::vector<TimedRun> timed = timed_runs(groups);
+  std::set<const RunGroup*> disturbed;
+  for (size_t i = 0; i < timed.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      if (!share_a_device(*timed[i].run, *timed[j].run) || !overlap(timed[i].span, timed[j].span)) continue;
+      disturbed.insert(timed[i].group);
+      disturbed.insert(timed[j].group);
+    }
+  std::vector<Remark> found;
+  for (const RunGroup& group : groups)
+    if (disturbed.contains(&group))
+      found.push_back({"", group.label,
+                       ": trained while another of these runs trained on the same device, so both were disturbed; "
+                       "train one after the other",
+                       warning::kAtOneTime});
+  return found;
+}
+
+std::vector<Remark> missing_rounds(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<Remark> found;
+  const Rounds first = rounds_of(baseline), second = rounds_of(group);
+  add_missing(found, baseline, first, second);
+  add_missing(found, group, second, first);
+  return found;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,140 @@
+#include "results/measuring_order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "results/sample_records.h"
+
+namespace rnnlab::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// ---- one side after the other ----
+
+RunGroup started_at(std::vector<RunRecord>& runs, const char* label, const std::vector<std::string>& starts) {
+  for (const std::string& start : starts) runs.emplace_back().started = start;
+  RunGroup group = group_of(runs);
+  group.label = label;
+  return group;
+}
+
+TEST(OrderRemark, TellsOfASideThatCameFirst) {
+  std::vector<RunRecord> first, second;
+  const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z", "2026-11-21T02:01:00Z"});
+  const RunGroup b = started_at(second, "fused", {"2026-11-21T02:02:00Z"});
+  const Remark expected{"naive was measured as a whole before ", "fused",
+                        ": a drift of the machine would look like a difference; repeats take turns",
+                        "one_after_the_other"};
+  EXPECT_EQ(order_remark(a, b)->before, expected.before);
+  EXPECT_EQ(order_remark(a, b)->after, expected.after);
+  EXPECT_EQ(order_remark(a, b)->kind, expected.kind);
+  EXPECT_EQ(order_remark(b, a)->before, "fused was measured as a whole after ");
+}
+
+TEST(OrderRemark, SaysNothingOfTurns) {
+  std::vector<RunRecord> first, second, third;
+  const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z", "2026-11-21T02:02:00Z"});
+  const RunGroup b = started_at(second, "fused", {"2026-11-21T02:01:00Z", "2026-11-21T02:03:00Z"});
+  EXPECT_FALSE(order_remark(a, b)) << "by hand";
+  const RunGroup c = started_at(third, "hoisted", {"2026-11-21T02:05:00Z"});
+  first[0].summary.turn.measurement = third[0].summary.turn.measurement = "m";
+  EXPECT_FALSE(order_remark(a, c)) << "by rounds";
+}
+
+TEST(OrderRemark, SaysNothingOfUnknownStarts) {
+  std::vector<RunRecord> first, second;
+  const RunGroup a = started_at(first, "naive", {""});
+  const RunGroup b = started_at(second, "fused", {"2026-11-21T02:01:00Z"});
+  EXPECT_FALSE(order_remark(a, b));
+}
+
+// ---- at the same time ----
+
+// A run of `seconds` on some machine.
+RunRecord run_at(const std::string& start, double seconds, const std::string& device = "cpu") {
+  RunRecord run;
+  run.started = start;
+  run.environment.host.machine_id = "m";
+  run.summary.device = device;
+  run.summary.total_seconds = seconds;
+  return run;
+}
+
+std::vector<std::string> told_of_times(const std::vector<RunRecord>& first, const std::vector<RunRecord>& second) {
+  RunGroup a = group_of(first), b = group_of(second);
+  a.label = "naive";
+  b.label = "fused";
+  return texts_of(merged(runs_at_one_time({a, b})));
+}
+
+TEST(RunsAtOneTime, AreTold) {
+  EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00.500Z", 60), run_at("2026-11-21T03:00:00Z", 60)},
+                            {run_at("2026-11-21T02:00:30Z", 60)}),
+              ElementsAre("naive and fused: trained while another of these runs trained on the same device, so both "
+                          "were disturbed; train one after the other"));
+}
+
+TEST(RunsAtOneTime, AreFoundOverMidnightAndTheYear) {
+  EXPECT_THAT(told_of_times({run_at("2026-12-31T23:59:50Z", 60)}, {run_at("2027-01-01T00:00:10Z", 60)}),
+              ::testing::SizeIs(1));
+}
+
+TEST(RunsAtOneTime, AreNoneOneAfterTheOther) {
+  EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00Z", 60)}, {run_at("2026-11-21T02:01:00Z", 60)}), IsEmpty());
+  EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00Z", 61.5)}, {run_at("2026-11-21T02:01:00Z", 60)}), IsEmpty())
+      << "starts are known to the second";
+}
+
+TEST(RunsAtOneTime, MayBeOnDevicesOfTheirOwn) {
+  EXPECT_THAT(
+      told_of_times({run_at("2026-11-21T02:00:00Z", 60, "cuda:0")}, {run_at("2026-11-21T02:00:00Z", 60, "cuda:1")}),
+      IsEmpty());
+  RunRecord elsewhere = run_at("2026-11-21T02:00:00Z", 60);
+  elsewhere.environment.host.machine_id = "another";
+  EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00Z", 60)}, {elsewhere}), IsEmpty());
+}
+
+TEST(RunsAtOneTime, AreNotKnownOfResumedRuns) {
+  RunRecord resumed = run_at("2026-11-21T02:00:00Z", 60);
+  resumed.rows.resize(4);
+  resumed.rows[0].warmup = resumed.rows[2].warmup = true;
+  EXPECT_THAT(told_of_times({resumed}, {run_at("2026-11-21T02:00:00Z", 60)}), IsEmpty());
+}
+
+// ---- rounds ----
+
+std::vector<RunRecord> runs_of_rounds(const std::vector<int64_t>& rounds) {
+  std::vector<RunRecord> runs;
+  for (const int64_t round : rounds) runs.push_back(sample_record("a", round, {1, 1.1}));
+  return runs;
+}
+
+std::vector<std::string> told_of_rounds(const std::vector<int64_t>& first, const std::vector<int64_t>& second) {
+  const std::vector<RunRecord> first_runs = runs_of_rounds(first), second_runs = runs_of_rounds(second);
+  RunGroup a = group_of(first_runs), b = group_of(second_runs);
+  a.label = "naive";
+  b.label = "fused";
+  return texts_of(merged(missing_rounds(a, b)));
+}
+
+TEST(MissingRounds, AreToldOfASideThatWasChosenFrom) {
+  EXPECT_THAT(told_of_rounds({1, 2, 3, 4, 5}, {1, 3, 5}),
+              ElementsAre("fused: rounds 2 and 4 of the measurement are missing: runs that are left out may change the "
+                          "result; compare all of them"));
+}
+
+TEST(MissingRounds, AreToldOfBothSides) {
+  EXPECT_THAT(told_of_rounds({1, 3}, {1, 3}),
+              ElementsAre("naive and fused: round 2 of the measurement is missing: runs that are left out may change "
+                          "the result; compare all of them"));
+}
+
+TEST(MissingRounds, AreNoneWhereAllAreThere) {
+  EXPECT_THAT(told_of_rounds({1, 2, 3}, {1, 2, 3}), IsEmpty());
+  EXPECT_THAT(told_of_rounds({}, {1, 2}), IsEmpty()) << "without rounds nothing is known";
+}
+
+}  // namespace
+}  // namespace rnnlab::testing
