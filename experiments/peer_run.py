@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 
-BEGAN = time.monotonic()
 USAGE, DIVERGED = 2, 5  # exit codes, as rnnlab's
 
 # Settings that the work file has done already, that are compared apart, or that lie outside the timed part.
@@ -73,6 +72,7 @@ class Work:
         self.steps_per_epoch = self.shape["steps_per_epoch"]
         self.batch_size = self.identity["batch_size"]
         self.num_threads = self.environment["num_threads"]
+        self.began = time.monotonic()  # after the start in environment.json
 
     def text(self, key):
         return self.settings.get(key, "").strip('"')
@@ -265,8 +265,9 @@ def environment_of(work, training):
     build = {"type": "", "compiler": "", "optimized": True, "assertions": False, "sanitizer": "", "git_revision": "",
              "git_dirty": False}
     command = [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]
+    process = {**work.environment["process"], "program_id": ""}
     return {**work.environment, "command_line": command, "num_threads": training.num_threads, "build": build,
-            "software": software_of(work, training),
+            "process": process, "software": software_of(work, training),
             "instruction_sets": {"aten": training.aten, "onednn": "", "mkl": ""}}
 
 
@@ -274,7 +275,8 @@ def identity_of(work, training, environment):
     software = environment["software"]
     commit = software["libtorch_commit"][:12]
     conditions = {**work.identity["conditions"], "instruction_sets": environment["instruction_sets"],
-                  "libtorch": software["libtorch"] + (f" of {commit}" if commit else ""), "compiler": "", "sources": ""}
+                  "libtorch": software["libtorch"] + (f" of {commit}" if commit else ""), "compiler": "", "sources": "",
+                  "program_id": ""}
     return {**work.identity, "precision": training.precision, "build_type": "", "num_threads": training.num_threads,
             "conditions": conditions}
 
@@ -288,14 +290,19 @@ def turn_of(options):
             "case_number": case}
 
 
+def text_of(environment):
+    return json.dumps(environment, indent=2, ensure_ascii=False) + "\n"
+
+
 def summary_of(work, training, rows, fit_seconds, environment, turn):
     return {"schema_version": environment["schema_version"], "name": work.text("name"), "device": work.text("device"),
             "layer": training.layer, "precision": work.text("precision"), "seed": work.count("seed"), "epochs": len(rows),
             "stop_reason": f"all {len(rows)} epochs done", "final_metrics": final_metrics(rows),
-            "epoch_time": epoch_time(rows), "fit_seconds": fit_seconds, "total_seconds": time.monotonic() - BEGAN,
+            "epoch_time": epoch_time(rows), "fit_seconds": fit_seconds, "total_seconds": time.monotonic() - work.began,
             "path": training.path, "path_notes": list(training.path_notes), "warnings": [],
             "identity": identity_of(work, training, environment), "ending": "complete", "turn": turn,
-            "rows_sha256": rows_sha256(rows), "settings_sha256": work.settings_sha256}
+            "rows_sha256": rows_sha256(rows), "settings_sha256": work.settings_sha256,
+            "environment_sha256": hashlib.sha256(text_of(environment).encode()).hexdigest()}
 
 
 def make_folder(out, work, program):
@@ -320,11 +327,11 @@ def csv_text(rows):
 
 def write_folder(folder, work, rows, environment, summary):
     version = {"schema_version": environment["schema_version"]}
-    (folder / "config.yaml").write_text(work.config)
-    (folder / "environment.json").write_text(json.dumps(environment, indent=2, ensure_ascii=False) + "\n")
-    (folder / "epochs.csv").write_text(csv_text(rows))
-    (folder / "epochs.jsonl").write_text("".join(json.dumps({**version, **row}) + "\n" for row in rows))
-    (folder / "summary.json").write_text(sealed(summary))
+    (folder / "config.yaml").write_text(work.config, encoding="utf-8")
+    (folder / "environment.json").write_text(text_of(environment), encoding="utf-8")
+    (folder / "epochs.csv").write_text(csv_text(rows), encoding="utf-8")
+    (folder / "epochs.jsonl").write_text("".join(json.dumps({**version, **row}) + "\n" for row in rows), encoding="utf-8")
+    (folder / "summary.json").write_text(sealed(summary), encoding="utf-8")
 
 
 def run(options, work, training):
