@@ -40,6 +40,7 @@ SampleRun peer_run(const std::vector<double>& train_seconds) {
 class OtherProgram : public ::testing::Test {
  protected:
   void SetUp() override {
+    peer_.environment.start_time = "2026-11-21T03:09:51Z";  // ten minutes later
     ours_.environment.host.machine_id = peer_.environment.host.machine_id = "m1";
     ours_.environment.instruction_sets = {.aten = "AVX512", .onednn = "avx512_core", .mkl = "AVX-512"};
     peer_.environment.instruction_sets.aten = "AVX512";
