@@ -53,6 +53,7 @@ std::unique_ptr<CLI::App> make_parser(Action& chosen) {
   add_evaluate(*program, chosen);
   add_predict(*program, chosen);
   add_convert(*program, chosen);
+  add_export(*program, chosen);
   add_compare(*program, chosen);
   add_bench(*program, chosen);
   add_report(*program, chosen);

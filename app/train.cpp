@@ -41,9 +41,30 @@ struct TrainOptions {
   bool trace = false;
   int64_t trace_steps = 50;
   std::optional<int64_t> repeats;
+  std::string turn;             // of a script that measures in rounds: kTurnForm
   bool brief = false;           // as quiet, with the progress bar
   std::optional<size_t> entry;  // of the sweep's file in `resume`: the one run that this process is for
 };
+
+constexpr const char* kTurnForm = "MEASUREMENT:ROUND:POSITION:CASE";
+
+// "a1b2:1:2:1" as the turn of the one run of a command.
+Turn turn_from(const std::string& text) {
+  if (text.empty()) return {};
+  const std::vector<std::string> parts = split(text, ':');
+  const auto number = [&](size_t i) { return i < parts.size() ? parse_int64(parts[i]).value_or(0) : 0; };
+  if (parts.size() != 4 || parts[0].empty() || number(1) < 1 || number(2) < 1 || number(3) < 1)
+    throw_error(ExitCode::kUsage, "--turn: got {}, expected {}, a name and three numbers from 1, such as a1b2:1:2:1",
+                in_quotes(text), kTurnForm);
+  return {.process = "", .measurement = parts[0], .round = number(1), .position = number(2), .case_number = number(3)};
+}
+
+// A turn is that of one run.
+void require_one_run(const std::vector<ExperimentCase>& cases, const TrainOptions& options) {
+  if (options.turn.empty() || (cases.size() == 1 && cases[0].repeats.at_most == 1)) return;
+  throw_error(ExitCode::kUsage,
+              "--turn: the arguments ask for several runs, expected one: leave out sweep and repeats");
+}
 
 Verbosity verbosity(const TrainOptions& options) {
   if (options.quiet || (options.brief && !options.verbose)) return Verbosity::kQuiet;
@@ -107,7 +128,9 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
     require_folder_for_runs(options.out);
     std::vector<std::string> arguments = options.arguments;
     if (options.repeats) arguments.push_back(fmt::format("{}={}", config::kRepeatsKey, *options.repeats));
-    return run_all(read_all_cases(arguments), request, logger);
+    const std::vector<ExperimentCase> cases = read_all_cases(arguments);
+    require_one_run(cases, options);
+    return run_all(cases, request, logger);
   }
   const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
   if (!files.empty())
@@ -135,6 +158,7 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
                            .command_line = command_line,
                            .console = options.quiet ? Terminal{} : console,
                            .trace_steps = options.trace ? std::optional(options.trace_steps) : std::nullopt,
+                           .turn = turn_from(options.turn),
                            .child_arguments = child_arguments(options)};
   if (options.entry) return train_entry(options, request, logger);
   const RunAllOutcome all = run(options, request, logger);
@@ -182,6 +206,8 @@ void add_train(CLI::App& program, Action& chosen) {
       ->excludes("--resume");
   // For the processes of a measurement in rounds.
   command->add_option("--entry", options->entry)->needs("--resume")->group("");
+  // For scripts that let other programs take turns (experiments/peers.py).
+  command->add_option("--turn", options->turn)->type_name(kTurnForm)->excludes("--resume")->group("");
   command->add_flag("--brief", options->brief)->needs("--entry")->group("");
   command->footer(kTrainFooter);
   command->callback([&chosen, options] {

@@ -18,6 +18,7 @@ void add_train(CLI::App& program, Action& chosen);
 void add_evaluate(CLI::App& program, Action& chosen);
 void add_predict(CLI::App& program, Action& chosen);
 void add_convert(CLI::App& program, Action& chosen);
+void add_export(CLI::App& program, Action& chosen);
 void add_compare(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
 void add_report(CLI::App& program, Action& chosen);

@@ -1,184 +1,228 @@
 #!/usr/bin/env python3
-"""The training that docs/results sets rnnlab's beside, in JAX: every step one compiled program, the recurrent layers a scan
-over the steps with the input's products before it, Adam. Prints the median seconds of the epochs after the first.
+"""Trains what an rnnlab experiment describes in JAX, as a careful user would write it: every step one compiled program,
+the recurrent layers a scan over the steps with the products of their inputs before it, the data on the device. The
+samples, their order, the initial weights and the learning rates are rnnlab's own, by `rnnlab export`. The run folder is
+for `rnnlab compare`.
 
-    pip install jax==0.10.2
-    python3 experiments/peer_jax.py mnist_rows gru_speed char_lm paper_step --samples 256 --precision bf16
+    pip install jax==0.10.2                  # of a GPU: 'jax[cuda13]==0.10.2'
+    python3 experiments/peer_jax.py experiments/mnist_rows.yaml device=cpu data.num_train=5120 precision=bf16
 
-MNIST and Tiny Shakespeare are looked for in $RNNLAB_DATA, then in data/ (data/fetch all brings them). bf16: weights and data.
+JAX has one thread for each CPU that it may use. Its bf16 has products in bfloat16, weights and Adam in float32.
 """
-import argparse
-import gzip
+import itertools
 import os
-import pathlib
-import statistics
-import time
+
+import peer_run
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-DATA = pathlib.Path(os.environ.get("RNNLAB_DATA") or pathlib.Path(__file__).parents[1] / "data")
-RANDOM = np.random.default_rng(1)
+SUPPORTED = {
+    "precision": ("fp32", "tf32", "bf16"),
+    "model.kind": ("sequence_classifier", "sequence_regressor", "language_model"),
+    "model.cell": ("lstm", "gru", "rnn_tanh", "rnn_relu"),
+    "training.optimizer": ("adam",),
+    **dict.fromkeys(("model.hidden_size", "model.num_layers", "model.dropout", "model.pooling", "model.output_dropout",
+                     "model.dense", "model.dense_activation", "model.dense_dropout", "model.embedding_size", "training.loss",
+                     "training.beta1", "training.beta2", "training.epsilon", "training.clip_norm", "training.cuda_graph")),
+}
+TYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
 
 
-def uniform(bound, *shape):
-    return jnp.asarray(RANDOM.uniform(-bound, bound, shape), jnp.float32)
+def array_of(stored):
+    values = np.frombuffer(stored.bytes, TYPES[stored.dtype]).reshape(stored.shape)
+    return jnp.asarray(values.astype(np.int32) if stored.dtype == "I64" else values)
 
 
-def linear(inputs, outputs):
-    return {"weight": uniform(inputs**-0.5, inputs, outputs), "bias": jnp.zeros(outputs)}
+def lstm_step(state, product, weight, bias):
+    hidden, cell = state
+    i, f, g, o = jnp.split(product + hidden @ weight + bias, 4, -1)
+    cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
+    hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
+    return (hidden, cell), hidden
 
 
-def recurrent(gates, inputs, hidden):
-    bound = hidden**-0.5
-    return {"input": uniform(bound, inputs, gates * hidden), "input_bias": uniform(bound, gates * hidden),
-            "hidden": uniform(bound, hidden, gates * hidden), "hidden_bias": uniform(bound, gates * hidden)}
-
-
-def lstm(p, x):
-    """(T, B, I) to (T, B, H)."""
-
-    def step(state, product):
-        hidden, cell = state
-        i, f, g, o = jnp.split(product + hidden @ p["hidden"] + p["hidden_bias"], 4, -1)
-        cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
-        hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
-        return (hidden, cell), hidden
-
-    start = jnp.zeros((x.shape[1], p["hidden"].shape[0]), x.dtype)
-    return jax.lax.scan(step, (start, start), x @ p["input"] + p["input_bias"])[1]
-
-
-def gru(p, x):
+def gru_step(state, product, weight, bias):
     """The reset gate after the recurrent product."""
-
-    def step(hidden, product):
-        ir, iz, ig = jnp.split(product, 3, -1)
-        hr, hz, hg = jnp.split(hidden @ p["hidden"] + p["hidden_bias"], 3, -1)
-        update = jax.nn.sigmoid(iz + hz)
-        hidden = (1 - update) * jnp.tanh(ig + jax.nn.sigmoid(ir + hr) * hg) + update * hidden
-        return hidden, hidden
-
-    start = jnp.zeros((x.shape[1], p["hidden"].shape[0]), x.dtype)
-    return jax.lax.scan(step, start, x @ p["input"] + p["input_bias"])[1]
+    hidden, = state
+    ir, iz, ig = jnp.split(product, 3, -1)
+    hr, hz, hg = jnp.split(hidden @ weight + bias, 3, -1)
+    update = jax.nn.sigmoid(iz + hz)
+    hidden = (1 - update) * jnp.tanh(ig + jax.nn.sigmoid(ir + hr) * hg) + update * hidden
+    return (hidden,), hidden
 
 
-def dense(p, x):
-    return x @ p["weight"] + p["bias"]
+def rnn_step(activation):
+    def step(state, product, weight, bias):
+        hidden = activation(product + state[0] @ weight + bias)
+        return (hidden,), hidden
+
+    return step
 
 
-def dropout(key, part, x):
-    return jnp.where(jax.random.bernoulli(key, 1 - part, x.shape), x / (1 - part), 0).astype(x.dtype)
+STEPS = {"lstm": lstm_step, "gru": gru_step, "rnn_tanh": rnn_step(jnp.tanh), "rnn_relu": rnn_step(jax.nn.relu)}
+
+
+def recurrent(cell, p, layer, values):
+    """(steps, batch, features) to (steps, batch, units)."""
+    weight = p[f"recurrent.weight_hh_l{layer}"]
+    zeros = jnp.zeros((values.shape[1], weight.shape[1]), values.dtype)
+    products = values @ p[f"recurrent.weight_ih_l{layer}"].T + p[f"recurrent.bias_ih_l{layer}"]
+    bias = p[f"recurrent.bias_hh_l{layer}"]
+    start = (zeros, zeros) if cell == "lstm" else (zeros,)
+    return jax.lax.scan(lambda state, product: STEPS[cell](state, product, weight.T, bias), start, products)[1]
+
+
+def dense(p, name, values):
+    return values @ p[f"{name}.weight"].T + p[f"{name}.bias"]
+
+
+def dropout(key, part, values):
+    """Nothing is dropped without a key: in validation."""
+    if key is None or part == 0:
+        return values
+    return jnp.where(jax.random.bernoulli(key, 1 - part, values.shape), values / (1 - part), 0).astype(values.dtype)
+
+
+def make_network(work):
+    """A function of weights, key and a batch's inputs (batch first), to outputs (steps first)."""
+    cell, num_layers, sizes = work.text("model.cell"), work.count("model.num_layers"), work.sizes("model.dense")
+    between, after, dense_part = (work.number(f"model.{each}") for each in ("dropout", "output_dropout", "dense_dropout"))
+    activation = jax.nn.relu if work.text("model.dense_activation") == "relu" else jnp.tanh
+    is_language, takes_mean = work.shape["task"] == "language_model", work.text("model.pooling") == "mean"
+
+    def network(p, key, inputs):
+        keys = itertools.repeat(None) if key is None else iter(jax.random.split(key, num_layers + 1 + len(sizes)))
+        values = p["embedding.weight"][inputs.T] if is_language else inputs.swapaxes(0, 1)
+        for layer in range(num_layers):
+            values = recurrent(cell, p, layer, dropout(next(keys), between if layer else 0, values))
+        if not is_language:
+            values = values.mean(0) if takes_mean else values[-1]
+        values = dropout(next(keys), after, values)
+        for number in range(0 if is_language else len(sizes)):
+            values = dropout(next(keys), dense_part, activation(dense(p, f"dense{number}", values)))
+        return dense(p, "output", values).astype(jnp.float32)
+
+    return network
 
 
 def cross_entropy(logits, classes):
-    logits = jax.nn.log_softmax(logits.astype(jnp.float32))
-    return -jnp.take_along_axis(logits, classes[..., None], -1).mean()
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), classes[..., None], -1).mean()
 
 
-def mnist_rows():
-    def content(name, header):
-        with gzip.open(DATA / "mnist" / f"train-{name}-ubyte.gz") as file:
-            return np.frombuffer(file.read(), np.uint8, offset=header)
-
-    def loss(p, key, x, y):
-        keys = jax.random.split(key, 3)
-        x = dropout(keys[0], 0.2, lstm(p["first"], x.swapaxes(0, 1)))
-        x = dropout(keys[1], 0.1, lstm(p["second"], x)[-1])
-        return cross_entropy(dense(p["head"], dropout(keys[2], 0.2, jax.nn.relu(dense(p["dense"], x)))), y)
-
-    parameters = {"first": recurrent(4, 28, 128), "second": recurrent(4, 128, 128), "dense": linear(128, 32),
-                  "head": linear(32, 10)}
-    images = content("images-idx3", 16).reshape(-1, 28, 28).astype(np.float32) / 255
-    return parameters, loss, images, content("labels-idx1", 8).astype(np.int32), 128
+def make_loss(work):
+    """Of outputs (steps first) and targets (batch first)."""
+    task, kind = work.shape["task"], work.text("training.loss")
+    if task == "language_model":
+        return lambda outputs, targets: cross_entropy(outputs, targets.T)
+    if task == "classification":
+        return cross_entropy
+    if kind == "binary_cross_entropy" or (kind == "auto" and task == "binary"):
+        return lambda outputs, targets: (jax.nn.softplus(outputs) - outputs * targets).mean()
+    return lambda outputs, targets: jnp.square(outputs - targets).mean()
 
 
-def gru_speed():
-    def loss(p, key, x, y):
-        logit = dense(p["head"], gru(p["gru"], x.swapaxes(0, 1))[-1]).astype(jnp.float32)
-        return (jax.nn.softplus(logit) - logit * y).mean()
-
-    parameters = {"gru": recurrent(3, 500, 1024), "head": linear(1024, 1)}
-    return parameters, loss, RANDOM.normal(size=(256, 50, 500)).astype(np.float32), RANDOM.normal(size=(256, 1)), 256
+def as_bfloat16(tree):
+    return jax.tree.map(lambda x: x.astype(jnp.bfloat16) if x.dtype == jnp.float32 else x, tree)
 
 
-def char_lm():
-    text = np.frombuffer((DATA / "tinyshakespeare" / "input.txt").read_bytes(), np.uint8)
-    characters, tokens = np.unique(text, return_inverse=True)
-    windows = (len(tokens) - 1) // 128
-
-    def loss(p, key, x, y):
-        x = lstm(p["second"], lstm(p["first"], p["embedding"][x.swapaxes(0, 1)]))
-        return cross_entropy(dense(p["head"], x), y.swapaxes(0, 1))
-
-    parameters = {"embedding": uniform(1, len(characters), 512), "first": recurrent(4, 512, 512),
-                  "second": recurrent(4, 512, 512), "head": linear(512, len(characters))}
-    inputs, targets = (tokens[i:i + windows * 128].reshape(windows, 128).astype(np.int32) for i in (0, 1))
-    return parameters, loss, inputs, targets, 128
+def clipped(gradients, clip_norm):
+    if not clip_norm:
+        return gradients
+    norm = jnp.sqrt(sum(jnp.square(g).sum() for g in jax.tree.leaves(gradients)))
+    scale = jnp.minimum(clip_norm / (norm + 1e-6), 1.0)
+    return jax.tree.map(lambda g: g * scale, gradients)
 
 
-def paper_step():
-    def loss(p, key, x, y):
-        x = x.swapaxes(0, 1)
-        for layer in range(4):
-            x = lstm(p[f"layer{layer}"], x)
-        return cross_entropy(dense(p["head"], x.mean(0)), y)
-
-    parameters = {f"layer{layer}": recurrent(4, 512, 512) for layer in range(4)} | {"head": linear(512, 10)}
-    inputs = RANDOM.normal(size=(64, 100, 512)).astype(np.float32)
-    return parameters, loss, inputs, RANDOM.integers(10, size=64).astype(np.int32), 64
-
-
-WORKS = {work.__name__: work for work in (mnist_rows, gru_speed, char_lm, paper_step)}
-
-
-def make_step(loss, rate=1e-3, decay=(0.9, 0.999), epsilon=1e-8):
+def make_step(work, network, loss, is_bf16):
     """One step of Adam (Kingma and Ba 2015, algorithm 1), compiled; what it updates is not copied."""
+    beta1, beta2, epsilon = (work.number(f"training.{each}") for each in ("beta1", "beta2", "epsilon"))
+    clip_norm = work.number("training.clip_norm")
 
-    def step(parameters, moments, number, x, y):
-        value, gradients = jax.value_and_grad(loss)(parameters, jax.random.key(number), x, y)
-        mean, square = (jax.tree.map(lambda m, g, b=b, n=n: b * m + (1 - b) * g.astype(jnp.float32)**n, moments[n - 1], gradients)
-                        for n, b in enumerate(decay, 1))
-        factor = rate * jnp.sqrt(1 - decay[1]**number) / (1 - decay[0]**number)
-        new = jax.tree.map(lambda p, m, s: (p - factor * m / (jnp.sqrt(s) + epsilon)).astype(p.dtype), parameters, mean,
-                           square)
-        return new, (mean, square), value
+    def loss_of(p, key, inputs, targets):
+        p, inputs = as_bfloat16((p, inputs)) if is_bf16 else (p, inputs)
+        return loss(network(p, key, inputs), targets)
 
-    return jax.jit(step, donate_argnums=(0, 1))
+    def step(p, means, squares, total, number, rate, key, samples, targets, chosen):
+        value, gradients = jax.value_and_grad(loss_of)(p, jax.random.fold_in(key, number), samples[chosen], targets[chosen])
+        gradients = clipped(gradients, clip_norm)
+        means = jax.tree.map(lambda m, g: beta1 * m + (1 - beta1) * g, means, gradients)
+        squares = jax.tree.map(lambda s, g: beta2 * s + (1 - beta2) * g * g, squares, gradients)
+        root, factor = jnp.sqrt(1 - beta2**number), rate / (1 - beta1**number)
+        p = jax.tree.map(lambda w, m, s: w - factor * m / (jnp.sqrt(s) / root + epsilon), p, means, squares)
+        return p, means, squares, total + value * len(chosen)
+
+    return jax.jit(step, donate_argnums=(0, 1, 2, 3))
 
 
-def measure(name, options):
-    parameters, loss, inputs, targets, batch_size = WORKS[name]()
-    inputs, targets = jnp.asarray(inputs[:options.samples]), jnp.asarray(targets[:options.samples])
-    if options.precision == "bf16":
-        parameters = jax.tree.map(lambda p: p.astype(jnp.bfloat16), parameters)
-        inputs = inputs.astype(jnp.bfloat16) if inputs.dtype == jnp.float32 else inputs
-    step = make_step(loss)
-    # In float32 whatever the weights are: in bfloat16 0.999 is 1, and the second moment would only grow.
-    moments = tuple(jax.tree.map(lambda p: jnp.zeros(p.shape, jnp.float32), parameters) for _ in range(2))
-    num_steps, number, seconds = len(inputs) // batch_size, 0, []
-    for _ in range(options.epochs):
-        began = time.perf_counter()
-        order = RANDOM.permutation(len(inputs))
-        for i in range(num_steps):
-            chosen, number = order[i * batch_size:(i + 1) * batch_size], number + 1
-            parameters, moments, value = step(parameters, moments, number, inputs[chosen], targets[chosen])
-        value.block_until_ready()
-        seconds.append(time.perf_counter() - began)
-    print(f"{name}: {statistics.median(seconds[1:]):.5f} s an epoch of {num_steps} steps of {batch_size}, last loss "
-          f"{value:.4f} (JAX {jax.__version__}, {jax.default_backend()}, {options.precision})", flush=True)
+class JaxTraining(peer_run.Training):
+    program = f"JAX {jax.__version__}"
+    layer = "scan"
+
+    def __init__(self, work):
+        self.work, is_bf16 = work, work.text("precision") == "bf16"
+        jax.config.update("jax_default_matmul_precision", "tensorfloat32" if work.text("precision") == "tf32" else "float32")
+        self.num_threads = work.num_threads
+        self.network, self.loss = make_network(work), make_loss(work)
+        self.step = make_step(work, self.network, self.loss, is_bf16)
+        self.weights = {name: array_of(stored) for name, stored in work.weights().items()}
+        self.means, self.squares = ({name: jnp.zeros_like(each) for name, each in self.weights.items()} for _ in range(2))
+        self.train = [array_of(work.tensors[f"train.{part}"]) for part in ("inputs", "targets")]
+        has_valid = bool(work.valid_bounds())
+        self.valid = [array_of(work.tensors[f"valid.{part}"]) for part in ("inputs", "targets") if has_valid]
+        self.order = array_of(work.tensors["order"])
+        self.key, self.total = jax.random.key(work.count("seed")), jnp.zeros(())
+        self.precision = work.identity["precision"]
+        self.path = f"jax.lax.scan, every step one compiled program ({jax.default_backend()})"
+        self.path_notes = ["products in bfloat16; weights and Adam in float32"] if is_bf16 else []
+        self.evaluate = jax.jit(lambda p, x, y: self.scored(*(as_bfloat16((p, x)) if is_bf16 else (p, x)), y))
+
+    def train_epoch(self, epoch):
+        order, total = self.order[epoch], jnp.zeros(())
+        for number, begin, end in self.work.batch_bounds(epoch):
+            self.weights, self.means, self.squares, total = self.step(
+                self.weights, self.means, self.squares, total, jnp.float32(number + 1),
+                jnp.float32(self.work.learning_rates[number]), self.key, *self.train, order[begin:end])
+        self.total = total
+        return total / self.work.num_samples
+
+    def wait(self):
+        jax.block_until_ready((self.weights, self.total))
+
+    def scored(self, p, inputs, targets):
+        outputs = self.network(p, None, inputs)
+        classes = targets.T if self.work.shape["task"] == "language_model" else targets
+        return self.loss(outputs, targets), (outputs.argmax(-1) == classes).mean()
+
+    def validate(self):
+        loss = right = 0
+        for begin, end in self.work.valid_bounds():
+            value, part = self.evaluate(self.weights, *(each[begin:end] for each in self.valid))
+            loss, right = loss + float(value) * (end - begin), right + float(part) * (end - begin)
+        has_classes = self.work.shape["task"] in ("classification", "language_model")
+        return loss / len(self.valid[0]), right / len(self.valid[0]) if has_classes else None
+
+
+def require_place(work):
+    """JAX chooses its device and its threads before anything else."""
+    kind = work.text("device").split(":")[0]
+    if kind == "cpu" and work.num_threads != len(os.sched_getaffinity(0)):
+        peer_run.fail(f"training.num_threads: {work.num_threads}, but JAX has one thread for each of "
+                      f"{len(os.sched_getaffinity(0))} usable CPUs; choose CPUs with `taskset --cpu-list`")
+    jax.config.update("jax_platforms", kind)
+    try:
+        jax.devices()
+    except RuntimeError as error:
+        peer_run.fail(f"device: JAX has no {kind} here ({str(error).splitlines()[0]})")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("works", nargs="+", choices=WORKS, metavar="WORK", help=", ".join(WORKS))
-    parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16"))
-    parser.add_argument("--samples", type=int, metavar="N", help="only the first N")
-    parser.add_argument("--epochs", type=int, default=4, metavar="N", help="with the first, which does not count (4)")
-    options = parser.parse_args()
-    for name in options.works:
-        measure(name, options)
+    options = peer_run.parse_arguments(__doc__)
+    work = peer_run.export_work(options)
+    peer_run.require_supported(work, JaxTraining.program, SUPPORTED)
+    require_place(work)
+    peer_run.run(options, work, JaxTraining(work))
 
 
 main()

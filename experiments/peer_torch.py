@@ -1,175 +1,315 @@
 #!/usr/bin/env python3
-"""The training that docs/results sets rnnlab's beside, in PyTorch: step by step, or as a careful user would on a GPU, every
-step one CUDA graph. The data lie on the device, Adam is fused. Prints the median seconds of the epochs after the first.
+"""Trains what an rnnlab experiment describes in PyTorch, as a careful user would write it: torch.nn's layers, fused Adam,
+the data on the device and, with training.cuda_graph=true on a GPU, every step one CUDA graph. The samples, their order,
+the initial weights and the learning rates are rnnlab's own, by `rnnlab export`. The run folder is for `rnnlab compare`.
 
-    .venv/bin/python experiments/peer_torch.py mnist_rows gru_speed char_lm paper_step cnn_mnist --graph --precision tf32
-    .venv/bin/python experiments/peer_torch.py mnist_rows --device cpu --samples 5120 --precision bf16
+    .venv/bin/python experiments/peer_torch.py experiments/mnist_rows.yaml device=cpu data.num_train=5120
+    .venv/bin/python experiments/peer_torch.py experiments/char_lm.yaml device=cuda training.cuda_graph=true precision=bf16
 
-MNIST and Tiny Shakespeare are looked for in $RNNLAB_DATA, then in data/ (data/fetch all brings them).
+It needs the packages of requirements-python.txt, and of a GPU those of requirements-cuda.txt.
 """
-import argparse
-import gzip
-import os
-import pathlib
-import statistics
-import time
-
+import peer_run
 import torch
 from torch import nn
 
-DATA = pathlib.Path(os.environ.get("RNNLAB_DATA") or pathlib.Path(__file__).parents[1] / "data")
+SUPPORTED = {
+    "precision": ("fp32", "tf32", "bf16"),
+    "model.kind": ("sequence_classifier", "sequence_regressor", "language_model", "image_classifier"),
+    "model.cell": ("lstm", "gru", "rnn_tanh", "rnn_relu"),
+    **dict.fromkeys(("model.hidden_size", "model.num_layers", "model.dropout", "model.pooling", "model.output_dropout",
+                     "model.dense", "model.dense_activation", "model.dense_dropout", "model.num_convolutions",
+                     "model.embedding_size", "training.loss", "training.optimizer", "training.momentum", "training.beta1",
+                     "training.beta2", "training.epsilon", "training.weight_decay", "training.clip_norm",
+                     "training.cuda_graph")),
+}
+TYPES = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64}
+CONVOLUTIONS = {2: ((32, 5, True), (64, 5, True)), 4: ((32, 5, False), (32, 3, True), (64, 5, False), (64, 3, True))}
 
 
-class LastStep(nn.Module):
-    """A recurrent layer of which only the last step's output goes on."""
+def tensor_of(stored):
+    return torch.frombuffer(stored.bytes, dtype=TYPES[stored.dtype]).reshape(stored.shape).clone()
 
-    def __init__(self, layer):
+
+class Recurrent(nn.Module):
+    """Inputs and outputs are (steps, batch, features). One module of torch.nn, or one for each layer."""
+
+    def __init__(self, work, input_size, is_split):
         super().__init__()
-        self.layer = layer
+        make = {"lstm": nn.LSTM, "gru": nn.GRU}.get(work.text("model.cell"), nn.RNN)
+        cell = {"nonlinearity": work.text("model.cell")[len("rnn_"):]} if make is nn.RNN else {}
+        hidden, num_layers = work.count("model.hidden_size"), work.count("model.num_layers")
+        self.dropout = nn.Dropout(work.number("model.dropout"))
+        if is_split:
+            sizes = [input_size] + [hidden] * (num_layers - 1)
+            self.layers = nn.ModuleList(make(size, hidden, **cell) for size in sizes)
+        else:
+            dropout = work.number("model.dropout") if num_layers > 1 else 0
+            self.layers = nn.ModuleList([make(input_size, hidden, num_layers, dropout=dropout, **cell)])
 
-    def forward(self, x):
-        return self.layer(x)[0][:, -1]
+    def forward(self, values):
+        for number, layer in enumerate(self.layers):
+            values = layer(self.dropout(values) if number else values)[0]
+        return values
 
-
-class EveryStep(LastStep):
-    def forward(self, x):
-        return self.layer(x)[0]
-
-
-class MeanStep(LastStep):
-    def forward(self, x):
-        return self.layer(x)[0].mean(1)
-
-
-def mnist(shape):
-    def content(name, header):
-        with gzip.open(DATA / "mnist" / f"train-{name}-ubyte.gz") as file:
-            return torch.frombuffer(bytearray(file.read()[header:]), dtype=torch.uint8)
-
-    return content("images-idx3", 16).reshape(-1, *shape).float() / 255, content("labels-idx1", 8).long()
-
-
-def mnist_rows():
-    model = nn.Sequential(EveryStep(nn.LSTM(28, 128, batch_first=True)), nn.Dropout(0.2),
-                          LastStep(nn.LSTM(128, 128, batch_first=True)), nn.Dropout(0.1),
-                          nn.Linear(128, 32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, 10))
-    return model, *mnist((28, 28)), nn.CrossEntropyLoss(), 128
+    def name_of(self, parameter):
+        """Of rnnlab's, which are those of one module of torch.nn."""
+        if len(self.layers) == 1:
+            return f"layers.0.{parameter}"
+        name, number = parameter.rsplit("_l", 1)
+        return f"layers.{number}.{name}_l0"
 
 
-def gru_speed():
-    model = nn.Sequential(LastStep(nn.GRU(500, 1024, batch_first=True)), nn.Linear(1024, 1))
-    return model, torch.randn(256, 50, 500), torch.randn(256, 1), nn.BCEWithLogitsLoss(), 256
+def dense_layers(work, width, num_outputs):
+    layers = []
+    for size in work.sizes("model.dense"):
+        activation = nn.ReLU() if work.text("model.dense_activation") == "relu" else nn.Tanh()
+        layers += [nn.Linear(width, size), activation, nn.Dropout(work.number("model.dense_dropout"))]
+        width = size
+    return nn.Sequential(*layers, nn.Linear(width, num_outputs))
 
 
-def char_lm():
-    text = (DATA / "tinyshakespeare" / "input.txt").read_bytes()
-    numbers = {character: number for number, character in enumerate(sorted(set(text)))}
-    tokens = torch.tensor([numbers[character] for character in text])
-    windows = (len(tokens) - 1) // 128
-    inputs, targets = (tokens[i:i + windows * 128].reshape(windows, 128) for i in (0, 1))
-    model = nn.Sequential(nn.Embedding(len(numbers), 512), EveryStep(nn.LSTM(512, 512, 2, batch_first=True)),
-                          nn.Linear(512, len(numbers)), nn.Flatten(0, 1))
-    return model, inputs, targets, lambda output, target: nn.functional.cross_entropy(output, target.flatten()), 128
+def dense_name(work, name):
+    """Of "dense1.weight" or "output.weight" among the layers of a Sequential."""
+    layer, parameter = name.split(".")
+    number = len(work.sizes("model.dense")) if layer == "output" else int(layer[len("dense"):])
+    return f"dense.{3 * number}.{parameter}"
 
 
-def paper_step():
-    model = nn.Sequential(MeanStep(nn.LSTM(512, 512, 4, batch_first=True)), nn.Linear(512, 10))
-    return model, torch.randn(64, 100, 512), torch.randint(10, (64,)), nn.CrossEntropyLoss(), 64
+class SequenceModel(nn.Module):
+    def __init__(self, work, is_split):
+        super().__init__()
+        self.work, self.takes_mean = work, work.text("model.pooling") == "mean"
+        self.recurrent = Recurrent(work, work.shape["input_size"], is_split)
+        self.dropout = nn.Dropout(work.number("model.output_dropout"))
+        self.dense = dense_layers(work, work.count("model.hidden_size"), work.shape["num_outputs"])
+
+    def forward(self, inputs):
+        outputs = self.recurrent(inputs.transpose(0, 1))
+        return self.dense(self.dropout(outputs.mean(0) if self.takes_mean else outputs[-1]))
+
+    def name_of(self, name):
+        if name.startswith("recurrent."):
+            return "recurrent." + self.recurrent.name_of(name[len("recurrent."):])
+        return dense_name(self.work, name)
 
 
-def cnn_mnist():
-    model = nn.Sequential(nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-                          nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                          nn.Linear(7 * 7 * 64, 1024), nn.ReLU(), nn.Dropout(0.5), nn.Linear(1024, 10))
-    return model, *mnist((1, 28, 28)), nn.CrossEntropyLoss(), 128
+class LanguageModel(nn.Module):
+    def __init__(self, work, is_split):
+        super().__init__()
+        size = work.count("model.embedding_size") or work.count("model.hidden_size")
+        self.embedding = nn.Embedding(work.shape["num_outputs"], size)
+        self.recurrent = Recurrent(work, size, is_split)
+        self.dropout = nn.Dropout(work.number("model.output_dropout"))
+        self.output = nn.Linear(work.count("model.hidden_size"), work.shape["num_outputs"])
+
+    def forward(self, tokens):
+        return self.output(self.dropout(self.recurrent(self.embedding(tokens.t()))))
+
+    def name_of(self, name):
+        return "recurrent." + self.recurrent.name_of(name[len("recurrent."):]) if name.startswith("recurrent.") else name
 
 
-WORKS = {work.__name__: work for work in (mnist_rows, gru_speed, char_lm, paper_step, cnn_mnist)}
+class ImageModel(nn.Module):
+    def __init__(self, work, _):
+        super().__init__()
+        rows, columns = work.tensors["train.inputs"].shape[1:]
+        self.work, layers, channels = work, [], 1
+        for size, kernel, is_pooled in CONVOLUTIONS[work.count("model.num_convolutions")]:
+            layers += [nn.Conv2d(channels, size, kernel, padding=kernel // 2), nn.ReLU()]
+            layers += [nn.MaxPool2d(2)] if is_pooled else []
+            channels = size
+        self.convolutions = nn.Sequential(*layers)
+        self.dense = dense_layers(work, channels * (rows // 4) * (columns // 4), work.shape["num_outputs"])
+
+    def forward(self, inputs):
+        return self.dense(self.convolutions(inputs.unsqueeze(1)).flatten(1))
+
+    def name_of(self, name):
+        if not name.startswith("convolution"):
+            return dense_name(self.work, name)
+        places = [number for number, layer in enumerate(self.convolutions) if isinstance(layer, nn.Conv2d)]
+        layer, parameter = name.split(".")
+        return f"convolutions.{places[int(layer[len('convolution'):])]}.{parameter}"
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("works", nargs="+", choices=WORKS, metavar="WORK", help=", ".join(WORKS))
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--precision", default="fp32", choices=("fp32", "tf32", "bf16"), help="bf16: by autocast")
-    parser.add_argument("--graph", action="store_true", help="every step one CUDA graph")
-    parser.add_argument("--samples", type=int, metavar="N", help="only the first N")
-    parser.add_argument("--epochs", type=int, default=4, metavar="N", help="with the first, which does not count (4)")
-    parser.add_argument("--threads", type=int, metavar="N", help="of the CPU")
-    return parser.parse_args()
+def make_model(work, is_split):
+    kinds = {"language_model": LanguageModel, "image_classifier": ImageModel}
+    model = kinds.get(work.text("model.kind"), SequenceModel)(work, is_split)
+    weights = {model.name_of(name): tensor_of(stored) for name, stored in work.weights().items()}
+    model.load_state_dict(weights)  # which takes neither more nor less
+    return model
+
+
+def make_loss(work):
+    task, kind = work.shape["task"], work.text("training.loss")
+    if task == "language_model":
+        return lambda outputs, targets: nn.functional.cross_entropy(outputs.flatten(0, 1), targets.t().flatten())
+    if task == "classification":
+        return nn.functional.cross_entropy
+    is_binary = kind == "binary_cross_entropy" or (kind == "auto" and task == "binary")
+    return nn.functional.binary_cross_entropy_with_logits if is_binary else nn.functional.mse_loss
+
+
+def make_optimizer(work, parameters, rate, capturable):
+    decay = work.number("training.weight_decay")
+    if work.text("training.optimizer") == "sgd":
+        return torch.optim.SGD(parameters, rate, work.number("training.momentum"), weight_decay=decay, fused=True)
+    make = torch.optim.AdamW if work.text("training.optimizer") == "adamw" else torch.optim.Adam
+    betas = work.number("training.beta1"), work.number("training.beta2")
+    return make(parameters, rate, betas, work.number("training.epsilon"), decay, fused=True, capturable=capturable)
+
+
+def set_precision(precision):
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
 class Step:
-    """One optimiser step on the samples that `chosen` names."""
+    """One optimiser step on the samples that `chosen` names: eagerly, or as a CUDA graph for each size of a batch."""
 
-    def __init__(self, model, inputs, targets, loss, options):
-        self.model, self.inputs, self.targets, self.loss, self.options = model, inputs, targets, loss, options
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True, capturable=options.graph)
-        self.graph = None
+    def __init__(self, work, model, inputs, targets, has_graphs):
+        self.work, self.model, self.inputs, self.targets, self.has_graphs = work, model, inputs, targets, has_graphs
+        self.is_bf16, self.clip_norm = work.text("precision") == "bf16", work.number("training.clip_norm")
+        self.loss, self.graphs, self.last_rate = make_loss(work), {}, None
+        self.rate = torch.zeros((), device=inputs.device) if has_graphs else work.learning_rates[0]
+        self.parameters = list(model.parameters())
+        self.optimizer = make_optimizer(work, self.parameters, self.rate, has_graphs)
+
+    def outputs(self, inputs):
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=self.is_bf16, cache_enabled=not self.has_graphs):
+            return self.model(inputs).float()
 
     def eagerly(self, inputs, targets):
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=self.options.precision == "bf16",
-                            cache_enabled=not self.options.graph):
-            loss = self.loss(self.model(inputs), targets)
+        loss = self.loss(self.outputs(inputs), targets)
         loss.backward()
+        if self.clip_norm:
+            nn.utils.clip_grad_norm_(self.parameters, self.clip_norm, foreach=True)
         self.optimizer.step()
         return loss.detach()
 
+    def state(self):
+        kept = [value for each in self.optimizer.state.values() for value in each.values() if torch.is_tensor(value)]
+        return [parameter.detach() for parameter in self.parameters] + kept
+
     def capture(self, chosen):
-        self.batch = self.inputs[chosen], self.targets[chosen]
+        """Its steps before the capture are taken back, so that no sample counts twice."""
+        before = [tensor.clone() for tensor in self.state()]
+        batch = self.inputs[chosen], self.targets[chosen]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(3):
-                self.eagerly(*self.batch)
+                self.eagerly(*batch)
         stream.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.captured_loss = self.eagerly(*self.batch)
+        for number, tensor in enumerate(self.state()):
+            tensor.copy_(before[number]) if number < len(before) else tensor.zero_()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            loss = self.eagerly(*batch)
+        self.graphs[len(chosen)] = graph, batch, loss
 
-    def __call__(self, chosen):
-        if not self.options.graph:
+    def set_rate(self, number):
+        rate = self.work.learning_rates[number]
+        if rate == self.last_rate:
+            return
+        self.last_rate = rate
+        if self.has_graphs:
+            self.rate.fill_(rate)
+        else:
+            self.optimizer.param_groups[0]["lr"] = rate
+
+    def __call__(self, number, chosen):
+        self.set_rate(number)
+        if not self.has_graphs:
             return self.eagerly(self.inputs[chosen], self.targets[chosen])
-        if self.graph is None:
+        if len(chosen) not in self.graphs:
             self.capture(chosen)
-        torch.index_select(self.inputs, 0, chosen, out=self.batch[0])
-        torch.index_select(self.targets, 0, chosen, out=self.batch[1])
-        self.graph.replay()
-        return self.captured_loss
+        graph, batch, loss = self.graphs[len(chosen)]
+        torch.index_select(self.inputs, 0, chosen, out=batch[0])
+        torch.index_select(self.targets, 0, chosen, out=batch[1])
+        graph.replay()
+        return loss
 
 
-def train_epoch(step, num_steps, batch_size, repeats):
-    device = step.inputs.device
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    total = torch.zeros((), device=device)
-    wait()
-    began = time.perf_counter()
-    for _ in range(repeats):
-        order = torch.randperm(len(step.inputs), device=device)
-        for i in range(num_steps):
-            total += step(order[i * batch_size:(i + 1) * batch_size])
-    wait()
-    return (time.perf_counter() - began) / repeats, total.item() / (num_steps * repeats)
+class TorchTraining(peer_run.Training):
+    program = f"PyTorch {torch.__version__.split('+')[0]}"
+    layer = "torch.nn"
+
+    def __init__(self, work):
+        self.work, self.device = work, torch.device(work.text("device"))
+        self.is_on_gpu = self.device.type == "cuda"
+        torch.set_num_threads(work.num_threads)
+        torch.manual_seed(work.count("seed"))
+        set_precision(work.text("precision"))
+        has_graphs = self.is_on_gpu and work.flag("training.cuda_graph")
+        is_split = has_graphs and work.number("model.dropout") > 0
+        self.model = make_model(work, is_split).to(self.device)
+        self.order = self.on_device("order")
+        self.valid = [self.on_device(f"valid.{part}") for part in ("inputs", "targets")] if work.valid_bounds() else []
+        train = [self.on_device(f"train.{part}") for part in ("inputs", "targets")]
+        self.step = Step(work, self.model, *train, has_graphs)
+        self.marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if self.is_on_gpu else []
+        self.num_threads = torch.get_num_threads()
+        self.tell(has_graphs, is_split)
+
+    def on_device(self, name):
+        return tensor_of(self.work.tensors[name]).to(self.device)
+
+    def tell(self, has_graphs, is_split):
+        self.path = f"torch.nn, {'every step one CUDA graph' if has_graphs else 'step by step'}"
+        self.path_notes = ["bfloat16 by autocast"] if self.step.is_bf16 else []
+        self.path_notes += ["a module for each layer, with dropout between them"] if is_split else []
+        self.precision = self.work.identity["precision"]
+        self.aten = torch.backends.cpu.get_cpu_capability()
+        self.software = {"libtorch": torch.__version__.split("+")[0], "libtorch_commit": torch.version.git_version or ""}
+        if self.is_on_gpu:
+            cudnn = torch.backends.cudnn.version()
+            self.software |= {"cuda": torch.version.cuda,
+                              "cudnn": f"{cudnn // 10000}.{cudnn % 10000 // 100}.{cudnn % 100}"}
+
+    def mark(self, number):
+        if self.marks:
+            self.marks[number].record()
+
+    def train_epoch(self, epoch):
+        self.model.train()
+        self.mark(0)
+        order, total = self.order[epoch], torch.zeros((), device=self.device)
+        for number, begin, end in self.work.batch_bounds(epoch):
+            total.add_(self.step(number, order[begin:end]), alpha=end - begin)
+        self.mark(1)
+        return total / self.work.num_samples
+
+    def wait(self):
+        if self.is_on_gpu:
+            torch.cuda.synchronize()
+
+    def device_seconds(self):
+        return self.marks[0].elapsed_time(self.marks[1]) / 1e3 if self.marks else None
+
+    def num_right(self, outputs, targets):
+        targets_of_sample = targets[0].numel()
+        classes = targets.t() if self.work.shape["task"] == "language_model" else targets
+        return (outputs.argmax(-1) == classes).sum().item() / targets_of_sample
+
+    def validate(self):
+        self.model.eval()
+        inputs, targets = self.valid
+        has_classes = self.work.shape["task"] in ("classification", "language_model")
+        loss = right = 0
+        for begin, end in self.work.valid_bounds():
+            with torch.no_grad():
+                outputs = self.step.outputs(inputs[begin:end])
+                loss += self.step.loss(outputs, targets[begin:end]).item() * (end - begin)
+                right += self.num_right(outputs, targets[begin:end]) if has_classes else 0
+        return loss / len(inputs), right / len(inputs) if has_classes else None
 
 
 def main():
-    options = parse_arguments()
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    for name in options.works:
-        torch.manual_seed(1)
-        model, inputs, targets, loss, batch_size = WORKS[name]()
-        inputs, targets = (part[:options.samples].to(options.device) for part in (inputs, targets))
-        step = Step(model.to(options.device), inputs, targets, loss, options)
-        num_steps = len(inputs) // batch_size
-        repeats = 20 if num_steps == 1 and options.device != "cpu" else 1  # a single step is too short for a clock
-        epochs = [train_epoch(step, num_steps, batch_size, repeats) for _ in range(options.epochs)]
-        seconds = statistics.median(time for time, _ in epochs[1:])
-        print(f"{name}: {seconds:.5f} s an epoch of {num_steps} steps of {batch_size}, loss {epochs[-1][1]:.4f} "
-              f"(PyTorch {torch.__version__}, {options.device}, {options.precision}"
-              f"{', CUDA graph' if options.graph else ''})", flush=True)
+    options = peer_run.parse_arguments(__doc__)
+    work = peer_run.export_work(options)
+    peer_run.require_supported(work, TorchTraining.program, SUPPORTED)
+    peer_run.run(options, work, TorchTraining(work))
 
 
 main()

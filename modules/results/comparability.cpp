@@ -59,6 +59,8 @@ void add_remarks(std::vector<Remark>& all, const std::vector<Remark>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
+constexpr std::string_view kGpu = "hardware (GPU)";
+
 constexpr RunCondition kConditions[] = {
     {"batch size", [](const RunRecord& run) { return std::to_string(run.summary.identity.batch_size); }, ""},
     {"model", [](const RunRecord& run) { return short_hash(run.summary.identity.model_hash); }, "model"},
@@ -67,7 +69,7 @@ constexpr RunCondition kConditions[] = {
     {"placement of the data", [](const RunRecord& run) { return run.summary.identity.placement; }, ""},
     {"precision", [](const RunRecord& run) { return run.summary.identity.precision; }, ""},
     {"hardware (CPU)", [](const RunRecord& run) { return run.summary.identity.cpu_model; }, ""},
-    {"hardware (GPU)", [](const RunRecord& run) { return run.summary.identity.gpu_model; }, ""},
+    {kGpu.data(), [](const RunRecord& run) { return run.summary.identity.gpu_model; }, ""},
     {"number of threads (training.num_threads)",
      [](const RunRecord& run) { return std::to_string(run.summary.identity.num_threads); }, ""},
     {"build", [](const RunRecord& run) { return run.summary.identity.build_type; }, ""},
@@ -77,12 +79,19 @@ constexpr RunCondition kConditions[] = {
 
 const Conditions& conditions_in(const RunGroup& group) { return group.runs[0]->summary.identity.conditions; }
 
+// Another program's times need the same machine. What only a library of rnnlab tells is noted of it.
+OnUnequal on_unequal_between(const RunGroup& baseline, const RunGroup& group, const UnequalCondition& condition) {
+  if (!involve_other_program(baseline, group)) return condition.on_unequal;
+  if (is_told_by_a_library(condition)) return OnUnequal::kNote;
+  return condition.on_unequal == OnUnequal::kWarn ? OnUnequal::kRefuse : condition.on_unequal;
+}
+
 // Of the machine, in which the two differ and which ask for `on_unequal`.
 std::vector<Remark> unequal_conditions(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
                                        const std::string& kind = "") {
   std::vector<Remark> found;
   for (const UnequalCondition& one : unequal_conditions(conditions_in(baseline), conditions_in(group)))
-    if (one.on_unequal == on_unequal)
+    if (on_unequal_between(baseline, group, one) == on_unequal)
       found.push_back({fmt::format("{}: {} in {}, {} in ", one.what, one.first, baseline.label, one.second),
                        group.label, "", kind});
   return found;
@@ -98,14 +107,18 @@ std::pair<std::string, std::string> values_of(const RunCondition& condition, con
   return {short_hash(first.training), short_hash(second.training)};
 }
 
+// What one of them did not record cannot be held against it; comparability_notes says so.
+bool are_unequal(const std::string& first, const std::string& second) {
+  return !first.empty() && !second.empty() && first != second;
+}
+
 std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
   std::vector<Remark> found;
   for (const RunCondition& condition : kConditions) {
     const auto [first, second] = values_of(condition, a, b);
-    // What one of them did not record cannot be held against it; comparability_notes says so.
-    if (first == second || first.empty() || second.empty()) continue;
+    if (!are_unequal(first, second)) continue;
     found.push_back({fmt::format("{}: {} in {}, {} in ", condition.what, first, baseline.label, second), group.label,
                      differing_settings(a, b, condition.config_section)});
   }
@@ -128,7 +141,7 @@ Remark describe_mismatch(const std::string& what, const RunRecord& a, const RunR
 std::optional<Remark> seed_difference(const RunGroup& baseline, const RunGroup& group, const char* what, Hash hash) {
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs)
-      if (a->summary.seed == b->summary.seed && hash_of(*a, hash) != hash_of(*b, hash))
+      if (a->summary.seed == b->summary.seed && are_unequal(hash_of(*a, hash), hash_of(*b, hash)))
         return describe_mismatch(fmt::format("{} of seed {}", what, a->summary.seed), *a, *b, hash, "");
   return std::nullopt;
 }
@@ -143,6 +156,7 @@ std::optional<Remark> data_difference(const RunGroup& baseline, const RunGroup& 
   constexpr Hash kData = &Identity::data_fingerprint;
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
+  if (hash_of(a, kData).empty() || hash_of(b, kData).empty()) return std::nullopt;  // another program's
   const bool depends_on_seed = !has_one_value(baseline, kData) || !has_one_value(group, kData);
   if (depends_on_seed) return seed_difference(baseline, group, "data", kData);
   if (hash_of(a, kData) == hash_of(b, kData)) return std::nullopt;
@@ -200,8 +214,35 @@ std::optional<double> hours_between(const RunGroup& baseline, const RunGroup& gr
   return least;
 }
 
+constexpr std::pair<const char*, Hash> kHashes[] = {{"data", &Identity::data_fingerprint},
+                                                    {"initial weights", &Identity::initial_weights_sha256},
+                                                    {"order of the samples", &Identity::order_sha256}};
+
+// What another program need not tell, beyond the conditions of the machine.
+std::vector<std::string> untold_by_one_program(const RunRecord& a, const RunRecord& b) {
+  std::vector<std::string> untold;
+  for (const auto& [what, hash] : kHashes)
+    if (hash_of(a, hash).empty() != hash_of(b, hash).empty()) untold.emplace_back(what);
+  for (const RunCondition& condition : kConditions)
+    if (condition.what != kGpu && condition.value(a).empty() != condition.value(b).empty())
+      untold.emplace_back(condition.what);
+  return untold;
+}
+
+// Two programs may begin with other weights and take the samples in another order: that is noted.
+void note_hashes(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
+  if (!involve_other_program(baseline, group)) return;
+  for (const auto& [what, hash] : kHashes) {
+    const auto difference = seed_difference(baseline, group, what, hash);
+    if (difference) notes.push_back(*difference);
+  }
+}
+
 void note_unrecorded(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
-  const auto missing = unrecorded_conditions(conditions_in(baseline), conditions_in(group));
+  auto missing = unrecorded_conditions(conditions_in(baseline), conditions_in(group));
+  if (involve_other_program(baseline, group))
+    for (std::string& what : untold_by_one_program(*baseline.runs[0], *group.runs[0]))
+      missing.push_back(std::move(what));
   if (!missing.empty())
     notes.push_back({fmt::format("recorded by one side only, and so not compared: {} (of {} and ", each_of(missing),
                                  baseline.label),
@@ -224,6 +265,7 @@ std::span<const RunCondition> run_conditions() { return kConditions; }
 std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group) {
   std::vector<Remark> found = condition_differences(baseline, group);
   if (const auto data = data_difference(baseline, group)) found.push_back(*data);
+  if (involve_other_program(baseline, group)) return found;
   const auto weights = seed_difference(baseline, group, "initial weights", &Identity::initial_weights_sha256);
   if (weights) found.push_back(*weights);
   const auto order = seed_difference(baseline, group, "order of the samples", &Identity::order_sha256);
@@ -268,6 +310,7 @@ std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup
   note_difference(notes, "cuDNN", baseline, group, a.software.cudnn, b.software.cudnn);
   note_difference(notes, "version of rnnlab", baseline, group, a.software.rnnlab, b.software.rnnlab);
   add_remarks(notes, unequal_conditions(baseline, group, OnUnequal::kNote));
+  note_hashes(notes, baseline, group);
   note_unrecorded(notes, baseline, group);
   note_hours(notes, baseline, group);
   return notes;

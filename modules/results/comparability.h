@@ -1,6 +1,8 @@
 // Whether two groups of runs did the same work under the same conditions, so that their times may be compared. A
 // comparison varies the device and the layer; data and their order, batch, model, initial weights, training settings,
 // precision, hardware, build, what counts as warm-up and the conditions that conditions.h refuses must be equal.
+// Of two programs, the machine must be one and the same; initial weights, order, and what only a library of rnnlab
+// tells, are noted. A run of another program may leave out what it cannot tell: that is noted, too.
 #pragma once
 
 #include <span>

@@ -56,6 +56,7 @@ std::string shown_variables(const Conditions& conditions) {
   return text.empty() ? "none" : text;
 }
 
+constexpr std::string_view kInstructionSet = "instruction set of ";
 constexpr const char* kMemory = "memory";
 constexpr const char* kVariables = "variables that change kernels";
 constexpr const char* kOtherVariables = "variables that change no kernel";
@@ -145,6 +146,10 @@ std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const 
 
 bool bears_on_gpus(const UnequalCondition& condition) {
   return condition.what == kDriver || condition.what == kPowerLimit || condition.what == kVariables;
+}
+
+bool is_told_by_a_library(const UnequalCondition& condition) {
+  return std::string_view(condition.what).starts_with(kInstructionSet);
 }
 
 std::vector<std::string> unrecorded_conditions(const Conditions& first, const Conditions& second) {

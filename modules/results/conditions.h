@@ -84,6 +84,9 @@ std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const 
 // Whether times on a GPU may depend on it, and not only those of its host.
 bool bears_on_gpus(const UnequalCondition& condition);
 
+// Whether a library of LibTorch tells it, so that a program without that library cannot.
+bool is_told_by_a_library(const UnequalCondition& condition);
+
 // The conditions that one of the two recorded and the other did not.
 std::vector<std::string> unrecorded_conditions(const Conditions& first, const Conditions& second);
 

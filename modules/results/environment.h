@@ -27,6 +27,7 @@ struct SoftwareVersions {
   std::string cuda;
   std::string cudnn;
   std::string libtorch_commit = {};  // of its sources, 40 hex digits
+  std::string program = {};          // that trained the run, "PyTorch 2.11.0"; "": rnnlab
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -35,6 +36,7 @@ struct SoftwareVersions {
     field("cuda", self.cuda);
     field("cudnn", self.cudnn);
     field("libtorch_commit", self.libtorch_commit, 3);
+    field("program", self.program, kWhereGiven);
   }
 };
 

@@ -36,6 +36,11 @@ void sort_in(HeldEqual& held, const char* what, const std::vector<RunRecord>& ru
 void sort_in_by_seed(HeldEqual& held, const char* what, const std::vector<RunRecord>& runs,
                      std::string Identity::*hash) {
   constexpr size_t kDigitsShown = 12;
+  const auto is_untold = [&](const RunRecord& run) { return (run.summary.identity.*hash).empty(); };
+  if (std::ranges::any_of(runs, is_untold)) {
+    held.unrecorded.emplace_back(what);
+    return;
+  }
   std::map<int64_t, std::set<std::string>> values;
   for (const RunRecord& run : runs)
     values[run.summary.seed].insert((run.summary.identity.*hash).substr(0, kDigitsShown));
@@ -47,6 +52,19 @@ void sort_in_by_seed(HeldEqual& held, const char* what, const std::vector<RunRec
       add_once(condition.values, values.size() == 1 ? one : fmt::format("{} (seed {})", one, seed));
   }
   (is_equal ? held.equal : held.unequal).push_back(std::move(condition));
+}
+
+std::string program_text(const RunRecord& run) {
+  const std::string& program = other_program(run);
+  return program.empty() ? "rnnlab" : program;
+}
+
+// Of rnnlab's runs alone there is nothing to say.
+void sort_in_programs(HeldEqual& held, const std::vector<RunRecord>& runs) {
+  const auto is_ours = [](const RunRecord& run) { return other_program(run).empty(); };
+  if (std::ranges::all_of(runs, is_ours)) return;
+  const auto is_same = [](const RunRecord& a, const RunRecord& b) { return other_program(a) == other_program(b); };
+  sort_in(held, "program", runs, program_text, is_same);
 }
 
 std::string lines_of(const std::vector<HeldCondition>& conditions) {
@@ -63,6 +81,7 @@ std::string lines_of(const std::vector<HeldCondition>& conditions) {
 HeldEqual held_equal(const std::vector<RunRecord>& runs) {
   HeldEqual held;
   if (runs.empty()) return held;
+  sort_in_programs(held, runs);
   sort_in_by_seed(held, "data", runs, &Identity::data_fingerprint);
   sort_in_by_seed(held, "order of the samples", runs, &Identity::order_sha256);
   sort_in_by_seed(held, "initial weights", runs, &Identity::initial_weights_sha256);

@@ -1,7 +1,8 @@
 // Structs to JSON and back by one field list a struct: a static `visit(self, field)` that calls field("key",
 // self.member) for each. Reading is strict: a missing, unknown, duplicate or mistyped key is UserError kData naming
 // file and key. A field that came later names the version that brought it, field("key", self.member, 3): files of
-// earlier versions do not have it, and it keeps its default. All kinds of files share one count of versions
+// earlier versions do not have it, and it keeps its default. A text that only some files have is field("key",
+// self.member, kWhereGiven): it is written where it is not empty. All kinds of files share one count of versions
 // (file_version.h). Only for .cpp files: it brings in nlohmann's header.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -27,6 +29,12 @@
 namespace rnnlab {
 
 using Json = nlohmann::ordered_json;
+
+template <class T>
+bool is_empty_text(const T& value) {
+  if constexpr (std::is_same_v<T, std::string>) return value.empty();
+  return false;
+}
 
 struct IgnoreField {
   template <class T>
@@ -80,7 +88,9 @@ Json to_json(const std::map<std::string, T>& values) {
 template <HasFields T>
 Json to_json(const T& value) {
   Json object = Json::object();
-  T::visit(value, [&](const char* key, const auto& member, int64_t = 0) { object[key] = to_json(member); });
+  T::visit(value, [&](const char* key, const auto& member, int64_t since = 0) {
+    if (since != kWhereGiven || !is_empty_text(member)) object[key] = to_json(member);
+  });
   return object;
 }
 
@@ -190,6 +200,7 @@ void from_json(const JsonPlace& place, T& value) {
     if (place.version < since) return;
     known.emplace_back(key);
     const auto found = place.json.find(key);
+    if (found == place.json.end() && since == kWhereGiven) return;
     if (found == place.json.end())
       throw_error(ExitCode::kData, "{}: {} is missing", place.file, place.at(place.json, key).key);
     from_json(place.at(*found, key), member);

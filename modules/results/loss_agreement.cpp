@@ -50,11 +50,13 @@ bool has_dropout(const RunRecord& run) {
   });
 }
 
-// Every layer of a device draws the same masks; a CPU and a GPU draw others, and so may two kinds of convolution.
+// Every layer of a device draws the same masks; a CPU and a GPU draw others, and so may two kinds of convolution, and
+// another program.
 bool may_differ_in_masks(const RunRecord& a, const RunRecord& b) {
   const bool is_other_device = a.summary.device.substr(0, 3) != b.summary.device.substr(0, 3);
   const bool is_other_kind = value_or_absent(a.config, "convolution") != value_or_absent(b.config, "convolution");
-  return has_dropout(a) && (is_other_device || is_other_kind);
+  const bool is_other_program = other_program(a) != other_program(b);
+  return has_dropout(a) && (is_other_device || is_other_kind || is_other_program);
 }
 
 // By the digits of the precision. Of bfloat16, 8e-4 was seen in 100 updates; of float32, 1e-6.

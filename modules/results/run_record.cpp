@@ -53,6 +53,7 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   software.libtorch,
                                   software.cuda,
                                   software.cudnn,
+                                  software.program,
                                   key_of(identity.conditions)};
   // The summary holds the device and layer that "auto" came to.
   constexpr std::array<std::string_view, 4> kNotWork = {"seed", "device", "layer", "auto_layer"};
@@ -107,7 +108,10 @@ bool label_uniquely(std::vector<RunGroup>& groups, Labeller labeller) {
   return labels.size() == groups.size();
 }
 
-std::string label_by_layer(const RunRecord& run) { return run.summary.device + " " + run.summary.layer; }
+std::string label_by_layer(const RunRecord& run) {
+  const std::string& program = other_program(run);
+  return run.summary.device + " " + (program.empty() ? run.summary.layer : program);
+}
 std::string label_by_name(const RunRecord& run) { return run.summary.name + " " + label_by_layer(run); }
 std::string label_by_folder(const RunRecord& run) { return run.folder.string(); }
 
@@ -125,6 +129,12 @@ RunRecord load_run(const fs::path& folder) {
   take_conditions_of_environment(run);
   run.changed = changed_files(folder, run);
   return run;
+}
+
+const std::string& other_program(const RunRecord& run) { return run.environment.software.program; }
+
+bool involve_other_program(const RunGroup& a, const RunGroup& b) {
+  return !other_program(*a.runs[0]).empty() || !other_program(*b.runs[0]).empty();
 }
 
 std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {

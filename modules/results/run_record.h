@@ -25,13 +25,19 @@ struct RunRecord {
 // UserError kUsage when `folder` is not a finished run's folder, kData when a file in it is damaged.
 RunRecord load_run(const std::filesystem::path& folder);
 
+// The program that trained the run, if it is another one: "PyTorch 2.11.0"; "" for rnnlab.
+const std::string& other_program(const RunRecord& run);
+
 // Runs that differ in nothing but the seed (and what follows from it), in the order of their sweep (run_order.h).
 struct RunGroup {
   std::string label;  // "cpu naive batch_size=64": device, layer and every setting in which the groups differ; with the
-                      // experiment's name, or the folder instead, where that would not be unique
+                      // experiment's name, or the folder instead, where that would not be unique; "cpu PyTorch 2.11.0"
   std::vector<const RunRecord*> runs;
   std::vector<const RunRecord*> copies = {};  // of `runs`, by their folders; they count for nothing (run_copy.h)
 };
+
+// Whether another program than rnnlab trained the runs of at least one of the groups.
+bool involve_other_program(const RunGroup& a, const RunGroup& b);
 
 // Groups in the order of their first run. `runs` must outlive them.
 std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs);

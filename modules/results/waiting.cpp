@@ -157,7 +157,8 @@ std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std:
 std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group) {
   constexpr double kClearlyLess = 0.5;
   const auto first = computing_share(baseline), second = computing_share(group);
-  if (!first || !second) return {};
+  // What another program's host does while it waits is its own way.
+  if (!first || !second || involve_other_program(baseline, group)) return {};
   const bool is_first = *first < *second;
   const auto [less, more] = std::minmax(*first, *second);
   if (less >= kClearlyLess * more) return {};

@@ -23,7 +23,7 @@ namespace rnnlab {
 std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads,
                                       std::string_view spans = "epochs");
 
-// A side whose process got clearly less CPU time for its wall time than the other's, both on a GPU.
+// A side whose process got clearly less CPU time for its wall time than the other's, both on a GPU and of rnnlab.
 std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab

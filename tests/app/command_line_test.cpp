@@ -22,9 +22,9 @@ TEST(CommandLine, HelpGoesToStdoutWithExamplesAndExitCodes) {
 }
 
 TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
-  const std::vector<std::vector<std::string>> verbs = {{"train"},   {"evaluate"},   {"predict"},        {"convert"},
-                                                       {"compare"}, {"bench"},      {"check"},          {"data"},
-                                                       {"info"},    {"completion"}, {"data", "inspect"}};
+  const std::vector<std::vector<std::string>> verbs = {{"train"},  {"evaluate"}, {"predict"},    {"convert"},
+                                                       {"export"}, {"compare"},  {"bench"},      {"check"},
+                                                       {"data"},   {"info"},     {"completion"}, {"data", "inspect"}};
   for (auto arguments : verbs) {
     arguments.emplace_back("--help");
     const auto result = Program().run(arguments);
@@ -68,8 +68,8 @@ TEST(CommandLine, HelpListsTheExitCodesThatThereAre) {
 
 TEST(CommandLine, NoVerbIsAUsageError) {
   expect_usage_error({},
-                     "no verb given, expected train, evaluate, predict, convert, compare, bench, report, check, data, "
-                     "info or completion",
+                     "no verb given, expected train, evaluate, predict, convert, export, compare, bench, report, "
+                     "check, data, info or completion",
                      "");
   expect_usage_error({"data"}, "data: no verb given, expected inspect", " data");
 }
@@ -77,8 +77,8 @@ TEST(CommandLine, NoVerbIsAUsageError) {
 TEST(CommandLine, AnUnknownVerbSuggestsTheNearest) {
   expect_usage_error(
       {"trian", "a.yaml"},
-      "unknown verb 'trian' (did you mean 'train'?), expected train, evaluate, predict, convert, compare, "
-      "bench, report, check, data, info or completion",
+      "unknown verb 'trian' (did you mean 'train'?), expected train, evaluate, predict, convert, export, "
+      "compare, bench, report, check, data, info or completion",
       "");
   expect_usage_error({"data", "inspct", "x"}, "unknown verb 'inspct' (did you mean 'inspect'?), expected inspect",
                      " data");

@@ -191,6 +191,28 @@ TEST(Rounds, AreRefusedInASweepAndWithResume) {
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "0"}).exit_code, 2);
 }
 
+// As experiments/peers.py does, which lets other programs take their turns between.
+TEST(Turn, IsThatOfAScript) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  ASSERT_EQ(program.run({"train", "tiny.yaml", "--turn", "a1b2:3:2:1"}).exit_code, 0);
+  const auto turn = read_summary(program.folder() / program.run_folders("tiny").at(0)).turn;
+  EXPECT_EQ(turn.measurement, "a1b2");
+  EXPECT_EQ(turn.round, 3);
+  EXPECT_EQ(turn.position, 2);
+  EXPECT_EQ(turn.case_number, 1);
+}
+
+TEST(Turn, IsRefusedWhereItIsNoneOrOfSeveralRuns) {
+  const Program program;
+  program.write("tiny.yaml", kTinyYaml);
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--turn", "1:2"}).errors,
+            "rnnlab: error: --turn: got '1:2', expected MEASUREMENT:ROUND:POSITION:CASE, a name and three numbers from "
+            "1, such as a1b2:1:2:1\n");
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--turn", "a:1:1:1", "sweep={seed: [1, 2]}"}).errors,
+            "rnnlab: error: --turn: the arguments ask for several runs, expected one: leave out sweep and repeats\n");
+}
+
 TEST(Check, PrintsRepeats) {
   const Program program;
   program.write("tiny.yaml", std::string(kTinyYaml) + "repeats: {until: 1 %, at_most: 12}\n");

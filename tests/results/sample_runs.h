@@ -18,6 +18,8 @@ struct SampleRun {
   Summary summary;
   std::vector<double> train_seconds;
   bool first_is_warmup = true;
+  double num_samples = 120000;  // of an epoch
+  double train_loss = 0.5;
 
   void write(const std::filesystem::path& folder) const;
 };

@@ -1,0 +1,68 @@
+// rnnlab export: what a run begins with, as one file for another program that is to do the same work.
+#include <fmt/format.h>
+
+#include <CLI/Option.hpp>
+#include <memory>
+
+#include "experiment/cases.h"
+#include "experiment/work_file.h"
+#include "experiment_arguments.h"
+#include "output.h"
+#include "output_file.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kExportFooter = R"(
+The file is in the safetensors format: samples as they are fed to the network, initial weights by PyTorch's names, the
+order of the samples in each epoch and the learning rate of each step. Its metadata hold the settings and the machine.
+experiments/peer_torch.py and peer_jax.py train from it; docs/timing.md describes it.
+
+Examples:
+  rnnlab export experiments/mnist_rows.yaml device=cpu -o work.safetensors
+  rnnlab export experiments/gru_speed_fair.yaml training.epochs=4 precision=bf16 -o work.safetensors)";
+
+struct ExportOptions {
+  std::vector<std::string> arguments;
+  std::string out;
+};
+
+Experiment read_one(const std::vector<std::string>& arguments) {
+  const auto [files, overrides] = tell_apart_with_files("export", arguments);
+  if (files.size() > 1)
+    throw_error(ExitCode::kUsage, "export: got {} experiments, expected one; export each to a file of its own",
+                files.size());
+  config::Findings findings;
+  const std::vector<ExperimentCase> cases = read_cases(read_document(files[0], overrides, findings), findings);
+  findings.throw_if_any();
+  if (cases.size() > 1)
+    throw_error(ExitCode::kUsage, "export: {}: its sweep asks for {} runs, expected one; choose one by key=value",
+                files[0], cases.size());
+  return cases[0].experiment;
+}
+
+ExitCode export_work(const ExportOptions& options, const CommandLine& command_line) {
+  if (options.out.empty()) throw_error(ExitCode::kUsage, "export: there is no file to write; add -o FILE.safetensors");
+  const Experiment experiment = read_one(options.arguments);
+  require_harmless_output(options.out, "name an ordinary file; the work cannot be printed");
+  const WorkFile file = write_work_file(experiment, command_line, options.out);
+  print_text(fmt::format("{}: {}\n", options.out, file.work));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_export(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("export", "Write what a run begins with, for another program");
+  auto options = std::make_shared<ExportOptions>();
+  command->add_option("arguments", options->arguments, "an experiment file, and overrides such as training.epochs=5")
+      ->type_name("FILE... [key=value]");
+  command->add_option("-o,--out", options->out, "the file to write")->type_name("FILE.safetensors");
+  command->footer(kExportFooter);
+  command->callback([&chosen, options] {
+    chosen = [options](const CommandLine& command_line) { return export_work(*options, command_line); };
+  });
+}
+
+}  // namespace rnnlab::app

@@ -1,0 +1,102 @@
+#include "experiment/work_file.h"
+
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include "base/numbers.h"
+#include "checkpoint/safetensors.h"
+#include "experiment/prepared_run.h"
+#include "experiment/read_experiment.h"
+#include "results/json_fields.h"
+#include "results/work_settings.h"
+#include "training/schedule.h"
+#include "training/train_step.h"
+#include "weights/tensor_bytes.h"
+
+namespace rnnlab {
+namespace {
+
+int64_t num_epochs(const RunPlan& plan) { return (plan.total_steps + plan.steps_per_epoch - 1) / plan.steps_per_epoch; }
+
+void require_bound(const RunPlan& plan) {
+  if (plan.total_steps == 0)
+    throw_error(ExitCode::kUsage,
+                "export: only time bounds this run, so the number of its epochs is not known; give training.epochs");
+}
+
+// (epochs, samples of an epoch)
+at::Tensor orders(const PreparedRun& run) {
+  std::vector<at::Tensor> all;
+  for (int64_t epoch = 0; epoch < num_epochs(run.trainer.plan()); ++epoch) all.push_back(run.trainer.order(epoch));
+  return at::stack(all);
+}
+
+// (steps), float64
+at::Tensor learning_rates(const PreparedRun& run) {
+  const int64_t total_steps = run.trainer.plan().total_steps;
+  const Schedule schedule = make_schedule(run.experiment.training, total_steps);
+  std::vector<double> rates;
+  for (int64_t step = 0; step < total_steps; ++step) rates.push_back(learning_rate_at(schedule, step));
+  return at::tensor(rates, at::kDouble);
+}
+
+void add_samples(std::vector<NamedTensor>& tensors, const std::string& part, const Samples& samples) {
+  if (samples.size() == 0) return;
+  tensors.push_back({part + ".inputs", samples.inputs});
+  tensors.push_back({part + ".targets", samples.targets});
+  if (samples.lengths.defined()) tensors.push_back({part + ".lengths", samples.lengths});
+}
+
+std::vector<NamedTensor> tensors_of(const PreparedRun& run) {
+  std::vector<NamedTensor> tensors;
+  add_samples(tensors, "train", run.dataset.train);
+  add_samples(tensors, "valid", run.dataset.valid);
+  tensors.push_back({"order", orders(run)});
+  tensors.push_back({"learning_rates", learning_rates(run)});
+  for (const auto& [name, tensor] : named_parameters(*run.model))
+    tensors.push_back({"weights." + name, tensor.detach().to(at::kCPU, at::kFloat).contiguous()});
+  return tensors;
+}
+
+Json shape_json(const PreparedRun& run) {
+  const DataShape& shape = run.dataset.shape;
+  const RunPlan& plan = run.trainer.plan();
+  return {{"task", std::string(config::name_of(shape.task))},
+          {"input_size", shape.input_size},
+          {"num_outputs", shape.num_outputs},
+          {"samples_per_epoch", plan.num_train},
+          {"steps_per_epoch", plan.steps_per_epoch},
+          {"total_steps", plan.total_steps}};
+}
+
+TensorMetadata metadata_of(const PreparedRun& run) {
+  const Settings settings = effective_settings(run.experiment);
+  const Json work = {{"schema_version", kFileVersion},
+                     {"settings", to_json(settings)},
+                     {"defaults", to_json(effective_settings(Experiment()))},
+                     {"settings_sha256", settings_sha256(settings)},
+                     {"config", config::print(run.experiment, Experiment::schema())},
+                     {"shape", shape_json(run)},
+                     {"identity", to_json(run.identity)},
+                     {"environment", to_json(run.environment)}};
+  return {{"rnnlab_work", json_text(work)}};
+}
+
+std::string work_text(const RunPlan& plan) {
+  return fmt::format("{} an epoch, {} of {}", counted(plan.num_train, "training sample"),
+                     counted(num_epochs(plan), "epoch"), counted(plan.steps_per_epoch, "step"));
+}
+
+}  // namespace
+
+WorkFile write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
+                         const std::filesystem::path& out) {
+  const PreparedRun run(experiment, command_line);
+  require_bound(run.trainer.plan());
+  const std::vector<NamedTensor> tensors = tensors_of(run);
+  write_safetensors(out, SafetensorsImage(views_of(tensors), metadata_of(run)));
+  return {work_text(run.trainer.plan())};
+}
+
+}  // namespace rnnlab

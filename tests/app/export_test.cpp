@@ -1,0 +1,75 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/program.h"
+#include "checkpoint/safetensors.h"
+
+namespace rnnlab {
+namespace {
+
+using testing::kTinyYaml;
+using testing::Program;
+
+class Export : public ::testing::Test {
+ protected:
+  void SetUp() override { program_.write("tiny.yaml", kTinyYaml); }
+
+  TensorFile exported(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"export", "tiny.yaml", "-o", "work.safetensors"});
+    result_ = program_.run(arguments);
+    EXPECT_EQ(result_.exit_code, 0) << result_.errors;
+    return read_safetensors(program_.folder() / "work.safetensors");
+  }
+  static std::vector<int64_t> shape(const TensorFile& file, const char* tensor) {
+    const TensorView* found = file.find(tensor);
+    return found == nullptr ? std::vector<int64_t>{-1} : found->spec.shape;
+  }
+
+  Program program_;
+  testing::ProgramResult result_;
+};
+
+TEST_F(Export, HasSamplesOrdersRatesAndWeights) {
+  const TensorFile file = exported({});
+  EXPECT_EQ(result_.output, "work.safetensors: 200 training samples an epoch, 3 epochs of 4 steps\n");
+  EXPECT_EQ(shape(file, "train.inputs"), (std::vector<int64_t>{200, 28, 28}));
+  EXPECT_EQ(shape(file, "train.targets"), (std::vector<int64_t>{200}));
+  EXPECT_EQ(shape(file, "valid.inputs"), (std::vector<int64_t>{50, 28, 28}));
+  EXPECT_EQ(shape(file, "order"), (std::vector<int64_t>{3, 200}));
+  EXPECT_EQ(shape(file, "learning_rates"), (std::vector<int64_t>{12}));
+  EXPECT_EQ(shape(file, "weights.recurrent.weight_hh_l0"), (std::vector<int64_t>{32, 8}));
+  EXPECT_EQ(shape(file, "weights.output.bias"), (std::vector<int64_t>{10}));
+}
+
+TEST_F(Export, LeavesOutWhatNoEpochTakes) {
+  const TensorFile file = exported({"training.batch_size=80", "training.drop_last=true"});
+  EXPECT_EQ(shape(file, "order"), (std::vector<int64_t>{3, 160}));
+}
+
+TEST_F(Export, HasTheIdentityOfARunOfTheSameExperiment) {
+  const auto work = nlohmann::json::parse(exported({}).metadata.at("rnnlab_work"));
+  ASSERT_EQ(program_.run({"train", "tiny.yaml"}).exit_code, 0);
+  const auto summary = nlohmann::json::parse(
+      testing::read_text(program_.folder() / program_.run_folders("tiny").at(0) / "summary.json"));
+  for (const char* key : {"data_fingerprint", "initial_weights_sha256", "order_sha256", "model_hash", "training_hash"})
+    EXPECT_EQ(work["identity"][key], summary["identity"][key]) << key;
+  EXPECT_EQ(work["settings_sha256"], summary["settings_sha256"]);
+  EXPECT_EQ(work["settings"]["training.epochs"], "3");
+  EXPECT_EQ(work["defaults"]["training.cuda_graph"], "false");
+}
+
+TEST_F(Export, IsOfOneRunWithABound) {
+  EXPECT_EQ(program_.run({"export", "tiny.yaml"}).errors,
+            "rnnlab: error: export: there is no file to write; add -o FILE.safetensors\n");
+  EXPECT_EQ(program_.run({"export", "tiny.yaml", "sweep={seed: [1, 2]}", "-o", "w.safetensors"}).errors,
+            "rnnlab: error: export: tiny.yaml: its sweep asks for 2 runs, expected one; choose one by key=value\n");
+  EXPECT_EQ(program_.run({"export", "tiny.yaml", "training.epochs=0", "training.max_seconds=1", "-o", "w.safetensors"})
+                .errors,
+            "rnnlab: error: export: only time bounds this run, so the number of its epochs is not known; give "
+            "training.epochs\n");
+}
+
+}  // namespace
+}  // namespace rnnlab
