@@ -186,7 +186,7 @@ TEST(Summary, IsReadStrictly) {
   expect_refused("\"seed\": 3", "\"seed\": 1e999", ": a number in it does not fit into 64 bits");
   expect_refused("\"seed\": 3,", "\"seed\": 3;", ":7:12: not valid JSON: the file is damaged or was cut off");
   expect_refused("    }\n  },\n  \"ending\"", "    }\n  \"ending\"",
-                 ":58:10: not valid JSON: the file is damaged or was cut off");
+                 ":63:10: not valid JSON: the file is damaged or was cut off");
 }
 
 TEST(Summary, DoesNotEndAtAZero) {
