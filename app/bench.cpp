@@ -82,8 +82,7 @@ class LatestReport {
 
 // --json has what was measured at any time, so that a process that is killed, or that a library ends, loses one
 // combination at most. What cannot be written now is written, or reported, at the end.
-void keep(const BenchReport& report, const std::string& json, LatestReport& latest) {
-  latest.keep(report);
+void keep(const BenchReport& report, const std::string& json) {
   if (json.empty()) return;
   try {
     write_report(json, report);
@@ -91,14 +90,14 @@ void keep(const BenchReport& report, const std::string& json, LatestReport& late
   }
 }
 
-BenchHooks make_hooks(const BenchOptions& options, LatestReport& latest) {
+BenchHooks make_hooks(const BenchOptions& options) {
   const auto say = [](const std::string& line) { print_notice(line + "\n"); };
   return {.should_stop = [] { return pending_stop().has_value(); },
           .on_progress = options.quiet ? [](const std::string&) {} : std::function<void(const std::string&)>(say),
-          .on_report = [&options, &latest](const BenchReport& report) { keep(report, options.json, latest); }};
+          .on_report = [&options](const BenchReport& report) { keep(report, options.json); }};
 }
 
-// Another process reads it.
+// For the process that started this one.
 void print_report(const BenchReport& report) {
   print_data(fmt::format("{}{}\n", kReportMark, report_on_one_line(report)));
 }
@@ -106,12 +105,8 @@ void print_report(const BenchReport& report) {
 ExitCode bench_process(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line) {
   end_with_parent(STDOUT_FILENO);
   const StopSignalGuard signals("", SecondSignal::kIsIgnored);
-  LatestReport latest;
-  BenchHooks hooks = make_hooks(options, latest);
-  hooks.on_report = [&](const BenchReport& report) {
-    latest.keep(report);
-    print_report(report);
-  };
+  BenchHooks hooks = make_hooks(options);
+  hooks.on_report = print_report;
   const StopDeadline deadline([](const StopRequest&) {});  // all that was measured has been printed
   const BenchOutcome outcome = run_bench_here(settings, command_line, hooks, [](const BenchReport&) {});
   print_report(outcome.report);
@@ -172,7 +167,7 @@ ExitCode print_against(const BenchReport& now, const BenchReport& before, const 
   return against.has_regression() ? ExitCode::kRegression : ExitCode::kDone;
 }
 
-// As soon as a signal comes, what there is is written: the current measurement may take long.
+// If the current measurement has not ended a second after a signal, what was measured before is written.
 BenchOutcome measure_here(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line,
                           const CheckPlan& check_plan) {
   LatestReport latest;
@@ -182,15 +177,19 @@ BenchOutcome measure_here(const BenchSettings& settings, const BenchOptions& opt
     output.restore();
     if (const auto report = latest.get()) write_what_there_is(*report, options);
   });
-  return run_bench_here(settings, command_line, make_hooks(options, latest), check_plan);
+  BenchHooks hooks = make_hooks(options);
+  hooks.on_report = [&](const BenchReport& report) {
+    latest.keep(report);
+    keep(report, options.json);
+  };
+  return run_bench_here(settings, command_line, hooks, check_plan);
 }
 
 BenchOutcome measure(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line,
                      const CheckPlan& check_plan) {
   if (settings.processes == 1) return measure_here(settings, options, command_line, check_plan);
-  LatestReport latest;
   const std::vector<std::string> quietly = options.quiet ? std::vector<std::string>{"-q"} : std::vector<std::string>{};
-  return run_bench_in_processes(settings, command_line, make_hooks(options, latest), check_plan, quietly);
+  return run_bench_in_processes(settings, command_line, make_hooks(options), check_plan, quietly);
 }
 
 ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {

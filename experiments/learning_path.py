@@ -36,14 +36,19 @@ def losses_of(run, name):
     return [float(value) for value in values if value]
 
 
+# Loss paths that end where they began have no net way.
+def net_way(losses):
+    return abs(losses[-1] - losses[0]) or math.nan
+
+
 def roughness(losses):
     way = sum(abs(b - a) for a, b in zip(losses, losses[1:]))
-    return max(0.0, way / abs(losses[-1] - losses[0]) - 1)  # less than 0 by rounding only
+    return max(0.0, way / net_way(losses) - 1)  # less than 0 by rounding only
 
 
 def bend(losses):
     steps = [b - a for a, b in zip(losses, losses[1:])]
-    return sum(abs(b - a) for a, b in zip(steps, steps[1:])) / abs(losses[-1] - losses[0])
+    return sum(abs(b - a) for a, b in zip(steps, steps[1:])) / net_way(losses)
 
 
 def rises(losses):

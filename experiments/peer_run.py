@@ -302,7 +302,7 @@ def summary_of(work, training, rows, fit_seconds, environment, turn):
             "path": training.path, "path_notes": list(training.path_notes), "warnings": [],
             "identity": identity_of(work, training, environment), "ending": "complete", "turn": turn,
             "rows_sha256": rows_sha256(rows), "settings_sha256": work.settings_sha256,
-            "environment_sha256": hashlib.sha256(text_of(environment).encode()).hexdigest()}
+            "was_resumed": False, "environment_sha256": hashlib.sha256(text_of(environment).encode()).hexdigest()}
 
 
 def make_folder(out, work, program):

@@ -4,6 +4,10 @@
 # The seconds are estimates for one H200. Runs, tables and benchmarks go to OUT; RNNLAB is the program, PYTHON has NumPy
 # and PyTorch for `products`.
 set -euo pipefail
+[[ $# -ge 2 ]] || { echo "usage: experiments/systems_on_gpu.sh OUT PART..." >&2; exit 2; }
+out="$(realpath -m "$1")"
+shift
+[[ -z "${RNNLAB:-}" ]] || RNNLAB="$(realpath "$RNNLAB")"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rnnlab="${RNNLAB:-build/release/rnnlab}"
 python="${PYTHON:-python3}"
@@ -54,8 +58,6 @@ sweep() {
 # Products alone, by NumPy on the CPU and by LibTorch on both. 60 s.
 products() { "$python" experiments/products.py > "$out/products.md"; }
 
-out="${1:?usage: experiments/systems_on_gpu.sh OUT PART...}"
-shift
 mkdir -p "$out"
 for part in "$@"; do
   SECONDS=0

@@ -62,7 +62,7 @@ std::string format_seconds(double seconds) {
 std::string format_duration(double seconds) {
   constexpr int64_t kMinute = 60;
   const int64_t whole = std::llround(seconds);
-  if (seconds < kMinute || whole < kMinute) return format_seconds(seconds);
+  if (whole < kMinute) return format_seconds(seconds);
   return fmt::format("{} min {} s", whole / kMinute, whole % kMinute);
 }
 

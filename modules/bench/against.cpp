@@ -97,7 +97,7 @@ constexpr auto kFewestProcessesForVerdict = static_cast<size_t>(kFewestForVerdic
 
 size_t fewest_processes(const RowAgainst& row) { return std::min(row.processes_before, row.processes_now); }
 
-// Of one number a process.
+// Both have one number of each process.
 std::optional<Estimate> ratio_of(const std::vector<double>& now, const std::vector<double>& before) {
   const auto is_positive = [](double seconds) { return seconds > 0; };
   if (!std::ranges::all_of(now, is_positive) || !std::ranges::all_of(before, is_positive)) return std::nullopt;
@@ -211,31 +211,33 @@ std::string summary_line(const Against& against) {
 
 std::string processes_text(size_t count) { return counted(static_cast<int64_t>(count), "process"); }
 
-// Why there is no verdict. "" if there are processes enough.
-std::string too_few_line(const Against& against) {
+bool has_too_few_processes(const RowAgainst& row) {
+  return row.seconds_now && row.seconds_before && fewest_processes(row) < kFewestProcessesForVerdict;
+}
+
+// Why rows have no verdict, each reason once. "" if there are processes enough.
+std::string too_few_lines(const Against& against) {
+  std::vector<std::string> lines;
   for (const RowAgainst& row : against.rows) {
-    const bool is_compared = row.seconds_now && row.seconds_before;
-    if (!is_compared || fewest_processes(row) >= kFewestProcessesForVerdict) continue;
+    if (!has_too_few_processes(row)) continue;
     const char* none =
         fewest_processes(row) < kFewestProcessesForInterval ? "no interval and no verdict" : "no verdict";
-    return fmt::format(
-        "{} now and {} before: {} for another process. An interval needs 3 processes on both sides, a verdict 5: set "
-        "processes.\n",
-        processes_text(row.processes_now), processes_text(row.processes_before), none);
+    add_once(lines, fmt::format("{} now and {} before: {} for another process. An interval needs 3 processes on both "
+                                "sides, a verdict 5: set processes.\n",
+                                processes_text(row.processes_now), processes_text(row.processes_before), none));
   }
-  return "";
+  return join(lines, "");
 }
 
 std::string unclear_lines(const Against& against) {
-  if (const std::string too_few = too_few_line(against); !too_few.empty()) return too_few;
   const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
   std::string lines;
   for (const RowAgainst& row : against.rows)
-    if (row.verdict == Verdict::kUnclear)
+    if (row.verdict == Verdict::kUnclear && !has_too_few_processes(row))
       lines += fmt::format("{} cannot be told: between {:.3f} and {:.3f} of its time before\n",
                            row_label(row.key, varying), row.ratios.back()->low, row.ratios.back()->high);
-  if (lines.empty()) return lines;
-  return lines + "More processes narrow an interval, on a machine with nothing else to do.\n";
+  if (lines.empty()) return too_few_lines(against);
+  return too_few_lines(against) + lines + "More processes narrow an interval, on a machine with nothing else to do.\n";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 
 #include "base/numbers.h"
@@ -21,7 +22,7 @@
 namespace rnnlab {
 namespace {
 
-// As measuring will name it; of what this machine lacks, the user's name.
+// The name that the rows will have. A device that this machine lacks keeps the user's name for it.
 std::string label_of(const std::string& device) {
   return why_no_device(device).empty() ? device_label(resolve_device(device)) : device;
 }
@@ -66,8 +67,11 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
   const auto complete = [&](BenchReport report) {
     for (const Warning& warning : warnings(environment)) add_once(report.warnings, warning);
     for (const Warning& warning : bystanders.warnings()) add_once(report.warnings, warning);
+    // Of one kind the first row's stands above the table; each row has its own below.
     for (const BenchRow& row : report.rows)
-      for (const Warning& note : row.notes) add_once(report.warnings, note);
+      for (const Warning& note : row.notes)
+        if (std::ranges::find(report.warnings, note.kind, &Warning::kind) == report.warnings.end())
+          report.warnings.push_back(note);
     report.environment = environment;
     return report;
   };
@@ -83,8 +87,9 @@ namespace {
 // The processes of one benchmark, one after the other.
 class BenchProcesses {
  public:
-  BenchProcesses(const BenchSettings& settings, const BenchHooks& hooks, const std::vector<std::string>& arguments)
-      : settings_(settings), hooks_(hooks), arguments_(arguments) {}
+  BenchProcesses(const BenchSettings& settings, const std::vector<std::string>& command_line, const BenchHooks& hooks,
+                 const std::vector<std::string>& arguments)
+      : settings_(settings), command_line_(command_line), hooks_(hooks), arguments_(arguments) {}
 
   BenchOutcome run() {
     for (int64_t number = 1; number <= settings_.processes && goes_on(); ++number) {
@@ -102,13 +107,11 @@ class BenchProcesses {
   bool goes_on() const { return outcome_.exit_code == ExitCode::kDone && !hooks_.should_stop(); }
 
   void run_process(int64_t number) {
-    std::optional<BenchReport> latest;
+    std::string latest;
     const auto on_line = [&](const std::string& line) {
       if (!line.starts_with(kReportMark)) return hooks_.on_progress(line);
-      latest = report_from(line.substr(kReportMark.size()), fmt::format("the report of process {}", number));
-      reports_.resize(static_cast<size_t>(number) - 1);
-      reports_.push_back(*latest);
-      if (hooks_.on_report) hooks_.on_report(combined());
+      latest = line.substr(kReportMark.size());
+      if (number == 1) keep(latest, number);
     };
     try {
       outcome_.exit_code = run_child(kThisProgram, arguments_of_process(number), on_line);
@@ -117,12 +120,33 @@ class BenchProcesses {
       outcome_.exit_code = error.exit_code();
       outcome_.failure = error.what();
     }
+    if (!latest.empty()) keep(latest, number);
+    if (const std::string reason = why_nothing_was_measured(); !reason.empty())
+      outcome_.failure = "nothing was measured: " + reason;
+  }
+
+  // What the first process reports is kept at once. Of the others only the last report is, at their end: to combine
+  // reports takes time, which would disturb a process that measures.
+  void keep(const std::string& json, int64_t number) {
+    BenchReport report = report_from(json, fmt::format("the report of process {}", number));
+    report.environment.command_line = command_line_;
+    reports_.resize(static_cast<size_t>(number) - 1);
+    reports_.push_back(std::move(report));
+    if (hooks_.on_report) hooks_.on_report(combined());
+  }
+
+  // The first row's reason; "" if a row was measured.
+  std::string why_nothing_was_measured() const {
+    if (reports_.empty() || reports_[0].rows.empty()) return "";
+    const auto is_measured = [](const BenchRow& row) { return row.measurement.has_value(); };
+    return std::ranges::any_of(reports_[0].rows, is_measured) ? "" : reports_[0].rows[0].reason;
   }
 
   std::vector<std::string> arguments_of_process(int64_t number) const {
     BenchSettings own = settings_;
     own.processes = 1;
-    own.seed += number - 1;
+    own.seed = static_cast<int64_t>((static_cast<uint64_t>(settings_.seed) + static_cast<uint64_t>(number - 1)) &
+                                    static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
     std::vector<std::string> all = {"bench", "--process"};
     for (const std::string& argument : arguments_of(own)) all.push_back(argument);
     all.insert(all.end(), arguments_.begin(), arguments_.end());
@@ -154,6 +178,7 @@ class BenchProcesses {
   }
 
   const BenchSettings& settings_;
+  const std::vector<std::string>& command_line_;
   const BenchHooks& hooks_;
   const std::vector<std::string>& arguments_;
   std::vector<BenchReport> reports_;  // of each process so far
@@ -167,7 +192,7 @@ BenchOutcome run_bench_in_processes(const BenchSettings& settings, const std::ve
                                     const std::vector<std::string>& arguments) {
   set_num_threads(settings.num_threads);
   check_plan(plan_of(settings, command_line));
-  return BenchProcesses(settings, hooks, arguments).run();
+  return BenchProcesses(settings, command_line, hooks, arguments).run();
 }
 
 }  // namespace rnnlab

@@ -100,8 +100,8 @@ void list_axes(config::Schema<BenchSettings>& s) {
 
 void list_protocol(config::Schema<BenchSettings>& s) {
   s.field("processes", &BenchSettings::processes,
-          "processes that measure the whole grid one after the other; an interval for the next process needs 3, a "
-          "verdict of --against 5 on both sides")
+          "processes that measure the whole grid one after the other; an interval over processes needs 3, a verdict of "
+          "--against 5 on both sides")
       .at_least(1)
       .at_most(100);
   s.field("repeats", &BenchSettings::repeats,

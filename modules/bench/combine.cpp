@@ -51,7 +51,7 @@ Measurement joined(const std::vector<const BenchRow*>& rows) {
   return all;
 }
 
-// Of the processes that measured both.
+// Over the processes that measured both layers.
 void set_speedups(Measurement& own, const std::vector<const BenchRow*>& base_rows,
                   const std::vector<const BenchRow*>& rows) {
   std::vector<Samples3> base, samples;

@@ -1,5 +1,5 @@
-// One report from those of several processes that measured the same grid: their numbers with intervals for the next
-// process. A pure function.
+// One report from those of several processes that measured the same grid: the means of their numbers with intervals. A
+// pure function.
 #pragma once
 
 #include <vector>

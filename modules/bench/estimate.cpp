@@ -67,7 +67,7 @@ Estimate with_range(double value, const std::vector<double>& values) {
 
 bool has_interval(const std::vector<double>& values) { return std::ssize(values) >= kFewestForInterval; }
 
-// Of one number a process, all above 0.
+// `values` has one number of each process, all above 0.
 Estimate geometric_estimate(const std::vector<double>& values) {
   if (has_interval(values)) return from_mean(geometric_mean_estimate(values));
   return with_range(geometric_mean(values), values);

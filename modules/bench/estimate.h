@@ -1,6 +1,6 @@
 // From samples to numbers: the times of the three programs and of their differences, with intervals. A process gives
-// one number, the median of its samples; several processes give the mean of theirs with an interval for the next
-// process. The intervals of one process are of its samples and say nothing of another process. Pure functions.
+// one number, the median of its samples; several processes give the mean of theirs, with the interval of that mean. The
+// intervals of one process are of its samples and say nothing of another process. Pure functions.
 #pragma once
 
 #include <vector>

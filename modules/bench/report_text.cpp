@@ -124,12 +124,12 @@ bool has_part_near_nothing(const BenchReport& report) {
   });
 }
 
-// The fewest that measured a row; 0 where no row was measured.
-size_t fewest_processes(const BenchReport& report) {
-  size_t fewest = SIZE_MAX;
+// The most that measured a row; 0 if no row was measured. A row that fewer measured has a note.
+size_t num_processes(const BenchReport& report) {
+  size_t most = 0;
   for (const BenchRow& row : report.rows)
-    if (row.measurement) fewest = std::min(fewest, by_process(*row.measurement).size());
-  return fewest == SIZE_MAX ? 0 : fewest;
+    if (row.measurement) most = std::max(most, by_process(*row.measurement).size());
+  return most;
 }
 
 bool has_few_samples(const BenchReport& report) {
@@ -141,13 +141,12 @@ bool has_few_samples(const BenchReport& report) {
 
 // What the intervals are of.
 std::string intervals_line(const BenchReport& report) {
-  const size_t count = fewest_processes(report);
+  const size_t count = num_processes(report);
   if (count == 0) return "";
-  if (count == 1)
-    return "One process: the intervals are of its samples, and no interval for another; processes: 5 gives one.";
+  if (count == 1) return "One process: no interval for another. These are of its samples; processes: 5 measures five.";
   if (count < static_cast<size_t>(kFewestForInterval))
-    return fmt::format("{} processes: the intervals are their range; an interval for another needs 3.", count);
-  return fmt::format("{} processes: the intervals hold for another process.", count);
+    return fmt::format("{} processes: the intervals are their range; 95 % intervals need 3.", count);
+  return fmt::format("{} processes: the times are means over processes, with 95 % intervals of the mean.", count);
 }
 
 std::string as_lines(const std::vector<std::string>& texts) {
@@ -220,7 +219,7 @@ std::vector<std::string> report_legend(const BenchReport& report) {
   if (const std::string intervals = intervals_line(report); !intervals.empty()) legend.push_back(intervals);
   if (has_part_near_nothing(report))
     legend.emplace_back("< x: too short to tell from nothing; x is the upper end of the interval.");
-  if (fewest_processes(report) == 1 && has_few_samples(report))
+  if (num_processes(report) == 1 && has_few_samples(report))
     legend.emplace_back("With fewer than six samples the interval is only their range.");
   return legend;
 }

@@ -125,7 +125,7 @@ SamplingRecord TorchLaboratory::end_sampling() {
   return record;
 }
 
-// Ticks of a hundredth of a second say little of less.
+// The system counts in hundredths of a second, which are too coarse for less.
 std::vector<Warning> TorchLaboratory::waiting_during(double wall_seconds, const EpochEvidence& seen) const {
   constexpr double kShortest = 0.05;
   if (wall_seconds < kShortest) return {};

@@ -60,6 +60,12 @@ Repeats repeats_of(const Document& document, Findings& findings) {
   }
   Repeats repeats{.at_most = kUsualMost, .until = std::nullopt};
   for (const Member& one : member->value.members) read_member(one, repeats, findings);
+  if (repeats.until && repeats.at_most <= kFewestUntil)
+    findings.add(
+        member->value.place,
+        fmt::format("repeats.at_most: got {}, but until looks at {} rounds at least; write a larger number, or "
+                    "repeats: {}",
+                    repeats.at_most, kFewestUntil, repeats.at_most));
   return repeats;
 }
 

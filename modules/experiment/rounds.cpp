@@ -187,9 +187,8 @@ class Rounds {
   // After each of three rounds in a row: who stops at the first narrow interval stops where it is narrow by chance, and
   // it holds the truth too rarely (docs/timing.md).
   bool was_precise_before(int64_t round) const {
-    constexpr int64_t kInARow = 3;
-    if (round - kInARow < kFewestForVerdict) return false;
-    for (int64_t i = 1; i <= kInARow; ++i)
+    if (round - kPreciseInARow < kFewestForVerdict) return false;
+    for (int64_t i = 1; i <= kPreciseInARow; ++i)
       if (!was_precise_after(round - i)) return false;
     return true;
   }

@@ -68,6 +68,7 @@ void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<
   summary.fit_seconds = run.trainer.run_seconds();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();
+  summary.was_resumed = earlier.seconds > 0;
 }
 
 std::vector<std::string> graph_notes(const PreparedRun& run) {

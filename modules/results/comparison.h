@@ -38,6 +38,9 @@ struct MetricSpread {
 inline constexpr int64_t kFewestForInterval = 3;
 inline constexpr int64_t kFewestForVerdict = 5;
 
+// Rounds in a row after which all intervals must be narrow enough before `repeats: {until: ...}` ends.
+inline constexpr int64_t kPreciseInARow = 3;
+
 // Whether the interval of the ratio lies below 1, above it, or holds it. kNone: there are too few processes to say so.
 enum class TimeVerdict { kFaster, kSlower, kNoDifference, kNone };
 

@@ -129,7 +129,7 @@ std::span<const ConditionField> condition_fields() {
 bool are_equal(const ConditionField& field, const Conditions& a, const Conditions& b) {
   if (field.what == kMemory) return are_equal_memories(a.memory_bytes, b.memory_bytes);
   if (field.what == kLibTorch) return are_equal_libtorchs(a.libtorch, b.libtorch);
-  if (field.what == kProgram && a.sources != b.sources) return true;  // which is told itself
+  if (field.what == kProgram && a.sources != b.sources) return true;  // the sources are told of
   return field.text(a) == field.text(b);
 }
 

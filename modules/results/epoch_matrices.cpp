@@ -27,7 +27,8 @@ using Rows = std::vector<const EpochRow*>;
 std::map<int64_t, Rows> rows_by_epoch(const RunGroup& group) {
   std::map<int64_t, Rows> rows;
   for (const RunRecord* run : group.runs)
-    for (const EpochRow& row : run->rows) rows[row.epoch].push_back(&row);
+    for (const EpochRow& row : run->rows)
+      if (row.epoch <= run->summary.epochs) rows[row.epoch].push_back(&row);  // the last one may have been cut short
   return rows;
 }
 

@@ -50,19 +50,9 @@ std::optional<double> seconds_of_start(const std::string& started) {
   return kDay * static_cast<double>(date.time_since_epoch().count()) + kHour * hour + kMinute * minute + second;
 }
 
-// Its first epoch after a pause is warm-up again.
-bool was_resumed(const RunRecord& run) {
-  bool has_timed = false;
-  for (const EpochRow& row : run.rows) {
-    if (row.warmup && has_timed) return true;
-    has_timed = has_timed || !row.warmup;
-  }
-  return false;
-}
-
 std::optional<Span> span_of(const RunRecord& run) {
   const auto begin = seconds_of_start(run.started);
-  if (!begin || was_resumed(run) || run.environment.host.machine_id.empty()) return std::nullopt;
+  if (!begin || run.summary.was_resumed || run.environment.host.machine_id.empty()) return std::nullopt;
   return Span{*begin, *begin + run.summary.total_seconds};
 }
 
@@ -73,8 +63,16 @@ bool overlap(const Span& a, const Span& b) {
   return together > kSlack && together > kPart * std::min(a.end - a.begin, b.end - b.begin);
 }
 
+// Which GPU is cuda:0, it says.
+std::string visible_gpus(const RunRecord& run) {
+  if (!run.environment.variables) return "";
+  const auto found = run.environment.variables->find("CUDA_VISIBLE_DEVICES");
+  return found == run.environment.variables->end() ? "" : found->second;
+}
+
 bool share_a_device(const RunRecord& a, const RunRecord& b) {
-  return a.environment.host.machine_id == b.environment.host.machine_id && a.summary.device == b.summary.device;
+  return a.environment.host.machine_id == b.environment.host.machine_id && a.summary.device == b.summary.device &&
+         visible_gpus(a) == visible_gpus(b);
 }
 
 struct TimedRun {
@@ -103,9 +101,10 @@ Rounds rounds_of(const RunGroup& group) {
 }
 
 std::vector<std::string> lacking(const std::set<int64_t>& rounds, const std::set<int64_t>& others) {
+  constexpr int64_t kMostRounds = 1000;  // a file may say anything
   std::vector<std::string> missing;
-  const int64_t last = std::max(*rounds.rbegin(), others.empty() ? 0 : *others.rbegin());
-  for (int64_t round = 1; round <= last; ++round)
+  const int64_t last = std::max(*rounds.rbegin(), *others.rbegin());
+  for (int64_t round = 1; round <= std::min(last, kMostRounds); ++round)
     if (!rounds.contains(round)) missing.push_back(std::to_string(round));
   return missing;
 }
@@ -118,9 +117,8 @@ void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds
     if (missing.empty()) continue;
     found.push_back(
         {"", group.label,
-         fmt::format(": {} {} of the measurement {} missing: runs that are left out may change the result; "
-                     "compare all of them",
-                     missing.size() == 1 ? "round" : "rounds", each_of(missing), missing.size() == 1 ? "is" : "are"),
+         fmt::format(": there is no run of {} {} of the measurement; if runs were left out, compare all of them",
+                     missing.size() == 1 ? "round" : "rounds", each_of(missing)),
          warning::kMissingRounds});
   }
 }

@@ -18,8 +18,8 @@ std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& gro
 // known of runs that were resumed, and of machines without an id.
 std::vector<Remark> runs_at_one_time(const std::vector<RunGroup>& groups);
 
-// Both sides were measured in rounds, and one lacks rounds that the other has, or both lack rounds in between: who
-// leaves out runs chooses the result.
+// Both sides were measured in rounds, and one lacks rounds that the other has, or both lack rounds in between. Runs may
+// have been left out, which changes the result; or a case failed, or was to have fewer rounds.
 std::vector<Remark> missing_rounds(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab

@@ -35,12 +35,12 @@ size_t padded(size_t size) {
 }
 
 // The linker writes a note with a hash of what it links.
-void add_build_id(std::string_view notes, Sha256& hash) {
+void add_build_id(std::string_view notes, std::string& ids) {
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
     const auto& header = *reinterpret_cast<const ElfW(Nhdr)*>(notes.data());
     const size_t begin = sizeof(header) + padded(header.n_namesz), end = begin + padded(header.n_descsz);
     if (end > notes.size()) return;
-    if (header.n_type == NT_GNU_BUILD_ID) hash.update(notes.substr(begin, header.n_descsz));
+    if (header.n_type == NT_GNU_BUILD_ID) ids += notes.substr(begin, header.n_descsz);
     notes.remove_prefix(end);
   }
 }
@@ -50,22 +50,22 @@ bool is_own(std::string_view name) {
   return name.empty() || (name.find("librnnlab_") != name.npos && name.find("librnnlab_cuda") == name.npos);
 }
 
-int add_own_object(dl_phdr_info* object, size_t, void* hash) {
+int add_own_object(dl_phdr_info* object, size_t, void* ids) {
   if (!is_own(object->dlpi_name)) return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = object->dlpi_phdr[i];
     if (header.p_type != PT_NOTE) continue;
     const auto* notes = reinterpret_cast<const char*>(object->dlpi_addr + header.p_vaddr);
-    add_build_id({notes, header.p_memsz}, *static_cast<Sha256*>(hash));
+    add_build_id({notes, header.p_memsz}, *static_cast<std::string*>(ids));
   }
   return 0;
 }
 
 std::string program_id() {
   constexpr size_t kDigits = 16;
-  Sha256 hash;
-  ::dl_iterate_phdr(add_own_object, &hash);
-  return hash.hex().substr(0, kDigits);
+  std::string ids;
+  ::dl_iterate_phdr(add_own_object, &ids);
+  return ids.empty() ? "" : Sha256().update(ids).hex().substr(0, kDigits);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct ProcessFacts {
   int64_t nice = 0;                  // from -20 to 19: processes with a larger value give way to others
   bool is_traced = false;            // a debugger or a tracer follows it
   bool has_random_addresses = true;  // without, memory lies alike in each process
-  std::string program_id = "";       // of the program and its own libraries as they were linked, 16 hex digits
+  std::string program_id = "";       // of the program and its libraries as linked; "" if unknown
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {

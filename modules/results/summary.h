@@ -122,6 +122,7 @@ struct Summary {
   Turn turn;
   std::string rows_sha256;         // row_seal.h; "" before version 3, and without rows
   std::string settings_sha256;     // of config.yaml, work_settings.h; "" before version 3
+  bool was_resumed = false;        // so its time has pauses
   std::string environment_sha256;  // of environment.json; "" before version 3
 
   template <class Self, class Field>
@@ -147,6 +148,7 @@ struct Summary {
     field("rows_sha256", self.rows_sha256, 3);
     field("settings_sha256", self.settings_sha256, 3);
     field("environment_sha256", self.environment_sha256, 3);
+    field("was_resumed", self.was_resumed, 3);
   }
 };
 

@@ -149,12 +149,15 @@ TEST(Bench, OfSeveralProcessesHasAVerdictAgainstAnother) {
   ASSERT_EQ(first.exit_code, 0) << first.errors;
   EXPECT_THAT(first.errors, HasSubstr("=== process 5 of 5\n[1/1] cpu eager fp32 lstm H 4"));
   EXPECT_THAT(first.errors, HasSubstr("; 4 more take about "));
-  EXPECT_THAT(first.output, HasSubstr("\n5 processes: the intervals hold for another process.\n"));
+  EXPECT_THAT(first.output,
+              HasSubstr("\n5 processes: the times are means over processes, with 95 % intervals of the mean.\n"));
   EXPECT_THAT(first.output, HasSubstr("naive ran native loop, 8 GEMMs a step\n"));
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "old.json"));
   EXPECT_EQ(json["rows"][1]["measurement"]["rounds_by_process"], (std::vector<int>{6, 6, 6, 6, 6}));
   EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 30u);
   EXPECT_GT(json["rows"][1]["measurement"]["cpu_seconds"], 0);
+  const auto command_line = json["environment"]["command_line"].get<std::vector<std::string>>();
+  EXPECT_THAT(command_line, ::testing::Contains("processes=5")) << "the user's, and not that of a process";
 
   scale_samples(program, 1e-6);
   const auto slower = program.run(tiny_with({"-q", "processes=5", "--against", "old.json"}));
@@ -177,7 +180,8 @@ TEST(Bench, WhatNoProcessCanDoIsToldOnce) {
   const auto result = Program().run(tiny_with({"mode=graph", "processes=3"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.output, HasSubstr("naive was not measured: mode: graph needs CUDA"));
-  EXPECT_THAT(result.errors, HasSubstr("rnnlab: error: process 1 of 3 failed"));
+  EXPECT_THAT(result.errors,
+              HasSubstr("rnnlab: error: nothing was measured: mode: graph needs CUDA; device: cpu has no"));
   EXPECT_THAT(result.errors, Not(HasSubstr("process 2 of 3")));
 }
 

@@ -82,6 +82,8 @@ class StoredRuns : public ::testing::TestWithParam<std::string> {
       EXPECT_NEAR(parse_double(now[i]).value(), parse_double(then[i]).value(), kTolerance) << experiment << ' ' << i;
   }
 
+  bool has_rounds() const { return fs::exists(program_.folder() / "runs/rounds"); }
+
   Program program_;
 };
 
@@ -150,13 +152,24 @@ TEST_P(StoredRuns, Resume) {
 }
 
 TEST_P(StoredRuns, ResumeASweep) {
-  std::string sweep;
+  std::vector<fs::path> sweeps;
   for (const auto& entry : fs::directory_iterator(program_.folder() / "runs"))
-    if (entry.path().extension() == ".json") sweep = entry.path().string();
-  const auto result = program_.run({"train", "--quiet", "--resume", sweep});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+    if (entry.path().extension() == ".json") sweeps.push_back(entry.path());
+  for (const fs::path& sweep : sweeps) {
+    const auto result = program_.run({"train", "--quiet", "--resume", sweep.string()});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_FALSE(fs::exists(sweep));
+  }
   EXPECT_EQ(program_.run_folders("stopped").size(), 4U);
-  EXPECT_FALSE(fs::exists(sweep));
+  // Before version 3 there were no rounds.
+  if (has_rounds()) EXPECT_EQ(program_.run_folders("stopped_rounds").size(), 6U);
+}
+
+TEST_P(StoredRuns, CompareRounds) {
+  if (!has_rounds()) GTEST_SKIP() << "this version had no rounds";
+  const auto result = program_.run({"compare", "runs/rounds", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(nlohmann::json::parse(result.output)["groups"][1]["num_processes"], 3);
 }
 
 TEST_P(StoredRuns, BenchAgainst) {

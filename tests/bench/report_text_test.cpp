@@ -28,7 +28,7 @@ hoisted            -            -               -            -          -       
 
 Times with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best above;
 gain: over the first layer, in the forward pass and in all.
-One process: the intervals are of its samples, and no interval for another; processes: 5 gives one.
+One process: no interval for another. These are of its samples; processes: 5 measures five.
 naive ran native loop
   no faster path
 fused ran native loop
@@ -76,9 +76,9 @@ TEST(BenchText, FewSamplesAreSaid) {
 TEST(BenchText, SaysWhatTheIntervalsAreOf) {
   const BenchReport report = sample_report();
   EXPECT_THAT(report_text(testing::in_processes(report, 2), TableWidth::kNarrow),
-              HasSubstr("\n2 processes: the intervals are their range; an interval for another needs 3.\n"));
+              HasSubstr("\n2 processes: the intervals are their range; 95 % intervals need 3.\n"));
   EXPECT_THAT(report_text(testing::in_processes(report, 5), TableWidth::kNarrow),
-              HasSubstr("\n5 processes: the intervals hold for another process.\n"));
+              HasSubstr("\n5 processes: the times are means over processes, with 95 % intervals of the mean.\n"));
 }
 
 TEST(BenchText, NoRowsAreSaidToo) { EXPECT_EQ(report_text({}, TableWidth::kNarrow), "nothing was measured\n"); }

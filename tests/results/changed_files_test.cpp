@@ -51,7 +51,8 @@ class ChangedFiles : public ::testing::Test {
   void make_old() const {
     Json json = Json::parse(read_text(run_ / kSummaryFile));
     json["schema_version"] = 2;
-    for (const char* key : {"ending", "turn", "rows_sha256", "settings_sha256", "environment_sha256", kSealKey})
+    for (const char* key :
+         {"ending", "turn", "rows_sha256", "settings_sha256", "environment_sha256", "was_resumed", kSealKey})
       json.erase(key);
     json["identity"].erase("conditions");
     write_text(run_ / kSummaryFile, json.dump());

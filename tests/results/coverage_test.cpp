@@ -277,15 +277,15 @@ TEST(CoverageProof, IntervalsHoldTheTruthAsOftenAsTheySay) {
 // `repeats: {until: 1 %, at_most: 20}` takes them. `round_effect`: by how much the logarithms of the rounds' ratios
 // differ.
 Interval bounds_at_precision(double round_effect, std::mt19937_64& random) {
-  constexpr int kFewest = 5, kInARow = 3, kMost = 20;
+  constexpr int kMost = 20;
   constexpr double kUntil = 0.01;
   std::normal_distribution<double> normal;
   std::vector<double> ratios, ones;
   MeanEstimate ratio;
-  for (int num_narrow = 0; std::ssize(ratios) < kMost && num_narrow < kInARow;) {
+  for (int num_narrow = 0; std::ssize(ratios) < kMost && num_narrow < kPreciseInARow;) {
     ratios.push_back(std::exp(round_effect * normal(random)));
     ones.push_back(1);
-    if (std::ssize(ratios) < kFewest) continue;
+    if (std::ssize(ratios) < kFewestForVerdict) continue;
     ratio = paired_ratio(ratios, ones);
     const bool is_narrow = ratio.bounds.high - ratio.bounds.low <= 2 * kUntil * ratio.value;
     num_narrow = is_narrow ? num_narrow + 1 : 0;

@@ -91,6 +91,10 @@ TEST(RunsAtOneTime, MayBeOnDevicesOfTheirOwn) {
   EXPECT_THAT(
       told_of_times({run_at("2026-11-21T02:00:00Z", 60, "cuda:0")}, {run_at("2026-11-21T02:00:00Z", 60, "cuda:1")}),
       IsEmpty());
+  RunRecord first = run_at("2026-11-21T02:00:00Z", 60, "cuda:0"), second = first;
+  first.environment.variables = Variables{{"CUDA_VISIBLE_DEVICES", "0"}};
+  second.environment.variables = Variables{{"CUDA_VISIBLE_DEVICES", "1"}};
+  EXPECT_THAT(told_of_times({first}, {second}), IsEmpty());
   RunRecord elsewhere = run_at("2026-11-21T02:00:00Z", 60);
   elsewhere.environment.host.machine_id = "another";
   EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00Z", 60)}, {elsewhere}), IsEmpty());
@@ -98,8 +102,7 @@ TEST(RunsAtOneTime, MayBeOnDevicesOfTheirOwn) {
 
 TEST(RunsAtOneTime, AreNotKnownOfResumedRuns) {
   RunRecord resumed = run_at("2026-11-21T02:00:00Z", 60);
-  resumed.rows.resize(4);
-  resumed.rows[0].warmup = resumed.rows[2].warmup = true;
+  resumed.summary.was_resumed = true;
   EXPECT_THAT(told_of_times({resumed}, {run_at("2026-11-21T02:00:00Z", 60)}), IsEmpty());
 }
 
@@ -121,14 +124,18 @@ std::vector<std::string> told_of_rounds(const std::vector<int64_t>& first, const
 
 TEST(MissingRounds, AreToldOfASideThatWasChosenFrom) {
   EXPECT_THAT(told_of_rounds({1, 2, 3, 4, 5}, {1, 3, 5}),
-              ElementsAre("fused: rounds 2 and 4 of the measurement are missing: runs that are left out may change the "
-                          "result; compare all of them"));
+              ElementsAre("fused: there is no run of rounds 2 and 4 of the measurement; if runs were left out, compare "
+                          "all of them"));
 }
 
 TEST(MissingRounds, AreToldOfBothSides) {
   EXPECT_THAT(told_of_rounds({1, 3}, {1, 3}),
-              ElementsAre("naive and fused: round 2 of the measurement is missing: runs that are left out may change "
-                          "the result; compare all of them"));
+              ElementsAre("naive and fused: there is no run of round 2 of the measurement; if runs were left out, "
+                          "compare all of them"));
+}
+
+TEST(MissingRounds, OfADamagedFileEndToo) {
+  EXPECT_THAT(told_of_rounds({1, INT64_MAX}, {1}), ::testing::Not(IsEmpty()));
 }
 
 TEST(MissingRounds, AreNoneWhereAllAreThere) {

@@ -88,7 +88,8 @@ constexpr const char* kText = R"({
   },
   "rows_sha256": "053ecd3396dab3ad20fb818d9a66d5d88badeb0d0ccaf36dbac389867b5b6b08",
   "settings_sha256": "9fcb97e9d91107b57119d83858ddc14fabf50b154b5f27eb9764cf2285edf394",
-  "environment_sha256": ""
+  "environment_sha256": "",
+  "was_resumed": false
 }
 )";
 
@@ -103,6 +104,7 @@ std::string text_of_version_2(const std::string& stop_reason, const std::string&
   json.erase("rows_sha256");
   json.erase("settings_sha256");
   json.erase("environment_sha256");
+  json.erase("was_resumed");
   json["identity"].erase("conditions");
   return json.dump();
 }
