@@ -76,7 +76,7 @@ class StoredRuns : public ::testing::TestWithParam<std::string> {
 
   void expect_same_column(const std::string& experiment, const std::string& csv, const std::string& name) const {
     const auto now = column(csv, name);
-    const auto then = column(expected("predict-" + experiment + ".csv"), name);
+    const auto then = column(lines_with_index(expected("predict-" + experiment + ".csv")), name);
     ASSERT_EQ(now.size(), then.size());
     for (size_t i = 0; i < now.size(); ++i)
       EXPECT_NEAR(parse_double(now[i]).value(), parse_double(then[i]).value(), kTolerance) << experiment << ' ' << i;
