@@ -105,8 +105,7 @@ std::optional<Estimate> ratio_of(const std::vector<double>& now, const std::vect
     const double ratio = geometric_mean(now) / geometric_mean(before);
     return Estimate{.value = ratio, .low = ratio, .high = ratio};
   }
-  const MeanEstimate ratio = unpaired_ratio(now, before);
-  return Estimate{.value = ratio.value, .low = ratio.bounds.low, .high = ratio.bounds.high};
+  return estimate_of(unpaired_ratio(now, before));
 }
 
 void set_ratios(RowAgainst& row, const std::vector<Samples3>& now, const std::vector<Samples3>& before) {

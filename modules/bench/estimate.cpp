@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/split_mix64.h"
 #include "results/comparison.h"
-#include "results/geometric_mean.h"
+#include "results/statistics.h"
 
 namespace rnnlab {
 namespace {
@@ -56,10 +56,6 @@ PartTimes times_of_one(const Samples3& samples) {
           .total = median_estimate(samples.all)};
 }
 
-Estimate from_mean(const MeanEstimate& mean) {
-  return {.value = mean.value, .low = mean.bounds.low, .high = mean.bounds.high};
-}
-
 Estimate with_range(double value, const std::vector<double>& values) {
   const auto [low, high] = std::ranges::minmax(values);
   return {.value = value, .low = low, .high = high};
@@ -69,13 +65,12 @@ bool has_interval(const std::vector<double>& values) { return std::ssize(values)
 
 // `values` has one number of each process, all above 0.
 Estimate geometric_estimate(const std::vector<double>& values) {
-  if (has_interval(values)) return from_mean(geometric_mean_estimate(values));
+  if (has_interval(values)) return estimate_of(geometric_mean_estimate(values));
   return with_range(geometric_mean(values), values);
 }
 
 Estimate arithmetic_estimate(const std::vector<double>& values) {
-  if (values.size() < 2) return with_range(values.at(0), values);
-  const Estimate mean = from_mean(arithmetic_mean_estimate(values));
+  const Estimate mean = estimate_of(arithmetic_mean_estimate(values));
   return has_interval(values) ? mean : with_range(mean.value, values);
 }
 
@@ -96,6 +91,10 @@ Estimate ratio_of_medians(const std::vector<double>& numerator, const std::vecto
 }
 
 }  // namespace
+
+Estimate estimate_of(const MeanEstimate& mean) {
+  return {.value = mean.value, .low = mean.bounds.low, .high = mean.bounds.high};
+}
 
 Estimate difference(const std::vector<double>& whole, const std::vector<double>& part) {
   ResampledDifference resampled(whole, part);

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "results/statistics.h"
+#include "results/geometric_mean.h"
 
 namespace rnnlab {
 
@@ -22,6 +22,8 @@ struct Estimate {
     field("high", self.high);
   }
 };
+
+Estimate estimate_of(const MeanEstimate& mean);
 
 // Of one process: seconds of one iteration, round by round; equally many of each. By the programs of laboratory.h.
 struct Samples3 {
