@@ -159,7 +159,8 @@ def make_optimizer(work, parameters, rate, capturable):
     return make(parameters, rate, betas, work.number("training.epsilon"), decay, fused=True, capturable=capturable)
 
 
-def set_precision(precision):
+def set_backends(precision):
+    torch.backends.cudnn.benchmark = True  # measures convolutions' algorithms, as careful users have it
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
@@ -240,7 +241,7 @@ class TorchTraining(peer_run.Training):
         self.is_on_gpu = self.device.type == "cuda"
         torch.set_num_threads(work.num_threads)
         torch.manual_seed(work.count("seed"))
-        set_precision(work.text("precision"))
+        set_backends(work.text("precision"))
         has_graphs = self.is_on_gpu and work.flag("training.cuda_graph")
         is_split = has_graphs and work.number("model.dropout") > 0
         self.model = make_model(work, is_split).to(self.device)

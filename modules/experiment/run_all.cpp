@@ -22,17 +22,23 @@
 namespace rnnlab {
 namespace {
 
-std::string why_it_cannot_run(const Experiment& experiment) {
+enum class AskGpu {
+  kYes,
+  kNo,  // which would create a context on it, and this process only waits for others that compute there
+};
+
+std::string why_it_cannot_run(const Experiment& experiment, AskGpu ask) {
   if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
-  return refusal(computed_layer(experiment), resolve_device(experiment.device)).value_or("");
+  const c10::Device device = resolve_device(experiment.device);
+  const LayerKind layer = computed_layer(experiment);
+  return (ask == AskGpu::kYes ? refusal(layer, device) : refusal(layer, processor_of(device))).value_or("");
 }
 
-// What will fail for want of its device, or for a layer that its device has not, is said before the others take their
-// time.
-void warn_of_runs_that_cannot(const std::vector<ExperimentCase>& cases, Logger& logger) {
+// A run that will fail because its device or layer is missing is named before the others take their time.
+void warn_of_runs_that_cannot(const std::vector<ExperimentCase>& cases, AskGpu ask, Logger& logger) {
   std::map<std::string, size_t> reasons;
   for (const ExperimentCase& one : cases)
-    if (const std::string reason = why_it_cannot_run(one.experiment); !reason.empty()) ++reasons[reason];
+    if (const std::string reason = why_it_cannot_run(one.experiment, ask); !reason.empty()) ++reasons[reason];
   for (const auto& [reason, count] : reasons)
     logger.warn(fmt::format("{} of {} runs will fail: {}", count, cases.size(), reason));
 }
@@ -142,13 +148,13 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
   const StopSignalGuard signals(kStopping);
   const std::vector<ExperimentCase> cases = with_num_threads(wanted, request.measure_speeds, logger);
   if (std::ranges::any_of(cases, [](const ExperimentCase& one) { return one.repeats.at_most > 1; })) {
-    warn_of_runs_that_cannot(cases, logger);
+    warn_of_runs_that_cannot(cases, AskGpu::kNo, logger);
     return run_in_rounds(cases, request, logger);
   }
   std::vector<RunTask> tasks;
   for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
   if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);
-  warn_of_runs_that_cannot(cases, logger);
+  warn_of_runs_that_cannot(cases, AskGpu::kYes, logger);
   SweepFile sweep(request.out, entries_of(cases));
   AutoLayers auto_layers;
   RunRequest of_sweep = request;

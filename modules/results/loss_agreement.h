@@ -44,7 +44,8 @@ struct PartingLosses {
 
 // Of two groups at one precision, and not where dropout draws other masks: on a CPU and a GPU, or by two kinds of
 // convolution. Any of these is more than rounding:
-// - the first epoch, of at most 100 updates, parts by more than 0.1 % in fp32, 1 % in tf32 and fp16, 2 % in bf16;
+// - the first epoch, of at most 50 updates, parts by more than 0.1 % in fp32, 1 % in tf32 and fp16, 2 % in bf16;
+// - the first epoch, of at most 100 updates, parts by more than ten times that, or by more than a fifth;
 // - the first epoch, of more updates, parts by more than a fifth, for training spreads what rounding began;
 // - all of at least five epochs part by one factor, above the bound of the precision and five times its deviation;
 // - half of the later epochs part by more than a half, to one side. Losses below a hundredth of the first epoch's do
