@@ -13,6 +13,7 @@
 #include "experiment/child_process.h"
 #include "experiment/rounds.h"
 #include "experiment/run_all.h"
+#include "experiment/run_ranks.h"
 #include "experiment_arguments.h"
 #include "output.h"
 #include "output_file.h"
@@ -152,8 +153,10 @@ ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& lo
 }
 
 ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
-  const Terminal console = inspect_terminal(2);
-  Logger logger(verbosity(options), console);
+  const auto& launch = launch_here();
+  const bool is_beside_first = launch && launch->rank > 0;
+  const Terminal console = is_beside_first ? Terminal{} : inspect_terminal(2);
+  Logger logger(is_beside_first ? Verbosity::kErrors : verbosity(options), console);
   const RunRequest request{.out = options.out,
                            .command_line = command_line,
                            .console = options.quiet ? Terminal{} : console,
@@ -161,7 +164,10 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
                            .turn = turn_from(options.turn),
                            .child_arguments = child_arguments(options)};
   if (options.entry) return train_entry(options, request, logger);
+  const bool has_parent = launch && launch->launcher == Launcher::kRnnlab;
+  if (has_parent) end_with_parent(STDOUT_FILENO);
   const RunAllOutcome all = run(options, request, logger);
+  if (is_beside_first || has_parent) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
     print_results(all.finished, options.json);
     return ExitCode::kDone;

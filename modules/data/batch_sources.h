@@ -14,7 +14,7 @@
 
 namespace rnnlab {
 
-// The batches of one epoch: batch i holds the samples order[i * batch_size ...].
+// The batches of one epoch: batch i holds the samples order[i * batch_size ...], and the last one all that are left.
 struct EpochPlan {
   at::Tensor order;  // (N) int64 on the CPU
   int64_t batch_size = 1;

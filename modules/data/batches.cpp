@@ -1,6 +1,7 @@
 #include "data/batches.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -53,6 +54,26 @@ int64_t free_bytes(c10::Device device) {
   return static_cast<int64_t>(c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
 }
 
+// The samples [begin, end) of a batch of so many that are one process's.
+std::pair<int64_t, int64_t> part_of(int64_t batch_size, const BatchShare& share) {
+  return {batch_size * share.index / share.count, batch_size * (share.index + 1) / share.count};
+}
+
+int64_t own_batch_size(int64_t batch_size, const BatchShare& share) {
+  if (share.kind == BatchShare::Kind::kWholeBatches) return batch_size;
+  const auto [begin, end] = part_of(batch_size, share);
+  if (end > begin) return end - begin;
+  throw_error(ExitCode::kUsage,
+              "training.batch_size: {} cannot be divided among {} processes: use a batch size of at "
+              "least {}",
+              counted(batch_size, "sample"), share.count, share.count);
+}
+
+int64_t count_own_batches(int64_t num_batches, const BatchShare& share) {
+  const bool has_part_of_each = share.kind == BatchShare::Kind::kPartOfEach;
+  return has_part_of_each ? num_batches : (num_batches - share.index + share.count - 1) / share.count;
+}
+
 std::unique_ptr<BatchSource> make_source(const Samples& samples, Placement placement, c10::Device device) {
   if (placement == Placement::kHost) return make_prefetched_source(samples, device);
   if (device.is_cpu()) return make_direct_source(samples);
@@ -61,7 +82,9 @@ std::unique_ptr<BatchSource> make_source(const Samples& samples, Placement place
 
 }  // namespace
 
-int64_t EpochPlan::size(int64_t batch) const { return std::min(batch_size, order.numel() - batch * batch_size); }
+int64_t EpochPlan::size(int64_t batch) const {
+  return batch + 1 < num_batches ? batch_size : order.numel() - batch * batch_size;
+}
 
 std::span<const int64_t> EpochPlan::samples(int64_t batch) const {
   return {order.const_data_ptr<int64_t>() + batch * batch_size, static_cast<size_t>(size(batch))};
@@ -82,7 +105,8 @@ Placement choose_placement(const Samples& samples, Placement wanted, c10::Device
 Batches::Batches(const Samples& samples, const BatchOptions& options, c10::Device device)
     : num_samples_(samples.size()),
       options_(options),
-      num_batches_(count_batches(num_samples_, options)),
+      num_whole_batches_(count_batches(num_samples_, options)),
+      num_batches_(count_own_batches(num_whole_batches_, options.share)),
       placement_(choose_placement(samples, options.placement, device)),
       source_(make_source(samples, placement_, with_index(device))) {}
 
@@ -94,7 +118,29 @@ int64_t Batches::full_batches_left() const {
   return std::max<int64_t>(0, num_samples_ / options_.batch_size - next_batch_);
 }
 
-int64_t Batches::samples_per_epoch() const { return std::min(num_samples_, num_batches_ * options_.batch_size); }
+int64_t Batches::samples_per_epoch() const { return std::min(num_samples_, num_whole_batches_ * options_.batch_size); }
+
+int64_t Batches::whole_size(int64_t batch) const {
+  const BatchShare& share = options_.share;
+  const bool has_part_of_each = share.kind == BatchShare::Kind::kPartOfEach;
+  const int64_t number = has_part_of_each ? batch : batch * share.count + share.index;
+  return std::min(options_.batch_size, samples_per_epoch() - number * options_.batch_size);
+}
+
+// Of an order of all processes: what this one takes, batch after batch.
+at::Tensor Batches::own_share(const at::Tensor& order) const {
+  if (options_.share.is_all()) return order;
+  const bool has_part_of_each = options_.share.kind == BatchShare::Kind::kPartOfEach;
+  std::vector<at::Tensor> parts;
+  const std::vector<at::Tensor> batches = order.split(options_.batch_size);
+  for (int64_t i = 0; i < std::ssize(batches); ++i) {
+    const at::Tensor& batch = batches[static_cast<size_t>(i)];
+    const auto [begin, end] = part_of(batch.numel(), options_.share);
+    if (has_part_of_each) parts.push_back(batch.slice(0, begin, end));
+    if (!has_part_of_each && i % options_.share.count == options_.share.index) parts.push_back(batch);
+  }
+  return parts.empty() ? order.narrow(0, 0, 0) : at::cat(parts);
+}
 
 at::Tensor Batches::order(int64_t epoch) const {
   const at::Tensor all = options_.order == Order::kShuffled ? permutation(num_samples_, options_.seed, epoch)
@@ -103,7 +149,7 @@ at::Tensor Batches::order(int64_t epoch) const {
 }
 
 Batches::EpochOrder Batches::make_order(int64_t epoch) const {
-  const at::Tensor on_host = order(epoch);
+  const at::Tensor on_host = own_share(order(epoch));
   return {epoch, on_host, selecting() != nullptr ? selecting()->uploaded(on_host) : at::Tensor()};
 }
 
@@ -121,7 +167,7 @@ void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
   EpochPlan plan;
   plan.order = order.on_host;
   plan.order_on_device = order.on_device;
-  plan.batch_size = options_.batch_size;
+  plan.batch_size = own_batch_size(options_.batch_size, options_.share);
   plan.num_batches = num_batches_;
   plan.first_batch = first_batch;
   source_->start(plan);
@@ -130,7 +176,7 @@ void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
 
 const SelectingSource* Batches::selecting() const {
   const auto* source = dynamic_cast<const SelectingSource*>(source_.get());
-  return source != nullptr && !source->has_lengths() ? source : nullptr;
+  return source != nullptr && !source->has_lengths() && options_.share.is_all() ? source : nullptr;
 }
 
 bool Batches::has_selections() const { return selecting() != nullptr; }
@@ -146,14 +192,18 @@ std::optional<at::Tensor> Batches::next_selection(int64_t count) {
 
 Batch Batches::gather(const at::Tensor& selection) const {
   RNNLAB_INVARIANT(has_selections(), "gather() without selections");
-  return selecting()->gather(selection);
+  Batch batch = selecting()->gather(selection);
+  batch.whole_size = batch.size;
+  return batch;
 }
 
 std::optional<Batch> Batches::next() {
   RNNLAB_INVARIANT(started_, "next() before start_epoch()");
   if (next_batch_ == num_batches_) return std::nullopt;
   const Stopwatch stopwatch(seconds_waited_);
-  return source_->fetch(next_batch_++);
+  Batch batch = source_->fetch(next_batch_);
+  batch.whole_size = whole_size(next_batch_++);
+  return batch;
 }
 
 }  // namespace rnnlab

@@ -21,26 +21,42 @@ enum class TailPolicy { kKeep, kDrop };       // what becomes of a last batch th
 enum class Order { kShuffled, kSequential };  // shuffled: permutation(n, seed, epoch)
 enum class Placement { kAutomatic, kDevice, kHost };
 
+// What of an epoch is this process's where several train together. The first process of one is all of it.
+struct BatchShare {
+  enum class Kind {
+    kPartOfEach,    // of a batch of n samples, those from n * index / count to n * (index + 1) / count, maybe none
+    kWholeBatches,  // every batch whose number, divided by `count`, leaves `index`
+  };
+  Kind kind = Kind::kPartOfEach;
+  int64_t index = 0;
+  int64_t count = 1;
+
+  bool is_all() const { return count == 1; }
+};
+
 struct BatchOptions {
-  int64_t batch_size = 1;
+  int64_t batch_size = 1;  // of all processes together
   TailPolicy tail = TailPolicy::kKeep;
   Order order = Order::kShuffled;
   uint64_t seed = 0;
   // Automatic: on a GPU, on the device where the samples take at most half of its free memory, else on the host; on a
   // CPU, batches come straight from the samples. Host: pinned memory (for a GPU) and a prefetch thread.
   Placement placement = Placement::kAutomatic;
+  BatchShare share = {};
 };
 
 struct Batch {
-  at::Tensor inputs;   // (T, B, F) float32 or (T, B) int64, contiguous, on the device
-  at::Tensor targets;  // (B) int64, (B, K) float32 or (T, B) int64, contiguous, on the device
-  at::Tensor lengths;  // (B) int64 on the CPU, or undefined
-  int64_t size = 0;    // B
+  at::Tensor inputs;       // (T, B, F) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor targets;      // (B) int64, (B, K) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor lengths;      // (B) int64 on the CPU, or undefined
+  int64_t size = 0;        // B
+  int64_t whole_size = 0;  // samples of the batch that this is a part of (BatchShare)
 };
 
 class Batches {
  public:
-  // UserError kUsage when no batch would be left, kDevice when placement is kDevice and the samples do not fit.
+  // UserError kUsage when no batch would be left, or a batch has fewer samples than parts; kDevice when placement is
+  // kDevice and the samples do not fit.
   Batches(const Samples& samples, const BatchOptions& options, c10::Device device);
   ~Batches();
   Batches(Batches&&) noexcept;
@@ -65,15 +81,16 @@ class Batches {
   std::optional<at::Tensor> next_selection(int64_t count = 1);
   Batch gather(const at::Tensor& selection) const;
 
-  // The samples of epoch `epoch` (from 0) in the order in which it takes them: (N) int64 on the CPU, without those that
-  // TailPolicy::kDrop leaves out.
+  // The samples of epoch `epoch` (from 0) in the order in which all processes take them: (N) int64 on the CPU, without
+  // those that TailPolicy::kDrop leaves out.
   at::Tensor order(int64_t epoch) const;
 
   int64_t batch_size() const { return options_.batch_size; }
-  int64_t batches_per_epoch() const { return num_batches_; }
+  int64_t batches_per_epoch() const { return num_batches_; }              // of this process
+  int64_t whole_batches_per_epoch() const { return num_whole_batches_; }  // of all processes
   // Of those that next() or next_selection() will give of this epoch, the ones that are not cut short by its end.
   int64_t full_batches_left() const;
-  int64_t samples_per_epoch() const;
+  int64_t samples_per_epoch() const;  // of all processes
 
   // Seconds that the caller spent in start_epoch() and next() since the epoch began.
   double seconds_waited() const { return seconds_waited_; }
@@ -90,9 +107,12 @@ class Batches {
 
   const SelectingSource* selecting() const;
   EpochOrder make_order(int64_t epoch) const;
+  at::Tensor own_share(const at::Tensor& order) const;
+  int64_t whole_size(int64_t batch) const;
 
   int64_t num_samples_;
   BatchOptions options_;
+  int64_t num_whole_batches_;  // of all processes
   int64_t num_batches_;
   Placement placement_;
   std::unique_ptr<BatchSource> source_;

@@ -53,7 +53,8 @@ class ResidentSource : public SelectingSource {
 
   at::Tensor selection(int64_t first_batch, int64_t count) const override {
     const int64_t first = first_batch * plan_.batch_size;
-    return order_.narrow(0, first, std::min(count * plan_.batch_size, order_.numel() - first));
+    const bool is_to_the_end = first_batch + count >= plan_.num_batches;
+    return order_.narrow(0, first, is_to_the_end ? order_.numel() - first : count * plan_.batch_size);
   }
 
   Batch gather(const at::Tensor& selection) const override {

@@ -17,6 +17,20 @@ namespace rnnlab {
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::function<void(const std::string&)>& on_line);
 
+// Several children with the same arguments that work together, one for each of `environments`, whose assignments
+// ("RNNLAB_RANK=1") hold before those of this process.
+struct ChildrenRequest {
+  std::string program;
+  std::vector<std::string> arguments;
+  std::vector<std::vector<std::string>> environments;
+  std::function<void(const std::string&)> on_line;  // of the first one's stdout; that of the others is discarded
+  // Told of the first that fails, by its index: its exit code, and in words which signal ended it, or "".
+  std::function<void(size_t, ExitCode, const std::string&)> on_failure = {};
+};
+
+// As run_child. If one fails, the others have ten seconds to end, and are ended then; its exit code comes back.
+ExitCode run_children(const ChildrenRequest& request);
+
 // In the child, before its work: ends it at once if the parent ends. `parent_reads` is the descriptor that the parent
 // reads from.
 void end_with_parent(int parent_reads);

@@ -24,6 +24,7 @@ struct DataShape;
 struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";
+  std::optional<int64_t> devices;  // processes that train together; one, or as many as a launcher started
   LayerKind layer = LayerKind::kFused;
   std::optional<LayerKind> auto_layer;  // what `layer: auto` took, once it is known
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;

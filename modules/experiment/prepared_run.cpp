@@ -38,16 +38,36 @@ FastestLayer taken_before(LayerKind kind) {
   return {kind, {fmt::format("layer: auto took {}, as in an earlier run with the same work", config::name_of(kind))}};
 }
 
+FastestLayer choose_layer(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
+                          const AutoLayers* earlier) {
+  const auto known = earlier == nullptr ? std::nullopt : earlier->taken_for(experiment);
+  return known ? taken_before(*known) : fastest_for(experiment, dataset, options);
+}
+
+FastestLayer taken_by_first_rank(const std::string& layer) {
+  return {config::from_name<LayerKind>(layer).value(), {fmt::format("layer: auto took {}, as rank 0 measured", layer)}};
+}
+
 // Says in auto_layer what `auto` comes to.
 const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
                                AutoLayers* earlier, std::vector<std::string>& notes) {
   if (experiment.layer != LayerKind::kAuto || experiment.auto_layer) return experiment;
-  const auto known = earlier == nullptr ? std::nullopt : earlier->taken_for(experiment);
-  const FastestLayer fastest = known ? taken_before(*known) : fastest_for(experiment, dataset, options);
-  notes.insert(notes.end(), fastest.notes.begin(), fastest.notes.end());
-  if (earlier != nullptr) earlier->remember(experiment, fastest.kind);
-  experiment.auto_layer = fastest.kind;
+  std::optional<FastestLayer> fastest;
+  const bool is_first = options.ranks == nullptr || options.ranks->is_first();
+  if (is_first) fastest = choose_layer(experiment, dataset, options, earlier);
+  if (options.ranks != nullptr) {
+    const auto told = options.ranks->gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
+    if (!is_first) fastest = taken_by_first_rank(told.front());
+  }
+  notes.insert(notes.end(), fastest->notes.begin(), fastest->notes.end());
+  if (earlier != nullptr) earlier->remember(experiment, fastest->kind);
+  experiment.auto_layer = fastest->kind;
   return experiment;
+}
+
+TrainerOptions options_with(Ranks* ranks, TrainerOptions options) {
+  options.ranks = ranks;
+  return options;
 }
 
 std::vector<std::string> check_memory_before_loading(const Experiment& experiment, c10::Device device) {
@@ -79,14 +99,14 @@ std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const Da
 }  // namespace
 
 PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights,
-                         AutoLayers* auto_layers)
+                         AutoLayers* auto_layers, Ranks* ranks)
     : device(resolve_device(wanted.device)),
       notes(notes_on_device(wanted.device, device)),
       experiment(with_device(wanted, device)),
       memory_warnings(check_memory_before_loading(experiment, device)),
       environment(set_up(experiment, command_line)),
       dataset(load_within_memory(experiment, device, memory_warnings)),
-      options(trainer_options(experiment, device)),
+      options(options_with(ranks, trainer_options(experiment, device))),
       model(make_initial_model(settle_layer(experiment, dataset, options, auto_layers, notes), dataset.shape, weights)),
       trainer(*model, dataset, options),
       identity(

@@ -24,8 +24,10 @@ struct PreparedRun {
   // Sets threads, determinism and precision of the whole process: the last one's word counts.
   // UserError kDevice, kData, kCheckpoint or kUsage where this machine or the data cannot do what is asked.
   // `auto_layers` has what `layer: auto` took in earlier runs of the same command, and gets what it takes here.
+  // `ranks`: those that train it with this process, or null; what `auto` takes is then the first one's choice.
   PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line,
-              WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr);
+              WeightsFrom weights = WeightsFrom::kExperiment, AutoLayers* auto_layers = nullptr,
+              Ranks* ranks = nullptr);
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
 

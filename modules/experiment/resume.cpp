@@ -9,9 +9,11 @@
 #include "checkpoint/failure.h"
 #include "checkpoint/names.h"
 #include "config/document.h"
+#include "experiment/child_process.h"
 #include "experiment/prepared_run.h"
 #include "experiment/read_experiment.h"
 #include "experiment/run_checkpoint.h"
+#include "experiment/run_ranks.h"
 #include "experiment/train_run.h"
 #include "results/config_values.h"
 #include "results/epoch_log.h"
@@ -78,11 +80,13 @@ std::optional<Found> newest_state(const fs::path& folder, std::vector<Warning>& 
 }
 
 constexpr const char* kWhatMayChange =
-    "only bounds (training.epochs, max_steps, max_seconds), training.num_threads, checkpoint and data.path may change";
+    "only bounds (training.epochs, max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path "
+    "may "
+    "change";
 
 bool may_change(const std::string& key) {
   return key == "training.epochs" || key == "training.max_steps" || key == "training.max_seconds" ||
-         key == "training.num_threads" || key == "data.path" || key.starts_with("checkpoint.");
+         key == "training.num_threads" || key == "devices" || key == "data.path" || key.starts_with("checkpoint.");
 }
 
 void refuse_other_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
@@ -141,6 +145,15 @@ std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun
   return changes;
 }
 
+std::optional<std::string> devices_change(const Experiment& then, const Experiment& now) {
+  const int64_t before = then.devices.value_or(1), after = now.devices.value_or(1);
+  if (before == after) return std::nullopt;
+  return fmt::format(
+      "goes on with {}, and ran with {} before: sums are rounded in another order, and dropout draws "
+      "other masks",
+      counted(after, "process"), before);
+}
+
 std::optional<std::string> schedule_change(const Experiment& then, const Experiment& now) {
   const bool ends_with_run = now.training.schedule == ScheduleKind::kCosine && !now.training.decay_steps;
   const bool same_bounds =
@@ -194,6 +207,8 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   if (!changes.empty()) exclude_from_timing(earlier.rows);
   for (const Warning& warning : warnings_at_its_end(folder)) add_once(earlier.earlier_warnings, warning);
   for (const std::string& change : changes) add_once(earlier.warnings, {warning::kOtherMachine, change});
+  if (const auto change = devices_change(found.saved.facts.experiment, run.experiment))
+    add_once(earlier.warnings, {warning::kOtherMachine, *change});
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
     add_once(earlier.warnings, {warning::kScheduleChanged, *change});
   run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
@@ -271,20 +286,23 @@ void refuse_other_overrides(const std::vector<std::string>& overrides) {
                   kWhatMayChange);
 }
 
-RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::string>& overrides,
-                             const RunRequest& request, Logger& logger) {
-  const fs::path folder = existing_folder(run_folder);
-  throw_if_asked_to_stop(Beginning::kResumed);
+namespace {
+
+RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequest& request, Logger& logger,
+                 Ranks* ranks) {
+  const bool is_first = ranks == nullptr || ranks->is_first();
   std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kResumed, request, logger));
-  const FolderLock lock(folder, WhenTaken::kRefuse);
-  if (!lock.warning().empty()) logger.warn(lock.warning());
-  const Experiment wanted = configured(folder, overrides);
+  std::optional<FolderLock> lock;
+  if (is_first) lock.emplace(folder, WhenTaken::kRefuse);
+  if (lock && !lock->warning().empty()) logger.warn(lock->warning());
   std::vector<Warning> warnings;
   auto found = newest_state(folder, warnings);
   refuse_other_settings(found, folder, wanted);
-  PreparedRun run(wanted, request.command_line, found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment,
-                  request.auto_layers);
+  PreparedRun run(with_ranks(wanted, ranks), request.command_line,
+                  found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
   EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
+  if (ranks != nullptr) require_same_run(*ranks, run);
+  if (!is_first) return train_beside_first(run);
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
   deadline.reset();
   throw_if_asked_to_stop(Beginning::kResumed);
@@ -293,6 +311,32 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   cut_back(folder, earlier);
   for (const Warning& warning : warnings) add_once(earlier.warnings, warning);
   return train_run(run, folder, earlier, request, logger);
+}
+
+}  // namespace
+
+std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std::vector<std::string>& overrides,
+                                          const RunRequest& request) {
+  const fs::path folder = existing_folder(run_folder);
+  const Experiment wanted = configured(folder, overrides);
+  if (!needs_ranks(wanted)) return std::nullopt;
+  std::vector<std::string> arguments = {"train", "--resume", folder.string()};
+  for (const auto& more : {overrides, request.child_arguments})
+    arguments.insert(arguments.end(), more.begin(), more.end());
+  RunOutcome outcome{.folder = folder, .summary = {}};
+  outcome.exit_code = start_ranks(wanted, kThisProgram, arguments, [](const std::string&) {});
+  std::error_code ignored;
+  if (fs::is_regular_file(folder / kSummaryFile, ignored)) outcome.summary = read_summary(folder);
+  return outcome;
+}
+
+RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::string>& overrides,
+                             const RunRequest& request, Logger& logger) {
+  const fs::path folder = existing_folder(run_folder);
+  throw_if_asked_to_stop(Beginning::kResumed);
+  const Experiment wanted = configured(folder, overrides);
+  const std::unique_ptr<Ranks> ranks = join_ranks(wanted);
+  return as_rank(ranks.get(), [&] { return go_on(folder, wanted, request, logger, ranks.get()); });
 }
 
 }  // namespace rnnlab

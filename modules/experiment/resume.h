@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,16 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
 // UserError kUsage where one of these, "key=value", is of a key that may not change.
 void refuse_other_overrides(const std::vector<std::string>& overrides);
 
-// `overrides` as on a command line, of what may change: bounds (training.epochs, max_steps, max_seconds), `checkpoint`,
-// and where the data lie. UserError kUsage where another setting changed (config.yaml was edited), kCheckpoint where no
-// checkpoint verifies or the data are others, kDevice where another process is at work in the folder, and what
-// run_experiment throws.
+// `overrides` as on a command line, of what may change: bounds (training.epochs, max_steps, max_seconds), `devices`,
+// `checkpoint`, and where the data lie. UserError kUsage where another setting changed (config.yaml was edited),
+// kCheckpoint where no checkpoint verifies or the data are others, kDevice where another process is at work in the
+// folder, and what run_experiment throws.
 RunOutcome resume_experiment(const std::filesystem::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger);
+
+// Where the run needs several processes (run_ranks.h) and no launcher has started them: starts them, and waits for
+// their end. Nothing where it does not.
+std::optional<RunOutcome> resume_by_ranks(const std::filesystem::path& run_folder,
+                                          const std::vector<std::string>& overrides, const RunRequest& request);
 
 }  // namespace rnnlab

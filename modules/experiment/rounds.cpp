@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "experiment/child_process.h"
 #include "experiment/failure.h"
+#include "experiment/run_ranks.h"
 #include "experiment/sweep_run.h"
 #include "results/comparison.h"
 #include "results/round_order.h"
@@ -144,8 +145,7 @@ class Rounds {
     arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
     if (sweep_.entries()[entry].round > 1) arguments.emplace_back("--brief");
     try {
-      const ExitCode exit_code = run_child(request_.program.empty() ? kThisProgram : request_.program, arguments,
-                                           [&](const std::string& line) { take_line(entry, line); });
+      const ExitCode exit_code = run_processes(entry, arguments);
       if (exit_code != ExitCode::kDone) keep_failure_of(entry, exit_code);
     } catch (const UserError& error) {
       logger_.error(error.what());
@@ -153,6 +153,14 @@ class Rounds {
     }
     keep_result_of(entry);
     tell_result_of(entry);
+  }
+
+  ExitCode run_processes(size_t entry, const std::vector<std::string>& arguments) {
+    const std::string program = request_.program.empty() ? kThisProgram : request_.program;
+    const auto on_line = [&](const std::string& line) { take_line(entry, line); };
+    const Experiment experiment = experiment_of(sweep_.entries()[entry], sweep_.path().string(), sweep_.overrides());
+    if (needs_ranks(experiment)) return start_ranks(experiment, program, arguments, on_line);
+    return run_child(program, arguments, on_line);
   }
 
   void take_line(size_t entry, const std::string& line) {

@@ -11,6 +11,7 @@
 #include "experiment/failure.h"
 #include "experiment/resume.h"
 #include "experiment/rounds.h"
+#include "experiment/run_ranks.h"
 #include "experiment/sweep_file.h"
 #include "experiment/sweep_run.h"
 #include "experiment/thread_choice.h"
@@ -53,6 +54,19 @@ std::string heading(const RunTask& task, size_t number, size_t count) {
   return fmt::format("=== run {} of {}: {}", number, count, task.label);
 }
 
+// Of several processes with one run, the first tells why it ended, and any other what only it knows.
+void tell_failure(const std::string& message, Logger& logger) {
+  const auto& launch = launch_here();
+  if (!launch || launch->rank == 0) return logger.error(message);
+  try {
+    throw;
+  } catch (const RankFailed&) {
+    return;
+  } catch (...) {
+    logger.error(fmt::format("rank {}: {}", launch->rank, message));
+  }
+}
+
 // What a log could not hold is told of a run that has not failed anyway.
 void run_one(const RunTask& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
@@ -60,7 +74,7 @@ void run_one(const RunTask& task, const RunRequest& request, Logger& logger, Run
     logger.close_file();
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    logger.error(failure.message);
+    tell_failure(failure.message, logger);
     keep_failure(all, failure.exit_code);
     logger.abandon_file();
   }
@@ -125,6 +139,14 @@ std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, 
   return cases;
 }
 
+// Repeats are processes of their own, and so are the ranks of a run.
+bool needs_processes(const ExperimentCase& one) {
+  if (one.repeats.at_most > 1 && launch_here())
+    throw_error(ExitCode::kUsage, "repeats: starts processes of its own, and {} started this one; leave repeats out",
+                name_of(launch_here()->launcher));
+  return one.repeats.at_most > 1 || needs_ranks(one.experiment);
+}
+
 RunTask task_of(const ExperimentCase& one) {
   return {name_of(one),
           [one](const RunRequest& request, Logger& logger) { return run_with_places(one, request, logger); }};
@@ -146,8 +168,9 @@ std::string measurement_of(const SweepFile& sweep) {
 
 RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
   const StopSignalGuard signals(kStopping);
-  const std::vector<ExperimentCase> cases = with_num_threads(wanted, request.measure_speeds, logger);
-  if (std::ranges::any_of(cases, [](const ExperimentCase& one) { return one.repeats.at_most > 1; })) {
+  const std::vector<ExperimentCase> cases =
+      launch_here() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
+  if (std::ranges::any_of(cases, needs_processes)) {
     warn_of_runs_that_cannot(cases, AskGpu::kNo, logger);
     return run_in_rounds(cases, request, logger);
   }
@@ -155,6 +178,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
   for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
   if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);
   warn_of_runs_that_cannot(cases, AskGpu::kYes, logger);
+  if (launch_here() && launch_here()->rank > 0) return run_in_turn(tasks, nullptr, request, logger);
   SweepFile sweep(request.out, entries_of(cases));
   AutoLayers auto_layers;
   RunRequest of_sweep = request;
@@ -172,6 +196,7 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(run_or_sweep, ignored)) {
     const RunTask task{"", [&](const RunRequest& asked, Logger& log) {
+                         if (auto outcome = resume_by_ranks(run_or_sweep, overrides, asked)) return *std::move(outcome);
                          return resume_experiment(run_or_sweep, overrides, asked, log);
                        }};
     return run_in_turn({task}, nullptr, in_its_place, logger);

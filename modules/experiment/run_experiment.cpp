@@ -4,6 +4,7 @@
 
 #include "experiment/device.h"
 #include "experiment/prepared_run.h"
+#include "experiment/run_ranks.h"
 #include "experiment/train_run.h"
 #include "results/locks.h"
 #include "results/run_folder.h"
@@ -16,19 +17,27 @@ std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& requ
   return create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
 }
 
-}  // namespace
-
-RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
-  throw_if_asked_to_stop(Beginning::kNew);
+RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request, Logger& logger, Ranks* ranks) {
   std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kNew, request, logger));
-  PreparedRun run(experiment, request.command_line, WeightsFrom::kExperiment, request.auto_layers);
+  PreparedRun run(with_ranks(experiment, ranks), request.command_line, WeightsFrom::kExperiment, request.auto_layers,
+                  ranks);
+  if (ranks != nullptr) require_same_run(*ranks, run);
   deadline.reset();
   throw_if_asked_to_stop(Beginning::kNew);
+  if (ranks != nullptr && !ranks->is_first()) return train_beside_first(run);
   const auto folder = make_folder(run, request);
   const FolderLock lock(folder, WhenTaken::kRefuse);
   if (!lock.warning().empty()) logger.warn(lock.warning());
   if (request.on_folder) request.on_folder(folder);
   return train_run(run, folder, {}, request, logger);
+}
+
+}  // namespace
+
+RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
+  throw_if_asked_to_stop(Beginning::kNew);
+  const std::unique_ptr<Ranks> ranks = join_ranks(experiment);
+  return as_rank(ranks.get(), [&] { return run_prepared(experiment, request, logger, ranks.get()); });
 }
 
 }  // namespace rnnlab

@@ -2,6 +2,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "experiment/run_ranks.h"
 #include "models/model_parameters.h"
 #include "recurrent/gpu_device.h"
 
@@ -12,6 +13,11 @@ std::string device_text(const PreparedRun& run) {
   if (run.device.is_cpu())
     return fmt::format("{} ({})", run.environment.cpu.model, counted(run.environment.num_threads, "thread"));
   return fmt::format("{} ({})", model_of_one_gpu(run.environment.nvidia), run.device.str());
+}
+
+std::string ranks_text(const Ranks& ranks) {
+  return fmt::format("{} by {}, each with a part of every batch; gradients travel by Gloo",
+                     counted(ranks.size(), "process"), name_of(launch_here()->launcher));
 }
 
 std::string layer_text(const PreparedRun& run) {
@@ -30,6 +36,7 @@ std::string placement_text(const PreparedRun& run) {
 void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
   logger.info("run       " + folder.string());
   logger.info("device    " + device_text(run));
+  if (run.options.ranks != nullptr) logger.info("ranks     " + ranks_text(*run.options.ranks));
   logger.info("layer     " + layer_text(run));
   log_notes(run.notes, logger);
   log_notes(take_kernel_notes(), logger);

@@ -18,13 +18,13 @@ bool has_begun(const SweepEntry& entry, Logger& logger) {
   return std::filesystem::is_regular_file(std::filesystem::path(*entry.folder) / kConfigFile, ignored);
 }
 
+}  // namespace
+
 Experiment experiment_of(const SweepEntry& entry, const std::string& source,
                          const std::vector<std::string>& overrides) {
   config::Findings findings;
   return read_experiment(config::Document::from_text(entry.experiment, source, findings), overrides, findings);
 }
-
-}  // namespace
 
 std::optional<RunOutcome> ended_run(const std::filesystem::path& folder) {
   std::error_code ignored;

@@ -18,7 +18,10 @@ std::optional<RunOutcome> ended_run(const std::filesystem::path& folder);
 // when its turn comes.
 void remember_auto_layer(const SweepEntry& entry, AutoLayers& auto_layers);
 
-// `source` names the sweep's file in messages; `overrides` as of resume_experiment. Throws what run_experiment and
+// `source` names the sweep's file in messages; `overrides` as of resume_experiment.
+Experiment experiment_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides);
+
+// As experiment_of. Throws what run_experiment and
 // resume_experiment throw.
 RunOutcome run_entry(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides,
                      const RunRequest& request, Logger& logger);

@@ -4,7 +4,9 @@
 
 #include "base/text.h"
 #include "experiment/device.h"
+#include "experiment/failure.h"
 #include "experiment/run_log.h"
+#include "experiment/run_ranks.h"
 #include "experiment/run_summary.h"
 #include "experiment/watchers.h"
 #include "results/bystanders.h"
@@ -36,7 +38,13 @@ void warn_of(const Bystanders& bystanders, Summary& summary, Logger& logger) {
   }
 }
 
+int64_t num_ranks_here(const PreparedRun& run) {
+  return run.options.ranks != nullptr && launch_here()->is_one_host ? run.options.ranks->size() : 1;
+}
+
+// A process that trains with others waits for them in each step.
 void warn_of_waiting(const PreparedRun& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
+  if (run.options.ranks != nullptr) return;
   for (const Warning& warning : waiting_warnings(rows, summary.device, run.environment.num_threads)) {
     add_once(summary.warnings, warning);
     logger.warn(warning.text);
@@ -69,7 +77,33 @@ void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Lo
   log_opening(run, folder, logger);
 }
 
+const TrainingState& run_trainer(PreparedRun& run) {
+  if (run.options.ranks == nullptr) return run.trainer.run();
+  WeightsObserver weights(*run.options.ranks, run.trainer);
+  run.trainer.add_observer(weights);
+  return run.trainer.run();
+}
+
 }  // namespace
+
+RunOutcome train_beside_first(PreparedRun& run) {
+  RunOutcome outcome;
+  outcome.exit_code = run_trainer(run).exit_code;
+  return outcome;
+}
+
+RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
+  if (ranks == nullptr) return work();
+  try {
+    return work();
+  } catch (const RankFailed&) {
+    throw;
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    ranks->tell_failure(failure.exit_code, failure.message);
+    throw;
+  }
+}
 
 void throw_if_asked_to_stop(Beginning beginning) {
   if (const auto stop = pending_stop()) throw_error(stop->exit_code, "{}", before_first_step(*stop, beginning));
@@ -92,9 +126,9 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
   Watchers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
-  const Bystanders bystanders(survey_of(run.device), run.environment.num_threads);
+  const Bystanders bystanders(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
   try {
-    const TrainingState& end = run.trainer.run();
+    const TrainingState& end = run_trainer(run);
     finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
     warn_of(bystanders, outcome.summary, logger);
     warn_of_waiting(run, watchers.rows(), outcome.summary, logger);

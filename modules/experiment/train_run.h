@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "experiment/earlier_part.h"
 #include "experiment/prepared_run.h"
@@ -23,5 +24,11 @@ StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRe
 // complete up to that epoch.
 RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const EarlierPart& earlier,
                      const RunRequest& request, Logger& logger);
+
+// A prepared run in another process than the first of those that train it together, which alone writes files.
+RunOutcome train_beside_first(PreparedRun& run);
+
+// What a process of several does: when it fails, the others are told why. `ranks` may be null.
+RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work);
 
 }  // namespace rnnlab

@@ -55,9 +55,10 @@ std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
   return found;
 }
 
-Bystanders::Bystanders(GpuSurvey gpus, int64_t num_threads)
+Bystanders::Bystanders(GpuSurvey gpus, int64_t num_threads, int64_t num_processes)
     : gpus_(std::move(gpus)),
-      num_threads_(num_threads),
+      num_threads_(num_threads * num_processes),
+      num_processes_(num_processes),
       cpu_counters_(cpu_counters()),
       own_seconds_(own_cpu_seconds()),
       since_(std::chrono::steady_clock::now()) {}
@@ -67,8 +68,9 @@ std::vector<Warning> Bystanders::warnings() const {
   std::vector<Warning> found = newcomers(gpus_, survey_gpus());
   if (std::chrono::steady_clock::now() - since_ < kShortest) return found;
   const std::vector<int64_t> cpus = usable_cpus();
-  const double part = part_of_others(cpu_counters_, cpu_counters(), cpus, own_cpu_seconds() - own_seconds_,
-                                     static_cast<double>(::sysconf(_SC_CLK_TCK)));
+  const double own_seconds = static_cast<double>(num_processes_) * (own_cpu_seconds() - own_seconds_);
+  const double part =
+      part_of_others(cpu_counters_, cpu_counters(), cpus, own_seconds, static_cast<double>(::sysconf(_SC_CLK_TCK)));
   if (disturbs(part, std::ssize(cpus), num_threads_))
     found.emplace_back(warning::kCpuShared,
                        fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} while it ran", 100 * part,

@@ -16,8 +16,9 @@ namespace rnnlab {
 class Bystanders {
  public:
   // From now on. `gpus`: those to watch, as they are now that this process uses them, for in a container it cannot tell
-  // itself from others. `num_threads`: how many CPUs the work needs.
-  Bystanders(GpuSurvey gpus, int64_t num_threads);
+  // itself from others. `num_threads`: how many CPUs the work needs. `num_processes` of this host do it together, each
+  // as much as this one.
+  Bystanders(GpuSurvey gpus, int64_t num_threads, int64_t num_processes = 1);
 
   // Until now: "THE CPU WAS SHARED: ...", "GPU 0 (NVIDIA H200) WAS SHARED: ...".
   std::vector<Warning> warnings() const;
@@ -25,6 +26,7 @@ class Bystanders {
  private:
   GpuSurvey gpus_;
   int64_t num_threads_;
+  int64_t num_processes_;
   std::string cpu_counters_;
   double own_seconds_;
   std::chrono::steady_clock::time_point since_;

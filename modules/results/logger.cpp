@@ -77,6 +77,7 @@ class ConsoleSink final : public spdlog::sinks::base_sink<std::mutex> {
 };
 
 spdlog::level::level_enum console_level(Verbosity verbosity) {
+  if (verbosity == Verbosity::kErrors) return spdlog::level::err;
   if (verbosity == Verbosity::kQuiet) return spdlog::level::warn;
   return verbosity == Verbosity::kNormal ? spdlog::level::info : spdlog::level::debug;
 }

@@ -12,7 +12,7 @@
 
 namespace rnnlab {
 
-enum class Verbosity { kQuiet, kNormal, kVerbose };  // on stderr: warnings and errors | and information | and details
+enum class Verbosity { kErrors, kQuiet, kNormal, kVerbose };  // on stderr: errors | warnings | information | details
 
 class Logger {
  public:

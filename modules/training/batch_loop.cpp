@@ -73,7 +73,7 @@ std::optional<BatchLoop::Turns> BatchLoop::next_eager() {
   while (std::ssize(turn) < batches_per_turn_) {
     auto batch = next_batch();
     if (!batch) break;
-    num_samples += batch->size;
+    num_samples += batch->whole_size;
     turn.push_back(std::move(*batch));
   }
   if (turn.empty()) return std::nullopt;

@@ -37,7 +37,7 @@ class BatchLoop {
   struct Turns {
     at::Tensor rows;              // (n, columns), of the steps
     std::vector<int64_t> counts;  // of targets
-    std::vector<int64_t> num_samples;
+    std::vector<int64_t> num_samples;  // of all processes that train together
   };
 
   // `batches` must outlive this; its epochs are begun by the caller. With graphs, every call must come on the same

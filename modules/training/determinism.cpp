@@ -75,9 +75,11 @@ void set_num_threads(std::optional<int64_t> num_threads) {
   at::set_num_threads(wanted);
 }
 
-void seed_dropout(uint64_t seed, int64_t epoch) {
-  // The step spreads neighbouring epochs over all bits.
-  at::manual_seed(seed ^ (static_cast<uint64_t>(epoch) * SplitMix64::kStep));
+void seed_dropout(uint64_t seed, int64_t epoch, int64_t rank) {
+  // The steps spread neighbouring epochs and ranks over all bits.
+  constexpr uint64_t kStepOfRanks = 0xd1342543de82ef95;  // another odd number
+  at::manual_seed(seed ^ (static_cast<uint64_t>(epoch) * SplitMix64::kStep) ^
+                  (static_cast<uint64_t>(rank) * kStepOfRanks));
 }
 
 namespace {

@@ -1,6 +1,9 @@
 #include "training/evaluate.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include <iterator>
 
 #include "training/step_record.h"
 #include "training/trace_range.h"
@@ -20,8 +23,34 @@ class EvaluationMode {
   bool was_training_;
 };
 
-void add(std::vector<StepRow> rows, Totals& totals) {
-  for (const auto& row : rows) totals.add(row);
+void append(std::vector<StepRow> rows, std::vector<StepRow>& all) {
+  all.insert(all.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+}
+
+constexpr int64_t kNumColumns = 4;
+
+at::Tensor table_of(const std::vector<StepRow>& rows, int64_t num_rows) {
+  at::Tensor table = at::zeros({num_rows, kNumColumns}, at::kDouble);
+  double* cell = table.mutable_data_ptr<double>();
+  for (const StepRow& row : rows)
+    for (const double value : {row.loss, row.weighted_loss, row.metric_sum, static_cast<double>(row.count)})
+      *cell++ = value;
+  return table;
+}
+
+StepRow row_of(const at::Tensor& table) {
+  const double* cells = table.const_data_ptr<double>();
+  return {.loss = cells[0], .weighted_loss = cells[1], .metric_sum = cells[2], .count = static_cast<int64_t>(cells[3])};
+}
+
+// Each rank has the rows of every `size`-th batch. All of them, in the order of batches, are the same on every rank,
+// and the same as one process has.
+std::vector<StepRow> rows_of_all(Ranks& ranks, const std::vector<StepRow>& own, int64_t num_batches) {
+  const int64_t most = (num_batches + ranks.size() - 1) / ranks.size();
+  const at::Tensor tables = ranks.gather(table_of(own, most));
+  std::vector<StepRow> all;
+  for (int64_t i = 0; i < num_batches; ++i) all.push_back(row_of(tables[i % ranks.size()][i / ranks.size()]));
+  return all;
 }
 
 }  // namespace
@@ -36,16 +65,19 @@ BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precis
   };
 }
 
-Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device) {
+Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks* ranks) {
   const EvaluationMode evaluation_mode(model);
-  Totals totals;
+  std::vector<StepRow> rows;
   StepRecord record(/*num_gradient_norms=*/0, device);
   batches.start_epoch(0);
   while (const auto turn = loop.next()) {
-    if (record.full()) add(record.take(), totals);
+    if (record.full()) append(record.take(), rows);
     record.append(turn->rows, turn->counts);
   }
-  add(record.take(), totals);
+  append(record.take(), rows);
+  if (ranks != nullptr) rows = rows_of_all(*ranks, rows, batches.whole_batches_per_epoch());
+  Totals totals;
+  for (const StepRow& row : rows) totals.add(row);
   return totals;
 }
 

@@ -2,6 +2,7 @@
 // in training, so that both can be compared.
 #pragma once
 
+#include "distributed/ranks.h"
 #include "models/model.h"
 #include "training/batch_loop.h"
 #include "training/objective.h"
@@ -13,7 +14,8 @@ namespace rnnlab {
 BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision);
 
 // Goes through one epoch of `batches` by `loop`, which is made of them and of evaluation_work. Waits for the device at
-// the end; the model's mode is what it was before.
-Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device);
+// the end; the model's mode is what it was before. `ranks`, where not null, each go through their share of the batches
+// (BatchShare::Kind::kWholeBatches): the totals of all are the same bits on each of them, and those of one process.
+Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks* ranks = nullptr);
 
 }  // namespace rnnlab

@@ -20,10 +20,21 @@ int64_t num_targets(std::span<const Batch> batches) {
                          [](int64_t sum, const Batch& batch) { return sum + batch.targets.numel(); });
 }
 
+Evaluation no_targets(const at::Tensor& one) {
+  return {at::zeros_like(one), at::zeros_like(one), at::zeros_like(one), 0};
+}
+
+void add_part(const Evaluation& part, double share, Evaluation& sum) {
+  sum.loss.add_(part.loss, share);
+  sum.weighted_loss.add_(part.weighted_loss, share);
+  sum.metric_sum.add_(part.metric_sum);
+  sum.count += part.count;
+}
+
 }  // namespace
 
 TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
-                     c10::Device device)
+                     c10::Device device, Ranks* ranks, int64_t targets_per_sample)
     : model_(model),
       objective_(objective),
       precision_(precision),
@@ -32,12 +43,15 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
       optimizer_(make_optimizer(settings, named_parameters(model))),
       loss_scale_(precision == Precision::kFp16 ? std::optional<LossScale>(device) : std::nullopt),
       found_inf_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device))),
-      one_(at::ones({}, found_inf_.options())) {}
+      one_(at::ones({}, found_inf_.options())) {
+  if (ranks != nullptr) exchange_.emplace(*ranks, optimizer_->parameters(), targets_per_sample);
+}
 
 EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t place) {
   const TraceRange step_range("step");
   optimizer_->zero_grad();
-  const auto evaluation = backpropagate_all(batches);
+  const auto evaluation =
+      exchange_ ? exchange_->add_up(backpropagate_part(batches), batches) : backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto skipped = unscale(gradients);
   const auto [step, scale] = end_of_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
@@ -57,14 +71,21 @@ std::vector<NamedTensor> TrainStep::state() const {
 Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
   if (batches.size() == 1) return backpropagate_one(batches.front(), 1.0);
   const auto total = static_cast<double>(num_targets(batches));
-  Evaluation sum{at::zeros_like(one_), at::zeros_like(one_), at::zeros_like(one_), 0};
+  Evaluation sum = no_targets(one_);
   for (const auto& batch : batches) {
     const double share = static_cast<double>(batch.targets.numel()) / total;
-    const auto part = backpropagate_one(batch, share);
-    sum.loss.add_(part.loss, share);
-    sum.weighted_loss.add_(part.weighted_loss, share);
-    sum.metric_sum.add_(part.metric_sum);
-    sum.count += part.count;
+    add_part(backpropagate_one(batch, share), share, sum);
+  }
+  return sum;
+}
+
+// A batch may have fewer samples than there are ranks.
+Evaluation TrainStep::backpropagate_part(std::span<const Batch> batches) {
+  Evaluation sum = no_targets(one_);
+  for (const Batch& batch : batches) {
+    if (batch.size == 0) continue;
+    const double share = GradientExchange::share_of(batch, batches);
+    add_part(backpropagate_one(batch, share), share, sum);
   }
   return sum;
 }

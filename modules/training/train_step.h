@@ -9,6 +9,7 @@
 
 #include "data/batches.h"
 #include "models/model.h"
+#include "training/gradient_exchange.h"
 #include "training/loss_scale.h"
 #include "training/objective.h"
 #include "training/optimizer.h"
@@ -20,9 +21,10 @@ namespace rnnlab {
 
 class TrainStep {
  public:
-  // `model` must be on `device` already, and outlive this.
+  // `model` must be on `device` already, and outlive this, as must `ranks`, which are those that train with this
+  // process, or null. `targets_per_sample`: of the training samples.
   TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
-            c10::Device device);
+            c10::Device device, Ranks* ranks = nullptr, int64_t targets_per_sample = 1);
 
   void set_learning_rates(std::span<const double> rates) { optimizer_->set_learning_rates(rates); }
 
@@ -31,6 +33,7 @@ class TrainStep {
   EvaluatedStep run(std::span<const Batch> batches, int64_t place = 0);
 
   const Optimizer& optimizer() const { return *optimizer_; }
+  GradientExchange* exchange() { return exchange_ ? &*exchange_ : nullptr; }  // null where one process trains alone
 
   // The optimiser's state and, in fp16, the loss scale's: all tensors, besides the weights, that the next step depends
   // on. Not copies.
@@ -38,6 +41,7 @@ class TrainStep {
 
  private:
   Evaluation backpropagate_all(std::span<const Batch> batches);
+  Evaluation backpropagate_part(std::span<const Batch> batches);
   Evaluation backpropagate_one(const Batch& batch, double share);
   at::Tensor unscale(at::TensorList gradients);
   at::Tensor clip(at::TensorList gradients, const at::Tensor& scale) const;
@@ -48,6 +52,7 @@ class TrainStep {
   std::optional<double> clip_norm_;
   std::optional<double> clip_value_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<GradientExchange> exchange_;
   std::optional<LossScale> loss_scale_;  // in fp16
   at::Tensor found_inf_;
   at::Tensor one_;

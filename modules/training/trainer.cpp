@@ -1,5 +1,6 @@
 #include "training/trainer.h"
 
+#include <ATen/ops/full.h>
 #include <c10/core/StreamGuard.h>
 #include <torch/cuda.h>
 
@@ -34,6 +35,8 @@ void wait_for(c10::Device device) {
   torch::cuda::synchronize(device.index());
 }
 
+std::string seconds_text(double seconds) { return fmt::format("training.max_seconds ({:g}) are over", seconds); }
+
 double norm_of(const std::vector<double>& norms) {
   return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
 }
@@ -47,6 +50,13 @@ void put_evidence(const EpochEvidence& evidence, EpochRow& row) {
   row.forced_switches = evidence.forced_switches;
   row.gpu_joules = evidence.gpu_joules;
   row.cpu_joules = evidence.cpu_joules;
+}
+
+// What a rank asks of the others: the exit code of a signal, or this.
+constexpr double kSecondsAreOver = -1;
+
+int64_t targets_per_sample(const Samples& samples) {
+  return samples.size() == 0 ? 1 : samples.targets.numel() / samples.size();
 }
 
 Model& moved_to(c10::Device device, Model& model) {
@@ -66,7 +76,8 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       plan_(make_plan(options.settings, train_batches_, valid_batches_)),
       schedule_(make_schedule(options.settings, plan_.total_steps)),
       early_stopping_(options.settings),
-      step_(model, objective_, options.settings, options.precision, options.device),
+      step_(model, objective_, options.settings, options.precision, options.device, options.ranks,
+            targets_per_sample(dataset.train)),
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
           train_batches_, options.settings.accumulate,
@@ -88,7 +99,11 @@ const TrainingState& Trainer::run() {
     const TraceRange range("epoch");
     train_epoch();
     end_epoch();
-    stop_at_signal();  // one that came during validation, or while the observers wrote
+    // A signal may have come during validation, or while the observers wrote.
+    if (has_ranks())
+      agree_to_stop();
+    else
+      stop_at_signal();
   }
   for (auto* observer : observers_) observer->on_run_end(state_);
   return state_;
@@ -108,7 +123,7 @@ void Trainer::begin_new_epoch() {
   ++state_.epoch;
   tally_ = {};
   epoch_is_over_ = epoch_is_pieced_ = false;
-  seed_dropout(options_.seed, state_.epoch);
+  if (!has_ranks()) seed_dropout(options_.seed, state_.epoch);
 }
 
 void Trainer::go_on_with_epoch() {
@@ -150,13 +165,21 @@ double Trainer::run_seconds() const { return seconds_before_ + seconds_since(run
 void Trainer::train_steps() {
   while (!state_.stopped() && train_next_steps()) {
     read_record_if_due();
-    stop_at_signal();
+    if (has_ranks())
+      stop_where_a_rank_asks(step_.exchange()->stop_requests());
+    else
+      stop_at_signal();
     stop_at_bounds();
   }
 }
 
 bool Trainer::train_next_steps() {
   const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
+  if (has_ranks()) {
+    // By step, so that a run that goes on from the middle of an epoch draws what it would have drawn.
+    seed_dropout(options_.seed, state_.step + 1, options_.ranks->rank());
+    step_.exchange()->ask_to_stop(own_request());
+  }
   step_.set_learning_rates(next_learning_rates(count));
   const auto turns = train_loop_.next(count);
   if (!turns) return false;
@@ -215,7 +238,9 @@ double Trainer::latest_loss() const {
 }
 
 void Trainer::read_record_if_due() {
-  if (record_.full() || Clock::now() - record_read_ > kLongestBlindness) read_record();
+  // Ranks find the same NaN at the same step, so each looks after the same number of steps.
+  const bool is_long_ago = !has_ranks() && Clock::now() - record_read_ > kLongestBlindness;
+  if (record_.full() || is_long_ago) read_record();
 }
 
 void Trainer::read_record() {
@@ -246,14 +271,42 @@ void Trainer::stop_at_signal() {
   if (auto request = pending_stop()) state_.stop(StopReason::kSignal, std::move(request->text), request->exit_code);
 }
 
+double Trainer::own_request() const {
+  if (const auto request = pending_stop()) return static_cast<double>(request->exit_code);
+  return options_.ranks->is_first() && are_seconds_over() ? kSecondsAreOver : 0;
+}
+
+// All ranks come to the same end, because all see the same requests.
+void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
+  const auto first = std::ranges::find_if(requests, [](double request) { return request != 0; });
+  if (first == requests.end()) return;
+  if (*first == kSecondsAreOver) return state_.stop(StopReason::kSeconds, seconds_text(*options_.settings.max_seconds));
+  const auto own = pending_stop();
+  const std::vector<std::string> texts = options_.ranks->gather_texts(own ? own->text : "");
+  const auto rank = static_cast<size_t>(first - requests.begin());
+  const std::string of_rank = rank == 0 ? "" : fmt::format(" (rank {})", rank);
+  state_.stop(StopReason::kSignal, texts[rank] + of_rank, static_cast<ExitCode>(*first));
+}
+
+void Trainer::agree_to_stop() {
+  if (state_.stopped()) return;
+  const at::Tensor requests = options_.ranks->gather(at::full({}, own_request(), at::kDouble));
+  const double* values = requests.const_data_ptr<double>();
+  stop_where_a_rank_asks({values, values + requests.numel()});
+}
+
+bool Trainer::are_seconds_over() const {
+  const auto& most = options_.settings.max_seconds;
+  return most && run_seconds() >= *most;
+}
+
 void Trainer::stop_at_bounds() {
   const auto& settings = options_.settings;
   if (settings.max_steps && state_.step >= *settings.max_steps) {
     state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
   }
-  if (settings.max_seconds && run_seconds() >= *settings.max_seconds) {
-    state_.stop(StopReason::kSeconds, fmt::format("training.max_seconds ({:g}) are over", *settings.max_seconds));
-  }
+  // The clocks of ranks differ, so the first one's counts.
+  if (!has_ranks() && are_seconds_over()) state_.stop(StopReason::kSeconds, seconds_text(*settings.max_seconds));
 }
 
 void Trainer::end_epoch() {
@@ -304,7 +357,7 @@ bool Trainer::should_validate() const {
 void Trainer::validate(EpochRow& row) {
   const TraceRange range("validate");
   const auto began = Clock::now();
-  const auto totals = evaluate(model_, *valid_batches_, *valid_loop_, options_.device);
+  const auto totals = evaluate(model_, *valid_batches_, *valid_loop_, options_.device, options_.ranks);
   row.valid_seconds = seconds_since(began);
   put_validation_metrics(objective_.metrics(totals), row);
   if (std::isfinite(*row.valid_loss)) return;

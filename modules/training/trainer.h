@@ -1,6 +1,7 @@
 // The training loop. It owns the run's progress (TrainingState) and nothing else that lasts: files, tables and progress
 // bars are observers'. On a GPU the host only queues work: it waits for the device at an epoch's edges, and about every
-// ten seconds within long epochs to look for NaN.
+// ten seconds within long epochs to look for NaN. Where several processes train together (TrainerOptions::ranks), each
+// has a trainer: all make the same updates from parts of the same batches, and stop after the same step.
 #pragma once
 
 #include <chrono>
@@ -58,6 +59,7 @@ class Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool has_ranks() const { return options_.ranks != nullptr; }
   void begin_epoch();
   void begin_new_epoch();
   void go_on_with_epoch();
@@ -76,7 +78,11 @@ class Trainer {
   [[noreturn]] void fail_at(const StepRow& row, int64_t step) const;
   void report_step();
   void stop_at_signal();
+  void stop_where_a_rank_asks(const std::vector<double>& requests);
+  void agree_to_stop();
+  double own_request() const;
   void stop_at_bounds();
+  bool are_seconds_over() const;
   void stop_where_done();
   bool should_validate() const;
   bool is_within_restored_epoch() const { return restored_ && !epoch_is_over_; }

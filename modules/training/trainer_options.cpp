@@ -19,6 +19,11 @@ int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
   return settings.max_steps ? std::min(*by_epochs, *settings.max_steps) : *by_epochs;
 }
 
+BatchShare share_of(const Ranks* ranks, BatchShare::Kind kind) {
+  if (ranks == nullptr) return {};
+  return {.kind = kind, .index = ranks->rank(), .count = ranks->size()};
+}
+
 }  // namespace
 
 Batches make_train_batches(const Samples& train, const TrainerOptions& options) {
@@ -27,7 +32,8 @@ Batches make_train_batches(const Samples& train, const TrainerOptions& options) 
                                    .tail = settings.drop_last ? TailPolicy::kDrop : TailPolicy::kKeep,
                                    .order = settings.shuffle ? Order::kShuffled : Order::kSequential,
                                    .seed = options.seed,
-                                   .placement = options.placement};
+                                   .placement = options.placement,
+                                   .share = share_of(options.ranks, BatchShare::Kind::kPartOfEach)};
   return Batches(train, batch_options, options.device);
 }
 
@@ -37,7 +43,8 @@ std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOpt
                                    .tail = TailPolicy::kKeep,
                                    .order = Order::kSequential,
                                    .seed = 0,
-                                   .placement = options.placement};
+                                   .placement = options.placement,
+                                   .share = share_of(options.ranks, BatchShare::Kind::kWholeBatches)};
   return Batches(valid, batch_options, options.device);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "data/batches.h"
+#include "distributed/ranks.h"
 #include "training/batch_loop.h"
 #include "training/observer.h"
 #include "training/precision.h"
@@ -20,6 +21,7 @@ struct TrainerOptions {
   c10::Device device = c10::Device(c10::kCPU);
   Precision precision = Precision::kFp32;
   Placement placement = Placement::kAutomatic;
+  Ranks* ranks = nullptr;  // that train this run with this process, each a part of every batch; null: none
 };
 
 Batches make_train_batches(const Samples& train, const TrainerOptions& options);

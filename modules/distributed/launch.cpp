@@ -1,0 +1,161 @@
+#include "distributed/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr const char* kLoopback = "127.0.0.1";
+constexpr int64_t kMostRanks = 65'536, kLastPort = 65'535;
+
+// How a launcher names its numbers.
+struct Names {
+  Launcher launcher;
+  const char *rank, *size, *local_rank, *local_size;
+};
+
+constexpr Names kOwnNames = {Launcher::kRnnlab, "RNNLAB_RANK", "RNNLAB_SIZE", "RNNLAB_RANK", "RNNLAB_SIZE"};
+constexpr Names kTorchrunNames = {Launcher::kTorchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+constexpr Names kOpenMpiNames = {Launcher::kMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                                 "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+constexpr Names kMpichNames = {Launcher::kMpi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
+// Slurm says how many nodes there are instead.
+constexpr Names kSlurmNames = {Launcher::kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr};
+
+int64_t number_of(const ReadVariable& variable, const char* name, int64_t least, int64_t most) {
+  const auto text = variable(name);
+  if (!text) throw_error(ExitCode::kUsage, "the environment variable {} is missing beside its neighbours", name);
+  const auto number = parse_int64(*text);
+  if (!number || *number < least || *number > most)
+    throw_error(ExitCode::kUsage, "the environment variable {}: got {}, expected a number from {} to {}", name,
+                in_quotes(*text), least, most);
+  return *number;
+}
+
+Launch launch_by(const Names& names, const ReadVariable& variable) {
+  Launch launch;
+  launch.launcher = names.launcher;
+  launch.size = number_of(variable, names.size, 1, kMostRanks);
+  launch.rank = number_of(variable, names.rank, 0, launch.size - 1);
+  if (names.local_size != nullptr)
+    launch.is_one_host = number_of(variable, names.local_size, 1, launch.size) == launch.size;
+  launch.local_rank = number_of(variable, names.local_rank, 0, launch.size - 1);
+  return launch;
+}
+
+// Of a launcher that names none, where all processes are on one host.
+void put_address(Launch& launch, const ReadVariable& variable, int64_t default_port) {
+  const auto address = variable("MASTER_ADDR");
+  if (!address && !launch.is_one_host)
+    throw_error(ExitCode::kUsage,
+                "{} started processes on several hosts, and none of them knows where rank 0 is: set MASTER_ADDR to its "
+                "host (mpirun -x MASTER_ADDR=HOST)",
+                name_of(launch.launcher));
+  launch.address = address.value_or(kLoopback);
+  launch.port = variable("MASTER_PORT") ? number_of(variable, "MASTER_PORT", 1, kLastPort) : default_port;
+}
+
+Launch own_launch(const ReadVariable& variable) {
+  Launch launch = launch_by(kOwnNames, variable);
+  launch.address = kLoopback;
+  launch.port = number_of(variable, "RNNLAB_STORE_PORT", 1, kLastPort);
+  launch.launcher_hosts_store = true;
+  return launch;
+}
+
+Launch torchrun_launch(const ReadVariable& variable) {
+  Launch launch = launch_by(kTorchrunNames, variable);
+  const auto address = variable("MASTER_ADDR");
+  if (!address) throw_error(ExitCode::kUsage, "the environment variable MASTER_ADDR is missing beside RANK");
+  launch.address = *address;
+  launch.port = number_of(variable, "MASTER_PORT", 1, kLastPort);
+  launch.launcher_hosts_store = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  launch.attempt = variable("TORCHELASTIC_RESTART_COUNT").value_or("");
+  return launch;
+}
+
+// Several jobs on a host must not meet at one port.
+int64_t port_of_job(const ReadVariable& variable, const char* job) {
+  constexpr int64_t kFirst = 15'000, kCount = 10'000;
+  return kFirst + parse_int64(variable(job).value_or("")).value_or(0) % kCount;
+}
+
+// "node[1-3],other" begins with "node1".
+std::string first_host(const std::string& list) {
+  const size_t bracket = list.find('['), comma = list.find(',');
+  if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
+  const size_t end = list.find_first_of(",-]", bracket);
+  return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1);
+}
+
+Launch slurm_launch(const ReadVariable& variable) {
+  Launch launch = launch_by(kSlurmNames, variable);
+  launch.is_one_host = variable("SLURM_STEP_NUM_NODES").value_or("1") == "1";
+  const int64_t port = port_of_job(variable, "SLURM_JOB_ID");
+  if (launch.is_one_host || variable("MASTER_ADDR")) {
+    put_address(launch, variable, port);
+    return launch;
+  }
+  launch.address = first_host(variable("SLURM_STEP_NODELIST").value_or(""));
+  if (launch.address.empty())
+    throw_error(ExitCode::kUsage, "the environment variable SLURM_STEP_NODELIST is missing beside SLURM_PROCID");
+  launch.port = variable("MASTER_PORT") ? number_of(variable, "MASTER_PORT", 1, kLastPort) : port;
+  return launch;
+}
+
+Launch mpi_launch(const Names& names, const ReadVariable& variable) {
+  Launch launch = launch_by(names, variable);
+  put_address(launch, variable, port_of_job(variable, "PMIX_NAMESPACE"));
+  return launch;
+}
+
+// A batch script without srun has SLURM_PROCID too, and is one process.
+bool is_slurm_step(const ReadVariable& variable) {
+  return variable("SLURM_STEP_ID") && variable("SLURM_STEP_NUM_TASKS").value_or("1") != "1";
+}
+
+bool is_any_set(const ReadVariable& variable, const std::vector<const char*>& names) {
+  return std::ranges::any_of(names, [&](const char* name) { return variable(name).has_value(); });
+}
+
+}  // namespace
+
+std::string name_of(Launcher launcher) {
+  switch (launcher) {
+    case Launcher::kRnnlab:
+      return "rnnlab";
+    case Launcher::kTorchrun:
+      return "torchrun";
+    case Launcher::kSlurm:
+      return "srun";
+    case Launcher::kMpi:
+      return "mpirun";
+  }
+  return "";
+}
+
+std::optional<Launch> launch_of(const ReadVariable& variable) {
+  if (is_any_set(variable, {"RNNLAB_RANK", "RNNLAB_SIZE", "RNNLAB_STORE_PORT"})) return own_launch(variable);
+  if (is_any_set(variable, {"RANK", "WORLD_SIZE", "LOCAL_RANK"})) return torchrun_launch(variable);
+  if (is_slurm_step(variable)) return slurm_launch(variable);
+  for (const Names& names : {kOpenMpiNames, kMpichNames})
+    if (variable(names.size).value_or("1") != "1") return mpi_launch(names, variable);
+  return std::nullopt;
+}
+
+std::optional<Launch> launch_of_this_process() {
+  return launch_of([](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  });
+}
+
+}  // namespace rnnlab

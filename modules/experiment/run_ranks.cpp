@@ -1,0 +1,146 @@
+#include "experiment/run_ranks.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/numbers.h"
+#include "experiment/child_process.h"
+#include "experiment/device.h"
+#include "experiment/read_experiment.h"
+#include "results/config_values.h"
+#include "training/determinism.h"
+
+namespace rnnlab {
+namespace {
+
+// One run after another is trained by the processes of one launcher, so each has its own name.
+std::string next_name_of_run() {
+  static int64_t number = 0;
+  return fmt::format("run{}", number++);
+}
+
+constexpr const char* kOnlyRun = "run0";  // of processes that are started for one run
+
+void require_agreement(const Experiment& experiment, const Launch& launch) {
+  if (experiment.devices && *experiment.devices != launch.size)
+    throw_error(ExitCode::kUsage, "devices: got {}, but {} started {}: leave devices out, or start as many",
+                *experiment.devices, name_of(launch.launcher), counted(launch.size, "process"));
+}
+
+void require_cpu(const Experiment& experiment) {
+  if (resolve_device(experiment.device).is_cpu()) return;
+  throw_error(ExitCode::kUsage,
+              "devices: several processes train together on CPUs only so far, and device is {}; use device: cpu",
+              experiment.device);
+}
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+Facts facts_of(const PreparedRun& run) {
+  Facts facts = {{"the version of rnnlab", run.environment.software.rnnlab},
+                 {"the LibTorch", run.environment.software.libtorch},
+                 {"the data", run.identity.data_fingerprint},
+                 {"the order of the samples", run.identity.order_sha256},
+                 {"the initial weights", run.identity.initial_weights_sha256},
+                 {"the step to go on from", std::to_string(run.trainer.state().step)}};
+  for (const auto& [key, value] : effective_settings(run.experiment)) facts.emplace_back(key, value);
+  return facts;
+}
+
+constexpr char kEndOfLine = '\n', kEndOfName = '\t';
+
+std::string text_of(const Facts& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) text += name + kEndOfName + value + kEndOfLine;
+  return text;
+}
+
+// The first line in which two texts differ.
+std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
+  const auto first = split(a, kEndOfLine), second = split(b, kEndOfLine);
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+    if (first[i] != second[i]) return {first[i], second[i]};
+  return {a, b};
+}
+
+std::string value_in(const std::string& line) { return line.substr(line.find(kEndOfName) + 1); }
+
+// Two sums of the bits of every tensor, one of them by place.
+at::Tensor fingerprint_of(const std::vector<NamedTensor>& tensors) {
+  constexpr int64_t kPlaces = 65'521;
+  std::vector<at::Tensor> sums;
+  for (const NamedTensor& one : tensors) {
+    const at::Tensor bits = one.tensor.detach().contiguous().view(-1).view(at::kInt).to(at::kLong);
+    const at::Tensor places = at::arange(bits.numel(), bits.options()).remainder_(kPlaces).add_(1);
+    sums.push_back(at::stack({bits.sum(), bits.mul(places).sum()}));
+  }
+  return at::stack(sums).to(at::kCPU);
+}
+
+}  // namespace
+
+const std::optional<Launch>& launch_here() {
+  static const std::optional<Launch> launch = launch_of_this_process();
+  return launch;
+}
+
+bool needs_ranks(const Experiment& experiment) { return experiment.devices.value_or(1) > 1 && !launch_here(); }
+
+ExitCode start_ranks(const Experiment& experiment, const std::string& program,
+                     const std::vector<std::string>& arguments,
+                     const std::function<void(const std::string&)>& on_line) {
+  const int64_t size = experiment.devices.value();
+  LocalStore store;
+  ChildrenRequest request{.program = program, .arguments = arguments, .environments = {}, .on_line = on_line};
+  for (int64_t rank = 0; rank < size; ++rank)
+    request.environments.push_back({fmt::format("RNNLAB_RANK={}", rank), fmt::format("RNNLAB_SIZE={}", size),
+                                    fmt::format("RNNLAB_STORE_PORT={}", store.port())});
+  request.on_failure = [&](size_t rank, ExitCode exit_code, const std::string& text) {
+    const std::string how =
+        text.empty() ? fmt::format("it ended with exit code {}", static_cast<int>(exit_code)) : text;
+    store.tell_failure(kOnlyRun, exit_code, fmt::format("rank {} of {} failed: {}", rank, size, how));
+  };
+  return run_children(request);
+}
+
+std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
+  const auto& launch = launch_here();
+  if (!launch) return nullptr;
+  require_agreement(experiment, *launch);
+  require_cpu(experiment);
+  return make_gloo_ranks(*launch, {.name = next_name_of_run()});
+}
+
+Experiment with_ranks(Experiment experiment, const Ranks* ranks) {
+  if (ranks == nullptr) return experiment;
+  experiment.devices = ranks->size();
+  if (!experiment.training.num_threads)
+    experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / ranks->size());
+  return experiment;
+}
+
+void require_same_run(Ranks& ranks, const PreparedRun& run) {
+  const std::vector<std::string> texts = ranks.gather_texts(text_of(facts_of(run)));
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    const auto [first, other] = first_difference(texts[0], texts[rank]);
+    throw_error(ExitCode::kUsage, "{} differs between the processes of this run: {} on rank 0, {} on rank {}",
+                first.substr(0, first.find(kEndOfName)), in_quotes(value_in(first)), in_quotes(value_in(other)), rank);
+  }
+}
+
+void WeightsObserver::on_epoch_end(const TrainingState& state, const EpochRow&) {
+  const std::vector<NamedTensor>& parameters = trainer_.optimizer().parameters();
+  const at::Tensor all = ranks_.gather(fingerprint_of(parameters));
+  for (int64_t rank = 1; rank < ranks_.size(); ++rank)
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (!all[rank][static_cast<int64_t>(i)].equal(all[0][static_cast<int64_t>(i)]))
+        throw_error(ExitCode::kInternal, "after epoch {} the weights {} of rank {} are not those of rank 0",
+                    state.epoch, parameters[i].name, rank);
+}
+
+}  // namespace rnnlab

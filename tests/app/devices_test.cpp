@@ -1,0 +1,246 @@
+// One run that several processes train together: the same numbers as one, the same bits again, and one end for all.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/program.h"
+#include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "results/files.h"
+#include "results/run_record.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::Program;
+using testing::ProgramResult;
+using testing::read_text;
+
+// 203 samples in batches of 50: the last batch has 3, which is fewer than four ranks.
+constexpr const char* kYaml = R"(name: together
+device: cpu
+layer: fused
+deterministic: true
+data: {source: digits, num_train: 203, num_valid: 57}
+model: {hidden_size: 16}
+training: {epochs: 3, batch_size: 50, valid_batch_size: 20, num_threads: 1}
+)";
+
+ProgramResult train(const Program& program, const std::vector<std::string>& more) {
+  program.write("together.yaml", kYaml);
+  std::vector<std::string> arguments = {"train", "together.yaml"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return program.run(arguments);
+}
+
+RunRecord trained(const Program& program, const std::vector<std::string>& more) {
+  const ProgramResult result = train(program, more);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const std::vector<std::string> folders = program.run_folders("together");
+  if (folders.empty()) throw std::runtime_error("nothing was trained: " + result.errors);
+  return load_run(folders.back());
+}
+
+RunRecord trained(const std::vector<std::string>& more) { return trained(Program(), more); }
+
+double largest_difference(const RunRecord& a, const RunRecord& b) {
+  EXPECT_EQ(a.rows.size(), b.rows.size());
+  double largest = 0;
+  for (size_t i = 0; i < a.rows.size(); ++i)
+    largest = std::max(largest, std::abs(a.rows[i].train_loss - b.rows[i].train_loss) / a.rows[i].train_loss);
+  return largest;
+}
+
+std::string final_weights(const fs::path& run) {
+  for (const auto& entry : fs::recursive_directory_iterator(run / "checkpoints"))
+    if (entry.path().filename() == "model.safetensors" &&
+        entry.path().string().find("step-000015") != std::string::npos)
+      return read_text(entry.path());
+  std::string found;
+  for (const auto& entry : fs::recursive_directory_iterator(run / "checkpoints")) found += entry.path().string() + "\n";
+  return "no checkpoint of step 15: " + found;
+}
+
+// E1: sums are rounded in another order, and nothing else differs.
+TEST(Devices, OfOneRunComputeWhatOneComputes) {
+  const RunRecord one = trained({});
+  for (const char* devices : {"devices=2", "devices=3", "devices=4"}) {
+    const RunRecord several = trained({devices});
+    EXPECT_LT(largest_difference(one, several), 1e-5) << devices;
+    for (size_t i = 0; i < one.rows.size(); ++i)
+      EXPECT_NEAR(one.rows[i].valid_loss.value(), several.rows[i].valid_loss.value(), 1e-5) << devices;
+    EXPECT_EQ(one.summary.identity.order_sha256, several.summary.identity.order_sha256);
+  }
+}
+
+TEST(Devices, ClipAndAccumulateAsOneDoes) {
+  const std::vector<std::string> settings = {"training.clip_norm=0.05", "training.accumulate=2"};
+  const RunRecord one = trained(settings);
+  std::vector<std::string> of_three = settings;
+  of_three.emplace_back("devices=3");
+  const RunRecord three = trained(of_three);
+  EXPECT_LT(largest_difference(one, three), 1e-5);
+  EXPECT_NEAR(one.rows[0].gradient_norm.value(), three.rows[0].gradient_norm.value(), 1e-5);
+}
+
+// Each rank draws masks of its own, so the losses are other ones than those of one process, but near.
+TEST(Devices, DrawMasksOfDropoutOfTheirOwn) {
+  const RunRecord one = trained({"model.output_dropout=0.5"}), two = trained({"model.output_dropout=0.5", "devices=2"});
+  EXPECT_GT(largest_difference(one, two), 1e-6);
+  EXPECT_LT(largest_difference(one, two), 0.1);
+}
+
+// E2
+TEST(Devices, GiveTheSameBitsAgain) {
+  std::vector<std::string> weights;
+  for (int i = 0; i < 2; ++i) {
+    const Program program;
+    trained(program, {"devices=2", "model.output_dropout=0.2"});
+    weights.push_back(final_weights(program.run_folders("together").back()));
+  }
+  EXPECT_GT(weights[0].size(), 1000u) << weights[0];
+  EXPECT_TRUE(weights[0] == weights[1]);
+}
+
+TEST(Devices, GoOnWithTheSameBitsFromWithinAnEpoch) {
+  const Program whole, stopped;
+  trained(whole, {"devices=2", "model.output_dropout=0.2"});
+  EXPECT_EQ(train(stopped, {"devices=2", "model.output_dropout=0.2", "training.max_steps=7"}).exit_code, 0);
+  const std::string run = stopped.run_folders("together").back();
+  const ProgramResult resumed = stopped.run({"train", "--resume", run, "training.max_steps=null"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_TRUE(final_weights(run) == final_weights(whole.run_folders("together").back()));
+}
+
+TEST(Devices, GoOnByAnotherNumber) {
+  const Program program;
+  const RunRecord one = trained({});
+  EXPECT_EQ(train(program, {"devices=3", "training.max_steps=7"}).exit_code, 0);
+  const std::string run = program.run_folders("together").back();
+  const ProgramResult resumed = program.run({"train", "--resume", run, "training.max_steps=null", "devices=2"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.errors, HasSubstr("goes on with 2 processes, and ran with 3 before"));
+  EXPECT_LT(largest_difference(one, load_run(run)), 1e-5);
+}
+
+TEST(Devices, AreSweptOver) {
+  const Program program;
+  const ProgramResult result = train(program, {"sweep={devices: [1, 2]}"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(program.run_folders("together").size(), 2u);
+  EXPECT_THAT(result.output, HasSubstr("devices=2"));
+}
+
+// ---- other launchers, as their environment is ----
+
+// Two processes as torchrun starts them, but that rank 0 hosts the store. Their streams come together.
+ProgramResult by_environment(const Program& program, const std::string& of_first, const std::string& of_second) {
+  program.write("together.yaml", kYaml);
+  const std::string common =
+      "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 20000)); ";
+  return program.run_in_shell(common + "RANK=1 LOCAL_RANK=1 \"$0\" train together.yaml " + of_second +
+                              " & RANK=0 LOCAL_RANK=0 \"$0\" train together.yaml " + of_first +
+                              "; first=$?; wait $!; echo second=$?; exit $first");
+}
+
+TEST(Devices, AreThoseThatALauncherStarted) {
+  const Program program;
+  const ProgramResult result = by_environment(program, "", "");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("second=0"));
+  EXPECT_THAT(result.errors, HasSubstr("2 processes by torchrun"));
+  const RunRecord run = load_run(program.run_folders("together").at(0));
+  EXPECT_EQ(run.config.at("devices"), "2");
+  EXPECT_LT(largest_difference(trained({}), run), 1e-5);
+}
+
+TEST(Devices, MustBeThoseThatALauncherStarted) {
+  const ProgramResult result = by_environment(Program(), "devices=3", "devices=3");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("devices: got 3, but torchrun started 2 processes: leave devices out, or start "
+                                       "as many"));
+}
+
+TEST(Devices, MustAgreeOnTheRun) {
+  const ProgramResult result = by_environment(Program(), "", "training.learning_rate=0.5");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.output, HasSubstr("second=2"));
+  EXPECT_THAT(result.errors, HasSubstr("training.learning_rate differs between the processes of this run: "));
+  EXPECT_THAT(result.errors, HasSubstr("'0.5' on rank 1"));
+}
+
+// ---- ends ----
+
+// The processes whose parent is the program with this process number.
+std::vector<int> children_of(int process) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", process));
+  std::vector<int> found;
+  for (int child = 0; file >> child;) found.push_back(child);
+  return found;
+}
+
+bool has_begun(const Program& program) {
+  for (const std::string& folder : program.run_folders("together"))
+    if (fs::exists(fs::path(folder) / "epochs.csv") &&
+        read_text(fs::path(folder) / "epochs.csv").find("\n1,") != std::string::npos)
+      return true;
+  return false;
+}
+
+// Sends `signal` to the child with this number once the first epoch is done.
+ProgramResult ended_by(const Program& program, int signal, size_t child) {
+  program.write("together.yaml", kYaml);
+  bool is_sent = false;
+  const auto send = [&] {
+    if (!has_begun(program) || is_sent) return false;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const int process = static_cast<int>(parse_int64(entry.path().filename().string()).value_or(0));
+      std::error_code ignored;
+      if (process == 0 || fs::read_symlink(entry.path() / "cwd", ignored) != program.folder()) continue;
+      const std::vector<int> children = children_of(process);
+      if (children.size() != 2) continue;
+      ::kill(children[child], signal);
+      is_sent = true;
+    }
+    return false;
+  };
+  return program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000"}, 0,
+                                [&] { return send() || is_sent; });
+}
+
+TEST(Devices, EndTogetherWhereOneIsKilled) {
+  const ProgramResult result = ended_by(Program(), SIGKILL, 1);
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("rank 1 of 2 failed: the process of this run was ended by signal 9 (Killed)"));
+}
+
+TEST(Devices, SaveAndEndTogetherWhereOneIsAskedTo) {
+  for (const size_t child : {0u, 1u}) {
+    const Program program;
+    const ProgramResult result = ended_by(program, SIGTERM, child);
+    EXPECT_EQ(result.exit_code, 143) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("to resume: "));
+    const RunRecord run = load_run(program.run_folders("together").back());
+    EXPECT_EQ(run.summary.ending, RunEnding::kInterrupted);
+    EXPECT_TRUE(fs::exists(fs::path(program.run_folders("together").back()) / "checkpoints"));
+  }
+}
+
+TEST(Devices, OfAGpuAreRefusedSoFar) {
+  const ProgramResult result = train(Program(), {"device=cuda", "devices=2"});
+  EXPECT_THAT(result.exit_code, ::testing::AnyOf(2, 4));
+}
+
+}  // namespace
+}  // namespace rnnlab
