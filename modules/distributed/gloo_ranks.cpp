@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "distributed/heartbeat.h"
 #include "distributed/ranks.h"
 
 namespace rnnlab {
@@ -137,6 +138,7 @@ class GlooRanks : public Ranks {
       : Ranks(launch.rank, launch.size),
         store_(c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, options.name),
                                                       open_store(launch, options))) {
+    heartbeat_.emplace(*store_, rank());
     meet(options.start_timeout);
     auto of_group = c10d::ProcessGroupGloo::Options::create(options.timeout);
     of_group->devices.push_back(launch.is_one_host ? c10d::ProcessGroupGloo::createDeviceForInterface("lo")
@@ -187,10 +189,29 @@ class GlooRanks : public Ranks {
     try {
       return work();
     } catch (const std::exception& error) {  // LibTorch's and gloo's
+      const std::vector<std::string> before = beats();
       if (const auto failure = wait_for_failure(*store_)) throw *failure;
+      const std::string silent = silent_since(before);
+      if (!silent.empty()) throw RankFailed(ExitCode::kDevice, silent);
       throw RankFailed(ExitCode::kDevice, fmt::format("rank {} of {} cannot {} the other ranks: {}", rank(), size(),
                                                       what, first_line(error.what())));
     }
+  }
+
+  std::vector<std::string> beats() { return beats_in(*store_, size()); }
+
+  // Names the ranks whose heart did not beat; "" where all did.
+  std::string silent_since(const std::vector<std::string>& before) {
+    const std::vector<std::string> now = beats();
+    std::vector<std::string> silent;
+    for (int64_t i = 0; i < size(); ++i) {
+      const auto place = static_cast<size_t>(i);
+      if (i != rank() && now[place] == before[place])
+        silent.push_back(fmt::format("rank {} of {} ({})", i, size(), process_of(now[place])));
+    }
+    if (silent.empty()) return "";
+    return fmt::format("{} gave no sign, so the run ends: see whether it was stopped, or its host is gone",
+                       join(silent, ", "));
   }
 
   void meet(std::chrono::milliseconds timeout) {
@@ -214,6 +235,7 @@ class GlooRanks : public Ranks {
   }
 
   StorePointer store_;
+  std::optional<Heartbeat> heartbeat_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   int64_t num_gathered_texts_ = 0;
 };

@@ -160,7 +160,7 @@ class Children {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr pid_t kEnded = 0;
-  static constexpr std::chrono::seconds kWhile{10};
+  static constexpr std::chrono::seconds kWhile{5};
 
   bool is_any_running() const {
     return std::ranges::any_of(running_, [](pid_t child) { return child != kEnded; });

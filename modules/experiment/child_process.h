@@ -28,7 +28,8 @@ struct ChildrenRequest {
   std::function<void(size_t, ExitCode, const std::string&)> on_failure = {};
 };
 
-// As run_child. If one fails, the others have ten seconds to end, and are ended then; its exit code comes back.
+// As run_child. If one fails, the others have five seconds to end, are asked to end then, and are killed after five
+// more; its exit code comes back.
 ExitCode run_children(const ChildrenRequest& request);
 
 // In the child, before its work: ends it at once if the parent ends. `parent_reads` is the descriptor that the parent

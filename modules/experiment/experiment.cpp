@@ -126,6 +126,14 @@ void check_precision(const Experiment& e, Checker& checker) {
   if (const auto reason = refusal_on_cpu(e.precision)) checker.complain({"precision", "device"}, *reason);
 }
 
+void check_devices(const Experiment& e, Checker& checker) {
+  const int64_t devices = e.devices.value_or(1);
+  if (e.training.batch_size < devices)
+    checker.complain({"devices", "training.batch_size"}, "a batch has fewer samples than there are processes");
+  if (e.training.shards && *e.training.shards % devices != 0)
+    checker.complain({"devices", "training.shards"}, "the number of devices must divide the number of shards");
+}
+
 void check_validation(const Experiment& e, Checker& checker) {
   if (watches_validation(e) && e.data.num_valid == 0)
     checker.complain({"training.early_stopping", "data.num_valid"}, "there is no validation data to watch");
@@ -161,6 +169,8 @@ void list_fields(config::Schema<Experiment>& s) {
   s.group("training", &Experiment::training, "how the weights are fitted", TrainingSettings::schema());
   s.group("checkpoint", &Experiment::checkpoint, "when the run's state is saved, to resume it and to use the model",
           CheckpointSettings::schema());
+  s.group("distributed", &Experiment::distributed, "how processes that train one run wait for each other",
+          DistributedSettings::schema());
 }
 
 config::Schema<Experiment> make_schema() {
@@ -176,6 +186,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_kind);
   s.check(check_loss);
   s.check(check_validation);
+  s.check(check_devices);
   return s;
 }
 

@@ -9,6 +9,7 @@
 
 #include "config/schema.h"
 #include "data/data_settings.h"
+#include "distributed/distributed_settings.h"
 #include "experiment/checkpoint_settings.h"
 #include "models/convolution_kind.h"
 #include "models/model_settings.h"
@@ -37,6 +38,7 @@ struct Experiment {
   ModelSettings model;
   TrainingSettings training;
   CheckpointSettings checkpoint;
+  DistributedSettings distributed;
 
   static const config::Schema<Experiment>& schema();
 };

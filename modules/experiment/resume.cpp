@@ -86,7 +86,8 @@ constexpr const char* kWhatMayChange =
 
 bool may_change(const std::string& key) {
   return key == "training.epochs" || key == "training.max_steps" || key == "training.max_seconds" ||
-         key == "training.num_threads" || key == "devices" || key == "data.path" || key.starts_with("checkpoint.");
+         key == "training.num_threads" || key == "devices" || key.starts_with("distributed.") || key == "data.path" ||
+         key.starts_with("checkpoint.");
 }
 
 void refuse_other_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {

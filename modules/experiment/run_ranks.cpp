@@ -38,6 +38,14 @@ void require_cpu(const Experiment& experiment) {
               experiment.device);
 }
 
+void require_shards_for(const Experiment& experiment, const Launch& launch) {
+  const int64_t shards = experiment.training.shards.value_or(launch.size);
+  if (shards % launch.size == 0) return;
+  throw_error(ExitCode::kUsage,
+              "training.shards: {} cannot be divided among {}: use a number of devices that divides it", shards,
+              counted(launch.size, "process"));
+}
+
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 Facts facts_of(const PreparedRun& run) {
@@ -112,14 +120,22 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
   if (!launch) return nullptr;
   require_agreement(experiment, *launch);
   require_cpu(experiment);
-  return make_gloo_ranks(*launch, {.name = next_name_of_run()});
+  require_shards_for(experiment, *launch);
+  const auto milliseconds = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
+  };
+  return make_gloo_ranks(*launch, {.timeout = milliseconds(experiment.distributed.timeout),
+                                   .start_timeout = milliseconds(experiment.distributed.start_timeout),
+                                   .name = next_name_of_run()});
 }
 
+// Sums depend on the number of threads, so with shards it does not depend on the number of processes.
 Experiment with_ranks(Experiment experiment, const Ranks* ranks) {
-  if (ranks == nullptr) return experiment;
-  experiment.devices = ranks->size();
-  if (!experiment.training.num_threads)
-    experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / ranks->size());
+  const int64_t num_ranks = ranks == nullptr ? 1 : ranks->size();
+  const int64_t num_parts = experiment.training.shards.value_or(num_ranks);
+  if (ranks != nullptr) experiment.devices = num_ranks;
+  if (num_parts > 1 && !experiment.training.num_threads)
+    experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / num_parts);
   return experiment;
 }
 

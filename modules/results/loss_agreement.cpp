@@ -50,13 +50,15 @@ bool has_dropout(const RunRecord& run) {
   });
 }
 
-// Every layer of a device draws the same masks; a CPU and a GPU draw others, and so may two kinds of convolution, and
-// another program.
+// Every layer of a device draws the same masks; a CPU and a GPU draw others, and so may two kinds of convolution,
+// another program, and another number of processes or shards.
 bool may_differ_in_masks(const RunRecord& a, const RunRecord& b) {
   const bool is_other_device = a.summary.device.substr(0, 3) != b.summary.device.substr(0, 3);
   const bool is_other_kind = value_or_absent(a.config, "convolution") != value_or_absent(b.config, "convolution");
+  const auto differ = [&](const char* key) { return value_or_absent(a.config, key) != value_or_absent(b.config, key); };
+  const bool is_cut_otherwise = differ("devices") || differ("training.shards");
   const bool is_other_program = other_program(a) != other_program(b);
-  return has_dropout(a) && (is_other_device || is_other_kind || is_other_program);
+  return has_dropout(a) && (is_other_device || is_other_kind || is_other_program || is_cut_otherwise);
 }
 
 // By the digits of the precision. 8e-4 was seen in bfloat16 after 100 updates, and 6e-7 in float32 after 50.

@@ -11,7 +11,7 @@ namespace rnnlab {
 namespace {
 
 // How long a run lasts, what is compared apart, and how a step is started, never what it does.
-constexpr std::array<std::string_view, 13> kNoWork = {"training.epochs",
+constexpr std::array<std::string_view, 14> kNoWork = {"training.epochs",
                                                       "training.max_steps",
                                                       "training.max_seconds",
                                                       "training.early_stopping",
@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 13> kNoWork = {"training.epochs",
                                                       "training.tensorboard",
                                                       "training.tensorboard_histograms",
                                                       "training.tensorboard_machine",
-                                                      "training.cuda_graph"};
+                                                      "training.cuda_graph",
+                                                      "training.shards"};
 
 constexpr std::array<std::string_view, 10> kPaths = {
     "model.initial_weights", "data.path",          "data.train_inputs",  "data.train_targets", "data.train_lengths",

@@ -35,8 +35,8 @@ class BatchLoop {
 
   // At least one. What a graph gives is overwritten when that graph is queued again.
   struct Turns {
-    at::Tensor rows;              // (n, columns), of the steps
-    std::vector<int64_t> counts;  // of targets
+    at::Tensor rows;                   // (n, columns), of the steps
+    std::vector<int64_t> counts;       // of targets
     std::vector<int64_t> num_samples;  // of all processes that train together
   };
 

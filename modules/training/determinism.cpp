@@ -75,11 +75,11 @@ void set_num_threads(std::optional<int64_t> num_threads) {
   at::set_num_threads(wanted);
 }
 
-void seed_dropout(uint64_t seed, int64_t epoch, int64_t rank) {
-  // The steps spread neighbouring epochs and ranks over all bits.
-  constexpr uint64_t kStepOfRanks = 0xd1342543de82ef95;  // another odd number
+void seed_dropout(uint64_t seed, int64_t epoch, int64_t shard) {
+  // The steps spread neighbouring epochs and shards over all bits.
+  constexpr uint64_t kStepOfShards = 0xd1342543de82ef95;  // another odd number
   at::manual_seed(seed ^ (static_cast<uint64_t>(epoch) * SplitMix64::kStep) ^
-                  (static_cast<uint64_t>(rank) * kStepOfRanks));
+                  (static_cast<uint64_t>(shard) * kStepOfShards));
 }
 
 namespace {

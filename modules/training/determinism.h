@@ -37,9 +37,9 @@ int64_t default_num_threads();
 void set_num_threads(std::optional<int64_t> num_threads);
 
 // Seeds LibTorch's generators, on the CPU and on each GPU, by a pure function of the run's seed and the epoch: what an
-// epoch draws from them does not depend on how the run came to it. `rank`: of the processes of one run each draws its
-// own numbers for its part of a batch.
-void seed_dropout(uint64_t seed, int64_t epoch, int64_t rank = 0);
+// epoch draws from them does not depend on how the run came to it. Where batches are cut into shards, each shard of
+// each step has numbers of its own, and `epoch` is the step.
+void seed_dropout(uint64_t seed, int64_t epoch, int64_t shard = 0);
 
 // The states of LibTorch's generators on the CPU and on `device`, by "cpu" and, for a GPU, "cuda": (N) uint8, on the
 // CPU. LibTorch alone knows what the bytes mean.

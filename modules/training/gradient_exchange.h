@@ -1,8 +1,14 @@
 // What the processes of one run add up in each step, so that every one of them then makes the same update: gradients,
-// the sums that a step's row tells, and whether one of them was asked to stop. Each computes its part of the batch
-// (BatchShare). The gradient of all is that of the mean loss over all targets, however these are divided.
+// the sums that a step's row tells, and whether one of them was asked to stop. The gradient of all is that of the mean
+// loss over all targets, however these are divided.
+//
+// A batch is cut into shards, and each is computed by itself, with masks of dropout of its own. Every rank has as many,
+// one after another. Without `training.shards` that is one each, and the engine adds up in an order of its own. With
+// it, sums follow a fixed tree over the numbers of shards, so that any number of ranks that divides the shards gives
+// the same bits.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,30 +21,51 @@ namespace rnnlab {
 
 class GradientExchange {
  public:
-  // `ranks` must outlive this. `targets_per_sample`: what a sample adds to Evaluation::count.
-  GradientExchange(Ranks& ranks, std::vector<NamedTensor> parameters, int64_t targets_per_sample);
+  // `ranks` must outlive this; null: this process alone. `shards`: a power of two that the number of ranks divides, or
+  // nothing. `targets_per_sample`: what a sample adds to Evaluation::count.
+  GradientExchange(Ranks* ranks, std::optional<int64_t> shards, std::vector<NamedTensor> parameters,
+                   int64_t targets_per_sample);
 
-  // The part of the targets of all ranks' `batches` that this rank's `batch` has: its mean loss counts so much.
-  static double share_of(const Batch& batch, std::span<const Batch> batches);
+  // This rank's shards: from first_shard() on, so many.
+  int64_t first_shard() const { return rank() * num_own_shards_; }
+  int64_t num_own_shards() const { return num_own_shards_; }
+
+  // The samples of a shard, from this rank's part of a batch: maybe none.
+  Batch shard_of(const Batch& batch, int64_t shard) const;
+
+  // The part of the targets of all ranks' `batches` that a batch of so many samples has: its mean loss counts so much.
+  static double share_of(int64_t num_samples, std::span<const Batch> batches);
+
+  // Takes the parameters' gradients, which may be undefined where a shard had no sample, and the sums of that shard, in
+  // which each loss is times its share.
+  void take(int64_t shard, const Evaluation& sums);
 
   // Of the rank that asks (an exit code, or any other number but 0), for the next step. It stays until it is set again.
   void ask_to_stop(double reason) { own_request_ = reason; }
 
+  // After all of its shards were taken: the parameters' gradients become the sums over all ranks, and the sums come
+  // back.
+  Evaluation add_up(std::span<const Batch> batches);
+
   // Of each rank in the last step; 0 where it asks for nothing.
   std::vector<double> stop_requests() const;
 
-  // The parameters' gradients, which may be undefined where this rank had no sample, become the sums over all ranks.
-  // `own` has the sums of this rank's part, each loss times its share; what comes back has those of all.
-  Evaluation add_up(const Evaluation& own, std::span<const Batch> batches);
-
  private:
-  at::Tensor slice(size_t parameter) const;
+  int64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
+  int64_t num_ranks() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
+  at::Tensor slice(const at::Tensor& message, size_t parameter) const;
+  at::Tensor sums_of(const at::Tensor& message) const;
+  at::Tensor requests_of(const at::Tensor& message) const;
 
-  Ranks& ranks_;
+  Ranks* ranks_;
+  bool is_ordered_;
+  int64_t num_shards_;
+  int64_t num_own_shards_;
   std::vector<NamedTensor> parameters_;
   int64_t targets_per_sample_;
-  std::vector<int64_t> offsets_;  // in the message, of each parameter, then of the sums
-  at::Tensor message_;            // all gradients, three sums, and a request of each rank
+  std::vector<int64_t> offsets_;  // in a message, of each parameter, then of the sums
+  at::Tensor messages_;           // one of each own shard: all gradients, three sums, and a request of each rank
+  at::Tensor result_;             // their sum over all ranks
   double own_request_ = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include <numeric>
 
+#include "training/determinism.h"
 #include "training/gradients.h"
 #include "training/step_end.h"
 #include "training/trace_range.h"
@@ -34,7 +35,7 @@ void add_part(const Evaluation& part, double share, Evaluation& sum) {
 }  // namespace
 
 TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
-                     c10::Device device, Ranks* ranks, int64_t targets_per_sample)
+                     c10::Device device)
     : model_(model),
       objective_(objective),
       precision_(precision),
@@ -43,15 +44,18 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
       optimizer_(make_optimizer(settings, named_parameters(model))),
       loss_scale_(precision == Precision::kFp16 ? std::optional<LossScale>(device) : std::nullopt),
       found_inf_(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device))),
-      one_(at::ones({}, found_inf_.options())) {
-  if (ranks != nullptr) exchange_.emplace(*ranks, optimizer_->parameters(), targets_per_sample);
+      one_(at::ones({}, found_inf_.options())),
+      shards_(settings.shards) {}
+
+void TrainStep::exchange_with(Ranks* ranks, uint64_t seed, int64_t targets_per_sample) {
+  exchange_.emplace(ranks, shards_, optimizer_->parameters(), targets_per_sample);
+  seed_ = seed;
 }
 
 EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t place) {
   const TraceRange step_range("step");
   optimizer_->zero_grad();
-  const auto evaluation =
-      exchange_ ? exchange_->add_up(backpropagate_part(batches), batches) : backpropagate_all(batches);
+  const auto evaluation = exchange_ ? backpropagate_shards(batches) : backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto skipped = unscale(gradients);
   const auto [step, scale] = end_of_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
@@ -79,13 +83,24 @@ Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
   return sum;
 }
 
-// A batch may have fewer samples than there are ranks.
-Evaluation TrainStep::backpropagate_part(std::span<const Batch> batches) {
+Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches) {
+  const int64_t end = exchange_->first_shard() + exchange_->num_own_shards();
+  for (int64_t shard = exchange_->first_shard(); shard < end; ++shard) {
+    optimizer_->zero_grad();
+    seed_dropout(seed_, number_, shard);
+    exchange_->take(shard, backpropagate_shard(batches, shard));
+  }
+  return exchange_->add_up(batches);
+}
+
+// A batch may have fewer samples than there are shards.
+Evaluation TrainStep::backpropagate_shard(std::span<const Batch> batches, int64_t shard) {
   Evaluation sum = no_targets(one_);
   for (const Batch& batch : batches) {
-    if (batch.size == 0) continue;
-    const double share = GradientExchange::share_of(batch, batches);
-    add_part(backpropagate_one(batch, share), share, sum);
+    const Batch part = exchange_->shard_of(batch, shard);
+    if (part.size == 0) continue;
+    const double share = GradientExchange::share_of(part.size, batches);
+    add_part(backpropagate_one(part, share), share, sum);
   }
   return sum;
 }

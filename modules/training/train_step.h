@@ -21,10 +21,16 @@ namespace rnnlab {
 
 class TrainStep {
  public:
-  // `model` must be on `device` already, and outlive this, as must `ranks`, which are those that train with this
-  // process, or null. `targets_per_sample`: of the training samples.
+  // `model` must be on `device` already, and outlive this.
   TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
-            c10::Device device, Ranks* ranks = nullptr, int64_t targets_per_sample = 1);
+            c10::Device device);
+
+  // Before the first step: from now on each step is one of several ranks (null: of this process alone), or of
+  // settings.shards. `seed`: of dropout, which each shard of each step draws by itself. As GradientExchange.
+  void exchange_with(Ranks* ranks, uint64_t seed, int64_t targets_per_sample);
+
+  // Of the next step, from 1, on which the masks of dropout depend where there is an exchange.
+  void set_number(int64_t step) { number_ = step; }
 
   void set_learning_rates(std::span<const double> rates) { optimizer_->set_learning_rates(rates); }
 
@@ -41,7 +47,8 @@ class TrainStep {
 
  private:
   Evaluation backpropagate_all(std::span<const Batch> batches);
-  Evaluation backpropagate_part(std::span<const Batch> batches);
+  Evaluation backpropagate_shards(std::span<const Batch> batches);
+  Evaluation backpropagate_shard(std::span<const Batch> batches, int64_t shard);
   Evaluation backpropagate_one(const Batch& batch, double share);
   at::Tensor unscale(at::TensorList gradients);
   at::Tensor clip(at::TensorList gradients, const at::Tensor& scale) const;
@@ -52,10 +59,13 @@ class TrainStep {
   std::optional<double> clip_norm_;
   std::optional<double> clip_value_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::optional<GradientExchange> exchange_;
   std::optional<LossScale> loss_scale_;  // in fp16
   at::Tensor found_inf_;
   at::Tensor one_;
+  std::optional<int64_t> shards_;
+  std::optional<GradientExchange> exchange_;
+  uint64_t seed_ = 0;  // of dropout, where there is an exchange
+  int64_t number_ = 0;
 };
 
 // One forward pass in the run's precision, and one backward pass from the loss (times `scale`, () float32, where that

@@ -76,14 +76,14 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       plan_(make_plan(options.settings, train_batches_, valid_batches_)),
       schedule_(make_schedule(options.settings, plan_.total_steps)),
       early_stopping_(options.settings),
-      step_(model, objective_, options.settings, options.precision, options.device, options.ranks,
-            targets_per_sample(dataset.train)),
+      step_(model, objective_, options.settings, options.precision, options.device),
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t place) { return step_.run(batches, place); }, replay(options)),
       device_span_(options.device),
       witness_(options.device.is_cuda() ? uuid_of_gpu(options.device) : "") {
+  if (has_exchange()) step_.exchange_with(options.ranks, options.seed, targets_per_sample(dataset.train));
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
 }
@@ -123,7 +123,7 @@ void Trainer::begin_new_epoch() {
   ++state_.epoch;
   tally_ = {};
   epoch_is_over_ = epoch_is_pieced_ = false;
-  if (!has_ranks()) seed_dropout(options_.seed, state_.epoch);
+  if (!has_exchange()) seed_dropout(options_.seed, state_.epoch);
 }
 
 void Trainer::go_on_with_epoch() {
@@ -175,11 +175,8 @@ void Trainer::train_steps() {
 
 bool Trainer::train_next_steps() {
   const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
-  if (has_ranks()) {
-    // By step, so that a run that goes on from the middle of an epoch draws what it would have drawn.
-    seed_dropout(options_.seed, state_.step + 1, options_.ranks->rank());
-    step_.exchange()->ask_to_stop(own_request());
-  }
+  step_.set_number(state_.step + 1);
+  if (has_ranks()) step_.exchange()->ask_to_stop(own_request());
   step_.set_learning_rates(next_learning_rates(count));
   const auto turns = train_loop_.next(count);
   if (!turns) return false;

@@ -60,6 +60,7 @@ class Trainer {
   using Clock = std::chrono::steady_clock;
 
   bool has_ranks() const { return options_.ranks != nullptr; }
+  bool has_exchange() const { return has_ranks() || options_.settings.shards; }
   void begin_epoch();
   void begin_new_epoch();
   void go_on_with_epoch();

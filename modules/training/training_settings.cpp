@@ -23,6 +23,8 @@ void list_bounds(config::Schema<Settings>& s) {
       .at_most(kMostCounted);
 }
 
+bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
+
 void list_batches(config::Schema<Settings>& s) {
   s.field("batch_size", &Settings::batch_size, "sequences in a batch")
       .unit("samples")
@@ -38,6 +40,13 @@ void list_batches(config::Schema<Settings>& s) {
       .at_most(kMostCounted);
   s.field("shuffle", &Settings::shuffle, "a new order each epoch, from the seed and the epoch alone");
   s.field("drop_last", &Settings::drop_last, "leave out a last batch that is not full");
+  s.field("shards", &Settings::shards,
+          "cut every batch into so many parts, each computed by itself: the same bits on any number of devices that "
+          "divides it; unset: as many as devices")
+      .unit("shards")
+      .at_least(1)
+      .at_most(1024)
+      .where("a power of two", is_power_of_two);
 }
 
 void list_optimizer(config::Schema<Settings>& s) {
@@ -122,6 +131,13 @@ void list_tensorboard(config::Schema<Settings>& s) {
 bool decays_by_rate(ScheduleKind kind) { return kind != ScheduleKind::kConstant && kind != ScheduleKind::kCosine; }
 bool needs_decay_steps(ScheduleKind kind) { return kind == ScheduleKind::kStep || kind == ScheduleKind::kExponential; }
 
+void check_shards(const Settings& t, Checker& checker) {
+  if (t.shards && t.batch_size < *t.shards)
+    checker.complain({"shards", "batch_size"}, "a batch has fewer samples than shards");
+  if (t.shards && t.cuda_graph)
+    checker.complain({"shards", "cuda_graph"}, "shards are computed step by step so far; leave one of them out");
+}
+
 void check_bounds(const Settings& t, Checker& checker) {
   if (t.epochs > 0 || t.max_steps) return;
   if (!t.max_seconds)
@@ -171,6 +187,7 @@ config::Schema<Settings> make_schema() {
   list_stopping_and_timing(s);
   list_tensorboard(s);
   s.check(check_bounds);
+  s.check(check_shards);
   s.check(check_optimizer);
   s.check(check_schedule);
   s.check(check_tensorboard);

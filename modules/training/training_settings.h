@@ -24,6 +24,7 @@ struct TrainingSettings {
   int64_t accumulate = 1;
   bool shuffle = true;
   bool drop_last = false;
+  std::optional<int64_t> shards;
 
   LossKind loss = LossKind::kAuto;
   OptimizerKind optimizer = OptimizerKind::kAdam;

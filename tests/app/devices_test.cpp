@@ -134,6 +134,44 @@ TEST(Devices, GoOnByAnotherNumber) {
   EXPECT_LT(largest_difference(one, load_run(run)), 1e-5);
 }
 
+// E3: shards are computed by themselves and added up in a fixed tree.
+TEST(Devices, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
+  const std::vector<std::string> settings = {"training.shards=4",      "model.output_dropout=0.2",
+                                             "training.clip_norm=0.1", "training.accumulate=2",
+                                             "training.max_steps=15",  "training.epochs=5"};
+  std::vector<std::string> weights;
+  std::vector<RunRecord> runs;
+  for (const char* devices : {"devices=1", "devices=2", "devices=4"}) {
+    const Program program;
+    std::vector<std::string> all = settings;
+    all.emplace_back(devices);
+    runs.push_back(trained(program, all));
+    weights.push_back(final_weights(program.run_folders("together").back()));
+    EXPECT_GT(weights.back().size(), 1000u) << weights.back();
+    EXPECT_TRUE(weights.back() == weights.front()) << devices;
+    EXPECT_EQ(runs.back().rows.at(0).train_loss, runs.front().rows.at(0).train_loss) << devices;
+    EXPECT_EQ(runs.back().rows.at(0).valid_loss, runs.front().rows.at(0).valid_loss) << devices;
+  }
+}
+
+TEST(Devices, GiveTheSameBitsWhereARunOfFourGoesOnByTwo) {
+  const Program whole, stopped;
+  trained(whole, {"training.shards=4", "model.output_dropout=0.2"});
+  EXPECT_EQ(
+      train(stopped, {"training.shards=4", "model.output_dropout=0.2", "devices=4", "training.max_steps=7"}).exit_code,
+      0);
+  const std::string run = stopped.run_folders("together").back();
+  const ProgramResult resumed = stopped.run({"train", "--resume", run, "training.max_steps=null", "devices=2"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_TRUE(final_weights(run) == final_weights(whole.run_folders("together").back()));
+}
+
+TEST(Devices, MustDivideTheShards) {
+  const ProgramResult result = train(Program(), {"training.shards=4", "devices=3"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("the number of devices must divide the number of shards"));
+}
+
 TEST(Devices, AreSweptOver) {
   const Program program;
   const ProgramResult result = train(program, {"sweep={devices: [1, 2]}"});
@@ -199,7 +237,7 @@ bool has_begun(const Program& program) {
 }
 
 // Sends `signal` to the child with this number once the first epoch is done.
-ProgramResult ended_by(const Program& program, int signal, size_t child) {
+ProgramResult ended_by(const Program& program, int signal, size_t child, const std::vector<std::string>& more = {}) {
   program.write("together.yaml", kYaml);
   bool is_sent = false;
   const auto send = [&] {
@@ -215,14 +253,22 @@ ProgramResult ended_by(const Program& program, int signal, size_t child) {
     }
     return false;
   };
-  return program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000"}, 0,
-                                [&] { return send() || is_sent; });
+  std::vector<std::string> arguments = {"train", "together.yaml", "devices=2", "training.epochs=100000"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return program.run_and_signal(arguments, 0, [&] { return send() || is_sent; });
 }
 
 TEST(Devices, EndTogetherWhereOneIsKilled) {
   const ProgramResult result = ended_by(Program(), SIGKILL, 1);
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.errors, HasSubstr("rank 1 of 2 failed: the process of this run was ended by signal 9 (Killed)"));
+}
+
+TEST(Devices, EndTogetherWhereOneIsStopped) {
+  const Program program;
+  const ProgramResult result = ended_by(program, SIGSTOP, 1, {"distributed.timeout=2"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*\\) gave no sign"));
 }
 
 TEST(Devices, SaveAndEndTogetherWhereOneIsAskedTo) {
