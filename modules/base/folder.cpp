@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <system_error>
 
 namespace rnnlab {
@@ -42,6 +44,13 @@ std::vector<std::filesystem::path> folders_with(const std::filesystem::path& fol
 
 std::filesystem::path whole_path(const std::filesystem::path& path) {
   return std::filesystem::absolute(path / "").lexically_normal().parent_path();
+}
+
+std::string system_text(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
 }
 
 std::filesystem::path cache_folder() {

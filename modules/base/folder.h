@@ -1,5 +1,5 @@
 // What stands in a folder, such as beside a file, to suggest what was meant by a name that is not there; one spelling
-// of a path; and the folder for what costs no more than time to lose.
+// of a path; what small files of the system say; and the folder for what costs no more than time to lose.
 #pragma once
 
 #include <filesystem>
@@ -22,6 +22,9 @@ std::vector<std::filesystem::path> folders_with(const std::filesystem::path& fol
 // Absolute, without ".", ".." and a slash behind it, however it was given. Links are not followed. Not of an empty
 // path.
 std::filesystem::path whole_path(const std::filesystem::path& path);
+
+// What a small file of the system says (/proc, /sys, /etc); "" where it cannot be read.
+std::string system_text(const std::filesystem::path& file);
 
 // $RNNLAB_CACHE, else $XDG_CACHE_HOME/rnnlab, else ~/.cache/rnnlab; empty where none of the three is set. It need not
 // exist.

@@ -123,8 +123,9 @@ class Rounds {
         ++num_left_;
         continue;
       }
-      logger_.info(fmt::format("=== round {} of {}, run {} of {}: {}", round, of_all_rounds(), i + 1, entries.size(),
-                               sweep_.entries()[entries[i]].label));
+      if (!is_one_run())
+        logger_.info(fmt::format("=== round {} of {}, run {} of {}: {}", round, of_all_rounds(), i + 1, entries.size(),
+                                 sweep_.entries()[entries[i]].label));
       run_process(entries[i]);
       ++num_run;
     }
@@ -171,7 +172,7 @@ class Rounds {
 
   void tell_result_of(size_t entry) {
     const auto found = outcomes_.find(entry);
-    if (found == outcomes_.end() || !found->second.summary.epoch_time) return;
+    if (is_one_run() || found == outcomes_.end() || !found->second.summary.epoch_time) return;
     const EpochTime& time = *found->second.summary.epoch_time;
     logger_.info(fmt::format("{} an epoch, the median of {}", format_seconds(time.median_seconds),
                              counted(time.num_epochs, "epoch")));
@@ -181,6 +182,7 @@ class Rounds {
     keep_failure(all_, exit_code);
     if (pending_stop()) return;
     failed_.insert(sweep_.entries()[entry].case_number);
+    if (num_rounds() == 1) return;
     logger_.warn(fmt::format("{} failed and is left out of later rounds", sweep_.entries()[entry].label));
   }
 
@@ -210,7 +212,11 @@ class Rounds {
     return is_precise(compare(records, options), *repeats_.until);
   }
 
+  // A run of several processes comes here too, without repeats.
+  bool is_one_run() const { return num_rounds() == 1 && repeats_.at_most.size() == 1; }
+
   void tell_cost() {
+    if (is_one_run()) return;
     const int64_t num_runs = std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), int64_t{0});
     const std::string until =
         repeats_.until ? fmt::format(", fewer once the intervals are within {:g} %", 100 * *repeats_.until) : "";

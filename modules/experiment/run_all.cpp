@@ -100,6 +100,13 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
 
 constexpr const char* kStopping = "stopping after the current step";
 
+// Of a process that another rnnlab started: that one announces the stop, and hands on a signal which may come here too.
+bool has_parent() { return launch_here() && launch_here()->launcher == Launcher::kRnnlab; }
+
+StopSignalGuard guard_of_command() {
+  return has_parent() ? StopSignalGuard("", SecondSignal::kIsIgnored) : StopSignalGuard(kStopping);
+}
+
 RunAllOutcome run_in_turn(const std::vector<RunTask>& tasks, SweepFile* sweep, const RunRequest& request,
                           Logger& logger) {
   if (sweep != nullptr && !sweep->lock_warning().empty()) logger.warn(sweep->lock_warning());
@@ -167,7 +174,7 @@ std::string measurement_of(const SweepFile& sweep) {
 }  // namespace
 
 RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunRequest& request, Logger& logger) {
-  const StopSignalGuard signals(kStopping);
+  const StopSignalGuard signals = guard_of_command();
   const std::vector<ExperimentCase> cases =
       launch_here() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
   if (std::ranges::any_of(cases, needs_processes)) {
@@ -190,7 +197,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
 
 RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::vector<std::string>& overrides,
                          const RunRequest& request, Logger& logger) {
-  const StopSignalGuard signals(kStopping);
+  const StopSignalGuard signals = guard_of_command();
   RunRequest in_its_place = request;
   in_its_place.how_to_resume = how_to_resume(run_or_sweep);
   std::error_code ignored;

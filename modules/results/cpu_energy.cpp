@@ -5,20 +5,15 @@
 
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <string>
+
+#include "base/folder.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 int64_t number_in(const char* begin, const char* end) {
   int64_t number = 0;
@@ -39,8 +34,8 @@ std::optional<int64_t> read_number(const FileDescriptor& file) {
 CpuEnergy::CpuEnergy(const fs::path& root) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root / "sys/class/powercap", error)) {
-    if (!first_line_of(entry.path() / "name").starts_with("package")) continue;
-    const std::string range = first_line_of(entry.path() / "max_energy_range_uj");
+    if (!first_line(system_text(entry.path() / "name")).starts_with("package")) continue;
+    const std::string range = first_line(system_text(entry.path() / "max_energy_range_uj"));
     packages_.push_back({.counter = FileDescriptor(::open((entry.path() / "energy_uj").c_str(), O_RDONLY | O_CLOEXEC)),
                          .range = number_in(range.data(), range.data() + range.size())});
   }

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/folder.h"
 #include "base/text.h"
 #include "results/cpu_limits.h"
 #include "results/machine_id.h"
@@ -24,13 +25,6 @@
 
 namespace rnnlab {
 namespace {
-
-std::string slurp(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // "key : value" or "key=value" lines; the first of a key wins.
 std::string value_of(std::string_view text, std::string_view key, char separator) {
@@ -112,7 +106,7 @@ std::vector<int64_t> usable_cpus() {
   return cpus;
 }
 
-std::string cpu_counters() { return slurp("/proc/stat"); }
+std::string cpu_counters() { return system_text("/proc/stat"); }
 
 CpuTicks cpu_ticks_between(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus) {
   const auto first = cpu_times(before);
@@ -157,22 +151,22 @@ CpuInfo parse_cpuinfo(std::string_view cpuinfo) {
 // The kernel's documents: admin-guide/pm/cpufreq and admin-guide/pm/intel_pstate.
 std::string frequency_policy(const std::filesystem::path& root) {
   const std::filesystem::path cpus = root / "sys/devices/system/cpu";
-  const std::string governor(trim(slurp(cpus / "cpu0/cpufreq/scaling_governor")));
-  const bool has_no_boost =
-      slurp(cpus / "cpufreq/boost").starts_with('0') || slurp(cpus / "intel_pstate/no_turbo").starts_with('1');
+  const std::string governor(trim(system_text(cpus / "cpu0/cpufreq/scaling_governor")));
+  const bool has_no_boost = system_text(cpus / "cpufreq/boost").starts_with('0') ||
+                            system_text(cpus / "intel_pstate/no_turbo").starts_with('1');
   return governor.empty() ? "" : governor + (has_no_boost ? " without boost" : "");
 }
 
 // "always [madvise] never": the one in brackets is chosen (admin-guide/mm/transhuge).
 std::string huge_pages(const std::filesystem::path& root) {
-  const std::string choices = slurp(root / "sys/kernel/mm/transparent_hugepage/enabled");
+  const std::string choices = system_text(root / "sys/kernel/mm/transparent_hugepage/enabled");
   const size_t begin = choices.find('['), end = choices.find(']');
   return begin == std::string::npos || end == std::string::npos ? "" : choices.substr(begin + 1, end - begin - 1);
 }
 
 CpuInfo cpu_info() {
   constexpr auto kSample = std::chrono::milliseconds(100);
-  CpuInfo cpu = parse_cpuinfo(slurp("/proc/cpuinfo"));
+  CpuInfo cpu = parse_cpuinfo(system_text("/proc/cpuinfo"));
   const std::vector<int64_t> cpus = usable_cpus();
   cpu.usable_cpus = static_cast<int64_t>(cpus.size());
   static const std::vector<double> first_load = load_average();
@@ -192,7 +186,7 @@ HostInfo host_info() {
     host.hostname = names.nodename;
     host.kernel = std::string(names.sysname) + " " + names.release;
   }
-  const std::string os = value_of(slurp("/etc/os-release"), "PRETTY_NAME", '=');
+  const std::string os = value_of(system_text("/etc/os-release"), "PRETTY_NAME", '=');
   host.os = os.size() >= 2 && os.front() == '"' ? os.substr(1, os.size() - 2) : os;
   host.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   host.usable_memory_bytes = usable_memory_bytes();

@@ -1,24 +1,17 @@
 #include "results/machine_id.h"
 
-#include <fstream>
-
+#include "base/folder.h"
 #include "base/sha256.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
-
-std::string first_line_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  std::getline(stream, line);
-  return line;
-}
 
 // The firmware's own id may be read by root alone, and the name must not depend on who asks: it serves where the system
 // has none.
 std::string unique_id(const std::filesystem::path& root) {
   for (const char* file : {"etc/machine-id", "var/lib/dbus/machine-id", "sys/class/dmi/id/product_uuid"})
-    if (const std::string id = first_line_of(root / file); !id.empty() && id != "uninitialized") return id;
+    if (const std::string id = first_line(system_text(root / file)); !id.empty() && id != "uninitialized") return id;
   return "";
 }
 
@@ -31,7 +24,7 @@ std::string machine_id(const std::filesystem::path& root) {
   Sha256 hash;
   hash.update("rnnlab machine\n").update(id);
   for (const char* file : {"sys_vendor", "product_name", "board_name"})
-    hash.update("\n").update(first_line_of(root / "sys/class/dmi/id" / file));
+    hash.update("\n").update(first_line(system_text(root / "sys/class/dmi/id" / file)));
   return hash.hex().substr(0, kDigits);
 }
 

@@ -5,27 +5,19 @@
 #include <sys/personality.h>
 #include <sys/resource.h>
 
-#include <fstream>
-#include <sstream>
 #include <string_view>
 
+#include "base/folder.h"
 #include "base/sha256.h"
 
 namespace rnnlab {
 namespace {
 
-std::string text_of(const char* path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 bool has_random_addresses() {
   constexpr unsigned long kAsk = 0xffffffff;
   const int persona = ::personality(kAsk);
   const bool is_switched_off = persona != -1 && (persona & ADDR_NO_RANDOMIZE) != 0;
-  return !is_switched_off && !text_of("/proc/sys/kernel/randomize_va_space").starts_with('0');
+  return !is_switched_off && !system_text("/proc/sys/kernel/randomize_va_space").starts_with('0');
 }
 
 // Notes are padded to whole words (System V ABI, "Note Section").
@@ -80,7 +72,7 @@ bool is_traced_by(const std::string& status) {
 
 ProcessFacts process_facts() {
   return {.nice = ::getpriority(PRIO_PROCESS, 0),
-          .is_traced = is_traced_by(text_of("/proc/self/status")),
+          .is_traced = is_traced_by(system_text("/proc/self/status")),
           .has_random_addresses = has_random_addresses(),
           .program_id = program_id()};
 }

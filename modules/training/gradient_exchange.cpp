@@ -54,9 +54,9 @@ Batch GradientExchange::shard_of(const Batch& batch, int64_t shard) const {
   if (num_own_shards_ == 1) return batch;
   const auto place = [&](int64_t number) { return batch.whole_size * number / num_shards_; };
   const int64_t first = place(first_shard()), begin = place(shard) - first, end = place(shard + 1) - first;
-  const int64_t dimension_of_targets = batch.targets.size(0) == batch.size ? 0 : 1;
+  const bool has_target_per_step = batch.targets.dim() == 2 && batch.targets.scalar_type() == at::kLong;
   return {.inputs = samples_of(batch.inputs, 1, begin, end),
-          .targets = samples_of(batch.targets, dimension_of_targets, begin, end),
+          .targets = samples_of(batch.targets, has_target_per_step ? 1 : 0, begin, end),
           .lengths = samples_of(batch.lengths, 0, begin, end),
           .size = end - begin,
           .whole_size = batch.whole_size};

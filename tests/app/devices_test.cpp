@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -216,6 +217,38 @@ TEST(Devices, MustAgreeOnTheRun) {
   EXPECT_THAT(result.output, HasSubstr("second=2"));
   EXPECT_THAT(result.errors, HasSubstr("training.learning_rate differs between the processes of this run: "));
   EXPECT_THAT(result.errors, HasSubstr("'0.5' on rank 1"));
+}
+
+bool is_on_path(const Program& program, const std::string& name) {
+  return program.run_in_shell("command -v " + name).exit_code == 0;
+}
+
+void expect_one_run_of_two(const Program& program, const ProgramResult& result, const std::string& launcher) {
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("2 processes by " + launcher));
+  ASSERT_EQ(program.run_folders("together").size(), 1u);
+  EXPECT_LT(largest_difference(trained({}), load_run(program.run_folders("together")[0])), 1e-5);
+}
+
+TEST(Devices, AreThoseOfMpirun) {
+  const Program program;
+  if (!is_on_path(program, "mpirun")) GTEST_SKIP() << "needs Open MPI's mpirun (Debian: openmpi-bin)";
+  program.write("together.yaml", kYaml);
+  const ProgramResult result = program.run_in_shell(
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 \"$0\" train "
+      "together.yaml");
+  expect_one_run_of_two(program, result, "mpirun");
+}
+
+TEST(Devices, AreThoseOfTorchrun) {
+  const char* python = std::getenv("RNNLAB_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "needs a Python with PyTorch: RNNLAB_PYTHON";
+  const Program program;
+  program.write("together.yaml", kYaml);
+  const ProgramResult result = program.run_in_shell(
+      "\"$RNNLAB_PYTHON\" -m torch.distributed.run --standalone --nproc-per-node 2 --no-python \"$0\" train "
+      "together.yaml");
+  expect_one_run_of_two(program, result, "torchrun");
 }
 
 // ---- ends ----

@@ -97,6 +97,57 @@ TEST(Batches, KeepRealValuedTargetsAsRows) {
   EXPECT_TRUE(all.at(1).targets.equal(samples.targets.narrow(0, 3, 1)));
 }
 
+std::vector<Batch> share_of_epoch(const Samples& samples, BatchOptions options, const BatchShare& share) {
+  options.share = share;
+  Batches batches(samples, options, at::kCPU);
+  return epoch_of(batches, 0);
+}
+
+// 11 samples in batches of 4: the last one has 3, one for each of three processes, and none for one of four.
+TEST(Batches, OfSeveralProcessesArePartsOfTheSameBatches) {
+  const Samples samples = numbered_samples(11, 3, 2);
+  const BatchOptions options{.batch_size = 4, .seed = 9};
+  const std::vector<Batch> whole = share_of_epoch(samples, options, {});
+  for (const int64_t count : {2, 3, 4}) {
+    std::vector<std::vector<Batch>> parts;
+    for (int64_t i = 0; i < count; ++i) parts.push_back(share_of_epoch(samples, options, {.index = i, .count = count}));
+    for (size_t batch = 0; batch < whole.size(); ++batch) {
+      std::vector<at::Tensor> inputs, targets;
+      for (const std::vector<Batch>& part : parts) {
+        EXPECT_EQ(part.at(batch).whole_size, whole[batch].size);
+        inputs.push_back(part[batch].inputs);
+        targets.push_back(part[batch].targets);
+      }
+      EXPECT_TRUE(at::cat(inputs, 1).equal(whole[batch].inputs)) << count << " processes";
+      EXPECT_TRUE(at::cat(targets).equal(whole[batch].targets)) << count << " processes";
+    }
+  }
+}
+
+TEST(Batches, OfSeveralProcessesAreEveryOtherWholeBatch) {
+  const Samples samples = numbered_samples(11, 3, 2);
+  const BatchOptions options{.batch_size = 2, .order = Order::kSequential};
+  const std::vector<Batch> whole = share_of_epoch(samples, options, {});
+  for (const int64_t count : {2, 4, 7}) {
+    for (int64_t i = 0; i < count; ++i) {
+      const BatchShare share{BatchShare::Kind::kWholeBatches, i, count};
+      const std::vector<Batch> part = share_of_epoch(samples, options, share);
+      size_t number = static_cast<size_t>(i);
+      for (const Batch& batch : part) {
+        expect_same(batch, whole.at(number));
+        number += static_cast<size_t>(count);
+      }
+      EXPECT_GE(number, whole.size());
+    }
+  }
+}
+
+TEST(Batches, NeedASampleForEachProcess) {
+  const BatchOptions options{.batch_size = 2, .share = {.index = 0, .count = 3}};
+  Batches batches(numbered_samples(11, 3, 2), options, at::kCPU);
+  EXPECT_THROW(batches.start_epoch(0), UserError);
+}
+
 TEST(Batches, KeepOrDropTheTail) {
   const Samples samples = numbered_samples(7, 2, 1);
   const Batches keep(samples, {.batch_size = 3}, at::kCPU);

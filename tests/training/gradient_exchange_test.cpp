@@ -1,0 +1,62 @@
+#include "training/gradient_exchange.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "training/toy.h"
+
+namespace rnnlab {
+namespace {
+
+TrainerOptions options_with_shards(std::optional<int64_t> shards) {
+  TrainerOptions options = toy_options();
+  options.settings.shards = shards;
+  return options;
+}
+
+std::vector<double> losses_with_shards(const Dataset& dataset, std::optional<int64_t> shards) {
+  return run_toy(dataset, options_with_shards(shards)).seen.losses;
+}
+
+// 100 samples in batches of 32: the last one has 4, which is fewer than eight shards.
+TEST(GradientExchange, OfShardsComputesWhatAWholeBatchDoes) {
+  const Dataset dataset = toy_dataset(100);
+  const std::vector<double> whole = losses_with_shards(dataset, std::nullopt);
+  for (const int64_t shards : {1, 2, 8}) {
+    const std::vector<double> cut = losses_with_shards(dataset, shards);
+    ASSERT_EQ(cut.size(), whole.size());
+    for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(cut[i], whole[i], 1e-5) << shards << " shards, step " << i;
+  }
+}
+
+// The loss of the first step with `count` samples that are all the same, each of them a shard, under dropout.
+double loss_of_equal_samples(int64_t count) {
+  Dataset dataset = toy_dataset(count);
+  dataset.train.inputs = dataset.train.inputs.narrow(0, 0, 1).repeat({count, 1, 1}).contiguous();
+  dataset.train.targets = dataset.train.targets.narrow(0, 0, 1).repeat({count}).contiguous();
+  TrainerOptions options = options_with_shards(count);
+  options.settings.batch_size = count;
+  return run_toy(dataset, options, /*output_dropout=*/0.5).seen.losses.at(0);
+}
+
+TEST(GradientExchange, DrawsOtherMasksForEachShard) {
+  EXPECT_GT(std::abs(loss_of_equal_samples(2) - loss_of_equal_samples(1)), 1e-4);
+}
+
+// As many steps as samples: which axis of the targets is the samples' does not follow from their sizes.
+TEST(GradientExchange, CutsTokensBySamples) {
+  const at::Tensor weight = at::arange(3, at::kFloat);
+  const GradientExchange exchange(nullptr, 2, {{"weight", weight}}, 1);
+  const at::Tensor tokens = at::arange(16, at::kLong).view({4, 4});
+  const Batch batch{.inputs = tokens, .targets = tokens + 1, .lengths = {}, .size = 4, .whole_size = 4};
+  const Batch first = exchange.shard_of(batch, 0), second = exchange.shard_of(batch, 1);
+  EXPECT_EQ(first.size, 2);
+  EXPECT_TRUE(at::cat({first.inputs, second.inputs}, 1).equal(batch.inputs));
+  EXPECT_TRUE(at::cat({first.targets, second.targets}, 1).equal(batch.targets));
+}
+
+}  // namespace
+}  // namespace rnnlab
