@@ -8,9 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -111,42 +113,111 @@ bool is_the_stop(int signal) {
   return stop && stop->exit_code == exit_code_of_signal(signal);
 }
 
-void read_until_end(int descriptor, pid_t child, const std::function<void(const std::string&)>& on_line) {
-  constexpr int kMilliseconds = 100;
-  LineReader lines(descriptor, on_line);
-  StopForwarder stop(child);
-  for (;;) {
-    pollfd waiting = {.fd = descriptor, .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&waiting, 1, kMilliseconds);
-    stop.forward();
-    if (ready > 0 && !lines.read_some()) return;
-  }
-}
+// A process with the end of its stdout that this process reads.
+class Child {
+ public:
+  Child(const std::string& program, const std::vector<std::string>& arguments,
+        const std::function<void(const std::string&)>& on_line)
+      : Child(make_pipe(), program, arguments, on_line) {}
 
-ExitCode wait_for(pid_t child) {
+  int descriptor() const { return read_end_.number(); }
+  bool is_open() const { return is_open_; }
+  void forward_stop() { stop_.forward(); }
+  void read_some() { is_open_ = lines_.read_some(); }
+  void kill() const { ::kill(pid_, SIGKILL); }
+  void kill_and_reap() const {
+    kill();
+    ::waitpid(pid_, nullptr, 0);
+  }
+  ExitCode wait() const;
+
+ private:
+  Child(Pipe pipe, const std::string& program, const std::vector<std::string>& arguments,
+        const std::function<void(const std::string&)>& on_line)
+      : pid_(start(program, arguments, pipe.write_end.number())),
+        read_end_(std::move(pipe.read_end)),
+        lines_(read_end_.number(), on_line),
+        stop_(pid_) {}
+
+  pid_t pid_;
+  FileDescriptor read_end_;
+  LineReader lines_;
+  StopForwarder stop_;
+  bool is_open_ = true;
+};
+
+ExitCode Child::wait() const {
   int status = 0;
-  if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) != child) throw_not_started(errno);
+  if (uninterrupted([&] { return ::waitpid(pid_, &status, 0); }) != pid_) throw_not_started(errno);
   if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
   if (is_the_stop(WTERMSIG(status))) return exit_code_of_signal(WTERMSIG(status));
   throw_error(ExitCode::kDevice, "the process of this run was ended by signal {} ({})", WTERMSIG(status),
               ::strsignal(WTERMSIG(status)));
 }
 
+constexpr int kMillisecondsBetweenLooks = 100;
+
+void read_until_end(Child& child, const std::function<bool()>& must_end) {
+  while (child.is_open()) {
+    pollfd waiting = {.fd = child.descriptor(), .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&waiting, 1, kMillisecondsBetweenLooks);
+    child.forward_stop();
+    if (must_end && must_end()) child.kill();
+    if (ready > 0) child.read_some();
+  }
+}
+
+// One that is closed is passed over by poll(2) if its descriptor is negative.
+void read_some_of(std::vector<std::unique_ptr<Child>>& children) {
+  std::vector<pollfd> waiting;
+  for (const auto& child : children)
+    waiting.push_back({.fd = child->is_open() ? child->descriptor() : -1, .events = POLLIN, .revents = 0});
+  ::poll(waiting.data(), waiting.size(), kMillisecondsBetweenLooks);
+  for (size_t i = 0; i < children.size(); ++i) {
+    children[i]->forward_stop();
+    if (waiting[i].revents != 0) children[i]->read_some();
+  }
+}
+
+bool any_is_open(const std::vector<std::unique_ptr<Child>>& children) {
+  return std::ranges::any_of(children, [](const auto& child) { return child->is_open(); });
+}
+
+ExitCode exit_code_of(const Child& child) {
+  try {
+    return child.wait();
+  } catch (const UserError& error) {
+    return error.exit_code();
+  }
+}
+
 }  // namespace
 
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::function<void(const std::string&)>& on_line) {
-  Pipe pipe = make_pipe();
-  const pid_t child = start(program, arguments, pipe.write_end.number());
-  pipe.write_end = FileDescriptor();
+                   const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
+  Child child(program, arguments, on_line);
   try {
-    read_until_end(pipe.read_end.number(), child, on_line);
+    read_until_end(child, must_end);
   } catch (...) {
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
+    child.kill_and_reap();
     throw;
   }
-  return wait_for(child);
+  return child.wait();
+}
+
+std::vector<ExitCode> run_children(const std::string& program, const std::vector<std::vector<std::string>>& arguments,
+                                   const std::function<void(const std::string&)>& on_line) {
+  std::vector<std::unique_ptr<Child>> children;
+  try {
+    for (const auto& words : arguments) children.push_back(std::make_unique<Child>(program, words, on_line));
+    while (any_is_open(children)) read_some_of(children);
+  } catch (...) {
+    for (const auto& child : children) child->kill_and_reap();
+    throw;
+  }
+  std::vector<ExitCode> exit_codes;
+  for (const auto& child : children) exit_codes.push_back(exit_code_of(*child));
+  return exit_codes;
 }
 
 void end_with_parent(int parent_reads) {

@@ -13,9 +13,14 @@ namespace rnnlab {
 // Runs `program` with these arguments and waits for its end; its stdin is empty, and its stderr is that of this
 // process. `on_line` gets each line of its stdout as it comes. Returns its exit code, or that of the signal which stops
 // this command if that signal ended the child. UserError kDevice if it cannot be started, or if another signal ended
-// it.
+// it. `must_end` is asked ten times a second; once it is true, the child is killed.
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::function<void(const std::string&)>& on_line);
+                   const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end = {});
+
+// Several at once, each with its own arguments; returns when all have ended. The exit code of one that another signal
+// ended is kDevice. UserError kDevice, with no child left behind, if one cannot be started.
+std::vector<ExitCode> run_children(const std::string& program, const std::vector<std::vector<std::string>>& arguments,
+                                   const std::function<void(const std::string&)>& on_line);
 
 // In the child, before its work: ends it at once if the parent ends. `parent_reads` is the descriptor that the parent
 // reads from.
