@@ -16,6 +16,7 @@
 #include "output.h"
 #include "output_file.h"
 #include "results/gpu_info.h"
+#include "results/machine.h"
 #include "results/terminal.h"
 #include "sweep/launch_lines.h"
 #include "sweep/status_text.h"
@@ -208,7 +209,7 @@ void print_numbers(const std::vector<TaskStatus>& tasks, std::initializer_list<T
   std::vector<int64_t> numbers;
   for (const TaskStatus& status : tasks)
     if (std::ranges::find(states, status.state) != states.end()) numbers.push_back(status.task);
-  if (!numbers.empty()) print_data(number_ranges(numbers) + "\n");
+  if (!numbers.empty()) print_data(number_list(numbers) + "\n");
 }
 
 ExitCode status(const StatusOptions& options) {

@@ -93,7 +93,7 @@ class ClaimedTask {
     logger_.error(
         fmt::format("task {}: another process has taken it over, because this one gave no sign for {} s; its "
                     "run was ended here",
-                    task_, request_.timing.over_after.count()));
+                    task_, std::chrono::duration_cast<std::chrono::seconds>(request_.timing.over_after).count()));
     return ExitCode::kAtWorkElsewhere;
   }
 

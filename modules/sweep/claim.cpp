@@ -108,7 +108,7 @@ std::optional<ExistingClaim> existing_claim(const fs::path& file) {
 
 bool is_over(const ExistingClaim& claim, double now, const ClaimTiming& timing) {
   if (!claim.record.ended.empty() || has_ended(claim.record.worker)) return true;
-  return now - claim.touched > static_cast<double>(timing.over_after.count());
+  return now - claim.touched > std::chrono::duration<double>(timing.over_after).count();
 }
 
 // Touches the claim's file until it ends.
@@ -178,7 +178,7 @@ class HeldClaim : public Claim {
   const int64_t number_;
   const FileDescriptor file_;
   ClaimRecord record_;
-  const std::chrono::seconds touch_every_;
+  const std::chrono::milliseconds touch_every_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_ending_ = false;

@@ -26,8 +26,8 @@
 namespace rnnlab {
 
 struct ClaimTiming {
-  std::chrono::seconds touch_every{30};
-  std::chrono::seconds over_after{600};
+  std::chrono::milliseconds touch_every{30'000};
+  std::chrono::milliseconds over_after{600'000};
 };
 
 // What a claim's file holds.

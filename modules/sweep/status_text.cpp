@@ -89,14 +89,4 @@ std::string status_json(const SweepPlan& plan, const std::vector<TaskStatus>& ta
   return json_text(json);
 }
 
-std::string number_ranges(const std::vector<int64_t>& numbers) {
-  std::vector<std::string> ranges;
-  for (size_t first = 0, next = 1; first < numbers.size(); first = next, ++next) {
-    while (next < numbers.size() && numbers[next] == numbers[next - 1] + 1) ++next;
-    const int64_t last = numbers[next - 1];
-    ranges.push_back(last == numbers[first] ? fmt::format("{}", last) : fmt::format("{}-{}", numbers[first], last));
-  }
-  return join(ranges, ",");
-}
-
 }  // namespace rnnlab

@@ -15,7 +15,4 @@ std::string status_text(const std::string& folder, const SweepPlan& plan, const 
 // Every task with its runs, indented, with a line end.
 std::string status_json(const SweepPlan& plan, const std::vector<TaskStatus>& tasks);
 
-// "3,17-19": numbers in ascending order, as `sbatch --array` takes them.
-std::string number_ranges(const std::vector<int64_t>& numbers);
-
 }  // namespace rnnlab

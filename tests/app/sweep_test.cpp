@@ -1,7 +1,7 @@
 // A sweep that several processes work on, by the built program.
 #include <gmock/gmock.h>
 #include <signal.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <set>
@@ -260,6 +260,22 @@ TEST_F(SweepVerb, IsRunByGnuParallel) {
       "seq 0 2 | parallel --joblog sweep.log --resume-failed -j 2 \"$0\" train --task {} sweep");
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(states(), ElementsAre(TaskState::kDone, TaskState::kDone, TaskState::kDone));
+}
+
+TEST_F(SweepVerb, IsRunByASlurmArray) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a Slurm for a test";
+  if (program_.run_in_shell("command -v slurmctld && command -v slurmd && command -v sbatch").exit_code != 0)
+    GTEST_SKIP() << "Slurm is not installed (slurmctld slurmd slurm-client slurm-wlm-basic-plugins)";
+  plan("sweep: {seed: [1, 2, 3, 4, 5, 6]}\n");
+  const auto result = program_.run_in_shell(
+      RNNLAB_SOURCE_DIR
+      "/tests/launchers/with-slurm slurm sbatch --wait --array=0-5%2 --requeue --open-mode=append --signal=TERM@120 "
+      "--output=task-%a.log --wrap \"srun --ntasks=1 $0 train --task \\$SLURM_ARRAY_TASK_ID sweep\"");
+  EXPECT_EQ(result.exit_code, 0) << result.errors << testing::read_text(program_.folder() / "task-0.log");
+  EXPECT_THAT(states(), ::testing::Each(TaskState::kDone));
+  const std::string claim = testing::read_text(folder() / kClaimsFolder / (name_of_task(3) + ".1"));
+  EXPECT_THAT(claim, HasSubstr("\"job\": \"Slurm job "));
+  EXPECT_THAT(claim, HasSubstr("_3\""));
 }
 
 }  // namespace

@@ -112,11 +112,5 @@ TEST_F(SweepStatus, IsJsonForPrograms) {
   EXPECT_EQ(json["tasks"][1]["state"], "free");
 }
 
-TEST(NumberRanges, AreAsASchedulerTakesThem) {
-  EXPECT_EQ(number_ranges({}), "");
-  EXPECT_EQ(number_ranges({3}), "3");
-  EXPECT_EQ(number_ranges({3, 17, 18, 19, 23, 24}), "3,17-19,23-24");
-}
-
 }  // namespace
 }  // namespace rnnlab::testing
