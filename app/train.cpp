@@ -48,6 +48,7 @@ struct TrainOptions {
   bool brief = false;           // as quiet, with the progress bar
   std::optional<size_t> entry;  // of the sweep's file in `resume`: the one run that this process is for
   std::string task;             // of the plan in the folder that `arguments` names: "7", or "7/100"
+  bool wait = false;            // for the end of that task if it is at work elsewhere
   std::string planned_run;      // "TASK:POSITION" of that plan: the one run that this process is for
 };
 
@@ -171,7 +172,9 @@ ExitCode train_task(const TrainOptions& options, Logger& logger) {
   const std::filesystem::path folder = plan_folder(options);
   const SweepPlan plan = read_plan(folder);
   const TaskRequest request{.folder = folder, .child_arguments = child_arguments(options)};
-  return step == 0 ? run_task(plan, first, request, logger) : run_every_nth_task(plan, first, step, request, logger);
+  const auto elsewhere = options.wait ? TasksElsewhere::kWaitForTheirEnd : TasksElsewhere::kLeave;
+  if (step == 0) return run_task(plan, first, elsewhere, request, logger);
+  return run_every_nth_task(plan, first, step, elsewhere, request, logger);
 }
 
 // The worker that started this process reads the failure from stdout.
@@ -220,6 +223,9 @@ void add_train(CLI::App& program, Action& chosen) {
                                    "run this task of the plan in DIR (rnnlab sweep plan): a number from 0, or K/N for "
                                    "the tasks K, K+N and so on");
   task->type_name("K[/N]");
+  command
+      ->add_flag("--wait", options->wait, "if the task is at work elsewhere, wait, and take it over if its worker dies")
+      ->needs(task);
   auto* out = command->add_option("--out", options->out, "where run folders go");
   out->type_name("DIR")->capture_default_str()->excludes(task);
   command

@@ -25,6 +25,16 @@ std::string folder_text(const TaskRequest& request, const PlannedRun& run) {
   return (request.folder / run.folder).string();
 }
 
+// A run that a signal stopped has saved its state. Its process may have got a signal that this one did not get.
+bool is_of_a_stop(ExitCode exit_code) {
+  return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe;
+}
+
+ExitCode code_of_stop(ExitCode otherwise) {
+  const auto stop = pending_stop();
+  return stop ? stop->exit_code : otherwise;
+}
+
 // The task of a worker that holds the claim on it.
 class ClaimedTask {
  public:
@@ -33,16 +43,17 @@ class ClaimedTask {
 
   ExitCode run() {
     remove_failure(request_.folder, task_);
-    for (int64_t i = 0; i < std::ssize(runs()) && !pending_stop() && !claim_.is_lost(); ++i)
+    for (int64_t i = 0; i < std::ssize(runs()) && !must_end(); ++i)
       if (state_of_run(request_.folder / run_at(i).folder) != RunState::kDone) run_one(i);
     if (claim_.is_lost()) return tell_of_lost_claim();
-    if (failure_) write_failure(request_.folder, task_, *failure_);
-    if (const auto stop = pending_stop(); stop && !failure_) return stop->exit_code;
-    return failure_ ? static_cast<ExitCode>(failure_->exit_code) : ExitCode::kDone;
+    if (!failure_) return code_of_stop(stop_code_);
+    write_failure(request_.folder, task_, *failure_);
+    return static_cast<ExitCode>(failure_->exit_code);
   }
 
  private:
   const std::vector<PlannedRun>& runs() const { return plan_.tasks[static_cast<size_t>(task_)].runs; }
+  bool must_end() const { return pending_stop() || stop_code_ != ExitCode::kDone || claim_.is_lost(); }
   const PlannedRun& run_at(int64_t i) const { return runs()[static_cast<size_t>(i)]; }
 
   void run_one(int64_t i) {
@@ -51,8 +62,10 @@ class ClaimedTask {
     reason_.clear();
     const ExitCode exit_code = run_process(i);
     if (exit_code == ExitCode::kDone) return logger_.info(folder_text(request_, run_at(i)));
-    const bool was_stopped = pending_stop() && exit_code == pending_stop()->exit_code;
-    if (!was_stopped && !claim_.is_lost()) keep_failure_of(i, exit_code);
+    if (is_of_a_stop(exit_code))
+      stop_code_ = exit_code;
+    else if (!claim_.is_lost())
+      keep_failure_of(i, exit_code);
   }
 
   ExitCode run_process(int64_t i) {
@@ -104,6 +117,7 @@ class ClaimedTask {
   Logger& logger_;
   std::string reason_;  // of the run that is under way
   std::optional<TaskFailure> failure_;
+  ExitCode stop_code_ = ExitCode::kDone;  // of the signal that stopped a run
 };
 
 void require_task(const SweepPlan& plan, int64_t task) {
@@ -131,14 +145,27 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, const TaskRequest& r
   return ExitCode::kAtWorkElsewhere;
 }
 
+void wait_a_little() {
+  constexpr int kLooks = 50;
+  for (int i = 0; i < kLooks && !pending_stop(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+// The caller has a StopSignalGuard.
+ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
+                       Logger& logger) {
+  ExitCode exit_code = claim_and_run(plan, task, request, logger);
+  while (exit_code == ExitCode::kAtWorkElsewhere && elsewhere == TasksElsewhere::kWaitForTheirEnd) {
+    wait_a_little();
+    if (const auto stop = pending_stop()) return stop->exit_code;
+    if (status_of_task(request.folder, plan, task).state != TaskState::kAtWork)
+      exit_code = claim_and_run(plan, task, request, logger);
+  }
+  return exit_code;
+}
+
 // A failure says more than that a task is at work elsewhere.
 void keep_first_failure(ExitCode& all, ExitCode one) {
   if (all == ExitCode::kDone || (all == ExitCode::kAtWorkElsewhere && one != ExitCode::kDone)) all = one;
-}
-
-ExitCode code_of_stop(ExitCode otherwise) {
-  const auto stop = pending_stop();
-  return stop ? stop->exit_code : otherwise;
 }
 
 // One worker's way through all tasks.
@@ -204,25 +231,21 @@ class Worker {
   ExitCode exit_code_ = ExitCode::kDone;
 };
 
-void wait_a_little() {
-  constexpr int kLooks = 50;
-  for (int i = 0; i < kLooks && !pending_stop(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-}
-
 }  // namespace
 
-ExitCode run_task(const SweepPlan& plan, int64_t task, const TaskRequest& request, Logger& logger) {
+ExitCode run_task(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
+                  Logger& logger) {
   require_task(plan, task);
   const StopSignalGuard signals(kStoppingTask);
-  return claim_and_run(plan, task, request, logger);
+  return claim_and_run(plan, task, elsewhere, request, logger);
 }
 
-ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, const TaskRequest& request,
-                            Logger& logger) {
+ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, TasksElsewhere elsewhere,
+                            const TaskRequest& request, Logger& logger) {
   const StopSignalGuard signals(kStoppingTask);
   ExitCode exit_code = ExitCode::kDone;
   for (int64_t task = first; task < plan.num_tasks() && !pending_stop(); task += step)
-    keep_first_failure(exit_code, claim_and_run(plan, task, request, logger));
+    keep_first_failure(exit_code, claim_and_run(plan, task, elsewhere, request, logger));
   return code_of_stop(exit_code);
 }
 

@@ -21,18 +21,19 @@ struct TaskRequest {
   ClaimTiming timing = {};
 };
 
-// Exactly this task. Returns kDone also if it was done before, kAtWorkElsewhere if another process works on it, and
-// else how its first run that failed ended. A task that failed before is tried again. UserError kUsage if the plan has
-// no such task. Installs a StopSignalGuard: the caller must have none.
-ExitCode run_task(const SweepPlan& plan, int64_t task, const TaskRequest& request, Logger& logger);
+enum class FailedTasks { kLeave, kRetry };               // those that failed before; each is tried once
+enum class TasksElsewhere { kLeave, kWaitForTheirEnd };  // with kWait..., tasks of workers that die are taken over
+
+// Exactly this task. Returns kDone also if it was done before, kAtWorkElsewhere if another process works on it, the
+// code of the signal that stopped it, and else how its first run that failed ended. A task that failed before is tried
+// again. UserError kUsage if the plan has no such task. Installs a StopSignalGuard: the caller must have none.
+ExitCode run_task(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
+                  Logger& logger);
 
 // The tasks `first`, `first` + `step` and so on. The first failure gives the exit code, else kAtWorkElsewhere if
 // another process works on one of them.
-ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, const TaskRequest& request,
-                            Logger& logger);
-
-enum class FailedTasks { kLeave, kRetry };               // those that failed before; each is tried once
-enum class TasksElsewhere { kLeave, kWaitForTheirEnd };  // with kWait..., tasks of workers that die are taken over
+ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, TasksElsewhere elsewhere,
+                            const TaskRequest& request, Logger& logger);
 
 // Takes the next task that nobody works on until none is left. After three failures in a row by the device or the
 // environment it ends with the exit code kDevice, so that one broken machine does not use up the sweep.
