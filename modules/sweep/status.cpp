@@ -58,7 +58,8 @@ RunState state_of_run(const fs::path& run_folder) {
 }
 
 TaskStatus status_of_task(const fs::path& folder, const SweepPlan& plan, int64_t task) {
-  TaskStatus status{.task = task};
+  TaskStatus status;
+  status.task = task;
   for (const PlannedRun& run : plan.tasks.at(static_cast<size_t>(task)).runs)
     status.runs.push_back(state_of_run(folder / run.folder));
   status.state = TaskState::kDone;

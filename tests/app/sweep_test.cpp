@@ -267,10 +267,12 @@ TEST_F(SweepVerb, IsRunByASlurmArray) {
   if (program_.run_in_shell("command -v slurmctld && command -v slurmd && command -v sbatch").exit_code != 0)
     GTEST_SKIP() << "Slurm is not installed (slurmctld slurmd slurm-client slurm-wlm-basic-plugins)";
   plan("sweep: {seed: [1, 2, 3, 4, 5, 6]}\n");
-  const auto result = program_.run_in_shell(
-      RNNLAB_SOURCE_DIR
-      "/tests/launchers/with-slurm slurm sbatch --wait --array=0-5%2 --requeue --open-mode=append --signal=TERM@120 "
-      "--output=task-%a.log --wrap \"srun --ntasks=1 $0 train --task \\$SLURM_ARRAY_TASK_ID sweep\"");
+  // `sbatch --wait` would look for the end of the jobs twice a minute only.
+  program_.write("submit",
+                 "sbatch --array=0-5%2 --requeue --open-mode=append --signal=TERM@120 --output=task-%a.log "
+                 "--wrap \"srun --ntasks=1 $1 train --wait --task \\$SLURM_ARRAY_TASK_ID sweep\" && "
+                 "while squeue --noheader | grep -q .; do sleep 0.2; done\n");
+  const auto result = program_.run_in_shell(RNNLAB_SOURCE_DIR "/tests/launchers/with-slurm slurm sh submit \"$0\"");
   EXPECT_EQ(result.exit_code, 0) << result.errors << testing::read_text(program_.folder() / "task-0.log");
   EXPECT_THAT(states(), ::testing::Each(TaskState::kDone));
   const std::string claim = testing::read_text(folder() / kClaimsFolder / (name_of_task(3) + ".1"));
