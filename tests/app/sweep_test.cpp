@@ -216,6 +216,15 @@ TEST_F(SweepVerb, WaitsForTasksElsewhereWhereAsked) {
   EXPECT_THAT(states(), ElementsAre(TaskState::kDone, TaskState::kDone, TaskState::kDone));
 }
 
+TEST_F(SweepVerb, HasAWorkerForEachGpuThatIsNamed) {
+  plan(kThreeSeeds);
+  const auto worked = work({"--gpus=5,7"});
+  EXPECT_EQ(worked.exit_code, 0) << worked.errors;
+  EXPECT_THAT(states(), ::testing::Each(TaskState::kDone));
+  for (size_t task = 0; task < 3; ++task)
+    EXPECT_THAT(read_environment(run(task)).variables.value()["CUDA_VISIBLE_DEVICES"], ::testing::AnyOf("5", "7"));
+}
+
 TEST_F(SweepVerb, StatusIsJsonForPrograms) {
   plan(kThreeSeeds);
   ASSERT_EQ(task("0").exit_code, 0);
