@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -163,6 +165,13 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsew
   return exit_code;
 }
 
+// Not the run's own: the device, the environment, or a program that is broken there, as while it is being installed.
+bool is_of_the_machine(ExitCode exit_code) {
+  constexpr ExitCode kOfTheRun[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kData, ExitCode::kDiverged,
+                                    ExitCode::kCheckpoint};
+  return std::ranges::find(kOfTheRun, exit_code) == std::end(kOfTheRun) && !is_of_a_stop(exit_code);
+}
+
 // A failure says more than that a task is at work elsewhere.
 void keep_first_failure(ExitCode& all, ExitCode one) {
   if (all == ExitCode::kDone || (all == ExitCode::kAtWorkElsewhere && one != ExitCode::kDone)) all = one;
@@ -183,22 +192,22 @@ class Worker {
     return was_busy;
   }
 
-  bool must_end() const { return pending_stop().has_value() || num_device_failures_ >= kMostDeviceFailures; }
+  bool must_end() const { return pending_stop().has_value() || num_machine_failures_ >= kMostMachineFailures; }
   int64_t num_elsewhere() const { return num_elsewhere_; }
 
   ExitCode end() {
-    if (num_device_failures_ >= kMostDeviceFailures)
+    if (num_machine_failures_ >= kMostMachineFailures)
       logger_.error(
-          fmt::format("{} tasks in a row failed by the device or the environment, so this machine takes no "
+          fmt::format("{} tasks in a row failed by this machine, not by their settings or data, so it takes no "
                       "more; see `rnnlab sweep status`",
-                      kMostDeviceFailures));
+                      kMostMachineFailures));
     else if (num_elsewhere_ > 0)
       logger_.info(fmt::format("{} at work elsewhere; none is left for this worker", counted(num_elsewhere_, "task")));
     return code_of_stop(exit_code_);
   }
 
  private:
-  static constexpr int kMostDeviceFailures = 3;
+  static constexpr int kMostMachineFailures = 3;
 
   bool is_to_be_done(int64_t task) {
     if (tried_.contains(task)) return false;
@@ -216,7 +225,7 @@ class Worker {
       return false;
     }
     tried_.insert(task);
-    num_device_failures_ = exit_code == ExitCode::kDevice ? num_device_failures_ + 1 : 0;
+    num_machine_failures_ = is_of_the_machine(exit_code) ? num_machine_failures_ + 1 : 0;
     keep_first_failure(exit_code_, exit_code);
     return true;
   }
@@ -225,8 +234,8 @@ class Worker {
   const FailedTasks failed_;
   const TaskRequest& request_;
   Logger& logger_;
-  std::set<int64_t> tried_;      // by this worker
-  int num_device_failures_ = 0;  // in a row
+  std::set<int64_t> tried_;       // by this worker
+  int num_machine_failures_ = 0;  // in a row
   int64_t num_elsewhere_ = 0;
   ExitCode exit_code_ = ExitCode::kDone;
 };

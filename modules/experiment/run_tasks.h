@@ -35,8 +35,8 @@ ExitCode run_task(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere,
 ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, TasksElsewhere elsewhere,
                             const TaskRequest& request, Logger& logger);
 
-// Takes the next task that nobody works on until none is left. After three failures in a row by the device or the
-// environment it ends with the exit code kDevice, so that one broken machine does not use up the sweep.
+// Takes the next task that nobody works on until none is left. It ends after three failures in a row that come from the
+// machine and not from a run's settings or data, so that one broken machine does not use up the sweep.
 ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, TasksElsewhere elsewhere, const TaskRequest& request,
                        Logger& logger);
 

@@ -185,7 +185,7 @@ TEST_F(SweepVerb, LeavesAMachineOnWhichEverythingFails) {
   plan("sweep: {seed: [1, 2, 3, 4, 5]}\n", {"device=cuda:99"});
   const auto worked = work();
   EXPECT_EQ(worked.exit_code, 4);
-  EXPECT_THAT(worked.errors, HasSubstr("3 tasks in a row failed by the device or the environment"));
+  EXPECT_THAT(worked.errors, HasSubstr("3 tasks in a row failed by this machine"));
   EXPECT_EQ(status({"--left"}), "0-4\n");
   EXPECT_EQ(status({"--failed"}), "0-2\n");
 }
