@@ -25,7 +25,7 @@ Examples:
   rnnlab compare runs/quickstart
 
 Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device or environment, 5 diverged,
-  6 checkpoint unusable, 7 slower than the benchmark that was compared with,
+  6 checkpoint unusable, 7 slower than the benchmark that was compared with, 75 the task is at work elsewhere,
   128 + N ended by signal N (130 SIGINT, 143 SIGTERM, 129 SIGHUP, 138 SIGUSR1, 152 SIGXCPU; train and bench write their
   results first), 141 the reader of standard output went away.
 `rnnlab help VERB` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";
@@ -57,6 +57,7 @@ std::unique_ptr<CLI::App> make_parser(Action& chosen) {
   add_compare(*program, chosen);
   add_bench(*program, chosen);
   add_report(*program, chosen);
+  add_sweep(*program, chosen);
   add_check(*program, chosen);
   add_data(*program, chosen);
   add_info(*program, chosen);

@@ -91,7 +91,7 @@ std::string cases_of_values() {
 bool takes_overrides(const CLI::App& verb) {
   const auto name = verb.get_name();
   return name == "train" || name == "export" || name == "check" || name == "data" || name == "evaluate" ||
-         name == "predict";
+         name == "predict" || name == "sweep";
 }
 
 // A verb's options and nested verbs, and theirs in turn.

@@ -104,4 +104,15 @@ config::Document read_document(const std::string& file, const std::vector<std::s
   return document;
 }
 
+std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::vector<std::string>& arguments) {
+  const auto [files, overrides] = tell_apart_with_files(verb, arguments);
+  config::Findings findings;
+  std::vector<ExperimentCase> cases;
+  for (const std::string& file : files)
+    for (ExperimentCase& one : read_cases(read_document(file, overrides, findings), findings))
+      cases.push_back(std::move(one));
+  findings.throw_if_any();
+  return cases;
+}
+
 }  // namespace rnnlab::app

@@ -6,6 +6,7 @@
 
 #include "config/document.h"
 #include "config/spec.h"
+#include "experiment/cases.h"
 
 namespace rnnlab::app {
 
@@ -29,5 +30,9 @@ void refuse_arguments_of_a_list(const std::string& verb, const std::vector<std::
 // The file with the overrides laid over it. What is wrong goes to `findings`.
 config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,
                                config::Findings& findings);
+
+// The cases of all files among the arguments of a verb. UserError kUsage with everything that is wrong with any of
+// them.
+std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::vector<std::string>& arguments);
 
 }  // namespace rnnlab::app

@@ -11,9 +11,11 @@
 #include "base/text.h"
 #include "config/repeats.h"
 #include "experiment/child_process.h"
+#include "experiment/planned_run.h"
 #include "experiment/rounds.h"
 #include "experiment/run_all.h"
 #include "experiment/run_ranks.h"
+#include "experiment/run_tasks.h"
 #include "experiment_arguments.h"
 #include "output.h"
 #include "output_file.h"
@@ -30,7 +32,8 @@ The log goes to stderr, the result to stdout, everything to runs/<name>/<start t
 Examples:
   rnnlab train experiments/quickstart.yaml device=cpu
   rnnlab train experiments/mnist_rows.yaml device=cpu layer=naive data.num_train=6000
-  rnnlab train --resume runs/mnist_rows/2026-11-21T02-59-51Z-cpu-naive training.epochs=10)";
+  rnnlab train --resume runs/mnist_rows/2026-11-21T02-59-51Z-cpu-naive training.epochs=10
+  rnnlab train --task 7 sweeps/quickstart)";
 
 struct TrainOptions {
   std::vector<std::string> arguments;
@@ -45,6 +48,9 @@ struct TrainOptions {
   std::string turn;             // of a script that measures in rounds: kTurnForm
   bool brief = false;           // as quiet, with the progress bar
   std::optional<size_t> entry;  // of the sweep's file in `resume`: the one run that this process is for
+  std::string task;             // of the plan in the folder that `arguments` names: "7", or "7/100"
+  bool wait = false;            // for the end of that task if it is at work elsewhere
+  std::string planned_run;      // "TASK:POSITION" of that plan: the one run that this process is for
 };
 
 constexpr const char* kTurnForm = "MEASUREMENT:ROUND:POSITION:CASE";
@@ -70,18 +76,6 @@ void require_one_run(const std::vector<ExperimentCase>& cases, const TrainOption
 Verbosity verbosity(const TrainOptions& options) {
   if (options.quiet || (options.brief && !options.verbose)) return Verbosity::kQuiet;
   return options.verbose ? Verbosity::kVerbose : Verbosity::kNormal;
-}
-
-// Everything wrong with any of the files is reported before anything runs.
-std::vector<ExperimentCase> read_all_cases(const std::vector<std::string>& arguments) {
-  const auto [files, overrides] = tell_apart_with_files("train", arguments);
-  config::Findings findings;
-  std::vector<ExperimentCase> cases;
-  for (const std::string& file : files)
-    for (ExperimentCase& one : read_cases(read_document(file, overrides, findings), findings))
-      cases.push_back(std::move(one));
-  findings.throw_if_any();
-  return cases;
 }
 
 std::string summary_line(const RunOutcome& run) {
@@ -129,7 +123,7 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
     require_folder_for_runs(options.out);
     std::vector<std::string> arguments = options.arguments;
     if (options.repeats) arguments.push_back(fmt::format("{}={}", config::kRepeatsKey, *options.repeats));
-    const std::vector<ExperimentCase> cases = read_all_cases(arguments);
+    const std::vector<ExperimentCase> cases = read_all_cases("train", arguments);
     require_one_run(cases, options);
     return run_all(cases, request, logger);
   }
@@ -152,6 +146,48 @@ ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& lo
   return run_entry_of_sweep(options.resume, *options.entry, request, logger).exit_code;
 }
 
+// ---- a plan's ----
+
+std::filesystem::path plan_folder(const TrainOptions& options) {
+  if (options.arguments.size() == 1) return options.arguments.front();
+  throw_error(ExitCode::kUsage,
+              "--task: got {}, expected the folder of a plan alone, which `rnnlab sweep plan` made; settings are the "
+              "plan's",
+              counted(std::ssize(options.arguments), "argument"));
+}
+
+// "7/100" as 7 and 100, and "7" as 7 and 0.
+std::pair<int64_t, int64_t> numbers_of_task(const std::string& text) {
+  const std::vector<std::string> parts = split(text, '/');
+  const auto first = parse_int64(parts.front());
+  const auto step = parts.size() == 2 ? parse_int64(parts[1]) : std::optional<int64_t>(0);
+  const bool is_sound = parts.size() <= 2 && first && step && *first >= 0;
+  if (is_sound && (parts.size() == 1 || (*step > 0 && *first < *step))) return {*first, *step};
+  throw_error(ExitCode::kUsage,
+              "--task: got {}, expected the number of a task, such as 7, or 7/100 for the tasks 7, 107, 207 and so on",
+              in_quotes(text));
+}
+
+ExitCode train_task(const TrainOptions& options, Logger& logger) {
+  const auto [first, step] = numbers_of_task(options.task);
+  const std::filesystem::path folder = plan_folder(options);
+  const SweepPlan plan = read_plan(folder);
+  const TaskRequest request{.folder = folder, .child_arguments = child_arguments(options)};
+  const auto elsewhere = options.wait ? TasksElsewhere::kWaitForTheirEnd : TasksElsewhere::kLeave;
+  if (step == 0) return run_task(plan, first, elsewhere, request, logger);
+  return run_every_nth_task(plan, first, step, elsewhere, request, logger);
+}
+
+// The worker that started this process reads the failure from stdout.
+ExitCode train_planned_run(const TrainOptions& options, const RunRequest& request, Logger& logger) {
+  end_with_parent(STDOUT_FILENO);
+  const std::vector<std::string> numbers = split(options.planned_run, ':');
+  const auto number = [&](size_t i) { return i < numbers.size() ? parse_int64(numbers[i]).value_or(-1) : -1; };
+  return run_planned(plan_folder(options), number(0), number(1), request, logger, [](const std::string& reason) {
+    print_data(fmt::format("{}{}\n", kFailureMark, on_one_line(first_line(reason))));
+  });
+}
+
 ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   const auto& launch = launch_here();
   const bool is_beside_first = launch && launch->rank > 0;
@@ -166,6 +202,8 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   if (options.entry) return train_entry(options, request, logger);
   const bool has_parent = launch && launch->launcher == Launcher::kRnnlab;
   if (has_parent) end_with_parent(STDOUT_FILENO);
+  if (!options.planned_run.empty()) return train_planned_run(options, request, logger);
+  if (!options.task.empty()) return train_task(options, logger);
   const RunAllOutcome all = run(options, request, logger);
   if (is_beside_first || has_parent) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
@@ -187,13 +225,21 @@ void add_train(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<TrainOptions>();
   command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
       ->type_name("FILE... [key=value]");
+  auto* task = command->add_option("--task", options->task,
+                                   "run this task of the plan in DIR (rnnlab sweep plan): a number from 0, or K/N for "
+                                   "the tasks K, K+N and so on");
+  task->type_name("K[/N]");
+  command
+      ->add_flag("--wait", options->wait, "if the task is at work elsewhere, wait, and take it over if its worker dies")
+      ->needs(task);
   auto* out = command->add_option("--out", options->out, "where run folders go");
-  out->type_name("DIR")->capture_default_str();
+  out->type_name("DIR")->capture_default_str()->excludes(task);
   command
       ->add_option("--resume", options->resume,
                    "go on with this run, in its folder, from its newest checkpoint; or with a sweep, by its file")
       ->type_name("RUN")
-      ->excludes(out);
+      ->excludes(out)
+      ->excludes(task);
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only, no progress bar");
   command->add_flag("-v,--verbose", options->verbose, "more details")->excludes(quiet);
   command->add_flag("--json", options->json, "print the result as JSON");
@@ -209,12 +255,14 @@ void add_train(CLI::App& program, Action& chosen) {
                    "how often each case is measured, each time in a process of its own; as the key `repeats`")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, config::kMostRepeats))
-      ->excludes("--resume");
+      ->excludes("--resume")
+      ->excludes(task);
   // For the processes of a measurement in rounds.
   command->add_option("--entry", options->entry)->needs("--resume")->group("");
   // For scripts that let other programs take turns (experiments/peers.py).
   command->add_option("--turn", options->turn)->type_name(kTurnForm)->excludes("--resume")->group("");
-  command->add_flag("--brief", options->brief)->needs("--entry")->group("");
+  command->add_flag("--brief", options->brief)->group("");
+  command->add_option("--planned-run", options->planned_run)->group("");
   command->footer(kTrainFooter);
   command->callback([&chosen, options] {
     chosen = [options](const CommandLine& command_line) { return train(*options, command_line); };

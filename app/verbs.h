@@ -22,6 +22,7 @@ void add_export(CLI::App& program, Action& chosen);
 void add_compare(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
 void add_report(CLI::App& program, Action& chosen);
+void add_sweep(CLI::App& program, Action& chosen);
 void add_check(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);
 void add_info(CLI::App& program, Action& chosen);

@@ -13,15 +13,16 @@ namespace rnnlab {
 enum class ExitCode : int {
   kDone = 0,
   kInternal = 1,
-  kUsage = 2,          // command line or configuration
-  kData = 3,           // a data file
-  kDevice = 4,         // device or environment
-  kDiverged = 5,       // NaN or Inf in training
-  kCheckpoint = 6,     // a checkpoint that cannot be used
-  kRegression = 7,     // a benchmark came out slower than the one it was compared with
-  kInterrupted = 130,  // 128 + SIGINT: results are written, as after SIGTERM, SIGHUP, SIGXCPU and SIGUSR1
-  kBrokenPipe = 141,   // 128 + SIGPIPE: the reader of standard output has gone away
-  kTerminated = 143,   // 128 + SIGTERM
+  kUsage = 2,             // command line or configuration
+  kData = 3,              // a data file
+  kDevice = 4,            // device or environment
+  kDiverged = 5,          // NaN or Inf in training
+  kCheckpoint = 6,        // a checkpoint that cannot be used
+  kRegression = 7,        // a benchmark came out slower than the one it was compared with
+  kAtWorkElsewhere = 75,  // a task of a sweep; as EX_TEMPFAIL of sysexits.h
+  kInterrupted = 130,     // 128 + SIGINT: results are written, as after SIGTERM, SIGHUP, SIGXCPU and SIGUSR1
+  kBrokenPipe = 141,      // 128 + SIGPIPE: the reader of standard output has gone away
+  kTerminated = 143,      // 128 + SIGTERM
 };
 
 // As a shell tells of a program that a signal ended.

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -120,55 +121,100 @@ Ending ending_of(int status) {
           fmt::format("the process of this run was ended by signal {} ({})", signal, ::strsignal(signal))};
 }
 
-// Children that work together: the first one is read, and when one of them fails the others get a while to end.
-class Children {
+// A process, and the end of its stdout that this process reads.
+class Child {
  public:
-  explicit Children(const ChildrenRequest& request) : request_(request) {
-    Pipe pipe = make_pipe();
-    const FileDescriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    for (const auto& environment : request.environments)
-      running_.push_back(start(request.program, request.arguments, environment,
-                               running_.empty() ? pipe.write_end.number() : nowhere.number()));
-    read_end_ = std::move(pipe.read_end);
+  Child(const std::string& program, const ChildRequest& request, const std::function<void(const std::string&)>& on_line)
+      : Child(make_pipe(), program, request, on_line) {}
+  // Killed if it still runs.
+  ~Child() {
+    if (!is_running()) return;
+    signal(SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
   }
-  ~Children() {
-    for (const pid_t child : running_) {
-      if (child == kEnded) continue;
-      ::kill(child, SIGKILL);
-      ::waitpid(child, nullptr, 0);
-    }
-  }
-  Children(const Children&) = delete;
-  Children& operator=(const Children&) = delete;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
 
-  Ending run() {
-    constexpr int kMilliseconds = 100;
-    LineReader lines(read_end_.number(), request_.on_line);
-    bool is_open = true;
-    while (is_open || is_any_running()) {
-      pollfd waiting = {.fd = is_open ? read_end_.number() : -1, .events = POLLIN, .revents = 0};
-      const int ready = ::poll(&waiting, 1, is_any_running() ? kMilliseconds : 0);
-      forward_stop();
-      if (ready > 0) is_open = lines.read_some();
-      if (ready == 0 && !is_any_running()) is_open = false;  // a grandchild may hold it
-      reap();
-      end_those_left();
-    }
-    return failure_.value_or(Ending{});
+  bool is_running() const { return !ending_; }
+  bool is_open() const { return is_open_; }
+  int descriptor() const { return is_open_ ? read_end_.number() : -1; }  // a negative one is passed over by poll(2)
+  const Ending& ending() const { return *ending_; }
+
+  void signal(int number) const {
+    if (is_running()) ::kill(pid_, number);
+  }
+  void read_some() { is_open_ = is_open_ && lines_.read_some(); }
+  void close() { is_open_ = false; }
+
+  // True at the one call that finds it ended.
+  bool has_just_ended() {
+    int status = 0;
+    if (!is_running() || ::waitpid(pid_, &status, WNOHANG) != pid_) return false;
+    ending_ = ending_of(status);
+    return true;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr pid_t kEnded = 0;
-  static constexpr std::chrono::seconds kWhile{5};
+  Child(Pipe pipe, const std::string& program, const ChildRequest& request,
+        const std::function<void(const std::string&)>& on_line)
+      : pid_(start(program, request.arguments, request.environment, pipe.write_end.number())),
+        read_end_(std::move(pipe.read_end)),
+        lines_(read_end_.number(), on_line) {}
 
-  bool is_any_running() const {
-    return std::ranges::any_of(running_, [](pid_t child) { return child != kEnded; });
+  pid_t pid_;
+  FileDescriptor read_end_;
+  LineReader lines_;
+  bool is_open_ = true;
+  std::optional<Ending> ending_;
+};
+
+class Children {
+ public:
+  Children(const std::string& program, const std::vector<ChildRequest>& requests,
+           const std::function<void(const std::string&)>& on_line) {
+    for (const ChildRequest& request : requests)
+      children_.push_back(std::make_unique<Child>(program, request, on_line));
   }
 
-  void signal_all(int signal) {
-    for (const pid_t child : running_)
-      if (child != kEnded) ::kill(child, signal);
+  // `on_end` is told of each one that has ended, and `on_turn` is called at least ten times a second.
+  void run(const std::function<void(size_t)>& on_end, const std::function<void()>& on_turn) {
+    while (is_any_open() || is_any_running()) {
+      read_some();
+      forward_stop();
+      for (size_t i = 0; i < children_.size(); ++i)
+        if (children_[i]->has_just_ended()) on_end(i);
+      on_turn();
+    }
+  }
+
+  const Ending& ending(size_t index) const { return children_[index]->ending(); }
+  size_t size() const { return children_.size(); }
+
+  void signal_all(int number) const {
+    for (const auto& child : children_) child->signal(number);
+  }
+
+ private:
+  bool is_any_open() const {
+    return std::ranges::any_of(children_, [](const auto& child) { return child->is_open(); });
+  }
+  bool is_any_running() const {
+    return std::ranges::any_of(children_, [](const auto& child) { return child->is_running(); });
+  }
+
+  // A process that a child has left behind may hold its pipe open.
+  void read_some() {
+    constexpr int kMillisecondsBetweenLooks = 100;
+    std::vector<pollfd> waiting;
+    for (const auto& child : children_) waiting.push_back({.fd = child->descriptor(), .events = POLLIN, .revents = 0});
+    const bool is_last_look = !is_any_running();
+    ::poll(waiting.data(), waiting.size(), is_last_look ? 0 : kMillisecondsBetweenLooks);
+    for (size_t i = 0; i < children_.size(); ++i) {
+      if (waiting[i].revents != 0)
+        children_[i]->read_some();
+      else if (is_last_look)
+        children_[i]->close();
+    }
   }
 
   // A signal may have been meant for this process alone.
@@ -179,47 +225,74 @@ class Children {
     is_forwarded_ = true;
   }
 
-  void reap() {
-    for (size_t i = 0; i < running_.size(); ++i) {
-      int status = 0;
-      if (running_[i] == kEnded || ::waitpid(running_[i], &status, WNOHANG) != running_[i]) continue;
-      running_[i] = kEnded;
-      const Ending ending = ending_of(status);
-      if (ending.exit_code != ExitCode::kDone) take_failure(i, ending);
-    }
-  }
-
-  void take_failure(size_t index, const Ending& ending) {
-    if (failure_) return;
-    failure_ = ending;
-    failed_at_ = Clock::now();
-    if (request_.on_failure) request_.on_failure(index, ending.exit_code, ending.text);
-  }
-
-  void end_those_left() {
-    if (!failure_ || Clock::now() < failed_at_ + kWhile) return;
-    signal_all(Clock::now() < failed_at_ + 2 * kWhile ? SIGTERM : SIGKILL);
-  }
-
-  const ChildrenRequest& request_;
-  FileDescriptor read_end_;
-  std::vector<pid_t> running_;  // kEnded once one has ended
+  std::vector<std::unique_ptr<Child>> children_;
   bool is_forwarded_ = false;
-  std::optional<Ending> failure_;  // the first
+};
+
+// After the first failure the others get a while to end.
+class EndingTogether {
+ public:
+  EndingTogether(const Children& children, const std::function<void(size_t, ExitCode, const std::string&)>& on_failure)
+      : children_(children), on_failure_(on_failure) {}
+
+  void take_end(size_t index) {
+    const Ending& ending = children_.ending(index);
+    if (first_ || ending.exit_code == ExitCode::kDone) return;
+    first_ = ending;
+    failed_at_ = Clock::now();
+    on_failure_(index, ending.exit_code, ending.text);
+  }
+
+  void end_those_left() const {
+    if (!first_ || Clock::now() < failed_at_ + kWhile) return;
+    children_.signal_all(Clock::now() < failed_at_ + 2 * kWhile ? SIGTERM : SIGKILL);
+  }
+
+  const std::optional<Ending>& first() const { return first_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kWhile{5};
+
+  const Children& children_;
+  const std::function<void(size_t, ExitCode, const std::string&)>& on_failure_;
+  std::optional<Ending> first_;
   Clock::time_point failed_at_;
 };
 
-}  // namespace
-
-ExitCode run_children(const ChildrenRequest& request) {
-  const Ending ending = Children(request).run();
+ExitCode exit_code_or_throw(const Ending& ending) {
   if (!ending.text.empty()) throw_error(ending.exit_code, "{}", ending.text);
   return ending.exit_code;
 }
 
+}  // namespace
+
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::function<void(const std::string&)>& on_line) {
-  return run_children({.program = program, .arguments = arguments, .environments = {{}}, .on_line = on_line});
+                   const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
+  Children children(program, {{arguments, {}}}, on_line);
+  children.run([](size_t) {},
+               [&] {
+                 if (must_end && must_end()) children.signal_all(SIGKILL);
+               });
+  return exit_code_or_throw(children.ending(0));
+}
+
+std::vector<ExitCode> run_children(const std::string& program, const std::vector<ChildRequest>& requests,
+                                   const std::function<void(const std::string&)>& on_line) {
+  Children children(program, requests, on_line);
+  children.run([](size_t) {}, [] {});
+  std::vector<ExitCode> exit_codes;
+  for (size_t i = 0; i < children.size(); ++i) exit_codes.push_back(children.ending(i).exit_code);
+  return exit_codes;
+}
+
+ExitCode run_together(const std::string& program, const std::vector<ChildRequest>& requests,
+                      const std::function<void(const std::string&)>& on_line,
+                      const std::function<void(size_t, ExitCode, const std::string&)>& on_failure) {
+  Children children(program, requests, on_line);
+  EndingTogether end(children, on_failure);
+  children.run([&](size_t index) { end.take_end(index); }, [&] { end.end_those_left(); });
+  return end.first() ? exit_code_or_throw(*end.first()) : ExitCode::kDone;
 }
 
 void end_with_parent(int parent_reads) {

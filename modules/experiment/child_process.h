@@ -13,24 +13,27 @@ namespace rnnlab {
 // Runs `program` with these arguments and waits for its end; its stdin is empty, and its stderr is that of this
 // process. `on_line` gets each line of its stdout as it comes. Returns its exit code, or that of the signal which stops
 // this command if that signal ended the child. UserError kDevice if it cannot be started, or if another signal ended
-// it.
+// it. `must_end` is asked ten times a second; once it is true, the child is killed.
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::function<void(const std::string&)>& on_line);
+                   const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end = {});
 
-// Several children with the same arguments that work together, one for each of `environments`, whose assignments
-// ("RNNLAB_RANK=1") hold before those of this process.
-struct ChildrenRequest {
-  std::string program;
+// One of several children. Assignments ("RNNLAB_RANK=1") in `environment` hold before those of this process.
+struct ChildRequest {
   std::vector<std::string> arguments;
-  std::vector<std::vector<std::string>> environments;
-  std::function<void(const std::string&)> on_line;  // of the first one's stdout; that of the others is discarded
-  // Told of the first that fails, by its index: its exit code, and in words which signal ended it, or "".
-  std::function<void(size_t, ExitCode, const std::string&)> on_failure = {};
+  std::vector<std::string> environment = {};
 };
 
-// As run_child. If one fails, the others have five seconds to end, are asked to end then, and are killed after five
-// more; its exit code comes back.
-ExitCode run_children(const ChildrenRequest& request);
+// Several at once; returns when all have ended. `on_line` gets the lines of all. The exit code of one that another
+// signal ended is kDevice. UserError kDevice, with no child left behind, if one cannot be started.
+std::vector<ExitCode> run_children(const std::string& program, const std::vector<ChildRequest>& requests,
+                                   const std::function<void(const std::string&)>& on_line);
+
+// Several that work on one thing. If one fails, `on_failure` is told which one, its exit code, and in words which
+// signal ended it, or ""; the others have five seconds to end, are asked to end then, and are killed after five more.
+// Returns the exit code of the first that failed; UserError kDevice as run_child.
+ExitCode run_together(const std::string& program, const std::vector<ChildRequest>& requests,
+                      const std::function<void(const std::string&)>& on_line,
+                      const std::function<void(size_t, ExitCode, const std::string&)>& on_failure);
 
 // In the child, before its work: ends it at once if the parent ends. `parent_reads` is the descriptor that the parent
 // reads from.

@@ -12,6 +12,7 @@
 #include "experiment/training_path.h"
 #include "experiment/versions.h"
 #include "models/initialization.h"
+#include "recurrent/gpu_device.h"
 
 namespace rnnlab {
 namespace {
@@ -23,9 +24,11 @@ Experiment with_device(Experiment experiment, c10::Device device) {
   return experiment;
 }
 
-Environment set_up(const Experiment& experiment, const std::vector<std::string>& command_line) {
+Environment set_up(const Experiment& experiment, c10::Device device, const std::vector<std::string>& command_line) {
   set_up_process(experiment);
-  return collect_environment(command_line, at::get_num_threads(), libraries());
+  Environment environment = collect_environment(command_line, at::get_num_threads(), libraries());
+  if (device.is_cuda()) environment.used_gpus = uuid_of_gpu(device);
+  return environment;
 }
 
 FastestLayer fastest_for(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options) {
@@ -104,7 +107,7 @@ PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string
       notes(notes_on_device(wanted.device, device)),
       experiment(with_device(wanted, device)),
       memory_warnings(check_memory_before_loading(experiment, device)),
-      environment(set_up(experiment, command_line)),
+      environment(set_up(experiment, device, command_line)),
       dataset(load_within_memory(experiment, device, memory_warnings)),
       options(options_with(ranks, trainer_options(experiment, device))),
       model(make_initial_model(settle_layer(experiment, dataset, options, auto_layers, notes), dataset.shape, weights)),

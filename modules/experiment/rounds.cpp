@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -29,16 +28,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-uint64_t seed_of(const std::string& measurement) {
-  constexpr int kHexadecimal = 16;
-  uint64_t seed = 0;
-  std::from_chars(measurement.data(), measurement.data() + measurement.size(), seed, kHexadecimal);
-  return seed;
-}
-
 // Of the entries of one round, in the order of their cases.
 void set_positions(std::vector<SweepEntry>& entries, const std::string& measurement) {
-  const std::vector<size_t> order = order_of_round(seed_of(measurement), entries.at(0).round, entries.size());
+  const std::vector<size_t> order =
+      order_of_round(seed_of_measurement(measurement), entries.at(0).round, entries.size());
   for (size_t i = 0; i < order.size(); ++i) entries[order[i]].position = static_cast<int64_t>(i) + 1;
 }
 

@@ -13,6 +13,10 @@ namespace rnnlab {
 namespace {
 
 std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& request) {
+  if (!request.folder.empty()) {
+    make_folders(request.folder);
+    return request.folder;
+  }
   const std::string layer(implementation_name(run.experiment));
   return create_run_folder(request.out, {run.experiment.name, device_label(run.device), layer, std::time(nullptr)});
 }

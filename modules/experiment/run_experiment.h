@@ -21,6 +21,7 @@ namespace rnnlab {
 
 struct RunRequest {
   std::filesystem::path out = "runs";
+  std::filesystem::path folder = {};        // of the run itself, as in a planned sweep; empty: a new one in `out`
   std::vector<std::string> command_line;    // for environment.json
   Terminal console;                         // where the progress bar is drawn; Terminal{} for none
   std::vector<Observer*> observers = {};    // told of every run after its own console and files

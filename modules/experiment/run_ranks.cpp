@@ -103,16 +103,16 @@ ExitCode start_ranks(const Experiment& experiment, const std::string& program,
                      const std::function<void(const std::string&)>& on_line) {
   const int64_t size = experiment.devices.value();
   LocalStore store;
-  ChildrenRequest request{.program = program, .arguments = arguments, .environments = {}, .on_line = on_line};
+  std::vector<ChildRequest> requests;
   for (int64_t rank = 0; rank < size; ++rank)
-    request.environments.push_back({fmt::format("RNNLAB_RANK={}", rank), fmt::format("RNNLAB_SIZE={}", size),
-                                    fmt::format("RNNLAB_STORE_PORT={}", store.port())});
-  request.on_failure = [&](size_t rank, ExitCode exit_code, const std::string& text) {
+    requests.push_back({arguments,
+                        {fmt::format("RNNLAB_RANK={}", rank), fmt::format("RNNLAB_SIZE={}", size),
+                         fmt::format("RNNLAB_STORE_PORT={}", store.port())}});
+  return run_together(program, requests, on_line, [&](size_t rank, ExitCode exit_code, const std::string& text) {
     const std::string how =
         text.empty() ? fmt::format("it ended with exit code {}", static_cast<int>(exit_code)) : text;
     store.tell_failure(kOnlyRun, exit_code, fmt::format("rank {} of {} failed: {}", rank, size, how));
-  };
-  return run_children(request);
+  });
 }
 
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {

@@ -104,6 +104,7 @@ std::vector<std::string> all_differences(const RunGroup& baseline, const std::ve
     // Within a group too: a data file may have changed between two runs of one experiment.
     append(found, differences(group, group));
   }
+  append(found, runs_that_shared(groups));
   return texts_of(merged(found));
 }
 
@@ -159,7 +160,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
       (has_interval ? all_doubts : remarks).push_back(*order);
     }
   }
-  append(all_doubts, runs_at_one_time(groups));
+  append(all_doubts, runs_on_one_machine(groups));
   for (const Warning& warning : merged(all_doubts)) add_once(comparison.warnings, warning);
   for (const Warning& remark : merged(remarks)) add_once(comparison.notes, remark.text);
   add_once(comparison.notes, few_seeds_note(groups));

@@ -76,6 +76,8 @@ struct Environment {
   InstructionSets instruction_sets;
   std::optional<Variables> variables;   // kernel_variables.h; nothing in files that do not tell
   std::optional<ProcessFacts> process;  // nothing in files that do not tell
+  std::string used_gpus =
+      {};  // UUIDs of those that it computes on, with commas; "" without, and in files that do not tell
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -91,6 +93,7 @@ struct Environment {
     field("instruction_sets", self.instruction_sets, 3);
     field("variables", self.variables, 3);
     field("process", self.process, 3);
+    field("used_gpus", self.used_gpus, kWhereGiven);
   }
 };
 

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/folder.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "results/cpu_limits.h"
 #include "results/machine_id.h"
@@ -126,6 +127,29 @@ double busy_fraction_between(std::string_view before, std::string_view after, co
   return ticks.total > 0 ? std::clamp(ticks.busy / ticks.total, 0.0, 1.0) : 0;
 }
 
+std::string number_list(const std::vector<int64_t>& numbers) {
+  std::vector<std::string> ranges;
+  for (size_t first = 0, next = 1; first < numbers.size(); first = next, ++next) {
+    while (next < numbers.size() && numbers[next] == numbers[next - 1] + 1) ++next;
+    const int64_t last = numbers[next - 1];
+    ranges.push_back(last == numbers[first] ? fmt::format("{}", last) : fmt::format("{}-{}", numbers[first], last));
+  }
+  return join(ranges, ",");
+}
+
+std::vector<int64_t> numbers_in_list(std::string_view list) {
+  constexpr int64_t kMostNumbers = 1 << 16;  // a file may say anything
+  std::vector<int64_t> numbers;
+  for (const std::string& range : split(list, ',')) {
+    const std::vector<std::string> ends = split(range, '-');
+    const auto first = parse_int64(ends.front()), last = parse_int64(ends.back());
+    if (!first || !last || *last - *first >= kMostNumbers) continue;
+    for (int64_t number = *first; number <= *last && std::ssize(numbers) < kMostNumbers; ++number)
+      numbers.push_back(number);
+  }
+  return numbers;
+}
+
 bool disturbs(double part_of_others, int64_t usable_cpus, int64_t num_threads) {
   constexpr double kPartOfNeed = 0.1, kLeast = 0.25;
   const auto needed = static_cast<double>(std::min(num_threads, usable_cpus));
@@ -169,6 +193,7 @@ CpuInfo cpu_info() {
   CpuInfo cpu = parse_cpuinfo(system_text("/proc/cpuinfo"));
   const std::vector<int64_t> cpus = usable_cpus();
   cpu.usable_cpus = static_cast<int64_t>(cpus.size());
+  cpu.usable_list = number_list(cpus);
   static const std::vector<double> first_load = load_average();
   cpu.load_average = first_load;
   cpu.quota = quota_text();

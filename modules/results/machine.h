@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "results/file_version.h"
+
 namespace rnnlab {
 
 struct CpuInfo {
@@ -19,6 +21,7 @@ struct CpuInfo {
   double busy_fraction = 0;               // of the usable CPUs by any process, over a tenth of a second
   std::string quota;                      // of control groups: "1.5 CPUs", "none"; "" in files that do not tell
   std::string frequency;                  // who chooses it: "performance", "powersave without boost"; "" if unknown
+  std::string usable_list;                // the usable CPUs by their numbers, "0-3,8"; "" in files that do not tell
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -31,6 +34,7 @@ struct CpuInfo {
     field("busy_fraction", self.busy_fraction);
     field("quota", self.quota, 3);
     field("frequency", self.frequency, 3);
+    field("usable_list", self.usable_list, kWhereGiven);
   }
 };
 
@@ -71,6 +75,10 @@ CpuInfo parse_cpuinfo(std::string_view cpuinfo);
 // The CPUs that this process may run on, by their numbers. Where OpenMP binds each of its threads to a part of them
 // (OMP_PROC_BIND), the calling thread may run on that part alone: then all parts.
 std::vector<int64_t> usable_cpus();
+
+// "0-3,8" of 0, 1, 2, 3 and 8, ascending; and the numbers again, as far as the text is such a list.
+std::string number_list(const std::vector<int64_t>& numbers);
+std::vector<int64_t> numbers_in_list(std::string_view list);
 
 // /proc/stat as it stands.
 std::string cpu_counters();

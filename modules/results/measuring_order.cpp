@@ -70,9 +70,35 @@ std::string visible_gpus(const RunRecord& run) {
   return found == run.environment.variables->end() ? "" : found->second;
 }
 
-bool share_a_device(const RunRecord& a, const RunRecord& b) {
-  return a.environment.host.machine_id == b.environment.host.machine_id && a.summary.device == b.summary.device &&
-         visible_gpus(a) == visible_gpus(b);
+// What two runs on one machine had in common while both trained.
+enum class Shared { kMachine, kCpus, kGpu };
+
+bool is_on_gpu(const RunRecord& run) { return run.summary.device != "cpu"; }
+
+template <class T>
+bool have_a_common_item(std::vector<T> a, std::vector<T> b) {
+  return std::ranges::any_of(a, [&](const T& item) { return std::ranges::find(b, item) != b.end(); });
+}
+
+// Of GPUs that a file does not tell, the name of the device counts.
+bool share_a_gpu(const RunRecord& a, const RunRecord& b) {
+  const std::string &first = a.environment.used_gpus, &second = b.environment.used_gpus;
+  if (!first.empty() && !second.empty()) return have_a_common_item(split(first, ','), split(second, ','));
+  return a.summary.device == b.summary.device && visible_gpus(a) == visible_gpus(b);
+}
+
+// Cores that a file does not tell are taken for all cores if both runs trained on the CPU, and for none else.
+bool share_cpus(const RunRecord& a, const RunRecord& b) {
+  const std::string &first = a.environment.cpu.usable_list, &second = b.environment.cpu.usable_list;
+  if (first.empty() || second.empty()) return !is_on_gpu(a) && !is_on_gpu(b);
+  return have_a_common_item(numbers_in_list(first), numbers_in_list(second));
+}
+
+// Two runs on different GPUs have the machine in common, although the threads that start their kernels share cores.
+std::optional<Shared> shared_between(const RunRecord& a, const RunRecord& b) {
+  if (a.environment.host.machine_id != b.environment.host.machine_id) return std::nullopt;
+  if (is_on_gpu(a) && is_on_gpu(b)) return share_a_gpu(a, b) ? Shared::kGpu : Shared::kMachine;
+  return share_cpus(a, b) ? Shared::kCpus : Shared::kMachine;
 }
 
 struct TimedRun {
@@ -87,6 +113,21 @@ std::vector<TimedRun> timed_runs(const std::vector<RunGroup>& groups) {
     for (const RunRecord* run : group.runs)
       if (const auto span = span_of(*run)) timed.push_back({run, &group, *span});
   return timed;
+}
+
+void add_sharing(std::vector<Remark>& found, const std::vector<RunGroup>& groups, Shared shared, const char* where,
+                 const char* kind) {
+  const std::vector<TimedRun> timed = timed_runs(groups);
+  std::set<const RunGroup*> concerned;
+  for (size_t i = 0; i < timed.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      if (!overlap(timed[i].span, timed[j].span) || shared_between(*timed[i].run, *timed[j].run) != shared) continue;
+      concerned.insert(timed[i].group);
+      concerned.insert(timed[j].group);
+    }
+  for (const RunGroup& group : groups)
+    if (concerned.contains(&group))
+      found.push_back({"", group.label, fmt::format(": trained while another of these runs trained {}", where), kind});
 }
 
 // ---- rounds ----
@@ -137,22 +178,20 @@ std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& gro
                 warning::kOneAfterTheOther};
 }
 
-std::vector<Remark> runs_at_one_time(const std::vector<RunGroup>& groups) {
-  const std::vector<TimedRun> timed = timed_runs(groups);
-  std::set<const RunGroup*> disturbed;
-  for (size_t i = 0; i < timed.size(); ++i)
-    for (size_t j = 0; j < i; ++j) {
-      if (!share_a_device(*timed[i].run, *timed[j].run) || !overlap(timed[i].span, timed[j].span)) continue;
-      disturbed.insert(timed[i].group);
-      disturbed.insert(timed[j].group);
-    }
+std::vector<Remark> runs_that_shared(const std::vector<RunGroup>& groups) {
   std::vector<Remark> found;
-  for (const RunGroup& group : groups)
-    if (disturbed.contains(&group))
-      found.push_back({"", group.label,
-                       ": trained while another of these runs trained on the same device, so both were disturbed; "
-                       "train one after the other",
-                       warning::kAtOneTime});
+  add_sharing(found, groups, Shared::kGpu, "on the same GPU, so both were disturbed; train one after the other",
+              warning::kAtOneTime);
+  add_sharing(found, groups, Shared::kCpus, "on the same CPU cores, so both were disturbed; train one after the other",
+              warning::kAtOneTime);
+  return found;
+}
+
+std::vector<Remark> runs_on_one_machine(const std::vector<RunGroup>& groups) {
+  std::vector<Remark> found;
+  add_sharing(found, groups, Shared::kMachine,
+              "elsewhere on the same machine; they share its memory, its power and its cooling",
+              warning::kOnOneMachine);
   return found;
 }
 

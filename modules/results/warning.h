@@ -94,6 +94,7 @@ inline constexpr const char* kOtherWeights = "other_weights";
 inline constexpr const char* kLossesPart = "losses_part";
 inline constexpr const char* kOneAfterTheOther = "one_after_the_other";
 inline constexpr const char* kAtOneTime = "at_one_time";
+inline constexpr const char* kOnOneMachine = "on_one_machine";
 inline constexpr const char* kMissingRounds = "missing_rounds";
 }  // namespace warning
 

@@ -82,8 +82,12 @@ class Verbs:
         self.bench_keys = set(re.findall(r"^([a-z_]+)  ", run("bench", "--schema").stdout, re.M))
 
     def options(self, verb):
+        """Of the verb and of those nested in it, such as `sweep work`."""
         if verb not in self.help:
-            self.help[verb] = set(re.findall(r"--?[a-z][a-z-]*", run(verb, "--help").stdout))
+            text = run(verb, "--help").stdout
+            nested = re.findall(r"^  ([a-z]+)  ", text.partition("Subcommands:")[2], re.M)
+            texts = [text, *(run(verb, name, "--help").stdout for name in nested)]
+            self.help[verb] = set(re.findall(r"--?[a-z][a-z-]*", "\n".join(texts)))
         return self.help[verb]
 
     def keys(self, verb):

@@ -22,9 +22,10 @@ TEST(CommandLine, HelpGoesToStdoutWithExamplesAndExitCodes) {
 }
 
 TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
-  const std::vector<std::vector<std::string>> verbs = {{"train"},  {"evaluate"}, {"predict"},    {"convert"},
-                                                       {"export"}, {"compare"},  {"bench"},      {"check"},
-                                                       {"data"},   {"info"},     {"completion"}, {"data", "inspect"}};
+  const std::vector<std::vector<std::string>> verbs = {
+      {"train"}, {"evaluate"},      {"predict"},       {"convert"},        {"export"},     {"compare"},
+      {"bench"}, {"check"},         {"data"},          {"info"},           {"completion"}, {"data", "inspect"},
+      {"sweep"}, {"sweep", "plan"}, {"sweep", "work"}, {"sweep", "status"}};
   for (auto arguments : verbs) {
     arguments.emplace_back("--help");
     const auto result = Program().run(arguments);
@@ -69,7 +70,7 @@ TEST(CommandLine, HelpListsTheExitCodesThatThereAre) {
 TEST(CommandLine, NoVerbIsAUsageError) {
   expect_usage_error({},
                      "no verb given, expected train, evaluate, predict, convert, export, compare, bench, report, "
-                     "check, data, info or completion",
+                     "sweep, check, data, info or completion",
                      "");
   expect_usage_error({"data"}, "data: no verb given, expected inspect", " data");
 }
@@ -78,7 +79,7 @@ TEST(CommandLine, AnUnknownVerbSuggestsTheNearest) {
   expect_usage_error(
       {"trian", "a.yaml"},
       "unknown verb 'trian' (did you mean 'train'?), expected train, evaluate, predict, convert, export, "
-      "compare, bench, report, check, data, info or completion",
+      "compare, bench, report, sweep, check, data, info or completion",
       "");
   expect_usage_error({"data", "inspct", "x"}, "unknown verb 'inspct' (did you mean 'inspect'?), expected inspect",
                      " data");

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "results/expect_error.h"
+#include "results/temporary_folder.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab::testing {
@@ -63,6 +64,56 @@ TEST(ChildProcess, GetsTheSignalThatAsksThisOneToStop) {
       "/bin/sh", {"-c", "trap 'echo stopped; exit 3' TERM; echo ready; while :; do sleep 0.05; done"}, on_line);
   EXPECT_EQ(code, ExitCode::kData);
   EXPECT_THAT(lines, ElementsAre("ready", "stopped"));
+}
+
+TEST(ChildProcess, IsKilledOnceItMustEnd) {
+  bool has_begun = false;
+  const auto run = [&] {
+    run_child(
+        "/bin/sh", {"-c", "echo ready; while :; do sleep 0.05; done"}, [&](const std::string&) { has_begun = true; },
+        [&] { return has_begun; });
+  };
+  expect_error(ExitCode::kDevice, "the process of this run was ended by signal 9 (Killed)", run);
+}
+
+TEST(ChildProcesses, RunAtOneTime) {
+  Strings lines;
+  // Each waits for the other's file.
+  const std::string script = "cd $0; touch $1; until [ -e $2 ]; do sleep 0.01; done; echo $1; exit $3";
+  const TemporaryFolder folder;
+  const auto codes = run_children("/bin/sh",
+                                  {{{"-c", script, folder.path().string(), "a", "b", "0"}},
+                                   {{"-c", script, folder.path().string(), "b", "a", "5"}}},
+                                  [&](const std::string& line) { lines.push_back(line); });
+  EXPECT_THAT(codes, ElementsAre(ExitCode::kDone, ExitCode::kDiverged));
+  EXPECT_THAT(lines, ::testing::UnorderedElementsAre("a", "b"));
+}
+
+TEST(ChildProcesses, OutliveOneThatASignalEnds) {
+  Strings lines;
+  const auto codes = run_children("/bin/sh", {{{"-c", "kill -9 $$"}}, {{"-c", "sleep 0.1; echo done"}}},
+                                  [&](const std::string& line) { lines.push_back(line); });
+  EXPECT_THAT(codes, ElementsAre(ExitCode::kDevice, ExitCode::kDone));
+  EXPECT_THAT(lines, ElementsAre("done"));
+}
+
+// Each is told which one it is.
+TEST(ChildProcesses, HaveVariablesOfTheirOwn) {
+  Strings lines;
+  run_children("/bin/sh", {{{"-c", "echo $WHICH"}, {"WHICH=first"}}, {{"-c", "echo $WHICH"}, {"WHICH=second"}}},
+               [&](const std::string& line) { lines.push_back(line); });
+  EXPECT_THAT(lines, ::testing::UnorderedElementsAre("first", "second"));
+}
+
+TEST(ChildProcesses, EndTogetherWhereOneFails) {
+  std::vector<std::string> told;
+  const auto on_failure = [&](size_t index, ExitCode code, const std::string& text) {
+    told.push_back(fmt::format("{} {} {}", index, static_cast<int>(code), text));
+  };
+  const ExitCode code = run_together(
+      "/bin/sh", {{{"-c", "sleep 1000"}}, {{"-c", "sleep 0.1; exit 3"}}}, [](const std::string&) {}, on_failure);
+  EXPECT_EQ(code, ExitCode::kData);
+  EXPECT_THAT(told, ElementsAre("1 3 "));
 }
 
 TEST(ChildProcess, ThatTheSignalOfThisOneEndsWasStopped) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/device.h"
 #include "experiment/tiny_experiment.h"
 #include "results/run_ending.h"
 #include "results/run_record.h"
@@ -21,6 +22,7 @@ namespace {
 
 using testing::cases_of;
 using testing::kTinyYaml;
+using testing::read_text;
 using testing::TemporaryFolder;
 
 RunAllOutcome run_quietly(const std::vector<ExperimentCase>& cases, const TemporaryFolder& out,

@@ -75,5 +75,22 @@ TEST(Disturbance, IsMeasuredByTheCpusThatARunNeeds) {
   EXPECT_TRUE(disturbs(1, 1, 4096)) << "more threads than CPUs need no more than all";
 }
 
+TEST(NumberList, IsAsASchedulerTakesIt) {
+  EXPECT_EQ(number_list({}), "");
+  EXPECT_EQ(number_list({3}), "3");
+  EXPECT_EQ(number_list({3, 17, 18, 19, 23, 24}), "3,17-19,23-24");
+}
+
+TEST(NumberList, IsReadAgain) {
+  EXPECT_EQ(numbers_in_list("3,17-19,23"), (std::vector<int64_t>{3, 17, 18, 19, 23}));
+  for (const char* text : {"", "x", "1-x", "-", "5-1", "0-9223372036854775807"})
+    EXPECT_TRUE(numbers_in_list(text).empty()) << text;
+}
+
+TEST(CpuInfo, NamesTheUsableCpus) {
+  const CpuInfo cpu = cpu_info();
+  EXPECT_EQ(std::ssize(numbers_in_list(cpu.usable_list)), cpu.usable_cpus);
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -53,57 +53,103 @@ TEST(OrderRemark, SaysNothingOfUnknownStarts) {
 // ---- at the same time ----
 
 // A run of `seconds` on some machine.
-RunRecord run_at(const std::string& start, double seconds, const std::string& device = "cpu") {
+RunRecord run_at(const std::string& start, double seconds) {
   RunRecord run;
   run.started = start;
   run.environment.host.machine_id = "m";
-  run.summary.device = device;
+  run.summary.device = "cpu";
   run.summary.total_seconds = seconds;
   return run;
 }
 
-std::vector<std::string> told_of_times(const std::vector<RunRecord>& first, const std::vector<RunRecord>& second) {
+RunRecord on_gpu(RunRecord run, const std::string& device, const std::string& uuids) {
+  run.summary.device = device;
+  run.environment.used_gpus = uuids;
+  return run;
+}
+
+RunRecord on_cpus(RunRecord run, const std::string& list) {
+  run.environment.cpu.usable_list = list;
+  return run;
+}
+
+using Told = std::vector<std::string>;
+using Tell = std::vector<Remark> (*)(const std::vector<RunGroup>&);
+
+Told told(Tell tell, const std::vector<RunRecord>& first, const std::vector<RunRecord>& second) {
   RunGroup a = group_of(first), b = group_of(second);
   a.label = "naive";
   b.label = "fused";
-  return texts_of(merged(runs_at_one_time({a, b})));
+  return texts_of(merged(tell({a, b})));
 }
 
-TEST(RunsAtOneTime, AreTold) {
-  EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00.500Z", 60), run_at("2026-11-21T03:00:00Z", 60)},
-                            {run_at("2026-11-21T02:00:30Z", 60)}),
-              ElementsAre("naive and fused: trained while another of these runs trained on the same device, so both "
+const RunRecord kRun = run_at("2026-11-21T02:00:00Z", 60);
+const RunRecord kHalfAMinuteLater = run_at("2026-11-21T02:00:30Z", 60);
+
+TEST(RunsThatShared, CpuCoresAreTold) {
+  EXPECT_THAT(told(runs_that_shared, {run_at("2026-11-21T02:00:00.500Z", 60), run_at("2026-11-21T03:00:00Z", 60)},
+                   {kHalfAMinuteLater}),
+              ElementsAre("naive and fused: trained while another of these runs trained on the same CPU cores, so both "
                           "were disturbed; train one after the other"));
+  EXPECT_THAT(told(runs_that_shared, {on_cpus(kRun, "0-3")}, {on_cpus(kRun, "3-7")}), ::testing::SizeIs(1));
 }
 
-TEST(RunsAtOneTime, AreFoundOverMidnightAndTheYear) {
-  EXPECT_THAT(told_of_times({run_at("2026-12-31T23:59:50Z", 60)}, {run_at("2027-01-01T00:00:10Z", 60)}),
+TEST(RunsThatShared, AGpuAreTold) {
+  EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:1", "GPU-b,GPU-a")}),
+              ElementsAre("naive and fused: trained while another of these runs trained on the same GPU, so both were "
+                          "disturbed; train one after the other"));
+  EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "")}, {on_gpu(kRun, "cuda:0", "")}), ::testing::SizeIs(1))
+      << "by the name of the device";
+}
+
+TEST(RunsThatShared, AreToldWithinAGroupToo) {
+  EXPECT_THAT(told(runs_that_shared, {kRun, kHalfAMinuteLater}, {run_at("2026-11-21T05:00:00Z", 60)}),
+              ElementsAre(::testing::StartsWith("naive: trained while")));
+}
+
+TEST(RunsThatShared, AreFoundOverMidnightAndTheYear) {
+  EXPECT_THAT(told(runs_that_shared, {run_at("2026-12-31T23:59:50Z", 60)}, {run_at("2027-01-01T00:00:10Z", 60)}),
               ::testing::SizeIs(1));
 }
 
-TEST(RunsAtOneTime, AreNoneOneAfterTheOther) {
-  EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00Z", 60)}, {run_at("2026-11-21T02:01:00Z", 60)}), IsEmpty());
-  EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00Z", 61.5)}, {run_at("2026-11-21T02:01:00Z", 60)}), IsEmpty())
+TEST(RunsThatShared, AreNoneOneAfterTheOther) {
+  EXPECT_THAT(told(runs_that_shared, {kRun}, {run_at("2026-11-21T02:01:00Z", 60)}), IsEmpty());
+  EXPECT_THAT(told(runs_that_shared, {run_at("2026-11-21T02:00:00Z", 61.5)}, {run_at("2026-11-21T02:01:00Z", 60)}),
+              IsEmpty())
       << "starts are known to the second";
 }
 
-TEST(RunsAtOneTime, MayBeOnDevicesOfTheirOwn) {
-  EXPECT_THAT(
-      told_of_times({run_at("2026-11-21T02:00:00Z", 60, "cuda:0")}, {run_at("2026-11-21T02:00:00Z", 60, "cuda:1")}),
-      IsEmpty());
-  RunRecord first = run_at("2026-11-21T02:00:00Z", 60, "cuda:0"), second = first;
+TEST(RunsThatShared, AreNoneOnDifferentGpusCoresAndMachines) {
+  EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:0", "GPU-b")}), IsEmpty());
+  EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "")}, {on_gpu(kRun, "cuda:1", "")}), IsEmpty());
+  EXPECT_THAT(told(runs_that_shared, {on_cpus(kRun, "0-3")}, {on_cpus(kRun, "4-7")}), IsEmpty());
+  RunRecord first = on_gpu(kRun, "cuda:0", ""), second = first;
   first.environment.variables = Variables{{"CUDA_VISIBLE_DEVICES", "0"}};
   second.environment.variables = Variables{{"CUDA_VISIBLE_DEVICES", "1"}};
-  EXPECT_THAT(told_of_times({first}, {second}), IsEmpty());
-  RunRecord elsewhere = run_at("2026-11-21T02:00:00Z", 60);
+  EXPECT_THAT(told(runs_that_shared, {first}, {second}), IsEmpty());
+  RunRecord elsewhere = kRun;
   elsewhere.environment.host.machine_id = "another";
-  EXPECT_THAT(told_of_times({run_at("2026-11-21T02:00:00Z", 60)}, {elsewhere}), IsEmpty());
+  EXPECT_THAT(told(runs_that_shared, {kRun}, {elsewhere}), IsEmpty());
 }
 
-TEST(RunsAtOneTime, AreNotKnownOfResumedRuns) {
-  RunRecord resumed = run_at("2026-11-21T02:00:00Z", 60);
+TEST(RunsThatShared, OnACpuAndAGpuShareTheCores) {
+  const RunRecord gpu = on_gpu(on_cpus(kRun, "0-3"), "cuda:0", "GPU-a");
+  EXPECT_THAT(told(runs_that_shared, {gpu}, {on_cpus(kRun, "0-3")}), ::testing::SizeIs(1));
+  EXPECT_THAT(told(runs_that_shared, {gpu}, {on_cpus(kRun, "4-7")}), IsEmpty());
+  EXPECT_THAT(told(runs_that_shared, {gpu}, {kRun}), IsEmpty()) << "its cores are not known";
+}
+
+TEST(RunsThatShared, AreNotKnownOfResumedRuns) {
+  RunRecord resumed = kRun;
   resumed.summary.was_resumed = true;
-  EXPECT_THAT(told_of_times({resumed}, {run_at("2026-11-21T02:00:00Z", 60)}), IsEmpty());
+  EXPECT_THAT(told(runs_that_shared, {resumed}, {kRun}), IsEmpty());
+}
+
+TEST(RunsOnOneMachine, WithGpusOfTheirOwnAreMarked) {
+  EXPECT_THAT(told(runs_on_one_machine, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:0", "GPU-b")}),
+              ElementsAre("naive and fused: trained while another of these runs trained elsewhere on the same machine; "
+                          "they share its memory, its power and its cooling"));
+  EXPECT_THAT(told(runs_on_one_machine, {kRun}, {kHalfAMinuteLater}), IsEmpty()) << "these are refused";
 }
 
 // ---- rounds ----

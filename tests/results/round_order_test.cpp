@@ -35,6 +35,11 @@ TEST(RoundOrder, IsDrawnAnewForEachPairOfRounds) {
   EXPECT_GT(orders.size(), 15u);
 }
 
+TEST(SeedOfMeasurement, IsItsHexadecimalNumber) {
+  EXPECT_EQ(seed_of_measurement("00000000000000a1"), 0xa1u);
+  EXPECT_EQ(seed_of_measurement("ffffffffffffffff"), UINT64_MAX);
+}
+
 // Of two sides, each comes first about as often as the other, whatever the seed.
 TEST(RoundOrder, FavoursNoSide) {
   int num_first = 0;

@@ -1,0 +1,253 @@
+// rnnlab sweep: a sweep that several processes or machines work on, from a plan that is never changed.
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <CLI/Option.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/text.h"
+#include "experiment/child_process.h"
+#include "experiment/plan_sweep.h"
+#include "experiment/run_tasks.h"
+#include "experiment_arguments.h"
+#include "output.h"
+#include "output_file.h"
+#include "results/gpu_info.h"
+#include "results/machine.h"
+#include "results/terminal.h"
+#include "sweep/launch_lines.h"
+#include "sweep/status_text.h"
+#include "training/stop_signal.h"
+#include "verbs.h"
+
+namespace rnnlab::app {
+namespace {
+
+constexpr const char* kSweepFooter = R"(
+A plan numbers all runs of experiment files and fixes their folders. Any number of workers on any number of machines that
+see the folder then share the runs. docs/sweeps.md has lines for Slurm, GNU parallel, Kubernetes and others.
+
+Examples:
+  rnnlab sweep plan experiments/quickstart.yaml repeats=5 --out sweeps/quickstart
+  rnnlab sweep work sweeps/quickstart
+  rnnlab compare sweeps/quickstart)";
+
+constexpr const char* kPlanFooter = R"(
+A task is what a worker takes at a time: by default one round of all sides that may be compared with each other, so that
+they run on one machine, one right after the other. --spread runs makes a task of each run, and `rnnlab compare` then
+treats sides as measured apart. --spread comparisons makes a task of all rounds of a comparison.
+
+Examples:
+  rnnlab sweep plan experiments/quickstart.yaml repeats=5 --out sweeps/quickstart
+  rnnlab sweep plan experiments/mnist_rows.yaml "sweep={seed: [1, 2, 3, 4]}" --spread runs --out sweeps/seeds)";
+
+constexpr const char* kWorkFooter = R"(
+Takes the next task that nobody works on until none is left. A worker that is killed loses no finished run: its task is
+free at once on the same machine, and after 10 minutes without a sign on others, and then resumes from its checkpoint.
+`rnnlab train --task K DIR` does one task by its number.
+
+Examples:
+  rnnlab sweep work sweeps/quickstart
+  rnnlab sweep work sweeps/quickstart --gpus --wait
+  rnnlab sweep work sweeps/quickstart --retry-failed)";
+
+constexpr const char* kStatusFooter = R"(
+Shows what is done, at work (where, and since when), stopped, failed (with the reason) and free. --failed and --left print
+numbers of tasks as `sbatch --array` takes them.
+
+Examples:
+  rnnlab sweep status sweeps/quickstart
+  rnnlab sweep status sweeps/quickstart --failed)";
+
+// ---- plan ----
+
+struct PlanOptions {
+  std::vector<std::string> arguments;
+  std::string out;
+  Spread spread = Spread::kRounds;
+};
+
+ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
+  if (options.out.empty())
+    throw_error(ExitCode::kUsage,
+                "sweep plan: no folder given; name a new one for the sweep, such as --out sweeps/first");
+  require_folder_for_runs(options.out);
+  const SweepPlan plan = plan_sweep(read_all_cases("sweep plan", options.arguments), options.spread, command_line);
+  const std::string hash = write_plan(options.out, plan);
+  constexpr size_t kDigitsShown = 12;
+  print_text(fmt::format("{}: {} of {}, numbered from 0; hash {}\nRun them with any of these:\n{}", options.out,
+                         counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"),
+                         hash.substr(0, kDigitsShown), launch_lines(options.out, plan.num_tasks())));
+  return ExitCode::kDone;
+}
+
+// What is wrong with the name, or nothing: as CLI11 wants it.
+std::string check_spread(const std::string& name) {
+  if (config::from_name<Spread>(name)) return "";
+  return fmt::format("got {}, expected {}", in_quotes(name), one_of(config::names_of<Spread>()));
+}
+
+void add_plan(CLI::App& sweep, Action& chosen) {
+  CLI::App* command = sweep.add_subcommand("plan", "Number the runs of experiment files and fix their folders");
+  auto options = std::make_shared<PlanOptions>();
+  auto spread = std::make_shared<std::string>("rounds");
+  command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
+      ->type_name("FILE... [key=value]");
+  command->add_option("--out", options->out, "the folder of the sweep, new or empty")->type_name("DIR");
+  command->add_option("--spread", *spread, "what a task is: runs, rounds or comparisons")
+      ->type_name("WHAT")
+      ->check(check_spread)
+      ->capture_default_str();
+  command->footer(kPlanFooter);
+  command->callback([&chosen, options, spread] {
+    options->spread = *config::from_name<Spread>(*spread);
+    chosen = [options](const CommandLine& command_line) { return plan(*options, command_line); };
+  });
+}
+
+// ---- work ----
+
+constexpr const char* kAllGpus = "true";  // what CLI11 takes for a flag without a value
+
+struct WorkOptions {
+  std::string folder;
+  std::string gpus;  // of this machine, "0,1", or kAllGpus; "": one worker with what it sees
+  std::string gpu;   // of this worker
+  bool retry_failed = false;
+  bool wait = false;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+std::vector<std::string> options_for_child(const WorkOptions& options) {
+  if (options.verbose) return {"--verbose"};
+  return {options.quiet ? "--quiet" : "--brief"};
+}
+
+ExitCode work_alone(const WorkOptions& options) {
+  // Before anything of CUDA starts, and for the processes of the runs.
+  if (!options.gpu.empty()) ::setenv("CUDA_VISIBLE_DEVICES", options.gpu.c_str(), 1);
+  Logger logger(options.quiet ? Verbosity::kQuiet : Verbosity::kNormal, inspect_terminal(2));
+  const SweepPlan plan = read_plan(options.folder);
+  return work_on_tasks(plan, options.retry_failed ? FailedTasks::kRetry : FailedTasks::kLeave,
+                       options.wait ? TasksElsewhere::kWaitForTheirEnd : TasksElsewhere::kLeave,
+                       {.folder = options.folder, .child_arguments = options_for_child(options)}, logger);
+}
+
+// A scheduler may have given this job a part of them.
+std::vector<std::string> gpus_of_this_machine() {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr) return split(visible, ',');
+  std::vector<std::string> uuids;
+  for (const GpuInfo& gpu : survey_gpus().gpus) uuids.push_back(gpu.uuid);
+  return uuids;
+}
+
+std::vector<std::string> gpus_of(const WorkOptions& options) {
+  std::vector<std::string> gpus = options.gpus == kAllGpus ? gpus_of_this_machine() : split(options.gpus, ',');
+  std::erase(gpus, "");
+  if (gpus.empty())
+    throw_error(ExitCode::kDevice, "--gpus: there is no NVIDIA GPU here; leave the option out, or see `rnnlab info`");
+  return gpus;
+}
+
+ExitCode work_on_gpus(const WorkOptions& options) {
+  read_plan(options.folder);  // once for all: a mistake gives one message
+  std::vector<ChildRequest> workers;
+  for (const std::string& gpu : gpus_of(options)) {
+    std::vector<std::string> words = {"sweep", "work", options.folder, "--gpu", gpu, "--ends-with-parent"};
+    if (options.retry_failed) words.emplace_back("--retry-failed");
+    if (options.wait) words.emplace_back("--wait");
+    if (options.quiet) words.emplace_back("--quiet");
+    if (options.verbose) words.emplace_back("--verbose");
+    workers.push_back({std::move(words)});
+  }
+  const StopSignalGuard signals("stopping after the current steps");
+  const std::vector<ExitCode> exit_codes =
+      run_children(kThisProgram, workers, [](const std::string& line) { print_data(line + "\n"); });
+  const auto failed = std::ranges::find_if(exit_codes, [](ExitCode code) { return code != ExitCode::kDone; });
+  return failed == exit_codes.end() ? ExitCode::kDone : *failed;
+}
+
+void add_work(CLI::App& sweep, Action& chosen) {
+  CLI::App* command = sweep.add_subcommand("work", "Take tasks of a plan until none is left");
+  auto options = std::make_shared<WorkOptions>();
+  auto ends_with_parent = std::make_shared<bool>(false);
+  command->add_option("folder", options->folder, "of the plan")->type_name("DIR")->required();
+  auto* gpus = command->add_flag("--gpus", options->gpus,
+                                 "one worker for each GPU of this machine; --gpus=0,1 for these two only");
+  command->add_option("--gpu", options->gpu, "the runs of this worker see this GPU only: a number or a UUID")
+      ->type_name("GPU")
+      ->excludes(gpus);
+  command->add_flag("--retry-failed", options->retry_failed, "take tasks that failed before, too, each once");
+  command->add_flag("--wait", options->wait, "wait for tasks at work elsewhere, and take over those of dead workers");
+  auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only");
+  command->add_flag("-v,--verbose", options->verbose, "the whole log of each run")->excludes(quiet);
+  command->add_flag("--ends-with-parent", *ends_with_parent)->group("");
+  command->footer(kWorkFooter);
+  command->callback([&chosen, options, ends_with_parent] {
+    chosen = [options, ends_with_parent](const CommandLine&) {
+      if (*ends_with_parent) end_with_parent(STDOUT_FILENO);
+      return !options->gpus.empty() ? work_on_gpus(*options) : work_alone(*options);
+    };
+  });
+}
+
+// ---- status ----
+
+struct StatusOptions {
+  std::string folder;
+  bool failed = false;
+  bool left = false;
+  bool json = false;
+};
+
+void print_numbers(const std::vector<TaskStatus>& tasks, std::initializer_list<TaskState> states) {
+  std::vector<int64_t> numbers;
+  for (const TaskStatus& status : tasks)
+    if (std::ranges::find(states, status.state) != states.end()) numbers.push_back(status.task);
+  if (!numbers.empty()) print_data(number_list(numbers) + "\n");
+}
+
+ExitCode status(const StatusOptions& options) {
+  const SweepPlan plan = read_plan(options.folder);
+  const std::vector<TaskStatus> tasks = status_of_tasks(options.folder, plan);
+  if (options.failed)
+    print_numbers(tasks, {TaskState::kFailed});
+  else if (options.left)
+    print_numbers(tasks, {TaskState::kFailed, TaskState::kStopped, TaskState::kFree});
+  else if (options.json)
+    print_data(status_json(plan, tasks));
+  else
+    print_text(status_text(options.folder, plan, tasks));
+  return ExitCode::kDone;
+}
+
+void add_status(CLI::App& sweep, Action& chosen) {
+  CLI::App* command = sweep.add_subcommand("status", "Show how far the tasks of a plan are");
+  auto options = std::make_shared<StatusOptions>();
+  command->add_option("folder", options->folder, "of the plan")->type_name("DIR")->required();
+  auto* failed = command->add_flag("--failed", options->failed, "print the numbers of tasks that failed: 3,17-19");
+  auto* left = command->add_flag("--left", options->left,
+                                 "print the numbers of tasks that failed, were stopped, or were not begun");
+  left->excludes(failed);
+  command->add_flag("--json", options->json, "print JSON")->excludes(failed)->excludes(left);
+  command->footer(kStatusFooter);
+  command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return status(*options); }; });
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& program, Action& chosen) {
+  CLI::App* sweep = program.add_subcommand("sweep", "Share the runs of a sweep among processes and machines");
+  sweep->require_subcommand(1);
+  sweep->footer(kSweepFooter);
+  add_plan(*sweep, chosen);
+  add_work(*sweep, chosen);
+  add_status(*sweep, chosen);
+}
+
+}  // namespace rnnlab::app

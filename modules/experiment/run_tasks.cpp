@@ -1,0 +1,273 @@
+#include "experiment/run_tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iterator>
+#include <set>
+#include <thread>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "experiment/child_process.h"
+#include "experiment/planned_run.h"
+#include "sweep/status.h"
+#include "training/stop_signal.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr const char* kStoppingTask = "stopping after the current step";
+
+std::string program_of(const TaskRequest& request) { return request.program.empty() ? kThisProgram : request.program; }
+
+std::string folder_text(const TaskRequest& request, const PlannedRun& run) {
+  return (request.folder / run.folder).string();
+}
+
+// A run that a signal stopped has saved its state. Its process may have got a signal that this one did not get.
+bool is_of_a_stop(ExitCode exit_code) {
+  return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe;
+}
+
+ExitCode code_of_stop(ExitCode otherwise) {
+  const auto stop = pending_stop();
+  return stop ? stop->exit_code : otherwise;
+}
+
+// The task of a worker that holds the claim on it.
+class ClaimedTask {
+ public:
+  ClaimedTask(const SweepPlan& plan, int64_t task, const Claim& claim, const TaskRequest& request, Logger& logger)
+      : plan_(plan), task_(task), claim_(claim), request_(request), logger_(logger) {}
+
+  ExitCode run() {
+    remove_failure(request_.folder, task_);
+    for (int64_t i = 0; i < std::ssize(runs()) && !must_end(); ++i)
+      if (state_of_run(request_.folder / run_at(i).folder) != RunState::kDone) run_one(i);
+    if (claim_.is_lost()) return tell_of_lost_claim();
+    if (!failure_) return code_of_stop(stop_code_);
+    write_failure(request_.folder, task_, *failure_);
+    return static_cast<ExitCode>(failure_->exit_code);
+  }
+
+ private:
+  const std::vector<PlannedRun>& runs() const { return plan_.tasks[static_cast<size_t>(task_)].runs; }
+  bool must_end() const { return pending_stop() || stop_code_ != ExitCode::kDone || claim_.is_lost(); }
+  const PlannedRun& run_at(int64_t i) const { return runs()[static_cast<size_t>(i)]; }
+
+  void run_one(int64_t i) {
+    logger_.info(fmt::format("=== task {} of {}, run {} of {}: {}", task_, plan_.num_tasks(), i + 1, runs().size(),
+                             plan_.case_of(run_at(i)).label));
+    reason_.clear();
+    const ExitCode exit_code = run_process(i);
+    if (exit_code == ExitCode::kDone) return logger_.info(folder_text(request_, run_at(i)));
+    if (is_of_a_stop(exit_code))
+      stop_code_ = exit_code;
+    else if (!claim_.is_lost())
+      keep_failure_of(i, exit_code);
+  }
+
+  ExitCode run_process(int64_t i) {
+    std::vector<std::string> arguments = {"train", "--planned-run", fmt::format("{}:{}", task_, i),
+                                          request_.folder.string()};
+    arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
+    try {
+      return run_child(
+          program_of(request_), arguments, [this](const std::string& line) { take_line(line); },
+          [this] { return claim_.is_lost(); });
+    } catch (const UserError& error) {
+      reason_ = error.what();
+      if (!claim_.is_lost()) logger_.error(reason_);
+      return error.exit_code();
+    }
+  }
+
+  void take_line(const std::string& line) {
+    if (line.starts_with(kFailureMark)) {
+      reason_ = line.substr(kFailureMark.size());
+      return;
+    }
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+
+  // The first failure is that of the task.
+  void keep_failure_of(int64_t i, ExitCode exit_code) {
+    if (failure_) return;
+    failure_ = TaskFailure{.run = run_at(i).folder,
+                           .reason = reason_.empty() ? "the run's process gave no reason; see its train.log" : reason_,
+                           .exit_code = static_cast<int64_t>(exit_code),
+                           .host = this_worker().host,
+                           .time = utc_now()};
+  }
+
+  ExitCode tell_of_lost_claim() {
+    logger_.error(
+        fmt::format("task {}: another process has taken it over, because this one gave no sign for {} s; its "
+                    "run was ended here",
+                    task_, std::chrono::duration_cast<std::chrono::seconds>(request_.timing.over_after).count()));
+    return ExitCode::kAtWorkElsewhere;
+  }
+
+  const SweepPlan& plan_;
+  const int64_t task_;
+  const Claim& claim_;
+  const TaskRequest& request_;
+  Logger& logger_;
+  std::string reason_;  // of the run that is under way
+  std::optional<TaskFailure> failure_;
+  ExitCode stop_code_ = ExitCode::kDone;  // of the signal that stopped a run
+};
+
+void require_task(const SweepPlan& plan, int64_t task) {
+  if (task >= 0 && task < plan.num_tasks()) return;
+  throw_error(ExitCode::kUsage, "--task: got {}, but the plan has tasks 0 to {}", task, plan.num_tasks() - 1);
+}
+
+std::string where_it_is_at_work(const TaskStatus& status) {
+  if (!status.holder) return "elsewhere";  // it ended just now
+  return fmt::format("on {} since {}", describe(status.holder->worker), status.holder->since);
+}
+
+// The caller has a StopSignalGuard.
+ExitCode claim_and_run(const SweepPlan& plan, int64_t task, const TaskRequest& request, Logger& logger) {
+  TaskStatus status = status_of_task(request.folder, plan, task);
+  if (status.state == TaskState::kDone) {
+    logger.info(fmt::format("task {} is done", task));
+    return ExitCode::kDone;
+  }
+  const auto claim = Claim::take(request.folder / kClaimsFolder, name_of_task(task), request.timing);
+  if (claim != nullptr) return ClaimedTask(plan, task, *claim, request, logger).run();
+  status = status_of_task(request.folder, plan, task);
+  if (status.state == TaskState::kDone) return ExitCode::kDone;
+  logger.info(fmt::format("task {} is at work {}", task, where_it_is_at_work(status)));
+  return ExitCode::kAtWorkElsewhere;
+}
+
+void wait_a_little() {
+  constexpr int kLooks = 50;
+  for (int i = 0; i < kLooks && !pending_stop(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+// The caller has a StopSignalGuard.
+ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
+                       Logger& logger) {
+  ExitCode exit_code = claim_and_run(plan, task, request, logger);
+  while (exit_code == ExitCode::kAtWorkElsewhere && elsewhere == TasksElsewhere::kWaitForTheirEnd) {
+    wait_a_little();
+    if (const auto stop = pending_stop()) return stop->exit_code;
+    if (status_of_task(request.folder, plan, task).state != TaskState::kAtWork)
+      exit_code = claim_and_run(plan, task, request, logger);
+  }
+  return exit_code;
+}
+
+// Not the run's own: the device, the environment, or a program that is broken there, as while it is being installed.
+bool is_of_the_machine(ExitCode exit_code) {
+  constexpr ExitCode kOfTheRun[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kData, ExitCode::kDiverged,
+                                    ExitCode::kCheckpoint};
+  return std::ranges::find(kOfTheRun, exit_code) == std::end(kOfTheRun) && !is_of_a_stop(exit_code);
+}
+
+// A failure says more than that a task is at work elsewhere.
+void keep_first_failure(ExitCode& all, ExitCode one) {
+  if (all == ExitCode::kDone || (all == ExitCode::kAtWorkElsewhere && one != ExitCode::kDone)) all = one;
+}
+
+// One worker's way through all tasks.
+class Worker {
+ public:
+  Worker(const SweepPlan& plan, FailedTasks failed, const TaskRequest& request, Logger& logger)
+      : plan_(plan), failed_(failed), request_(request), logger_(logger) {}
+
+  // Returns whether there was anything to do.
+  bool go_through_all() {
+    bool was_busy = false;
+    num_elsewhere_ = 0;
+    for (int64_t task = 0; task < plan_.num_tasks() && !must_end(); ++task)
+      if (is_to_be_done(task)) was_busy |= work_on(task);
+    return was_busy;
+  }
+
+  bool must_end() const { return pending_stop().has_value() || num_machine_failures_ >= kMostMachineFailures; }
+  int64_t num_elsewhere() const { return num_elsewhere_; }
+
+  ExitCode end() {
+    if (num_machine_failures_ >= kMostMachineFailures)
+      logger_.error(
+          fmt::format("{} tasks in a row failed by this machine, not by their settings or data, so it takes no "
+                      "more; see `rnnlab sweep status`",
+                      kMostMachineFailures));
+    else if (num_elsewhere_ > 0)
+      logger_.info(fmt::format("{} at work elsewhere; none is left for this worker", counted(num_elsewhere_, "task")));
+    return code_of_stop(exit_code_);
+  }
+
+ private:
+  static constexpr int kMostMachineFailures = 3;
+
+  bool is_to_be_done(int64_t task) {
+    if (tried_.contains(task)) return false;
+    const TaskStatus status = status_of_task(request_.folder, plan_, task);
+    if (status.state == TaskState::kAtWork) ++num_elsewhere_;
+    const bool is_left = status.state == TaskState::kFree || status.state == TaskState::kStopped;
+    return is_left || (status.state == TaskState::kFailed && failed_ == FailedTasks::kRetry);
+  }
+
+  // False if another worker was faster.
+  bool work_on(int64_t task) {
+    const ExitCode exit_code = claim_and_run(plan_, task, request_, logger_);
+    if (exit_code == ExitCode::kAtWorkElsewhere) {
+      ++num_elsewhere_;
+      return false;
+    }
+    tried_.insert(task);
+    num_machine_failures_ = is_of_the_machine(exit_code) ? num_machine_failures_ + 1 : 0;
+    keep_first_failure(exit_code_, exit_code);
+    return true;
+  }
+
+  const SweepPlan& plan_;
+  const FailedTasks failed_;
+  const TaskRequest& request_;
+  Logger& logger_;
+  std::set<int64_t> tried_;       // by this worker
+  int num_machine_failures_ = 0;  // in a row
+  int64_t num_elsewhere_ = 0;
+  ExitCode exit_code_ = ExitCode::kDone;
+};
+
+}  // namespace
+
+ExitCode run_task(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
+                  Logger& logger) {
+  require_task(plan, task);
+  const StopSignalGuard signals(kStoppingTask);
+  return claim_and_run(plan, task, elsewhere, request, logger);
+}
+
+ExitCode run_every_nth_task(const SweepPlan& plan, int64_t first, int64_t step, TasksElsewhere elsewhere,
+                            const TaskRequest& request, Logger& logger) {
+  const StopSignalGuard signals(kStoppingTask);
+  ExitCode exit_code = ExitCode::kDone;
+  for (int64_t task = first; task < plan.num_tasks() && !pending_stop(); task += step)
+    keep_first_failure(exit_code, claim_and_run(plan, task, elsewhere, request, logger));
+  return code_of_stop(exit_code);
+}
+
+ExitCode work_on_tasks(const SweepPlan& plan, FailedTasks failed, TasksElsewhere elsewhere, const TaskRequest& request,
+                       Logger& logger) {
+  const StopSignalGuard signals(kStoppingTask);
+  Worker worker(plan, failed, request, logger);
+  for (;;) {
+    const bool was_busy = worker.go_through_all();
+    const bool waits = elsewhere == TasksElsewhere::kWaitForTheirEnd && worker.num_elsewhere() > 0;
+    if (worker.must_end() || (!was_busy && !waits)) return worker.end();
+    if (!was_busy) wait_a_little();
+  }
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,228 @@
+#include "sweep/claim.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "base/random_name.h"
+#include "results/file_descriptor.h"
+#include "results/json_fields.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMostClaims = 1'000'000;  // on one thing
+
+fs::path file_of_claim(const fs::path& folder, const std::string& name, int64_t number) {
+  return folder / fmt::format("{}.{}", name, number);
+}
+
+// Of the file system, in seconds since 1970: when the file was touched last.
+double touched(const struct stat& status) {
+  return static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
+}
+
+// A file that only this process knows, until it is linked to its name. Its removal leaves the link.
+class PrivateFile {
+ public:
+  PrivateFile(const fs::path& folder, const std::string& text)
+      : path_(folder / (".claim-" + random_name())), descriptor_(open_for_writing(path_, O_CREAT | O_EXCL)) {
+    if (write_some(descriptor_.number(), text) != text.size()) fail("write");
+  }
+  ~PrivateFile() { ::unlink(path_.c_str()); }
+  PrivateFile(const PrivateFile&) = delete;
+  PrivateFile& operator=(const PrivateFile&) = delete;
+
+  const fs::path& path() const { return path_; }
+  const FileDescriptor& descriptor() const { return descriptor_; }
+  FileDescriptor take_descriptor() { return std::move(descriptor_); }
+
+  // The file system's time now.
+  double touch() const {
+    if (::futimens(descriptor_.number(), nullptr) != 0) fail("touch");
+    struct stat status {};
+    if (::fstat(descriptor_.number(), &status) != 0) fail("read the time of");
+    return touched(status);
+  }
+
+  // False if the name is taken. A server may have linked although its answer was lost, so the links are counted.
+  bool link_to(const fs::path& name) const {
+    if (uninterrupted([&] { return ::link(path_.c_str(), name.c_str()); }) == 0) return true;
+    const int error = errno;
+    struct stat status {};
+    if (::stat(path_.c_str(), &status) == 0 && status.st_nlink == 2) return true;
+    if (error == EEXIST) return false;
+    if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS)
+      throw_error(ExitCode::kDevice,
+                  "{}: this file system has no hard links, which claims need; put the sweep on another one",
+                  name.string());
+    throw_system_error(name, "make", error);
+  }
+
+ private:
+  [[noreturn]] void fail(const char* verb) const {
+    const int error = errno;
+    ::unlink(path_.c_str());
+    throw_system_error(path_, verb, error);
+  }
+
+  fs::path path_;
+  FileDescriptor descriptor_;
+};
+
+struct ExistingClaim {
+  ClaimRecord record;
+  double touched = 0;
+};
+
+// A record that cannot be read, as after a crash of the machine, names nobody: then only its time counts.
+ClaimRecord record_in(const fs::path& file) {
+  try {
+    return read_record<ClaimRecord>(file);
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
+// Nothing if there is no such claim.
+std::optional<ExistingClaim> existing_claim(const fs::path& file) {
+  // Opening a file makes a network file system ask its server for its times.
+  const FileDescriptor descriptor(uninterrupted([&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC); }));
+  struct stat status {};
+  if (!descriptor.is_open() || ::fstat(descriptor.number(), &status) != 0) return std::nullopt;
+  return ExistingClaim{record_in(file), touched(status)};
+}
+
+bool is_over(const ExistingClaim& claim, double now, const ClaimTiming& timing) {
+  if (!claim.record.ended.empty() || has_ended(claim.record.worker)) return true;
+  return now - claim.touched > std::chrono::duration<double>(timing.over_after).count();
+}
+
+// Touches the claim's file until it ends.
+class HeldClaim : public Claim {
+ public:
+  HeldClaim(fs::path folder, std::string name, int64_t number, FileDescriptor file, ClaimRecord record,
+            const ClaimTiming& timing)
+      : folder_(std::move(folder)),
+        name_(std::move(name)),
+        number_(number),
+        file_(std::move(file)),
+        record_(std::move(record)),
+        touch_every_(timing.touch_every) {
+    start_thread();
+  }
+
+  ~HeldClaim() override {
+    {
+      const std::lock_guard lock(mutex_);
+      is_ending_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+    let_go();
+  }
+
+  bool is_lost() const override { return is_lost_; }
+
+ private:
+  // Signals are for the main thread.
+  void start_thread() {
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread([this] { touch_until_end(); });
+    } catch (...) {
+      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw;
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void touch_until_end() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, touch_every_, [this] { return is_ending_; })) {
+      // A touch that fails, as on a full disk, is made up for by the next one.
+      [[maybe_unused]] const int ignored = ::futimens(file_.number(), nullptr);
+      if (is_taken_over()) is_lost_ = true;
+    }
+  }
+
+  bool is_taken_over() const { return existing_claim(file_of_claim(folder_, name_, number_ + 1)).has_value(); }
+
+  void let_go() {
+    if (is_taken_over()) return;
+    record_.ended = utc_now();
+    try {
+      write_record(file_of_claim(folder_, name_, number_), record_);
+    } catch (const UserError&) {
+      return;  // on this machine the end of the process says the same, on others the missing touches
+    }
+  }
+
+  const fs::path folder_;
+  const std::string name_;
+  const int64_t number_;
+  const FileDescriptor file_;
+  ClaimRecord record_;
+  const std::chrono::milliseconds touch_every_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_ending_ = false;
+  std::atomic<bool> is_lost_ = false;
+  std::thread thread_;
+};
+
+// Seconds since 1970, by the clock of the file system that holds `folder` if a file can be made there.
+double now_of(const fs::path& folder) {
+  try {
+    return PrivateFile(folder, "").touch();
+  } catch (const UserError&) {
+    return static_cast<double>(std::time(nullptr));
+  }
+}
+
+}  // namespace
+
+std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+std::unique_ptr<Claim> Claim::take(const fs::path& folder, const std::string& name, const ClaimTiming& timing) {
+  const ClaimRecord record{.worker = this_worker(), .since = utc_now(), .ended = ""};
+  PrivateFile file(folder, json_text(to_json(record)));
+  const double now = file.touch();
+  for (int64_t number = 1; number <= kMostClaims; ++number) {
+    const fs::path path = file_of_claim(folder, name, number);
+    if (file.link_to(path))
+      return std::make_unique<HeldClaim>(folder, name, number, file.take_descriptor(), record, timing);
+    const auto existing = existing_claim(path);
+    if (!existing || !is_over(*existing, now, timing)) return nullptr;
+  }
+  throw_error(ExitCode::kDevice, "{}: has {} claims on {}; remove them while nobody is at work", folder.string(),
+              kMostClaims, name);
+}
+
+std::optional<ClaimRecord> holder_of(const fs::path& folder, const std::string& name, const ClaimTiming& timing) {
+  std::optional<ExistingClaim> newest;
+  for (int64_t number = 1; number <= kMostClaims; ++number) {
+    const auto claim = existing_claim(file_of_claim(folder, name, number));
+    if (!claim) break;
+    newest = claim;
+  }
+  if (!newest || !newest->record.ended.empty() || is_over(*newest, now_of(folder), timing)) return std::nullopt;
+  return newest->record;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,120 @@
+// The plan of a sweep that several processes or machines work on: <folder>/sweep.json. It has every run with its number
+// and its folder, is written once and never changed, and ends in a hash of itself (results/seal.h). What happens to a
+// run stands in the folder of the run, so workers share nothing that has to be merged.
+//
+// A task is what one worker takes at a time. Tasks count from 0. By default a task is one round of all sides that may
+// be compared with each other, so these sides run on one machine, one right after the other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/enum_names.h"
+#include "results/file_version.h"
+
+namespace rnnlab {
+
+inline constexpr const char* kPlanFile = "sweep.json";
+inline constexpr const char* kClaimsFolder = "claims";
+
+// What a task consists of.
+enum class Spread {
+  kRuns,        // one run: as many machines as there are runs, and sides of a comparison may meet different ones
+  kRounds,      // one round of all sides of a comparison
+  kComparisons  // all rounds of all sides of a comparison
+};
+
+template <>
+struct config::EnumNames<Spread> {
+  static constexpr std::array<std::pair<Spread, std::string_view>, 3> kNames = {
+      {{Spread::kRuns, "runs"}, {Spread::kRounds, "rounds"}, {Spread::kComparisons, "comparisons"}}};
+};
+
+struct PlannedCase {
+  std::string label;       // "device=cpu layer=naive"
+  std::string experiment;  // as YAML
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("label", self.label);
+    field("experiment", self.experiment);
+  }
+};
+
+struct PlannedRun {
+  std::string folder;       // within that of the plan: "0007-layer=naive"
+  int64_t case_number = 0;  // from 1
+  int64_t round = 0;        // from 1; 0 if the sides of a round may run on different machines
+  int64_t position = 0;     // within the round of its comparison, from 1; 0 as above
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("folder", self.folder);
+    field("case_number", self.case_number);
+    field("round", self.round);
+    field("position", self.position);
+  }
+};
+
+struct PlannedTask {
+  std::vector<PlannedRun> runs;  // in the order in which they run
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("runs", self.runs);
+  }
+};
+
+struct SweepPlan {
+  int64_t schema_version = kFileVersion;
+  std::string measurement;  // a random name; the order of the runs follows from it (results/round_order.h)
+  Spread spread = Spread::kRounds;
+  std::vector<std::string> command_line;
+  std::vector<PlannedCase> cases;
+  std::vector<PlannedTask> tasks;
+  std::string hash = {};  // of the file; not among the fields
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("schema_version", self.schema_version);
+    field("measurement", self.measurement);
+    field("spread", self.spread);
+    field("command_line", self.command_line);
+    field("cases", self.cases);
+    field("tasks", self.tasks);
+  }
+
+  const PlannedCase& case_of(const PlannedRun& run) const { return cases.at(static_cast<size_t>(run.case_number - 1)); }
+  int64_t num_tasks() const { return std::ssize(tasks); }
+  int64_t num_runs() const;
+};
+
+// One case in the order of a plan: what make_tasks puts together.
+struct PlanSide {
+  std::string label;
+  std::string comparison;  // equal for sides whose times may be compared
+  int64_t num_rounds = 1;
+};
+
+// Tasks of the first round come first. The runs of a task take the drawn order of their round.
+std::vector<PlannedTask> make_tasks(const std::vector<PlanSide>& sides, Spread spread, const std::string& measurement);
+
+// A name for the folder of a run: "0007-layer=naive", or "0007.2-layer=naive" for the second run of a task with
+// several. Bytes of the label that would have to be quoted in a shell become '_'.
+std::string folder_of_run(int64_t task, size_t position, size_t num_runs, const std::string& label);
+
+// "0007": the name of a task in names of files.
+std::string name_of_task(int64_t task);
+
+// Makes the folder, which must be empty or missing, and writes its plan and the folder of its claims. Returns the hash.
+// UserError kUsage if the folder has files in it, kDevice if something cannot be written.
+std::string write_plan(const std::filesystem::path& folder, const SweepPlan& plan);
+
+// UserError kUsage if there is no plan, kData if it was changed or cannot be read.
+SweepPlan read_plan(const std::filesystem::path& folder);
+
+}  // namespace rnnlab

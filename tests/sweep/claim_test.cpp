@@ -1,0 +1,207 @@
+#include "sweep/claim.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include "results/expect_error.h"
+#include "results/json_fields.h"
+#include "results/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr const char* kTask = "0007";
+
+// A worker on a machine that cannot be seen from here.
+ClaimRecord record_of_another_machine() {
+  ClaimRecord record{.worker = this_worker(), .since = "2026-11-21T02:59:51Z", .ended = ""};
+  record.worker.host = "node7";
+  record.worker.boot = "another";
+  return record;
+}
+
+void set_age(const fs::path& file, int64_t seconds) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const timespec then = {.tv_sec = now.tv_sec - seconds, .tv_nsec = now.tv_nsec};
+  const timespec times[2] = {then, then};
+  ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+}
+
+class ClaimOnTask : public ::testing::Test {
+ protected:
+  fs::path file(int64_t number) const { return folder_.path() / (std::string(kTask) + "." + std::to_string(number)); }
+
+  std::unique_ptr<Claim> take(const ClaimTiming& timing = {}) const {
+    return Claim::take(folder_.path(), kTask, timing);
+  }
+
+  void write_claim(int64_t number, const ClaimRecord& record, int64_t age_in_seconds) const {
+    write_record(file(number), record);
+    set_age(file(number), age_in_seconds);
+  }
+
+  // How many of 16 processes that try at one moment get it.
+  int num_winners() const {
+    int start[2], hold[2];
+    EXPECT_EQ(::pipe(start) + ::pipe(hold), 0);
+    constexpr int kProcesses = 16;
+    std::vector<pid_t> processes;
+    for (int i = 0; i < kProcesses; ++i)
+      if (processes.emplace_back(::fork()) == 0) {
+        ::close(start[1]);
+        ::close(hold[1]);
+        char ignored = 0;
+        [[maybe_unused]] ssize_t got = ::read(start[0], &ignored, 1);
+        const auto claim = take();
+        // The winner holds it until all others have tried.
+        if (claim != nullptr) got = ::read(hold[0], &ignored, 1);
+        ::_exit(claim != nullptr ? 1 : 0);
+      }
+    ::close(start[1]);
+    int winners = 0;
+    for (int i = 0; i < kProcesses - 1; ++i) winners += exit_code_of_next();
+    ::close(hold[1]);
+    winners += exit_code_of_next();
+    ::close(start[0]);
+    ::close(hold[0]);
+    return winners;
+  }
+
+  const TemporaryFolder folder_;
+
+ private:
+  static int exit_code_of_next() {
+    int status = 0;
+    ::wait(&status);
+    return WEXITSTATUS(status);
+  }
+};
+
+bool becomes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
+  return condition();
+}
+
+TEST_F(ClaimOnTask, IsHeldByOneAtATime) {
+  auto first = take();
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(take(), nullptr);
+  EXPECT_EQ(holder_of(folder_.path(), kTask)->worker, this_worker());
+  first.reset();
+  EXPECT_FALSE(holder_of(folder_.path(), kTask));
+  EXPECT_NE(take(), nullptr);
+}
+
+TEST_F(ClaimOnTask, LeavesThatOfAnotherTaskAlone) {
+  const auto first = take();
+  EXPECT_NE(Claim::take(folder_.path(), "0008"), nullptr);
+}
+
+TEST_F(ClaimOnTask, LeavesOnlyItsOwnFiles) {
+  for (int i = 0; i < 3; ++i) take();
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder_.path())) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"0007.1", "0007.2", "0007.3"}));
+}
+
+TEST_F(ClaimOnTask, HasOneWinner) {
+  for (int round = 0; round < 20; ++round) EXPECT_EQ(num_winners(), 1) << "round " << round;
+}
+
+TEST_F(ClaimOnTask, HasOneWinnerAfterAWorkerThatDied) {
+  write_claim(1, record_of_another_machine(), 601);
+  EXPECT_EQ(num_winners(), 1);
+}
+
+TEST_F(ClaimOnTask, IsFreeAtOnceIfItsProcessWasKilled) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    const auto claim = take();
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(process, nullptr, 0);
+  ASSERT_TRUE(fs::exists(file(1)));
+  EXPECT_FALSE(holder_of(folder_.path(), kTask));
+  EXPECT_NE(take(), nullptr);
+}
+
+TEST_F(ClaimOnTask, OfAnotherMachineHoldsForTenMinutesWithoutATouch) {
+  write_claim(1, record_of_another_machine(), 590);
+  EXPECT_EQ(take(), nullptr);
+  EXPECT_EQ(describe(holder_of(folder_.path(), kTask)->worker), "node7, process " + std::to_string(::getpid()));
+  set_age(file(1), 601);
+  EXPECT_FALSE(holder_of(folder_.path(), kTask));
+  EXPECT_NE(take(), nullptr);
+}
+
+TEST_F(ClaimOnTask, OfAnotherMachineIsFreeAtOnceIfItLetGo) {
+  ClaimRecord record = record_of_another_machine();
+  record.ended = "2026-11-21T03:00:00Z";
+  write_claim(1, record, 0);
+  EXPECT_NE(take(), nullptr);
+}
+
+TEST_F(ClaimOnTask, OfAnotherContainerOfThisMachineCannotBeJudgedByItsProcess) {
+  ClaimRecord record{.worker = this_worker(), .since = "", .ended = ""};
+  record.worker.process_space = "pid:[1]";
+  record.worker.started = 1;
+  write_claim(1, record, 0);
+  EXPECT_EQ(take(), nullptr);
+}
+
+TEST_F(ClaimOnTask, ThatCannotBeReadHoldsUntilItsTimeIsOver) {
+  write_text(file(1), "");
+  EXPECT_EQ(take(), nullptr);
+  set_age(file(1), 601);
+  EXPECT_NE(take(), nullptr);
+}
+
+TEST_F(ClaimOnTask, CountsOnlyItsNewestFile) {
+  write_claim(1, record_of_another_machine(), 1000);
+  write_claim(2, record_of_another_machine(), 0);
+  EXPECT_EQ(take(), nullptr);
+  EXPECT_TRUE(holder_of(folder_.path(), kTask));
+  set_age(file(2), 1000);
+  EXPECT_NE(take(), nullptr);
+  EXPECT_TRUE(fs::exists(file(3)));
+}
+
+TEST_F(ClaimOnTask, IsTouchedWhileItIsHeld) {
+  const auto claim = take({.touch_every = milliseconds(20)});
+  set_age(file(1), 1000);
+  EXPECT_TRUE(becomes_true(
+      [&] { return fs::file_time_type::clock::now() - fs::last_write_time(file(1)) < std::chrono::seconds(900); }));
+}
+
+TEST_F(ClaimOnTask, NoticesThatItWasTakenOver) {
+  auto claim = take({.touch_every = milliseconds(20)});
+  EXPECT_FALSE(claim->is_lost());
+  write_claim(2, record_of_another_machine(), 0);
+  EXPECT_TRUE(becomes_true([&] { return claim->is_lost(); }));
+  claim.reset();
+  EXPECT_EQ(take(), nullptr) << "the claim of the other machine stays";
+}
+
+TEST_F(ClaimOnTask, NeedsItsFolder) {
+  try {
+    Claim::take(folder_.path() / "absent", kTask);
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+  }
+}
+
+}  // namespace
+}  // namespace rnnlab::testing
