@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kCompareFooter = R"(
 Runs that differ in their seed alone are pooled. Intervals are over the processes that trained them: from three a side,
-and a verdict from five. The baseline is the sweep's first run. docs/timing.md says what the numbers mean.
+and a verdict from five. The baseline is the sweep's first case. docs/timing.md says what the numbers mean.
 
 Examples:
   rnnlab compare runs/mnist_rows

@@ -7,6 +7,8 @@ for `rnnlab compare`.
     pip install jax==0.10.2                  # of a GPU: 'jax[cuda13]==0.10.2'
     python3 experiments/peer_jax.py experiments/mnist_rows.yaml device=cpu data.num_train=5120 precision=bf16
 
+It needs JAX and NumPy: pip install jax numpy, in an environment of its own.
+
 JAX has one thread for each CPU that it may use. Its bf16 has products in bfloat16, weights and Adam in float32.
 """
 import itertools
@@ -14,9 +16,9 @@ import os
 
 import peer_run
 
-import jax
-import jax.numpy as jnp
-import numpy as np
+np = peer_run.package("numpy")
+jax = peer_run.package("jax")
+jnp = peer_run.package("jax.numpy")
 
 SUPPORTED = {
     "precision": ("fp32", "tf32", "bf16"),

@@ -3,6 +3,7 @@ run folder that `rnnlab compare` reads beside rnnlab's own. docs/timing.md has b
 """
 import argparse
 import hashlib
+import importlib
 import json
 import math
 import mmap
@@ -32,6 +33,15 @@ WITHOUT_WORK = ("name", "device", "layer", "auto_layer", "cudnn_algorithm", "con
 def fail(message, code=USAGE):
     print(f"{pathlib.Path(sys.argv[0]).name}: error: {message}", file=sys.stderr)
     sys.exit(code)
+
+
+def package(name):
+    """The module of this name, which this Python must have."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        fail(f"{sys.executable} cannot import {name} ({error}): install it there with all that it depends on, or run "
+             "this script by a Python that has it")
 
 
 def parse_arguments(description):

@@ -3,14 +3,15 @@
 the data on the device and, with training.cuda_graph=true on a GPU, every step one CUDA graph. The samples, their order,
 the initial weights and the learning rates are rnnlab's own, by `rnnlab export`. The run folder is for `rnnlab compare`.
 
-    .venv/bin/python experiments/peer_torch.py experiments/mnist_rows.yaml device=cpu data.num_train=5120
-    .venv/bin/python experiments/peer_torch.py experiments/char_lm.yaml device=cuda training.cuda_graph=true precision=bf16
+    python3 experiments/peer_torch.py experiments/mnist_rows.yaml device=cpu data.num_train=5120
+    python3 experiments/peer_torch.py experiments/char_lm.yaml device=cuda training.cuda_graph=true precision=bf16
 
-It needs the packages of requirements-python.txt, and of a GPU those of requirements-cuda.txt.
+It needs PyTorch with all that it depends on: pip install torch==2.11.0, in an environment of its own.
 """
 import peer_run
-import torch
-from torch import nn
+
+torch = peer_run.package("torch")
+nn = torch.nn
 
 SUPPORTED = {
     "precision": ("fp32", "tf32", "bf16"),

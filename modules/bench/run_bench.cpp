@@ -175,12 +175,12 @@ void BenchRun::measure_layers(MeasuredCombination& measured) {
   const std::vector<SampledGroup> groups = sample_layers(record);
   for (size_t i = 0; i < groups.size(); ++i) {
     BenchRow& row = measured.rows[i];
-    row.notes = record.doubts;
     if (groups[i].failure) {
       refuse(row, groups[i].failure);
     } else if (!has_samples(groups[i])) {
       row.reason = "stopped before it was measured";
     } else {
+      row.notes = record.doubts;
       fill_row(row, groups[i], groups[0]);
       row.measurement->wall_seconds = record.wall_seconds;
       row.measurement->cpu_seconds = record.cpu_seconds;

@@ -260,6 +260,10 @@ class EndingTogether {
   Clock::time_point failed_at_;
 };
 
+void kill_where(const std::function<bool()>& must_end, const Children& children) {
+  if (must_end && must_end()) children.signal_all(SIGKILL);
+}
+
 ExitCode exit_code_or_throw(const Ending& ending) {
   if (!ending.text.empty()) throw_error(ending.exit_code, "{}", ending.text);
   return ending.exit_code;
@@ -270,10 +274,7 @@ ExitCode exit_code_or_throw(const Ending& ending) {
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
   Children children(program, {{arguments, {}}}, on_line);
-  children.run([](size_t) {},
-               [&] {
-                 if (must_end && must_end()) children.signal_all(SIGKILL);
-               });
+  children.run([](size_t) {}, [&] { kill_where(must_end, children); });
   return exit_code_or_throw(children.ending(0));
 }
 
@@ -288,10 +289,15 @@ std::vector<ExitCode> run_children(const std::string& program, const std::vector
 
 ExitCode run_together(const std::string& program, const std::vector<ChildRequest>& requests,
                       const std::function<void(const std::string&)>& on_line,
-                      const std::function<void(size_t, ExitCode, const std::string&)>& on_failure) {
+                      const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
+                      const std::function<bool()>& must_end) {
   Children children(program, requests, on_line);
   EndingTogether end(children, on_failure);
-  children.run([&](size_t index) { end.take_end(index); }, [&] { end.end_those_left(); });
+  children.run([&](size_t index) { end.take_end(index); },
+               [&] {
+                 end.end_those_left();
+                 kill_where(must_end, children);
+               });
   return end.first() ? exit_code_or_throw(*end.first()) : ExitCode::kDone;
 }
 

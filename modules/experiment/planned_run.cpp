@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "experiment/failure.h"
 #include "experiment/read_experiment.h"
+#include "experiment/run_ranks.h"
 #include "experiment/sweep_run.h"
 #include "results/files.h"
 #include "results/locks.h"
@@ -41,8 +42,7 @@ SweepEntry entry_of(const fs::path& folder, const SweepPlan& plan, const Planned
 }
 
 Experiment planned_experiment(const SweepEntry& entry, const std::string& source) {
-  config::Findings findings;
-  return read_experiment(config::Document::from_text(entry.experiment, source, findings), {}, findings);
+  return experiment_of(entry, source, {});
 }
 
 Experiment begun_experiment(const fs::path& run_folder) {
@@ -51,11 +51,13 @@ Experiment begun_experiment(const fs::path& run_folder) {
   return read_experiment(std::move(document), {}, findings);
 }
 
-// Without what the machine decides.
+// Without what the machine or a launcher decides.
 std::string digest_of_settings(const Experiment& experiment) {
   Settings settings = effective_settings(experiment);
   settings.erase("device");
   settings.erase("auto_layer");
+  settings.erase("devices");
+  settings.erase("training.num_threads");
   return settings_sha256(settings);
 }
 
@@ -111,7 +113,8 @@ ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const Pl
                          Logger& logger) {
   const std::string source = (folder / kPlanFile).string();
   request.folder = folder / run.folder;
-  if (is_there(request.folder)) await_end_of_predecessor(request.folder);
+  const bool is_first = !launch_here() || launch_here()->rank == 0;
+  if (is_first && is_there(request.folder)) await_end_of_predecessor(request.folder);
   const SweepEntry entry = entry_of(folder, plan, run);
   AutoLayers auto_layers;
   if (takes_layer_auto(entry, source)) auto_layers = auto_layers_of(folder, plan);

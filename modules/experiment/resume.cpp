@@ -289,6 +289,12 @@ void refuse_other_overrides(const std::vector<std::string>& overrides) {
 
 namespace {
 
+// A run of a measurement that is resumed by itself stays in its round.
+Turn turn_before(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / kSummaryFile, ignored) ? read_summary(folder).turn : Turn();
+}
+
 RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequest& request, Logger& logger,
                  Ranks* ranks) {
   const bool is_first = ranks == nullptr || ranks->is_first();
@@ -325,7 +331,7 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
   for (const auto& more : {overrides, request.child_arguments})
     arguments.insert(arguments.end(), more.begin(), more.end());
   RunOutcome outcome{.folder = folder, .summary = {}};
-  outcome.exit_code = start_ranks(wanted, kThisProgram, arguments, [](const std::string&) {});
+  outcome.exit_code = run_processes(wanted, kThisProgram, arguments, [](const std::string&) {});
   std::error_code ignored;
   if (fs::is_regular_file(folder / kSummaryFile, ignored)) outcome.summary = read_summary(folder);
   return outcome;
@@ -336,8 +342,11 @@ RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::
   const fs::path folder = existing_folder(run_folder);
   throw_if_asked_to_stop(Beginning::kResumed);
   const Experiment wanted = configured(folder, overrides);
+  RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes in one");
   const std::unique_ptr<Ranks> ranks = join_ranks(wanted);
-  return as_rank(ranks.get(), [&] { return go_on(folder, wanted, request, logger, ranks.get()); });
+  RunRequest of_its_turn = request;
+  if (of_its_turn.turn.measurement.empty()) of_its_turn.turn = turn_before(folder);
+  return as_rank(ranks.get(), [&] { return go_on(folder, wanted, of_its_turn, logger, ranks.get()); });
 }
 
 }  // namespace rnnlab

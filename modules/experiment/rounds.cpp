@@ -63,7 +63,7 @@ class Rounds {
     }
     // In the order of the cases, so that the first one is what the others are measured against.
     for (auto& [entry, outcome] : outcomes_) all_.finished.push_back(std::move(outcome));
-    end_command(all_, num_left_, sweep_.entries().size(), &sweep_, request_, logger_);
+    end_command(all_, num_left(), static_cast<size_t>(num_runs()), &sweep_, request_, logger_);
     return std::move(all_);
   }
 
@@ -99,7 +99,10 @@ class Rounds {
                          .case_number = entry.case_number,
                          .round = round});
     }
-    if (entries.empty()) return false;
+    if (entries.empty()) {
+      tell_missed_precision(round - 1);
+      return false;
+    }
     set_positions(entries, repeats_.measurement);
     sweep_.add_entries(entries);
     return true;
@@ -112,10 +115,7 @@ class Rounds {
     size_t num_run = 0;
     for (size_t i = 0; i < entries.size(); ++i) {
       if (take_if_ended(entries[i])) continue;
-      if (pending_stop()) {
-        ++num_left_;
-        continue;
-      }
+      if (pending_stop()) break;
       if (!is_one_run())
         logger_.info(fmt::format("=== round {} of {}, run {} of {}: {}", round, of_all_rounds(), i + 1, entries.size(),
                                  sweep_.entries()[entries[i]].label));
@@ -139,7 +139,7 @@ class Rounds {
     arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
     if (sweep_.entries()[entry].round > 1) arguments.emplace_back("--brief");
     try {
-      const ExitCode exit_code = run_processes(entry, arguments);
+      const ExitCode exit_code = run_processes_of(entry, arguments);
       if (exit_code != ExitCode::kDone) keep_failure_of(entry, exit_code);
     } catch (const UserError& error) {
       logger_.error(error.what());
@@ -149,12 +149,11 @@ class Rounds {
     tell_result_of(entry);
   }
 
-  ExitCode run_processes(size_t entry, const std::vector<std::string>& arguments) {
+  ExitCode run_processes_of(size_t entry, const std::vector<std::string>& arguments) {
     const std::string program = request_.program.empty() ? kThisProgram : request_.program;
     const auto on_line = [&](const std::string& line) { take_line(entry, line); };
     const Experiment experiment = experiment_of(sweep_.entries()[entry], sweep_.path().string(), sweep_.overrides());
-    if (needs_ranks(experiment)) return start_ranks(experiment, program, arguments, on_line);
-    return run_child(program, arguments, on_line);
+    return run_processes(experiment, program, arguments, on_line);
   }
 
   void take_line(size_t entry, const std::string& line) {
@@ -208,12 +207,28 @@ class Rounds {
   // A run of several processes comes here too, without repeats.
   bool is_one_run() const { return num_rounds() == 1 && repeats_.at_most.size() == 1; }
 
+  int64_t num_runs() const { return std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), int64_t{0}); }
+
+  // Of those that a stop left undone, those of rounds that were not begun too.
+  size_t num_left() const {
+    const auto num_begun = static_cast<size_t>(
+        std::ranges::count_if(sweep_.entries(), [](const SweepEntry& entry) { return entry.folder.has_value(); }));
+    return pending_stop() ? static_cast<size_t>(num_runs()) - std::min(num_begun, static_cast<size_t>(num_runs())) : 0;
+  }
+
+  void tell_missed_precision(int64_t num_done) {
+    if (repeats_.until && failed_.empty())
+      logger_.warn(
+          fmt::format("the intervals are not within {:g} % after {} rounds, which is the most that repeats "
+                      "allows",
+                      100 * *repeats_.until, num_done));
+  }
+
   void tell_cost() {
     if (is_one_run()) return;
-    const int64_t num_runs = std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), int64_t{0});
     const std::string until =
         repeats_.until ? fmt::format(", fewer once the intervals are within {:g} %", 100 * *repeats_.until) : "";
-    logger_.info(fmt::format("{} in {} of {}, each in a process of its own{}", counted(num_runs, "run"),
+    logger_.info(fmt::format("{} in {} of {}, each in a process of its own{}", counted(num_runs(), "run"),
                              counted(num_rounds(), "round"), counted(std::ssize(repeats_.at_most), "case"), until));
   }
 
@@ -230,8 +245,7 @@ class Rounds {
   const SweepRepeats repeats_;
   const RunRequest& request_;
   Logger& logger_;
-  std::set<int64_t> failed_;  // cases
-  size_t num_left_ = 0;
+  std::set<int64_t> failed_;               // cases
   std::map<size_t, RunOutcome> outcomes_;  // by entry
   RunAllOutcome all_;
 };

@@ -98,9 +98,10 @@ const std::optional<Launch>& launch_here() {
 
 bool needs_ranks(const Experiment& experiment) { return experiment.devices.value_or(1) > 1 && !launch_here(); }
 
-ExitCode start_ranks(const Experiment& experiment, const std::string& program,
-                     const std::vector<std::string>& arguments,
-                     const std::function<void(const std::string&)>& on_line) {
+ExitCode run_processes(const Experiment& experiment, const std::string& program,
+                       const std::vector<std::string>& arguments,
+                       const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
+  if (!needs_ranks(experiment)) return run_child(program, arguments, on_line, must_end);
   const int64_t size = experiment.devices.value();
   LocalStore store;
   std::vector<ChildRequest> requests;
@@ -108,11 +109,12 @@ ExitCode start_ranks(const Experiment& experiment, const std::string& program,
     requests.push_back({arguments,
                         {fmt::format("RNNLAB_RANK={}", rank), fmt::format("RNNLAB_SIZE={}", size),
                          fmt::format("RNNLAB_STORE_PORT={}", store.port())}});
-  return run_together(program, requests, on_line, [&](size_t rank, ExitCode exit_code, const std::string& text) {
+  const auto on_failure = [&](size_t rank, ExitCode exit_code, const std::string& text) {
     const std::string how =
         text.empty() ? fmt::format("it ended with exit code {}", static_cast<int>(exit_code)) : text;
     store.tell_failure(kOnlyRun, exit_code, fmt::format("rank {} of {} failed: {}", rank, size, how));
-  });
+  };
+  return run_together(program, requests, on_line, on_failure, must_end);
 }
 
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {

@@ -20,10 +20,12 @@ const std::optional<Launch>& launch_here();
 // Whether this process must start others for this experiment, because no launcher has.
 bool needs_ranks(const Experiment& experiment);
 
-// Starts `experiment.devices` processes of `program` with these arguments, which train one run. `on_line` gets the
-// lines of the first one. Returns the exit code of the first that failed. UserError as run_children.
-ExitCode start_ranks(const Experiment& experiment, const std::string& program,
-                     const std::vector<std::string>& arguments, const std::function<void(const std::string&)>& on_line);
+// Runs `program` with these arguments, in as many processes as `experiment.devices` says, which train one run. The rest
+// is as of run_child; the exit code is that of the first that failed.
+ExitCode run_processes(const Experiment& experiment, const std::string& program,
+                       const std::vector<std::string>& arguments,
+                       const std::function<void(const std::string&)>& on_line,
+                       const std::function<bool()>& must_end = {});
 
 // Joins the others, as one of those that a launcher started; null where this process trains alone. UserError kUsage
 // where `devices` and the launcher contradict each other, or the device is not one for several processes yet.

@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "experiment/child_process.h"
 #include "experiment/planned_run.h"
+#include "experiment/run_ranks.h"
+#include "experiment/sweep_run.h"
 #include "sweep/status.h"
 #include "training/stop_signal.h"
 
@@ -75,14 +77,19 @@ class ClaimedTask {
                                           request_.folder.string()};
     arguments.insert(arguments.end(), request_.child_arguments.begin(), request_.child_arguments.end());
     try {
-      return run_child(
-          program_of(request_), arguments, [this](const std::string& line) { take_line(line); },
+      return run_processes(
+          experiment_of(i), program_of(request_), arguments, [this](const std::string& line) { take_line(line); },
           [this] { return claim_.is_lost(); });
     } catch (const UserError& error) {
       reason_ = error.what();
       if (!claim_.is_lost()) logger_.error(reason_);
       return error.exit_code();
     }
+  }
+
+  Experiment experiment_of(int64_t i) const {
+    const std::string source = (request_.folder / kPlanFile).string();
+    return rnnlab::experiment_of({.label = {}, .experiment = plan_.case_of(run_at(i)).experiment}, source, {});
   }
 
   void take_line(const std::string& line) {

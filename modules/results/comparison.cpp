@@ -108,14 +108,26 @@ std::vector<std::string> all_differences(const RunGroup& baseline, const std::ve
   return texts_of(merged(found));
 }
 
-void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, OnDifference on_difference) {
+// What was changed by hand may be why runs differ, so it comes first.
+std::vector<std::string> changes_and(const std::vector<std::string>& differences, const std::vector<RunGroup>& groups) {
+  std::vector<std::string> all;
+  for (const RunGroup& group : groups)
+    for (const RunRecord* run : group.runs)
+      for (const Warning& change : run->changed)
+        all.push_back(fmt::format("{}: {}", run->folder.string(), change.text));
+  all.insert(all.end(), differences.begin(), differences.end());
+  return all;
+}
+
+void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, const std::vector<RunGroup>& groups,
+                    OnDifference on_difference) {
   if (on_difference == OnDifference::kForce) comparison.forced = std::move(found);
   if (on_difference == OnDifference::kTell) comparison.differences = std::move(found);
   if (on_difference != OnDifference::kRefuse || found.empty()) return;
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
               "Run them again alike, or compare all the same with --force",
-              join(found, "\n  "));
+              join(changes_and(found, groups), "\n  "));
 }
 
 std::string baseline_note(const std::vector<RunGroup>& groups, const RunGroup& baseline, const std::string& wanted) {
@@ -136,7 +148,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
   const RunGroup& baseline = find_baseline(groups, options.baseline);
   Comparison comparison;
   comparison.baseline = baseline.label;
-  refuse_or_keep(comparison, all_differences(baseline, groups), options.on_difference);
+  refuse_or_keep(comparison, all_differences(baseline, groups), groups, options.on_difference);
   add_once(comparison.notes, baseline_note(groups, baseline, options.baseline));
   std::vector<Remark> all_doubts, remarks;
   for (const RunGroup& group : groups) {

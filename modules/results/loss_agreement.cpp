@@ -22,6 +22,12 @@ bool is_same_work(const RunRecord& a, const RunRecord& b) {
          first.initial_weights_sha256 == second.initial_weights_sha256 && hashes.first == hashes.second;
 }
 
+// Without the last one where it was cut short, whose loss is that of its first batches.
+std::span<const EpochRow> whole_epochs(const RunRecord& run) {
+  const std::span<const EpochRow> rows = run.rows;
+  return rows.first(std::min(rows.size(), static_cast<size_t>(std::max<int64_t>(run.summary.epochs, 0))));
+}
+
 // Infinite where one of them is no number.
 double relative_difference(double a, double b) {
   if (a == b) return 0;
@@ -29,16 +35,17 @@ double relative_difference(double a, double b) {
   return std::isfinite(difference) ? difference : INFINITY;
 }
 
-std::optional<LossAgreement> agreement_of(const RunRecord& a, const RunRecord& b) {
-  const size_t num_epochs = std::min(a.rows.size(), b.rows.size());
+std::optional<LossAgreement> agreement_of(const RunRecord& first, const RunRecord& second) {
+  const auto a = whole_epochs(first), b = whole_epochs(second);
+  const size_t num_epochs = std::min(a.size(), b.size());
   if (num_epochs == 0) return std::nullopt;
-  LossAgreement agreement{.num_epochs = static_cast<int64_t>(num_epochs), .epoch = a.rows[0].epoch};
+  LossAgreement agreement{.num_epochs = static_cast<int64_t>(num_epochs), .epoch = a[0].epoch};
   for (size_t i = 0; i < num_epochs; ++i) {
-    const double difference = relative_difference(a.rows[i].train_loss, b.rows[i].train_loss);
+    const double difference = relative_difference(a[i].train_loss, b[i].train_loss);
     if (i == 0) agreement.first_difference = difference;
     if (difference <= agreement.largest_difference) continue;
     agreement.largest_difference = difference;
-    agreement.epoch = a.rows[i].epoch;
+    agreement.epoch = a[i].epoch;
   }
   return agreement;
 }
@@ -89,8 +96,9 @@ bool part_by_one_factor(const RunRecord& a, const RunRecord& b) {
   constexpr size_t kFewest = 5;
   constexpr double kDeviations = 5;
   std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(a.rows.size(), b.rows.size()); ++i)
-    ratios.push_back(std::log(b.rows[i].train_loss / a.rows[i].train_loss));
+  const auto first = whole_epochs(a), second = whole_epochs(b);
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+    ratios.push_back(std::log(second[i].train_loss / first[i].train_loss));
   const auto n = static_cast<double>(ratios.size());
   const double mean = std::accumulate(ratios.begin(), ratios.end(), 0.0) / n;
   double squares = 0;
@@ -103,7 +111,7 @@ bool part_by_one_factor(const RunRecord& a, const RunRecord& b) {
 std::optional<size_t> later_parting(const RunRecord& a, const RunRecord& b) {
   constexpr double kLeastPart = 0.01, kLeastFactor = 1.5;
   const double least = kLeastPart * std::max(a.rows[0].train_loss, b.rows[0].train_loss);
-  const size_t num_epochs = std::min(a.rows.size(), b.rows.size());
+  const size_t num_epochs = std::min(whole_epochs(a).size(), whole_epochs(b).size());
   for (const bool second_is_larger : {false, true}) {
     std::vector<size_t> parting;
     for (size_t i = 1; i < num_epochs; ++i) {
@@ -155,8 +163,8 @@ std::optional<PartingLosses> parting_losses(const RunGroup& baseline, const RunG
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs) {
       const bool is_comparable = is_same_work(*a, *b) && !may_differ_in_masks(*a, *b) &&
-                                 a->summary.identity.precision == b->summary.identity.precision && !a->rows.empty() &&
-                                 !b->rows.empty();
+                                 a->summary.identity.precision == b->summary.identity.precision &&
+                                 !whole_epochs(*a).empty() && !whole_epochs(*b).empty();
       if (!is_comparable) continue;
       const double first_difference = relative_difference(a->rows[0].train_loss, b->rows[0].train_loss);
       if (first_difference > most_in_first_epoch(*a) || part_by_one_factor(*a, *b)) return losses_at(*a, *b, 0);
@@ -171,7 +179,7 @@ std::optional<PartingLosses> unequal_repeats(const RunGroup& group) {
   for (const RunRecord* a : group.runs)
     for (const RunRecord* b : group.runs) {
       if (a == b || !is_same_work(*a, *b)) continue;
-      for (size_t i = 0; i < std::min(a->rows.size(), b->rows.size()); ++i)
+      for (size_t i = 0; i < std::min(whole_epochs(*a).size(), whole_epochs(*b).size()); ++i)
         if (relative_difference(a->rows[i].train_loss, b->rows[i].train_loss) > 0) return losses_at(*a, *b, i);
     }
   return std::nullopt;

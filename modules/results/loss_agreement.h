@@ -1,6 +1,6 @@
 // How far the losses of two groups of runs agree that compute the same function from the same weights on the same
 // batches: the check that a comparison of times compares one work. Rounding alone makes them differ, and training
-// spreads what rounding began.
+// spreads what rounding began. An epoch that was cut short counts nowhere.
 #pragma once
 
 #include <cstdint>

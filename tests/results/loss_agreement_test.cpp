@@ -10,6 +10,7 @@ namespace {
 RunRecord run_with(const std::vector<double>& losses, int64_t seed = 1) {
   RunRecord run;
   run.summary.seed = seed;
+  run.summary.epochs = std::ssize(losses);
   for (const double loss : losses) run.rows.push_back({.epoch = std::ssize(run.rows) + 1, .train_loss = loss});
   return run;
 }
@@ -29,6 +30,13 @@ TEST(LossAgreement, CountsTheDigitsOfTheWorstEpoch) {
   EXPECT_EQ(told({1, 0.5, 0.25}, {1.000003, 0.500002, 0.25}),
             "agree to 5 digits over 3 epochs (largest relative difference 4e-06, at epoch 2)");
   EXPECT_EQ(told({-4}, {-3.8}), "agree to 1 digit over 1 epoch (largest relative difference 0.05, at epoch 1)");
+}
+
+TEST(LossAgreement, LeavesOutAnEpochThatWasCutShort) {
+  RunRecord whole = run_with({1, 0.5, 0.25}), cut = run_with({1, 0.5, 0.4});
+  cut.summary.epochs = 2;
+  EXPECT_EQ(agreement({whole}, {cut})->num_epochs, 2);
+  EXPECT_EQ(agreement({whole}, {cut})->largest_difference, 0);
 }
 
 TEST(LossAgreement, TellsTheFirstEpochApartWhereItAgreesBetter) {
@@ -113,6 +121,17 @@ TEST(PartingLosses, MayGrowApartWithinAnEpochOfManyUpdates) {
   EXPECT_TRUE(part_after(75, 0.98));
   EXPECT_FALSE(part_after(500, 0.9));
   EXPECT_TRUE(part_after(500, 0.7));
+}
+
+TEST(PartingLosses, AreOfWholeEpochsOnly) {
+  RunRecord whole = run_with({1}), cut = run_with({1.3});
+  cut.summary.epochs = 0;
+  RunGroup baseline, group;
+  baseline.runs = {&whole};
+  group.runs = {&cut};
+  EXPECT_FALSE(parting_losses(baseline, group));
+  cut.summary.epochs = 1;
+  EXPECT_TRUE(parting_losses(baseline, group));
 }
 
 TEST(PartingLosses, HaveNoOneFactor) {
