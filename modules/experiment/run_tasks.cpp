@@ -89,7 +89,8 @@ class ClaimedTask {
 
   Experiment experiment_of(int64_t i) const {
     const std::string source = (request_.folder / kPlanFile).string();
-    return rnnlab::experiment_of({.label = {}, .experiment = plan_.case_of(run_at(i)).experiment}, source, {});
+    return rnnlab::experiment_of({.label = {}, .experiment = plan_.case_of(run_at(i)).experiment, .folder = {}}, source,
+                                 {});
   }
 
   void take_line(const std::string& line) {

@@ -108,13 +108,14 @@ std::vector<std::string> all_differences(const RunGroup& baseline, const std::ve
   return texts_of(merged(found));
 }
 
-// What was changed by hand may be why runs differ, so it comes first.
+// What was changed by hand may be why runs differ, so it comes first. Of settings the differences tell themselves.
 std::vector<std::string> changes_and(const std::vector<std::string>& differences, const std::vector<RunGroup>& groups) {
   std::vector<std::string> all;
   for (const RunGroup& group : groups)
     for (const RunRecord* run : group.runs)
       for (const Warning& change : run->changed)
-        all.push_back(fmt::format("{}: {}", run->folder.string(), change.text));
+        if (change.kind != warning::kEditedConfig)
+          all.push_back(fmt::format("{}: {}", run->folder.string(), change.text));
   all.insert(all.end(), differences.begin(), differences.end());
   return all;
 }
