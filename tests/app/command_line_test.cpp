@@ -22,10 +22,10 @@ TEST(CommandLine, HelpGoesToStdoutWithExamplesAndExitCodes) {
 }
 
 TEST(CommandLine, EveryVerbHasHelpWithTwoExamples) {
-  const std::vector<std::vector<std::string>> verbs = {{"train"},  {"evaluate"}, {"predict"},    {"convert"},
-                                                       {"export"}, {"compare"},  {"bench"},      {"check"},
-                                                       {"data"},   {"info"},     {"completion"}, {"data", "inspect"},
-                                                       {"sweep"},  {"sweep", "plan"}, {"sweep", "work"}, {"sweep", "status"}};
+  const std::vector<std::vector<std::string>> verbs = {
+      {"train"}, {"evaluate"},      {"predict"},       {"convert"},        {"export"},     {"compare"},
+      {"bench"}, {"check"},         {"data"},          {"info"},           {"completion"}, {"data", "inspect"},
+      {"sweep"}, {"sweep", "plan"}, {"sweep", "work"}, {"sweep", "status"}};
   for (auto arguments : verbs) {
     arguments.emplace_back("--help");
     const auto result = Program().run(arguments);
