@@ -48,9 +48,9 @@ bool is_of_a_run(const fs::path& file) {
   return is_among_checkpoints(file, run_around(file)) || (is_own && is_run_folder(file.parent_path()));
 }
 
-// The file of a sweep, or a lock file, if there is one of this name.
+// The file of a sweep or its plan, or a lock file, if there is one of this name.
 bool is_in_use_by_runs(const fs::path& file) {
-  static const std::regex kNames(R"(sweep-[-0-9T]+Z-[-0-9]+\.json|(\..+)?\.lock)");
+  static const std::regex kNames(R"(sweep(-[-0-9T]+Z-[-0-9]+)?\.json|(\..+)?\.lock)");
   std::error_code ignored;
   return fs::exists(file, ignored) && std::regex_match(file.filename().string(), kNames);
 }

@@ -9,9 +9,11 @@
 
 #include "base/error.h"
 #include "base/folder.h"
+#include "base/text.h"
 #include "results/file_descriptor.h"
 #include "results/json_fields.h"
 #include "results/run_folder.h"
+#include "sweep/plan.h"
 
 namespace rnnlab {
 namespace {
@@ -41,6 +43,10 @@ fs::path make_new_file(const fs::path& out) {
 }  // namespace
 
 SweepRecord read_sweep(const fs::path& path) {
+  if (path.filename() == kPlanFile)
+    throw_error(ExitCode::kUsage,
+                "{}: is the plan of a sweep; use `rnnlab sweep work {}`, or `rnnlab train --task K {}`", path.string(),
+                shell_quoted(path.parent_path().string()), shell_quoted(path.parent_path().string()));
   constexpr int64_t kFirstVersion = 1, kMostBytes = int64_t{1} << 26;
   try {
     auto record = read_record<SweepRecord>(path, kFirstVersion, kMostBytes);

@@ -9,7 +9,7 @@ namespace rnnlab {
 std::string launch_lines(const std::string& folder, int64_t num_tasks) {
   const std::string quoted = shell_quoted(folder);
   // `--wrap` takes the whole command as one word, so the folder in it is quoted for a second shell.
-  const std::string command = fmt::format("srun --ntasks=1 rnnlab train --task $SLURM_ARRAY_TASK_ID {}", quoted);
+  const std::string command = fmt::format("srun --ntasks=1 rnnlab train --wait --task $SLURM_ARRAY_TASK_ID {}", quoted);
   const int64_t last = num_tasks - 1;
   return fmt::format(
              "  rnnlab sweep work {}          # on any machine that sees the folder, as often as you like\n"

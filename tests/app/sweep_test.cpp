@@ -252,6 +252,13 @@ TEST_F(SweepVerb, ExplainsThatThereIsNoPlan) {
             "made\n");
 }
 
+TEST_F(SweepVerb, ExplainsThatAPlanIsNotResumed) {
+  plan(kThreeSeeds);
+  EXPECT_EQ(program_.run({"train", "--resume", "sweep/sweep.json"}).errors,
+            "rnnlab: error: sweep/sweep.json: is the plan of a sweep; use `rnnlab sweep work sweep`, or `rnnlab train "
+            "--task K sweep`\n");
+}
+
 // ---- engines that only count ----
 
 TEST_F(SweepVerb, IsRunByXargs) {
