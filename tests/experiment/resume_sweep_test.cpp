@@ -105,11 +105,12 @@ TEST_F(ResumeSweep, RemembersTheOverridesOfEveryCommand) {
 TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
   StopAtStep stop(2);
   train(sweep(), exactly(), {&stop});
-  testing::expect_error(ExitCode::kUsage,
-                        "argument 'training.learning_rate=0.5': cannot go on with other settings: only bounds "
-                        "(training.epochs, max_steps, max_seconds), training.num_threads, checkpoint and data.path may "
-                        "change",
-                        [&] { go_on(sweep_file(), {"training.learning_rate=0.5"}); });
+  testing::expect_error(
+      ExitCode::kUsage,
+      "argument 'training.learning_rate=0.5': cannot go on with other settings: only bounds "
+      "(training.epochs, max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path may "
+      "change",
+      [&] { go_on(sweep_file(), {"training.learning_rate=0.5"}); });
 }
 
 TEST_F(ResumeSweep, IsKeptWhileARunIsLeftUndone) {

@@ -273,12 +273,13 @@ TEST_F(Resume, RefusesAConfigThatWasEdited) {
   const std::string config = read_text(stopped / kConfigFile);
   write_text(stopped / kConfigFile, std::string(config).replace(config.find("seed: 1"), 7, "seed: 2"));
   const auto checkpoint = list_checkpoints(stopped / kCheckpointsFolder).back().path.string();
-  expect_refusal(ExitCode::kUsage,
-                 checkpoint +
-                     ": cannot go on with other settings: seed was 1 and is 2; only bounds (training.epochs, "
-                     "max_steps, max_seconds), training.num_threads, checkpoint and data.path may change: restore "
-                     "these, or train anew",
-                 stopped);
+  expect_refusal(
+      ExitCode::kUsage,
+      checkpoint +
+          ": cannot go on with other settings: seed was 1 and is 2; only bounds (training.epochs, "
+          "max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path may change: restore "
+          "these, or train anew",
+      stopped);
 }
 
 TEST_F(Resume, RefusesOtherData) {
