@@ -189,13 +189,23 @@ class GlooRanks : public Ranks {
     try {
       return work();
     } catch (const std::exception& error) {  // LibTorch's and gloo's
-      const std::vector<std::string> before = beats();
-      if (const auto failure = wait_for_failure(*store_)) throw *failure;
-      const std::string silent = silent_since(before);
-      if (!silent.empty()) throw RankFailed(ExitCode::kDevice, silent);
-      throw RankFailed(ExitCode::kDevice, fmt::format("rank {} of {} cannot {} the other ranks: {}", rank(), size(),
-                                                      what, first_line(error.what())));
+      throw failure_after(what, error);
     }
+  }
+
+  RankFailed failure_after(const char* what, const std::exception& error) {
+    try {
+      const std::vector<std::string> before = beats();
+      if (auto failure = wait_for_failure(*store_)) return *std::move(failure);
+      const std::string silent = silent_since(before);
+      if (!silent.empty()) return {ExitCode::kDevice, silent};
+    } catch (const std::exception&) {
+      return {ExitCode::kDevice, fmt::format("rank {} of {} cannot reach the store of its run any more, so the process "
+                                             "that holds it has ended, which is that of rank 0 or its launcher",
+                                             rank(), size())};
+    }
+    return {ExitCode::kDevice,
+            fmt::format("rank {} of {} cannot {} the other ranks: {}", rank(), size(), what, first_line(error.what()))};
   }
 
   std::vector<std::string> beats() { return beats_in(*store_, size()); }

@@ -59,7 +59,7 @@ void put_address(Launch& launch, const ReadVariable& variable, int64_t default_p
                 "{} started processes on several hosts, and none of them knows where rank 0 is: set MASTER_ADDR to its "
                 "host (mpirun -x MASTER_ADDR=HOST)",
                 name_of(launch.launcher));
-  launch.address = address.value_or(kLoopback);
+  launch.address = launch.is_one_host ? kLoopback : *address;  // where rank 0 listens then
   launch.port = variable("MASTER_PORT") ? number_of(variable, "MASTER_PORT", 1, kLastPort) : default_port;
 }
 
@@ -75,9 +75,9 @@ Launch torchrun_launch(const ReadVariable& variable) {
   Launch launch = launch_by(kTorchrunNames, variable);
   const auto address = variable("MASTER_ADDR");
   if (!address) throw_error(ExitCode::kUsage, "the environment variable MASTER_ADDR is missing beside RANK");
-  launch.address = *address;
   launch.port = number_of(variable, "MASTER_PORT", 1, kLastPort);
   launch.launcher_hosts_store = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  launch.address = launch.is_one_host && !launch.launcher_hosts_store ? kLoopback : *address;
   launch.attempt = variable("TORCHELASTIC_RESTART_COUNT").value_or("");
   return launch;
 }

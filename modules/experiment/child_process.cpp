@@ -229,6 +229,8 @@ class Children {
   bool is_forwarded_ = false;
 };
 
+bool is_of_stop(ExitCode exit_code) { return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe; }
+
 // After the first failure the others get a while to end.
 class EndingTogether {
  public:
@@ -237,15 +239,17 @@ class EndingTogether {
 
   void take_end(size_t index) {
     const Ending& ending = children_.ending(index);
-    if (first_ || ending.exit_code == ExitCode::kDone) return;
-    first_ = ending;
+    if (ending.exit_code == ExitCode::kDone) return;
+    if (!first_) first_ = ending;
+    // One that was asked to stop leaves the others to save.
+    if (failed_at_ || is_of_stop(ending.exit_code)) return;
     failed_at_ = Clock::now();
     on_failure_(index, ending.exit_code, ending.text);
   }
 
   void end_those_left() const {
-    if (!first_ || Clock::now() < failed_at_ + kWhile) return;
-    children_.signal_all(Clock::now() < failed_at_ + 2 * kWhile ? SIGTERM : SIGKILL);
+    if (!failed_at_ || Clock::now() < *failed_at_ + kWhile) return;
+    children_.signal_all(Clock::now() < *failed_at_ + 2 * kWhile ? SIGTERM : SIGKILL);
   }
 
   const std::optional<Ending>& first() const { return first_; }
@@ -257,7 +261,7 @@ class EndingTogether {
   const Children& children_;
   const std::function<void(size_t, ExitCode, const std::string&)>& on_failure_;
   std::optional<Ending> first_;
-  Clock::time_point failed_at_;
+  std::optional<Clock::time_point> failed_at_;
 };
 
 void kill_where(const std::function<bool()>& must_end, const Children& children) {

@@ -149,10 +149,9 @@ std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun
 std::optional<std::string> devices_change(const Experiment& then, const Experiment& now) {
   const int64_t before = then.devices.value_or(1), after = now.devices.value_or(1);
   if (before == after) return std::nullopt;
-  return fmt::format(
-      "goes on with {}, and ran with {} before: sums are rounded in another order, and dropout draws "
-      "other masks",
-      counted(after, "process"), before);
+  const std::string what = fmt::format("goes on with {}, and ran with {} before", counted(after, "process"), before);
+  if (now.training.shards) return what;
+  return what + ": sums are rounded in another order, and dropout draws other masks";
 }
 
 std::optional<std::string> schedule_change(const Experiment& then, const Experiment& now) {
@@ -200,7 +199,8 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   require_resumable(found.saved, run.trainer, run.device, found.path);
   const RunProgress progress = found.saved.snapshot.progress;
   const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
-  const auto changes = changes_around(found.saved.facts, run);
+  auto changes = changes_around(found.saved.facts, run);
+  if (auto change = devices_change(found.saved.facts.experiment, run.experiment)) changes.push_back(*std::move(change));
   EarlierPart earlier{.rows = read_first_epochs(folder, num_whole_epochs),
                       .seconds = progress.seconds,
                       .notes = {where_it_goes_on(progress)},
@@ -208,8 +208,6 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   if (!changes.empty()) exclude_from_timing(earlier.rows);
   for (const Warning& warning : warnings_at_its_end(folder)) add_once(earlier.earlier_warnings, warning);
   for (const std::string& change : changes) add_once(earlier.warnings, {warning::kOtherMachine, change});
-  if (const auto change = devices_change(found.saved.facts.experiment, run.experiment))
-    add_once(earlier.warnings, {warning::kOtherMachine, *change});
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
     add_once(earlier.warnings, {warning::kScheduleChanged, *change});
   run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
@@ -309,15 +307,23 @@ RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequ
                   found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
   EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
   if (ranks != nullptr) require_same_run(*ranks, run);
-  if (!is_first) return train_beside_first(run);
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
   deadline.reset();
   throw_if_asked_to_stop(Beginning::kResumed);
+  if (!is_first) return train_beside_first(run);
   tidy(folder);
   settle_best(folder / kCheckpointsFolder, run, warnings);
   cut_back(folder, earlier);
   for (const Warning& warning : warnings) add_once(earlier.warnings, warning);
   return train_run(run, folder, earlier, request, logger);
+}
+
+}  // namespace
+
+namespace {
+
+bool is_of_signal(ExitCode exit_code) {
+  return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe;
 }
 
 }  // namespace
@@ -333,7 +339,11 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
   RunOutcome outcome{.folder = folder, .summary = {}};
   outcome.exit_code = run_processes(wanted, kThisProgram, arguments, [](const std::string&) {});
   std::error_code ignored;
-  if (fs::is_regular_file(folder / kSummaryFile, ignored)) outcome.summary = read_summary(folder);
+  const bool has_summary = fs::is_regular_file(folder / kSummaryFile, ignored);
+  if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_of_signal(outcome.exit_code)))
+    throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; the reason stands above",
+                folder.string(), static_cast<int>(outcome.exit_code));
+  if (has_summary) outcome.summary = read_summary(folder);
   return outcome;
 }
 

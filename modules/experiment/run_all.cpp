@@ -71,6 +71,7 @@ void tell_failure(const std::string& message, Logger& logger) {
 void run_one(const RunTask& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
     all.finished.push_back(task.run(request, logger));
+    if (all.finished.back().exit_code != ExitCode::kDone) keep_failure(all, all.finished.back().exit_code);
     logger.close_file();
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
@@ -124,8 +125,14 @@ RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request,
   }
 }
 
+// Several processes share the CPUs by a rule of their own (run_ranks.h).
+bool takes_num_threads(const ExperimentCase& one) {
+  const bool is_divided = one.experiment.devices.value_or(1) > 1 || one.experiment.training.shards;
+  return !is_divided && !one.experiment.training.num_threads;
+}
+
 bool chooses_num_threads(const ExperimentCase& one) {
-  return !one.experiment.training.num_threads && why_no_device(one.experiment.device).empty() &&
+  return takes_num_threads(one) && why_no_device(one.experiment.device).empty() &&
          resolve_device(one.experiment.device).is_cpu();
 }
 
@@ -142,7 +149,7 @@ std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, 
                   "number.",
                   choice->reason, choice->num_threads));
   for (ExperimentCase& one : cases)
-    if (!one.experiment.training.num_threads) one.experiment.training.num_threads = choice->num_threads;
+    if (takes_num_threads(one)) one.experiment.training.num_threads = choice->num_threads;
   return cases;
 }
 
@@ -152,6 +159,14 @@ bool needs_processes(const ExperimentCase& one) {
     throw_error(ExitCode::kUsage, "repeats: starts processes of its own, and {} started this one; leave repeats out",
                 name_of(launch_here()->launcher));
   return one.repeats.at_most > 1 || needs_ranks(one.experiment);
+}
+
+void refuse_sweep_of_launcher() {
+  if (!launch_here()) return;
+  throw_error(ExitCode::kUsage,
+              "sweep: {} started {} processes, which train one run: give one run at a time, or let rnnlab start the "
+              "processes by devices",
+              name_of(launch_here()->launcher), launch_here()->size);
 }
 
 RunTask task_of(const ExperimentCase& one) {
@@ -184,8 +199,8 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
   std::vector<RunTask> tasks;
   for (const ExperimentCase& one : cases) tasks.push_back(task_of(one));
   if (cases.size() == 1) return run_in_turn(tasks, nullptr, request, logger);
+  refuse_sweep_of_launcher();
   warn_of_runs_that_cannot(cases, AskGpu::kYes, logger);
-  if (launch_here() && launch_here()->rank > 0) return run_in_turn(tasks, nullptr, request, logger);
   SweepFile sweep(request.out, entries_of(cases));
   AutoLayers auto_layers;
   RunRequest of_sweep = request;
@@ -211,6 +226,7 @@ RunAllOutcome resume_all(const std::filesystem::path& run_or_sweep, const std::v
   if (run_or_sweep.extension() != ".json" || run_or_sweep.filename() == kSummaryFile)
     throw_error(ExitCode::kUsage, "{}: a file, expected the folder of a run or the sweep-....json of a sweep",
                 run_or_sweep.string());
+  refuse_sweep_of_launcher();
   SweepFile sweep(run_or_sweep);
   in_its_place.out = run_or_sweep.parent_path();
   AutoLayers auto_layers;

@@ -92,10 +92,25 @@ RunOutcome train_beside_first(PreparedRun& run) {
   return outcome;
 }
 
+namespace {
+
+// The first one writes files until now, and a launcher may end it once another has ended.
+void wait_for_end(Ranks& ranks) {
+  try {
+    ranks.gather_texts("end");
+  } catch (const RankFailed&) {  // of one that has written all that it had to
+    return;
+  }
+}
+
+}  // namespace
+
 RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
   if (ranks == nullptr) return work();
   try {
-    return work();
+    RunOutcome outcome = work();
+    wait_for_end(*ranks);
+    return outcome;
   } catch (const RankFailed&) {
     throw;
   } catch (...) {

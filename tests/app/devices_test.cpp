@@ -211,6 +211,12 @@ TEST(Devices, MustBeThoseThatALauncherStarted) {
                                        "as many"));
 }
 
+TEST(Devices, OfALauncherTrainOneRunAtATime) {
+  const ProgramResult result = by_environment(Program(), "'sweep={seed: [1, 2]}'", "'sweep={seed: [1, 2]}'");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("sweep: torchrun started 2 processes, which train one run"));
+}
+
 TEST(Devices, MustAgreeOnTheRun) {
   const ProgramResult result = by_environment(Program(), "", "training.learning_rate=0.5");
   EXPECT_EQ(result.exit_code, 2);
@@ -299,7 +305,7 @@ TEST(Devices, EndTogetherWhereOneIsKilled) {
 
 TEST(Devices, EndTogetherWhereOneIsStopped) {
   const Program program;
-  const ProgramResult result = ended_by(program, SIGSTOP, 1, {"distributed.timeout=2"});
+  const ProgramResult result = ended_by(program, SIGSTOP, 1, {"distributed.timeout=5"});
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.errors, ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*\\) gave no sign"));
 }
@@ -314,6 +320,15 @@ TEST(Devices, SaveAndEndTogetherWhereOneIsAskedTo) {
     EXPECT_EQ(run.summary.ending, RunEnding::kInterrupted);
     EXPECT_TRUE(fs::exists(fs::path(program.run_folders("together").back()) / "checkpoints"));
   }
+}
+
+TEST(Devices, GiveTheExitCodeOfAResumedRunThatFails) {
+  const Program program;
+  EXPECT_EQ(train(program, {"devices=2", "training.max_steps=7"}).exit_code, 0);
+  const std::string run = program.run_folders("together").back();
+  EXPECT_EQ(program.run({"train", "--resume", run}).exit_code, 0) << "there is nothing left to do";
+  const ProgramResult failed = program.run({"train", "--resume", run, "training.max_steps=null", "devices=64"});
+  EXPECT_EQ(failed.exit_code, 2) << "a batch has 50 samples";
 }
 
 TEST(Devices, OfAGpuAreRefusedSoFar) {

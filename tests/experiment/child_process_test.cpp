@@ -111,7 +111,7 @@ TEST(ChildProcesses, EndTogetherWhereOneFails) {
     told.push_back(fmt::format("{} {} {}", index, static_cast<int>(code), text));
   };
   const ExitCode code = run_together(
-      "/bin/sh", {{{"-c", "sleep 1000"}}, {{"-c", "sleep 0.1; exit 3"}}}, [](const std::string&) {}, on_failure);
+      "/bin/sh", {{{"-c", "exec sleep 1000"}}, {{"-c", "sleep 0.1; exit 3"}}}, [](const std::string&) {}, on_failure);
   EXPECT_EQ(code, ExitCode::kData);
   EXPECT_THAT(told, ElementsAre("1 3 "));
 }
