@@ -256,8 +256,8 @@ TEST_F(Resume, RefusesOtherSettings) {
       ExitCode::kUsage,
       checkpoint +
           ": cannot go on with other settings: model.hidden_size was 8 and is 16, training.batch_size was 50 "
-          "and is 25; only bounds (training.epochs, max_steps, max_seconds), training.num_threads, checkpoint and "
-          "data.path may change: restore these, or train anew",
+          "and is 25; only bounds (training.epochs, max_steps, max_seconds), training.num_threads, devices, "
+          "checkpoint and data.path may change: restore these, or train anew",
       stopped, {"training.batch_size=25", "model.hidden_size=16"});
   EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone) << "a refusal changes nothing";
 }
