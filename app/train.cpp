@@ -193,10 +193,8 @@ ExitCode train_planned_run(const TrainOptions& options, const RunRequest& reques
 }
 
 ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
-  const auto& launch = launch_here();
-  const bool is_beside_first = launch && launch->rank > 0;
-  const Terminal console = is_beside_first ? Terminal{} : inspect_terminal(2);
-  Logger logger(is_beside_first ? Verbosity::kErrors : verbosity(options), console);
+  const Terminal console = is_first_here() ? inspect_terminal(2) : Terminal{};
+  Logger logger(is_first_here() ? verbosity(options) : Verbosity::kErrors, console);
   const RunRequest request{.out = options.out,
                            .command_line = command_line,
                            .console = options.quiet ? Terminal{} : console,
@@ -204,12 +202,11 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
                            .turn = turn_from(options.turn),
                            .child_arguments = child_arguments(options)};
   if (options.entry) return train_entry(options, request, logger);
-  const bool has_parent = launch && launch->launcher == Launcher::kRnnlab;
-  if (has_parent) end_with_parent(STDOUT_FILENO);
+  if (has_parent_here()) end_with_parent(STDOUT_FILENO);
   if (!options.planned_run.empty()) return train_planned_run(options, request, logger);
   if (!options.task.empty()) return train_task(options, logger);
   const RunAllOutcome all = run(options, request, logger);
-  if (is_beside_first || has_parent) return all.exit_code;
+  if (!is_first_here() || has_parent_here()) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
     print_results(all.finished, options.json);
     return ExitCode::kDone;

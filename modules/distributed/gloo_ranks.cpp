@@ -111,7 +111,7 @@ std::optional<RankFailed> failure_in(c10d::Store& store) {
   return RankFailed(exit_code, text.substr(space + 1));
 }
 
-// Who leaves tells why, or whoever started it does.
+// A process that leaves says why, or the one that started it does.
 std::optional<RankFailed> wait_for_failure(c10d::Store& store) {
   constexpr std::chrono::seconds kLongest{3};
   constexpr std::chrono::milliseconds kPause{50};

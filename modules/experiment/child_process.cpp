@@ -229,8 +229,6 @@ class Children {
   bool is_forwarded_ = false;
 };
 
-bool is_of_stop(ExitCode exit_code) { return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe; }
-
 // After the first failure the others get a while to end.
 class EndingTogether {
  public:
@@ -304,6 +302,8 @@ ExitCode run_together(const std::string& program, const std::vector<ChildRequest
                });
   return end.first() ? exit_code_or_throw(*end.first()) : ExitCode::kDone;
 }
+
+bool is_of_stop(ExitCode exit_code) { return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe; }
 
 void end_with_parent(int parent_reads) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

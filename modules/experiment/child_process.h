@@ -36,6 +36,9 @@ ExitCode run_together(const std::string& program, const std::vector<ChildRequest
                       const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
                       const std::function<bool()>& must_end = {});
 
+// Whether a process that ended so was asked to by a signal, and so has saved what it had.
+bool is_of_stop(ExitCode exit_code);
+
 // In the child, before its work: ends it at once if the parent ends. `parent_reads` is the descriptor that the parent
 // reads from.
 void end_with_parent(int parent_reads);

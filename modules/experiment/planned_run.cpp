@@ -41,10 +41,6 @@ SweepEntry entry_of(const fs::path& folder, const SweepPlan& plan, const Planned
   return entry;
 }
 
-Experiment planned_experiment(const SweepEntry& entry, const std::string& source) {
-  return experiment_of(entry, source, {});
-}
-
 Experiment begun_experiment(const fs::path& run_folder) {
   config::Findings findings;
   auto document = config::Document::from_file((run_folder / kConfigFile).string(), findings);
@@ -63,7 +59,7 @@ std::string digest_of_settings(const Experiment& experiment) {
 
 void refuse_another_experiment(const SweepEntry& entry, const std::string& source) {
   const fs::path config = fs::path(*entry.folder) / kConfigFile;
-  if (digest_of_settings(begun_experiment(*entry.folder)) == digest_of_settings(planned_experiment(entry, source)))
+  if (digest_of_settings(begun_experiment(*entry.folder)) == digest_of_settings(experiment_of(entry, source, {})))
     return;
   throw_error(ExitCode::kUsage,
               "{}: has other settings than the plan has for this run; restore it, or remove its folder",
@@ -97,7 +93,7 @@ AutoLayers auto_layers_of(const fs::path& folder, const SweepPlan& plan) {
 }
 
 bool takes_layer_auto(const SweepEntry& entry, const std::string& source) {
-  return planned_experiment(entry, source).layer == LayerKind::kAuto;
+  return experiment_of(entry, source, {}).layer == LayerKind::kAuto;
 }
 
 // Runs without a round are each for themselves.
@@ -113,8 +109,7 @@ ExitCode begin_or_resume(const fs::path& folder, const SweepPlan& plan, const Pl
                          Logger& logger) {
   const std::string source = (folder / kPlanFile).string();
   request.folder = folder / run.folder;
-  const bool is_first = !launch_here() || launch_here()->rank == 0;
-  if (is_first && is_there(request.folder)) await_end_of_predecessor(request.folder);
+  if (is_first_here() && is_there(request.folder)) await_end_of_predecessor(request.folder);
   const SweepEntry entry = entry_of(folder, plan, run);
   AutoLayers auto_layers;
   if (takes_layer_auto(entry, source)) auto_layers = auto_layers_of(folder, plan);

@@ -81,8 +81,7 @@ std::optional<Found> newest_state(const fs::path& folder, std::vector<Warning>& 
 
 constexpr const char* kWhatMayChange =
     "only bounds (training.epochs, max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path "
-    "may "
-    "change";
+    "may change";
 
 bool may_change(const std::string& key) {
   return key == "training.epochs" || key == "training.max_steps" || key == "training.max_seconds" ||
@@ -320,14 +319,6 @@ RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequ
 
 }  // namespace
 
-namespace {
-
-bool is_of_signal(ExitCode exit_code) {
-  return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe;
-}
-
-}  // namespace
-
 std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std::vector<std::string>& overrides,
                                           const RunRequest& request) {
   const fs::path folder = existing_folder(run_folder);
@@ -340,7 +331,7 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
   outcome.exit_code = run_processes(wanted, kThisProgram, arguments, [](const std::string&) {});
   std::error_code ignored;
   const bool has_summary = fs::is_regular_file(folder / kSummaryFile, ignored);
-  if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_of_signal(outcome.exit_code)))
+  if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_of_stop(outcome.exit_code)))
     throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; the reason stands above",
                 folder.string(), static_cast<int>(outcome.exit_code));
   if (has_summary) outcome.summary = read_summary(folder);

@@ -56,14 +56,13 @@ std::string heading(const RunTask& task, size_t number, size_t count) {
 
 // Of several processes with one run, the first tells why it ended, and any other what only it knows.
 void tell_failure(const std::string& message, Logger& logger) {
-  const auto& launch = launch_here();
-  if (!launch || launch->rank == 0) return logger.error(message);
+  if (is_first_here()) return logger.error(message);
   try {
     throw;
   } catch (const RankFailed&) {
     return;
   } catch (...) {
-    logger.error(fmt::format("rank {}: {}", launch->rank, message));
+    logger.error(fmt::format("rank {}: {}", launch_here()->rank, message));
   }
 }
 
@@ -102,10 +101,8 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
 constexpr const char* kStopping = "stopping after the current step";
 
 // Of a process that another rnnlab started: that one announces the stop, and hands on a signal which may come here too.
-bool has_parent() { return launch_here() && launch_here()->launcher == Launcher::kRnnlab; }
-
 StopSignalGuard guard_of_command() {
-  return has_parent() ? StopSignalGuard("", SecondSignal::kIsIgnored) : StopSignalGuard(kStopping);
+  return has_parent_here() ? StopSignalGuard("", SecondSignal::kIsIgnored) : StopSignalGuard(kStopping);
 }
 
 RunAllOutcome run_in_turn(const std::vector<RunTask>& tasks, SweepFile* sweep, const RunRequest& request,

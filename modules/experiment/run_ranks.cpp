@@ -96,6 +96,10 @@ const std::optional<Launch>& launch_here() {
   return launch;
 }
 
+bool is_first_here() { return !launch_here() || launch_here()->rank == 0; }
+
+bool has_parent_here() { return launch_here() && launch_here()->launcher == Launcher::kRnnlab; }
+
 bool needs_ranks(const Experiment& experiment) { return experiment.devices.value_or(1) > 1 && !launch_here(); }
 
 ExitCode run_processes(const Experiment& experiment, const std::string& program,

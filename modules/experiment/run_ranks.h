@@ -17,6 +17,12 @@ namespace rnnlab {
 // Of this process; read once. UserError kUsage as launch_of.
 const std::optional<Launch>& launch_here();
 
+// Whether this is the process of its run that writes files and tells what happens, as is one that trains alone.
+bool is_first_here();
+
+// Whether rnnlab started this process as one of several, and so reads its stdout and hands on signals.
+bool has_parent_here();
+
 // Whether this process must start others for this experiment, because no launcher has.
 bool needs_ranks(const Experiment& experiment);
 

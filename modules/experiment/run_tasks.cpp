@@ -29,11 +29,6 @@ std::string folder_text(const TaskRequest& request, const PlannedRun& run) {
   return (request.folder / run.folder).string();
 }
 
-// A run that a signal stopped has saved its state. Its process may have got a signal that this one did not get.
-bool is_of_a_stop(ExitCode exit_code) {
-  return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe;
-}
-
 ExitCode code_of_stop(ExitCode otherwise) {
   const auto stop = pending_stop();
   return stop ? stop->exit_code : otherwise;
@@ -66,7 +61,7 @@ class ClaimedTask {
     reason_.clear();
     const ExitCode exit_code = run_process(i);
     if (exit_code == ExitCode::kDone) return logger_.info(folder_text(request_, run_at(i)));
-    if (is_of_a_stop(exit_code))
+    if (is_of_stop(exit_code))  // its process may have got a signal that this one did not get
       stop_code_ = exit_code;
     else if (!claim_.is_lost())
       keep_failure_of(i, exit_code);
@@ -177,7 +172,7 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsew
 bool is_of_the_machine(ExitCode exit_code) {
   constexpr ExitCode kOfTheRun[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kData, ExitCode::kDiverged,
                                     ExitCode::kCheckpoint};
-  return std::ranges::find(kOfTheRun, exit_code) == std::end(kOfTheRun) && !is_of_a_stop(exit_code);
+  return std::ranges::find(kOfTheRun, exit_code) == std::end(kOfTheRun) && !is_of_stop(exit_code);
 }
 
 // A failure says more than that a task is at work elsewhere.

@@ -84,16 +84,6 @@ const TrainingState& run_trainer(PreparedRun& run) {
   return run.trainer.run();
 }
 
-}  // namespace
-
-RunOutcome train_beside_first(PreparedRun& run) {
-  RunOutcome outcome;
-  outcome.exit_code = run_trainer(run).exit_code;
-  return outcome;
-}
-
-namespace {
-
 // The first one writes files until now, and a launcher may end it once another has ended.
 void wait_for_end(Ranks& ranks) {
   try {
@@ -104,6 +94,12 @@ void wait_for_end(Ranks& ranks) {
 }
 
 }  // namespace
+
+RunOutcome train_beside_first(PreparedRun& run) {
+  RunOutcome outcome;
+  outcome.exit_code = run_trainer(run).exit_code;
+  return outcome;
+}
 
 RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
   if (ranks == nullptr) return work();
