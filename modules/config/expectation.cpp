@@ -71,6 +71,7 @@ std::optional<Scalar> parse(const FieldSpec& field, const Value& value) {
     const bool is_listed = std::find(field.choices.begin(), field.choices.end(), value.text) != field.choices.end();
     return is_listed ? std::optional<Scalar>(value.text) : std::nullopt;
   }
+  if (!field.word.empty() && value.text == field.word) return Scalar(field.word);
   if (value.style == Value::Style::kQuoted) return std::nullopt;
   if (field.kind == ScalarKind::kBool) return parse_bool(value.text);
   return field.kind == ScalarKind::kInteger ? as_scalar(parse_int64(value.text)) : as_scalar(parse_double(value.text));
@@ -127,6 +128,7 @@ std::string constraints(const FieldSpec& field) {
   if (field.kind == ScalarKind::kChoice) parts.push_back(noun(field));
   if (const std::string bounds = bounds_in_words(field); !bounds.empty()) parts.push_back(bounds);
   for (const Condition& condition : field.conditions) parts.push_back(condition.expected);
+  if (!field.word.empty()) parts.push_back("or " + field.word);
   return join(parts, ", ");
 }
 
@@ -145,6 +147,7 @@ std::string expectation(const FieldSpec& field) {
 
 std::optional<Scalar> accept(const FieldSpec& field, const Value& value) {
   const std::optional<Scalar> scalar = parse(field, value);
+  if (scalar && !field.word.empty() && *scalar == Scalar(field.word)) return scalar;
   if (!scalar || !meets_lower(field.lower, *scalar) || !meets_upper(field.upper, *scalar)) return std::nullopt;
   const bool refuses_empty = field.emptiness == FieldSpec::Emptiness::kRefused && field.arity != Arity::kList;
   if (refuses_empty && field.kind == ScalarKind::kText && value.text.empty()) return std::nullopt;

@@ -1,6 +1,7 @@
 // How a C++ member becomes scalars and back, and Field<V>, the handle by which a schema states what a member may hold.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -125,6 +126,22 @@ class Field {
   Field& above(Element limit) { return bound(spec_.lower, limit, Bound::Limit::kExcluded); }
   Field& at_most(Element limit) { return bound(spec_.upper, limit, Bound::Limit::kIncluded); }
   Field& below(Element limit) { return bound(spec_.upper, limit, Bound::Limit::kExcluded); }
+
+  // A word for a number outside of the bounds, which the program reads as it likes: or_word("all", 0).
+  Field& or_word(std::string word, Element number) requires SettingInteger<Element> {
+    const Scalar as_text = word, as_number = to_scalar<Element>(number);
+    spec_.get = [get = spec_.get, as_text, as_number](const void* object) {
+      std::vector<Scalar> scalars = get(object);
+      std::replace(scalars.begin(), scalars.end(), as_number, as_text);
+      return scalars;
+    };
+    spec_.set = [set = spec_.set, as_text, as_number](void* object, std::vector<Scalar> scalars) {
+      std::replace(scalars.begin(), scalars.end(), as_text, as_number);
+      set(object, scalars);
+    };
+    spec_.word = std::move(word);
+    return *this;
+  }
 
   // No empty text; for a list: at least one item.
   Field& not_empty() {

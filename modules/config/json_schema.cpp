@@ -45,6 +45,7 @@ Json item_schema(const FieldSpec& field) {
   if (field.kind == ScalarKind::kChoice) json["enum"] = field.choices;
   add_bound(json, field.lower, "minimum", "exclusiveMinimum");
   add_bound(json, field.upper, "maximum", "exclusiveMaximum");
+  if (!field.word.empty()) return {{"anyOf", {std::move(json), {{"const", field.word}}}}};
   return json;
 }
 

@@ -36,6 +36,7 @@ struct FieldSpec {
   ScalarKind kind = ScalarKind::kText;
   Arity arity = Arity::kOne;
   std::vector<std::string> choices;
+  std::string word;  // that may stand in place of a number, and is held as text; none if it is empty
   std::string unit;
   std::optional<Bound> lower, upper;          // of each scalar
   std::vector<Condition> conditions;          // of each scalar

@@ -59,10 +59,15 @@ std::pair<int64_t, int64_t> part_of(int64_t batch_size, const BatchShare& share)
   return {batch_size * share.index / share.count, batch_size * (share.index + 1) / share.count};
 }
 
-int64_t own_batch_size(int64_t batch_size, const BatchShare& share) {
+// How many samples of a batch of so many are this process's, which has the batch or a part of it.
+int64_t own_size_of(int64_t batch_size, const BatchShare& share) {
   if (share.kind == BatchShare::Kind::kWholeBatches) return batch_size;
   const auto [begin, end] = part_of(batch_size, share);
-  if (end > begin) return end - begin;
+  return end - begin;
+}
+
+int64_t own_batch_size(int64_t batch_size, const BatchShare& share) {
+  if (const int64_t size = own_size_of(batch_size, share); size > 0) return size;
   throw_error(ExitCode::kUsage,
               "training.batch_size: {} cannot be divided among {} processes: use a batch size of at "
               "least {}",
@@ -115,7 +120,8 @@ Batches::Batches(Batches&&) noexcept = default;
 Batches& Batches::operator=(Batches&&) noexcept = default;
 
 int64_t Batches::full_batches_left() const {
-  return std::max<int64_t>(0, num_samples_ / options_.batch_size - next_batch_);
+  const int64_t own_full = count_own_batches(num_samples_ / options_.batch_size, options_.share);
+  return std::max<int64_t>(0, own_full - next_batch_);
 }
 
 int64_t Batches::samples_per_epoch() const { return std::min(num_samples_, num_whole_batches_ * options_.batch_size); }
@@ -176,24 +182,29 @@ void Batches::start_epoch(int64_t epoch, int64_t first_batch) {
 
 const SelectingSource* Batches::selecting() const {
   const auto* source = dynamic_cast<const SelectingSource*>(source_.get());
-  return source != nullptr && !source->has_lengths() && options_.share.is_all() ? source : nullptr;
+  return source != nullptr && !source->has_lengths() ? source : nullptr;
 }
 
 bool Batches::has_selections() const { return selecting() != nullptr; }
 
-std::optional<at::Tensor> Batches::next_selection(int64_t count) {
+std::optional<Selection> Batches::next_selection(int64_t count) {
   RNNLAB_INVARIANT(started_ && has_selections(), "next_selection() without selections or before start_epoch()");
   if (next_batch_ == num_batches_) return std::nullopt;
   const Stopwatch stopwatch(seconds_waited_);
   const int64_t first = next_batch_;
   next_batch_ = std::min(num_batches_, first + count);
-  return selecting()->selection(first, next_batch_ - first);
+  Selection selection{selecting()->selection(first, next_batch_ - first), {}, {}};
+  for (int64_t batch = first; batch < next_batch_; ++batch) {
+    selection.whole_sizes.push_back(whole_size(batch));
+    selection.sizes.push_back(own_size_of(selection.whole_sizes.back(), options_.share));
+  }
+  return selection;
 }
 
-Batch Batches::gather(const at::Tensor& selection) const {
+Batch Batches::gather(const at::Tensor& samples, int64_t whole_size) const {
   RNNLAB_INVARIANT(has_selections(), "gather() without selections");
-  Batch batch = selecting()->gather(selection);
-  batch.whole_size = batch.size;
+  Batch batch = selecting()->gather(samples);
+  batch.whole_size = whole_size;
   return batch;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "data/dataset.h"
 
@@ -53,6 +54,13 @@ struct Batch {
   int64_t whole_size = 0;  // samples of the batch that this is a part of (BatchShare)
 };
 
+// Which samples the next batches have, without their values.
+struct Selection {
+  at::Tensor samples;                // int64, on the GPU: those of one batch after another
+  std::vector<int64_t> sizes;        // of the batches, or of this process's parts of them
+  std::vector<int64_t> whole_sizes;  // of the batches
+};
+
 class Batches {
  public:
   // UserError kUsage when no batch would be left, or a batch has fewer samples than parts; kDevice when placement is
@@ -74,12 +82,12 @@ class Batches {
   // is thrown from here.
   std::optional<Batch> next();
 
-  // Instead of next(), for samples on a GPU: the samples of the next `count` batches, or of all that are left, one
-  // after another in an int64 tensor there, and the batch of any such choice. Neither waits for the device, so that
-  // gather() can be captured in a CUDA graph. Requires has_selections().
+  // Instead of next(), for samples on a GPU: the choice of the next `count` batches, or of all that are left, and the
+  // batch of the samples of any one. Neither waits for the device, so that gather() can be captured in a CUDA graph.
+  // Requires has_selections().
   bool has_selections() const;
-  std::optional<at::Tensor> next_selection(int64_t count = 1);
-  Batch gather(const at::Tensor& selection) const;
+  std::optional<Selection> next_selection(int64_t count = 1);
+  Batch gather(const at::Tensor& samples, int64_t whole_size) const;
 
   // The samples of epoch `epoch` (from 0) in the order in which all processes take them: (N) int64 on the CPU, without
   // those that TailPolicy::kDrop leaves out.
@@ -88,7 +96,8 @@ class Batches {
   int64_t batch_size() const { return options_.batch_size; }
   int64_t batches_per_epoch() const { return num_batches_; }              // of this process
   int64_t whole_batches_per_epoch() const { return num_whole_batches_; }  // of all processes
-  // Of those that next() or next_selection() will give of this epoch, the ones that are not cut short by its end.
+  // Of those that next() or next_selection() will give of this epoch, the parts of batches that its end does not cut
+  // short.
   int64_t full_batches_left() const;
   int64_t samples_per_epoch() const;  // of all processes
 

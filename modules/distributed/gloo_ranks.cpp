@@ -1,4 +1,5 @@
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <arpa/inet.h>
 #include <c10/util/Logging.h>
 #include <netinet/in.h>
@@ -19,7 +20,9 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "distributed/gpu_group.h"
 #include "distributed/heartbeat.h"
+#include "distributed/rank_failure.h"
 #include "distributed/ranks.h"
 
 namespace rnnlab {
@@ -89,42 +92,7 @@ StorePointer open_store(const Launch& launch, const RanksOptions& options) {
 
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
-constexpr const char* kFailure = "failure";
-
 std::string prefix_of(const std::string& attempt, const std::string& name) { return "rnnlab/" + attempt + "/" + name; }
-
-// "4 rank 2 was killed": the exit code in front. The first one stays.
-void put_failure(c10d::Store& store, ExitCode exit_code, const std::string& message) noexcept {
-  try {
-    store.compareSet(kFailure, {}, bytes_of(fmt::format("{} {}", static_cast<int>(exit_code), message)));
-  } catch (const std::exception&) {  // nobody is left to hear of it
-    return;
-  }
-}
-
-std::optional<RankFailed> failure_in(c10d::Store& store) {
-  if (!store.check({kFailure})) return std::nullopt;
-  const std::vector<uint8_t> bytes = store.get(kFailure);
-  const std::string text(bytes.begin(), bytes.end());
-  const size_t space = text.find(' ');
-  const auto exit_code = static_cast<ExitCode>(parse_int64(text.substr(0, space)).value_or(1));
-  return RankFailed(exit_code, text.substr(space + 1));
-}
-
-// A process that leaves says why, or the one that started it does.
-std::optional<RankFailed> wait_for_failure(c10d::Store& store) {
-  constexpr std::chrono::seconds kLongest{3};
-  constexpr std::chrono::milliseconds kPause{50};
-  try {
-    for (const auto end = std::chrono::steady_clock::now() + kLongest; std::chrono::steady_clock::now() < end;) {
-      if (auto failure = failure_in(store)) return failure;
-      std::this_thread::sleep_for(kPause);
-    }
-  } catch (const std::exception&) {  // the store is gone too
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
 
 // Their errors come as exceptions too, which say it in one line and with a next step.
 void silence_process_groups() {
@@ -132,10 +100,12 @@ void silence_process_groups() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
-class GlooRanks : public Ranks {
+class StoreRanks : public Ranks {
  public:
-  GlooRanks(const Launch& launch, const RanksOptions& options)
+  StoreRanks(const Launch& launch, const RanksOptions& options)
       : Ranks(launch.rank, launch.size),
+        is_one_host_(launch.is_one_host),
+        timeout_(options.timeout),
         store_(c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, options.name),
                                                       open_store(launch, options))) {
     heartbeat_.emplace(*store_, rank());
@@ -149,20 +119,22 @@ class GlooRanks : public Ranks {
     });
   }
 
+  ~StoreRanks() override {
+    if (watch_ && !watch_->has_seen_failure()) shut_down_gpus();
+  }
+
   void add_up(at::Tensor& values) override {
+    if (values.is_cuda()) return guarded("add up with", [&] { gpus().add_up(values); });
     std::vector<at::Tensor> tensors{values};
     guarded("add up with", [&] { return group_->allreduce(tensors)->wait(); });
   }
 
-  at::Tensor gather(const at::Tensor& values) override {
+  void gather_into(const at::Tensor& values, const at::Tensor& all) override {
+    if (values.is_cuda()) return guarded("gather from", [&] { gpus().gather(values, all); });
     std::vector<at::Tensor> input{values.contiguous()};
     std::vector<std::vector<at::Tensor>> outputs(1);
-    std::vector<int64_t> shape = values.sizes().vec();
-    shape.insert(shape.begin(), size());
-    const at::Tensor all = at::empty(shape, values.options());
     for (int64_t i = 0; i < size(); ++i) outputs[0].push_back(all[i]);
     guarded("gather from", [&] { return group_->allgather(outputs, input)->wait(); });
-    return all;
   }
 
   std::vector<std::string> gather_texts(const std::string& text) override {
@@ -177,6 +149,21 @@ class GlooRanks : public Ranks {
       return true;
     });
     return all;
+  }
+
+  void connect_gpus(c10::Device device, bool shares_gpu) override {
+    guarded("connect the GPUs of", [&] {
+      gpus_ = make_nccl_group(store_, {.device = device,
+                                       .rank = rank(),
+                                       .size = size(),
+                                       .is_one_host = is_one_host_,
+                                       .shares_gpu = shares_gpu});
+    });
+    watch_.emplace(*store_, rank(), size(), timeout_, [this] { gpus_->abort(); });
+  }
+
+  void throw_if_failed() override {
+    if (watch_ && watch_->has_seen_failure()) throw failure_after("wait for", std::runtime_error("they have failed"));
   }
 
   void tell_failure(ExitCode exit_code, const std::string& message) noexcept override {
@@ -244,17 +231,45 @@ class GlooRanks : public Ranks {
     return found;
   }
 
+  GpuGroup& gpus() {
+    RNNLAB_INVARIANT(gpus_ != nullptr, "tensors on GPUs before the GPUs are connected");
+    return *gpus_;
+  }
+
+  // What failed until now is told already.
+  void shut_down_gpus() noexcept {
+    try {
+      gpus_->shut_down();
+    } catch (const std::exception&) {
+      gpus_->abort();
+    }
+  }
+
+  bool is_one_host_;
+  std::chrono::milliseconds timeout_;
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   int64_t num_gathered_texts_ = 0;
+  std::unique_ptr<GpuGroup> gpus_;      // null until connect_gpus()
+  std::optional<FailureWatch> watch_;  // as long as there are GPUs, for no operation on them fails by itself
 };
 
 }  // namespace
 
+at::Tensor Ranks::gather(const at::Tensor& values) {
+  std::vector<int64_t> shape = values.sizes().vec();
+  shape.insert(shape.begin(), size());
+  const at::Tensor all = at::empty(shape, values.options());
+  gather_into(values, all);
+  return all;
+}
+
+bool Ranks::is_so_on_all(bool is_so) { return gather(at::full({}, is_so ? 1 : 0, at::kLong)).all().item<bool>(); }
+
 std::unique_ptr<Ranks> make_gloo_ranks(const Launch& launch, const RanksOptions& options) {
   silence_process_groups();
-  return std::make_unique<GlooRanks>(launch, options);
+  return std::make_unique<StoreRanks>(launch, options);
 }
 
 struct LocalStore::Server {

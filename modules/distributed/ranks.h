@@ -1,6 +1,6 @@
 // The processes that train one run together, as the code that trains sees them: a few collective operations, in which
-// each of them takes part at the same place of its program. On CPUs they are LibTorch's ProcessGroupGloo
-// (make_gloo_ranks). A run of one process has no Ranks at all.
+// each of them takes part at the same place of its program. Tensors on CPUs travel by LibTorch's ProcessGroupGloo, those
+// on GPUs by NCCL (GpuGroup). A run of one process has no Ranks at all.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,8 +22,9 @@ class RankFailed : public UserError {
   using UserError::UserError;
 };
 
-// All operations but tell_failure() are collective. RankFailed where another process has failed, is gone, or does not
-// come within the timeout.
+// All operations but tell_failure() and throw_if_failed() are collective. RankFailed where another process has failed,
+// is gone, or does not come within the timeout. On a GPU they are queued on the current stream, and a failure is only
+// known when the device has been waited for: by throw_if_failed().
 class Ranks {
  public:
   Ranks(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
@@ -39,11 +40,21 @@ class Ranks {
   // engine's.
   virtual void add_up(at::Tensor& values) = 0;
 
-  // (size, ...) of every rank's `values`, in the order of ranks. The shape is the same on each.
-  virtual at::Tensor gather(const at::Tensor& values) = 0;
+  // Every rank's `values`, in the order of ranks, into `all`: (size, ...), contiguous. The shape is the same on each.
+  virtual void gather_into(const at::Tensor& values, const at::Tensor& all) = 0;
+  at::Tensor gather(const at::Tensor& values);  // (size, ...)
 
   // Every rank's text, in the order of ranks, by the store.
   virtual std::vector<std::string> gather_texts(const std::string& text) = 0;
+
+  // Whether `is_so` on every rank.
+  bool is_so_on_all(bool is_so);
+
+  // After a wait for the device: what was queued has not ended well where another process has failed since.
+  virtual void throw_if_failed() = 0;
+
+  // From here on tensors may be on this rank's GPU. No two ranks have the same one, unless `shares_gpu`.
+  virtual void connect_gpus(c10::Device device, bool shares_gpu) = 0;
 
   // Before this process leaves the others: what they are to end with. The first failure counts.
   virtual void tell_failure(ExitCode exit_code, const std::string& message) noexcept = 0;

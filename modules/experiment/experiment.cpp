@@ -128,6 +128,9 @@ void check_precision(const Experiment& e, Checker& checker) {
 
 void check_devices(const Experiment& e, Checker& checker) {
   const int64_t devices = e.devices.value_or(1);
+  if (devices == kAllGpus && e.device == "cpu")
+    checker.complain({"devices", "device"}, "all counts GPUs; give the number of processes");
+  if (devices == kAllGpus) return;
   if (e.training.batch_size < devices)
     checker.complain({"devices", "training.batch_size"}, "a batch has fewer samples than there are processes");
   if (e.training.shards && *e.training.shards % devices != 0)
@@ -146,10 +149,11 @@ void list_fields(config::Schema<Experiment>& s) {
       .where("auto, cpu, cuda or cuda:N", is_device_name);
   s.field(
        "devices", &Experiment::devices,
-       "processes that train this run together, each a part of every batch; unset: one, or those that torchrun, srun "
-       "or mpirun started")
+       "processes that train this run together, each a part of every batch; all: one for each GPU; unset: one, or those "
+       "that torchrun, srun or mpirun started")
       .at_least(1)
-      .at_most(1024);
+      .at_most(1024)
+      .or_word("all", kAllGpus);
   s.field("layer", &Experiment::layer,
           "how the recurrent layer is computed (docs/layers.md), never what; auto: the fastest here, measured at the "
           "start");

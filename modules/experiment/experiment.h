@@ -22,10 +22,12 @@ namespace rnnlab {
 class Model;
 struct DataShape;
 
+inline constexpr int64_t kAllGpus = 0;  // of Experiment::devices: a process for each GPU of this machine
+
 struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";
-  std::optional<int64_t> devices;  // processes that train together; one, or as many as a launcher started
+  std::optional<int64_t> devices;  // processes that train together, or kAllGpus; unset: one, or what a launcher started
   LayerKind layer = LayerKind::kFused;
   std::optional<LayerKind> auto_layer;  // what `layer: auto` took, once it is known
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;

@@ -9,6 +9,7 @@
 #include "experiment/initial_weights.h"
 #include "experiment/memory_estimate.h"
 #include "experiment/process.h"
+#include "experiment/run_ranks.h"
 #include "experiment/training_path.h"
 #include "experiment/versions.h"
 #include "models/initialization.h"
@@ -17,10 +18,12 @@
 namespace rnnlab {
 namespace {
 
-// With the device that `auto` came to; UserError kUsage where the layer or the precision is not for it.
-Experiment with_device(Experiment experiment, c10::Device device) {
+// With the device that `auto` came to; UserError kUsage where the layer or the precision is not for it. Ranks on GPUs
+// have one each.
+Experiment with_device(Experiment experiment, c10::Device device, const Ranks* ranks) {
   require_runs_on(experiment, device);
-  experiment.device = device.str();
+  const bool is_one_of_several = ranks != nullptr && device.is_cuda();
+  experiment.device = is_one_of_several ? "cuda" : device.str();
   return experiment;
 }
 
@@ -103,9 +106,9 @@ std::shared_ptr<Model> make_initial_model(const Experiment& experiment, const Da
 
 PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string>& command_line, WeightsFrom weights,
                          AutoLayers* auto_layers, Ranks* ranks)
-    : device(resolve_device(wanted.device)),
+    : device(device_here(wanted)),
       notes(notes_on_device(wanted.device, device)),
-      experiment(with_device(wanted, device)),
+      experiment(with_device(wanted, device, ranks)),
       memory_warnings(check_memory_before_loading(experiment, device)),
       environment(set_up(experiment, device, command_line)),
       dataset(load_within_memory(experiment, device, memory_warnings)),

@@ -309,7 +309,7 @@ RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequ
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
   deadline.reset();
   throw_if_asked_to_stop(Beginning::kResumed);
-  if (!is_first) return train_beside_first(run);
+  if (!is_first) return train_beside_first(run, request);
   tidy(folder);
   settle_best(folder / kCheckpointsFolder, run, warnings);
   cut_back(folder, earlier);

@@ -124,7 +124,7 @@ RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request,
 
 // Several processes share the CPUs by a rule of their own (run_ranks.h).
 bool takes_num_threads(const ExperimentCase& one) {
-  const bool is_divided = one.experiment.devices.value_or(1) > 1 || one.experiment.training.shards;
+  const bool is_divided = one.experiment.devices.value_or(1) != 1 || one.experiment.training.shards;
   return !is_divided && !one.experiment.training.num_threads;
 }
 

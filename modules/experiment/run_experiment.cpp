@@ -28,7 +28,7 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
   if (ranks != nullptr) require_same_run(*ranks, run);
   deadline.reset();
   throw_if_asked_to_stop(Beginning::kNew);
-  if (ranks != nullptr && !ranks->is_first()) return train_beside_first(run);
+  if (ranks != nullptr && !ranks->is_first()) return train_beside_first(run, request);
   const auto folder = make_folder(run, request);
   const FolderLock lock(folder, WhenTaken::kRefuse);
   if (!lock.warning().empty()) logger.warn(lock.warning());

@@ -15,9 +15,10 @@ std::string device_text(const PreparedRun& run) {
   return fmt::format("{} ({})", model_of_one_gpu(run.environment.nvidia), run.device.str());
 }
 
-std::string ranks_text(const Ranks& ranks) {
-  return fmt::format("{} by {}, each with a part of every batch; gradients travel by Gloo",
-                     counted(ranks.size(), "process"), name_of(launch_here()->launcher));
+std::string ranks_text(const PreparedRun& run) {
+  return fmt::format("{} by {}, each with a part of every batch; gradients travel by {}",
+                     counted(run.options.ranks->size(), "process"), name_of(launch_here()->launcher),
+                     run.device.is_cpu() ? "Gloo" : "NCCL");
 }
 
 std::string layer_text(const PreparedRun& run) {
@@ -36,7 +37,7 @@ std::string placement_text(const PreparedRun& run) {
 void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
   logger.info("run       " + folder.string());
   logger.info("device    " + device_text(run));
-  if (run.options.ranks != nullptr) logger.info("ranks     " + ranks_text(*run.options.ranks));
+  if (run.options.ranks != nullptr) logger.info("ranks     " + ranks_text(run));
   logger.info("layer     " + layer_text(run));
   log_notes(run.notes, logger);
   log_notes(take_kernel_notes(), logger);

@@ -3,14 +3,18 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/stack.h>
 
+#include <torch/cuda.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "base/numbers.h"
 #include "experiment/child_process.h"
 #include "experiment/device.h"
 #include "experiment/read_experiment.h"
+#include "recurrent/gpu_device.h"
 #include "results/config_values.h"
 #include "training/determinism.h"
 
@@ -26,16 +30,53 @@ std::string next_name_of_run() {
 constexpr const char* kOnlyRun = "run0";  // of processes that are started for one run
 
 void require_agreement(const Experiment& experiment, const Launch& launch) {
-  if (experiment.devices && *experiment.devices != launch.size)
+  const bool is_any = experiment.devices.value_or(kAllGpus) == kAllGpus;
+  if (!is_any && *experiment.devices != launch.size)
     throw_error(ExitCode::kUsage, "devices: got {}, but {} started {}: leave devices out, or start as many",
                 *experiment.devices, name_of(launch.launcher), counted(launch.size, "process"));
 }
 
-void require_cpu(const Experiment& experiment) {
-  if (resolve_device(experiment.device).is_cpu()) return;
-  throw_error(ExitCode::kUsage,
-              "devices: several processes train together on CPUs only so far, and device is {}; use device: cpu",
-              experiment.device);
+// Where one is meant that has none of its own, as on a machine with one GPU to try two processes.
+bool shares_gpus() { return std::getenv("RNNLAB_SHARE_GPUS") != nullptr; }
+
+std::string too_few_gpus(int64_t num_gpus, int64_t num_processes) {
+  return fmt::format(
+      "devices: {} take a GPU each, and this machine has {}: use fewer devices, or device: cpu "
+      "(RNNLAB_SHARE_GPUS=1 lets them share, which proves that it works and says nothing about speed)",
+      counted(num_processes, "process"), num_gpus);
+}
+
+// A launcher may show each process one GPU, its own.
+c10::Device gpu_of_rank(const Launch& launch) {
+  const auto num_gpus = static_cast<int64_t>(torch::cuda::device_count());
+  const int64_t index = launch.local_rank;
+  if (index >= num_gpus && num_gpus > 1 && !shares_gpus())
+    throw_error(ExitCode::kDevice, "{}", too_few_gpus(num_gpus, index + 1));
+  return {c10::kCUDA, static_cast<c10::DeviceIndex>(index % num_gpus)};
+}
+
+// Whether two of them have the same.
+bool are_shared(const std::vector<std::string>& uuids) {
+  for (size_t i = 0; i < uuids.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      if (uuids[i] != uuids[j]) continue;
+      if (shares_gpus()) return true;
+      throw_error(ExitCode::kDevice, "{}; ranks {} and {} would both train on {}",
+                  too_few_gpus(static_cast<int64_t>(torch::cuda::device_count()), std::ssize(uuids)), j, i, uuids[i]);
+    }
+  return false;
+}
+
+// Before processes are started, so that it is said once.
+void require_gpus_for(const Experiment& experiment) {
+  const auto num_gpus = static_cast<int64_t>(torch::cuda::device_count());
+  const bool is_enough = num_devices(experiment) <= num_gpus || shares_gpus();
+  if (is_enough || resolve_device(experiment.device).is_cpu()) return;
+  throw_error(ExitCode::kDevice, "{}", too_few_gpus(num_gpus, num_devices(experiment)));
+}
+
+void connect_gpus(Ranks& ranks, c10::Device device) {
+  ranks.connect_gpus(device, are_shared(ranks.gather_texts(uuid_of_gpu(device))));
 }
 
 void require_shards_for(const Experiment& experiment, const Launch& launch) {
@@ -100,13 +141,31 @@ bool is_first_here() { return !launch_here() || launch_here()->rank == 0; }
 
 bool has_parent_here() { return launch_here() && launch_here()->launcher == Launcher::kRnnlab; }
 
-bool needs_ranks(const Experiment& experiment) { return experiment.devices.value_or(1) > 1 && !launch_here(); }
+int64_t num_devices(const Experiment& experiment) {
+  const int64_t wanted = experiment.devices.value_or(1);
+  if (wanted != kAllGpus) return wanted;
+  if (resolve_device(experiment.device).is_cuda()) return static_cast<int64_t>(torch::cuda::device_count());
+  throw_error(ExitCode::kUsage, "devices: all counts GPUs, and device: {} is a CPU here; give the number of processes",
+              experiment.device);
+}
+
+bool needs_ranks(const Experiment& experiment) { return !launch_here() && num_devices(experiment) > 1; }
+
+c10::Device device_here(const Experiment& experiment) {
+  const c10::Device device = resolve_device(experiment.device);
+  const auto& launch = launch_here();
+  if (device.is_cpu() || !launch || launch->size == 1) return device;
+  if (device.index() == 0) return gpu_of_rank(*launch);
+  throw_error(ExitCode::kUsage, "device: {} is one GPU, and {} take one each: use device: cuda", experiment.device,
+              counted(launch->size, "process"));
+}
 
 ExitCode run_processes(const Experiment& experiment, const std::string& program,
                        const std::vector<std::string>& arguments,
                        const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end) {
   if (!needs_ranks(experiment)) return run_child(program, arguments, on_line, must_end);
-  const int64_t size = experiment.devices.value();
+  require_gpus_for(experiment);
+  const int64_t size = num_devices(experiment);
   LocalStore store;
   std::vector<ChildRequest> requests;
   for (int64_t rank = 0; rank < size; ++rank)
@@ -125,22 +184,25 @@ std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
   const auto& launch = launch_here();
   if (!launch) return nullptr;
   require_agreement(experiment, *launch);
-  require_cpu(experiment);
   require_shards_for(experiment, *launch);
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
   };
-  return make_gloo_ranks(*launch, {.timeout = milliseconds(experiment.distributed.timeout),
-                                   .start_timeout = milliseconds(experiment.distributed.start_timeout),
-                                   .name = next_name_of_run()});
+  const c10::Device device = device_here(experiment);
+  auto ranks = make_gloo_ranks(*launch, {.timeout = milliseconds(experiment.distributed.timeout),
+                                         .start_timeout = milliseconds(experiment.distributed.start_timeout),
+                                         .name = next_name_of_run()});
+  if (device.is_cuda()) connect_gpus(*ranks, device);
+  return ranks;
 }
 
-// Sums depend on the number of threads, so with shards it does not depend on the number of processes.
+// Sums depend on the number of threads, so with shards it does not depend on the number of processes. Beside GPUs
+// threads only prepare batches.
 Experiment with_ranks(Experiment experiment, const Ranks* ranks) {
   const int64_t num_ranks = ranks == nullptr ? 1 : ranks->size();
   const int64_t num_parts = experiment.training.shards.value_or(num_ranks);
-  if (ranks != nullptr) experiment.devices = num_ranks;
-  if (num_parts > 1 && !experiment.training.num_threads)
+  if (ranks != nullptr || experiment.devices == kAllGpus) experiment.devices = num_ranks;
+  if (num_parts > 1 && !experiment.training.num_threads && device_here(experiment).is_cpu())
     experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / num_parts);
   return experiment;
 }
@@ -155,14 +217,22 @@ void require_same_run(Ranks& ranks, const PreparedRun& run) {
   }
 }
 
+void WeightsObserver::on_step(const StepProgress& progress) {
+  if (is_saved(progress.step)) compare(fmt::format("step {}", progress.step));
+}
+
 void WeightsObserver::on_epoch_end(const TrainingState& state, const EpochRow&) {
+  compare(fmt::format("epoch {}", state.epoch));
+}
+
+void WeightsObserver::compare(const std::string& when) const {
   const std::vector<NamedTensor>& parameters = trainer_.optimizer().parameters();
   const at::Tensor all = ranks_.gather(fingerprint_of(parameters));
   for (int64_t rank = 1; rank < ranks_.size(); ++rank)
     for (size_t i = 0; i < parameters.size(); ++i)
       if (!all[rank][static_cast<int64_t>(i)].equal(all[0][static_cast<int64_t>(i)]))
-        throw_error(ExitCode::kInternal, "after epoch {} the weights {} of rank {} are not those of rank 0",
-                    state.epoch, parameters[i].name, rank);
+        throw_error(ExitCode::kInternal, "after {} the weights {} of rank {} are not those of rank 0", when,
+                    parameters[i].name, rank);
 }
 
 }  // namespace rnnlab

@@ -23,6 +23,10 @@ bool is_first_here();
 // Whether rnnlab started this process as one of several, and so reads its stdout and hands on signals.
 bool has_parent_here();
 
+// How many processes `devices` says, of those that this process would start. UserError kUsage where it says `all` and
+// the device is no GPU.
+int64_t num_devices(const Experiment& experiment);
+
 // Whether this process must start others for this experiment, because no launcher has.
 bool needs_ranks(const Experiment& experiment);
 
@@ -34,8 +38,11 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
                        const std::function<bool()>& must_end = {});
 
 // Joins the others, as one of those that a launcher started; null where this process trains alone. UserError kUsage
-// where `devices` and the launcher contradict each other, or the device is not one for several processes yet.
+// where `devices` and the launcher contradict each other; kDevice where two processes would have the same GPU.
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment);
+
+// Where this process trains: of several on GPUs, each has one of its own. UserError kDevice where there are too few.
+c10::Device device_here(const Experiment& experiment);
 
 // `experiment` as one of the ranks runs it: with `devices`, and its part of the CPUs' threads.
 Experiment with_ranks(Experiment experiment, const Ranks* ranks);
@@ -44,16 +51,29 @@ Experiment with_ranks(Experiment experiment, const Ranks* ranks);
 // on every rank, naming what differs, on which rank, and both values.
 void require_same_run(Ranks& ranks, const PreparedRun& run);
 
-// After every epoch, on all ranks: their weights have the same bits. UserError kInternal naming the first tensor that
-// differs and the rank.
+// After every epoch, and at the steps whose state is saved, on all ranks: their weights have the same bits. UserError
+// kInternal naming the first tensor that differs and the rank.
 class WeightsObserver : public Observer {
  public:
-  WeightsObserver(Ranks& ranks, const Trainer& trainer) : ranks_(ranks), trainer_(trainer) {}
+  struct Steps {
+    std::optional<int64_t> between_saves;
+    bool are_traced = false;  // by the first rank, which queues them one by one then, so that all have to
+  };
+
+  WeightsObserver(Ranks& ranks, const Trainer& trainer, const Steps& steps)
+      : ranks_(ranks), trainer_(trainer), steps_(steps) {}
+
+  bool looks_at(int64_t step) const override { return steps_.are_traced || is_saved(step); }
+  void on_step(const StepProgress& progress) override;
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
 
  private:
+  bool is_saved(int64_t step) const { return steps_.between_saves && step % *steps_.between_saves == 0; }
+  void compare(const std::string& when) const;
+
   Ranks& ranks_;
   const Trainer& trainer_;
+  Steps steps_;
 };
 
 }  // namespace rnnlab

@@ -77,9 +77,10 @@ void open_folder(const PreparedRun& run, const std::filesystem::path& folder, Lo
   log_opening(run, folder, logger);
 }
 
-const TrainingState& run_trainer(PreparedRun& run) {
+const TrainingState& run_trainer(PreparedRun& run, const RunRequest& request) {
   if (run.options.ranks == nullptr) return run.trainer.run();
-  WeightsObserver weights(*run.options.ranks, run.trainer);
+  WeightsObserver weights(*run.options.ranks, run.trainer,
+                          {run.experiment.checkpoint.every_steps, request.trace_steps.has_value()});
   run.trainer.add_observer(weights);
   return run.trainer.run();
 }
@@ -95,9 +96,9 @@ void wait_for_end(Ranks& ranks) {
 
 }  // namespace
 
-RunOutcome train_beside_first(PreparedRun& run) {
+RunOutcome train_beside_first(PreparedRun& run, const RunRequest& request) {
   RunOutcome outcome;
-  outcome.exit_code = run_trainer(run).exit_code;
+  outcome.exit_code = run_trainer(run, request).exit_code;
   return outcome;
 }
 
@@ -139,7 +140,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   Watchers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const Bystanders bystanders(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
   try {
-    const TrainingState& end = run_trainer(run);
+    const TrainingState& end = run_trainer(run, request);
     finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
     warn_of(bystanders, outcome.summary, logger);
     warn_of_waiting(run, watchers.rows(), outcome.summary, logger);

@@ -26,7 +26,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
                      const RunRequest& request, Logger& logger);
 
 // A prepared run in another process than the first of those that train it together, which alone writes files.
-RunOutcome train_beside_first(PreparedRun& run);
+RunOutcome train_beside_first(PreparedRun& run, const RunRequest& request);
 
 // What a process of several does: when it fails, the others are told why. `ranks` may be null.
 RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work);

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/stack.h>
 
+#include <numeric>
+
 #include "base/error.h"
 #include "recurrent/gpu_device.h"
 #include "recurrent/unrolled/lanes.h"
@@ -29,16 +31,48 @@ BatchLoop::Turns turns_of(const std::vector<EvaluatedStep>& steps, const std::ve
 
 }  // namespace
 
+namespace {
+
+int64_t num_whole_samples(const Selection& selection) {
+  return std::accumulate(selection.whole_sizes.begin(), selection.whole_sizes.end(), int64_t{0});
+}
+
+// So many batches for each turn; the last may have fewer.
+std::vector<Selection> turns_in(const Selection& selection, int64_t batches_per_turn) {
+  std::vector<Selection> turns;
+  int64_t first_sample = 0;
+  for (int64_t begin = 0; begin < std::ssize(selection.sizes); begin += batches_per_turn) {
+    const int64_t end = std::min(begin + batches_per_turn, std::ssize(selection.sizes));
+    Selection turn{{},
+                   {selection.sizes.begin() + begin, selection.sizes.begin() + end},
+                   {selection.whole_sizes.begin() + begin, selection.whole_sizes.begin() + end}};
+    const int64_t size = std::accumulate(turn.sizes.begin(), turn.sizes.end(), int64_t{0});
+    turn.samples = selection.samples.narrow(0, first_sample, size);
+    first_sample += size;
+    turns.push_back(std::move(turn));
+  }
+  return turns;
+}
+
+std::vector<int64_t> num_samples_of(const std::vector<Selection>& turns) {
+  std::vector<int64_t> counts;
+  for (const Selection& turn : turns) counts.push_back(num_whole_samples(turn));
+  return counts;
+}
+
+}  // namespace
+
 struct BatchLoop::Graph {
-  at::Tensor selection;  // where the captured work reads it
+  Selection selection;  // where the captured work reads it
   std::unique_ptr<CapturedWork> work;
   Turns result;
 };
 
-BatchLoop::BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Replay replay)
+BatchLoop::BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Replay replay, Agree agree)
     : batches_(batches),
       batches_per_turn_(batches_per_turn),
       work_(std::move(work)),
+      agree_(std::move(agree)),
       replays_(replay == Replay::kGraphs && why_no_graphs(batches).empty()),
       refusal_(replay == Replay::kGraphs ? why_no_graphs(batches) : "") {}
 
@@ -80,15 +114,16 @@ std::optional<BatchLoop::Turns> BatchLoop::next_eager() {
   return turns_of({work_(turn, 0)}, {num_samples});
 }
 
-std::vector<Batch> BatchLoop::gather(const at::Tensor& selection) const {
+std::vector<Batch> BatchLoop::gather(const Selection& turn) const {
   const TraceRange range("batch");
-  std::vector<Batch> turn;
-  for (const at::Tensor& batch : selection.split(batches_.batch_size())) turn.push_back(batches_.gather(batch));
-  return turn;
+  std::vector<Batch> batches;
+  const std::vector<at::Tensor> samples = turn.samples.split_with_sizes(turn.sizes);
+  for (size_t i = 0; i < samples.size(); ++i) batches.push_back(batches_.gather(samples[i], turn.whole_sizes[i]));
+  return batches;
 }
 
-BatchLoop::Turns BatchLoop::run(const at::Tensor& selection, int64_t count) {
-  const int64_t num_samples = selection.size(0) / count;
+BatchLoop::Turns BatchLoop::run(const Selection& selection, int64_t count) {
+  const int64_t num_samples = num_whole_samples(selection) / count;
   Graph* const graph = refusal_.empty() && is_warm(num_samples) ? captured(selection, count) : nullptr;
   if (graph == nullptr) {
     eager_turns_ += count;
@@ -96,23 +131,25 @@ BatchLoop::Turns BatchLoop::run(const at::Tensor& selection, int64_t count) {
     return run_eager(selection, count);
   }
   const TraceRange range("graph replay");
-  graph->selection.copy_(selection);
+  graph->selection.samples.copy_(selection.samples);
   graph->work->replay();
   return graph->result;
 }
 
-BatchLoop::Turns BatchLoop::run_eager(const at::Tensor& selection, int64_t count) const {
+BatchLoop::Turns BatchLoop::run_eager(const Selection& selection, int64_t count) const {
+  const std::vector<Selection> turns = turns_in(selection, batches_per_turn_);
+  RNNLAB_INVARIANT(std::ssize(turns) == count, "a selection of another number of turns");
   std::vector<EvaluatedStep> steps;
-  for (const at::Tensor& turn : selection.chunk(count)) steps.push_back(work_(gather(turn), std::ssize(steps)));
-  return turns_of(steps, std::vector<int64_t>(steps.size(), selection.size(0) / count));
+  for (const Selection& turn : turns) steps.push_back(work_(gather(turn), std::ssize(steps)));
+  return turns_of(steps, num_samples_of(turns));
 }
 
 // Of full turns. Every batch but the first is gathered on a lane of its own, beside the turn before.
-BatchLoop::Turns BatchLoop::run_overlapped(const at::Tensor& selection, int64_t count) const {
+BatchLoop::Turns BatchLoop::run_overlapped(const Selection& selection) const {
   constexpr size_t kMainLane = 0;
   constexpr size_t kGatherLane = 3;  // a side lane: a pass may use its stream too, which only puts their work in order
-  Lanes lanes(selection.device(), kGatherLane);
-  const std::vector<at::Tensor> turns = selection.chunk(count);
+  Lanes lanes(selection.samples.device(), kGatherLane);
+  const std::vector<Selection> turns = turns_in(selection, batches_per_turn_);
   std::vector<std::vector<Batch>> batches = {gather(turns.front())};  // until the end: no lane gets the memory again
   std::vector<EvaluatedStep> steps;
   for (size_t i = 0; i < turns.size(); ++i) {
@@ -122,30 +159,35 @@ BatchLoop::Turns BatchLoop::run_overlapped(const at::Tensor& selection, int64_t 
     lanes.order(kGatherLane, kMainLane);
   }
   lanes.join();
-  return turns_of(steps, std::vector<int64_t>(steps.size(), selection.size(0) / count));
+  return turns_of(steps, num_samples_of(turns));
 }
 
-BatchLoop::Graph* BatchLoop::captured(const at::Tensor& selection, int64_t count) {
-  auto& graph = graphs_[selection.size(0)];
+BatchLoop::Graph* BatchLoop::captured(const Selection& selection, int64_t count) {
+  auto& graph = graphs_[num_whole_samples(selection)];
   if (!graph) graph = std::make_unique<Graph>();
   if (!graph->work) capture(*graph, selection, count);
   return graph->work ? graph.get() : nullptr;
 }
 
-void BatchLoop::capture(Graph& graph, const at::Tensor& selection, int64_t count) {
+void BatchLoop::capture(Graph& graph, const Selection& selection, int64_t count) {
   const TraceRange range("graph capture");
-  graph.selection = selection.clone();
-  auto work = make_captured_work(selection.device());
+  graph.selection = selection;
+  graph.selection.samples = selection.samples.clone();
+  auto work = make_captured_work(selection.samples.device());
+  std::string failure;
   try {
     work->capture_warm(
-        [&] { graph.result = count == 1 ? run_eager(graph.selection, 1) : run_overlapped(graph.selection, count); });
-    graph.work = std::move(work);
+        [&] { graph.result = count == 1 ? run_eager(graph.selection, 1) : run_overlapped(graph.selection); });
   } catch (const UserError& error) {
-    if (count > 1)
-      joins_turns_ = false;  // there may be memory enough for one
-    else
-      refusal_ = error.what();
+    failure = error.what();
   }
+  if (agree_ && !agree_(failure.empty()) && failure.empty()) failure = "another process of the run cannot capture it";
+  if (failure.empty())
+    graph.work = std::move(work);
+  else if (count > 1)
+    joins_turns_ = false;  // there may be memory enough for one
+  else
+    refusal_ = failure;
 }
 
 std::optional<c10::Stream> graph_stream(c10::Device device) {

@@ -31,6 +31,9 @@ class BatchLoop {
   // `place`: among those, from 0.
   using Work = std::function<EvaluatedStep(std::span<const Batch>, int64_t place)>;
 
+  // Whether what is so here is so for all processes that train together (Ranks::is_so_on_all).
+  using Agree = std::function<bool(bool)>;
+
   static constexpr int64_t kTurnsOfGraph = 8;
 
   // At least one. What a graph gives is overwritten when that graph is queued again.
@@ -41,8 +44,9 @@ class BatchLoop {
   };
 
   // `batches` must outlive this; its epochs are begun by the caller. With graphs, every call must come on the same
-  // stream, which is not the default one (graph_stream).
-  BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Replay replay);
+  // stream, which is not the default one (graph_stream). `agree`: where the work of several processes belongs together,
+  // so that all of them replay graphs, or none does.
+  BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Replay replay, Agree agree = {});
   ~BatchLoop();
 
   // How many turns next() would best be asked for where at most that many may be queued together: 1 or kTurnsOfGraph.
@@ -61,16 +65,17 @@ class BatchLoop {
   bool is_warm(int64_t num_samples) const;
   std::optional<Batch> next_batch();
   std::optional<Turns> next_eager();
-  std::vector<Batch> gather(const at::Tensor& selection) const;
-  Turns run(const at::Tensor& selection, int64_t count);
-  Turns run_eager(const at::Tensor& selection, int64_t count) const;
-  Turns run_overlapped(const at::Tensor& selection, int64_t count) const;
-  Graph* captured(const at::Tensor& selection, int64_t count);
-  void capture(Graph& graph, const at::Tensor& selection, int64_t count);
+  std::vector<Batch> gather(const Selection& turn) const;
+  Turns run(const Selection& selection, int64_t count);
+  Turns run_eager(const Selection& selection, int64_t count) const;
+  Turns run_overlapped(const Selection& selection) const;
+  Graph* captured(const Selection& selection, int64_t count);
+  void capture(Graph& graph, const Selection& selection, int64_t count);
 
   Batches& batches_;
   int64_t batches_per_turn_;
   Work work_;
+  Agree agree_;
   bool replays_;
   std::string refusal_;
   bool joins_turns_ = true;

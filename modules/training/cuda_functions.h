@@ -2,9 +2,17 @@
 // (cuda_graph.h).
 #pragma once
 
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
 #include "gpu/cuda_function.h"
 
 namespace rnnlab {
+
+// Moves the GPU's default generator with this seed to the stretch of random numbers `first` + `next`, of which each is
+// long enough for one step. While the current stream is captured: to stretch `next` from where a replay begins.
+inline constinit CudaFunction<void(c10::Device, uint64_t seed, uint64_t first, uint64_t next)> move_generator;
 
 // Ranges for NVIDIA's profilers, one within another.
 inline constinit CudaFunction<void(const char* name)> begin_profiler_range;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/split_mix64.h"
 #include "results/cpu_limits.h"
+#include "training/cuda_functions.h"
 
 namespace rnnlab {
 
@@ -75,11 +76,23 @@ void set_num_threads(std::optional<int64_t> num_threads) {
   at::set_num_threads(wanted);
 }
 
-void seed_dropout(uint64_t seed, int64_t epoch, int64_t shard) {
-  // The steps spread neighbouring epochs and shards over all bits.
+namespace {
+
+// Spreads neighbouring epochs and shards over all bits.
+void seed_by(uint64_t seed, int64_t epoch, int64_t shard) {
   constexpr uint64_t kStepOfShards = 0xd1342543de82ef95;  // another odd number
   at::manual_seed(seed ^ (static_cast<uint64_t>(epoch) * SplitMix64::kStep) ^
                   (static_cast<uint64_t>(shard) * kStepOfShards));
+}
+
+}  // namespace
+
+void seed_dropout(uint64_t seed, int64_t epoch) { seed_by(seed, epoch, 0); }
+
+void seed_shard(c10::Device device, uint64_t seed, const StepShard& shard) {
+  if (device.is_cpu()) return seed_by(seed, shard.first_step + shard.place, shard.shard);
+  move_generator(device, seed, static_cast<uint64_t>(shard.first_step * shard.num_shards),
+                 static_cast<uint64_t>(shard.place * shard.num_shards + shard.shard));
 }
 
 namespace {

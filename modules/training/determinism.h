@@ -37,9 +37,21 @@ int64_t default_num_threads();
 void set_num_threads(std::optional<int64_t> num_threads);
 
 // Seeds LibTorch's generators, on the CPU and on each GPU, by a pure function of the run's seed and the epoch: what an
-// epoch draws from them does not depend on how the run came to it. Where batches are cut into shards, each shard of
-// each step has numbers of its own, and `epoch` is the step.
-void seed_dropout(uint64_t seed, int64_t epoch, int64_t shard = 0);
+// epoch draws from them does not depend on how the run came to it.
+void seed_dropout(uint64_t seed, int64_t epoch);
+
+// One of the shards that each batch of a step is cut into.
+struct StepShard {
+  int64_t first_step = 0;  // of those that are queued together
+  int64_t place = 0;       // of this one among them, from 0
+  int64_t num_shards = 1;
+  int64_t shard = 0;
+};
+
+// The same where batches are cut into shards: each shard of each step draws numbers of its own, on `device`, whatever
+// process computes it. Can be captured in a CUDA graph; a replay draws the numbers of the steps that follow the
+// `first_step` of the last call before it.
+void seed_shard(c10::Device device, uint64_t seed, const StepShard& shard);
 
 // The states of LibTorch's generators on the CPU and on `device`, by "cpu" and, for a GPU, "cuda": (N) uint8, on the
 // CPU. LibTorch alone knows what the bytes mean.

@@ -1,6 +1,8 @@
 #include "training/gradient_exchange.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include <utility>
@@ -47,7 +49,11 @@ GradientExchange::GradientExchange(Ranks* ranks, std::optional<int64_t> shards, 
   }
   offsets_.push_back(offset);
   const auto options = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
-  messages_ = at::zeros({num_own_shards_, offset + kNumSums + num_ranks()}, options);
+  const int64_t length = offset + kNumSums + num_ranks();
+  messages_ = at::zeros({num_own_shards_, length}, options);
+  if (ranks_ != nullptr && is_ordered_) messages_of_all_ = at::zeros({num_ranks(), length}, options);
+  result_ = (messages_of_all_.defined() ? messages_of_all_ : messages_)[0];
+  own_request_on_device_ = at::zeros({}, options);
 }
 
 Batch GradientExchange::shard_of(const Batch& batch, int64_t shard) const {
@@ -79,39 +85,45 @@ at::Tensor GradientExchange::requests_of(const at::Tensor& message) const {
   return message.narrow(0, offsets_.back() + kNumSums, num_ranks());
 }
 
-std::vector<double> GradientExchange::stop_requests() const {
-  const at::Tensor requests = requests_of(result_).to(at::kCPU);
-  const float* values = requests.const_data_ptr<float>();
-  return {values, values + requests.numel()};
+void GradientExchange::ask_to_stop(double reason) {
+  if (reason != own_request_) own_request_on_device_.fill_(reason);
+  own_request_ = reason;
+}
+
+std::optional<std::vector<double>> GradientExchange::stop_requests() {
+  late_requests_.append(requests_of(result_));
+  const auto requests = late_requests_.next();
+  if (!requests) return std::nullopt;
+  const float* values = requests->const_data_ptr<float>();
+  return std::vector<double>(values, values + requests->numel());
 }
 
 void GradientExchange::take(int64_t shard, const Evaluation& sums) {
   const at::NoGradGuard no_grad;
   const at::Tensor message = messages_[shard - first_shard()];
+  std::vector<at::Tensor> places, gradients;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor& gradient = parameters_[i].tensor.grad();
-    if (gradient.defined())
-      slice(message, i).copy_(gradient);
-    else
+    if (!gradient.defined()) {
       slice(message, i).zero_();
+      continue;
+    }
+    places.push_back(slice(message, i));
+    gradients.push_back(gradient);
   }
-  const at::Tensor three = sums_of(message);
-  three[0].copy_(sums.loss);
-  three[1].copy_(sums.weighted_loss);
-  three[2].copy_(sums.metric_sum);
+  if (!places.empty()) at::_foreach_copy_(places, gradients);
+  sums_of(message).copy_(at::stack({sums.loss, sums.weighted_loss, sums.metric_sum}));
   requests_of(message).zero_();
 }
 
 Evaluation GradientExchange::add_up(std::span<const Batch> batches) {
   const TraceRange range("exchange");
   const at::NoGradGuard no_grad;
-  requests_of(messages_[0])[rank()].fill_(own_request_);
+  requests_of(messages_[0])[rank()].copy_(own_request_on_device_);
   add_up_in_tree(messages_);
-  result_ = messages_[0];
-  if (ranks_ != nullptr && is_ordered_) {
-    const at::Tensor all = ranks_->gather(result_);
-    add_up_in_tree(all);
-    result_ = all[0];
+  if (messages_of_all_.defined()) {
+    ranks_->gather_into(messages_[0], messages_of_all_);
+    add_up_in_tree(messages_of_all_);
   } else if (ranks_ != nullptr) {
     ranks_->add_up(result_);
   }

@@ -14,6 +14,7 @@
 
 #include "data/batches.h"
 #include "distributed/ranks.h"
+#include "training/late_values.h"
 #include "training/named_tensor.h"
 #include "training/step_record.h"
 
@@ -30,6 +31,8 @@ class GradientExchange {
   int64_t first_shard() const { return rank() * num_own_shards_; }
   int64_t num_own_shards() const { return num_own_shards_; }
 
+  int64_t num_shards() const { return num_shards_; }  // of all ranks
+
   // The samples of a shard, from this rank's part of a batch: maybe none.
   Batch shard_of(const Batch& batch, int64_t shard) const;
 
@@ -40,15 +43,19 @@ class GradientExchange {
   // which each loss is times its share.
   void take(int64_t shard, const Evaluation& sums);
 
-  // Of the rank that asks (an exit code, or any other number but 0), for the next step. It stays until it is set again.
-  void ask_to_stop(double reason) { own_request_ = reason; }
+  // Of the rank that asks (an exit code, or any other number but 0), for the next steps. It stays until it is set again.
+  void ask_to_stop(double reason);
 
   // After all of its shards were taken: the parameters' gradients become the sums over all ranks, and the sums come
   // back.
   Evaluation add_up(std::span<const Batch> batches);
 
-  // Of each rank in the last step; 0 where it asks for nothing.
-  std::vector<double> stop_requests() const;
+  // Once after each turn of steps, at the same steps on every rank: what each rank asked for in the last step of that
+  // turn, or, on a GPU, of a turn before it (LateValues), 0 where it asks for nothing. Nothing where it is not known yet.
+  std::optional<std::vector<double>> stop_requests();
+
+  // What was asked for until now is not told any more.
+  void forget_stop_requests() { late_requests_.clear(); }
 
  private:
   int64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
@@ -65,8 +72,11 @@ class GradientExchange {
   int64_t targets_per_sample_;
   std::vector<int64_t> offsets_;  // in a message, of each parameter, then of the sums
   at::Tensor messages_;           // one of each own shard: all gradients, three sums, and a request of each rank
-  at::Tensor result_;             // their sum over all ranks
+  at::Tensor messages_of_all_;    // of each rank, where they are added up in order
+  at::Tensor result_;             // the sum over all ranks, always at the same place
   double own_request_ = 0;
+  at::Tensor own_request_on_device_;  // where captured steps find it
+  LateValues late_requests_;
 };
 
 }  // namespace rnnlab

@@ -39,6 +39,7 @@ TrainStep::TrainStep(Model& model, const Objective& objective, const TrainingSet
     : model_(model),
       objective_(objective),
       precision_(precision),
+      device_(device),
       clip_norm_(settings.clip_norm),
       clip_value_(settings.clip_value),
       optimizer_(make_optimizer(settings, named_parameters(model))),
@@ -55,7 +56,7 @@ void TrainStep::exchange_with(Ranks* ranks, uint64_t seed, int64_t targets_per_s
 EvaluatedStep TrainStep::run(std::span<const Batch> batches, int64_t place) {
   const TraceRange step_range("step");
   optimizer_->zero_grad();
-  const auto evaluation = exchange_ ? backpropagate_shards(batches) : backpropagate_all(batches);
+  const auto evaluation = exchange_ ? backpropagate_shards(batches, place) : backpropagate_all(batches);
   const auto gradients = optimizer_->gradients();
   const auto skipped = unscale(gradients);
   const auto [step, scale] = end_of_step(gradients, evaluation, skipped, found_inf_, clip_norm_);
@@ -83,11 +84,17 @@ Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
   return sum;
 }
 
-Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches) {
+void TrainStep::set_number(int64_t step) {
+  number_ = step;
+  if (exchange_) seed_shard(device_, seed_, {.first_step = step, .num_shards = exchange_->num_shards()});
+}
+
+Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches, int64_t place) {
   const int64_t end = exchange_->first_shard() + exchange_->num_own_shards();
   for (int64_t shard = exchange_->first_shard(); shard < end; ++shard) {
     optimizer_->zero_grad();
-    seed_dropout(seed_, number_, shard);
+    seed_shard(device_, seed_,
+               {.first_step = number_, .place = place, .num_shards = exchange_->num_shards(), .shard = shard});
     exchange_->take(shard, backpropagate_shard(batches, shard));
   }
   return exchange_->add_up(batches);

@@ -29,8 +29,9 @@ class TrainStep {
   // settings.shards. `seed`: of dropout, which each shard of each step draws by itself. As GradientExchange.
   void exchange_with(Ranks* ranks, uint64_t seed, int64_t targets_per_sample);
 
-  // Of the next step, from 1, on which the masks of dropout depend where there is an exchange.
-  void set_number(int64_t step) { number_ = step; }
+  // Of the next step, or the first of those that are queued together: from 1. The masks of dropout depend on it where
+  // there is an exchange.
+  void set_number(int64_t step);
 
   void set_learning_rates(std::span<const double> rates) { optimizer_->set_learning_rates(rates); }
 
@@ -47,7 +48,7 @@ class TrainStep {
 
  private:
   Evaluation backpropagate_all(std::span<const Batch> batches);
-  Evaluation backpropagate_shards(std::span<const Batch> batches);
+  Evaluation backpropagate_shards(std::span<const Batch> batches, int64_t place);
   Evaluation backpropagate_shard(std::span<const Batch> batches, int64_t shard);
   Evaluation backpropagate_one(const Batch& batch, double share);
   at::Tensor unscale(at::TensorList gradients);
@@ -56,6 +57,7 @@ class TrainStep {
   Model& model_;
   Objective objective_;
   Precision precision_;
+  c10::Device device_;
   std::optional<double> clip_norm_;
   std::optional<double> clip_value_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -59,6 +59,11 @@ int64_t targets_per_sample(const Samples& samples) {
   return samples.size() == 0 ? 1 : samples.targets.numel() / samples.size();
 }
 
+BatchLoop::Agree agree(const TrainerOptions& options) {
+  if (options.ranks == nullptr) return {};
+  return [ranks = options.ranks](bool is_so) { return ranks->is_so_on_all(is_so); };
+}
+
 Model& moved_to(c10::Device device, Model& model) {
   model.to(device);
   return model;
@@ -80,7 +85,7 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       record_(std::ssize(step_.optimizer().parameters()), options.device),
       train_loop_(
           train_batches_, options.settings.accumulate,
-          [this](auto batches, int64_t place) { return step_.run(batches, place); }, replay(options)),
+          [this](auto batches, int64_t place) { return step_.run(batches, place); }, replay(options), agree(options)),
       device_span_(options.device),
       witness_(options.device.is_cuda() ? uuid_of_gpu(options.device) : "") {
   if (has_exchange()) step_.exchange_with(options.ranks, options.seed, targets_per_sample(dataset.train));
@@ -139,6 +144,7 @@ void Trainer::train_epoch() {
   training_since_ = record_read_ = Clock::now();
   const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may take fewer
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
+  if (has_ranks()) step_.exchange()->forget_stop_requests();
   if (!is_whole()) train_steps();
   device_span_.end();
   if (is_whole() && has_next_epoch())
@@ -166,7 +172,7 @@ void Trainer::train_steps() {
   while (!state_.stopped() && train_next_steps()) {
     read_record_if_due();
     if (has_ranks())
-      stop_where_a_rank_asks(step_.exchange()->stop_requests());
+      stop_at_requests();
     else
       stop_at_signal();
     stop_at_bounds();
@@ -174,8 +180,10 @@ void Trainer::train_steps() {
 }
 
 bool Trainer::train_next_steps() {
+  // Of ranks, only one takes snapshots, which make room; all must queue as many steps.
+  if (has_ranks() && record_.room() < BatchLoop::kTurnsOfGraph) read_record();
   const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
-  step_.set_number(state_.step + 1);
+  step_.set_number(state_.step + 1);  // of the first
   if (has_ranks()) step_.exchange()->ask_to_stop(own_request());
   step_.set_learning_rates(next_learning_rates(count));
   const auto turns = train_loop_.next(count);
@@ -243,6 +251,7 @@ void Trainer::read_record_if_due() {
 void Trainer::read_record() {
   const TraceRange range("read back");
   const auto rows = record_.take();
+  if (has_ranks()) options_.ranks->throw_if_failed();  // before what they hold is taken for what was computed
   int64_t step = state_.step - std::ssize(rows);
   for (const auto& row : rows) {
     ++step;
@@ -271,6 +280,13 @@ void Trainer::stop_at_signal() {
 double Trainer::own_request() const {
   if (const auto request = pending_stop()) return static_cast<double>(request->exit_code);
   return options_.ranks->is_first() && are_seconds_over() ? kSecondsAreOver : 0;
+}
+
+void Trainer::stop_at_requests() {
+  const auto requests = step_.exchange()->stop_requests();
+  if (!requests) return;
+  options_.ranks->throw_if_failed();
+  stop_where_a_rank_asks(*requests);
 }
 
 // All ranks come to the same end, because all see the same requests.

@@ -79,6 +79,7 @@ class Trainer {
   [[noreturn]] void fail_at(const StepRow& row, int64_t step) const;
   void report_step();
   void stop_at_signal();
+  void stop_at_requests();
   void stop_where_a_rank_asks(const std::vector<double>& requests);
   void agree_to_stop();
   double own_request() const;

@@ -134,8 +134,6 @@ bool needs_decay_steps(ScheduleKind kind) { return kind == ScheduleKind::kStep |
 void check_shards(const Settings& t, Checker& checker) {
   if (t.shards && t.batch_size < *t.shards)
     checker.complain({"shards", "batch_size"}, "a batch has fewer samples than shards");
-  if (t.shards && t.cuda_graph)
-    checker.complain({"shards", "cuda_graph"}, "shards are computed step by step so far; leave one of them out");
 }
 
 void check_bounds(const Settings& t, Checker& checker) {

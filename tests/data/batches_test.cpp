@@ -286,9 +286,9 @@ TEST(SelectionsOnCuda, OfSeveralBatchesAreThoseOfEachOneAfterAnother) {
                   c10::Device(at::kCUDA, 0));
   batches.start_epoch(0, /*first_batch=*/1);
   EXPECT_EQ(batches.full_batches_left(), 4);
-  const at::Tensor three = batches.next_selection(3).value();
+  const at::Tensor three = batches.next_selection(3).value().samples;
   EXPECT_EQ(batches.full_batches_left(), 1);
-  const at::Tensor rest = batches.next_selection(3).value();
+  const at::Tensor rest = batches.next_selection(3).value().samples;
   EXPECT_EQ(batches.full_batches_left(), 0);
   EXPECT_FALSE(batches.next_selection());
   EXPECT_TRUE(at::cat({three, rest}).cpu().equal(batches.order(0).slice(0, 4)));

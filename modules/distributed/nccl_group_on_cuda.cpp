@@ -1,0 +1,111 @@
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#include <atomic>
+#include <vector>
+
+#include "distributed/gpu_group.h"
+
+namespace rnnlab {
+namespace {
+
+// Variables that LibTorch and NCCL read while they connect. What the user has set stays, and the others are gone after
+// that, because a run's environment is what the user has set.
+class Variables {
+ public:
+  explicit Variables(const GpuGroupOptions& options) {
+    // LibTorch's own watchdog would end the process after ten minutes, and does not see graphs: the ranks look after
+    // each other by their store instead (FailureWatch).
+    for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING",
+                             "TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_NCCL_PROPAGATE_ERROR",
+                             "TORCH_NCCL_TRACE_BUFFER_SIZE"})
+      set(name, "0");
+    if (options.is_one_host) set("NCCL_SOCKET_IFNAME", "lo");
+    if (!options.shares_gpu) return;
+    set("NCCL_HOSTID", fmt::format("rank{}", options.rank));
+    set("NCCL_P2P_DISABLE", "1");
+    set("NCCL_SHM_DISABLE", "1");
+  }
+  ~Variables() {
+    for (const char* name : own_) ::unsetenv(name);
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  void set(const char* name, const std::string& value) {
+    if (std::getenv(name) != nullptr) return;
+    ::setenv(name, value.c_str(), /*overwrite=*/1);
+    own_.push_back(name);
+  }
+
+  std::vector<const char*> own_;
+};
+
+class NcclGroup : public GpuGroup {
+ public:
+  NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options) : device_(options.device) {
+    c10::cuda::set_device(device_.index());  // of this process, from here on
+    const Variables variables(options);
+    group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, static_cast<int>(options.rank),
+                                                         static_cast<int>(options.size),
+                                                         c10d::ProcessGroupNCCL::Options::create());
+    group_->eagerConnectSingleDevice(device_);
+    // The first operation allocates, which a later one may not within a capture.
+    at::Tensor one = at::ones({1}, at::TensorOptions().device(device_).dtype(at::kFloat));
+    add_up(one);
+    c10::cuda::device_synchronize();
+  }
+
+  ~NcclGroup() override { abort(); }
+
+  void add_up(at::Tensor& values) override {
+    std::vector<at::Tensor> tensors{values};
+    c10d::AllreduceOptions options;
+    options.asyncOp = false;
+    wait_in_stream(group_->allreduce(tensors, options));
+  }
+
+  void gather(const at::Tensor& values, const at::Tensor& all) override {
+    c10d::AllgatherOptions options;
+    options.asyncOp = false;
+    at::Tensor input = values, output = all;
+    wait_in_stream(group_->_allgather_base(output, input, options));
+  }
+
+  void abort() noexcept override {
+    if (is_over_.exchange(true)) return;
+    try {
+      group_->abort();
+    } catch (const std::exception&) {  // the process ends after this anyway
+      return;
+    }
+  }
+
+  void shut_down() override {
+    if (is_over_.exchange(true)) return;
+    group_->shutdown();
+  }
+
+ private:
+  static void wait_in_stream(const c10::intrusive_ptr<c10d::Work>& work) {
+    if (work) work->wait();
+  }
+
+  c10::Device device_;
+  c10::intrusive_ptr<c10d::ProcessGroupNCCL> group_;
+  std::atomic<bool> is_over_ = false;
+};
+
+std::unique_ptr<GpuGroup> make_group(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options) {
+  return std::make_unique<NcclGroup>(store, options);
+}
+
+[[maybe_unused]] const bool kNcclFunctions = make_nccl_group.define(make_group);
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,172 @@
+// One run that several processes train on GPUs. Where a machine has one GPU, they share it: NCCL then goes by sockets,
+// which shows that the results are right and nothing about speed.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/program.h"
+#include "results/files.h"
+#include "results/run_record.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::Program;
+using testing::ProgramResult;
+using testing::read_text;
+
+// 16 batches of 12 samples and one of 11: eight steps at once, steps one by one, and a last batch cut unequally.
+constexpr const char* kGpuYaml = R"(name: together
+device: cuda
+layer: persistent
+deterministic: true
+data: {source: digits, num_train: 203, num_valid: 57}
+model: {hidden_size: 64, num_layers: 2}
+training: {epochs: 3, batch_size: 12, valid_batch_size: 20, cuda_graph: true}
+)";
+
+class DevicesOnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (Program().run_in_shell("\"$0\" info | grep -q '^device:.*cuda'").exit_code != 0) GTEST_SKIP() << "no GPU";
+    ::setenv("RNNLAB_SHARE_GPUS", "1", 1);
+  }
+
+  static ProgramResult train(const Program& program, const std::vector<std::string>& more) {
+    program.write("together.yaml", kGpuYaml);
+    std::vector<std::string> arguments = {"train", "together.yaml"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program.run(arguments);
+  }
+
+  static fs::path run_of(const Program& program) {
+    const std::vector<std::string> folders = program.run_folders("together");
+    if (folders.empty()) throw std::runtime_error("nothing was trained");
+    return folders.back();
+  }
+
+  static RunRecord trained(const Program& program, const std::vector<std::string>& more) {
+    const ProgramResult result = train(program, more);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return load_run(run_of(program));
+  }
+
+  static RunRecord trained(const std::vector<std::string>& more) { return trained(Program(), more); }
+
+  static std::string final_weights(const Program& program) {
+    for (const auto& entry : fs::recursive_directory_iterator(run_of(program) / "checkpoints"))
+      if (entry.path().string().find("step-000051") != std::string::npos &&
+          entry.path().filename() == "model.safetensors")
+        return read_text(entry.path());
+    throw std::runtime_error("no checkpoint of step 51");
+  }
+
+  static std::string weights_of(const std::vector<std::string>& more) {
+    const Program program;
+    trained(program, more);
+    return final_weights(program);
+  }
+};
+
+double largest_gap(const RunRecord& a, const RunRecord& b) {
+  EXPECT_EQ(a.rows.size(), b.rows.size());
+  double largest = 0;
+  for (size_t i = 0; i < a.rows.size(); ++i) {
+    largest = std::max(largest, std::abs(a.rows[i].train_loss - b.rows[i].train_loss) / a.rows[i].train_loss);
+    largest = std::max(largest, std::abs(a.rows[i].valid_loss.value() - b.rows[i].valid_loss.value()));
+  }
+  return largest;
+}
+
+TEST_F(DevicesOnGpu, ComputeWhatOneComputes) {
+  for (const char* layer : {"layer=persistent", "layer=naive", "layer=fused", "layer=cudnn"})
+    for (const char* graph : {"training.cuda_graph=true", "training.cuda_graph=false"}) {
+      const RunRecord one = trained({layer, graph}), two = trained({layer, graph, "devices=2"});
+      EXPECT_LT(largest_gap(one, two), 1e-5) << layer << " " << graph;
+    }
+}
+
+TEST_F(DevicesOnGpu, ComputeWhatOneComputesInFp16WithClippingAndAccumulation) {
+  const std::vector<std::string> settings = {"precision=fp16", "training.clip_norm=0.05", "training.accumulate=2"};
+  std::vector<std::string> of_two = settings;
+  of_two.emplace_back("devices=2");
+  EXPECT_LT(largest_gap(trained(settings), trained(of_two)), 2e-3);
+}
+
+TEST_F(DevicesOnGpu, GiveTheSameBitsAgain) {
+  const std::vector<std::string> settings = {"devices=2", "model.dropout=0.2", "model.output_dropout=0.2"};
+  EXPECT_TRUE(weights_of(settings) == weights_of(settings));
+}
+
+TEST_F(DevicesOnGpu, GiveTheSameBitsInAnyNumberThatDividesTheShards) {
+  const std::vector<std::string> settings = {"training.shards=4", "model.dropout=0.2", "model.output_dropout=0.2"};
+  const std::string one = weights_of(settings);
+  for (const char* other : {"devices=2", "devices=4", "training.cuda_graph=false"}) {
+    std::vector<std::string> all = settings;
+    all.emplace_back(other);
+    EXPECT_TRUE(weights_of(all) == one) << other;
+  }
+}
+
+TEST_F(DevicesOnGpu, GoOnWithTheSameBitsByAnotherNumber) {
+  const std::vector<std::string> settings = {"training.shards=4", "model.dropout=0.2", "checkpoint.every_steps=13"};
+  const Program stopped;
+  std::vector<std::string> of_two = settings;
+  of_two.insert(of_two.end(), {"devices=2", "training.max_steps=26"});
+  trained(stopped, of_two);
+  const ProgramResult resumed =
+      stopped.run({"train", "--resume", run_of(stopped).string(), "training.max_steps=null", "devices=1"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_TRUE(final_weights(stopped) == weights_of(settings));
+}
+
+TEST_F(DevicesOnGpu, EndTogetherWhereTheLossIsNotANumber) {
+  const ProgramResult result = train(Program(), {"devices=2", "training.learning_rate=1e30"});
+  EXPECT_EQ(result.exit_code, 5) << result.errors;
+}
+
+TEST_F(DevicesOnGpu, SaveAndEndTogetherAtASignal) {
+  const Program program;
+  program.write("together.yaml", kGpuYaml);
+  const ProgramResult result =
+      program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000"}, SIGTERM, [&] {
+        const auto folders = program.run_folders("together");
+        return !folders.empty() && fs::exists(fs::path(folders.back()) / "epochs.csv");
+      });
+  EXPECT_EQ(result.exit_code, 143) << result.errors;
+  EXPECT_EQ(load_run(run_of(program)).summary.ending, RunEnding::kInterrupted);
+}
+
+// The first rank leaves, and the others' kernels wait for it.
+TEST_F(DevicesOnGpu, EndTogetherWhereOneFails) {
+  const Program program;
+  program.write("together.yaml", kGpuYaml);
+  
+  const ProgramResult result =
+      program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000"}, 0, [&] {
+        const auto folders = program.run_folders("together");
+        if (folders.empty() || !fs::exists(fs::path(folders.back()) / "epochs.csv")) return false;
+        std::error_code ignored;
+        fs::remove_all(folders.back(), ignored);
+        return true;
+      });
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.errors, HasSubstr("epochs"));
+}
+
+TEST_F(DevicesOnGpu, NeedAGpuEach) {
+  ::unsetenv("RNNLAB_SHARE_GPUS");
+  const ProgramResult result = train(Program(), {"devices=64", "training.batch_size=64"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("devices: 64 processes take a GPU each, and this machine has "));
+}
+
+}  // namespace
+}  // namespace rnnlab
