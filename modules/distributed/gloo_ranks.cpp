@@ -149,6 +149,8 @@ class GlooRanks : public Ranks {
     });
   }
 
+  std::string engine() const override { return "gloo"; }
+
   void add_up(at::Tensor& values) override {
     std::vector<at::Tensor> tensors{values};
     guarded("add up with", [&] { return group_->allreduce(tensors)->wait(); });

@@ -35,6 +35,8 @@ class Ranks {
   int64_t size() const { return size_; }
   bool is_first() const { return rank_ == 0; }
 
+  virtual std::string engine() const = 0;  // "gloo"
+
   // `values` becomes the sum over all ranks, with the same bits on each. Contiguous; the order of the sum is the
   // engine's.
   virtual void add_up(at::Tensor& values) = 0;

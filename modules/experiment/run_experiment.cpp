@@ -26,6 +26,7 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
   PreparedRun run(with_ranks(experiment, ranks), request.command_line, WeightsFrom::kExperiment, request.auto_layers,
                   ranks);
   if (ranks != nullptr) require_same_run(*ranks, run);
+  if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
   deadline.reset();
   throw_if_asked_to_stop(Beginning::kNew);
   if (ranks != nullptr && !ranks->is_first()) return train_beside_first(run);

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
+#include <chrono>
 #include <utility>
 
 #include "base/error.h"
@@ -23,6 +24,10 @@ int64_t num_whole_samples(std::span<const Batch> batches) {
 void add_up_in_tree(const at::Tensor& rows) {
   for (int64_t distance = 1; distance < rows.size(0); distance *= 2)
     for (int64_t i = 0; i + distance < rows.size(0); i += 2 * distance) rows[i].add_(rows[i + distance]);
+}
+
+double elapsed_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 at::Tensor samples_of(const at::Tensor& tensor, int64_t dimension, int64_t begin, int64_t end) {
@@ -102,19 +107,31 @@ void GradientExchange::take(int64_t shard, const Evaluation& sums) {
   requests_of(message).zero_();
 }
 
+void GradientExchange::add_up_over_ranks() {
+  const auto began = std::chrono::steady_clock::now();
+  if (is_ordered_) {
+    const at::Tensor all = ranks_->gather(result_);
+    seconds_ += elapsed_since(began);
+    add_up_in_tree(all);
+    result_ = all[0];
+  } else {
+    ranks_->add_up(result_);
+    seconds_ += elapsed_since(began);
+  }
+}
+
+std::optional<double> GradientExchange::take_seconds() {
+  const double seconds = std::exchange(seconds_, 0);
+  return is_timed() ? std::optional(seconds) : std::nullopt;
+}
+
 Evaluation GradientExchange::add_up(std::span<const Batch> batches) {
   const TraceRange range("exchange");
   const at::NoGradGuard no_grad;
   requests_of(messages_[0])[rank()].fill_(own_request_);
   add_up_in_tree(messages_);
   result_ = messages_[0];
-  if (ranks_ != nullptr && is_ordered_) {
-    const at::Tensor all = ranks_->gather(result_);
-    add_up_in_tree(all);
-    result_ = all[0];
-  } else if (ranks_ != nullptr) {
-    ranks_->add_up(result_);
-  }
+  if (ranks_ != nullptr) add_up_over_ranks();
   for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].tensor.mutable_grad() = slice(result_, i);
   const at::Tensor sums = sums_of(result_);
   return {sums[0], sums[1], sums[2], num_whole_samples(batches) * targets_per_sample_};

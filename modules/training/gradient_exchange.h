@@ -47,12 +47,18 @@ class GradientExchange {
   // back.
   Evaluation add_up(std::span<const Batch> batches);
 
+  // How long add_up() took in the engine, waiting for other ranks included, since this was asked last. Nothing for a
+  // process alone, and on a GPU, where the engine only queues work.
+  std::optional<double> take_seconds();
+
   // Of each rank in the last step; 0 where it asks for nothing.
   std::vector<double> stop_requests() const;
 
  private:
   int64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
   int64_t num_ranks() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
+  void add_up_over_ranks();
+  bool is_timed() const { return ranks_ != nullptr && messages_.is_cpu(); }
   at::Tensor slice(const at::Tensor& message, size_t parameter) const;
   at::Tensor sums_of(const at::Tensor& message) const;
   at::Tensor requests_of(const at::Tensor& message) const;
@@ -67,6 +73,7 @@ class GradientExchange {
   at::Tensor messages_;           // one of each own shard: all gradients, three sums, and a request of each rank
   at::Tensor result_;             // their sum over all ranks
   double own_request_ = 0;
+  double seconds_ = 0;  // in the engine
 };
 
 }  // namespace rnnlab

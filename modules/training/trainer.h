@@ -117,6 +117,7 @@ class Trainer {
   DeviceSpan device_span_;                           // of them, by the device's own clock
   EpochWitness witness_;                             // of them, by the operating system
   EpochEvidence evidence_;
+  std::optional<double> exchange_seconds_;
 
   std::optional<double> last_loss_;
   std::optional<GeneratorStates> restored_;  // until the run goes on
