@@ -73,6 +73,15 @@ std::string block(const std::string& name, const std::vector<Point>& points, con
   return text + "END\n";
 }
 
+std::string interval_block(const std::string& name, const Curve& curve) {
+  std::string text = "$" + name + " << END\n";
+  for (const Point& point : curve.points)
+    if (point.interval)
+      text += fmt::format("{} {} {} {}\n", coordinate(point.x), coordinate(point.y), coordinate(point.interval->low),
+                          coordinate(point.interval->high));
+  return text + "END\n";
+}
+
 // How the curves of one group look.
 struct Look {
   std::string color;
@@ -131,6 +140,11 @@ Drawing draw(const Curves& chart) {
                     "pointsize 0.5 {}",
                     i, is_marked(curve, chart) ? "linespoints" : "lines", look.color, look.dash_type,
                     is_named ? "title " + string_literal(curve.group) : "notitle"));
+    if (has_intervals(curve)) {
+      blocks += interval_block(fmt::format("interval{}", i), curve);
+      plots.push_back(fmt::format("$interval{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' pointtype -1 notitle",
+                                  i, look.color));
+    }
     if (!has_warmup(curve) || !is_marked(curve, chart)) continue;
     blocks += block(fmt::format("warmup{}", i), curve.points, "warm-up");
     plots.push_back(fmt::format("$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle",
