@@ -123,6 +123,11 @@ std::string whole_tics(const Curves& chart) {
   return most <= kFew ? "set xtics 1\n" : "";
 }
 
+// At the sides, for the ends of whiskers.
+std::string room_for_intervals(const Curves& chart) {
+  return std::ranges::any_of(chart.curves, has_intervals) ? "set offsets graph 0.02, graph 0.02, 0, 0\n" : "";
+}
+
 Drawing draw(const Curves& chart) {
   const std::vector<std::string> groups = groups_of(chart);
   std::string blocks;
@@ -142,8 +147,9 @@ Drawing draw(const Curves& chart) {
                     is_named ? "title " + string_literal(curve.group) : "notitle"));
     if (has_intervals(curve)) {
       blocks += interval_block(fmt::format("interval{}", i), curve);
-      plots.push_back(fmt::format("$interval{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' pointtype -1 notitle",
-                                  i, look.color));
+      plots.push_back(
+          fmt::format("$interval{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' pointtype 7 pointsize 0.5 notitle",
+                      i, look.color));
     }
     if (!has_warmup(curve) || !is_marked(curve, chart)) continue;
     blocks += block(fmt::format("warmup{}", i), curve.points, "warm-up");
@@ -152,6 +158,7 @@ Drawing draw(const Curves& chart) {
   }
   const int key_rows = groups.size() <= kMostInKey ? static_cast<int>(groups.size()) : 0;
   return {.lines = blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) + whole_tics(chart) +
+                   room_for_intervals(chart) +
                    "set key bmargin left Left reverse maxcols 1 samplen 3\nset grid\nplot " + join(plots, ", \\\n  ") +
                    "\n",
           .height = 420 + 20 * key_rows};

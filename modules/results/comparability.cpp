@@ -126,12 +126,21 @@ std::string advice_on(const RunCondition& condition, const RunRecord& a, const R
   return is_scaled ? " (rnnlab compare --scaling compares what each device gets done)" : "";
 }
 
-// Of runs of several processes each.
-void add_exchange_difference(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group) {
-  const std::string first = exchange_engine(*baseline.runs[0]), second = exchange_engine(*group.runs[0]);
+void add_unequal(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group, const char* what,
+                 const std::string& first, const std::string& second) {
   if (are_unequal(first, second))
-    found.push_back(
-        {fmt::format("engine of the exchange: {} in {}, {} in ", first, baseline.label, second), group.label, ""});
+    found.push_back({fmt::format("{}: {} in {}, {} in ", what, first, baseline.label, second), group.label, ""});
+}
+
+// Of runs on other numbers of devices, which must take their steps in the same way; and of runs of several each.
+void add_device_differences(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group) {
+  const RunRecord &a = *baseline.runs[0], &b = *group.runs[0];
+  add_unequal(found, baseline, group, "engine of the exchange", exchange_engine(a), exchange_engine(b));
+  const bool are_on_gpus = kind_of_device(a) == "cuda" && kind_of_device(b) == "cuda";
+  if (num_devices(a) == num_devices(b) || involve_other_program(baseline, group)) return;
+  if (are_on_gpus) add_unequal(found, baseline, group, "CUDA graphs", graphs_text(a), graphs_text(b));
+  add_unequal(found, baseline, group, "training.shards", setting_in(a, "training.shards"),
+              setting_in(b, "training.shards"));
 }
 
 std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
@@ -144,7 +153,7 @@ std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGro
     found.push_back({fmt::format("{}: {} in {}, {} in ", condition.what, first, baseline.label, second), group.label,
                      differing_settings(a, b, condition.config_section) + advice_on(condition, a, b)});
   }
-  add_exchange_difference(found, baseline, group);
+  add_device_differences(found, baseline, group);
   add_remarks(found, unequal_conditions(baseline, group, OnUnequal::kRefuse));
   return found;
 }

@@ -61,6 +61,7 @@ using Values = std::vector<std::pair<std::string, std::string>>;
 Values values_of(const RunRecord& run) {
   return {{"device", kind_of_device(run)},
           {"layer", run.summary.layer},
+          {"CUDA graphs", graphs_text(run)},
           {"program", other_program(run).empty() ? "rnnlab" : other_program(run)},
           {"data", run.summary.identity.data_fingerprint.substr(0, 12)}};
 }

@@ -33,9 +33,9 @@ bool has_equal_settings(const RunRecord& a, const RunRecord& b) {
 bool ran_alike(const RunRecord& a, const RunRecord& b) {
   const Identity &first = a.summary.identity, &second = b.summary.identity;
   const std::string engine = exchange_engine(a), other_engine = exchange_engine(b);
-  return kind_of_device(a) == kind_of_device(b) && a.summary.layer == b.summary.layer &&
-         first.precision == second.precision && first.batch_size == second.batch_size &&
-         (engine.empty() || other_engine.empty() || engine == other_engine);
+  return kind_of_device(a) == kind_of_device(b) && graphs_text(a) == graphs_text(b) &&
+         a.summary.layer == b.summary.layer && first.precision == second.precision &&
+         first.batch_size == second.batch_size && (engine.empty() || other_engine.empty() || engine == other_engine);
 }
 
 bool is_told_of(const RunRecord& run) { return other_program(run).empty() && !has_changed_devices(run); }
@@ -57,6 +57,11 @@ std::string exchange_engine(const RunRecord& run) {
 bool has_changed_devices(const RunRecord& run) {
   return std::ranges::any_of(run.summary.warnings,
                              [](const Warning& warning) { return warning.kind == warning::kDevicesChanged; });
+}
+
+std::string graphs_text(const RunRecord& run) {
+  const bool are_asked_for = value_or_absent(run.config, "training.cuda_graph") == "true";
+  return run.summary.has_graphs.value_or(are_asked_for) ? "used" : "not used";
 }
 
 std::string kind_of_device(const RunRecord& run) { return run.summary.device.substr(0, run.summary.device.find(':')); }

@@ -20,6 +20,10 @@ std::string exchange_engine(const RunRecord& run);
 // It was resumed with another number, so its epochs are of several.
 bool has_changed_devices(const RunRecord& run);
 
+// "used" or "not used", for steps as CUDA graphs. A run may have asked for them in vain, which its settings do not
+// tell.
+std::string graphs_text(const RunRecord& run);
+
 // "cpu" or "cuda", whichever number it has.
 std::string kind_of_device(const RunRecord& run);
 

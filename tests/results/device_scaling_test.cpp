@@ -103,6 +103,7 @@ TEST(DeviceScaling, RefusesWhatBearsOnTheSpeed) {
       "training.cuda_graph", "absent", "true");
   expect([](SampleRun& run) { run.config.replace(run.config.find("training:\n"), 10, "training:\n  shards: 4\n"); },
          "training.shards", "absent", "4");
+  expect([](SampleRun& run) { run.summary.has_graphs = true; }, "CUDA graphs", "not used", "used");
   expect([](SampleRun& run) { run.summary.identity.num_threads = 1; }, "threads of a process (training.num_threads)",
          "2", "1");
 }

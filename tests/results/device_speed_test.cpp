@@ -110,6 +110,34 @@ TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {
                });
 }
 
+// The commonest way to claim too much or too little.
+TEST_F(DeviceSpeedTest, StepsTakenInAnotherWayAreRefused) {
+  const auto on_gpus = [](int64_t devices, std::optional<bool> has_graphs) {
+    SampleRun run = run_of_devices(devices, 2);
+    run.summary.device = "cuda:0";
+    run.config.replace(run.config.find("batch_size: 128"), 15, "batch_size: 128\n  cuda_graph: true");
+    run.summary.has_graphs = has_graphs;
+    return run;
+  };
+  EXPECT_TRUE(compared({on_gpus(1, true), on_gpus(2, true)}).groups[1].device_speed);
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  CUDA graphs: used in cuda:0 fused devices=1, not used in cuda:0 fused devices=2\n"
+               "Run them again alike, or compare all the same with --force",
+               [&] {
+                 compared({on_gpus(1, true), on_gpus(2, false)});
+               });
+  SampleRun cut = run_of_devices(2, 1.25);
+  cut.config.replace(cut.config.find("batch_size: 128"), 15, "batch_size: 128\n  shards: 2");
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  training.shards: absent in cpu fused devices=1, 2 in cpu fused devices=2 shards=2\n"
+               "Run them again alike, or compare all the same with --force",
+               [&] {
+                 compared({run_of_devices(1, 2), cut});
+               });
+}
+
 TEST_F(DeviceSpeedTest, OfOtherBatchesIsAnotherComparison) {
   expect_error(
       ExitCode::kUsage,
