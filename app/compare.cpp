@@ -8,6 +8,8 @@
 #include "results/comparison_csv.h"
 #include "results/comparison_json.h"
 #include "results/comparison_text.h"
+#include "results/device_scaling.h"
+#include "results/devices_text.h"
 #include "results/epoch_matrices.h"
 #include "results/held_equal.h"
 #include "run_folders.h"
@@ -20,9 +22,13 @@ constexpr const char* kCompareFooter = R"(
 Runs that differ in their seed alone are pooled. Intervals are over the processes that trained them: from three a side,
 and a verdict from five. The baseline is the sweep's first case. docs/timing.md says what the numbers mean.
 
+Runs that differ in devices alone get their speed-up and efficiency. --scaling sets runs against each other whose batches
+are equal device by device: what each device gets done, relative to the fewest devices (docs/several-gpus.md).
+
 Examples:
   rnnlab compare runs/mnist_rows
   rnnlab compare --matrices runs/gru_speed
+  rnnlab compare --scaling runs/one_device runs/two_devices
   rnnlab compare --baseline 'cpu naive' --csv runs/mnist_rows/* > times.csv)";
 
 struct CompareVerbOptions {
@@ -33,6 +39,7 @@ struct CompareVerbOptions {
   bool csv = false;
   bool fair = false;
   bool matrices = false;
+  bool scaling = false;
 };
 
 ComparisonAdditions additions_of(const std::vector<RunRecord>& runs, const CompareVerbOptions& options) {
@@ -54,10 +61,23 @@ std::string csv_of(const Comparison& comparison, const ComparisonAdditions& addi
   return comparison_csv(comparison);
 }
 
+void print_scaling(const DeviceScaling& scaling, const CompareVerbOptions& options) {
+  if (options.json)
+    print_data(device_scaling_json(scaling));
+  else if (options.csv)
+    print_data(device_scaling_csv(scaling));
+  else
+    print_text(device_scaling_text(scaling));
+}
+
 ExitCode compare_runs(const CompareVerbOptions& options) {
   std::vector<RunRecord> runs;
   for (const std::string& folder : named_runs(options.folders)) runs.push_back(load_run(folder));
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
+  if (options.scaling) {
+    print_scaling(device_scaling(runs, on_difference), options);
+    return ExitCode::kDone;
+  }
   const Comparison comparison = compare(runs, {.baseline = options.baseline, .on_difference = on_difference});
   const ComparisonAdditions additions = additions_of(runs, options);
   if (options.json)
@@ -77,16 +97,23 @@ void add_compare(CLI::App& program, Action& chosen) {
   command->add_option("folders", options->folders, "run folders, or folders full of them")
       ->required()
       ->type_name("RUN");
-  command
-      ->add_option("--baseline", options->baseline,
-                   "what the others are measured against: a label of the table or a folder")
-      ->type_name("LABEL|RUN");
+  auto* baseline = command
+                       ->add_option("--baseline", options->baseline,
+                                    "what the others are measured against: a label of the table or a folder")
+                       ->type_name("LABEL|RUN");
   command->add_flag("--force", options->force, "compare what should not be compared, and say so in the output");
   auto* json = command->add_flag("--json", options->json, "print JSON");
   auto* csv = command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
-  command->add_flag("--fair", options->fair, "print what was held equal, too")->excludes(csv);
-  command->add_flag("--matrices", options->matrices,
-                    "print training seconds and train loss by epoch and run, too; with --csv in place of the table");
+  auto* fair = command->add_flag("--fair", options->fair, "print what was held equal, too")->excludes(csv);
+  auto* matrices = command->add_flag(
+      "--matrices", options->matrices,
+      "print training seconds and train loss by epoch and run, too; with --csv in place of the table");
+  command
+      ->add_flag("--scaling", options->scaling,
+                 "compare what each device gets done, of runs whose batches are equal device by device")
+      ->excludes(baseline)
+      ->excludes(fair)
+      ->excludes(matrices);
   command->footer(kCompareFooter);
   command->callback([&chosen, options] { chosen = [options](const CommandLine&) { return compare_runs(*options); }; });
 }

@@ -123,6 +123,8 @@ class StoreRanks : public Ranks {
     if (watch_ && !watch_->has_seen_failure()) shut_down_gpus();
   }
 
+  std::string engine() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
+
   void add_up(at::Tensor& values) override {
     if (values.is_cuda()) return guarded("add up with", [&] { gpus().add_up(values); });
     std::vector<at::Tensor> tensors{values};
@@ -264,6 +266,8 @@ at::Tensor Ranks::gather(const at::Tensor& values) {
   gather_into(values, all);
   return all;
 }
+
+void Ranks::connect_gpus(c10::Device, bool) { RNNLAB_INVARIANT(false, "ranks of an engine without GPUs"); }
 
 bool Ranks::is_so_on_all(bool is_so) { return gather(at::full({}, is_so ? 1 : 0, at::kLong)).all().item<bool>(); }
 

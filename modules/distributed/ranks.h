@@ -36,6 +36,8 @@ class Ranks {
   int64_t size() const { return size_; }
   bool is_first() const { return rank_ == 0; }
 
+  virtual std::string engine() const = 0;  // "gloo"
+
   // `values` becomes the sum over all ranks, with the same bits on each. Contiguous; the order of the sum is the
   // engine's.
   virtual void add_up(at::Tensor& values) = 0;
@@ -51,10 +53,10 @@ class Ranks {
   bool is_so_on_all(bool is_so);
 
   // After a wait for the device: what was queued has not ended well where another process has failed since.
-  virtual void throw_if_failed() = 0;
+  virtual void throw_if_failed() {}
 
   // From here on tensors may be on this rank's GPU. No two ranks have the same one, unless `shares_gpu`.
-  virtual void connect_gpus(c10::Device device, bool shares_gpu) = 0;
+  virtual void connect_gpus(c10::Device device, bool shares_gpu);
 
   // Before this process leaves the others: what they are to end with. The first failure counts.
   virtual void tell_failure(ExitCode exit_code, const std::string& message) noexcept = 0;

@@ -14,6 +14,7 @@
 #include "experiment/read_experiment.h"
 #include "experiment/run_checkpoint.h"
 #include "experiment/run_ranks.h"
+#include "experiment/scaling_estimate.h"
 #include "experiment/train_run.h"
 #include "results/config_values.h"
 #include "results/epoch_log.h"
@@ -148,9 +149,11 @@ std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun
 std::optional<std::string> devices_change(const Experiment& then, const Experiment& now) {
   const int64_t before = then.devices.value_or(1), after = now.devices.value_or(1);
   if (before == after) return std::nullopt;
-  const std::string what = fmt::format("goes on with {}, and ran with {} before", counted(after, "process"), before);
+  const std::string what =
+      fmt::format("goes on with {}, and ran with {} before, so its times tell nothing of either number of devices",
+                  counted(after, "process"), before);
   if (now.training.shards) return what;
-  return what + ": sums are rounded in another order, and dropout draws other masks";
+  return what + "; sums are rounded in another order, and dropout draws other masks";
 }
 
 std::optional<std::string> schedule_change(const Experiment& then, const Experiment& now) {
@@ -199,14 +202,15 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   const RunProgress progress = found.saved.snapshot.progress;
   const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
   auto changes = changes_around(found.saved.facts, run);
-  if (auto change = devices_change(found.saved.facts.experiment, run.experiment)) changes.push_back(*std::move(change));
+  const auto other_devices = devices_change(found.saved.facts.experiment, run.experiment);
   EarlierPart earlier{.rows = read_first_epochs(folder, num_whole_epochs),
                       .seconds = progress.seconds,
                       .notes = {where_it_goes_on(progress)},
                       .earlier_warnings = found.saved.facts.warnings};
-  if (!changes.empty()) exclude_from_timing(earlier.rows);
+  if (!changes.empty() || other_devices) exclude_from_timing(earlier.rows);
   for (const Warning& warning : warnings_at_its_end(folder)) add_once(earlier.earlier_warnings, warning);
   for (const std::string& change : changes) add_once(earlier.warnings, {warning::kOtherMachine, change});
+  if (other_devices) add_once(earlier.warnings, {warning::kDevicesChanged, *other_devices});
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
     add_once(earlier.warnings, {warning::kScheduleChanged, *change});
   run.identity.initial_weights_sha256 = found.saved.facts.identity.initial_weights_sha256;
@@ -306,7 +310,9 @@ RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequ
                   found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
   EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
   if (ranks != nullptr) require_same_run(*ranks, run);
+  if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);
+  note_exchange(run);
   deadline.reset();
   throw_if_asked_to_stop(Beginning::kResumed);
   if (!is_first) return train_beside_first(run, request);

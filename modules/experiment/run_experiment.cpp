@@ -5,6 +5,7 @@
 #include "experiment/device.h"
 #include "experiment/prepared_run.h"
 #include "experiment/run_ranks.h"
+#include "experiment/scaling_estimate.h"
 #include "experiment/train_run.h"
 #include "results/locks.h"
 #include "results/run_folder.h"
@@ -26,6 +27,8 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
   PreparedRun run(with_ranks(experiment, ranks), request.command_line, WeightsFrom::kExperiment, request.auto_layers,
                   ranks);
   if (ranks != nullptr) require_same_run(*ranks, run);
+  note_exchange(run);
+  if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
   deadline.reset();
   throw_if_asked_to_stop(Beginning::kNew);
   if (ranks != nullptr && !ranks->is_first()) return train_beside_first(run, request);

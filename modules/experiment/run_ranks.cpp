@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "base/numbers.h"
@@ -215,6 +216,12 @@ void require_same_run(Ranks& ranks, const PreparedRun& run) {
     throw_error(ExitCode::kUsage, "{} differs between the processes of this run: {} on rank 0, {} on rank {}",
                 first.substr(0, first.find(kEndOfName)), in_quotes(value_in(first)), in_quotes(value_in(other)), rank);
   }
+}
+
+RanksInfo ranks_info(Ranks& ranks, const HostInfo& host) {
+  const std::vector<std::string> names = ranks.gather_texts(host.hostname + " " + host.machine_id);
+  const std::set<std::string> hosts(names.begin(), names.end());
+  return {.num_processes = ranks.size(), .num_hosts = std::ssize(hosts), .exchange = ranks.engine()};
 }
 
 void WeightsObserver::on_step(const StepProgress& progress) {

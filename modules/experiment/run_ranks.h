@@ -51,6 +51,9 @@ Experiment with_ranks(Experiment experiment, const Ranks* ranks);
 // on every rank, naming what differs, on which rank, and both values.
 void require_same_run(Ranks& ranks, const PreparedRun& run);
 
+// What environment.json tells of them, each on its host. Collective.
+RanksInfo ranks_info(Ranks& ranks, const HostInfo& host);
+
 // After every epoch, and at the steps whose state is saved, on all ranks: their weights have the same bits. UserError
 // kInternal naming the first tensor that differs and the rank.
 class WeightsObserver : public Observer {

@@ -69,6 +69,7 @@ void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
   summary.total_seconds = earlier.seconds + seconds.count();
   summary.was_resumed = earlier.seconds > 0;
+  if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
 }
 
 std::vector<std::string> graph_notes(const PreparedRun& run) {

@@ -12,6 +12,7 @@
 #include "results/bystanders.h"
 #include "results/files.h"
 #include "results/run_folder.h"
+#include "results/straggler.h"
 #include "results/waiting.h"
 #include "training/divergence.h"
 
@@ -42,10 +43,10 @@ int64_t num_ranks_here(const PreparedRun& run) {
   return run.options.ranks != nullptr && launch_here()->is_one_host ? run.options.ranks->size() : 1;
 }
 
-// A process that trains with others waits for them in each step.
 void warn_of_waiting(const PreparedRun& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
-  if (run.options.ranks != nullptr) return;
-  for (const Warning& warning : waiting_warnings(rows, summary.device, run.environment.num_threads)) {
+  std::vector<Warning> found = waiting_warnings(rows, summary.device, run.environment.num_threads);
+  for (const Warning& warning : straggler_warnings(rows)) found.push_back(warning);
+  for (const Warning& warning : found) {
     add_once(summary.warnings, warning);
     logger.warn(warning.text);
   }

@@ -36,16 +36,36 @@ bool share_x(const Curves& chart) {
   return all.size() == most;
 }
 
+std::optional<double> end_of(const Point& point, double Interval::*end) {
+  return point.interval ? std::optional((*point.interval).*end) : std::nullopt;
+}
+
+// What a curve's columns hold: its values, then the ends of their intervals where it has any.
+std::vector<std::string> columns_of(const Curve& curve) {
+  if (!has_intervals(curve)) return {curve.name};
+  return {curve.name, curve.name + ": low", curve.name + ": high"};
+}
+
+std::vector<std::string> cells_of(const Point& point, const CellText& text) {
+  return {text(point.y), text(end_of(point, &Interval::low)), text(end_of(point, &Interval::high))};
+}
+
 TextTable one_column_a_curve(const Curves& chart, const CellText& text) {
   TextTable table;
   table.add_column(label_of(chart.x), Align::kRight);
+  size_t num_columns = 0;
+  for (const Curve& curve : chart.curves) num_columns += columns_of(curve).size();
   std::map<double, std::vector<std::string>> rows;
-  for (size_t i = 0; i < chart.curves.size(); ++i) {
-    table.add_column(chart.curves[i].name, Align::kRight);
-    for (const Point& point : chart.curves[i].points) {
-      std::vector<std::string>& cells = rows.try_emplace(point.x, chart.curves.size()).first->second;
-      cells[i] = text(point.y);
+  size_t first = 0;
+  for (const Curve& curve : chart.curves) {
+    const std::vector<std::string> columns = columns_of(curve);
+    for (const std::string& column : columns) table.add_column(column, Align::kRight);
+    for (const Point& point : curve.points) {
+      std::vector<std::string>& cells = rows.try_emplace(point.x, num_columns).first->second;
+      const std::vector<std::string> own = cells_of(point, text);
+      for (size_t i = 0; i < columns.size(); ++i) cells[first + i] = own[i];
     }
+    first += columns.size();
   }
   for (auto& [x, cells] : rows) {
     cells.insert(cells.begin(), text(x));
@@ -59,8 +79,16 @@ TextTable one_row_a_point(const Curves& chart, const CellText& text) {
   table.add_column("run", Align::kLeft);
   table.add_column(label_of(chart.x), Align::kRight);
   table.add_column(label_of(chart.y), Align::kRight);
+  const bool have_intervals = std::ranges::any_of(chart.curves, has_intervals);
+  if (have_intervals)
+    for (const char* end : {"low", "high"}) table.add_column(end, Align::kRight);
   for (const Curve& curve : chart.curves)
-    for (const Point& point : curve.points) table.add_row({curve.name, text(point.x), text(point.y)});
+    for (const Point& point : curve.points) {
+      std::vector<std::string> cells = cells_of(point, text);
+      cells.resize(have_intervals ? 3 : 1);
+      cells.insert(cells.begin(), {curve.name, text(point.x)});
+      table.add_row(cells);
+    }
   return table;
 }
 
@@ -128,6 +156,10 @@ struct HasNumber {
 
 std::string label_of(const Axis& axis) {
   return axis.unit.empty() ? axis.name : fmt::format("{} ({})", axis.name, axis.unit);
+}
+
+bool has_intervals(const Curve& curve) {
+  return std::ranges::any_of(curve.points, [](const Point& point) { return point.interval.has_value(); });
 }
 
 std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::string& column) {

@@ -27,6 +27,7 @@ struct Point {
   double x = 0;
   double y = 0;           // not finite: a gap
   std::string note = {};  // "warm-up"
+  std::optional<Interval> interval = std::nullopt;
 };
 
 struct Curve {
@@ -88,6 +89,8 @@ struct Chart {
   Prominence data = Prominence::kFolded;  // of the table behind it
   std::variant<Curves, Bars, Waterfall, HeatMap> body;
 };
+
+bool has_intervals(const Curve& curve);
 
 // Without those that hold no finite number: of a run that diverged at once, say.
 std::vector<Chart> with_something_to_draw(std::vector<Chart> charts);

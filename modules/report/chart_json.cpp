@@ -22,6 +22,15 @@ Json list_json(const std::vector<std::string>& texts) {
   return list;
 }
 
+// Those of a curve that has any: the place, and both ends.
+Json intervals_json(const Curve& curve) {
+  Json intervals = Json::array();
+  for (const Point& point : curve.points)
+    if (point.interval)
+      intervals.push_back({number(point.x), number(point.interval->low), number(point.interval->high)});
+  return intervals;
+}
+
 Json body_json(const Curves& chart) {
   Json curves = Json::array();
   for (const Curve& curve : chart.curves) {
@@ -30,6 +39,7 @@ Json body_json(const Curves& chart) {
       points.push_back(point.note.empty() ? Json::array({number(point.x), number(point.y)})
                                           : Json::array({number(point.x), number(point.y), readable(point.note)}));
     curves.push_back({{"group", readable(curve.group)}, {"name", readable(curve.name)}, {"points", points}});
+    if (has_intervals(curve)) curves.back()["intervals"] = intervals_json(curve);
   }
   return {{"kind", "curves"}, {"x", axis_json(chart.x)}, {"y", axis_json(chart.y)}, {"curves", curves}};
 }

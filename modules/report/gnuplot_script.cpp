@@ -73,6 +73,15 @@ std::string block(const std::string& name, const std::vector<Point>& points, con
   return text + "END\n";
 }
 
+std::string interval_block(const std::string& name, const Curve& curve) {
+  std::string text = "$" + name + " << END\n";
+  for (const Point& point : curve.points)
+    if (point.interval)
+      text += fmt::format("{} {} {} {}\n", coordinate(point.x), coordinate(point.y), coordinate(point.interval->low),
+                          coordinate(point.interval->high));
+  return text + "END\n";
+}
+
 // How the curves of one group look.
 struct Look {
   std::string color;
@@ -114,6 +123,11 @@ std::string whole_tics(const Curves& chart) {
   return most <= kFew ? "set xtics 1\n" : "";
 }
 
+// At the sides, for the ends of whiskers.
+std::string room_for_intervals(const Curves& chart) {
+  return std::ranges::any_of(chart.curves, has_intervals) ? "set offsets graph 0.02, graph 0.02, 0, 0\n" : "";
+}
+
 Drawing draw(const Curves& chart) {
   const std::vector<std::string> groups = groups_of(chart);
   std::string blocks;
@@ -131,6 +145,12 @@ Drawing draw(const Curves& chart) {
                     "pointsize 0.5 {}",
                     i, is_marked(curve, chart) ? "linespoints" : "lines", look.color, look.dash_type,
                     is_named ? "title " + string_literal(curve.group) : "notitle"));
+    if (has_intervals(curve)) {
+      blocks += interval_block(fmt::format("interval{}", i), curve);
+      plots.push_back(
+          fmt::format("$interval{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' pointtype 7 pointsize 0.5 notitle",
+                      i, look.color));
+    }
     if (!has_warmup(curve) || !is_marked(curve, chart)) continue;
     blocks += block(fmt::format("warmup{}", i), curve.points, "warm-up");
     plots.push_back(fmt::format("$warmup{} using 1:2 with points linecolor rgb '{}' pointtype 6 pointsize 1.1 notitle",
@@ -138,6 +158,7 @@ Drawing draw(const Curves& chart) {
   }
   const int key_rows = groups.size() <= kMostInKey ? static_cast<int>(groups.size()) : 0;
   return {.lines = blocks + axis_lines("x", chart.x) + axis_lines("y", chart.y) + whole_tics(chart) +
+                   room_for_intervals(chart) +
                    "set key bmargin left Left reverse maxcols 1 samplen 3\nset grid\nplot " + join(plots, ", \\\n  ") +
                    "\n",
           .height = 420 + 20 * key_rows};

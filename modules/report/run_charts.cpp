@@ -103,6 +103,33 @@ std::optional<Interval> ratio_interval(const GroupResult& group) {
   return Interval{*group.ratio_low, *group.ratio_high};
 }
 
+std::optional<Interval> speed_up_interval(const DeviceSpeed& speed) {
+  if (!speed.speed_up_low || !speed.speed_up_high) return std::nullopt;
+  return Interval{*speed.speed_up_low, *speed.speed_up_high};
+}
+
+// Of the same work on several numbers of devices, from the fewest on.
+Curve speed_up_curve(const Comparison& comparison, const DeviceSpeed& reference) {
+  Curve curve{.group = "over " + reference.reference, .name = "over " + reference.reference, .points = {}};
+  curve.points.push_back({static_cast<double>(reference.reference_devices), 1});
+  for (const GroupResult& group : comparison.groups)
+    if (group.device_speed && group.device_speed->reference == reference.reference)
+      curve.points.push_back({static_cast<double>(group.devices), group.device_speed->speed_up, "",
+                              speed_up_interval(*group.device_speed)});
+  std::ranges::stable_sort(curve.points, {}, &Point::x);
+  return curve;
+}
+
+// To the most devices of the chart, at each number that it has.
+Curve ideal_curve(int64_t fewest_devices, const std::set<double>& devices) {
+  const auto fewest = static_cast<double>(fewest_devices);
+  const std::string name = fewest_devices == 1 ? "ideal" : fmt::format("ideal, from {} devices on", fewest_devices);
+  Curve curve{.group = name, .name = name, .points = {}};
+  for (const double number : devices)
+    if (number >= fewest) curve.points.push_back({number, number / fewest});
+  return curve;
+}
+
 }  // namespace
 
 std::vector<std::string> run_names(const RunGroup& group) {
@@ -167,6 +194,28 @@ std::vector<Chart> time_bars(const Comparison& comparison, const std::string& pr
                                                  comparison.baseline),
                       .body = ratios});
   return charts;
+}
+
+std::vector<Chart> speed_up_curves(const Comparison& comparison, const std::string& prefix) {
+  std::vector<Curve> curves;
+  std::set<int64_t> fewest;
+  std::set<double> devices;
+  std::set<std::string> drawn;
+  for (const GroupResult& group : comparison.groups) {
+    if (!group.device_speed || !drawn.insert(group.device_speed->reference).second) continue;
+    curves.push_back(speed_up_curve(comparison, *group.device_speed));
+    fewest.insert(group.device_speed->reference_devices);
+    for (const Point& point : curves.back().points) devices.insert(point.x);
+  }
+  if (curves.empty()) return {};
+  for (const int64_t number : fewest) curves.push_back(ideal_curve(number, devices));
+  return {{.id = prefix + "-speed-up",
+           .title = not_comparable(comparison) + "Speed-up by devices",
+           .description =
+               "The time of an epoch on the fewest devices over that on more, at the same work. The whiskers "
+               "are 95 % intervals, from three processes a side on.",
+           .data = Prominence::kOpen,
+           .body = Curves{{.name = "devices", .unit = ""}, {.name = "speed-up", .unit = ""}, std::move(curves)}}};
 }
 
 }  // namespace rnnlab::report

@@ -21,6 +21,9 @@ std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std:
 // Without the groups that have no time. No ratios where there is but one group.
 std::vector<Chart> time_bars(const Comparison& comparison, const std::string& prefix);
 
+// Of the groups that have one, against the number of their devices, beside the ideal line.
+std::vector<Chart> speed_up_curves(const Comparison& comparison, const std::string& prefix);
+
 // Of the median epoch times, where one to three settings vary and both sides have two values at least.
 std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Comparison& comparison,
                               const std::string& prefix);

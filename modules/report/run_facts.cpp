@@ -8,6 +8,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "results/config_values.h"
+#include "results/straggler.h"
 
 namespace rnnlab::report {
 namespace {
@@ -58,6 +59,20 @@ Facts turn_facts(const Turn& turn) {
   if (turn.round > 0)
     facts.emplace_back("round",
                        fmt::format("{} of measurement {}, place {}", turn.round, turn.measurement, turn.position));
+  return facts;
+}
+
+// Of a run of several processes.
+Facts rank_facts(const RunRecord& run) {
+  if (!run.environment.ranks) return {};
+  const RanksInfo& ranks = *run.environment.ranks;
+  Facts facts = {{"devices", fmt::format("{} on {} by {}", counted(ranks.num_processes, "process"),
+                                         counted(ranks.num_hosts, "host"), ranks.exchange)}};
+  if (const auto share = exchange_share(run.rows))
+    facts.emplace_back("exchange that nothing hid", fmt::format("{:.1f} % of an epoch (median)", 100 * *share));
+  if (const auto quotient = slowest_over_fastest(run.rows))
+    facts.emplace_back("slowest process",
+                       fmt::format("computes {:.1f} % longer than the fastest (median)", 100 * (*quotient - 1)));
   return facts;
 }
 
@@ -125,6 +140,8 @@ RunFacts environment_of(const RunRecord& run, const std::string& name) {
   facts.values.insert(memory, host.begin(), host.end());
   const Facts turn = turn_facts(run.summary.turn);
   facts.values.insert(facts.values.end(), turn.begin(), turn.end());
+  const Facts ranks = rank_facts(run);
+  facts.values.insert(facts.values.end(), ranks.begin(), ranks.end());
   return facts;
 }
 

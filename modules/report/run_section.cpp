@@ -10,6 +10,7 @@
 #include "report/run_charts.h"
 #include "report/run_facts.h"
 #include "results/comparison_text.h"
+#include "results/devices_text.h"
 
 namespace rnnlab::report {
 namespace {
@@ -28,6 +29,7 @@ void append_to(std::vector<Chart>& charts, std::vector<Chart> more) {
 std::vector<Chart> all_time_charts(const std::vector<RunGroup>& groups, const Comparison& comparison,
                                    const std::string& prefix) {
   std::vector<Chart> charts = time_bars(comparison, prefix);
+  append_to(charts, speed_up_curves(comparison, prefix));
   append_to(charts, sweep_maps(groups, comparison, prefix));
   append_to(charts, time_curves(groups, prefix));
   return charts;
@@ -35,6 +37,13 @@ std::vector<Chart> all_time_charts(const std::vector<RunGroup>& groups, const Co
 
 void append_table(std::vector<Block>& blocks, NamedTable table) {
   if (!table.table.rows().empty() && table.table.columns().size() > 1) blocks.emplace_back(std::move(table));
+}
+
+void append_device_speed(std::vector<Block>& blocks, const Comparison& comparison, const std::string& prefix) {
+  const TextTable table = device_speed_table(comparison);
+  if (table.rows().empty()) return;
+  append_table(blocks, {prefix + "-devices", not_comparable(comparison) + "Speed-up by devices", table});
+  blocks.emplace_back(Sentences{device_speed_legend()});
 }
 
 // "cpu fused ran oneDNN rnn ref (training)", and why nothing faster did.
@@ -95,6 +104,7 @@ Section run_section(const std::vector<RunRecord>& runs, const Comparison& compar
   append_table(blocks,
                {prefix + "-comparison", not_comparable(comparison) + "The comparison", comparison_table(comparison)});
   blocks.emplace_back(Sentences{comparison_legend(comparison)});
+  append_device_speed(blocks, comparison, prefix);
   if (!comparison.notes.empty())
     blocks.emplace_back(Notice{Severity::kNote, "Notes on this comparison", comparison.notes});
   append_charts(blocks, "Times", all_time_charts(groups, comparison, prefix));

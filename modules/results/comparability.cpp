@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "results/conditions.h"
 #include "results/config_values.h"
+#include "results/devices.h"
 #include "results/doubts.h"
 #include "results/loss_agreement.h"
 #include "results/waiting.h"
@@ -60,9 +61,11 @@ void add_remarks(std::vector<Remark>& all, const std::vector<Remark>& more) {
 }
 
 constexpr std::string_view kGpu = "hardware (GPU)";
+constexpr std::string_view kThreads = "number of threads (training.num_threads)";
+constexpr std::string_view kBatchSize = "batch size";
 
 constexpr RunCondition kConditions[] = {
-    {"batch size", [](const RunRecord& run) { return std::to_string(run.summary.identity.batch_size); }, ""},
+    {kBatchSize.data(), [](const RunRecord& run) { return std::to_string(run.summary.identity.batch_size); }, ""},
     {"model", [](const RunRecord& run) { return short_hash(run.summary.identity.model_hash); }, "model"},
     {"training settings", [](const RunRecord& run) { return short_hash(run.summary.identity.training_hash); },
      "training"},
@@ -70,8 +73,7 @@ constexpr RunCondition kConditions[] = {
     {"precision", [](const RunRecord& run) { return run.summary.identity.precision; }, ""},
     {"hardware (CPU)", [](const RunRecord& run) { return run.summary.identity.cpu_model; }, ""},
     {kGpu.data(), [](const RunRecord& run) { return run.summary.identity.gpu_model; }, ""},
-    {"number of threads (training.num_threads)",
-     [](const RunRecord& run) { return std::to_string(run.summary.identity.num_threads); }, ""},
+    {kThreads.data(), [](const RunRecord& run) { return std::to_string(run.summary.identity.num_threads); }, ""},
     {"build", [](const RunRecord& run) { return run.summary.identity.build_type; }, ""},
     {"samples an epoch", samples_text, ""},
     {"first epoch", warmup_text, ""},
@@ -112,16 +114,46 @@ bool are_unequal(const std::string& first, const std::string& second) {
   return !first.empty() && !second.empty() && first != second;
 }
 
+// Processes that train a run together share the CPUs that one has for itself.
+bool is_by_number_of_devices(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
+  return condition.what == kThreads && share_equal_threads(a, b);
+}
+
+// Batches that are equal device by device have a comparison of their own.
+std::string advice_on(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
+  const bool is_scaled =
+      condition.what == kBatchSize && num_devices(a) != num_devices(b) && samples_a_device(a) == samples_a_device(b);
+  return is_scaled ? " (rnnlab compare --scaling compares what each device gets done)" : "";
+}
+
+void add_unequal(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group, const char* what,
+                 const std::string& first, const std::string& second) {
+  if (are_unequal(first, second))
+    found.push_back({fmt::format("{}: {} in {}, {} in ", what, first, baseline.label, second), group.label, ""});
+}
+
+// Of runs on other numbers of devices, which must take their steps in the same way; and of runs of several each.
+void add_device_differences(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group) {
+  const RunRecord &a = *baseline.runs[0], &b = *group.runs[0];
+  add_unequal(found, baseline, group, "engine of the exchange", exchange_engine(a), exchange_engine(b));
+  const bool are_on_gpus = kind_of_device(a) == "cuda" && kind_of_device(b) == "cuda";
+  if (num_devices(a) == num_devices(b) || involve_other_program(baseline, group)) return;
+  if (are_on_gpus) add_unequal(found, baseline, group, "CUDA graphs", graphs_text(a), graphs_text(b));
+  add_unequal(found, baseline, group, "training.shards", setting_in(a, "training.shards"),
+              setting_in(b, "training.shards"));
+}
+
 std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
   std::vector<Remark> found;
   for (const RunCondition& condition : kConditions) {
     const auto [first, second] = values_of(condition, a, b);
-    if (!are_unequal(first, second)) continue;
+    if (!are_unequal(first, second) || is_by_number_of_devices(condition, a, b)) continue;
     found.push_back({fmt::format("{}: {} in {}, {} in ", condition.what, first, baseline.label, second), group.label,
-                     differing_settings(a, b, condition.config_section)});
+                     differing_settings(a, b, condition.config_section) + advice_on(condition, a, b)});
   }
+  add_device_differences(found, baseline, group);
   add_remarks(found, unequal_conditions(baseline, group, OnUnequal::kRefuse));
   return found;
 }

@@ -7,11 +7,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "results/comparability.h"
+#include "results/devices.h"
 #include "results/doubts.h"
 #include "results/group_time.h"
 #include "results/measuring_order.h"
 #include "results/run_ending.h"
 #include "results/statistics.h"
+#include "results/straggler.h"
 
 namespace rnnlab {
 namespace {
@@ -60,12 +62,22 @@ std::map<std::string, MetricSpread> metric_spreads(const RunGroup& group) {
   return spreads;
 }
 
+std::vector<EpochRow> all_rows(const RunGroup& group) {
+  std::vector<EpochRow> rows;
+  for (const RunRecord* run : group.runs) rows.insert(rows.end(), run->rows.begin(), run->rows.end());
+  return rows;
+}
+
 GroupResult describe(const RunGroup& group) {
   GroupResult result;
   result.label = group.label;
   result.seeds = seeds(group);
   result.ended = ending_text(group);
   result.final_metrics = metric_spreads(group);
+  result.devices = num_devices(*group.runs[0]);
+  const std::vector<EpochRow> rows = all_rows(group);
+  result.exchange_share = exchange_share(rows);
+  result.slowest_over_fastest = slowest_over_fastest(rows);
   for (const RunRecord* run : group.runs) {
     result.folders.push_back(run->folder.string());
     add_once(result.paths, run->summary.path);
@@ -156,6 +168,8 @@ Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& opt
     GroupResult& result = comparison.groups.emplace_back(describe(group));
     measure_time(result, group);
     result.fit_seconds = fit_seconds(group);
+    result.device_speed = device_speed(group, groups);
+    add_once(comparison.notes, efficiency_note(group, groups));
     if (result.seconds) result.microseconds_per_sample = microseconds_per_sample(group, *result.seconds);
     if (&group != &baseline) {
       set_against(result, group, baseline);

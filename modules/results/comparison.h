@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/enum_names.h"
+#include "results/device_speed.h"
 #include "results/file_version.h"
 #include "results/loss_agreement.h"
 #include "results/run_record.h"
@@ -72,6 +73,10 @@ struct GroupResult {
   std::optional<LossAgreement> loss_agreement;
   std::optional<double> microseconds_per_sample;  // of training: `seconds` over the samples of an epoch
   std::optional<double> fit_seconds;              // of all epochs with their validation, the median of the runs
+  int64_t devices = 1;                            // that trained a run together, a process each
+  std::optional<DeviceSpeed> device_speed;        // against the same work on fewer
+  std::optional<double> exchange_share;        // of an epoch, that was spent in the exchange and nothing hid (median)
+  std::optional<double> slowest_over_fastest;  // process of an epoch (median)
   std::map<std::string, MetricSpread> final_metrics;
   std::vector<std::string> paths;       // what really ran
   std::vector<std::string> path_notes;  // why a faster one was not used
@@ -97,6 +102,10 @@ struct GroupResult {
     field("loss_agreement", self.loss_agreement);
     field("microseconds_per_sample", self.microseconds_per_sample);
     field("fit_seconds", self.fit_seconds);
+    field("devices", self.devices);
+    field("device_speed", self.device_speed);
+    field("exchange_share", self.exchange_share);
+    field("slowest_over_fastest", self.slowest_over_fastest);
     field("final_metrics", self.final_metrics);
     field("paths", self.paths);
     field("path_notes", self.path_notes);

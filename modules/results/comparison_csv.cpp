@@ -23,11 +23,39 @@ std::string header() {
                                     "seconds",    "low_seconds",    "high_seconds", "ratio",         "ratio_low",
                                     "ratio_high", "mann_whitney_p", "verdict"};
   for (const std::string& metric : metric_names()) names.push_back("final_" + metric);
-  for (const char* name :
-       {"paths", "folders", "forced", "warnings", "notes", "differences", "ended", "bounds_are_spread", "is_paired",
-        "microseconds_per_sample", "fit_seconds", "largest_loss_difference"})
+  for (const char* name : {"paths",
+                           "folders",
+                           "forced",
+                           "warnings",
+                           "notes",
+                           "differences",
+                           "ended",
+                           "bounds_are_spread",
+                           "is_paired",
+                           "microseconds_per_sample",
+                           "fit_seconds",
+                           "largest_loss_difference",
+                           "devices",
+                           "speed_up",
+                           "speed_up_low",
+                           "speed_up_high",
+                           "efficiency",
+                           "efficiency_low",
+                           "efficiency_high",
+                           "exchange_share",
+                           "slowest_over_fastest"})
     names.emplace_back(name);
   return csv_line(names);
+}
+
+// By devices, of which most runs have one.
+std::vector<std::string> device_fields(const GroupResult& group) {
+  const DeviceSpeed speed = group.device_speed.value_or(DeviceSpeed());
+  return {fmt::format("{}", group.devices),  group.device_speed ? format_shortest(speed.speed_up) : "",
+          number(speed.speed_up_low),        number(speed.speed_up_high),
+          number(speed.efficiency),          number(speed.efficiency_low),
+          number(speed.efficiency_high),     number(group.exchange_share),
+          number(group.slowest_over_fastest)};
 }
 
 std::string line(const GroupResult& group, const Comparison& comparison) {
@@ -56,6 +84,7 @@ std::string line(const GroupResult& group, const Comparison& comparison) {
   fields.push_back(number(group.microseconds_per_sample));
   fields.push_back(number(group.fit_seconds));
   fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");
+  for (const std::string& field : device_fields(group)) fields.push_back(field);
   return csv_line(fields);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "results/devices_text.h"
 #include "results/table.h"
 
 namespace rnnlab {
@@ -129,6 +130,12 @@ TextTable make_narrow_table(const Comparison& comparison) {
   return table;
 }
 
+std::string device_lines(const Comparison& comparison) {
+  const TextTable table = device_speed_table(comparison);
+  if (table.rows().empty()) return "";
+  return table.text() + "\n" + join(device_speed_legend(), "\n") + "\n";
+}
+
 std::string lines(const std::string& prefix, const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += prefix + text + "\n";
@@ -214,6 +221,7 @@ std::string comparison_text(const Comparison& comparison) {
   if (!comparison.warnings.empty()) text += lines("WARNING: ", texts_of(comparison.warnings)) + "\n";
   text += make_narrow_table(comparison).text() + "\n" + label_lines(comparison);
   text += lines("", comparison_legend(comparison));
+  if (const std::string devices = device_lines(comparison); !devices.empty()) text += "\n" + devices + "\n";
   return without_controls(text + lines("", comparison.notes) + lines("", comparison_work(comparison)) +
                           path_lines(comparison));
 }

@@ -10,6 +10,7 @@
 #include "results/loss_agreement.h"
 #include "results/shape_warnings.h"
 #include "results/statistics.h"
+#include "results/straggler.h"
 #include "results/waiting.h"
 
 namespace rnnlab {
@@ -40,6 +41,7 @@ std::vector<Warning> doubts_of(const RunRecord& run) {
   for (const Warning& contradiction : contradictions(run)) found.push_back(contradiction);
   for (const Warning& warning : waiting_warnings(run.rows, run.summary.device, run.environment.num_threads))
     add_once(found, warning);
+  for (const Warning& warning : straggler_warnings(run.rows)) add_once(found, warning);
   for (const Warning& warning : shape_warnings(run.rows))
     if (warning.kind != warning::kColdEpoch || !counts_warmup(run)) found.push_back(warning);
   return found;

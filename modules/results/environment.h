@@ -63,6 +63,22 @@ struct Libraries {
   InstructionSets instruction_sets;
 };
 
+// The processes that trained the run together.
+struct RanksInfo {
+  int64_t num_processes = 0;
+  int64_t num_hosts = 0;
+  std::string exchange;  // the engine by which they add up gradients: "gloo", "nccl"
+
+  friend bool operator==(const RanksInfo&, const RanksInfo&) = default;
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("num_processes", self.num_processes);
+    field("num_hosts", self.num_hosts);
+    field("exchange", self.exchange);
+  }
+};
+
 struct Environment {
   int64_t schema_version = kFileVersion;
   std::string start_time;  // "2026-11-21T02:59:51Z"
@@ -78,6 +94,7 @@ struct Environment {
   std::optional<ProcessFacts> process;  // nothing in files that do not tell
   std::string used_gpus =
       {};  // UUIDs of those that it computes on, with commas; "" without, and in files that do not tell
+  std::optional<RanksInfo> ranks = std::nullopt;  // nothing of a process that trains alone
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -94,6 +111,7 @@ struct Environment {
     field("variables", self.variables, 3);
     field("process", self.process, 3);
     field("used_gpus", self.used_gpus, kWhereGiven);
+    field("ranks", self.ranks, kWhereGiven);
   }
 };
 

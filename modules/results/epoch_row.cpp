@@ -40,6 +40,9 @@ std::span<const EpochColumn> epoch_columns() {
       {"forced_switches", "", "", kMeasurement, &EpochRow::forced_switches},
       {"gpu_joules", "", "", kMeasurement, &EpochRow::gpu_joules},
       {"cpu_joules", "", "", kMeasurement, &EpochRow::cpu_joules},
+      {"exchange_seconds", "", "", kMeasurement, &EpochRow::exchange_seconds},
+      {"slowest_process_seconds", "", "", kMeasurement, &EpochRow::slowest_process_seconds},
+      {"fastest_process_seconds", "", "", kMeasurement, &EpochRow::fastest_process_seconds},
   });
   return columns;
 }

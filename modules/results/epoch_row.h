@@ -46,6 +46,10 @@ struct EpochRow {
   std::optional<int64_t> forced_switches = std::nullopt;
   std::optional<double> gpu_joules = std::nullopt;
   std::optional<double> cpu_joules = std::nullopt;
+  // Of a run of several processes. The other times are then those of the slowest.
+  std::optional<double> exchange_seconds = std::nullopt;         // that the slowest spent in it, hidden by nothing
+  std::optional<double> slowest_process_seconds = std::nullopt;  // of train_seconds, outside of the exchange
+  std::optional<double> fastest_process_seconds = std::nullopt;
   std::map<std::string, std::string> other_columns = {};  // as a later version or a user wrote them, by name
 };
 

@@ -10,7 +10,7 @@ namespace rnnlab {
 
 inline constexpr int64_t kFileVersion = 3;
 
-// In the place of the version that brought a field: a text that only some files have (json_fields.h).
+// In the place of the version that brought a field: a text or an optional that only some files have (json_fields.h).
 inline constexpr int64_t kWhereGiven = -1;
 
 }  // namespace rnnlab

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "results/comparability.h"
 #include "results/conditions.h"
+#include "results/devices.h"
 #include "results/json_fields.h"
 
 namespace rnnlab {
@@ -67,6 +68,14 @@ void sort_in_programs(HeldEqual& held, const std::vector<RunRecord>& runs) {
   sort_in(held, "program", runs, program_text, is_same);
 }
 
+// Of runs of one process each there is nothing to say.
+void sort_in_devices(HeldEqual& held, const std::vector<RunRecord>& runs) {
+  if (std::ranges::all_of(runs, [](const RunRecord& run) { return num_devices(run) == 1; })) return;
+  const auto text = [](const RunRecord& run) { return std::to_string(num_devices(run)); };
+  sort_in(held, "devices", runs, text,
+          [](const RunRecord& a, const RunRecord& b) { return num_devices(a) == num_devices(b); });
+}
+
 std::string lines_of(const std::vector<HeldCondition>& conditions) {
   size_t width = 0;
   for (const HeldCondition& condition : conditions) width = std::max(width, condition.what.size());
@@ -82,6 +91,7 @@ HeldEqual held_equal(const std::vector<RunRecord>& runs) {
   HeldEqual held;
   if (runs.empty()) return held;
   sort_in_programs(held, runs);
+  sort_in_devices(held, runs);
   sort_in_by_seed(held, "data", runs, &Identity::data_fingerprint);
   sort_in_by_seed(held, "order of the samples", runs, &Identity::order_sha256);
   sort_in_by_seed(held, "initial weights", runs, &Identity::initial_weights_sha256);

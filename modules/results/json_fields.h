@@ -1,9 +1,9 @@
 // Structs to JSON and back by one field list a struct: a static `visit(self, field)` that calls field("key",
 // self.member) for each. Reading is strict: a missing, unknown, duplicate or mistyped key is UserError kData naming
 // file and key. A field that came later names the version that brought it, field("key", self.member, 3): files of
-// earlier versions do not have it, and it keeps its default. A text that only some files have is field("key",
-// self.member, kWhereGiven): it is written where it is not empty. All kinds of files share one count of versions
-// (file_version.h). Only for .cpp files: it brings in nlohmann's header.
+// earlier versions do not have it, and it keeps its default. A text or an optional that only some files have is
+// field("key", self.member, kWhereGiven): it is written where it is not empty. All kinds of files share one count of
+// versions (file_version.h). Only for .cpp files: it brings in nlohmann's header.
 #pragma once
 
 #include <algorithm>
@@ -30,10 +30,14 @@ namespace rnnlab {
 
 using Json = nlohmann::ordered_json;
 
+inline bool is_given(const std::string& value) { return !value.empty(); }
 template <class T>
-bool is_empty_text(const T& value) {
-  if constexpr (std::is_same_v<T, std::string>) return value.empty();
-  return false;
+bool is_given(const std::optional<T>& value) {
+  return value.has_value();
+}
+template <class T>
+bool is_given(const T&) {
+  return true;
 }
 
 struct IgnoreField {
@@ -89,7 +93,7 @@ template <HasFields T>
 Json to_json(const T& value) {
   Json object = Json::object();
   T::visit(value, [&](const char* key, const auto& member, int64_t since = 0) {
-    if (since != kWhereGiven || !is_empty_text(member)) object[key] = to_json(member);
+    if (since != kWhereGiven || is_given(member)) object[key] = to_json(member);
   });
   return object;
 }

@@ -9,7 +9,7 @@
 namespace rnnlab {
 namespace {
 
-struct Shared {
+struct RemarkOfSeveral {
   Remark first;
   std::vector<std::string> who;
   bool differ = false;  // in `after`
@@ -21,7 +21,7 @@ bool are_of_one_kind(const Remark& a, const Remark& b) {
 }
 
 // Two different remarks of one kind about the same one are both told.
-bool can_share(const Shared& shared, const Remark& remark) {
+bool can_share(const RemarkOfSeveral& shared, const Remark& remark) {
   if (!are_of_one_kind(shared.first, remark)) return false;
   return shared.first.after == remark.after || std::ranges::find(shared.who, remark.who) == shared.who.end();
 }
@@ -37,16 +37,17 @@ std::string names_of(std::vector<std::string> who) {
 }  // namespace
 
 std::vector<Warning> merged(const std::vector<Remark>& remarks) {
-  std::vector<Shared> all;
+  std::vector<RemarkOfSeveral> all;
   for (const Remark& remark : remarks) {
-    const auto is_alike = [&](const Shared& shared) { return can_share(shared, remark); };
+    const auto is_alike = [&](const RemarkOfSeveral& shared) { return can_share(shared, remark); };
     const auto found = std::ranges::find_if(all, is_alike);
-    Shared& shared = found == all.end() ? all.emplace_back(Shared{.first = remark, .who = {}}) : *found;
+    RemarkOfSeveral& shared =
+        found == all.end() ? all.emplace_back(RemarkOfSeveral{.first = remark, .who = {}}) : *found;
     add_once(shared.who, remark.who);
     shared.differ = shared.differ || shared.first.after != remark.after;
   }
   std::vector<Warning> lines;
-  for (const Shared& shared : all)
+  for (const RemarkOfSeveral& shared : all)
     lines.emplace_back(shared.first.kind,
                        fmt::format("{}{}{}{}", shared.first.before, names_of(shared.who), shared.first.after,
                                    shared.differ ? " (in the first of them)" : ""));

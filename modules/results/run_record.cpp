@@ -1,5 +1,7 @@
 #include "results/run_record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -33,6 +35,13 @@ void check_is_finished_run(const fs::path& folder) {
               kWanted);
 }
 
+// How many processes trained it, and by what they exchanged.
+std::string ranks_text(const Environment& environment) {
+  if (!environment.ranks) return "";
+  const RanksInfo& ranks = *environment.ranks;
+  return fmt::format("{} on {} by {}", ranks.num_processes, ranks.num_hosts, ranks.exchange);
+}
+
 // What of a run makes it the same work as another, whatever the seed: what it ran on and with, and its settings.
 std::vector<std::string> work_key(const RunRecord& run) {
   const Identity& identity = run.summary.identity;
@@ -54,6 +63,7 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   software.cuda,
                                   software.cudnn,
                                   software.program,
+                                  ranks_text(run.environment),
                                   key_of(identity.conditions)};
   // The summary holds the device and layer that "auto" came to.
   constexpr std::array<std::string_view, 4> kNotWork = {"seed", "device", "layer", "auto_layer"};

@@ -120,10 +120,11 @@ struct Summary {
   std::vector<Warning> warnings;
   Identity identity;
   Turn turn;
-  std::string rows_sha256;         // row_seal.h; "" before version 3, and without rows
-  std::string settings_sha256;     // of config.yaml, work_settings.h; "" before version 3
-  bool was_resumed = false;        // so its time has pauses
-  std::string environment_sha256;  // of environment.json; "" before version 3
+  std::string rows_sha256;                        // row_seal.h; "" before version 3, and without rows
+  std::string settings_sha256;                    // of config.yaml, work_settings.h; "" before version 3
+  bool was_resumed = false;                       // so its time has pauses
+  std::string environment_sha256;                 // of environment.json; "" before version 3
+  std::optional<bool> has_graphs = std::nullopt;  // its steps were CUDA graphs; nothing where nobody asked for them
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -149,6 +150,7 @@ struct Summary {
     field("settings_sha256", self.settings_sha256, 3);
     field("environment_sha256", self.environment_sha256, 3);
     field("was_resumed", self.was_resumed, 3);
+    field("has_graphs", self.has_graphs, kWhereGiven);
   }
 };
 

@@ -18,7 +18,7 @@ using Found = std::vector<Warning>;
 struct Witnessed {
   std::string_view spans = "epochs";  // what the rows are, in messages
   std::vector<int64_t> epochs;
-  std::vector<double> wall, data;
+  std::vector<double> wall, data, exchange;
   std::optional<std::vector<double>> cpu, boot, steal, throttled;
 };
 
@@ -41,6 +41,7 @@ Witnessed witnessed(std::span<const EpochRow> rows) {
     columns.epochs.push_back(row.epoch);
     columns.wall.push_back(row.train_seconds);
     columns.data.push_back(row.data_seconds);
+    columns.exchange.push_back(row.exchange_seconds.value_or(0));
   }
   columns.cpu = column_of(counted, &EpochRow::cpu_seconds);
   columns.boot = column_of(counted, &EpochRow::boot_seconds);
@@ -91,12 +92,13 @@ void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
                                    stolen, run.spans, wall));
 }
 
-// Somebody always computes in a run on the CPU: a layer, or whoever prepares the batches that it waits for.
+// Somebody always computes in a run on the CPU: a layer, or whoever prepares the batches that it waits for. Only in the
+// exchange a process waits for others.
 void check_computing(const Witnessed& run, Found& found) {
   constexpr double kLeast = 0.9;
   if (!run.cpu) return;
   const double wall = sum_of(run.wall), cpu = sum_of(*run.cpu);
-  if (cpu < kLeast * (wall - sum_of(run.data)))
+  if (cpu < kLeast * (wall - sum_of(run.data) - sum_of(run.exchange)))
     found.emplace_back(warning::kWaited,
                        fmt::format("it waited: in {} of {:.3g} s it computed for {:.3g} s only, so something kept it "
                                    "from its CPUs",

@@ -45,11 +45,13 @@ inline constexpr const char* kWaited = "waited";        // less CPU time than th
 inline constexpr const char* kThrottled = "throttled";  // by the quota of a control group
 inline constexpr const char* kStolen = "stolen";        // by a hypervisor
 inline constexpr const char* kUnfinished = "unfinished";
+inline constexpr const char* kStraggler = "straggler";  // a process that the others of its run wait for
 
 // How it was run.
 inline constexpr const char* kCopiesInEpochs = "copies_in_epochs";
 inline constexpr const char* kTraced = "traced";
-inline constexpr const char* kOtherMachine = "other_machine";  // than before it was resumed, or than the baseline's
+inline constexpr const char* kOtherMachine = "other_machine";      // than before it was resumed, or than the baseline's
+inline constexpr const char* kDevicesChanged = "devices_changed";  // when it was resumed
 inline constexpr const char* kScheduleChanged = "schedule_changed";
 inline constexpr const char* kCheckpointUnusable = "checkpoint_unusable";
 inline constexpr const char* kBestForgotten = "best_forgotten";

@@ -5,6 +5,10 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
+#include <torch/cuda.h>
+
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/error.h"
@@ -25,6 +29,14 @@ int64_t num_whole_samples(std::span<const Batch> batches) {
 void add_up_in_tree(const at::Tensor& rows) {
   for (int64_t distance = 1; distance < rows.size(0); distance *= 2)
     for (int64_t i = 0; i + distance < rows.size(0); i += 2 * distance) rows[i].add_(rows[i + distance]);
+}
+
+double elapsed_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void wait_for(c10::Device device) {
+  if (device.is_cuda()) torch::cuda::synchronize(device.index());
 }
 
 at::Tensor samples_of(const at::Tensor& tensor, int64_t dimension, int64_t begin, int64_t end) {
@@ -116,17 +128,43 @@ void GradientExchange::take(int64_t shard, const Evaluation& sums) {
   requests_of(message).zero_();
 }
 
+void GradientExchange::add_up_over_ranks() {
+  const auto began = std::chrono::steady_clock::now();
+  if (is_ordered_)
+    ranks_->gather_into(messages_[0], messages_of_all_);
+  else
+    ranks_->add_up(result_);
+  seconds_ += elapsed_since(began);
+  if (is_ordered_) add_up_in_tree(messages_of_all_);
+}
+
+std::optional<double> GradientExchange::take_seconds() {
+  const double seconds = std::exchange(seconds_, 0);
+  return is_timed() ? std::optional(seconds) : std::nullopt;
+}
+
+double GradientExchange::measure() {
+  constexpr int kWarmup = 3, kTimed = 9;
+  const auto seconds_of_one = [&] {
+    wait_for(result_.device());
+    const auto began = std::chrono::steady_clock::now();
+    add_up_over_ranks();
+    wait_for(result_.device());
+    return elapsed_since(began);
+  };
+  for (int i = 0; i < kWarmup; ++i) seconds_of_one();
+  std::vector<double> seconds;
+  for (int i = 0; i < kTimed; ++i) seconds.push_back(seconds_of_one());
+  std::ranges::nth_element(seconds, seconds.begin() + kTimed / 2);
+  return seconds[kTimed / 2];
+}
+
 Evaluation GradientExchange::add_up(std::span<const Batch> batches) {
   const TraceRange range("exchange");
   const at::NoGradGuard no_grad;
   requests_of(messages_[0])[rank()].copy_(own_request_on_device_);
   add_up_in_tree(messages_);
-  if (messages_of_all_.defined()) {
-    ranks_->gather_into(messages_[0], messages_of_all_);
-    add_up_in_tree(messages_of_all_);
-  } else if (ranks_ != nullptr) {
-    ranks_->add_up(result_);
-  }
+  if (ranks_ != nullptr) add_up_over_ranks();
   for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].tensor.mutable_grad() = slice(result_, i);
   const at::Tensor sums = sums_of(result_);
   return {sums[0], sums[1], sums[2], num_whole_samples(batches) * targets_per_sample_};

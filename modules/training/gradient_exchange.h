@@ -50,6 +50,14 @@ class GradientExchange {
   // back.
   Evaluation add_up(std::span<const Batch> batches);
 
+  // How long add_up() took in the engine, waiting for other ranks included, since this was asked last. Nothing for a
+  // process alone, and on a GPU, where the engine only queues work.
+  std::optional<double> take_seconds();
+
+  // Seconds of one exchange by itself: the median of a few, after some to warm up. Collective; before the first step.
+  double measure();
+  int64_t num_bytes() const { return result_.numel() * result_.element_size(); }  // of a message
+
   // Once after each turn of steps, at the same steps on every rank: what each rank asked for in the last step of that
   // turn, or, on a GPU, of a turn before it (LateValues), 0 where it asks for nothing. Nothing where it is not known yet.
   std::optional<std::vector<double>> stop_requests();
@@ -60,6 +68,8 @@ class GradientExchange {
  private:
   int64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
   int64_t num_ranks() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
+  void add_up_over_ranks();
+  bool is_timed() const { return ranks_ != nullptr && messages_.is_cpu(); }
   at::Tensor slice(const at::Tensor& message, size_t parameter) const;
   at::Tensor sums_of(const at::Tensor& message) const;
   at::Tensor requests_of(const at::Tensor& message) const;
@@ -77,6 +87,7 @@ class GradientExchange {
   double own_request_ = 0;
   at::Tensor own_request_on_device_;  // where captured steps find it
   LateValues late_requests_;
+  double seconds_ = 0;  // in the engine
 };
 
 }  // namespace rnnlab

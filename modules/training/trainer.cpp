@@ -15,6 +15,7 @@
 #include "training/divergence.h"
 #include "training/epoch_metrics.h"
 #include "training/evaluate.h"
+#include "training/row_over_ranks.h"
 #include "training/stop_signal.h"
 #include "training/trace_range.h"
 
@@ -93,6 +94,12 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision), replay(options));
 }
 
+Trainer::ExchangeAlone Trainer::measure_exchange() {
+  const double seconds = step_.exchange()->measure();
+  if (options_.device.is_cuda()) seconds_of_exchange_ = seconds;
+  return {seconds, step_.exchange()->num_bytes()};
+}
+
 const TrainingState& Trainer::run() {
   RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer runs once");
   run_began_ = Clock::now();
@@ -139,6 +146,7 @@ void Trainer::go_on_with_epoch() {
 void Trainer::train_epoch() {
   model_.train();
   wait_for(options_.device);
+  if (has_ranks()) step_.exchange()->take_seconds();
   witness_.start();
   device_span_.begin();
   training_since_ = record_read_ = Clock::now();
@@ -152,6 +160,8 @@ void Trainer::train_epoch() {
   wait_for(options_.device);
   tally_.seconds = epoch_seconds();
   evidence_ = witness_.stop();
+  if (has_ranks()) exchange_seconds_ = step_.exchange()->take_seconds();
+  if (seconds_of_exchange_) exchange_seconds_ = static_cast<double>(tally_.steps) * *seconds_of_exchange_;
   tally_.data_seconds += train_batches_.seconds_waited();
   training_since_.reset();
   read_record();
@@ -326,6 +336,7 @@ void Trainer::end_epoch() {
   auto row = training_row();
   if (should_validate()) validate(row);
   row.peak_memory_bytes = peak_memory_bytes(options_.device);
+  if (has_ranks()) row = row_over_ranks(*options_.ranks, row);
   epoch_is_over_ = is_whole() && row.valid_loss.has_value() == valid_batches_.has_value();
   if (epoch_is_over_) early_stopping_.remember(row, state_);
   stop_where_done();  // validation took time too
@@ -354,6 +365,7 @@ EpochRow Trainer::training_row() const {
   row.data_seconds = tally_.data_seconds;
   if (!epoch_is_pieced_) {
     row.device_seconds = device_span_.seconds();
+    row.exchange_seconds = exchange_seconds_;
     put_evidence(evidence_, row);
   }
   row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;

@@ -45,6 +45,14 @@ class Trainer {
   // only ends the epoch that the snapshot was taken within.
   void restore(Snapshot snapshot);
 
+  struct ExchangeAlone {
+    double seconds = 0;
+    int64_t num_bytes = 0;  // of a rank's message
+  };
+  // With ranks, before run(), on all of them: what one exchange of gradients takes by itself. On a GPU, where each step
+  // only queues its own, epochs tell it times their steps.
+  ExchangeAlone measure_exchange();
+
   const TrainingState& state() const { return state_; }
   bool epoch_is_over() const { return epoch_is_over_; }
   // Why the steps are not CUDA graphs although training.cuda_graph asks for them; "" where they are, or nobody asked.
@@ -118,7 +126,9 @@ class Trainer {
   DeviceSpan device_span_;                           // of them, by the device's own clock
   EpochWitness witness_;                             // of them, by the operating system
   EpochEvidence evidence_;
+  std::optional<double> exchange_seconds_;
 
+  std::optional<double> seconds_of_exchange_;  // on a GPU, by itself
   std::optional<double> last_loss_;
   std::optional<GeneratorStates> restored_;  // until the run goes on
   double seconds_before_ = 0.0;              // the run was stopped

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "results/devices.h"
 #include "results/files.h"
 #include "results/run_record.h"
 
@@ -131,8 +133,70 @@ TEST(Devices, GoOnByAnotherNumber) {
   const std::string run = program.run_folders("together").back();
   const ProgramResult resumed = program.run({"train", "--resume", run, "training.max_steps=null", "devices=2"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  EXPECT_THAT(resumed.errors, HasSubstr("goes on with 2 processes, and ran with 3 before"));
-  EXPECT_LT(largest_difference(one, load_run(run)), 1e-5);
+  EXPECT_THAT(resumed.errors, HasSubstr("goes on with 2 processes, and ran with 3 before, so its times tell nothing of "
+                                        "either number of devices"));
+  const RunRecord both = load_run(run);
+  EXPECT_LT(largest_difference(one, both), 1e-5);
+  EXPECT_EQ(both.environment.ranks.value().num_processes, 2);
+  EXPECT_TRUE(has_changed_devices(both));
+}
+
+// ---- what is told of them ----
+
+TEST(Devices, AreRecordedWithTheTimesOfTheSlowestAndTheFastest) {
+  const RunRecord run = trained({"devices=2"});
+  EXPECT_EQ(run.environment.ranks, (RanksInfo{.num_processes = 2, .num_hosts = 1, .exchange = "gloo"}));
+  ASSERT_EQ(run.rows.size(), 3u);
+  for (const EpochRow& row : run.rows) {
+    EXPECT_GT(row.exchange_seconds.value(), 0);
+    EXPECT_GT(row.fastest_process_seconds.value(), 0);
+    EXPECT_GE(row.slowest_process_seconds.value(), row.fastest_process_seconds.value());
+    EXPECT_NEAR(row.slowest_process_seconds.value() + row.exchange_seconds.value(), row.train_seconds, 1e-9);
+  }
+}
+
+TEST(Devices, LeaveNoTraceInARunOfOneProcess) {
+  const RunRecord run = trained({});
+  EXPECT_FALSE(run.environment.ranks);
+  for (const EpochRow& row : run.rows) {
+    EXPECT_FALSE(row.exchange_seconds);
+    EXPECT_FALSE(row.slowest_process_seconds);
+    EXPECT_FALSE(row.fastest_process_seconds);
+  }
+}
+
+TEST(Devices, AreComparedAndReported) {
+  const Program program;
+  EXPECT_EQ(train(program, {"sweep={devices: [1, 2]}"}).exit_code, 0);
+  const ProgramResult compared = program.run({"compare", "runs/together", "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.errors;
+  const auto json = nlohmann::json::parse(compared.output);
+  ASSERT_EQ(json["groups"].size(), 2u);
+  EXPECT_TRUE(json["groups"][0]["device_speed"].is_null());
+  const auto& two = json["groups"][1];
+  EXPECT_EQ(two["devices"], 2);
+  const double speed_up = two["device_speed"]["speed_up"];
+  EXPECT_NEAR(speed_up, 1 / two["ratio"].get<double>(), 1e-12);
+  EXPECT_NEAR(two["device_speed"]["efficiency"].get<double>(), speed_up / 2, 1e-12);
+  EXPECT_LT(two["loss_agreement"]["largest_difference"].get<double>(), 1e-5);
+  EXPECT_THAT(program.run({"compare", "runs/together"}).output, HasSubstr("speed-up"));
+  const ProgramResult report = program.run({"report", "runs/together", "--markdown"});
+  ASSERT_EQ(report.exit_code, 0) << report.errors;
+  EXPECT_THAT(report.output, HasSubstr("Speed-up by devices"));
+}
+
+TEST(Devices, HaveAComparisonOfEqualPartsOfABatch) {
+  const Program program;
+  EXPECT_EQ(train(program, {"training.batch_size=25"}).exit_code, 0);
+  EXPECT_EQ(train(program, {"devices=2"}).exit_code, 0);
+  EXPECT_EQ(program.run({"compare", "runs/together"}).exit_code, 2) << "the batches differ";
+  const ProgramResult compared = program.run({"compare", "--scaling", "runs/together", "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.errors;
+  const auto series = nlohmann::json::parse(compared.output)["series"];
+  ASSERT_EQ(series.size(), 1u);
+  EXPECT_EQ(series[0]["samples_a_device"], 25);
+  EXPECT_EQ(series[0]["results"][1]["devices"], 2);
+  EXPECT_GT(series[0]["results"][1]["efficiency"].get<double>(), 0);
 }
 
 // E3: shards are computed by themselves and added up in a fixed tree.

@@ -21,6 +21,20 @@ TEST(ChartJson, LeavesAGapWhereALossIsNoNumber) {
             R"("title":"Loss"})");
 }
 
+TEST(ChartJson, HasTheIntervalsOfCurvesThatHaveAny) {
+  const Chart chart = {
+      .id = "a-b",
+      .title = "Speed-up",
+      .description = "",
+      .body = Curves{{.name = "devices", .unit = ""},
+                     {.name = "speed-up", .unit = ""},
+                     {{"a", "a", {{1, 1}, {2, 1.5, "", Interval{1.25, 1.75}}}}, {"b", "b", {{1, 1}}}}}};
+  const auto json = chart_json(chart);
+  EXPECT_EQ(json["curves"][0]["points"].dump(), "[[1.0,1.0],[2.0,1.5]]");
+  EXPECT_EQ(json["curves"][0]["intervals"].dump(), "[[2.0,1.25,1.75]]");
+  EXPECT_FALSE(json["curves"][1].contains("intervals"));
+}
+
 TEST(ChartJson, MayStandInAScriptWhateverItHolds) {
   EXPECT_EQ(script_text("</script><!--\xFF"), "\"\\u003c/script>\\u003c!--\xEF\xBF\xBD\"");
 }

@@ -49,6 +49,18 @@ TEST(DataOfAChart, HasARowForEachPointWhereCurvesShareNoX) {
   EXPECT_THAT(table.rows(), ElementsAre(Row{"a, seed 1", "0.5", "1"}, Row{"a, seed 2", "0.75", "2"}));
 }
 
+TEST(DataOfAChart, HasTheIntervalsOfCurves) {
+  const Curve measured = {"measured", "measured", {{1, 1}, {2, 1.5, "", Interval{1.25, 1.75}}}};
+  const Curve ideal = {"ideal", "ideal", {{1, 1}, {2, 2}}};
+  const TextTable shared = data_of(curves({measured, ideal}), Digits::kAll);
+  EXPECT_THAT(headings(shared), ElementsAre("epoch", "measured", "measured: low", "measured: high", "ideal"));
+  EXPECT_THAT(shared.rows(), ElementsAre(Row{"1", "1", "", "", "1"}, Row{"2", "1.5", "1.25", "1.75", "2"}));
+  const TextTable apart = data_of(curves({measured, {"ideal", "ideal", {{3, 3}}}}), Digits::kAll);
+  EXPECT_THAT(headings(apart), ElementsAre("run", "epoch", "time (s)", "low", "high"));
+  EXPECT_THAT(apart.rows(), ElementsAre(Row{"measured", "1", "1", "", ""}, Row{"measured", "2", "1.5", "1.25", "1.75"},
+                                        Row{"ideal", "3", "3", "", ""}));
+}
+
 TEST(DataOfAChart, IsRoundedForPeople) {
   const TextTable table = data_of(curves({{"a", "a", {{1, 1.0 / 3}}}}), Digits::kFew);
   EXPECT_THAT(table.rows(), ElementsAre(Row{"1", "0.333333"}));

@@ -45,6 +45,18 @@ TEST(GnuplotScript, DrawsGapsWhereALossIsNoNumber) {
   EXPECT_THAT(script, HasSubstr("set logscale y\n"));
 }
 
+TEST(GnuplotScript, DrawsTheIntervalsOfACurve) {
+  const Chart chart = {.id = "a-b",
+                       .title = "Speed-up",
+                       .description = "",
+                       .body = Curves{{.name = "devices", .unit = ""},
+                                      {.name = "speed-up", .unit = ""},
+                                      {{"a", "a", {{1, 1}, {2, 1.5, "", Interval{1.25, 1.75}}}}}}};
+  const std::string script = script_of(chart);
+  EXPECT_THAT(script, HasSubstr("$interval0 << END\n2 1.5 1.25 1.75\nEND\n"));
+  EXPECT_THAT(script, HasSubstr("$interval0 using 1:2:3:4 with yerrorbars "));
+}
+
 TEST(GnuplotScript, NamesNoCurveWhereThereAreTooManyToTellApart) {
   Curves curves = {{.name = "epoch", .unit = ""}, {.name = "loss", .unit = ""}, {}};
   for (int i = 0; i < 200; ++i) curves.curves.push_back({"run " + std::to_string(i), "run", {{1, 1}}});

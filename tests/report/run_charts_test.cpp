@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "report/sample_sources.h"
+#include "results/sample_devices.h"
 
 namespace rnnlab::report {
 namespace {
@@ -38,6 +39,32 @@ TEST(RunCharts, HaveACurveForEachSeedUnderTheNameOfTheirGroup) {
   EXPECT_THAT(run_names(groups[0]), ElementsAre("cpu naive, seed 1", "cpu naive, seed 2", "cpu naive, seed 2 (2)"));
   const auto charts = time_curves(groups, "rows");
   for (const Curve& curve : std::get<Curves>(charts[0].body).curves) EXPECT_EQ(curve.group, "cpu naive");
+}
+
+TEST(RunCharts, DrawSpeedUpsBesideTheIdealLine) {
+  const testing::TemporaryFolder folder;
+  const auto runs = testing::in_rounds(
+      {testing::run_of_devices(1, 2), testing::run_of_devices(2, 1.25), testing::run_of_devices(4, 1)}, {1, 1.1, 1.02},
+      folder);
+  const auto charts = speed_up_curves(compare(runs, {}), "rows");
+  EXPECT_THAT(ids(charts), ElementsAre("rows-speed-up"));
+  const auto& curves = std::get<Curves>(charts[0].body).curves;
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[0].name, "over cpu fused devices=1");
+  ASSERT_EQ(curves[0].points.size(), 3u);
+  EXPECT_EQ(curves[0].points[0].x, 1);
+  EXPECT_EQ(curves[0].points[0].y, 1);
+  EXPECT_EQ(curves[0].points[1].x, 2);
+  EXPECT_NEAR(curves[0].points[1].y, 1.6, 1e-9);
+  EXPECT_NEAR(curves[0].points[1].interval->low, 1.6, 1e-9);
+  EXPECT_NEAR(curves[0].points[2].y, 2, 1e-9);
+  EXPECT_EQ(curves[1].name, "ideal");
+  for (const Point& point : curves[1].points) EXPECT_EQ(point.y, point.x);
+  EXPECT_EQ(curves[1].points.back().x, 4);
+}
+
+TEST(RunCharts, DrawNoSpeedUpOfOneNumberOfDevices) {
+  EXPECT_THAT(speed_up_curves(compare(read_back(naive_and_fused()), {}), "rows"), ::testing::IsEmpty());
 }
 
 TEST(RunCharts, DrawLossesAndWhatValidationSays) {

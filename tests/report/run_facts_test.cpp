@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "report/sample_sources.h"
+#include "results/sample_devices.h"
 
 namespace rnnlab::report {
 namespace {
@@ -36,6 +37,22 @@ TEST(RunFacts, HaveMachineBuildAndSettings) {
   EXPECT_THAT(environment_of(runs[0], "a").values,
               Contains(std::pair<std::string, std::string>("build", "Release, gcc 12.2.0")));
   EXPECT_THAT(settings_of(runs[1], "b").values, Contains(std::pair<std::string, std::string>("layer", "fused")));
+}
+
+TEST(RunFacts, HaveTheExchangeOfSeveralProcesses) {
+  using Fact = std::pair<std::string, std::string>;
+  std::vector<RunRecord> runs = testing::read_back({testing::run_of_devices(2, 1)});
+  for (EpochRow& row : runs[0].rows) {
+    row.exchange_seconds = row.train_seconds / 8;
+    row.slowest_process_seconds = 0.875;
+    row.fastest_process_seconds = 0.7;
+  }
+  const auto facts = environment_of(runs[0], "a").values;
+  EXPECT_THAT(facts, Contains(Fact("devices", "2 processes on 1 host by gloo")));
+  EXPECT_THAT(facts, Contains(Fact("exchange that nothing hid", "12.5 % of an epoch (median)")));
+  EXPECT_THAT(facts, Contains(Fact("slowest process", "computes 25.0 % longer than the fastest (median)")));
+  for (const auto& [name, value] : environment_of(testing::read_back(testing::naive_and_fused())[0], "a").values)
+    EXPECT_NE(name, "devices") << "of a run of one process";
 }
 
 }  // namespace

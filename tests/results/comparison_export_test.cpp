@@ -152,6 +152,55 @@ TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
                                "\n"));
 }
 
+// The naive run on two devices, a little less than twice as fast.
+Comparison comparison_of_devices() {
+  Comparison comparison = sample_comparison();
+  GroupResult& two = comparison.groups[1];
+  two.label = "cpu naive devices=2";
+  two.ended = "complete";
+  two.devices = 2;
+  DeviceSpeed speed;
+  speed.reference = "cpu naive";
+  speed.speed_up = 1.75;
+  speed.speed_up_low = 1.5;
+  speed.speed_up_high = 2;
+  speed.efficiency = 0.875;
+  speed.efficiency_low = 0.75;
+  speed.efficiency_high = 1;
+  two.device_speed = speed;
+  two.exchange_share = 0.0625;
+  two.slowest_over_fastest = 1.03;
+  return comparison;
+}
+
+TEST(ComparisonText, HasATableOfSpeedUps) {
+  EXPECT_THAT(
+      comparison_text(comparison_of_devices()),
+      ::testing::HasSubstr(
+          "\n\n"
+          "run                  devices  against  speed-up  95 % interval  efficiency    95 % interval  exchange  "
+          "slowest\n"
+          "-------------------  -------  -------  --------  -------------  ----------  ---------------  --------  "
+          "-------\n"
+          "cpu naive devices=2        2        1      1.75   1.50 .. 2.00      87.5 %  75.0 .. 100.0 %     6.2 %   "
+          "+3.0 %\n"
+          "\n"
+          "speed-up: over the same work on the fewest devices; efficiency: "));
+}
+
+TEST(ComparisonCsv, HasSpeedUpAndEfficiency) {
+  EXPECT_THAT(comparison_csv(comparison_of_devices()),
+              ::testing::HasSubstr(",2.5e-06,2,1.75,1.5,2,0.875,0.75,1,0.0625,1.03\n"));
+}
+
+TEST(ComparisonJson, HasSpeedUpAndEfficiency) {
+  const auto json = nlohmann::json::parse(comparison_json(comparison_of_devices()));
+  EXPECT_TRUE(json["groups"][0]["device_speed"].is_null());
+  EXPECT_EQ(json["groups"][1]["devices"], 2);
+  EXPECT_EQ(json["groups"][1]["device_speed"]["reference"], "cpu naive");
+  EXPECT_EQ(json["groups"][1]["device_speed"]["efficiency_low"], 0.75);
+}
+
 // A spreadsheet would run them. Numbers stay numbers.
 TEST(ComparisonCsv, HoldsNoTextThatIsAFormula) {
   Comparison comparison = sample_comparison();
@@ -191,11 +240,12 @@ TEST(ComparisonCsv, HasALineForEachGroup) {
       "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
       "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
       "bounds_are_spread,is_paired,microseconds_per_sample,fit_seconds,"
-      "largest_loss_difference\n"
+      "largest_loss_difference,devices,speed_up,speed_up_low,speed_up_high,efficiency,efficiency_low,efficiency_high,"
+      "exchange_share,slowest_over_fastest\n"
       "cpu naive,cpu naive,1 2,5,60,2.25,2,2.5,,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
-      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,\n"
+      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,,1,,,,,,,,\n"
       "cpu fused,cpu naive,1,5,30,1.25,1,1.5,0.5625,0.5,0.625,0.00794,faster,0.5,,,,,,,,,,,oneDNN reference,"
-      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06\n");
+      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06,1,,,,,,,,\n");
 }
 
 TEST(ComparisonJson, HoldsEverything) {

@@ -56,6 +56,20 @@ TEST(EnvironmentFile, ReadsBack) {
   EXPECT_EQ(read_environment(folder.path()).start_time, environment.start_time);
 }
 
+TEST(EnvironmentFile, HasTheProcessesOfARunThatSeveralTrain) {
+  const TemporaryFolder folder;
+  Environment environment = collect_environment({"rnnlab"}, 2, {});
+  const auto text_and_back = [&] {
+    write_environment(folder.path(), environment);
+    return std::pair(read_text(folder.path() / "environment.json"), read_environment(folder.path()).ranks);
+  };
+  const auto [alone, no_ranks] = text_and_back();
+  EXPECT_EQ(alone.find("\"ranks\""), std::string::npos);
+  EXPECT_FALSE(no_ranks);
+  environment.ranks = RanksInfo{.num_processes = 4, .num_hosts = 2, .exchange = "gloo"};
+  EXPECT_EQ(text_and_back().second, environment.ranks);
+}
+
 TEST(EnvironmentFile, NamesTheKeyThatIsWrong) {
   const TemporaryFolder folder;
   write_environment(folder.path(), quiet_environment());

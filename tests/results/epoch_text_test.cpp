@@ -18,8 +18,9 @@ constexpr const char* kHeader =
     "data_seconds,samples_per_second,peak_memory_bytes,warmup,train_perplexity,valid_perplexity,valid_bits_per_"
     "character,"
     "train_mae,valid_mae,train_rmse,valid_rmse,skipped_steps,device_seconds,cpu_seconds,boot_seconds,"
-    "steal_seconds,throttled_seconds,voluntary_switches,forced_switches,gpu_joules,cpu_joules\n";
-constexpr const char* kLine = "1,0.5,0.75,0.25,0.875,0.001,1.5,2,0.125,0.0625,60000,1610612736,0,,,,,,,,,,,,,,,,,\n";
+    "steal_seconds,throttled_seconds,voluntary_switches,forced_switches,gpu_joules,cpu_joules,"
+    "exchange_seconds,slowest_process_seconds,fastest_process_seconds\n";
+constexpr const char* kLine = "1,0.5,0.75,0.25,0.875,0.001,1.5,2,0.125,0.0625,60000,1610612736,0,,,,,,,,,,,,,,,,,,,,\n";
 
 TEST(EpochCsv, HasTheseColumnsInThisOrder) { EXPECT_EQ(epoch_csv_header(), kHeader); }
 
@@ -34,7 +35,8 @@ TEST(EpochJsonl, WritesAbsentAsNullAndItsSchemaVersion) {
             "\"valid_bits_per_character\":null,\"train_mae\":null,\"valid_mae\":null,\"train_rmse\":null,"
             "\"valid_rmse\":null,\"skipped_steps\":null,\"device_seconds\":null,\"cpu_seconds\":null,"
             "\"boot_seconds\":null,\"steal_seconds\":null,\"throttled_seconds\":null,\"voluntary_switches\":null,"
-            "\"forced_switches\":null,\"gpu_joules\":null,\"cpu_joules\":null}\n");
+            "\"forced_switches\":null,\"gpu_joules\":null,\"cpu_joules\":null,\"exchange_seconds\":null,"
+            "\"slowest_process_seconds\":null,\"fastest_process_seconds\":null}\n");
 }
 
 TEST(EpochJsonl, StaysJsonWhenTheLossIsNot) {
@@ -76,19 +78,19 @@ TEST(ParseEpochsCsv, NamesTheLineThatIsWrong) {
          "epochs.csv:3: the last line is cut off (no line end): delete it to use the rows before it");
   expect("epoch,loss\n", "epochs.csv:1: the column 'train_loss' is missing: this is not a file of rnnlab");
   expect(header.substr(0, header.size() - 1) + ",epoch\n", "epochs.csv:1: the column 'epoch' occurs twice");
-  expect(header + "1,2,3\n", "epochs.csv:2: 3 fields, expected 30");
+  expect(header + "1,2,3\n", "epochs.csv:2: 3 fields, expected 33");
   expect(header + "one" + line.substr(1), "epochs.csv:2: epoch is 'one', expected a whole number");
   expect(header + "1,low" + line.substr(5), "epochs.csv:2: train_loss is 'low', expected a number");
   expect(header + "1," + line.substr(5), "epochs.csv:2: train_loss is '', expected a number");
-  expect(header + "1,0.5,,,,0.001,,nan,,0,0,,0,,,,,,,,,,,,,,,,,\n",
+  expect(header + "1,0.5,,,,0.001,,nan,,0,0,,0,,,,,,,,,,,,,,,,,,,,\n",
          "epochs.csv:2: train_seconds is nan, expected a time above zero");
-  expect(header + "1,0.5,,,,0.001,,0,,0,0,,0,,,,,,,,,,,,,,,,,\n",
+  expect(header + "1,0.5,,,,0.001,,0,,0,0,,0,,,,,,,,,,,,,,,,,,,,\n",
          "epochs.csv:2: train_seconds is 0, expected a time above zero");
   expect(header + line + line, "epochs.csv:3: epoch 1 follows epoch 1");
   std::string bad_flag = line;
   bad_flag.replace(bad_flag.find(",0,,"), 4, ",yes,,");
   expect(header + bad_flag, "epochs.csv:2: warmup is 'yes', expected 0 or 1");
-  expect(header + std::string("\0\x1b[31m\n", 7), "epochs.csv:2: 1 field, expected 30");
+  expect(header + std::string("\0\x1b[31m\n", 7), "epochs.csv:2: 1 field, expected 33");
 }
 
 TEST(ParseEpochsCsv, ReadsColumnsByTheirNames) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "results/comparison_json.h"
+#include "results/sample_devices.h"
 #include "results/sample_runs.h"
 #include "results/temporary_folder.h"
 
@@ -47,6 +48,13 @@ TEST_F(Held, UnequalConditionsAreNamedWithAllTheirValues) {
   other.environment.cpu.usable_cpus = 64;
   add("b", other);
   EXPECT_THAT(text(), HasSubstr("Not held equal:\n  usable CPUs  2; 64\n"));
+}
+
+TEST_F(Held, DevicesAreToldOfWhereARunHasSeveral) {
+  add("a", run_of_devices(1, 2));
+  EXPECT_THAT(text(), Not(HasSubstr("devices")));
+  add("b", run_of_devices(2, 1));
+  EXPECT_THAT(text(), HasSubstr("Not held equal:\n  devices  1; 2\n"));
 }
 
 TEST_F(Held, TheJsonOfAComparisonHasThemAsAField) {

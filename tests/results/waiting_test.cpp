@@ -44,6 +44,17 @@ TEST(Waiting, OfAProcessThatWasStoppedIsSeenByItsCpuTime) {
   EXPECT_EQ(waiting_warnings(rows, "cpu", 1).at(0).kind, warning::kWaited);
 }
 
+TEST(Waiting, ForOtherProcessesInTheExchangeIsNone) {
+  std::vector<EpochRow> rows = witnessed_rows(kSeconds);
+  for (EpochRow& row : rows) {
+    row.cpu_seconds = row.train_seconds / 4;
+    row.exchange_seconds = row.train_seconds * 3 / 4;
+  }
+  EXPECT_THAT(told(rows), IsEmpty());
+  for (EpochRow& row : rows) row.exchange_seconds = row.train_seconds / 4;
+  EXPECT_THAT(told(rows), ::testing::SizeIs(1));
+}
+
 TEST(Waiting, ForDataIsToldElsewhere) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   for (EpochRow& row : rows) {

@@ -2,6 +2,11 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,6 +49,45 @@ double loss_of_equal_samples(int64_t count) {
 
 TEST(GradientExchange, DrawsOtherMasksForEachShard) {
   EXPECT_GT(std::abs(loss_of_equal_samples(2) - loss_of_equal_samples(1)), 1e-4);
+}
+
+// The first of two ranks, the other of which always has the same as this one.
+class TwoEqualRanks : public Ranks {
+ public:
+  TwoEqualRanks() : Ranks(0, 2) {}
+  std::string engine() const override { return "none"; }
+  void add_up(at::Tensor& values) override { values.mul_(2); }
+  void gather_into(const at::Tensor& values, const at::Tensor& all) override { all.copy_(at::stack({values, values})); }
+  std::vector<std::string> gather_texts(const std::string& text) override { return {text, text}; }
+  void tell_failure(ExitCode, const std::string&) noexcept override {}
+};
+
+Evaluation one_step(GradientExchange& exchange, at::Tensor weight) {
+  weight.mutable_grad() = at::ones_like(weight);
+  const at::Tensor one = at::ones({});
+  exchange.take(exchange.first_shard(), {one, one, one, 2});
+  const Batch batch{.inputs = weight, .targets = weight, .lengths = {}, .size = 2, .whole_size = 4};
+  return exchange.add_up({&batch, 1});
+}
+
+TEST(GradientExchange, TellsOnceHowLongItTook) {
+  TwoEqualRanks ranks;
+  for (const std::optional<int64_t> shards : {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
+    const at::Tensor weight = at::zeros({3});
+    GradientExchange exchange(&ranks, shards, {{"weight", weight}}, 1);
+    EXPECT_EQ(exchange.take_seconds(), 0);
+    one_step(exchange, weight);
+    EXPECT_TRUE(weight.grad().equal(at::full({3}, 2.0F)));
+    EXPECT_GT(exchange.take_seconds().value(), 0);
+    EXPECT_EQ(exchange.take_seconds(), 0) << "it was taken";
+  }
+}
+
+TEST(GradientExchange, OfAProcessAloneTakesNoTime) {
+  const at::Tensor weight = at::zeros({3});
+  GradientExchange exchange(nullptr, 1, {{"weight", weight}}, 1);
+  one_step(exchange, weight);
+  EXPECT_FALSE(exchange.take_seconds());
 }
 
 // As many steps as samples: which axis of the targets is the samples' does not follow from their sizes.

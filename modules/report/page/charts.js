@@ -76,15 +76,29 @@ const charts = (() => {
       : { value: [x, y] })),
   });
 
+  // The intervals of a curve's points, as whiskers.
+  const whiskerSeries = (curve, look) => ({
+    type: "custom", id: `${curve.name} intervals`, name: curve.name, color: look.color, silent: true,
+    tooltip: { show: false }, encode: { x: 0, y: [1, 2] }, data: curve.intervals,
+    renderItem: (parameters, api) => {
+      const [x, low] = api.coord([api.value(0), api.value(1)]);
+      const high = api.coord([api.value(0), api.value(2)])[1];
+      const line = (x1, y1, x2, y2) =>
+        ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: look.color, lineWidth: 1.4 } });
+      return { type: "group", children: [line(x, low, x, high), line(x - 4, low, x + 4, low), line(x - 4, high, x + 4, high)] };
+    },
+  });
+
   const curvesTooltip = (chart, curves, colors) => {
     const digits = 6;
+    const ofLines = (items) => items.filter((item) => item.seriesType === "line");
     const line = (item) => [item.seriesName + (item.data.note ? ` (${item.data.note})` : ""), shown(item.data.value[1], digits)];
     const heading = (item) => `${chart.x.name} ${tickText(item.data.value[0])}${chart.x.unit ? " " + chart.x.unit : ""}`;
     const areFew = curves.length <= manyCurves;
     return tooltip(colors, {
       trigger: areFew ? "axis" : "item",
       formatter: (items) => (Array.isArray(items)
-        ? tip(chart.x.unit ? chart.y.name : heading(items[0]), items.map(line))
+        ? tip(chart.x.unit ? chart.y.name : heading(items[0]), ofLines(items).map(line))
         : tip(heading(items), [line(items)])),
     });
   };
@@ -116,8 +130,11 @@ const charts = (() => {
         },
       ],
       tooltip: curvesTooltip(chart, curves, colors),
-      series: curves.map((curve) =>
-        lineSeries(curve, lookOf(groups, curve.group, colors), colors.ground, longest <= 60 && curves.length <= 24 && width > 200)),
+      series: [
+        ...curves.map((curve) =>
+          lineSeries(curve, lookOf(groups, curve.group, colors), colors.ground, longest <= 60 && curves.length <= 24 && width > 200)),
+        ...curves.filter((curve) => curve.intervals).map((curve) => whiskerSeries(curve, lookOf(groups, curve.group, colors))),
+      ],
     };
   };
 

@@ -1,0 +1,54 @@
+#include "experiment/scaling_estimate.h"
+
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+
+#include "base/numbers.h"
+#include "experiment/fastest_layer.h"
+
+namespace rnnlab {
+namespace {
+
+double seconds_of_pass(const PreparedRun& run, int64_t batch_size) {
+  TrainerOptions options = run.options;
+  options.settings.batch_size = batch_size;
+  return measure_training(run.experiment, run.dataset, options)(computed_layer(run.experiment));
+}
+
+double largest_of(Ranks& ranks, double value) {
+  return ranks.gather(at::full({}, value, at::kDouble)).max().item<double>();
+}
+
+// The first one measures the whole batch while the others wait.
+ScalingEstimate estimate_of(PreparedRun& run, const Trainer::ExchangeAlone& exchange) {
+  Ranks& ranks = *run.options.ranks;
+  const int64_t batch_size = std::min(run.options.settings.batch_size, run.dataset.train.size());
+  ScalingEstimate estimate{
+      .num_processes = ranks.size(), .exchange_seconds = exchange.seconds, .num_bytes = exchange.num_bytes};
+  estimate.part_seconds = largest_of(ranks, seconds_of_pass(run, (batch_size + ranks.size() - 1) / ranks.size()));
+  estimate.whole_seconds = largest_of(ranks, ranks.is_first() ? seconds_of_pass(run, batch_size) : 0);
+  return estimate;
+}
+
+}  // namespace
+
+std::string text_of(const ScalingEstimate& estimate) {
+  return fmt::format(
+      "expected: {:.2g} times as fast as one GPU with this batch (a pass over it takes {}, over a part of {} {}, the "
+      "exchange of {} {}); {:.0f} % of {} times where each GPU has a batch of this size",
+      estimate.speedup(), format_seconds(estimate.whole_seconds), estimate.num_processes,
+      format_seconds(estimate.part_seconds), format_bytes(estimate.num_bytes),
+      format_seconds(estimate.exchange_seconds), 100 * estimate.weak_efficiency(), estimate.num_processes);
+}
+
+void note_exchange(PreparedRun& run) {
+  if (run.options.ranks == nullptr) return;
+  const Trainer::ExchangeAlone exchange = run.trainer.measure_exchange();
+  run.notes.push_back(run.device.is_cuda()
+                          ? text_of(estimate_of(run, exchange))
+                          : fmt::format("an exchange of {} takes {} by itself", format_bytes(exchange.num_bytes),
+                                        format_seconds(exchange.seconds)));
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,257 @@
+#include "results/device_scaling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "results/comparability.h"
+#include "results/conditions.h"
+#include "results/config_values.h"
+#include "results/devices.h"
+#include "results/doubts.h"
+#include "results/group_time.h"
+#include "results/measuring_order.h"
+#include "results/run_ending.h"
+#include "results/straggler.h"
+#include "results/work_settings.h"
+
+namespace rnnlab {
+namespace {
+
+using Groups = std::vector<RunGroup>;
+using Remarks = std::vector<Remark>;
+
+const RunRecord& example_of(const RunGroup& group) { return *group.runs[0]; }
+
+// Groups of one batch a device, those with the fewest devices first.
+std::map<double, Groups> by_samples_a_device(const Groups& groups) {
+  std::map<double, Groups> series;
+  for (const RunGroup& group : groups) series[samples_a_device(example_of(group))].push_back(group);
+  for (auto& [samples, of_batch] : series)
+    std::ranges::stable_sort(of_batch, {}, [](const RunGroup& group) { return num_devices(example_of(group)); });
+  return series;
+}
+
+bool has_two_numbers_of_devices(const std::map<double, Groups>& series) {
+  return std::ranges::any_of(series, [](const auto& one) {
+    return num_devices(example_of(one.second.front())) != num_devices(example_of(one.second.back()));
+  });
+}
+
+// ---- what must be equal ----
+
+// A batch of another size takes other settings, which do not bear on the speed; and threads are compared apart.
+bool bears_on_speed(const std::string& key) {
+  constexpr std::array<std::string_view, 9> kByBatch = {
+      "training.batch_size",  "training.valid_batch_size", "training.learning_rate",
+      "training.decay_steps", "training.warmup_steps",     "training.num_threads",
+      "training.epochs",      "training.max_steps",        "training.max_seconds"};
+  const bool is_work = key.starts_with("training.") || key.starts_with("model.") || key == "deterministic";
+  return is_work && std::ranges::find(kByBatch, key) == kByBatch.end();
+}
+
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+// Of one run, by what they are called.
+Values values_of(const RunRecord& run) {
+  return {{"device", kind_of_device(run)},
+          {"layer", run.summary.layer},
+          {"CUDA graphs", graphs_text(run)},
+          {"program", other_program(run).empty() ? "rnnlab" : other_program(run)},
+          {"data", run.summary.identity.data_fingerprint.substr(0, 12)}};
+}
+
+void compare_values(Remarks& found, const RunGroup& reference, const RunGroup& group, const std::string& what,
+                    const std::string& first, const std::string& second) {
+  if (first == second || first.empty() || second.empty()) return;
+  found.push_back({fmt::format("{}: {} in {}, {} in ", what, first, reference.label, second), group.label, ""});
+}
+
+void compare_settings(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+  const Settings &first = example_of(reference).config, &second = example_of(group).config;
+  std::set<std::string> keys;
+  for (const Settings* settings : {&first, &second})
+    for (const auto& [key, value] : *settings)
+      if (bears_on_speed(key)) keys.insert(key);
+  for (const std::string& key : keys)
+    compare_values(found, reference, group, key, value_or_absent(first, key), value_or_absent(second, key));
+}
+
+// Batches, what follows from their size, and threads have rules of their own here; hashes are told by the settings.
+bool is_held_equal(std::string_view condition) {
+  constexpr std::array<std::string_view, 5> kElsewhere = {
+      "batch size", "model", "training settings", "samples an epoch", "number of threads (training.num_threads)"};
+  return std::ranges::find(kElsewhere, condition) == kElsewhere.end();
+}
+
+void compare_threads(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+  const RunRecord &a = example_of(reference), &b = example_of(group);
+  const bool may_differ = kind_of_device(a) != "cpu" && share_equal_threads(a, b);
+  if (may_differ) return;
+  compare_values(found, reference, group, "threads of a process (training.num_threads)",
+                 std::to_string(a.summary.identity.num_threads), std::to_string(b.summary.identity.num_threads));
+}
+
+void compare_machines(Remarks& found, const RunGroup& reference, const RunGroup& group) {
+  const RunRecord &a = example_of(reference), &b = example_of(group);
+  for (const RunCondition& condition : run_conditions())
+    if (is_held_equal(condition.what))
+      compare_values(found, reference, group, condition.what, condition.value(a), condition.value(b));
+  for (const UnequalCondition& one : unequal_conditions(a.summary.identity.conditions, b.summary.identity.conditions))
+    if (one.on_unequal == OnUnequal::kRefuse) compare_values(found, reference, group, one.what, one.first, one.second);
+}
+
+// A process that trains alone has none, so the first that has one is what the others are held against.
+void compare_engines(Remarks& found, const Groups& groups) {
+  const auto first =
+      std::ranges::find_if(groups, [](const auto& group) { return !exchange_engine(example_of(group)).empty(); });
+  if (first == groups.end()) return;
+  for (const RunGroup& group : groups)
+    compare_values(found, *first, group, "engine of the exchange", exchange_engine(example_of(*first)),
+                   exchange_engine(example_of(group)));
+}
+
+void compare_devices(Remarks& found, const RunGroup& group) {
+  if (std::ranges::any_of(group.runs, [](const RunRecord* run) { return has_changed_devices(*run); }))
+    found.push_back({"the number of devices changed within ", group.label, ""});
+}
+
+std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& series, const Groups& groups) {
+  Remarks found;
+  for (const auto& [samples, of_batch] : series) {
+    compare_engines(found, of_batch);
+    for (const RunGroup& group : of_batch) {
+      const RunGroup& reference = of_batch.front();
+      compare_devices(found, group);
+      if (&group == &reference) continue;
+      const Values first = values_of(example_of(reference)), second = values_of(example_of(group));
+      for (size_t i = 0; i < first.size(); ++i)
+        compare_values(found, reference, group, first[i].first, first[i].second, second[i].second);
+      compare_settings(found, reference, group);
+      compare_threads(found, reference, group);
+      compare_machines(found, reference, group);
+    }
+  }
+  for (const Remark& remark : runs_that_shared(groups)) found.push_back(remark);
+  return texts_of(merged(found));
+}
+
+void refuse_scaling(const std::vector<std::string>& reasons) {
+  throw_error(ExitCode::kUsage,
+              "these runs differ in more than their devices and the batch that these share:\n  {}\n"
+              "Run them again alike, or compare all the same with --force",
+              join(reasons, "\n  "));
+}
+
+// ---- numbers ----
+
+std::optional<double> samples_an_epoch(const RunGroup& group) {
+  for (const RunRecord* run : group.runs)
+    for (const EpochRow& row : run->rows)
+      if (!row.warmup && num_samples(row) > 0) return num_samples(row);
+  return std::nullopt;
+}
+
+ScalingResult measured(const RunGroup& group) {
+  GroupResult times;
+  measure_time(times, group);
+  ScalingResult result;
+  result.label = group.label;
+  result.devices = num_devices(example_of(group));
+  result.batch_size = example_of(group).summary.identity.batch_size;
+  result.num_processes = times.num_processes;
+  result.num_timed_epochs = times.num_timed_epochs;
+  std::vector<EpochRow> rows;
+  for (const RunRecord* run : group.runs) {
+    result.folders.push_back(run->folder.string());
+    rows.insert(rows.end(), run->rows.begin(), run->rows.end());
+  }
+  result.exchange_share = exchange_share(rows);
+  result.slowest_over_fastest = slowest_over_fastest(rows);
+  const auto samples = samples_an_epoch(group);
+  if (!samples || !times.seconds) return result;
+  result.samples_per_second = *samples / *times.seconds;
+  result.samples_per_second_of_device = *result.samples_per_second / static_cast<double>(result.devices);
+  return result;
+}
+
+// A time's ratio is turned round, and holds for a sample of a device.
+void set_against_fewest(ScalingResult& result, const RunGroup& group, const ScalingResult& fewest,
+                        const RunGroup& reference) {
+  if (!result.samples_per_second || !fewest.samples_per_second) return;
+  GroupResult times;
+  set_against(times, group, reference);
+  const auto samples = samples_an_epoch(group), other_samples = samples_an_epoch(reference);
+  const double work =
+      *samples / static_cast<double>(result.devices) * static_cast<double>(fewest.devices) / *other_samples;
+  result.efficiency = work / *times.ratio;
+  result.is_paired = times.is_paired;
+  if (!times.ratio_low) return;
+  result.efficiency_low = work / *times.ratio_high;
+  result.efficiency_high = work / *times.ratio_low;
+}
+
+ScalingSeries series_of(double samples_a_device, const Groups& groups) {
+  ScalingSeries series{.samples_a_device = samples_a_device, .results = {}};
+  for (const RunGroup& group : groups) {
+    ScalingResult result = measured(group);
+    if (!series.results.empty()) set_against_fewest(result, group, series.results.front(), groups.front());
+    series.results.push_back(std::move(result));
+  }
+  return series;
+}
+
+// "64 samples on 1 device and 128 on 2".
+std::string batches_text(const ScalingSeries& series) {
+  std::vector<std::string> batches;
+  for (const ScalingResult& result : series.results)
+    add_once(batches, batches.empty() ? fmt::format("{} on {}", counted(result.batch_size, "sample"),
+                                                    counted(result.devices, "device"))
+                                      : fmt::format("{} on {}", result.batch_size, result.devices));
+  return each_of(batches);
+}
+
+std::string training_note(const ScalingSeries& series) {
+  if (series.results.size() < 2) return "";
+  return fmt::format(
+      "these runs did not train the same, because the batch of an update differs: {}; so their losses are not compared",
+      batches_text(series));
+}
+
+void add_remarks_on(DeviceScaling& scaling, const Groups& groups) {
+  Remarks doubtful;
+  for (const RunGroup& group : groups) {
+    for (const Warning& warning : ending_warnings(group)) add_once(scaling.warnings, warning);
+    for (const std::string& note : pooling_notes(group)) add_once(scaling.notes, note);
+    for (Remark& remark : doubts(group)) doubtful.push_back(std::move(remark));
+    if (const auto order = order_remark(groups.front(), group)) doubtful.push_back(*order);
+  }
+  for (const Warning& warning : merged(doubtful)) add_once(scaling.warnings, warning);
+}
+
+}  // namespace
+
+DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on_difference) {
+  const Groups groups = group_runs(runs);
+  const auto series = by_samples_a_device(groups);
+  if (!has_two_numbers_of_devices(series))
+    throw_error(ExitCode::kUsage,
+                "--scaling: no two of these runs have equal batches a device (training.batch_size over devices) on "
+                "different numbers of devices; train such runs, or compare these without --scaling");
+  DeviceScaling scaling;
+  scaling.forced = reasons_to_refuse(series, groups);
+  if (!scaling.forced.empty() && on_difference == OnDifference::kRefuse) refuse_scaling(scaling.forced);
+  for (const auto& [samples, of_batch] : series) {
+    scaling.series.push_back(series_of(samples, of_batch));
+    add_once(scaling.notes, training_note(scaling.series.back()));
+    add_remarks_on(scaling, of_batch);
+  }
+  return scaling;
+}
+
+}  // namespace rnnlab
