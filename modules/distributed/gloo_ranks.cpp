@@ -1,4 +1,6 @@
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <arpa/inet.h>
 #include <c10/util/Logging.h>
 #include <netinet/in.h>
@@ -6,9 +8,12 @@
 #include <torch/headeronly/version.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <optional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -17,9 +22,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/numbers.h"
 #include "base/text.h"
 #include "distributed/heartbeat.h"
+#include "distributed/patience.h"
+#include "distributed/rank_failure.h"
 #include "distributed/ranks.h"
 
 namespace rnnlab {
@@ -29,6 +35,7 @@ namespace {
 static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11);
 static_assert(sizeof(c10d::ProcessGroupGloo) == 488 && sizeof(c10d::ProcessGroupGloo::Options) == 176);
 
+using GroupPointer = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 // A socket that listens on the loopback interface, at a port that the system chooses or at `port`.
@@ -47,6 +54,11 @@ int listen_on_loopback(int64_t port) {
   if (is_listening) return descriptor;
   const int error = errno;
   if (descriptor >= 0) ::close(descriptor);
+  if (error == EADDRINUSE)
+    throw_error(ExitCode::kDevice,
+                "127.0.0.1:{} is taken by another program, and the processes of this run would meet there: set "
+                "MASTER_PORT to a free port, for all of them",
+                port);
   throw_error(ExitCode::kDevice, "127.0.0.1:{} cannot be listened on, where the processes of this run would meet: {}",
               port, std::strerror(error));
 }
@@ -87,44 +99,64 @@ StorePointer open_store(const Launch& launch, const RanksOptions& options) {
   }
 }
 
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
-
-constexpr const char* kFailure = "failure";
-
 std::string prefix_of(const std::string& attempt, const std::string& name) { return "rnnlab/" + attempt + "/" + name; }
 
-// "4 rank 2 was killed": the exit code in front. The first one stays.
-void put_failure(c10d::Store& store, ExitCode exit_code, const std::string& message) noexcept {
-  try {
-    store.compareSet(kFailure, {}, bytes_of(fmt::format("{} {}", static_cast<int>(exit_code), message)));
-  } catch (const std::exception&) {  // nobody is left to hear of it
-    return;
-  }
+StorePointer store_of_run(const Launch& launch, const RanksOptions& options) {
+  return c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, options.name), open_store(launch, options));
 }
 
-std::optional<RankFailed> failure_in(c10d::Store& store) {
-  if (!store.check({kFailure})) return std::nullopt;
-  const std::vector<uint8_t> bytes = store.get(kFailure);
-  const std::string text(bytes.begin(), bytes.end());
-  const size_t space = text.find(' ');
-  const auto exit_code = static_cast<ExitCode>(parse_int64(text.substr(0, space)).value_or(1));
-  return RankFailed(exit_code, text.substr(space + 1));
+bool holds_store(const Launch& launch) { return launch.rank == 0 && !launch.launcher_hosts_store; }
+
+// The result of `work`, which a thread of its own does and may never end: a store whose process is stopped gives no
+// answer. So `work` owns all that it uses.
+template <class Work>
+auto begin_beside(Work work) -> std::future<decltype(work())> {
+  std::packaged_task<decltype(work())()> task(std::move(work));
+  auto result = task.get_future();
+  std::thread(std::move(task)).detach();
+  return result;
 }
 
-// A process that leaves says why, or the one that started it does.
-std::optional<RankFailed> wait_for_failure(c10d::Store& store) {
-  constexpr std::chrono::seconds kLongest{3};
+// The result of `work`, or nothing if it takes longer.
+template <class Work>
+auto within(std::chrono::milliseconds limit, Work work) -> std::optional<decltype(work())> {
+  auto result = begin_beside(std::move(work));
+  if (result.wait_for(limit) != std::future_status::ready) return std::nullopt;
+  return result.get();
+}
+
+constexpr std::chrono::seconds kLongestLastWords{5};
+
+// Whoever holds the store stays until nobody needs it: each other rank has left, or gives no sign of life.
+bool is_anybody_left(const Seen& seen) {
+  constexpr int64_t kSilentRounds = 6;
+  return !seen.is_store_gone && std::ranges::any_of(seen.signs.begin() + 1, seen.signs.end(), [](const Sign& sign) {
+    return !sign.has_left && !sign.process.empty() && sign.num_silent_rounds < kSilentRounds;
+  });
+}
+
+void await_others(Heartbeat& heartbeat, std::chrono::milliseconds longest) {
   constexpr std::chrono::milliseconds kPause{50};
-  try {
-    for (const auto end = std::chrono::steady_clock::now() + kLongest; std::chrono::steady_clock::now() < end;) {
-      if (auto failure = failure_in(store)) return failure;
-      std::this_thread::sleep_for(kPause);
-    }
-  } catch (const std::exception&) {  // the store is gone too
-    return std::nullopt;
+  for (std::chrono::milliseconds waited{0}; waited < longest; waited += kPause) {
+    heartbeat.look_now();
+    std::this_thread::sleep_for(kPause);
+    if (!is_anybody_left(heartbeat.seen())) return;
   }
-  return std::nullopt;
 }
+
+// They say that they leave as this one does, and come when they do.
+void await_those_who_fail_too(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
+  constexpr std::chrono::milliseconds kPause{50};
+  Heartbeat heartbeat(store, 0, size);
+  for (std::chrono::milliseconds waited{0}; waited < longest; waited += kPause) {
+    heartbeat.look_now();
+    std::this_thread::sleep_for(kPause);
+    const std::vector<Sign> signs = heartbeat.seen().signs;
+    if (std::all_of(signs.begin() + 1, signs.end(), [](const Sign& sign) { return sign.has_left; })) return;
+  }
+}
+
+std::atomic<bool> g_is_operation_left_behind = false;
 
 // Their errors come as exceptions too, which say it in one line and with a next step.
 void silence_process_groups() {
@@ -132,122 +164,184 @@ void silence_process_groups() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
+// Bounds no operation itself: that is what Patience is for.
+constexpr std::chrono::hours kLongestOperation{24 * 20};
+
 class GlooRanks : public Ranks {
  public:
   GlooRanks(const Launch& launch, const RanksOptions& options)
       : Ranks(launch.rank, launch.size),
-        store_(c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, options.name),
-                                                      open_store(launch, options))) {
-    heartbeat_.emplace(*store_, rank());
-    meet(options.start_timeout);
-    auto of_group = c10d::ProcessGroupGloo::Options::create(options.timeout);
-    of_group->devices.push_back(launch.is_one_host ? c10d::ProcessGroupGloo::createDeviceForInterface("lo")
-                                                   : c10d::ProcessGroupGloo::createDefaultDevice());
-    group_ = guarded("connect to", [&] {
-      return c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank()), static_cast<int>(size()),
-                                                         of_group);
-    });
+        timeout_(options.timeout),
+        start_timeout_(options.start_timeout),
+        holds_store_(holds_store(launch)),
+        store_(store_of_run(launch, options)) {
+    heartbeat_.emplace(*store_, rank(), size());
+    try {
+      meet();
+      connect(launch);
+    } catch (const UserError& failure) {
+      tell_failure(failure.exit_code(), failure.what());
+      if (is_to_tell(failure.what())) throw;
+      throw ToldElsewhere(failure.exit_code(), failure.what());
+    }
+  }
+
+  ~GlooRanks() override {
+    // Its destructor waits for operations under way.
+    if (is_broken_) static_cast<void>(group_.release());
+    group_.reset();
+    if (holds_store_) await_others(*heartbeat_, timeout_ + kLongestLastWords);
   }
 
   void add_up(at::Tensor& values) override {
     std::vector<at::Tensor> tensors{values};
-    guarded("add up with", [&] { return group_->allreduce(tensors)->wait(); });
+    c10d::AllreduceOptions options;
+    options.timeout = kLongestOperation;
+    guarded(timeout_, [&] { return group_->allreduce(tensors, options); });
   }
 
-  at::Tensor gather(const at::Tensor& values) override {
+  at::Tensor gather(const at::Tensor& values) override { return gather(values, timeout_); }
+
+  std::vector<std::string> gather_texts(const std::string& text) override {
+    const auto longest = std::max(timeout_, start_timeout_);
+    const at::Tensor sizes = gather(at::full({}, std::ssize(text), at::kLong), longest);
+    const at::Tensor own = at::zeros({std::max<int64_t>(1, sizes.max().item<int64_t>())}, at::kByte);
+    std::ranges::copy(text, own.mutable_data_ptr<uint8_t>());
+    const at::Tensor bytes = gather(own, longest);
+    std::vector<std::string> all;
+    for (int64_t i = 0; i < size(); ++i) {
+      const uint8_t* first = bytes[i].const_data_ptr<uint8_t>();
+      all.emplace_back(first, first + sizes[i].item<int64_t>());
+    }
+    return all;
+  }
+
+  void set_step(int64_t step) override { heartbeat_->set_step(step); }
+  void set_writing(bool writes_files) override { heartbeat_->set_writing(writes_files); }
+
+  void tell_failure(ExitCode exit_code, const std::string& message) noexcept override {
+    try {
+      within(kLongestLastWords, [store = store_, failure = RankFailure{rank(), exit_code, message}] {
+        put_failure(*store, failure);
+        return true;
+      });
+    } catch (const std::exception&) {  // nobody is left to hear of it
+      return;
+    }
+  }
+
+  bool is_to_tell(const std::string& message) noexcept override {
+    try {
+      const auto told = within(kLongestLastWords, [store = store_, own = rank(), message] {
+        return rnnlab::is_to_tell(*store, own, message);
+      });
+      if (told) return *told;
+    } catch (const std::exception&) {  // the store is gone
+      return is_first_that_lives();
+    }
+    return is_first_that_lives();
+  }
+
+ private:
+  // Of those that gave a sign before the store gave no answer any more; rank 0 may have held it.
+  bool is_first_that_lives() const {
+    constexpr int64_t kSilentRounds = 4;
+    const Seen seen = heartbeat_->seen();
+    for (size_t i = 1; i < static_cast<size_t>(rank()); ++i)
+      if (!seen.signs[i].has_left && seen.signs[i].num_silent_rounds < kSilentRounds) return false;
+    return true;
+  }
+
+  at::Tensor gather(const at::Tensor& values, std::chrono::milliseconds longest) {
     std::vector<at::Tensor> input{values.contiguous()};
     std::vector<std::vector<at::Tensor>> outputs(1);
     std::vector<int64_t> shape = values.sizes().vec();
     shape.insert(shape.begin(), size());
     const at::Tensor all = at::empty(shape, values.options());
     for (int64_t i = 0; i < size(); ++i) outputs[0].push_back(all[i]);
-    guarded("gather from", [&] { return group_->allgather(outputs, input)->wait(); });
+    c10d::AllgatherOptions options;
+    options.timeout = kLongestOperation;
+    guarded(longest, [&] { return group_->allgather(outputs, input, options); });
     return all;
   }
 
-  std::vector<std::string> gather_texts(const std::string& text) override {
-    const std::string key = fmt::format("texts/{}/", num_gathered_texts_++);
-    std::vector<std::string> all;
-    guarded("hear from", [&] {
-      store_->set(key + std::to_string(rank()), bytes_of(text));
-      for (int64_t i = 0; i < size(); ++i) {
-        const std::vector<uint8_t> bytes = store_->get(key + std::to_string(i));
-        all.emplace_back(bytes.begin(), bytes.end());
-      }
-      return true;
-    });
-    return all;
-  }
-
-  void tell_failure(ExitCode exit_code, const std::string& message) noexcept override {
-    put_failure(*store_, exit_code, fmt::format("rank {} of {} failed: {}", rank(), size(), message));
-  }
-
- private:
-  template <class Work>
-  auto guarded(const char* what, const Work& work) -> decltype(work()) {
+  // Begins an operation and waits for its end.
+  template <class Begin>
+  void guarded(std::chrono::milliseconds absence, const Begin& begin) {
+    Patience patience(*heartbeat_, rank(), timeout_, absence, heartbeat_->count_operation());
     try {
-      return work();
+      auto work = begin();
+      while (!has_ended(work)) patience.wait_on();
+    } catch (const RankFailed&) {
+      leave_operation_behind();
+      throw;
     } catch (const std::exception& error) {  // LibTorch's and gloo's
-      throw failure_after(what, error);
+      leave_operation_behind();
+      throw failure_after_broken_connection(*heartbeat_, rank(), first_line(error.what()));
     }
   }
 
-  RankFailed failure_after(const char* what, const std::exception& error) {
+  // Whether it has ended within a turn. Throws what it threw.
+  static bool has_ended(const c10::intrusive_ptr<c10d::Work>& work) {
     try {
-      const std::vector<std::string> before = beats();
-      if (auto failure = wait_for_failure(*store_)) return *std::move(failure);
-      const std::string silent = silent_since(before);
-      if (!silent.empty()) return {ExitCode::kDevice, silent};
+      work->wait(Patience::kTurn);
+      return true;
     } catch (const std::exception&) {
-      return {ExitCode::kDevice, fmt::format("rank {} of {} cannot reach the store of its run any more, so the process "
-                                             "that holds it has ended, which is that of rank 0 or its launcher",
-                                             rank(), size())};
+      if (!work->isCompleted()) return false;
     }
-    return {ExitCode::kDevice,
-            fmt::format("rank {} of {} cannot {} the other ranks: {}", rank(), size(), what, first_line(error.what()))};
+    work->wait();
+    return true;
+  }
+  bool has_ended(std::future<GroupPointer>& group) {
+    if (group.wait_for(Patience::kTurn) != std::future_status::ready) return false;
+    group_ = group.get();
+    return true;
   }
 
-  std::vector<std::string> beats() { return beats_in(*store_, size()); }
-
-  // Names the ranks whose heart did not beat; "" where all did.
-  std::string silent_since(const std::vector<std::string>& before) {
-    const std::vector<std::string> now = beats();
-    std::vector<std::string> silent;
-    for (int64_t i = 0; i < size(); ++i) {
-      const auto place = static_cast<size_t>(i);
-      if (i != rank() && now[place] == before[place])
-        silent.push_back(fmt::format("rank {} of {} ({})", i, size(), process_of(now[place])));
-    }
-    if (silent.empty()) return "";
-    return fmt::format("{} gave no sign, so the run ends: see whether it was stopped, or its host is gone",
-                       join(silent, ", "));
+  void leave_operation_behind() {
+    is_broken_ = true;
+    g_is_operation_left_behind = true;
   }
 
-  void meet(std::chrono::milliseconds timeout) {
-    const auto key = [](int64_t rank) { return "here/" + std::to_string(rank); };
-    std::vector<std::string> all;
-    for (int64_t i = 0; i < size(); ++i) all.push_back(key(i));
-    try {
-      store_->set(key(rank()), bytes_of("1"));
-      store_->wait(all, timeout);
-    } catch (const std::exception&) {
-      throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}",
-                  timeout.count() / 1000, missing(all).size(), size(), join(missing(all), ", "));
+  // Until a sign of each rank is there.
+  void meet() {
+    constexpr std::chrono::milliseconds kPause{20};
+    for (std::chrono::milliseconds waited{0};; waited += kPause) {
+      const Seen seen = heartbeat_->seen();
+      if (seen.failure) throw as_rank_failed(seen);
+      const std::vector<std::string> missing = missing_in(seen);
+      if (missing.empty()) return;
+      if (waited >= start_timeout_ || seen.is_store_gone)
+        throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}",
+                    waited.count() / 1000, missing.size(), size(), join(missing, ", "));
+      heartbeat_->look_now();
+      std::this_thread::sleep_for(kPause);
     }
   }
 
-  std::vector<std::string> missing(const std::vector<std::string>& keys) {
+  static std::vector<std::string> missing_in(const Seen& seen) {
     std::vector<std::string> found;
-    for (size_t i = 0; i < keys.size(); ++i)
-      if (!store_->check({keys[i]})) found.push_back("rank " + std::to_string(i));
+    for (size_t i = 0; i < seen.signs.size(); ++i)
+      if (seen.signs[i].process.empty()) found.push_back("rank " + std::to_string(i));
     return found;
   }
 
+  void connect(const Launch& launch) {
+    auto options = c10d::ProcessGroupGloo::Options::create(start_timeout_);
+    options->devices.push_back(launch.is_one_host ? c10d::ProcessGroupGloo::createDeviceForInterface("lo")
+                                                  : c10d::ProcessGroupGloo::createDefaultDevice());
+    const auto make = [store = store_, own = static_cast<int>(rank()), all = static_cast<int>(size()), options] {
+      return c10::make_intrusive<c10d::ProcessGroupGloo>(store, own, all, options);
+    };
+    guarded(start_timeout_, [&] { return begin_beside(make); });
+  }
+
+  std::chrono::milliseconds timeout_, start_timeout_;
+  bool holds_store_;
+  bool is_broken_ = false;
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
-  int64_t num_gathered_texts_ = 0;
+  GroupPointer group_;
 };
 
 }  // namespace
@@ -256,6 +350,31 @@ std::unique_ptr<Ranks> make_gloo_ranks(const Launch& launch, const RanksOptions&
   silence_process_groups();
   return std::make_unique<GlooRanks>(launch, options);
 }
+
+bool is_to_tell_before_joining(const Launch& launch, const std::string& name_of_run,
+                               const UserError& failure) noexcept {
+  constexpr std::chrono::seconds kLongest{3};
+  try {
+    silence_process_groups();
+    const StorePointer store =
+        store_of_run(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
+    const auto ask = [store, rank = launch.rank, exit_code = failure.exit_code(),
+                      message = std::string(failure.what())] {
+      put_failure(*store, {rank, exit_code, message});
+      put_sign_of_life(*store, rank);
+      const bool is_own = is_to_tell(*store, rank, message);
+      put_sign_of_leaving(*store, rank);
+      return is_own;
+    };
+    const bool is_own = within(kLongestLastWords, ask).value_or(true);
+    if (holds_store(launch)) await_those_who_fail_too(*store, launch.size, kLongest);
+    return is_own;
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
+bool is_operation_left_behind() { return g_is_operation_left_behind; }
 
 struct LocalStore::Server {
   StorePointer store;
@@ -268,9 +387,14 @@ LocalStore::LocalStore() : server_(std::make_unique<Server>()) {
 
 LocalStore::~LocalStore() = default;
 
-void LocalStore::tell_failure(const std::string& name_of_run, ExitCode exit_code, const std::string& message) noexcept {
-  c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
-  put_failure(store, exit_code, message);
+void LocalStore::tell_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
+                              const std::string& message) noexcept {
+  try {
+    c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
+    put_failure(store, {rank, exit_code, message});
+  } catch (const std::exception&) {  // nobody is left to hear of it
+    return;
+  }
 }
 
 int64_t LocalStore::port() const { return static_cast<const c10d::TCPStore&>(*server_->store).getPort(); }

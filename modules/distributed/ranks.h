@@ -22,8 +22,14 @@ class RankFailed : public UserError {
   using UserError::UserError;
 };
 
-// All operations but tell_failure() are collective. RankFailed where another process has failed, is gone, or does not
-// come within the timeout.
+// A failure that another process of the run tells the user, so this one only ends with its exit code.
+class ToldElsewhere : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+// add_up(), gather() and gather_texts() are collective. RankFailed where another process has failed, gives no sign of
+// life for the timeout, or gives signs but does not come for so long without writing files.
 class Ranks {
  public:
   Ranks(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
@@ -42,26 +48,62 @@ class Ranks {
   // (size, ...) of every rank's `values`, in the order of ranks. The shape is the same on each.
   virtual at::Tensor gather(const at::Tensor& values) = 0;
 
-  // Every rank's text, in the order of ranks, by the store.
+  // Every rank's text, in the order of ranks. A rank that gives signs of life has the start's timeout to come, because
+  // what is agreed on in words may need loading or measuring first.
   virtual std::vector<std::string> gather_texts(const std::string& text) = 0;
+
+  // For messages: the training step at which this process is.
+  virtual void set_step(int64_t) {}
+
+  // Until it is said to be over, the others wait for this process as long as it gives signs of life. May be nested.
+  virtual void set_writing(bool) {}
 
   // Before this process leaves the others: what they are to end with. The first failure counts.
   virtual void tell_failure(ExitCode exit_code, const std::string& message) noexcept = 0;
+
+  // Whether this process is the one of its run that tells the user why it ended: rank 0, or another one if rank 0 does
+  // not within three seconds.
+  virtual bool is_to_tell(const std::string& message) noexcept = 0;
 
  private:
   int64_t rank_;
   int64_t size_;
 };
 
+// Files are written while it lives. `ranks` may be null.
+class WritingFiles {
+ public:
+  explicit WritingFiles(Ranks* ranks) : ranks_(ranks) {
+    if (ranks_ != nullptr) ranks_->set_writing(true);
+  }
+  ~WritingFiles() {
+    if (ranks_ != nullptr) ranks_->set_writing(false);
+  }
+  WritingFiles(const WritingFiles&) = delete;
+  WritingFiles& operator=(const WritingFiles&) = delete;
+
+ private:
+  Ranks* ranks_;
+};
+
 struct RanksOptions {
-  std::chrono::milliseconds timeout{30'000};         // of an operation
+  std::chrono::milliseconds timeout{30'000};         // without another rank in an operation
   std::chrono::milliseconds start_timeout{120'000};  // for all to come
   std::string name;                                  // of the run: ranks of another one do not meet these in the store
 };
 
 // Waits until all ranks have come. They talk over the loopback interface if they are on one host, else over the one
 // that the host's name leads to. UserError kDevice where the store cannot be reached or some do not come, naming them.
+//
+// Rank 0 leaves last where it holds the store: its destructor waits for the others that still give signs of life.
 std::unique_ptr<Ranks> make_gloo_ranks(const Launch& launch, const RanksOptions& options);
+
+// For a process that fails before it can join the others: as tell_failure() and is_to_tell(), through a store that is
+// opened for that and asked for a few seconds. True where nobody can be asked.
+bool is_to_tell_before_joining(const Launch& launch, const std::string& name_of_run, const UserError& failure) noexcept;
+
+// Whether an operation that will not end was left to a thread of its own, so that this process must end by _exit(2).
+bool is_operation_left_behind();
 
 // What processes of one host meet by: a store that listens on the loopback interface alone. It ends with this.
 class LocalStore {
@@ -71,7 +113,8 @@ class LocalStore {
   int64_t port() const;
 
   // For a rank that cannot tell it any more: as Ranks::tell_failure of the run with this name.
-  void tell_failure(const std::string& name_of_run, ExitCode exit_code, const std::string& message) noexcept;
+  void tell_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
+                    const std::string& message) noexcept;
 
  private:
   struct Server;

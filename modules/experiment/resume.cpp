@@ -340,9 +340,13 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
 
 RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger) {
-  const fs::path folder = existing_folder(run_folder);
-  throw_if_asked_to_stop(Beginning::kResumed);
-  const Experiment wanted = configured(folder, overrides);
+  fs::path folder;
+  Experiment wanted;
+  told_once([&] {
+    folder = existing_folder(run_folder);
+    throw_if_asked_to_stop(Beginning::kResumed);
+    wanted = configured(folder, overrides);
+  });
   RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes in one");
   const std::unique_ptr<Ranks> ranks = join_ranks(wanted);
   RunRequest of_its_turn = request;

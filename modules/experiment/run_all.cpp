@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "experiment/device.h"
+#include "experiment/error_file.h"
 #include "experiment/failure.h"
 #include "experiment/resume.h"
 #include "experiment/rounds.h"
@@ -54,15 +55,15 @@ std::string heading(const RunTask& task, size_t number, size_t count) {
   return fmt::format("=== run {} of {}: {}", number, count, task.label);
 }
 
-// Of several processes with one run, the first tells why it ended, and any other what only it knows.
+// Of several processes with one run, one tells why it ended. Within a catch block.
 void tell_failure(const std::string& message, Logger& logger) {
-  if (is_first_here()) return logger.error(message);
+  write_error_file(message);
   try {
     throw;
-  } catch (const RankFailed&) {
+  } catch (const ToldElsewhere&) {
     return;
   } catch (...) {
-    logger.error(fmt::format("rank {}: {}", launch_here()->rank, message));
+    logger.error(is_first_here() ? message : fmt::format("rank {}: {}", launch_here()->rank, message));
   }
 }
 

@@ -40,7 +40,7 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
 
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
   RNNLAB_INVARIANT(!needs_ranks(experiment), "a run of several processes in one");
-  throw_if_asked_to_stop(Beginning::kNew);
+  told_once([] { throw_if_asked_to_stop(Beginning::kNew); });
   const std::unique_ptr<Ranks> ranks = join_ranks(experiment);
   return as_rank(ranks.get(), [&] { return run_prepared(experiment, request, logger, ranks.get()); });
 }

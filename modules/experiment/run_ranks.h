@@ -37,6 +37,13 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
 // where `devices` and the launcher contradict each other, or the device is not one for several processes yet.
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment);
 
+// Does `work`, which each process of a launcher does before it joins the others. If it fails, the others end with it,
+// and ToldElsewhere is thrown in all processes but one. What fails after a run was joined is told by as_rank().
+void told_once(const std::function<void()>& work);
+
+// The exit code, for the end of main; or the end of the process at once if an operation with other ranks hangs.
+ExitCode leave(ExitCode exit_code);
+
 // `experiment` as one of the ranks runs it: with `devices`, and its part of the CPUs' threads.
 Experiment with_ranks(Experiment experiment, const Ranks* ranks);
 

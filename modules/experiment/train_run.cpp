@@ -1,6 +1,7 @@
 #include "experiment/train_run.h"
 
 #include <functional>
+#include <optional>
 
 #include "base/text.h"
 #include "experiment/device.h"
@@ -107,12 +108,11 @@ RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
     RunOutcome outcome = work();
     wait_for_end(*ranks);
     return outcome;
-  } catch (const RankFailed&) {
-    throw;
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    ranks->tell_failure(failure.exit_code, failure.message);
-    throw;
+    if (!is_of_type<RankFailed>(std::current_exception())) ranks->tell_failure(failure.exit_code, failure.message);
+    if (ranks->is_to_tell(failure.message)) throw;
+    throw ToldElsewhere(failure.exit_code, failure.message);
   }
 }
 
@@ -129,6 +129,7 @@ StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRe
 
 RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const EarlierPart& earlier,
                      const RunRequest& request, Logger& logger) {
+  std::optional<WritingFiles> writing(run.options.ranks);
   open_folder(run, folder, logger);
   log_notes(earlier.notes, logger);
   for (const Warning& warning : earlier.warnings) logger.warn(warning.text);
@@ -139,7 +140,9 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   Watchers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const Bystanders bystanders(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
   try {
+    writing.reset();
     const TrainingState& end = run_trainer(run);
+    writing.emplace(run.options.ranks);
     finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
     warn_of(bystanders, outcome.summary, logger);
     warn_of_waiting(run, watchers.rows(), outcome.summary, logger);

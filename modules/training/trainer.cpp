@@ -176,7 +176,10 @@ void Trainer::train_steps() {
 bool Trainer::train_next_steps() {
   const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
   step_.set_number(state_.step + 1);
-  if (has_ranks()) step_.exchange()->ask_to_stop(own_request());
+  if (has_ranks()) {
+    options_.ranks->set_step(state_.step + 1);
+    step_.exchange()->ask_to_stop(own_request());
+  }
   step_.set_learning_rates(next_learning_rates(count));
   const auto turns = train_loop_.next(count);
   if (!turns) return false;
@@ -277,7 +280,7 @@ double Trainer::own_request() const {
 void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
   const auto first = std::ranges::find_if(requests, [](double request) { return request != 0; });
   if (first == requests.end()) return;
-  if (*first == kSecondsAreOver) return state_.stop(StopReason::kSeconds, seconds_text(*options_.settings.max_seconds));
+  if (*first == kSecondsAreOver) return stop_at_seconds();
   const auto own = pending_stop();
   const std::vector<std::string> texts = options_.ranks->gather_texts(own ? own->text : "");
   const auto rank = static_cast<size_t>(first - requests.begin());
@@ -303,8 +306,10 @@ void Trainer::stop_at_bounds() {
     state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
   }
   // The clocks of ranks differ, so the first one's counts.
-  if (!has_ranks() && are_seconds_over()) state_.stop(StopReason::kSeconds, seconds_text(*settings.max_seconds));
+  if (!has_ranks() && are_seconds_over()) stop_at_seconds();
 }
+
+void Trainer::stop_at_seconds() { state_.stop(StopReason::kSeconds, seconds_text(*options_.settings.max_seconds)); }
 
 void Trainer::end_epoch() {
   auto row = training_row();

@@ -83,6 +83,7 @@ class Trainer {
   void agree_to_stop();
   double own_request() const;
   void stop_at_bounds();
+  void stop_at_seconds();
   bool are_seconds_over() const;
   void stop_where_done();
   bool should_validate() const;
