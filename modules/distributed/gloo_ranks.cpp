@@ -181,17 +181,14 @@ class GlooRanks : public Ranks {
       connect(launch);
     } catch (const UserError& failure) {
       tell_failure(failure.exit_code(), failure.what());
-      if (is_to_tell(failure.what())) throw;
+      const bool is_own = is_to_tell(failure.what());
+      leave();
+      if (is_own) throw;
       throw ToldElsewhere(failure.exit_code(), failure.what());
     }
   }
 
-  ~GlooRanks() override {
-    // Its destructor waits for operations under way.
-    if (is_broken_) static_cast<void>(group_.release());
-    group_.reset();
-    if (holds_store_) await_others(*heartbeat_, timeout_ + kLongestLastWords);
-  }
+  ~GlooRanks() override { leave(); }
 
   void add_up(at::Tensor& values) override {
     std::vector<at::Tensor> tensors{values};
@@ -243,6 +240,13 @@ class GlooRanks : public Ranks {
   }
 
  private:
+  void leave() {
+    // The destructor of a group waits for operations under way.
+    if (is_broken_) static_cast<void>(group_.release());
+    group_.reset();
+    if (holds_store_) await_others(*heartbeat_, timeout_ + kLongestLastWords);
+  }
+
   // Of those that gave a sign before the store gave no answer any more; rank 0 may have held it.
   bool is_first_that_lives() const {
     constexpr int64_t kSilentRounds = 4;

@@ -118,6 +118,8 @@ RunAllOutcome run_in_turn(const std::vector<RunTask>& tasks, SweepFile* sweep, c
 RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request, Logger& logger) {
   try {
     return run_experiment(one.experiment, request, logger);
+  } catch (const ToldElsewhere&) {
+    throw;
   } catch (const UserError& error) {
     throw UserError(error.exit_code(), config::with_place(error.what(), one.places));
   }

@@ -36,7 +36,7 @@ using std::chrono::milliseconds;
 const std::vector<std::string> kTrain = {"train",
                                          "small.yaml",
                                          "--quiet",
-                                         "training.epochs=500",
+                                         "training.epochs=300",
                                          "checkpoint.every_steps=20",
                                          "checkpoint.every_epochs=0",
                                          "distributed={timeout: 3, start_timeout: 8}"};
@@ -65,7 +65,7 @@ Disturbance disturbance_number(int64_t number, std::mt19937& random) {
   Disturbance one{.starter = number / 6 % 2 == 0 ? Starter::kLauncher : Starter::kRnnlab,
                   .ending = kEndings[number % 6],
                   .rank = static_cast<int>(random() % 2),
-                  .delay = milliseconds(random() % 3000),
+                  .delay = milliseconds(random() % 2500),
                   .disk_bytes = static_cast<int64_t>(4096 * (1 + random() % 12))};
   const bool needs_launcher = one.ending == Ending::kWithoutData || one.ending == Ending::kOnFullDisk;
   if (needs_launcher) one.starter = Starter::kLauncher;
@@ -145,7 +145,7 @@ class DisturbedRun {
     if (rank < 0) arguments.emplace_back("devices=2");
     if (rank >= 0) set_environment(rank);
     if (rank == is_.rank && is_.ending == Ending::kWithoutData)
-      arguments.emplace_back("data={source: csv, path: missing.csv}");
+      arguments.emplace_back("data={source: csv, path: missing.csv, target: [kind]}");
     const auto bytes = static_cast<rlim_t>(is_.disk_bytes);
     const rlimit limit{bytes, bytes};
     if (rank == is_.rank && is_.ending == Ending::kOnFullDisk) ::setrlimit(RLIMIT_FSIZE, &limit);
