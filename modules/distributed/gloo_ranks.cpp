@@ -94,7 +94,7 @@ StorePointer open_store(const Launch& launch, const RanksOptions& options) {
     return c10::make_intrusive<c10d::TCPStore>(launch.address, of_store);
   } catch (const c10::Error& error) {
     throw_error(ExitCode::kDevice,
-                "rank {} of {} cannot reach the store of its run at {}:{}, where all processes of the run meet: {}",
+                "rank {} of {} cannot reach the store of its run at {}:{}, which rank 0 or its launcher holds: {}",
                 launch.rank, launch.size, launch.address, launch.port, first_line(error.what_without_backtrace()));
   }
 }

@@ -63,7 +63,8 @@ void tell_failure(const std::string& message, Logger& logger) {
   } catch (const ToldElsewhere&) {
     return;
   } catch (...) {
-    logger.error(is_first_here() ? message : fmt::format("rank {}: {}", launch_here()->rank, message));
+    const bool names_a_rank = is_first_here() || message.starts_with("rank ");
+    logger.error(names_a_rank ? message : fmt::format("rank {}: {}", launch_here()->rank, message));
   }
 }
 
