@@ -36,10 +36,10 @@ using std::chrono::milliseconds;
 const std::vector<std::string> kTrain = {"train",
                                          "small.yaml",
                                          "--quiet",
-                                         "training.epochs=300",
+                                         "training.epochs=150",
                                          "checkpoint.every_steps=20",
                                          "checkpoint.every_epochs=0",
-                                         "distributed={timeout: 3, start_timeout: 8}"};
+                                         "distributed={timeout: 2, start_timeout: 6}"};
 
 enum class Starter { kRnnlab, kLauncher };
 enum class Ending { kKilled, kSuspended, kAskedToStop, kWithoutData, kLate, kOnFullDisk };
@@ -65,7 +65,7 @@ Disturbance disturbance_number(int64_t number, std::mt19937& random) {
   Disturbance one{.starter = number / 6 % 2 == 0 ? Starter::kLauncher : Starter::kRnnlab,
                   .ending = kEndings[number % 6],
                   .rank = static_cast<int>(random() % 2),
-                  .delay = milliseconds(random() % 2500),
+                  .delay = milliseconds(random() % 1500),
                   .disk_bytes = static_cast<int64_t>(4096 * (1 + random() % 12))};
   const bool needs_launcher = one.ending == Ending::kWithoutData || one.ending == Ending::kOnFullDisk;
   if (needs_launcher) one.starter = Starter::kLauncher;
@@ -302,7 +302,7 @@ class RankEndings : public ::testing::Test {
 };
 
 TEST_F(RankEndings, LoseNothingAndLeaveNothingBehind) {
-  const int64_t count = number_from_environment("RNNLAB_RANK_ENDINGS", 6);
+  const int64_t count = number_from_environment("RNNLAB_RANK_ENDINGS", 12);
   std::mt19937 random(static_cast<uint32_t>(number_from_environment("RNNLAB_SEED", 1)));
   const TrainedRun expected = whole();
   for (int64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
