@@ -146,9 +146,10 @@ TEST(GlooRanks, HearOfAFailureThoughRank0HoldsTheStore) {
   for (int64_t rank = 0; rank < 3; ++rank)
     threads.emplace_back([rank, port] {
       const auto ranks = make_gloo_ranks(launch_with_own_store(rank, port), {.name = "test"});
+      at::Tensor values = at::full({5}, 1.0, at::kFloat);
+      ranks->add_up(values);  // all have joined
       if (rank == 1) return ranks->tell_failure(ExitCode::kData, "x.csv: no such file");
       if (rank == 2) std::this_thread::sleep_for(std::chrono::seconds(1));
-      at::Tensor values = at::full({5}, 1.0, at::kFloat);
       EXPECT_THAT(refusal_of([&] { ranks->add_up(values); }), HasSubstr("failed: x.csv: no such file"));
     });
 }
@@ -200,8 +201,9 @@ TEST(GlooRanks, HearOfOneThatFailsBeforeItJoins) {
 
 TEST(GlooRanks, EndWithWhatTheFirstToFailSays) {
   as_ranks(3, [](Ranks& ranks) {
-    if (ranks.rank() == 1) return ranks.tell_failure(ExitCode::kData, "x.csv: no such file");
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
+    ranks.add_up(values);  // all have joined
+    if (ranks.rank() == 1) return ranks.tell_failure(ExitCode::kData, "x.csv: no such file");
     try {
       ranks.add_up(values);
       ADD_FAILURE() << "nothing was thrown";
