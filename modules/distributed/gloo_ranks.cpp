@@ -117,15 +117,29 @@ auto begin_beside(Work work) -> std::future<decltype(work())> {
   return result;
 }
 
+std::atomic<bool> g_is_operation_left_behind = false;
+
 // The result of `work`, or nothing if it takes longer.
 template <class Work>
 auto within(std::chrono::milliseconds limit, Work work) -> std::optional<decltype(work())> {
   auto result = begin_beside(std::move(work));
-  if (result.wait_for(limit) != std::future_status::ready) return std::nullopt;
-  return result.get();
+  if (result.wait_for(limit) == std::future_status::ready) return result.get();
+  g_is_operation_left_behind = true;
+  return std::nullopt;
 }
 
 constexpr std::chrono::seconds kLongestLastWords{5};
+
+// As store_of_run. A process that is suspended has its connections accepted, and then gives no answer.
+StorePointer reached_store_of_run(const Launch& launch, const RanksOptions& options) {
+  const auto limit = options.start_timeout + kLongestLastWords;
+  if (auto store = within(limit, [launch, options] { return store_of_run(launch, options); })) return *store;
+  throw_error(
+      ExitCode::kDevice,
+      "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: see "
+      "whether that process is suspended",
+      launch.rank, launch.size, launch.address, launch.port);
+}
 
 // Whoever holds the store stays until nobody needs it: each other rank has left, or gives no sign of life.
 bool is_anybody_left(const Seen& seen) {
@@ -156,8 +170,6 @@ void await_those_who_fail_too(c10d::Store& store, int64_t size, std::chrono::mil
   }
 }
 
-std::atomic<bool> g_is_operation_left_behind = false;
-
 // Their errors come as exceptions too, which say it in one line and with a next step.
 void silence_process_groups() {
   constexpr int kFatal = 3;
@@ -174,7 +186,7 @@ class GlooRanks : public Ranks {
         timeout_(options.timeout),
         start_timeout_(options.start_timeout),
         holds_store_(holds_store(launch)),
-        store_(store_of_run(launch, options)) {
+        store_(reached_store_of_run(launch, options)) {
     heartbeat_.emplace(*store_, rank(), size());
     try {
       meet();
@@ -361,7 +373,7 @@ bool is_to_tell_before_joining(const Launch& launch, const std::string& name_of_
   try {
     silence_process_groups();
     const StorePointer store =
-        store_of_run(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
+        reached_store_of_run(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
     const auto ask = [store, rank = launch.rank, exit_code = failure.exit_code(),
                       message = std::string(failure.what())] {
       put_failure(*store, {rank, exit_code, message});

@@ -102,9 +102,11 @@ struct Heartbeat::Shared {
     take(now, std::move(failure));
   }
 
-  void run() {
-    std::unique_lock lock(mutex);
+  void run(c10d::Store& original) {
+    std::unique_lock lock(mutex, std::defer_lock);
     try {
+      store = original.clone();
+      lock.lock();
       for (bool is_last = false; !is_last;) {
         is_last = is_end_wanted;
         look(lock);
@@ -121,12 +123,12 @@ struct Heartbeat::Shared {
 };
 
 Heartbeat::Heartbeat(c10d::Store& store, int64_t rank, int64_t size) : shared_(std::make_shared<Shared>()) {
-  shared_->store = store.clone();
+  const auto original = c10::intrusive_ptr<c10d::Store>::reclaim_copy(&store);
   shared_->rank = rank;
   for (int64_t i = 0; i < size; ++i) shared_->keys.push_back(key_of_sign(i));
   shared_->texts.resize(static_cast<size_t>(size));
   shared_->seen.signs.resize(static_cast<size_t>(size));
-  std::thread([shared = shared_] { shared->run(); }).detach();
+  std::thread([shared = shared_, original] { shared->run(*original); }).detach();
 }
 
 Heartbeat::~Heartbeat() {

@@ -14,6 +14,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr int64_t kFewRounds = 3;
+constexpr int kTimesLonger = 3;
+
 // One look of the heartbeat a turn: a busy machine makes both longer.
 int64_t num_rounds_in(milliseconds time) { return std::max<int64_t>(time / Patience::kTurn, 2); }
 
@@ -70,17 +73,19 @@ void Patience::wait_on() {
   const std::string writers =
       names_of(seen, [&](int64_t i) { return seen.signs[static_cast<size_t>(i)].writes_files; });
   waited_ = writers.empty() ? waited_ + kTurn : milliseconds(0);
-  if (waited_ < absence_) return;
-  throw RankFailed(
-      ExitCode::kDevice,
-      fmt::format("{} gives signs of life, but did not come within {} s; raise distributed.timeout if it "
-                  "is slow, or see what holds it up",
-                  names_of(seen, [&](int64_t i) { return is_rank_behind(seen, i); }), absence_.count() / 1000));
+  const std::string behind = names_of(seen, [&](int64_t i) { return is_rank_behind(seen, i); });
+  // If none is behind, one is silent or cut off, which takes a moment longer to tell.
+  if (waited_ < (behind.empty() ? kTimesLonger * absence_ : absence_)) return;
+  throw RankFailed(ExitCode::kDevice,
+                   fmt::format("{} gives signs of life, but did not come within {} s; raise distributed.timeout if it "
+                               "is slow, or see what holds it up",
+                               behind.empty() ? "another rank" : behind, waited_.count() / 1000));
 }
 
 bool Patience::is_rank_behind(const Seen& seen, int64_t rank) const {
   const Sign& sign = seen.signs[static_cast<size_t>(rank)];
-  return rank != rank_ && (sign.has_left || sign.num_operations < own_operations_);
+  const bool gives_signs = sign.num_silent_rounds < kFewRounds;
+  return rank != rank_ && (sign.has_left || (gives_signs && sign.num_operations < own_operations_));
 }
 
 RankFailed failure_after_broken_connection(Heartbeat& heartbeat, int64_t rank, const std::string& error) {
