@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "experiment/child_process.h"
 #include "experiment/plan_sweep.h"
+#include "experiment/run_ranks.h"
 #include "experiment/run_tasks.h"
 #include "experiment_arguments.h"
 #include "output.h"
@@ -127,6 +128,14 @@ std::vector<std::string> options_for_child(const WorkOptions& options) {
   return {options.quiet ? "--quiet" : "--brief"};
 }
 
+void refuse_several_processes() {
+  if (!launch_here()) return;
+  throw_error(ExitCode::kUsage,
+              "sweep work: {} started {} processes as ranks of one run, and each worker works alone: start one "
+              "process, and set devices in the plan",
+              name_of(launch_here()->launcher), launch_here()->size);
+}
+
 ExitCode work_alone(const WorkOptions& options) {
   // Before anything of CUDA starts, and for the processes of the runs.
   if (!options.gpu.empty()) ::setenv("CUDA_VISIBLE_DEVICES", options.gpu.c_str(), 1);
@@ -190,6 +199,7 @@ void add_work(CLI::App& sweep, Action& chosen) {
   command->footer(kWorkFooter);
   command->callback([&chosen, options, ends_with_parent] {
     chosen = [options, ends_with_parent](const CommandLine&) {
+      refuse_several_processes();
       if (*ends_with_parent) end_with_parent(STDOUT_FILENO);
       return !options->gpus.empty() ? work_on_gpus(*options) : work_alone(*options);
     };

@@ -192,7 +192,7 @@ ExitCode train_planned_run(const TrainOptions& options, const RunRequest& reques
   });
 }
 
-ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
+ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_line) {
   const Terminal console = is_first_here() ? inspect_terminal(2) : Terminal{};
   Logger logger(is_first_here() ? verbosity(options) : Verbosity::kErrors, console);
   const RunRequest request{.out = options.out,
@@ -205,7 +205,8 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   if (has_parent_here()) end_with_parent(STDOUT_FILENO);
   if (!options.planned_run.empty()) return train_planned_run(options, request, logger);
   if (!options.task.empty()) return train_task(options, logger);
-  const RunAllOutcome all = run(options, request, logger);
+  RunAllOutcome all;
+  told_once([&] { all = run(options, request, logger); });
   if (!is_first_here() || has_parent_here()) return all.exit_code;
   if (all.exit_code == ExitCode::kDone) {
     print_results(all.finished, options.json);
@@ -217,6 +218,21 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
     logger.error(error.what());  // the exit code says what happened before
   }
   return all.exit_code;
+}
+
+// All processes of a launcher find a fault in what it set.
+ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
+  try {
+    launch_here();
+  } catch (const UserError& failure) {
+    if (is_surely_not_first(variable_of_this_process)) return failure.exit_code();
+    throw;
+  }
+  try {
+    return leave(train_as_rank(options, command_line));
+  } catch (const ToldElsewhere& failure) {
+    return leave(failure.exit_code());
+  }
 }
 
 }  // namespace

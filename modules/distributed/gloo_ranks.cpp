@@ -1,5 +1,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <arpa/inet.h>
 #include <c10/util/Logging.h>
 #include <netinet/in.h>
@@ -7,9 +8,12 @@
 #include <torch/headeronly/version.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <optional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -18,10 +22,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/numbers.h"
 #include "base/text.h"
 #include "distributed/gpu_group.h"
 #include "distributed/heartbeat.h"
+#include "distributed/patience.h"
 #include "distributed/rank_failure.h"
 #include "distributed/ranks.h"
 
@@ -32,6 +36,7 @@ namespace {
 static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11);
 static_assert(sizeof(c10d::ProcessGroupGloo) == 488 && sizeof(c10d::ProcessGroupGloo::Options) == 176);
 
+using GroupPointer = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 // A socket that listens on the loopback interface, at a port that the system chooses or at `port`.
@@ -50,6 +55,11 @@ int listen_on_loopback(int64_t port) {
   if (is_listening) return descriptor;
   const int error = errno;
   if (descriptor >= 0) ::close(descriptor);
+  if (error == EADDRINUSE)
+    throw_error(ExitCode::kDevice,
+                "127.0.0.1:{} is taken by another program, and the processes of this run would meet there: set "
+                "MASTER_PORT to a free port, for all of them",
+                port);
   throw_error(ExitCode::kDevice, "127.0.0.1:{} cannot be listened on, where the processes of this run would meet: {}",
               port, std::strerror(error));
 }
@@ -85,14 +95,81 @@ StorePointer open_store(const Launch& launch, const RanksOptions& options) {
     return c10::make_intrusive<c10d::TCPStore>(launch.address, of_store);
   } catch (const c10::Error& error) {
     throw_error(ExitCode::kDevice,
-                "rank {} of {} cannot reach the store of its run at {}:{}, where all processes of the run meet: {}",
+                "rank {} of {} cannot reach the store of its run at {}:{}, which rank 0 or its launcher holds: {}",
                 launch.rank, launch.size, launch.address, launch.port, first_line(error.what_without_backtrace()));
   }
 }
 
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
-
 std::string prefix_of(const std::string& attempt, const std::string& name) { return "rnnlab/" + attempt + "/" + name; }
+
+StorePointer store_of_run(const Launch& launch, const RanksOptions& options) {
+  return c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, options.name), open_store(launch, options));
+}
+
+bool holds_store(const Launch& launch) { return launch.rank == 0 && !launch.launcher_hosts_store; }
+
+// The result of `work`, which a thread of its own does and may never end: a store whose process is stopped gives no
+// answer. So `work` owns all that it uses.
+template <class Work>
+auto begin_beside(Work work) -> std::future<decltype(work())> {
+  std::packaged_task<decltype(work())()> task(std::move(work));
+  auto result = task.get_future();
+  std::thread(std::move(task)).detach();
+  return result;
+}
+
+std::atomic<bool> g_is_operation_left_behind = false;
+
+// The result of `work`, or nothing if it takes longer.
+template <class Work>
+auto within(std::chrono::milliseconds limit, Work work) -> std::optional<decltype(work())> {
+  auto result = begin_beside(std::move(work));
+  if (result.wait_for(limit) == std::future_status::ready) return result.get();
+  g_is_operation_left_behind = true;
+  return std::nullopt;
+}
+
+constexpr std::chrono::seconds kLongestLastWords{5};
+
+// As store_of_run. A process that is suspended has its connections accepted, and then gives no answer.
+StorePointer reached_store_of_run(const Launch& launch, const RanksOptions& options) {
+  const auto limit = options.start_timeout + kLongestLastWords;
+  if (auto store = within(limit, [launch, options] { return store_of_run(launch, options); })) return *store;
+  throw_error(
+      ExitCode::kDevice,
+      "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: see "
+      "whether that process is suspended",
+      launch.rank, launch.size, launch.address, launch.port);
+}
+
+// Whoever holds the store stays until nobody needs it: each other rank has left, or gives no sign of life.
+bool is_anybody_left(const Seen& seen) {
+  constexpr int64_t kSilentRounds = 6;
+  return !seen.is_store_gone && std::ranges::any_of(seen.signs.begin() + 1, seen.signs.end(), [](const Sign& sign) {
+    return !sign.has_left && !sign.process.empty() && sign.num_silent_rounds < kSilentRounds;
+  });
+}
+
+void await_others(Heartbeat& heartbeat, std::chrono::milliseconds longest) {
+  constexpr std::chrono::milliseconds kPause{50};
+  for (std::chrono::milliseconds waited{0}; waited < longest; waited += kPause) {
+    heartbeat.look_now();
+    std::this_thread::sleep_for(kPause);
+    if (!is_anybody_left(heartbeat.seen())) return;
+  }
+}
+
+// They say that they leave as this one does, and come when they do.
+void await_those_who_fail_too(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
+  constexpr std::chrono::milliseconds kPause{50};
+  Heartbeat heartbeat(store, 0, size);
+  for (std::chrono::milliseconds waited{0}; waited < longest; waited += kPause) {
+    heartbeat.look_now();
+    std::this_thread::sleep_for(kPause);
+    const std::vector<Sign> signs = heartbeat.seen().signs;
+    if (std::all_of(signs.begin() + 1, signs.end(), [](const Sign& sign) { return sign.has_left; })) return;
+  }
+}
 
 // Their errors come as exceptions too, which say it in one line and with a next step.
 void silence_process_groups() {
@@ -100,181 +177,307 @@ void silence_process_groups() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
-class StoreRanks : public Ranks {
+// Bounds no operation itself: that is what Patience is for.
+constexpr std::chrono::hours kLongestOperation{24 * 20};
+
+class GlooRanks : public Ranks {
  public:
-  StoreRanks(const Launch& launch, const RanksOptions& options)
+  GlooRanks(const Launch& launch, const RanksOptions& options)
       : Ranks(launch.rank, launch.size),
-        is_one_host_(launch.is_one_host),
         timeout_(options.timeout),
-        store_(c10::make_intrusive<c10d::PrefixStore>(prefix_of(launch.attempt, options.name),
-                                                      open_store(launch, options))) {
-    heartbeat_.emplace(*store_, rank());
-    meet(options.start_timeout);
-    auto of_group = c10d::ProcessGroupGloo::Options::create(options.timeout);
-    of_group->devices.push_back(launch.is_one_host ? c10d::ProcessGroupGloo::createDeviceForInterface("lo")
-                                                   : c10d::ProcessGroupGloo::createDefaultDevice());
-    group_ = guarded("connect to", [&] {
-      return c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank()), static_cast<int>(size()),
-                                                         of_group);
-    });
+        start_timeout_(options.start_timeout),
+        is_one_host_(launch.is_one_host),
+        holds_store_(holds_store(launch)),
+        store_(reached_store_of_run(launch, options)) {
+    heartbeat_.emplace(*store_, rank(), size());
+    try {
+      meet();
+      connect(launch);
+    } catch (const UserError& failure) {
+      tell_failure(failure.exit_code(), failure.what());
+      const bool is_own = is_to_tell(failure.what());
+      leave();
+      if (is_own) throw;
+      throw ToldElsewhere(failure.exit_code(), failure.what());
+    }
   }
 
-  ~StoreRanks() override {
-    if (watch_ && !watch_->has_seen_failure()) shut_down_gpus();
+  ~GlooRanks() override { leave(); }
+
+  void add_up(at::Tensor& values) override {
+    if (values.is_cuda()) return queued([&] { gpus_->add_up(values); });
+    std::vector<at::Tensor> tensors{values};
+    c10d::AllreduceOptions options;
+    options.timeout = kLongestOperation;
+    guarded(timeout_, [&] { return group_->allreduce(tensors, options); });
   }
+
+  void gather_into(const at::Tensor& values, const at::Tensor& all) override { gather_into(values, all, timeout_); }
 
   std::string engine() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
 
-  void add_up(at::Tensor& values) override {
-    if (values.is_cuda()) return guarded("add up with", [&] { gpus().add_up(values); });
-    std::vector<at::Tensor> tensors{values};
-    guarded("add up with", [&] { return group_->allreduce(tensors)->wait(); });
+  void connect_gpus(c10::Device device, bool shares_gpu) override {
+    const auto make =
+        [store = store_,
+         options = GpuGroupOptions{
+             .device = device, .rank = rank(), .size = size(), .is_one_host = is_one_host_, .shares_gpu = shares_gpu}] {
+          return make_nccl_group(store, options);
+        };
+    guarded(start_timeout_, [&] { return begin_beside(make); });
+    gpus_->make_current();
   }
 
-  void gather_into(const at::Tensor& values, const at::Tensor& all) override {
-    if (values.is_cuda()) return guarded("gather from", [&] { gpus().gather(values, all); });
-    std::vector<at::Tensor> input{values.contiguous()};
-    std::vector<std::vector<at::Tensor>> outputs(1);
-    for (int64_t i = 0; i < size(); ++i) outputs[0].push_back(all[i]);
-    guarded("gather from", [&] { return group_->allgather(outputs, input)->wait(); });
+  void wait_for(const std::function<bool()>& has_ended) override {
+    Patience patience(*heartbeat_, rank(), timeout_, timeout_, heartbeat_->num_operations(), Patience::For::kDevice);
+    wait_with(patience, [&] { return Polled{has_ended}; });
   }
 
   std::vector<std::string> gather_texts(const std::string& text) override {
-    const std::string key = fmt::format("texts/{}/", num_gathered_texts_++);
+    const auto longest = std::max(timeout_, start_timeout_);
+    const at::Tensor sizes = gather_within(at::full({}, std::ssize(text), at::kLong), longest);
+    const at::Tensor own = at::zeros({std::max<int64_t>(1, sizes.max().item<int64_t>())}, at::kByte);
+    std::ranges::copy(text, own.mutable_data_ptr<uint8_t>());
+    const at::Tensor bytes = gather_within(own, longest);
     std::vector<std::string> all;
-    guarded("hear from", [&] {
-      store_->set(key + std::to_string(rank()), bytes_of(text));
-      for (int64_t i = 0; i < size(); ++i) {
-        const std::vector<uint8_t> bytes = store_->get(key + std::to_string(i));
-        all.emplace_back(bytes.begin(), bytes.end());
-      }
-      return true;
-    });
+    for (int64_t i = 0; i < size(); ++i) {
+      const uint8_t* first = bytes[i].const_data_ptr<uint8_t>();
+      all.emplace_back(first, first + sizes[i].item<int64_t>());
+    }
     return all;
   }
 
-  void connect_gpus(c10::Device device, bool shares_gpu) override {
-    guarded("connect the GPUs of", [&] {
-      gpus_ = make_nccl_group(store_, {.device = device,
-                                       .rank = rank(),
-                                       .size = size(),
-                                       .is_one_host = is_one_host_,
-                                       .shares_gpu = shares_gpu});
-    });
-    watch_.emplace(*store_, rank(), size(), timeout_, [this] { gpus_->abort(); });
+  // A rank that does not come to its next step is behind the others.
+  void set_step(int64_t step) override {
+    heartbeat_->set_step(step);
+    heartbeat_->count_operation();
   }
-
-  void throw_if_failed() override {
-    if (watch_ && watch_->has_seen_failure()) throw failure_after("wait for", std::runtime_error("they have failed"));
-  }
+  void set_writing(bool writes_files) override { heartbeat_->set_writing(writes_files); }
 
   void tell_failure(ExitCode exit_code, const std::string& message) noexcept override {
-    put_failure(*store_, exit_code, fmt::format("rank {} of {} failed: {}", rank(), size(), message));
+    try {
+      within(kLongestLastWords, [store = store_, failure = RankFailure{rank(), exit_code, message}] {
+        put_failure(*store, failure);
+        return true;
+      });
+    } catch (const std::exception&) {  // nobody is left to hear of it
+      return;
+    }
+  }
+
+  bool is_to_tell(const std::string& message) noexcept override {
+    try {
+      const auto told = within(kLongestLastWords, [store = store_, own = rank(), message] {
+        return rnnlab::is_to_tell(*store, own, message);
+      });
+      if (told) return *told;
+    } catch (const std::exception&) {  // the store is gone
+      return is_first_that_lives();
+    }
+    return is_first_that_lives();
   }
 
  private:
-  template <class Work>
-  auto guarded(const char* what, const Work& work) -> decltype(work()) {
+  void leave() {
+    // The destructor of a group waits for operations under way.
+    if (is_broken_) static_cast<void>(group_.release());
+    group_.reset();
+    if (holds_store_) await_others(*heartbeat_, timeout_ + kLongestLastWords);
+  }
+
+  // Of those that gave a sign before the store gave no answer any more; rank 0 may have held it.
+  bool is_first_that_lives() const {
+    constexpr int64_t kSilentRounds = 4;
+    const Seen seen = heartbeat_->seen();
+    for (size_t i = 1; i < static_cast<size_t>(rank()); ++i)
+      if (!seen.signs[i].has_left && seen.signs[i].num_silent_rounds < kSilentRounds) return false;
+    return true;
+  }
+
+  at::Tensor gather_within(const at::Tensor& values, std::chrono::milliseconds longest) {
+    const at::Tensor all = empty_for_all(values);
+    gather_into(values, all, longest);
+    return all;
+  }
+
+  void gather_into(const at::Tensor& values, const at::Tensor& all, std::chrono::milliseconds longest) {
+    if (values.is_cuda()) return queued([&] { gpus_->gather(values, all); });
+    std::vector<at::Tensor> input{values.contiguous()};
+    std::vector<std::vector<at::Tensor>> outputs(1);
+    for (int64_t i = 0; i < size(); ++i) outputs[0].push_back(all[i]);
+    c10d::AllgatherOptions options;
+    options.timeout = kLongestOperation;
+    guarded(longest, [&] { return group_->allgather(outputs, input, options); });
+  }
+
+  // An operation on GPUs, which fails here only where it cannot be queued.
+  template <class Queue>
+  void queued(const Queue& queue) {
+    RNNLAB_INVARIANT(gpus_ != nullptr, "tensors on GPUs before the GPUs are connected");
     try {
-      return work();
+      queue();
+    } catch (const std::exception& error) {  // LibTorch's and NCCL's
+      leave_operation_behind();
+      throw failure_after_broken_connection(*heartbeat_, rank(), first_line(error.what()));
+    }
+  }
+
+  // Begins an operation and waits for its end.
+  template <class Begin>
+  void guarded(std::chrono::milliseconds absence, const Begin& begin) {
+    Patience patience(*heartbeat_, rank(), timeout_, absence, heartbeat_->count_operation());
+    wait_with(patience, begin);
+  }
+
+  template <class Begin>
+  void wait_with(Patience& patience, const Begin& begin) {
+    try {
+      auto work = begin();
+      while (!has_ended(work)) patience.wait_on();
+    } catch (const RankFailed&) {
+      leave_operation_behind();
+      throw;
     } catch (const std::exception& error) {  // LibTorch's and gloo's
-      throw failure_after(what, error);
+      leave_operation_behind();
+      throw failure_after_broken_connection(*heartbeat_, rank(), first_line(error.what()));
     }
   }
 
-  RankFailed failure_after(const char* what, const std::exception& error) {
+  // Whether it has ended within a turn. Throws what it threw.
+  static bool has_ended(const c10::intrusive_ptr<c10d::Work>& work) {
     try {
-      const std::vector<std::string> before = beats();
-      if (auto failure = wait_for_failure(*store_)) return *std::move(failure);
-      const std::string silent = silent_since(before);
-      if (!silent.empty()) return {ExitCode::kDevice, silent};
+      work->wait(Patience::kTurn);
+      return true;
     } catch (const std::exception&) {
-      return {ExitCode::kDevice, fmt::format("rank {} of {} cannot reach the store of its run any more, so the process "
-                                             "that holds it has ended, which is that of rank 0 or its launcher",
-                                             rank(), size())};
+      if (!work->isCompleted()) return false;
     }
-    return {ExitCode::kDevice,
-            fmt::format("rank {} of {} cannot {} the other ranks: {}", rank(), size(), what, first_line(error.what()))};
+    work->wait();
+    return true;
+  }
+  bool has_ended(std::future<GroupPointer>& group) {
+    if (group.wait_for(Patience::kTurn) != std::future_status::ready) return false;
+    group_ = group.get();
+    return true;
   }
 
-  std::vector<std::string> beats() { return beats_in(*store_, size()); }
-
-  // Names the ranks whose heart did not beat; "" where all did.
-  std::string silent_since(const std::vector<std::string>& before) {
-    const std::vector<std::string> now = beats();
-    std::vector<std::string> silent;
-    for (int64_t i = 0; i < size(); ++i) {
-      const auto place = static_cast<size_t>(i);
-      if (i != rank() && now[place] == before[place])
-        silent.push_back(fmt::format("rank {} of {} ({})", i, size(), process_of(now[place])));
-    }
-    if (silent.empty()) return "";
-    return fmt::format("{} gave no sign, so the run ends: see whether it was stopped, or its host is gone",
-                       join(silent, ", "));
+  bool has_ended(std::future<std::unique_ptr<GpuGroup>>& group) {
+    if (group.wait_for(Patience::kTurn) != std::future_status::ready) return false;
+    gpus_ = group.get();
+    return true;
   }
 
-  void meet(std::chrono::milliseconds timeout) {
-    const auto key = [](int64_t rank) { return "here/" + std::to_string(rank); };
-    std::vector<std::string> all;
-    for (int64_t i = 0; i < size(); ++i) all.push_back(key(i));
-    try {
-      store_->set(key(rank()), bytes_of("1"));
-      store_->wait(all, timeout);
-    } catch (const std::exception&) {
-      throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}",
-                  timeout.count() / 1000, missing(all).size(), size(), join(missing(all), ", "));
+  struct Polled {
+    std::function<bool()> has_ended;
+  };
+  static bool has_ended(const Polled& work) {
+    constexpr std::chrono::microseconds kPause{20};
+    const auto end = std::chrono::steady_clock::now() + Patience::kTurn;
+    while (!work.has_ended()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(kPause);
+    }
+    return true;
+  }
+
+  void leave_operation_behind() {
+    if (gpus_ != nullptr) gpus_->abort();
+    is_broken_ = true;
+    g_is_operation_left_behind = true;
+  }
+
+  // Until a sign of each rank is there.
+  void meet() {
+    constexpr std::chrono::milliseconds kPause{20};
+    for (std::chrono::milliseconds waited{0};; waited += kPause) {
+      const Seen seen = heartbeat_->seen();
+      if (seen.failure) throw as_rank_failed(seen);
+      const std::vector<std::string> missing = missing_in(seen);
+      if (missing.empty()) return;
+      if (waited >= start_timeout_ || seen.is_store_gone)
+        throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}",
+                    waited.count() / 1000, missing.size(), size(), join(missing, ", "));
+      heartbeat_->look_now();
+      std::this_thread::sleep_for(kPause);
     }
   }
 
-  std::vector<std::string> missing(const std::vector<std::string>& keys) {
+  static std::vector<std::string> missing_in(const Seen& seen) {
     std::vector<std::string> found;
-    for (size_t i = 0; i < keys.size(); ++i)
-      if (!store_->check({keys[i]})) found.push_back("rank " + std::to_string(i));
+    for (size_t i = 0; i < seen.signs.size(); ++i)
+      if (seen.signs[i].process.empty()) found.push_back("rank " + std::to_string(i));
     return found;
   }
 
-  GpuGroup& gpus() {
-    RNNLAB_INVARIANT(gpus_ != nullptr, "tensors on GPUs before the GPUs are connected");
-    return *gpus_;
+  void connect(const Launch& launch) {
+    auto options = c10d::ProcessGroupGloo::Options::create(start_timeout_);
+    options->devices.push_back(launch.is_one_host ? c10d::ProcessGroupGloo::createDeviceForInterface("lo")
+                                                  : c10d::ProcessGroupGloo::createDefaultDevice());
+    const auto make = [store = store_, own = static_cast<int>(rank()), all = static_cast<int>(size()), options] {
+      return c10::make_intrusive<c10d::ProcessGroupGloo>(store, own, all, options);
+    };
+    guarded(start_timeout_, [&] { return begin_beside(make); });
   }
 
-  // What failed until now is told already.
-  void shut_down_gpus() noexcept {
-    try {
-      gpus_->shut_down();
-    } catch (const std::exception&) {
-      gpus_->abort();
-    }
-  }
-
+  std::chrono::milliseconds timeout_, start_timeout_;
   bool is_one_host_;
-  std::chrono::milliseconds timeout_;
+  bool holds_store_;
+  bool is_broken_ = false;
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
-  int64_t num_gathered_texts_ = 0;
-  std::unique_ptr<GpuGroup> gpus_;      // null until connect_gpus()
-  std::optional<FailureWatch> watch_;  // as long as there are GPUs, for no operation on them fails by itself
+  GroupPointer group_;
+  std::unique_ptr<GpuGroup> gpus_;  // null until connect_gpus()
 };
 
 }  // namespace
 
 at::Tensor Ranks::gather(const at::Tensor& values) {
-  std::vector<int64_t> shape = values.sizes().vec();
-  shape.insert(shape.begin(), size());
-  const at::Tensor all = at::empty(shape, values.options());
+  const at::Tensor all = empty_for_all(values);
   gather_into(values, all);
   return all;
 }
 
-void Ranks::connect_gpus(c10::Device, bool) { RNNLAB_INVARIANT(false, "ranks of an engine without GPUs"); }
+at::Tensor Ranks::empty_for_all(const at::Tensor& values) const {
+  std::vector<int64_t> shape = values.sizes().vec();
+  shape.insert(shape.begin(), size());
+  return at::empty(shape, values.options());
+}
 
 bool Ranks::is_so_on_all(bool is_so) { return gather(at::full({}, is_so ? 1 : 0, at::kLong)).all().item<bool>(); }
 
+void Ranks::wait_for(const std::function<bool()>& has_ended) {
+  while (!has_ended()) std::this_thread::yield();
+}
+
+void Ranks::connect_gpus(c10::Device, bool) { RNNLAB_INVARIANT(false, "ranks of an engine without GPUs"); }
+
 std::unique_ptr<Ranks> make_gloo_ranks(const Launch& launch, const RanksOptions& options) {
   silence_process_groups();
-  return std::make_unique<StoreRanks>(launch, options);
+  return std::make_unique<GlooRanks>(launch, options);
 }
+
+bool is_to_tell_before_joining(const Launch& launch, const std::string& name_of_run,
+                               const UserError& failure) noexcept {
+  constexpr std::chrono::seconds kLongest{3};
+  try {
+    silence_process_groups();
+    const StorePointer store =
+        reached_store_of_run(launch, {.timeout = kLongest, .start_timeout = kLongest, .name = name_of_run});
+    const auto ask = [store, rank = launch.rank, exit_code = failure.exit_code(),
+                      message = std::string(failure.what())] {
+      put_failure(*store, {rank, exit_code, message});
+      put_sign_of_life(*store, rank);
+      const bool is_own = is_to_tell(*store, rank, message);
+      put_sign_of_leaving(*store, rank);
+      return is_own;
+    };
+    const bool is_own = within(kLongestLastWords, ask).value_or(true);
+    if (holds_store(launch)) await_those_who_fail_too(*store, launch.size, kLongest);
+    return is_own;
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
+bool is_operation_left_behind() { return g_is_operation_left_behind; }
 
 struct LocalStore::Server {
   StorePointer store;
@@ -287,9 +490,14 @@ LocalStore::LocalStore() : server_(std::make_unique<Server>()) {
 
 LocalStore::~LocalStore() = default;
 
-void LocalStore::tell_failure(const std::string& name_of_run, ExitCode exit_code, const std::string& message) noexcept {
-  c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
-  put_failure(store, exit_code, message);
+void LocalStore::tell_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
+                              const std::string& message) noexcept {
+  try {
+    c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
+    put_failure(store, {rank, exit_code, message});
+  } catch (const std::exception&) {  // nobody is left to hear of it
+    return;
+  }
 }
 
 int64_t LocalStore::port() const { return static_cast<const c10d::TCPStore&>(*server_->store).getPort(); }

@@ -2,8 +2,7 @@
 // ProcessGroupNCCL. They are queued on the current stream like kernels, also while it is captured in a CUDA graph, and
 // nothing here waits for them.
 //
-// What goes wrong with them is not found here: a rank that is gone lets the others' kernels wait for ever, until
-// abort() ends them.
+// What goes wrong with them is not found here: kernels wait for a rank that is gone for ever, until abort() ends them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,11 +25,11 @@ class GpuGroup {
   virtual void add_up(at::Tensor& values) = 0;
   virtual void gather(const at::Tensor& values, const at::Tensor& all) = 0;
 
-  // Ends what is queued, by another thread than the one that queues. Results are without meaning from here on.
+  // Ends what is queued, whose results are without meaning then. The destructor does it too.
   virtual void abort() noexcept = 0;
 
-  // After the last operation of every rank has ended; all ranks take part.
-  virtual void shut_down() = 0;
+  // Of the calling thread, from here on.
+  virtual void make_current() = 0;
 };
 
 struct GpuGroupOptions {

@@ -3,70 +3,187 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
+#include <utility>
 
+#include "base/numbers.h"
 #include "base/text.h"
 
 namespace rnnlab {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenBeats{500};
-constexpr char kEndOfName = '|';
+constexpr std::chrono::milliseconds kBetweenRounds{500};
+constexpr char kEndOfPart = '|';
+constexpr const char *kWrites = "writes", *kLeft = "left", *kTrains = "trains";
 
-std::string key_of_beat(int64_t rank) { return fmt::format("beat/{}", rank); }
+std::string key_of_sign(int64_t rank) { return fmt::format("beat/{}", rank); }
 
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
 }
 
-std::vector<uint8_t> beat_of_this_process(int64_t number) {
-  const std::string text = fmt::format("process {} of {}{}{}", ::getpid(), host_name(), kEndOfName, number);
-  return {text.begin(), text.end()};
+std::string this_process() { return fmt::format("process {} of {}", ::getpid(), host_name()); }
+
+std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+Sign sign_from(const std::string& text) {
+  const std::vector<std::string> parts = split(text, kEndOfPart);
+  const auto number = [&](size_t i) { return i < parts.size() ? parse_int64(parts[i]).value_or(0) : 0; };
+  const std::string what = parts.size() > 1 ? parts[1] : "";
+  return {.process = parts[0], .num_operations = number(2), .writes_files = what == kWrites, .has_left = what == kLeft};
 }
 
-// False where the store is gone.
-bool beat(c10d::Store& store, int64_t rank, int64_t number) {
-  try {
-    store.set(key_of_beat(rank), beat_of_this_process(number));
-    return true;
-  } catch (const std::exception&) {
-    return false;
+// The text of each rank; "" of one that gave none.
+std::vector<std::string> signs_in(c10d::Store& store, const std::vector<std::string>& keys) {
+  std::vector<std::string> texts;
+  for (const std::string& key : keys) {
+    if (!store.check({key})) {
+      texts.emplace_back();
+      continue;
+    }
+    const std::vector<uint8_t> bytes = store.get(key);
+    texts.emplace_back(bytes.begin(), bytes.end());
   }
-}
-
-void beat_until(const std::stop_token& stop, c10d::Store& store, int64_t rank) {
-  std::mutex mutex;
-  std::condition_variable_any changed;
-  std::unique_lock lock(mutex);
-  for (int64_t number = 1; beat(store, rank, number); ++number)
-    if (changed.wait_for(lock, stop, kBetweenBeats, [] { return false; }) || stop.stop_requested()) return;
+  return texts;
 }
 
 }  // namespace
 
-Heartbeat::Heartbeat(c10d::Store& store, int64_t rank)
-    : store_(store.clone()), thread_([this, rank](const std::stop_token& stop) { beat_until(stop, *store_, rank); }) {}
+struct Heartbeat::Shared {
+  c10::intrusive_ptr<c10d::Store> store;
+  int64_t rank = 0;
+  std::vector<std::string> keys;  // of all signs
 
-std::vector<std::string> beats_in(c10d::Store& store, int64_t num_ranks) {
-  std::vector<std::string> beats;
-  for (int64_t i = 0; i < num_ranks; ++i) {
-    const std::string key = key_of_beat(i);
-    if (!store.check({key})) {
-      beats.emplace_back();
-      continue;
-    }
-    const std::vector<uint8_t> bytes = store.get(key);
-    beats.emplace_back(bytes.begin(), bytes.end());
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_look_wanted = false;  // by look_now()
+  bool is_end_wanted = false;
+  bool has_ended = false;
+  int64_t num_operations = 0;
+  int64_t num_writers = 0;
+  std::chrono::steady_clock::time_point counted_at;
+  std::vector<std::string> texts;  // of the signs that were seen last
+  Seen seen;
+
+  std::string own_sign() const {
+    const char* what = is_end_wanted ? kLeft : num_writers > 0 ? kWrites : kTrains;
+    return fmt::format("{1}{0}{2}{0}{3}{0}{4}", kEndOfPart, this_process(), what, num_operations, seen.num_rounds);
   }
-  return beats;
+
+  void take(const std::vector<std::string>& now, std::optional<RankFailure> failure) {
+    // Looks that were wanted come before their time.
+    const auto time = std::chrono::steady_clock::now();
+    const int64_t one_more = time - counted_at >= kBetweenRounds ? 1 : 0;
+    if (one_more > 0) counted_at = time;
+    for (size_t i = 0; i < now.size(); ++i) {
+      const int64_t num_silent_rounds = now[i] == texts[i] ? seen.signs[i].num_silent_rounds + one_more : 0;
+      seen.signs[i] = sign_from(now[i]);
+      seen.signs[i].num_silent_rounds = num_silent_rounds;
+    }
+    texts = now;
+    seen.failure = std::move(failure);
+    ++seen.num_rounds;
+  }
+
+  // The lock is free while the store is asked, which may take for ever.
+  void look(std::unique_lock<std::mutex>& lock) {
+    const std::string sign = own_sign();
+    lock.unlock();
+    store->set(keys[static_cast<size_t>(rank)], bytes_of(sign));
+    const std::vector<std::string> now = signs_in(*store, keys);
+    std::optional<RankFailure> failure = failure_in(*store);
+    lock.lock();
+    take(now, std::move(failure));
+  }
+
+  void run(c10d::Store& original) {
+    std::unique_lock lock(mutex, std::defer_lock);
+    try {
+      store = original.clone();
+      lock.lock();
+      for (bool is_last = false; !is_last;) {
+        is_last = is_end_wanted;
+        look(lock);
+        changed.wait_for(lock, kBetweenRounds, [&] { return is_look_wanted || is_end_wanted || is_last; });
+        is_look_wanted = false;
+      }
+    } catch (const std::exception&) {
+      if (!lock.owns_lock()) lock.lock();
+      seen.is_store_gone = true;
+    }
+    has_ended = true;
+    changed.notify_all();
+  }
+};
+
+Heartbeat::Heartbeat(c10d::Store& store, int64_t rank, int64_t size) : shared_(std::make_shared<Shared>()) {
+  const auto original = c10::intrusive_ptr<c10d::Store>::reclaim_copy(&store);
+  shared_->rank = rank;
+  for (int64_t i = 0; i < size; ++i) shared_->keys.push_back(key_of_sign(i));
+  shared_->texts.resize(static_cast<size_t>(size));
+  shared_->seen.signs.resize(static_cast<size_t>(size));
+  std::thread([shared = shared_, original] { shared->run(*original); }).detach();
 }
 
-std::string process_of(const std::string& beat) {
-  return beat.empty() ? "an unknown process" : beat.substr(0, beat.find(kEndOfName));
+Heartbeat::~Heartbeat() {
+  constexpr std::chrono::seconds kLongest{2};
+  std::unique_lock lock(shared_->mutex);
+  shared_->is_end_wanted = true;
+  shared_->changed.notify_all();
+  shared_->changed.wait_for(lock, kLongest, [&] { return shared_->has_ended; });
+}
+
+void Heartbeat::set_step(int64_t step) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->seen.step = step;
+}
+
+void Heartbeat::set_writing(bool writes_files) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->num_writers += writes_files ? 1 : -1;
+}
+
+int64_t Heartbeat::count_operation() {
+  const std::lock_guard lock(shared_->mutex);
+  return ++shared_->num_operations;
+}
+
+int64_t Heartbeat::num_operations() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->num_operations;
+}
+
+Seen Heartbeat::seen() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->seen;
+}
+
+void Heartbeat::look_now() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->is_look_wanted = true;
+  shared_->changed.notify_all();
+}
+
+std::string name_of_rank(const Seen& seen, int64_t rank) {
+  const Sign& sign = seen.signs[static_cast<size_t>(rank)];
+  const std::string who = fmt::format("rank {} of {}", rank, seen.signs.size());
+  if (sign.process.empty()) return who;
+  const std::string place = seen.step > 0 ? fmt::format(", step {}", seen.step) : "";
+  return fmt::format("{} ({}{})", who, sign.process, place);
+}
+
+void put_sign_of_life(c10d::Store& store, int64_t rank) {
+  store.set(key_of_sign(rank), bytes_of(fmt::format("{}{}{}", this_process(), kEndOfPart, kTrains)));
+}
+
+void put_sign_of_leaving(c10d::Store& store, int64_t rank) {
+  store.set(key_of_sign(rank), bytes_of(fmt::format("{}{}{}", this_process(), kEndOfPart, kLeft)));
 }
 
 }  // namespace rnnlab

@@ -1,29 +1,64 @@
-// A sign of life of this process for the others of its run, in the store that all of them reach: a thread renews it
-// twice a second. Where an operation with the others fails, who gave none since tells which of them is stopped or gone.
+// A sign of life of this process for the others of its run, in the store that all of them reach, and what it sees of
+// theirs. A thread renews it twice a second and reads those of the others at the same time, by a connection of its own.
+// So whoever waits for other ranks never asks the store itself, whose process may be stopped.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
+#include "distributed/rank_failure.h"
+
 namespace rnnlab {
+
+// The latest sign of a rank.
+struct Sign {
+  std::string process;         // "process 4711 of node7"; "" of a rank that gave none yet
+  int64_t num_operations = 0;  // collective operations that it has begun
+  bool writes_files = false;
+  bool has_left = false;
+  int64_t num_silent_rounds = 0;  // how many times this process looked since the sign last changed
+};
+
+// What the thread has seen. Rounds are counted instead of seconds, so that a process which was suspended with the
+// others of its terminal does not take its own pause for the silence of others.
+struct Seen {
+  int64_t step = 0;        // at which this process is, and so all ranks are, from 1; 0 before the first
+  int64_t num_rounds = 0;  // stands still where the store gives no answer
+  bool is_store_gone = false;
+  std::vector<Sign> signs;
+  std::optional<RankFailure> failure;
+};
 
 class Heartbeat {
  public:
-  // By a connection of its own.
-  Heartbeat(c10d::Store& store, int64_t rank);
+  Heartbeat(c10d::Store& store, int64_t rank, int64_t size);
+  // Tells the others that this process leaves. Does not wait for a store that gives no answer.
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+  void set_step(int64_t step);
+  void set_writing(bool writes_files);  // may be nested
+  int64_t count_operation();            // returns how many this process has begun
+  int64_t num_operations() const;
+
+  Seen seen() const;
+  void look_now();  // does not wait until the thread has looked
 
  private:
-  c10::intrusive_ptr<c10d::Store> store_;
-  std::jthread thread_;
+  struct Shared;
+  std::shared_ptr<Shared> shared_;  // with the thread, which may outlive this where the store is stopped
 };
 
-// The latest sign of each rank; "" of one that gave none. The text means nothing but to process_of().
-std::vector<std::string> beats_in(c10d::Store& store, int64_t num_ranks);
+// "rank 1 of 4 (process 4711 of node7, step 812)"
+std::string name_of_rank(const Seen& seen, int64_t rank);
 
-// "process 4711 of node7"; "an unknown process" where there is no sign.
-std::string process_of(const std::string& beat);
+// The signs of a process that has no Heartbeat.
+void put_sign_of_life(c10d::Store& store, int64_t rank);
+void put_sign_of_leaving(c10d::Store& store, int64_t rank);
 
 }  // namespace rnnlab

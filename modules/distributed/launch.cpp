@@ -1,6 +1,7 @@
 #include "distributed/launch.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,6 +15,7 @@ namespace rnnlab {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
+constexpr const char* kParentProcess = "(parent process)";  // no variable, but asked for like one
 constexpr int64_t kMostRanks = 65'536, kLastPort = 65'535;
 
 // How a launcher names its numbers.
@@ -51,8 +53,27 @@ Launch launch_by(const Names& names, const ReadVariable& variable) {
   return launch;
 }
 
+// FNV-1a, which is the same on every host.
+uint64_t hash_of(const std::string& text) {
+  uint64_t hash = 14'695'981'039'346'656'037U;
+  for (const char byte : text) hash = (hash ^ static_cast<uint8_t>(byte)) * 1'099'511'628'211U;
+  return hash;
+}
+
+// Several jobs on a host get several ports; if two get the same one, the second finds it taken and says so. Below the
+// ports that Linux gives to connections by itself.
+int64_t port_of_job(const std::string& job) {
+  constexpr uint64_t kFirst = 15'000, kCount = 10'000;
+  return static_cast<int64_t>(kFirst + hash_of(job) % kCount);
+}
+
+void put_port(Launch& launch, const ReadVariable& variable) {
+  launch.port =
+      variable("MASTER_PORT") ? number_of(variable, "MASTER_PORT", 1, kLastPort) : port_of_job(launch.attempt);
+}
+
 // Of a launcher that names none, where all processes are on one host.
-void put_address(Launch& launch, const ReadVariable& variable, int64_t default_port) {
+void put_address(Launch& launch, const ReadVariable& variable) {
   const auto address = variable("MASTER_ADDR");
   if (!address && !launch.is_one_host)
     throw_error(ExitCode::kUsage,
@@ -60,7 +81,7 @@ void put_address(Launch& launch, const ReadVariable& variable, int64_t default_p
                 "host (mpirun -x MASTER_ADDR=HOST)",
                 name_of(launch.launcher));
   launch.address = launch.is_one_host ? kLoopback : *address;  // where rank 0 listens then
-  launch.port = variable("MASTER_PORT") ? number_of(variable, "MASTER_PORT", 1, kLastPort) : default_port;
+  put_port(launch, variable);
 }
 
 Launch own_launch(const ReadVariable& variable) {
@@ -82,12 +103,6 @@ Launch torchrun_launch(const ReadVariable& variable) {
   return launch;
 }
 
-// Several jobs on a host must not meet at one port.
-int64_t port_of_job(const ReadVariable& variable, const char* job) {
-  constexpr int64_t kFirst = 15'000, kCount = 10'000;
-  return kFirst + parse_int64(variable(job).value_or("")).value_or(0) % kCount;
-}
-
 // "node[1-3],other" begins with "node1".
 std::string first_host(const std::string& list) {
   const size_t bracket = list.find('['), comma = list.find(',');
@@ -99,21 +114,30 @@ std::string first_host(const std::string& list) {
 Launch slurm_launch(const ReadVariable& variable) {
   Launch launch = launch_by(kSlurmNames, variable);
   launch.is_one_host = variable("SLURM_STEP_NUM_NODES").value_or("1") == "1";
-  const int64_t port = port_of_job(variable, "SLURM_JOB_ID");
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"})
+    launch.attempt += variable(name).value_or("0") + ".";
   if (launch.is_one_host || variable("MASTER_ADDR")) {
-    put_address(launch, variable, port);
+    put_address(launch, variable);
     return launch;
   }
   launch.address = first_host(variable("SLURM_STEP_NODELIST").value_or(""));
   if (launch.address.empty())
     throw_error(ExitCode::kUsage, "the environment variable SLURM_STEP_NODELIST is missing beside SLURM_PROCID");
-  launch.port = variable("MASTER_PORT") ? number_of(variable, "MASTER_PORT", 1, kLastPort) : port;
+  put_port(launch, variable);
   return launch;
+}
+
+// Open MPI names each job. MPICH does not, but all its processes on one host have the same parent.
+std::string job_of_mpi(const ReadVariable& variable) {
+  for (const char* name : {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"})
+    if (const auto job = variable(name)) return *job;
+  return variable(kParentProcess).value_or("");
 }
 
 Launch mpi_launch(const Names& names, const ReadVariable& variable) {
   Launch launch = launch_by(names, variable);
-  put_address(launch, variable, port_of_job(variable, "PMIX_NAMESPACE"));
+  launch.attempt = job_of_mpi(variable);
+  put_address(launch, variable);
   return launch;
 }
 
@@ -144,18 +168,31 @@ std::string name_of(Launcher launcher) {
 
 std::optional<Launch> launch_of(const ReadVariable& variable) {
   if (is_any_set(variable, {"RNNLAB_RANK", "RNNLAB_SIZE", "RNNLAB_STORE_PORT"})) return own_launch(variable);
-  if (is_any_set(variable, {"RANK", "WORLD_SIZE", "LOCAL_RANK"})) return torchrun_launch(variable);
+  if (is_any_set(variable, {"RANK", "WORLD_SIZE", "LOCAL_RANK"})) {
+    const Launch launch = torchrun_launch(variable);
+    return launch.size == 1 ? std::nullopt : std::optional(launch);
+  }
   if (is_slurm_step(variable)) return slurm_launch(variable);
   for (const Names& names : {kOpenMpiNames, kMpichNames})
     if (variable(names.size).value_or("1") != "1") return mpi_launch(names, variable);
   return std::nullopt;
 }
 
-std::optional<Launch> launch_of_this_process() {
-  return launch_of([](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  });
+bool is_surely_not_first(const ReadVariable& variable) {
+  for (const Names& names : {kOwnNames, kTorchrunNames, kSlurmNames, kOpenMpiNames, kMpichNames}) {
+    const auto rank = parse_int64(variable(names.rank).value_or(""));
+    const auto size = parse_int64(variable(names.size).value_or("")).value_or(kMostRanks);
+    if (rank) return *rank >= 1 && *rank < size;
+  }
+  return false;
 }
+
+std::optional<std::string> variable_of_this_process(const std::string& name) {
+  if (name == kParentProcess) return std::to_string(::getppid());
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::optional<Launch> launch_of_this_process() { return launch_of(variable_of_this_process); }
 
 }  // namespace rnnlab

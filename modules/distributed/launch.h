@@ -21,16 +21,22 @@ struct Launch {
   std::string address;
   int64_t port = 0;
   bool launcher_hosts_store = false;
-  std::string attempt;  // tells a restart from the attempt before it, whose keys may still be in the store
+  // Tells this job from another one that got the same port, and from its own attempt before a restart: either may have
+  // left keys in the store.
+  std::string attempt;
 };
 
 // The value of an environment variable, or nothing.
 using ReadVariable = std::function<std::optional<std::string>(const std::string&)>;
 
-// Nothing where this process was started by itself. UserError kUsage naming variables that are missing, contradict each
-// other, or hold no number in range.
+// Nothing where this process was started by itself, or as the only one. UserError kUsage naming variables that are
+// missing, contradict each other, or hold no number in range.
 std::optional<Launch> launch_of(const ReadVariable& variable);
 std::optional<Launch> launch_of_this_process();
+
+// Where launch_of fails: whether this is another process than rank 0, which finds the same fault and tells it.
+bool is_surely_not_first(const ReadVariable& variable);
+std::optional<std::string> variable_of_this_process(const std::string& name);
 
 // "torchrun"
 std::string name_of(Launcher launcher);

@@ -2,10 +2,10 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
-#include <atomic>
 #include <vector>
 
 #include "distributed/gpu_group.h"
@@ -19,10 +19,10 @@ class Variables {
  public:
   explicit Variables(const GpuGroupOptions& options) {
     // LibTorch's own watchdog would end the process after ten minutes, and does not see graphs: the ranks look after
-    // each other by their store instead (FailureWatch).
-    for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING",
-                             "TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_NCCL_PROPAGATE_ERROR",
-                             "TORCH_NCCL_TRACE_BUFFER_SIZE"})
+    // each other by their store instead (Patience).
+    for (const char* name :
+         {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
+          "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
       set(name, "0");
     if (options.is_one_host) set("NCCL_SOCKET_IFNAME", "lo");
     if (!options.shares_gpu) return;
@@ -49,7 +49,7 @@ class Variables {
 class NcclGroup : public GpuGroup {
  public:
   NcclGroup(const c10::intrusive_ptr<c10d::Store>& store, const GpuGroupOptions& options) : device_(options.device) {
-    c10::cuda::set_device(device_.index());  // of this process, from here on
+    c10::cuda::set_device(device_.index());
     const Variables variables(options);
     group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, static_cast<int>(options.rank),
                                                          static_cast<int>(options.size),
@@ -86,10 +86,7 @@ class NcclGroup : public GpuGroup {
     }
   }
 
-  void shut_down() override {
-    if (is_over_.exchange(true)) return;
-    group_->shutdown();
-  }
+  void make_current() override { c10::cuda::set_device(device_.index()); }
 
  private:
   static void wait_in_stream(const c10::intrusive_ptr<c10d::Work>& work) {

@@ -1,118 +1,65 @@
 #include "distributed/rank_failure.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <condition_variable>
-#include <mutex>
-#include <utility>
+#include <chrono>
+#include <thread>
+#include <vector>
 
 #include "base/numbers.h"
-#include "distributed/heartbeat.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
 
 constexpr const char* kFailure = "failure";
-constexpr std::chrono::milliseconds kBetweenLooks{500};
-constexpr std::chrono::seconds kGrace{20};
+constexpr const char* kTold = "told";
+constexpr char kEndOfPart = '\n';
 
-// False where `stop` came within the time.
-bool wait_for(const std::stop_token& stop, std::chrono::milliseconds time) {
-  std::mutex mutex;
-  std::condition_variable_any changed;
-  std::unique_lock lock(mutex);
-  return !changed.wait_for(lock, stop, time, [&] { return stop.stop_requested(); });
+std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+std::string text_at(c10d::Store& store, const char* key) {
+  const std::vector<uint8_t> bytes = store.get(key);
+  return {bytes.begin(), bytes.end()};
 }
 
-// Without destructors: the thread that would run them is stuck.
-[[noreturn]] void end_process(const RankFailed& failure) {
-  const std::string line = fmt::format("error: {}\n", failure.what());
-  const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-  (void)written;  // there is nowhere else to say it
-  ::_exit(static_cast<int>(failure.exit_code()));
+// "x.csv: no such file", and "rank 1 of 2 failed: x.csv: no such file".
+bool say_the_same(const std::string& a, const std::string& b) {
+  return a.find(b) != std::string::npos || b.find(a) != std::string::npos;
+}
+
+void await_rank_0(c10d::Store& store) {
+  constexpr std::chrono::seconds kLongest{3};
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  while (!store.check({kTold}) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
 }
 
 }  // namespace
 
-void put_failure(c10d::Store& store, ExitCode exit_code, const std::string& message) noexcept {
-  try {
-    const std::string text = fmt::format("{} {}", static_cast<int>(exit_code), message);  // "4 rank 2 was killed"
-    store.compareSet(kFailure, {}, std::vector<uint8_t>(text.begin(), text.end()));
-  } catch (const std::exception&) {  // nobody is left to hear of it
-    return;
-  }
+void put_failure(c10d::Store& store, const RankFailure& failure) {
+  store.compareSet(kFailure, {},
+                   bytes_of(fmt::format("{1}{0}{2}{0}{3}", kEndOfPart, failure.rank,
+                                        static_cast<int>(failure.exit_code), failure.message)));
 }
 
-std::optional<RankFailed> failure_in(c10d::Store& store) {
+std::optional<RankFailure> failure_in(c10d::Store& store) {
   if (!store.check({kFailure})) return std::nullopt;
-  const std::vector<uint8_t> bytes = store.get(kFailure);
-  const std::string text(bytes.begin(), bytes.end());
-  const size_t space = text.find(' ');
-  const auto exit_code = static_cast<ExitCode>(parse_int64(text.substr(0, space)).value_or(1));
-  return RankFailed(exit_code, text.substr(space + 1));
+  const std::string text = text_at(store, kFailure);
+  const size_t first = text.find(kEndOfPart), second = text.find(kEndOfPart, first + 1);
+  const auto exit_code = parse_int64(text.substr(first + 1, second - first - 1)).value_or(1);
+  return RankFailure{.rank = parse_int64(text.substr(0, first)).value_or(0),
+                     .exit_code = static_cast<ExitCode>(exit_code),
+                     .message = text.substr(second + 1)};
 }
 
-std::optional<RankFailed> wait_for_failure(c10d::Store& store) {
-  constexpr std::chrono::seconds kLongest{3};
-  constexpr std::chrono::milliseconds kPause{50};
-  try {
-    for (const auto end = std::chrono::steady_clock::now() + kLongest; std::chrono::steady_clock::now() < end;) {
-      if (auto failure = failure_in(store)) return failure;
-      std::this_thread::sleep_for(kPause);
-    }
-  } catch (const std::exception&) {  // the store is gone too
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-FailureWatch::FailureWatch(c10d::Store& store, int64_t rank, int64_t size, std::chrono::milliseconds timeout,
-                           std::function<void()> on_failure)
-    : store_(store.clone()),
-      rank_(rank),
-      size_(size),
-      timeout_(timeout),
-      on_failure_(std::move(on_failure)),
-      signs_(static_cast<size_t>(size), {"", std::chrono::steady_clock::now()}),
-      thread_([this](const std::stop_token& stop) { watch(stop); }) {}
-
-void FailureWatch::watch(const std::stop_token& stop) {
-  std::optional<RankFailed> failure;
-  while (!failure) {
-    if (!wait_for(stop, kBetweenLooks)) return;
-    failure = look();
-  }
-  has_seen_failure_ = true;
-  on_failure_();
-  if (wait_for(stop, kGrace)) end_process(*failure);
-}
-
-std::optional<RankFailed> FailureWatch::look() {
-  try {
-    if (auto failure = failure_in(*store_)) return failure;
-    return failure_of_silent();
-  } catch (const std::exception&) {
-    return RankFailed(ExitCode::kDevice,
-                      fmt::format("rank {} of {} cannot reach the store of its run any more, so the process that holds "
-                                  "it has ended, which is that of rank 0 or its launcher",
-                                  rank_, size_));
-  }
-}
-
-std::optional<RankFailed> FailureWatch::failure_of_silent() {
-  const std::vector<std::string> beats = beats_in(*store_, size_);
-  const auto now = std::chrono::steady_clock::now();
-  for (size_t i = 0; i < signs_.size(); ++i) {
-    if (signs_[i].text != beats[i]) signs_[i] = {beats[i], now};
-    if (now - signs_[i].since < timeout_) continue;
-    const std::string text = fmt::format(
-        "rank {} of {} ({}) gave no sign for {} s, so the run ends: see whether it was stopped, or its host is gone", i,
-        size_, process_of(beats[i]), timeout_.count() / 1000);
-    put_failure(*store_, ExitCode::kDevice, text);
-    return failure_in(*store_);
-  }
-  return std::nullopt;
+bool is_to_tell(c10d::Store& store, int64_t rank, const std::string& message) {
+  if (rank != 0) await_rank_0(store);
+  const std::string own = fmt::format("{}{}{}", rank, kEndOfPart, message);
+  const std::vector<uint8_t> bytes = store.compareSet(kTold, {}, bytes_of(own));
+  const std::string told(bytes.begin(), bytes.end());
+  if (rank == 0 || told == own) return true;
+  return !say_the_same(told.substr(told.find(kEndOfPart) + 1), message);
 }
 
 }  // namespace rnnlab

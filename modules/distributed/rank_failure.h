@@ -1,57 +1,28 @@
-// Why a run of several processes ends before its time: the first failure that one of them, or what started them, has
-// put into their store. All the others end with it. FailureWatch finds it where no operation fails by itself, as on
-// GPUs, whose kernels wait for a rank that is gone for ever.
+// Why the run of several processes ends, in the store that all of them reach: the first failure, and which process
+// tells the user. A process that is started for the run and cannot even join the others uses the same words.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <thread>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "distributed/ranks.h"
+#include "base/error.h"
 
 namespace rnnlab {
 
-// The first one stays. Does nothing where the store is gone.
-void put_failure(c10d::Store& store, ExitCode exit_code, const std::string& message) noexcept;
-
-std::optional<RankFailed> failure_in(c10d::Store& store);
-
-// For a few seconds: a process that leaves says why, or the one that started it does. Nothing where the store is gone.
-std::optional<RankFailed> wait_for_failure(c10d::Store& store);
-
-// A thread that looks at the store twice a second, by a connection of its own.
-class FailureWatch {
- public:
-  // `on_failure`: once, by that thread, where a failure is in the store, the store is gone, or a rank gave no sign of
-  // life (heartbeat.h) for `timeout`, which becomes the failure then. If this watch still exists 20 s after that, the
-  // process ends there with the failure's exit code and message, because what it waits for does not come.
-  FailureWatch(c10d::Store& store, int64_t rank, int64_t size, std::chrono::milliseconds timeout,
-               std::function<void()> on_failure);
-
-  bool has_seen_failure() const { return has_seen_failure_; }
-
- private:
-  void watch(const std::stop_token& stop);
-  std::optional<RankFailed> look();
-  std::optional<RankFailed> failure_of_silent();
-
-  c10::intrusive_ptr<c10d::Store> store_;
-  int64_t rank_;
-  int64_t size_;
-  std::chrono::milliseconds timeout_;
-  std::function<void()> on_failure_;
-  struct Sign {
-    std::string text;
-    std::chrono::steady_clock::time_point since;
-  };
-  std::vector<Sign> signs_;  // the latest of each rank
-  std::atomic<bool> has_seen_failure_ = false;
-  std::jthread thread_;  // last, because it uses the others
+struct RankFailure {
+  int64_t rank = 0;
+  ExitCode exit_code = ExitCode::kInternal;
+  std::string message;
 };
+
+// The first one stays. Throws where the store is gone, as all below.
+void put_failure(c10d::Store& store, const RankFailure& failure);
+std::optional<RankFailure> failure_in(c10d::Store& store);
+
+// One process tells the user why the run ended: rank 0, or the first other one after it has waited three seconds for
+// that. False for a process whose message is told by another one.
+bool is_to_tell(c10d::Store& store, int64_t rank, const std::string& message);
 
 }  // namespace rnnlab

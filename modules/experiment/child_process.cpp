@@ -266,6 +266,13 @@ void kill_where(const std::function<bool()>& must_end, const Children& children)
   if (must_end && must_end()) children.signal_all(SIGKILL);
 }
 
+// Whether no process was left that could tell the user what happened.
+bool are_all_ended_by_signals(const Children& children) {
+  for (size_t i = 0; i < children.size(); ++i)
+    if (children.ending(i).text.empty()) return false;
+  return true;
+}
+
 ExitCode exit_code_or_throw(const Ending& ending) {
   if (!ending.text.empty()) throw_error(ending.exit_code, "{}", ending.text);
   return ending.exit_code;
@@ -300,7 +307,8 @@ ExitCode run_together(const std::string& program, const std::vector<ChildRequest
                  end.end_those_left();
                  kill_where(must_end, children);
                });
-  return end.first() ? exit_code_or_throw(*end.first()) : ExitCode::kDone;
+  if (!end.first()) return ExitCode::kDone;
+  return are_all_ended_by_signals(children) ? exit_code_or_throw(*end.first()) : end.first()->exit_code;
 }
 
 bool is_of_stop(ExitCode exit_code) { return exit_code > exit_code_of_signal(0) && exit_code != ExitCode::kBrokenPipe; }

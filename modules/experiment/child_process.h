@@ -30,7 +30,8 @@ std::vector<ExitCode> run_children(const std::string& program, const std::vector
 
 // Several that work on one thing. If one fails, `on_failure` is told which one, its exit code, and in words which
 // signal ended it, or ""; the others have five seconds to end, are asked to end then, and are killed after five more.
-// Returns the exit code of the first that failed; UserError kDevice as run_child. `must_end` as of run_child.
+// Returns the exit code of the first that failed; UserError kDevice if signals ended all of them, because none could
+// tell why then. `must_end` as of run_child.
 ExitCode run_together(const std::string& program, const std::vector<ChildRequest>& requests,
                       const std::function<void(const std::string&)>& on_line,
                       const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,

@@ -16,4 +16,15 @@ struct Failure {
 
 Failure describe_failure(const std::exception_ptr& exception);
 
+template <class Exception>
+bool is_of_type(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Exception&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace rnnlab

@@ -135,9 +135,10 @@ ExitCode run_planned(const fs::path& folder, int64_t task, int64_t position, Run
     return begin_or_resume(folder, plan, run_in_plan(plan, task, position), std::move(request), logger);
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    logger.error(failure.message);
+    const bool is_told_elsewhere = is_of_type<ToldElsewhere>(std::current_exception());
+    if (!is_told_elsewhere) logger.error(failure.message);
     logger.abandon_file();
-    on_failure(failure.message);
+    if (!is_told_elsewhere) on_failure(failure.message);
     return failure.exit_code;
   }
 }

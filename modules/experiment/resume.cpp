@@ -306,6 +306,7 @@ RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequ
   std::vector<Warning> warnings;
   auto found = newest_state(folder, warnings);
   refuse_other_settings(found, folder, wanted);
+  connect_gpus(ranks, wanted);
   PreparedRun run(with_ranks(wanted, ranks), request.command_line,
                   found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
   EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
@@ -346,9 +347,13 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
 
 RunOutcome resume_experiment(const fs::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger) {
-  const fs::path folder = existing_folder(run_folder);
-  throw_if_asked_to_stop(Beginning::kResumed);
-  const Experiment wanted = configured(folder, overrides);
+  fs::path folder;
+  Experiment wanted;
+  told_once([&] {
+    folder = existing_folder(run_folder);
+    throw_if_asked_to_stop(Beginning::kResumed);
+    wanted = configured(folder, overrides);
+  });
   RNNLAB_INVARIANT(!needs_ranks(wanted), "a run of several processes in one");
   const std::unique_ptr<Ranks> ranks = join_ranks(wanted);
   RunRequest of_its_turn = request;

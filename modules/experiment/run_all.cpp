@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "experiment/device.h"
+#include "experiment/error_file.h"
 #include "experiment/failure.h"
 #include "experiment/resume.h"
 #include "experiment/rounds.h"
@@ -54,15 +55,16 @@ std::string heading(const RunTask& task, size_t number, size_t count) {
   return fmt::format("=== run {} of {}: {}", number, count, task.label);
 }
 
-// Of several processes with one run, the first tells why it ended, and any other what only it knows.
+// Of several processes with one run, one tells why it ended. Within a catch block.
 void tell_failure(const std::string& message, Logger& logger) {
-  if (is_first_here()) return logger.error(message);
+  write_error_file(message);
   try {
     throw;
-  } catch (const RankFailed&) {
+  } catch (const ToldElsewhere&) {
     return;
   } catch (...) {
-    logger.error(fmt::format("rank {}: {}", launch_here()->rank, message));
+    const bool names_a_rank = is_first_here() || message.starts_with("rank ");
+    logger.error(names_a_rank ? message : fmt::format("rank {}: {}", launch_here()->rank, message));
   }
 }
 
@@ -117,6 +119,8 @@ RunAllOutcome run_in_turn(const std::vector<RunTask>& tasks, SweepFile* sweep, c
 RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request, Logger& logger) {
   try {
     return run_experiment(one.experiment, request, logger);
+  } catch (const ToldElsewhere&) {
+    throw;
   } catch (const UserError& error) {
     throw UserError(error.exit_code(), config::with_place(error.what(), one.places));
   }

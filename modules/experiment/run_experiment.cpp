@@ -24,6 +24,7 @@ std::filesystem::path make_folder(const PreparedRun& run, const RunRequest& requ
 
 RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request, Logger& logger, Ranks* ranks) {
   std::optional<StopDeadline> deadline(std::in_place, words_before_first_step(Beginning::kNew, request, logger));
+  connect_gpus(ranks, experiment);
   PreparedRun run(with_ranks(experiment, ranks), request.command_line, WeightsFrom::kExperiment, request.auto_layers,
                   ranks);
   if (ranks != nullptr) require_same_run(*ranks, run);
@@ -43,7 +44,7 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
 
 RunOutcome run_experiment(const Experiment& experiment, const RunRequest& request, Logger& logger) {
   RNNLAB_INVARIANT(!needs_ranks(experiment), "a run of several processes in one");
-  throw_if_asked_to_stop(Beginning::kNew);
+  told_once([] { throw_if_asked_to_stop(Beginning::kNew); });
   const std::unique_ptr<Ranks> ranks = join_ranks(experiment);
   return as_rank(ranks.get(), [&] { return run_prepared(experiment, request, logger, ranks.get()); });
 }

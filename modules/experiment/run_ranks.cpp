@@ -2,11 +2,13 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/stack.h>
+#include <unistd.h>
 
 #include <torch/cuda.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "base/numbers.h"
 #include "experiment/child_process.h"
 #include "experiment/device.h"
+#include "experiment/error_file.h"
 #include "experiment/read_experiment.h"
 #include "recurrent/gpu_device.h"
 #include "results/config_values.h"
@@ -23,10 +26,8 @@ namespace rnnlab {
 namespace {
 
 // One run after another is trained by the processes of one launcher, so each has its own name.
-std::string next_name_of_run() {
-  static int64_t number = 0;
-  return fmt::format("run{}", number++);
-}
+int64_t g_num_runs_joined = 0;
+std::string name_of_next_run() { return fmt::format("run{}", g_num_runs_joined); }
 
 constexpr const char* kOnlyRun = "run0";  // of processes that are started for one run
 
@@ -74,10 +75,6 @@ void require_gpus_for(const Experiment& experiment) {
   const bool is_enough = num_devices(experiment) <= num_gpus || shares_gpus();
   if (is_enough || resolve_device(experiment.device).is_cpu()) return;
   throw_error(ExitCode::kDevice, "{}", too_few_gpus(num_gpus, num_devices(experiment)));
-}
-
-void connect_gpus(Ranks& ranks, c10::Device device) {
-  ranks.connect_gpus(device, are_shared(ranks.gather_texts(uuid_of_gpu(device))));
 }
 
 void require_shards_for(const Experiment& experiment, const Launch& launch) {
@@ -176,7 +173,7 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
   const auto on_failure = [&](size_t rank, ExitCode exit_code, const std::string& text) {
     const std::string how =
         text.empty() ? fmt::format("it ended with exit code {}", static_cast<int>(exit_code)) : text;
-    store.tell_failure(kOnlyRun, exit_code, fmt::format("rank {} of {} failed: {}", rank, size, how));
+    store.tell_failure(kOnlyRun, static_cast<int64_t>(rank), exit_code, how);
   };
   return run_together(program, requests, on_line, on_failure, must_end);
 }
@@ -184,17 +181,44 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment) {
   const auto& launch = launch_here();
   if (!launch) return nullptr;
-  require_agreement(experiment, *launch);
-  require_shards_for(experiment, *launch);
+  told_once([&] {
+    require_agreement(experiment, *launch);
+    require_shards_for(experiment, *launch);
+    static_cast<void>(device_here(experiment));
+  });
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
   };
+  const RanksOptions options = {.timeout = milliseconds(experiment.distributed.timeout),
+                                .start_timeout = milliseconds(experiment.distributed.start_timeout),
+                                .name = name_of_next_run()};
+  ++g_num_runs_joined;
+  return make_gloo_ranks(*launch, options);
+}
+
+void connect_gpus(Ranks* ranks, const Experiment& experiment) {
+  if (ranks == nullptr) return;
   const c10::Device device = device_here(experiment);
-  auto ranks = make_gloo_ranks(*launch, {.timeout = milliseconds(experiment.distributed.timeout),
-                                         .start_timeout = milliseconds(experiment.distributed.start_timeout),
-                                         .name = next_name_of_run()});
-  if (device.is_cuda()) connect_gpus(*ranks, device);
-  return ranks;
+  if (device.is_cuda()) ranks->connect_gpus(device, are_shared(ranks->gather_texts(uuid_of_gpu(device))));
+}
+
+void told_once(const std::function<void()>& work) {
+  if (!launch_here() || g_num_runs_joined > 0) return work();
+  try {
+    work();
+  } catch (const ToldElsewhere&) {
+    throw;
+  } catch (const UserError& failure) {
+    write_error_file(failure.what());
+    if (is_to_tell_before_joining(*launch_here(), name_of_next_run(), failure)) throw;
+    throw ToldElsewhere(failure.exit_code(), failure.what());
+  }
+}
+
+ExitCode leave(ExitCode exit_code) {
+  if (!is_operation_left_behind()) return exit_code;
+  std::fflush(nullptr);
+  ::_exit(static_cast<int>(exit_code));
 }
 
 // Sums depend on the number of threads, so with shards it does not depend on the number of processes. Beside GPUs

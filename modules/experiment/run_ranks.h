@@ -38,11 +38,21 @@ ExitCode run_processes(const Experiment& experiment, const std::string& program,
                        const std::function<bool()>& must_end = {});
 
 // Joins the others, as one of those that a launcher started; null where this process trains alone. UserError kUsage
-// where `devices` and the launcher contradict each other; kDevice where two processes would have the same GPU.
+// where `devices` and the launcher contradict each other; kDevice where there are too few GPUs.
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment);
 
 // Where this process trains: of several on GPUs, each has one of its own. UserError kDevice where there are too few.
 c10::Device device_here(const Experiment& experiment);
+
+// After joining, where these train on GPUs: UserError kDevice on all of them where two would have the same one.
+void connect_gpus(Ranks* ranks, const Experiment& experiment);
+
+// Does `work`, which each process of a launcher does before it joins the others. If it fails, the others end with it,
+// and ToldElsewhere is thrown in all processes but one. What fails after a run was joined is told by as_rank().
+void told_once(const std::function<void()>& work);
+
+// The exit code, for the end of main; or the end of the process at once if an operation with other ranks hangs.
+ExitCode leave(ExitCode exit_code);
 
 // `experiment` as one of the ranks runs it: with `devices`, and its part of the CPUs' threads.
 Experiment with_ranks(Experiment experiment, const Ranks* ranks);

@@ -1,5 +1,5 @@
-// What several GPUs may gain over one, as told before a run of several processes begins: by the times of a pass over the
-// whole batch and over one process's part, and of one exchange of gradients, each measured by itself. Not for CPUs,
+// What several GPUs may gain over one, as told before a run of several processes begins: by the times of a pass over
+// the whole batch and over one process's part, and of one exchange of gradients, each measured by itself. Not for CPUs,
 // whose processes share what one would have.
 #pragma once
 

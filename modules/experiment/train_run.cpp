@@ -1,6 +1,8 @@
 #include "experiment/train_run.h"
 
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "base/text.h"
 #include "experiment/device.h"
@@ -109,12 +111,11 @@ RunOutcome as_rank(Ranks* ranks, const std::function<RunOutcome()>& work) {
     RunOutcome outcome = work();
     wait_for_end(*ranks);
     return outcome;
-  } catch (const RankFailed&) {
-    throw;
   } catch (...) {
     const Failure failure = describe_failure(std::current_exception());
-    ranks->tell_failure(failure.exit_code, failure.message);
-    throw;
+    if (!is_of_type<RankFailed>(std::current_exception())) ranks->tell_failure(failure.exit_code, failure.message);
+    if (ranks->is_to_tell(failure.message)) throw;
+    throw ToldElsewhere(failure.exit_code, failure.message);
   }
 }
 
@@ -131,6 +132,7 @@ StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRe
 
 RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const EarlierPart& earlier,
                      const RunRequest& request, Logger& logger) {
+  auto writing = std::make_unique<WritingFiles>(run.options.ranks);
   open_folder(run, folder, logger);
   log_notes(earlier.notes, logger);
   for (const Warning& warning : earlier.warnings) logger.warn(warning.text);
@@ -141,7 +143,9 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   Watchers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const Bystanders bystanders(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
   try {
+    writing.reset();
     const TrainingState& end = run_trainer(run, request);
+    writing = std::make_unique<WritingFiles>(run.options.ranks);
     finish_summary(outcome.summary, run, watchers.rows(), earlier, ending_of(end), end.stop_text);
     warn_of(bystanders, outcome.summary, logger);
     warn_of_waiting(run, watchers.rows(), outcome.summary, logger);

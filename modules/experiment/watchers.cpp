@@ -1,5 +1,7 @@
 #include "experiment/watchers.h"
 
+#include "results/run_folder.h"
+
 namespace rnnlab {
 namespace {
 
@@ -23,6 +25,37 @@ RunFacts facts_of(const PreparedRun& run, const std::vector<Warning>& warnings) 
           .warnings = warnings};
 }
 
+// An observer may wait for its disk, and the other processes of the run then wait for it.
+class ObserverOfRanks : public Observer {
+ public:
+  ObserverOfRanks(Ranks& ranks, Observer& observer) : ranks_(ranks), observer_(observer) {}
+  void on_run_begin(const RunPlan& plan) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_run_begin(plan);
+  }
+  void on_epoch_begin(const TrainingState& state) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_epoch_begin(state);
+  }
+  void on_step(const StepProgress& progress) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_step(progress);
+  }
+  bool looks_at(int64_t step) const override { return observer_.looks_at(step); }
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_epoch_end(state, row);
+  }
+  void on_run_end(const TrainingState& state) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_run_end(state);
+  }
+
+ private:
+  Ranks& ranks_;
+  Observer& observer_;
+};
+
 }  // namespace
 
 Watchers::Watchers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
@@ -31,12 +64,18 @@ Watchers::Watchers(PreparedRun& run, const std::filesystem::path& folder, const 
   if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
   if (run.experiment.checkpoint.save)
     checkpoints_.emplace(folder, facts_of(run, warnings), run.trainer, [this] { sync(); });
-  run.trainer.add_observer(files_);
-  run.trainer.add_observer(console_);
-  if (tensorboard_) run.trainer.add_observer(*tensorboard_);
-  if (checkpoints_) run.trainer.add_observer(*checkpoints_);
-  for (Observer* observer : request.observers) run.trainer.add_observer(*observer);
-  if (trace_) run.trainer.add_observer(*trace_);
+  add(run, files_);
+  add(run, console_);
+  if (tensorboard_) add(run, *tensorboard_);
+  if (checkpoints_) add(run, *checkpoints_);
+  for (Observer* observer : request.observers) add(run, *observer);
+  if (trace_) add(run, *trace_);
+}
+
+void Watchers::add(PreparedRun& run, Observer& observer) {
+  if (run.options.ranks == nullptr) return run.trainer.add_observer(observer);
+  of_ranks_.push_back(std::make_unique<ObserverOfRanks>(*run.options.ranks, observer));
+  run.trainer.add_observer(*of_ranks_.back());
 }
 
 void Watchers::finish() {

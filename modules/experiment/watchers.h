@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -30,12 +31,14 @@ class Watchers {
 
  private:
   void sync();
+  void add(PreparedRun& run, Observer& observer);
 
   FileObserver files_;
   ConsoleObserver console_;
   std::optional<TensorBoardObserver> tensorboard_;
   std::optional<CheckpointObserver> checkpoints_;
   std::optional<TraceObserver> trace_;
+  std::vector<std::unique_ptr<Observer>> of_ranks_;  // each of the above, for other processes that wait for it
 };
 
 }  // namespace rnnlab

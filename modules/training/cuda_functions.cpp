@@ -35,7 +35,8 @@ void move_to_stretch(c10::Device device, uint64_t seed, uint64_t first, uint64_t
 }
 
 [[maybe_unused]] const bool kTrainingFunctions =
-    move_generator.define(move_to_stretch) && begin_profiler_range.define(begin_range) && end_profiler_range.define(end_range) &&
+    move_generator.define(move_to_stretch) && begin_profiler_range.define(begin_range) &&
+    end_profiler_range.define(end_range) &&
     define_kernels<kernels::AdamUpdate, kernels::CrossEntropy, kernels::Norms, kernels::StepNumbers>();
 
 }  // namespace

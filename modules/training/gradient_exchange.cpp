@@ -104,7 +104,7 @@ void GradientExchange::ask_to_stop(double reason) {
 
 std::optional<std::vector<double>> GradientExchange::stop_requests() {
   late_requests_.append(requests_of(result_));
-  const auto requests = late_requests_.next();
+  const auto requests = late_requests_.next([this](const auto& has_ended) { ranks_->wait_for(has_ended); });
   if (!requests) return std::nullopt;
   const float* values = requests->const_data_ptr<float>();
   return std::vector<double>(values, values + requests->numel());

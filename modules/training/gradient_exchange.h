@@ -43,7 +43,8 @@ class GradientExchange {
   // which each loss is times its share.
   void take(int64_t shard, const Evaluation& sums);
 
-  // Of the rank that asks (an exit code, or any other number but 0), for the next steps. It stays until it is set again.
+  // Of the rank that asks (an exit code, or any other number but 0), for the next steps. It stays until it is set
+  // again.
   void ask_to_stop(double reason);
 
   // After all of its shards were taken: the parameters' gradients become the sums over all ranks, and the sums come
@@ -59,7 +60,8 @@ class GradientExchange {
   int64_t num_bytes() const { return result_.numel() * result_.element_size(); }  // of a message
 
   // Once after each turn of steps, at the same steps on every rank: what each rank asked for in the last step of that
-  // turn, or, on a GPU, of a turn before it (LateValues), 0 where it asks for nothing. Nothing where it is not known yet.
+  // turn, or, on a GPU, of a turn before it (LateValues), 0 where it asks for nothing. Nothing where it is not known
+  // yet.
   std::optional<std::vector<double>> stop_requests();
 
   // What was asked for until now is not told any more.

@@ -19,12 +19,12 @@ void LateValues::append(const at::Tensor& values) {
   copies_.push_back({on_host, std::move(written)});
 }
 
-std::optional<at::Tensor> LateValues::next() {
+std::optional<at::Tensor> LateValues::next(const WaitUntil& wait_until) {
   const size_t most_left = !copies_.empty() && copies_.front().written ? kTurnsBehind : 0;
   if (copies_.size() <= most_left) return std::nullopt;
   const Copy copy = std::move(copies_.front());
   copies_.pop_front();
-  if (copy.written) copy.written->synchronize();
+  if (copy.written) wait_until([&] { return copy.written->query(); });
   return copy.on_host;
 }
 

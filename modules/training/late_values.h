@@ -6,6 +6,7 @@
 #include <c10/core/Event.h>
 
 #include <deque>
+#include <functional>
 #include <optional>
 
 namespace rnnlab {
@@ -18,8 +19,10 @@ class LateValues {
   // After a turn was queued on the current stream: takes a copy of `values`.
   void append(const at::Tensor& values);
 
-  // The oldest values that were not read yet, on the CPU, if kTurnsBehind turns were queued since. Waits for its turn.
-  std::optional<at::Tensor> next();
+  // The oldest values that were not read yet, on the CPU, if kTurnsBehind turns were queued since. `wait_until` waits
+  // for their turn to end.
+  using WaitUntil = std::function<void(const std::function<bool()>& has_ended)>;
+  std::optional<at::Tensor> next(const WaitUntil& wait_until);
 
   void clear() { copies_.clear(); }
 

@@ -1,7 +1,9 @@
 #include "training/trainer.h"
 
 #include <ATen/ops/full.h>
+#include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
@@ -100,10 +102,20 @@ Trainer::ExchangeAlone Trainer::measure_exchange() {
   return {seconds, step_.exchange()->num_bytes()};
 }
 
+// A rank that is gone would let the device wait for ever.
+void Trainer::wait_for_device() const {
+  if (has_ranks() && options_.device.is_cuda()) {
+    c10::Event end(options_.device.type());
+    end.record(c10::impl::VirtualGuardImpl(options_.device.type()).getStream(options_.device));
+    options_.ranks->wait_for([&] { return end.query(); });
+  }
+  wait_for(options_.device);
+}
+
 const TrainingState& Trainer::run() {
   RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer runs once");
   run_began_ = Clock::now();
-  wait_for(options_.device);  // what was queued before is on another stream than graphs may run on
+  wait_for_device();  // what was queued before is on another stream than graphs may run on
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
   for (auto* observer : observers_) observer->on_run_begin(plan_);
   while (!state_.stopped() || is_within_restored_epoch()) {
@@ -145,7 +157,7 @@ void Trainer::go_on_with_epoch() {
 
 void Trainer::train_epoch() {
   model_.train();
-  wait_for(options_.device);
+  wait_for_device();
   if (has_ranks()) step_.exchange()->take_seconds();
   witness_.start();
   device_span_.begin();
@@ -157,7 +169,7 @@ void Trainer::train_epoch() {
   device_span_.end();
   if (is_whole() && has_next_epoch())
     train_batches_.prepare_epoch(state_.epoch);  // the next one, while the device works
-  wait_for(options_.device);
+  wait_for_device();
   tally_.seconds = epoch_seconds();
   evidence_ = witness_.stop();
   if (has_ranks()) exchange_seconds_ = step_.exchange()->take_seconds();
@@ -193,8 +205,11 @@ bool Trainer::train_next_steps() {
   // Of ranks, only one takes snapshots, which make room; all must queue as many steps.
   if (has_ranks() && record_.room() < BatchLoop::kTurnsOfGraph) read_record();
   const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
-  step_.set_number(state_.step + 1);  // of the first
-  if (has_ranks()) step_.exchange()->ask_to_stop(own_request());
+  step_.set_number(state_.step + 1);
+  if (has_ranks()) {
+    options_.ranks->set_step(state_.step + 1);
+    step_.exchange()->ask_to_stop(own_request());
+  }
   step_.set_learning_rates(next_learning_rates(count));
   const auto turns = train_loop_.next(count);
   if (!turns) return false;
@@ -249,6 +264,7 @@ void Trainer::report_step() {
 }
 
 double Trainer::latest_loss() const {
+  wait_for_device();
   return record_.size() > 0 ? record_.loss(record_.size() - 1 - steps_untold_) : last_loss_.value();
 }
 
@@ -260,8 +276,8 @@ void Trainer::read_record_if_due() {
 
 void Trainer::read_record() {
   const TraceRange range("read back");
+  wait_for_device();
   const auto rows = record_.take();
-  if (has_ranks()) options_.ranks->throw_if_failed();  // before what they hold is taken for what was computed
   int64_t step = state_.step - std::ssize(rows);
   for (const auto& row : rows) {
     ++step;
@@ -293,17 +309,14 @@ double Trainer::own_request() const {
 }
 
 void Trainer::stop_at_requests() {
-  const auto requests = step_.exchange()->stop_requests();
-  if (!requests) return;
-  options_.ranks->throw_if_failed();
-  stop_where_a_rank_asks(*requests);
+  if (const auto requests = step_.exchange()->stop_requests()) stop_where_a_rank_asks(*requests);
 }
 
 // All ranks come to the same end, because all see the same requests.
 void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
   const auto first = std::ranges::find_if(requests, [](double request) { return request != 0; });
   if (first == requests.end()) return;
-  if (*first == kSecondsAreOver) return state_.stop(StopReason::kSeconds, seconds_text(*options_.settings.max_seconds));
+  if (*first == kSecondsAreOver) return stop_at_seconds();
   const auto own = pending_stop();
   const std::vector<std::string> texts = options_.ranks->gather_texts(own ? own->text : "");
   const auto rank = static_cast<size_t>(first - requests.begin());
@@ -329,8 +342,10 @@ void Trainer::stop_at_bounds() {
     state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
   }
   // The clocks of ranks differ, so the first one's counts.
-  if (!has_ranks() && are_seconds_over()) state_.stop(StopReason::kSeconds, seconds_text(*settings.max_seconds));
+  if (!has_ranks() && are_seconds_over()) stop_at_seconds();
 }
+
+void Trainer::stop_at_seconds() { state_.stop(StopReason::kSeconds, seconds_text(*options_.settings.max_seconds)); }
 
 void Trainer::end_epoch() {
   auto row = training_row();

@@ -69,6 +69,7 @@ class Trainer {
 
   bool has_ranks() const { return options_.ranks != nullptr; }
   bool has_exchange() const { return has_ranks() || options_.settings.shards; }
+  void wait_for_device() const;
   void begin_epoch();
   void begin_new_epoch();
   void go_on_with_epoch();
@@ -92,6 +93,7 @@ class Trainer {
   void agree_to_stop();
   double own_request() const;
   void stop_at_bounds();
+  void stop_at_seconds();
   bool are_seconds_over() const;
   void stop_where_done();
   bool should_validate() const;

@@ -38,6 +38,9 @@ void Trainer::restore(Snapshot snapshot) {
   first_epoch_ = epoch_is_over_ ? state_.epoch + 1 : state_.epoch;
   restored_ = std::move(snapshot.generators);
   stop_where_done();
+  // All ranks read the same number from the checkpoint, whatever their clocks say.
+  const auto& most_seconds = options_.settings.max_seconds;
+  if (has_ranks() && !state_.stopped() && most_seconds && seconds_before_ >= *most_seconds) stop_at_seconds();
 }
 
 }  // namespace rnnlab

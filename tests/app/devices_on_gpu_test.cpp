@@ -148,7 +148,7 @@ TEST_F(DevicesOnGpu, SaveAndEndTogetherAtASignal) {
 TEST_F(DevicesOnGpu, EndTogetherWhereOneFails) {
   const Program program;
   program.write("together.yaml", kGpuYaml);
-  
+
   const ProgramResult result =
       program.run_and_signal({"train", "together.yaml", "devices=2", "training.epochs=100000"}, 0, [&] {
         const auto folders = program.run_folders("together");

@@ -1,6 +1,7 @@
 // One run that several processes train together: the same numbers as one, the same bits again, and one end for all.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -289,6 +290,110 @@ TEST(Devices, MustAgreeOnTheRun) {
   EXPECT_THAT(result.errors, HasSubstr("'0.5' on rank 1"));
 }
 
+// ---- what fails is told once ----
+
+std::vector<std::string> errors_in(const ProgramResult& result) {
+  std::vector<std::string> errors;
+  for (const std::string& line : split(result.errors, '\n'))
+    if (line.find("error: ") != std::string::npos) errors.push_back(line);
+  return errors;
+}
+
+TEST(Devices, TellOnceWhatIsWrongForAll) {
+  for (const char* wrong : {"training.epochs=x", "no.such.key=1", "model.initial_weights=missing.safetensors"}) {
+    const ProgramResult result = by_environment(Program(), wrong, wrong);
+    EXPECT_EQ(errors_in(result).size(), 1U) << result.errors;
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_THAT(result.output, HasSubstr(fmt::format("second={}", result.exit_code)));
+  }
+}
+
+TEST(Devices, TellOnceWhatIsWrongForOneOfThem) {
+  for (const auto& [first, second] : {std::pair("training.epochs=x", ""), std::pair("", "training.epochs=x")}) {
+    const ProgramResult result = by_environment(Program(), first, second);
+    EXPECT_EQ(errors_in(result).size(), 1U) << result.errors;
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.output, HasSubstr("second=2"));
+    EXPECT_THAT(result.errors, HasSubstr("training.epochs: got 'x'"));
+  }
+}
+
+TEST(Devices, TellOnceWhatTheirLauncherForgot) {
+  const Program program;
+  program.write("together.yaml", kYaml);
+  const ProgramResult result = program.run_in_shell(
+      "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; RANK=1 LOCAL_RANK=1 \"$0\" train together.yaml & "
+      "RANK=0 LOCAL_RANK=0 \"$0\" train together.yaml; first=$?; wait $!; echo second=$?; exit $first");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.output, HasSubstr("second=2"));
+  EXPECT_EQ(result.errors, "rnnlab: error: the environment variable MASTER_PORT is missing beside its neighbours\n");
+}
+
+// As torchrun reads it.
+TEST(Devices, LeaveTheirErrorInTheFileOfTorchrun) {
+  const Program program;
+  program.write("together.yaml", kYaml);
+  const ProgramResult result = program.run_in_shell(
+      "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 20000)); "
+      "TORCHELASTIC_ERROR_FILE=one.json RANK=1 LOCAL_RANK=1 \"$0\" train together.yaml training.learning_rate=1 & "
+      "TORCHELASTIC_ERROR_FILE=zero.json RANK=0 LOCAL_RANK=0 \"$0\" train together.yaml; wait");
+  for (const char* file : {"zero.json", "one.json"})
+    EXPECT_THAT(read_text(program.folder() / file),
+                ::testing::MatchesRegex("\\{\"message\":\\{\"message\":\".*training.learning_rate differs between .*\","
+                                        "\"extraInfo\":\\{\"timestamp\":\"[0-9]+\".*\\}\\}\\}\n"))
+        << result.errors;
+}
+
+// ---- slow and late ones ----
+
+// Rank 0 waits for whoever reads its log, longer than the timeout.
+TEST(Devices, WaitForTheLogOfTheFirst) {
+  const Program program;
+  program.write("together.yaml", kYaml);
+  const ProgramResult result = program.run_in_shell(
+      "{ \"$0\" train together.yaml devices=2 data.num_train=50 training.epochs=900 distributed.timeout=1 2>&1 "
+      ">/dev/null; echo ended with $?; } | (sleep 6; cat)");
+  EXPECT_THAT(result.output, HasSubstr("ended with 0")) << result.output.substr(result.output.size() - 2000);
+}
+
+TEST(Devices, TrainNoStepMoreWhereTheSecondsAreOver) {
+  for (const char* devices : {"devices=1", "devices=2"}) {
+    const Program program;
+    EXPECT_EQ(train(program, {devices, "training.max_steps=7"}).exit_code, 0);
+    const std::string run = program.run_folders("together").back();
+    const ProgramResult resumed =
+        program.run({"train", "--resume", run, "training.max_steps=null", "training.max_seconds=0.000001"});
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+    EXPECT_THAT(resumed.errors, HasSubstr("nothing to go on with: training.max_seconds (1e-06) are over")) << devices;
+  }
+}
+
+// ---- workers of a sweep ----
+
+TEST(Devices, OfALauncherAreNoWorkersOfASweep) {
+  const Program program;
+  program.write("together.yaml", kYaml);
+  EXPECT_EQ(program.run({"sweep", "plan", "together.yaml", "--out", "sweep"}).exit_code, 0);
+  const ProgramResult result = program.run_in_shell(
+      "RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 \"$0\" sweep work "
+      "sweep");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("sweep work: torchrun started 2 processes as ranks of one run, and each worker "
+                                       "works alone: start one process, and set devices in the plan"));
+}
+
+// One process of a launcher is a process like any other, and so are those that it starts.
+TEST(Devices, OfATaskAreStartedByItsOneProcess) {
+  const Program program;
+  program.write("together.yaml", kYaml);
+  EXPECT_EQ(program.run({"sweep", "plan", "together.yaml", "devices=2", "--out", "sweep"}).exit_code, 0);
+  const ProgramResult result = program.run_in_shell(
+      "RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 \"$0\" sweep work "
+      "sweep");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(program.run({"sweep", "status", "sweep"}).output, HasSubstr("1 done"));
+}
+
 bool is_on_path(const Program& program, const std::string& name) {
   return program.run_in_shell("command -v " + name).exit_code == 0;
 }
@@ -308,6 +413,50 @@ TEST(Devices, AreThoseOfMpirun) {
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 \"$0\" train "
       "together.yaml");
   expect_one_run_of_two(program, result, "mpirun");
+}
+
+// Each has the port of its own job.
+TEST(Devices, OfTwoJobsOfMpirunDoNotMeet) {
+  const Program program;
+  if (!is_on_path(program, "mpirun")) GTEST_SKIP() << "needs Open MPI's mpirun (Debian: openmpi-bin)";
+  program.write("together.yaml", kYaml);
+  const ProgramResult result = program.run_in_shell(
+      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; run='mpirun --oversubscribe -n 2'; "
+      "$run \"$0\" train together.yaml seed=1 & $run \"$0\" train together.yaml seed=2; first=$?; wait $!; "
+      "echo second=$?; exit $first");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("second=0"));
+  EXPECT_EQ(program.run_folders("together").size(), 2u);
+}
+
+TEST(Devices, AreThoseOfSrun) {
+  const Program program;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a Slurm for a test";
+  if (!is_on_path(program, "slurmctld") || !is_on_path(program, "slurmd") || !is_on_path(program, "srun"))
+    GTEST_SKIP() << "Slurm is not installed (slurmctld slurmd slurm-client slurm-wlm-basic-plugins)";
+  program.write("together.yaml", kYaml);
+  const ProgramResult result = program.run_in_shell(
+      RNNLAB_SOURCE_DIR "/tests/launchers/with-slurm slurm srun -K -n 2 \"$0\" train together.yaml");
+  expect_one_run_of_two(program, result, "srun");
+}
+
+TEST(Devices, OfATaskAreStartedWithinASlurmArray) {
+  const Program program;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a Slurm for a test";
+  if (!is_on_path(program, "slurmctld") || !is_on_path(program, "slurmd") || !is_on_path(program, "sbatch"))
+    GTEST_SKIP() << "Slurm is not installed (slurmctld slurmd slurm-client slurm-wlm-basic-plugins)";
+  program.write("together.yaml", kYaml);
+  EXPECT_EQ(
+      program.run({"sweep", "plan", "together.yaml", "devices=2", "sweep={seed: [1, 2]}", "--out", "sweep"}).exit_code,
+      0);
+  program.write("submit",
+                "sbatch --array=0-1 --output=task-%a.log --wrap \"srun --ntasks=1 $1 train --wait --task "
+                "\\$SLURM_ARRAY_TASK_ID sweep\" && while squeue --noheader | grep -q .; do sleep 0.2; done\n");
+  const ProgramResult result =
+      program.run_in_shell(RNNLAB_SOURCE_DIR "/tests/launchers/with-slurm slurm sh submit \"$0\"");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(program.run({"sweep", "status", "sweep"}).output, HasSubstr("2 done"));
+  EXPECT_THAT(read_text(program.folder() / "task-0.log"), HasSubstr("2 processes by rnnlab"));
 }
 
 TEST(Devices, AreThoseOfTorchrun) {
@@ -364,7 +513,8 @@ ProgramResult ended_by(const Program& program, int signal, size_t child, const s
 TEST(Devices, EndTogetherWhereOneIsKilled) {
   const ProgramResult result = ended_by(Program(), SIGKILL, 1);
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.errors, HasSubstr("rank 1 of 2 failed: the process of this run was ended by signal 9 (Killed)"));
+  EXPECT_THAT(result.errors, ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*, step [0-9]+\\) failed: the "
+                                                      "process of this run was ended by signal 9 \\(Killed\\)"));
 }
 
 TEST(Devices, EndTogetherWhereOneIsStopped) {
@@ -395,9 +545,10 @@ TEST(Devices, GiveTheExitCodeOfAResumedRunThatFails) {
   EXPECT_EQ(failed.exit_code, 2) << "a batch has 50 samples";
 }
 
-TEST(Devices, OfAGpuAreRefusedSoFar) {
-  const ProgramResult result = train(Program(), {"device=cuda", "devices=2"});
-  EXPECT_THAT(result.exit_code, ::testing::AnyOf(2, 4));
+TEST(Devices, AreAllGpusOnlyWhereThereAreSome) {
+  const ProgramResult result = train(Program(), {"devices=all"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("all counts GPUs; give the number of processes"));
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -35,12 +37,14 @@ Launch launch_of_rank(int64_t rank, int64_t size, const LocalStore& store) {
 }
 
 // As many ranks as threads of this process.
-void as_ranks(int64_t size, const std::function<void(Ranks&)>& work) {
+void as_ranks(int64_t size, const RanksOptions& options, const std::function<void(Ranks&)>& work) {
   const LocalStore store;
   std::vector<std::jthread> threads;
   for (int64_t rank = 0; rank < size; ++rank)
-    threads.emplace_back([&, rank] { work(*make_gloo_ranks(launch_of_rank(rank, size, store), {.name = "test"})); });
+    threads.emplace_back([&, rank] { work(*make_gloo_ranks(launch_of_rank(rank, size, store), options)); });
 }
+
+void as_ranks(int64_t size, const std::function<void(Ranks&)>& work) { as_ranks(size, {.name = "test"}, work); }
 
 TEST(GlooRanks, AddUp) {
   as_ranks(3, [](Ranks& ranks) {
@@ -77,21 +81,136 @@ TEST(GlooRanks, FailWhereOneLeaves) {
   as_ranks(2, [](Ranks& ranks) {
     if (ranks.is_first()) return;
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
+    ranks.set_step(7);
     EXPECT_THAT(refusal_of([&] { ranks.add_up(values); }),
-                ::testing::ContainsRegex("rank 0 of 2 \\(process [0-9]+ of .*\\) gave no sign"));
+                ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*\\) lost its connection to rank 0 of 2 "
+                                         "\\(process [0-9]+ of .*\\)"));
   });
+}
+
+constexpr RanksOptions kOneSecond = {.timeout = std::chrono::seconds(1), .name = "test"};
+
+// Until the other rank is done, however long that takes.
+class Gate {
+ public:
+  void open() { promise_.set_value(); }
+  void wait() { opened_.wait(); }
+
+ private:
+  std::promise<void> promise_;
+  std::shared_future<void> opened_ = promise_.get_future().share();
+};
+
+TEST(GlooRanks, NameOneThatLivesAndDoesNotCome) {
+  Gate gate;
+  as_ranks(2, kOneSecond, [&](Ranks& ranks) {
+    if (ranks.rank() == 1) return gate.wait();
+    at::Tensor values = at::full({5}, 1.0, at::kFloat);
+    EXPECT_THAT(
+        refusal_of([&] { ranks.add_up(values); }),
+        ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) gives signs of life, but did not come within 1 s"));
+    gate.open();
+  });
+}
+
+// Three times the timeout: a slow disk, as long as the heart beats.
+TEST(GlooRanks, WaitForOneThatWritesFiles) {
+  as_ranks(2, kOneSecond, [&](Ranks& ranks) {
+    at::Tensor values = at::full({5}, 1.0, at::kFloat);
+    if (ranks.is_first()) {
+      const WritingFiles writing(&ranks);
+      std::this_thread::sleep_for(std::chrono::seconds(3));
+    }
+    ranks.add_up(values);
+    EXPECT_EQ(values.sum().item<double>(), 10);
+  });
+}
+
+Launch launch_with_own_store(int64_t rank, int64_t port) {
+  Launch launch;
+  launch.rank = rank;
+  launch.size = 3;
+  launch.address = "127.0.0.1";
+  launch.port = port;
+  return launch;
+}
+
+// The process that holds the store is the first to hear of the failure, and leaves last.
+TEST(GlooRanks, HearOfAFailureThoughRank0HoldsTheStore) {
+  int64_t port = 0;
+  {
+    const LocalStore free_now;
+    port = free_now.port();
+  }
+  std::vector<std::jthread> threads;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([rank, port] {
+      const auto ranks = make_gloo_ranks(launch_with_own_store(rank, port), {.name = "test"});
+      at::Tensor values = at::full({5}, 1.0, at::kFloat);
+      ranks->add_up(values);  // all have joined
+      if (rank == 1) return ranks->tell_failure(ExitCode::kData, "x.csv: no such file");
+      if (rank == 2) std::this_thread::sleep_for(std::chrono::seconds(1));
+      EXPECT_THAT(refusal_of([&] { ranks->add_up(values); }), HasSubstr("failed: x.csv: no such file"));
+    });
+}
+
+TEST(GlooRanks, SayThatTheirPortIsTaken) {
+  const LocalStore other;
+  EXPECT_EQ(refusal_of([&] { make_gloo_ranks(launch_with_own_store(0, other.port()), {.name = "test"}); }),
+            fmt::format("127.0.0.1:{} is taken by another program, and the processes of this run would meet there: set "
+                        "MASTER_PORT to a free port, for all of them",
+                        other.port()));
+}
+
+TEST(GlooRanks, LetOneOfThemTell) {
+  std::atomic<int> num_telling = 0;
+  as_ranks(3, [&](Ranks& ranks) { num_telling += ranks.is_to_tell("the file is missing") ? 1 : 0; });
+  EXPECT_EQ(num_telling, 1);
+}
+
+TEST(GlooRanks, LetAnotherTellWhereRank0IsSilent) {
+  std::atomic<int> num_telling = 0;
+  as_ranks(3, [&](Ranks& ranks) {
+    if (!ranks.is_first()) num_telling += ranks.is_to_tell("rank 0 was killed") ? 1 : 0;
+  });
+  EXPECT_EQ(num_telling, 1);
+}
+
+TEST(GlooRanks, TellBeforeTheyJoin) {
+  LocalStore store;
+  std::atomic<int> num_telling = 0;
+  std::vector<std::jthread> threads;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      const UserError failure(ExitCode::kUsage, "a.yaml: no such file");
+      num_telling += is_to_tell_before_joining(launch_of_rank(rank, 3, store), "test", failure) ? 1 : 0;
+    });
+  threads.clear();
+  EXPECT_EQ(num_telling, 1);
+}
+
+TEST(GlooRanks, HearOfOneThatFailsBeforeItJoins) {
+  LocalStore store;
+  std::jthread failing([&] {
+    const UserError failure(ExitCode::kUsage, "a.yaml: no such file");
+    EXPECT_FALSE(is_to_tell_before_joining(launch_of_rank(1, 2, store), "test", failure));
+  });
+  EXPECT_THAT(refusal_of([&] { make_gloo_ranks(launch_of_rank(0, 2, store), {.name = "test"}); }),
+              ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) failed: a.yaml: no such file"));
 }
 
 TEST(GlooRanks, EndWithWhatTheFirstToFailSays) {
   as_ranks(3, [](Ranks& ranks) {
-    if (ranks.rank() == 1) return ranks.tell_failure(ExitCode::kData, "x.csv: no such file");
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
+    ranks.add_up(values);  // all have joined
+    if (ranks.rank() == 1) return ranks.tell_failure(ExitCode::kData, "x.csv: no such file");
     try {
       ranks.add_up(values);
       ADD_FAILURE() << "nothing was thrown";
     } catch (const RankFailed& failure) {
       EXPECT_EQ(failure.exit_code(), ExitCode::kData);
-      EXPECT_STREQ(failure.what(), "rank 1 of 3 failed: x.csv: no such file");
+      EXPECT_THAT(failure.what(),
+                  ::testing::ContainsRegex("^rank 1 of 3 \\(process [0-9]+ of .*\\) failed: x.csv: no such file$"));
     }
   });
 }
@@ -101,9 +220,10 @@ TEST(GlooRanks, HearFromTheirStarterOfOneThatWasKilled) {
   std::jthread killed([&] { make_gloo_ranks(launch_of_rank(0, 2, store), {.name = "test"}); });
   const auto other = make_gloo_ranks(launch_of_rank(1, 2, store), {.name = "test"});
   killed.join();
-  store.tell_failure("test", ExitCode::kDevice, "rank 0 was killed");
+  store.tell_failure("test", 0, ExitCode::kDevice, "it was killed");
   at::Tensor values = at::full({5}, 1.0, at::kFloat);
-  EXPECT_EQ(refusal_of([&] { other->add_up(values); }), "rank 0 was killed");
+  EXPECT_THAT(refusal_of([&] { other->add_up(values); }),
+              ::testing::ContainsRegex("^rank 0 of 2 \\(process [0-9]+ of .*\\) failed: it was killed$"));
 }
 
 TEST(GlooRanks, CannotReachAStoreThatIsNotThere) {

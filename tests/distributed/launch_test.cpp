@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "base/error.h"
 
@@ -79,7 +80,7 @@ TEST(Launch, IsOfTheTasksOfASlurmStep) {
   EXPECT_EQ(launch.local_rank, 1);
   EXPECT_FALSE(launch.is_one_host);
   EXPECT_EQ(launch.address, "node07");
-  EXPECT_EQ(launch.port, 17345);
+  EXPECT_EQ(launch.attempt, "12345.0.0.");
   EXPECT_FALSE(launch.launcher_hosts_store);
 }
 
@@ -87,6 +88,41 @@ TEST(Launch, IsOfTheTasksOfASlurmStep) {
 TEST(Launch, IsNothingForABatchScript) {
   EXPECT_EQ(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}}), std::nullopt);
   EXPECT_EQ(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), std::nullopt);
+}
+
+Variables slurm_step(const std::string& job, const std::string& step) {
+  return {{"SLURM_JOB_ID", job},
+          {"SLURM_STEP_ID", step},
+          {"SLURM_STEP_NUM_TASKS", "2"},
+          {"SLURM_PROCID", "1"},
+          {"SLURM_LOCALID", "1"}};
+}
+
+// They may run beside each other on one host.
+TEST(Launch, OfTwoStepsOrJobsDoNotMeet) {
+  std::set<int64_t> ports;
+  std::set<std::string> attempts;
+  for (const char* job : {"12345", "22345"})
+    for (const char* step : {"0", "1"}) {
+      const Launch launch = launch_in(slurm_step(job, step)).value();
+      EXPECT_THAT(launch.port, ::testing::AllOf(::testing::Ge(15'000), ::testing::Lt(25'000)));
+      ports.insert(launch.port);
+      attempts.insert(launch.attempt);
+    }
+  EXPECT_EQ(ports.size(), 4U);
+  EXPECT_EQ(attempts.size(), 4U);
+}
+
+TEST(Launch, OfARequeuedJobHasAnAttemptOfItsOwn) {
+  Variables again = slurm_step("12345", "0");
+  again["SLURM_RESTART_COUNT"] = "1";
+  EXPECT_NE(launch_in(again).value().attempt, launch_in(slurm_step("12345", "0")).value().attempt);
+}
+
+TEST(Launch, TakesThePortThatIsSet) {
+  Variables with_port = slurm_step("12345", "0");
+  with_port["MASTER_PORT"] = "4711";
+  EXPECT_EQ(launch_in(with_port).value().port, 4711);
 }
 
 const Variables kMpirun = {{"OMPI_COMM_WORLD_RANK", "2"},
@@ -109,6 +145,47 @@ TEST(Launch, OfMpirunOnOneHostMeetsOnLoopback) {
   const auto launch = launch_in(on_one_host).value();
   EXPECT_EQ(launch.address, "127.0.0.1");
   EXPECT_TRUE(launch.is_one_host);
+}
+
+TEST(Launch, OfTwoJobsOfMpirunDoNotMeet) {
+  Variables one = kMpirun, other = kMpirun;
+  for (Variables* each : {&one, &other}) (*each)["OMPI_COMM_WORLD_LOCAL_SIZE"] = "4";
+  one["PMIX_NAMESPACE"] = "prterun-node1-4711@1";
+  other["PMIX_NAMESPACE"] = "prterun-node1-4712@1";
+  EXPECT_NE(launch_in(one).value().port, launch_in(other).value().port);
+  EXPECT_NE(launch_in(one).value().attempt, launch_in(other).value().attempt);
+}
+
+// MPICH sets no name of the job.
+TEST(Launch, OfTwoJobsOfMpichDoNotMeet) {
+  Variables variables = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+  std::set<int64_t> ports;
+  for (const char* process : {"100", "101", "102"}) {
+    variables["(parent process)"] = process;
+    ports.insert(launch_in(variables).value().port);
+  }
+  EXPECT_EQ(ports.size(), 3U);
+}
+
+TEST(Launch, IsNothingForTheOnlyProcessOfTorchrun) {
+  Variables only = kTorchrun;
+  only["RANK"] = only["LOCAL_RANK"] = "0";
+  only["WORLD_SIZE"] = only["LOCAL_WORLD_SIZE"] = "1";
+  EXPECT_EQ(launch_in(only), std::nullopt);
+}
+
+TEST(Launch, LeavesAFaultOfAllToRank0) {
+  const auto is_left = [](const Variables& variables) {
+    return is_surely_not_first([&](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  EXPECT_TRUE(is_left({{"RANK", "1"}, {"WORLD_SIZE", "2"}}));
+  EXPECT_TRUE(is_left({{"RANK", "1"}}));
+  EXPECT_FALSE(is_left({{"RANK", "0"}, {"WORLD_SIZE", "2"}}));
+  EXPECT_FALSE(is_left({{"RANK", "2"}, {"WORLD_SIZE", "2"}})) << "only this process has such a rank";
+  EXPECT_FALSE(is_left({{"RANK", "first"}}));
 }
 
 TEST(Launch, NamesWhatIsMissing) {

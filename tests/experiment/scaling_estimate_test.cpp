@@ -6,11 +6,8 @@ namespace rnnlab {
 namespace {
 
 TEST(ScalingEstimate, AddsTheExchangeToThePartOfEachProcess) {
-  const ScalingEstimate estimate{.num_processes = 4,
-                                 .whole_seconds = 8e-3,
-                                 .part_seconds = 3e-3,
-                                 .exchange_seconds = 1e-3,
-                                 .num_bytes = 2 << 20};
+  const ScalingEstimate estimate{
+      .num_processes = 4, .whole_seconds = 8e-3, .part_seconds = 3e-3, .exchange_seconds = 1e-3, .num_bytes = 2 << 20};
   EXPECT_DOUBLE_EQ(estimate.speedup(), 2);
   EXPECT_DOUBLE_EQ(estimate.weak_efficiency(), 8.0 / 9);
   EXPECT_EQ(text_of(estimate),

@@ -82,6 +82,7 @@ class SecondRank : public Ranks {
   }
   std::vector<std::string> gather_texts(const std::string& text) override { return {text, text}; }
   void tell_failure(ExitCode, const std::string&) noexcept override {}
+  bool is_to_tell(const std::string&) noexcept override { return true; }
 
  private:
   at::Tensor first_;

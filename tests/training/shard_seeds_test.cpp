@@ -38,8 +38,7 @@ TEST(ShardSeeds, AreThoseOfTheStepsThatAReplayStandsFor) {
     std::vector<at::Tensor> masks;
     for (const int64_t place : {0, 1})
       for (const int64_t shard : {0, 1})
-        masks.push_back(
-            mask_of(device, {.first_step = first_step, .place = place, .num_shards = 2, .shard = shard}));
+        masks.push_back(mask_of(device, {.first_step = first_step, .place = place, .num_shards = 2, .shard = shard}));
     return at::cat(masks);
   };
   const at::Tensor expected = masks_from(11).clone();

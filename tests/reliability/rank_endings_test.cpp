@@ -1,0 +1,325 @@
+// A run of two processes, one of which is killed, suspended, asked to stop, without its data, late, or on a full disk
+// at any time: all end with the documented exit code, one line says which rank it was, no process is left behind, and
+// the run resumes to the weights of one that was never disturbed. RNNLAB_RANK_ENDINGS=1000 makes it a long run,
+// RNNLAB_SEED=n one of other moments.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "app/program.h"
+#include "base/error.h"
+#include "base/numbers.h"
+#include "reliability/trained_run.h"
+#include "results/run_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+const std::vector<std::string> kTrain = {"train",
+                                         "small.yaml",
+                                         "--quiet",
+                                         "training.epochs=150",
+                                         "checkpoint.every_steps=20",
+                                         "checkpoint.every_epochs=0",
+                                         "distributed={timeout: 2, start_timeout: 6}"};
+
+enum class Starter { kRnnlab, kLauncher };
+enum class Ending { kKilled, kSuspended, kAskedToStop, kWithoutData, kLate, kOnFullDisk };
+
+struct Disturbance {
+  Starter starter;
+  Ending ending;
+  int rank;  // which is disturbed
+  milliseconds delay;
+  int64_t disk_bytes;  // of its largest file on a full disk
+
+  std::string text() const {
+    constexpr const char* kNames[] = {"killed", "suspended", "asked to stop", "without data", "late", "full disk"};
+    return fmt::format("{}, rank {} {} after {} ms ({} bytes)", starter == Starter::kRnnlab ? "rnnlab" : "launcher",
+                       rank, kNames[static_cast<int>(ending)], delay.count(), disk_bytes);
+  }
+};
+
+// Rank 0 alone writes files, and the ranks that rnnlab starts all have one environment.
+Disturbance disturbance_number(int64_t number, std::mt19937& random) {
+  constexpr Ending kEndings[] = {Ending::kKilled,      Ending::kSuspended, Ending::kAskedToStop,
+                                 Ending::kWithoutData, Ending::kLate,      Ending::kOnFullDisk};
+  Disturbance one{.starter = number / 6 % 2 == 0 ? Starter::kLauncher : Starter::kRnnlab,
+                  .ending = kEndings[number % 6],
+                  .rank = static_cast<int>(random() % 2),
+                  .delay = milliseconds(random() % 1500),
+                  .disk_bytes = static_cast<int64_t>(4096 * (1 + random() % 12))};
+  const bool needs_launcher = one.ending == Ending::kWithoutData || one.ending == Ending::kOnFullDisk;
+  if (needs_launcher) one.starter = Starter::kLauncher;
+  if (one.ending == Ending::kOnFullDisk) one.rank = 0;
+  return one;
+}
+
+std::vector<int> children_of(int process) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", process));
+  std::vector<int> found;
+  for (int child = 0; file >> child;) found.push_back(child);
+  return found;
+}
+
+std::vector<int> processes_in(const fs::path& folder) {
+  std::vector<int> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    std::error_code ignored;
+    const auto process = parse_int64(entry.path().filename().string());
+    if (process && fs::read_symlink(entry.path() / "cwd", ignored) == folder)
+      found.push_back(static_cast<int>(*process));
+  }
+  return found;
+}
+
+// Both processes and what they print, in one folder.
+class DisturbedRun {
+ public:
+  DisturbedRun(const Program& program, const Disturbance& disturbance) : program_(program), is_(disturbance) {
+    program.write("stderr.txt", "");
+    if (is_.starter == Starter::kRnnlab)
+      started_.push_back(start(-1));
+    else
+      for (int rank = 0; rank < 2; ++rank) started_.push_back(start(rank));
+  }
+  // Whatever a failed expectation has left.
+  ~DisturbedRun() {
+    for (const int process : processes_in(program_.folder())) ::kill(process, SIGKILL);
+    for (const int process : started_) ::waitpid(process, nullptr, WNOHANG);
+  }
+  DisturbedRun(const DisturbedRun&) = delete;
+  DisturbedRun& operator=(const DisturbedRun&) = delete;
+
+  void disturb() {
+    if (is_.ending == Ending::kWithoutData || is_.ending == Ending::kOnFullDisk) return;
+    if (is_.ending == Ending::kLate) {
+      send(SIGSTOP);
+      std::this_thread::sleep_for(milliseconds(1000));
+      return send(SIGCONT);
+    }
+    std::this_thread::sleep_for(is_.delay);
+    send(is_.ending == Ending::kKilled ? SIGKILL : is_.ending == Ending::kSuspended ? SIGSTOP : SIGTERM);
+  }
+
+  // The exit codes of all that were started and not killed, or nothing where one does not end within a minute.
+  std::optional<std::vector<int>> exit_codes() {
+    constexpr int kMostLooks = 6000;
+    std::vector<int> codes;
+    for (int look = 0; look < kMostLooks && !waits_only_for_suspended(); ++look) {
+      std::erase_if(started_, [&](int process) { return take_end(process, codes); });
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    const bool have_all_ended = waits_only_for_suspended();
+    if (have_all_ended && !started_.empty()) end_suspended();
+    return have_all_ended ? std::optional(codes) : std::nullopt;
+  }
+
+ private:
+  int start(int rank) const {
+    const int process = ::fork();
+    if (process != 0) return process;
+    if (::chdir(program_.folder().c_str()) != 0) ::_exit(126);
+    const int log = ::open("stderr.txt", O_WRONLY | O_CREAT | O_APPEND, 0600);
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(log, stream);
+    std::vector<std::string> arguments = kTrain;
+    arguments.insert(arguments.begin(), "rnnlab");
+    if (rank < 0) arguments.emplace_back("devices=2");
+    if (rank >= 0) set_environment(rank);
+    if (rank == is_.rank && is_.ending == Ending::kWithoutData)
+      arguments.emplace_back("data={source: csv, path: missing.csv, target: [kind]}");
+    const auto bytes = static_cast<rlim_t>(is_.disk_bytes);
+    const rlimit limit{bytes, bytes};
+    if (rank == is_.rank && is_.ending == Ending::kOnFullDisk) ::setrlimit(RLIMIT_FSIZE, &limit);
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    ::execv(RNNLAB_PROGRAM, pointers.data());
+    ::_exit(127);
+  }
+
+  // As torchrun, but that rank 0 holds the store.
+  void set_environment(int rank) const {
+    const std::string number = std::to_string(rank), port = std::to_string(20'000 + ::getppid() % 10'000);
+    for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) ::setenv(name, "2", 1);
+    for (const char* name : {"RANK", "LOCAL_RANK"}) ::setenv(name, number.c_str(), 1);
+    ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+    ::setenv("MASTER_PORT", port.c_str(), 1);
+  }
+
+  void send(int signal) {
+    disturbed_ = is_.starter == Starter::kLauncher ? started_[static_cast<size_t>(is_.rank)] : child();
+    if (disturbed_ != 0) ::kill(disturbed_, signal);
+    is_suspended_ = signal == SIGSTOP;
+  }
+
+  int child() const {
+    constexpr int kMostLooks = 1000;
+    for (int look = 0; look < kMostLooks && ::kill(started_[0], 0) == 0; ++look) {
+      const std::vector<int> children = children_of(started_[0]);
+      if (children.size() == 2 && has_begun(children.back())) return children[static_cast<size_t>(is_.rank)];
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+    return 0;
+  }
+
+  // Until then its parent waits within posix_spawn, and nothing in it runs.
+  bool has_begun(int child) const {
+    const auto command_line = [](int process) { return read_text(fmt::format("/proc/{}/cmdline", process)); };
+    return command_line(child) != command_line(started_[0]);
+  }
+
+  // True where it has ended.
+  bool take_end(int process, std::vector<int>& codes) const {
+    int status = 0;
+    if (::waitpid(process, &status, WNOHANG) != process) return false;
+    const bool was_killed = process == disturbed_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    if (!was_killed) codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+    return true;
+  }
+
+  bool waits_only_for_suspended() const {
+    return started_.empty() || (started_.size() == 1 && started_[0] == disturbed_ && is_suspended_);
+  }
+
+  void end_suspended() {
+    ::kill(started_[0], SIGKILL);
+    ::waitpid(started_[0], nullptr, 0);
+    started_.clear();
+  }
+
+  const Program& program_;
+  const Disturbance is_;
+  std::vector<int> started_;
+  int disturbed_ = 0;
+  bool is_suspended_ = false;
+};
+
+int expected_code(Ending ending) {
+  switch (ending) {
+    case Ending::kKilled:
+    case Ending::kSuspended:
+    case Ending::kOnFullDisk:
+      return 4;
+    case Ending::kAskedToStop:
+      return 143;
+    case Ending::kWithoutData:
+      return 3;
+    case Ending::kLate:
+      return 0;
+  }
+  return 0;
+}
+
+std::vector<std::string> errors_in(const std::string& text) {
+  std::vector<std::string> errors;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("error:") != std::string::npos) errors.push_back(line);
+  return errors;
+}
+
+class RankEndings : public ::testing::Test {
+ protected:
+  void SetUp() override { program_.write("small.yaml", kSmallYaml); }
+
+  // Of a run that nothing disturbs.
+  TrainedRun whole() const {
+    const Program program;
+    program.write("small.yaml", kSmallYaml);
+    return trained_anew(program);
+  }
+
+  static TrainedRun trained_anew(const Program& program) {
+    std::vector<std::string> arguments = kTrain;
+    arguments.emplace_back("devices=2");
+    const auto result = program.run(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_trained_run(only_run_in(program.folder() / "runs", "small"));
+  }
+
+  // One that did not come so far that it has a folder is trained anew.
+  TrainedRun resumed() const {
+    std::error_code ignored;
+    const fs::path runs = program_.folder() / "runs";
+    for (const auto& entry : fs::directory_iterator(runs / "small", ignored)) {
+      if (!fs::exists(entry.path() / kConfigFile)) continue;
+      const auto result = program_.run({"train", "--quiet", "--resume", entry.path().string()});
+      EXPECT_EQ(result.exit_code, 0) << result.errors;
+      EXPECT_EQ(program_.run({"compare", entry.path().string()}).exit_code, 0);
+      EXPECT_EQ(leftovers_in(entry.path()), std::vector<std::string>{});
+      return read_trained_run(entry.path());
+    }
+    fs::remove_all(runs);
+    return trained_anew(program_);
+  }
+
+  void expect_end(const Disturbance& disturbance, const std::optional<std::vector<int>>& codes) {
+    const std::string text = read_text(program_.folder() / "stderr.txt");
+    ASSERT_TRUE(codes.has_value()) << "a process did not end\n" << text;
+    const bool was_done = std::ranges::all_of(*codes, [](int code) { return code == 0; });
+    num_undisturbed_ += was_done ? 1 : 0;
+    if (was_done && disturbance.ending != Ending::kWithoutData && disturbance.ending != Ending::kOnFullDisk) return;
+    // Before the program has set its handler, a signal ends it as it would any other.
+    const bool was_before_handler =
+        std::ranges::find(*codes, -SIGTERM) != codes->end() || text.find("ended by signal 15") != std::string::npos;
+    const int expected = was_before_handler ? 4 : expected_code(disturbance.ending);
+    EXPECT_THAT(*codes, ::testing::Each(::testing::AnyOf(expected, was_before_handler ? -SIGTERM : expected))) << text;
+    if (disturbance.ending == Ending::kAskedToStop) return;
+    EXPECT_EQ(errors_in(text).size(), 1U) << text;
+    if (disturbance.ending != Ending::kKilled && disturbance.ending != Ending::kSuspended) return;
+    const std::string place = has_saved() ? " of 2 \\(process [0-9]+ of .*, step [0-9]+\\)" : "";
+    EXPECT_THAT(text, ::testing::ContainsRegex(fmt::format("rank {}{}", disturbance.rank, place)));
+  }
+
+  bool has_saved() const {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(program_.folder() / "runs" / "small", ignored))
+      if (fs::exists(entry.path() / kCheckpointsFolder)) return true;
+    return false;
+  }
+
+  const Program program_;
+  int num_undisturbed_ = 0;
+};
+
+TEST_F(RankEndings, LoseNothingAndLeaveNothingBehind) {
+  const int64_t count = number_from_environment("RNNLAB_RANK_ENDINGS", 12);
+  std::mt19937 random(static_cast<uint32_t>(number_from_environment("RNNLAB_SEED", 1)));
+  const TrainedRun expected = whole();
+  for (int64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
+    const Disturbance disturbance = disturbance_number(i, random);
+    SCOPED_TRACE(fmt::format("number {}: {}", i, disturbance.text()));
+    {
+      DisturbedRun run(program_, disturbance);
+      run.disturb();
+      expect_end(disturbance, run.exit_codes());
+      EXPECT_THAT(processes_in(program_.folder()), ::testing::IsEmpty());
+    }
+    if (::testing::Test::HasFailure()) break;
+    EXPECT_EQ(resumed(), expected);
+    fs::remove_all(program_.folder() / "runs");
+  }
+  std::cout << count << " endings, of which " << num_undisturbed_ << " came when the run was done or only late\n";
+}
+
+}  // namespace
+}  // namespace rnnlab::testing
