@@ -147,10 +147,10 @@ void list_fields(config::Schema<Experiment>& s) {
       .where("letters, digits, '_', '-' and '.', at most 100, not starting with '.'", is_plain_name);
   s.field("device", &Experiment::device, "where to train; auto: the first GPU, or the CPU where there is none")
       .where("auto, cpu, cuda or cuda:N", is_device_name);
-  s.field(
-       "devices", &Experiment::devices,
-       "processes that train this run together, each a part of every batch; all: one for each GPU; unset: one, or those "
-       "that torchrun, srun or mpirun started")
+  s.field("devices", &Experiment::devices,
+          "processes that train this run together, each a part of every batch; all: one for each GPU; unset: one, or "
+          "those "
+          "that torchrun, srun or mpirun started")
       .at_least(1)
       .at_most(1024)
       .or_word("all", kAllGpus);
