@@ -2,6 +2,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <arpa/inet.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -229,7 +231,14 @@ class GlooRanks : public Ranks {
 
   void wait_for(const std::function<bool()>& has_ended) override {
     Patience patience(*heartbeat_, rank(), timeout_, timeout_, heartbeat_->num_operations(), Patience::For::kDevice);
-    wait_with(patience, [&] { return Polled{has_ended}; });
+    try {
+      while (!ends_within_turn(has_ended)) patience.wait_on();
+    } catch (const RankFailed&) {
+      leave_operation_behind();
+      throw;
+    } catch (const std::exception&) {  // the GPU's
+      fail_on_gpu();
+    }
   }
 
   std::vector<std::string> gather_texts(const std::string& text) override {
@@ -315,10 +324,18 @@ class GlooRanks : public Ranks {
     RNNLAB_INVARIANT(gpus_ != nullptr, "tensors on GPUs before the GPUs are connected");
     try {
       queue();
-    } catch (const std::exception& error) {  // LibTorch's and NCCL's
-      leave_operation_behind();
-      throw failure_after_broken_connection(*heartbeat_, rank(), first_line(error.what()));
+    } catch (const std::exception&) {  // LibTorch's and NCCL's
+      if (gpus_->is_capturing()) throw;
+      fail_on_gpu();
     }
+  }
+
+  // Within a catch: this rank's own error, unless another one has failed before.
+  [[noreturn]] void fail_on_gpu() {
+    leave_operation_behind();
+    const Seen seen = heartbeat_->seen();
+    if (seen.failure) throw as_rank_failed(seen);
+    throw;
   }
 
   // Begins an operation and waits for its end.
@@ -333,7 +350,7 @@ class GlooRanks : public Ranks {
     try {
       auto work = begin();
       while (!has_ended(work)) patience.wait_on();
-    } catch (const RankFailed&) {
+    } catch (const UserError&) {
       leave_operation_behind();
       throw;
     } catch (const std::exception& error) {  // LibTorch's and gloo's
@@ -365,13 +382,10 @@ class GlooRanks : public Ranks {
     return true;
   }
 
-  struct Polled {
-    std::function<bool()> has_ended;
-  };
-  static bool has_ended(const Polled& work) {
+  static bool ends_within_turn(const std::function<bool()>& has_ended) {
     constexpr std::chrono::microseconds kPause{20};
     const auto end = std::chrono::steady_clock::now() + Patience::kTurn;
-    while (!work.has_ended()) {
+    while (!has_ended()) {
       if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::sleep_for(kPause);
     }
@@ -379,8 +393,14 @@ class GlooRanks : public Ranks {
   }
 
   void leave_operation_behind() {
-    if (gpus_ != nullptr) gpus_->abort();
     is_broken_ = true;
+    if (gpus_ == nullptr) return;
+    // It ends when the graphs that hold operations are gone, which is after this thread has left the trainer.
+    constexpr std::chrono::seconds kForKernelsToEnd{1};
+    begin_beside([gpus = gpus_] {
+      gpus->abort();
+      return true;
+    }).wait_for(kForKernelsToEnd);
     g_is_operation_left_behind = true;
   }
 
@@ -411,9 +431,8 @@ class GlooRanks : public Ranks {
     auto options = c10d::ProcessGroupGloo::Options::create(start_timeout_);
     options->devices.push_back(launch.is_one_host ? c10d::ProcessGroupGloo::createDeviceForInterface("lo")
                                                   : c10d::ProcessGroupGloo::createDefaultDevice());
-    const auto make = [store = store_, own = static_cast<int>(rank()), all = static_cast<int>(size()), options] {
-      return c10::make_intrusive<c10d::ProcessGroupGloo>(store, own, all, options);
-    };
+    const auto make = [store = store_->clone(), own = static_cast<int>(rank()), all = static_cast<int>(size()),
+                       options] { return c10::make_intrusive<c10d::ProcessGroupGloo>(store, own, all, options); };
     guarded(start_timeout_, [&] { return begin_beside(make); });
   }
 
@@ -424,7 +443,7 @@ class GlooRanks : public Ranks {
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
   GroupPointer group_;
-  std::unique_ptr<GpuGroup> gpus_;  // null until connect_gpus()
+  std::shared_ptr<GpuGroup> gpus_;  // null until connect_gpus()
 };
 
 }  // namespace
@@ -445,6 +464,13 @@ bool Ranks::is_so_on_all(bool is_so) { return gather(at::full({}, is_so ? 1 : 0,
 
 void Ranks::wait_for(const std::function<bool()>& has_ended) {
   while (!has_ended()) std::this_thread::yield();
+}
+
+void Ranks::wait_for(c10::Device device) {
+  if (device.is_cpu()) return;
+  c10::Event end(device.type());
+  end.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  wait_for([&] { return end.query(); });
 }
 
 void Ranks::connect_gpus(c10::Device, bool) { RNNLAB_INVARIANT(false, "ranks of an engine without GPUs"); }

@@ -25,8 +25,11 @@ class GpuGroup {
   virtual void add_up(at::Tensor& values) = 0;
   virtual void gather(const at::Tensor& values, const at::Tensor& all) = 0;
 
-  // Ends what is queued, whose results are without meaning then. The destructor does it too.
+  // Ends what is queued, whose results are without meaning then. Does not return while CUDA graphs with operations of
+  // this group live. The destructor does it too.
   virtual void abort() noexcept = 0;
+
+  virtual bool is_capturing() const = 0;  // the current stream, in a CUDA graph
 
   // Of the calling thread, from here on.
   virtual void make_current() = 0;

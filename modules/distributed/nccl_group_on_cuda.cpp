@@ -1,11 +1,15 @@
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <fmt/format.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#include <utility>
 #include <vector>
 
 #include "distributed/gpu_group.h"
@@ -13,8 +17,8 @@
 namespace rnnlab {
 namespace {
 
-// Variables that LibTorch and NCCL read while they connect. What the user has set stays, and the others are gone after
-// that, because a run's environment is what the user has set.
+// Variables that LibTorch and NCCL read while they connect. They are as before after that, because a run's environment
+// is what the user has set. What the user says of NCCL itself stays, too.
 class Variables {
  public:
   explicit Variables(const GpuGroupOptions& options) {
@@ -23,27 +27,32 @@ class Variables {
     for (const char* name :
          {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
           "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
-      set(name, "0");
-    if (options.is_one_host) set("NCCL_SOCKET_IFNAME", "lo");
+      set(name, "0");  // also under torchrun, which sets the first one
+    if (options.is_one_host && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) set("NCCL_SOCKET_IFNAME", "lo");
     if (!options.shares_gpu) return;
     set("NCCL_HOSTID", fmt::format("rank{}", options.rank));
     set("NCCL_P2P_DISABLE", "1");
     set("NCCL_SHM_DISABLE", "1");
   }
   ~Variables() {
-    for (const char* name : own_) ::unsetenv(name);
+    for (const auto& [name, before] : before_) {
+      if (before)
+        ::setenv(name, before->c_str(), /*overwrite=*/1);
+      else
+        ::unsetenv(name);
+    }
   }
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
 
  private:
   void set(const char* name, const std::string& value) {
-    if (std::getenv(name) != nullptr) return;
+    const char* before = std::getenv(name);
+    before_.emplace_back(name, before == nullptr ? std::nullopt : std::optional<std::string>(before));
     ::setenv(name, value.c_str(), /*overwrite=*/1);
-    own_.push_back(name);
   }
 
-  std::vector<const char*> own_;
+  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
 };
 
 class NcclGroup : public GpuGroup {
@@ -84,6 +93,10 @@ class NcclGroup : public GpuGroup {
     } catch (const std::exception&) {  // the process ends after this anyway
       return;
     }
+  }
+
+  bool is_capturing() const override {
+    return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
   }
 
   void make_current() override { c10::cuda::set_device(device_.index()); }

@@ -61,6 +61,7 @@ class Ranks {
   // Until `has_ended`, which is asked again and again: queued work of a GPU, which would wait for ever for a rank that
   // is gone.
   virtual void wait_for(const std::function<bool()>& has_ended);
+  void wait_for(c10::Device device);  // for what is queued on its current stream; nothing on a CPU
 
   // "gloo" or "nccl"
   virtual std::string engine() const = 0;

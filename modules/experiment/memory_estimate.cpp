@@ -75,7 +75,9 @@ int64_t logit_bytes(const DataShape& shape, BatchSize batch, Precision precision
 // The bytes that a forward pass keeps for its backward pass. In inference only the batch and its logits count.
 int64_t step_bytes(const Experiment& e, Purpose purpose, const DataSize& data) {
   const DataShape& shape = data.shape;
-  const int64_t wanted = purpose == Purpose::kTraining ? e.training.batch_size : e.training.valid_batch_size;
+  const int64_t num_processes = std::max<int64_t>(1, e.devices.value_or(1));  // each has a part of a batch
+  const int64_t of_training = (e.training.batch_size + num_processes - 1) / num_processes;
+  const int64_t wanted = purpose == Purpose::kTraining ? of_training : e.training.valid_batch_size;
   const int64_t num_steps = shape.has_lengths ? 1 : shape.sequence_length;  // a batch may be of short ones alone
   const BatchSize batch{num_steps, std::min(wanted, data.num_samples)};
   const int64_t ends = sum({input_bytes(shape, batch), logit_bytes(shape, batch, e.precision)});

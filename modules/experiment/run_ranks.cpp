@@ -92,6 +92,7 @@ Facts facts_of(const PreparedRun& run) {
                  {"the LibTorch", run.environment.software.libtorch},
                  {"the data", run.identity.data_fingerprint},
                  {"the order of the samples", run.identity.order_sha256},
+                 {"the placement of the samples (data.placement)", run.identity.placement},
                  {"the initial weights", run.identity.initial_weights_sha256},
                  {"the step to go on from", std::to_string(run.trainer.state().step)}};
   for (const auto& [key, value] : effective_settings(run.experiment)) facts.emplace_back(key, value);
@@ -258,6 +259,7 @@ void WeightsObserver::on_epoch_end(const TrainingState& state, const EpochRow&) 
 
 void WeightsObserver::compare(const std::string& when) const {
   const std::vector<NamedTensor>& parameters = trainer_.optimizer().parameters();
+  ranks_.wait_for(parameters.front().tensor.device());
   const at::Tensor all = ranks_.gather(fingerprint_of(parameters));
   for (int64_t rank = 1; rank < ranks_.size(); ++rank)
     for (size_t i = 0; i < parameters.size(); ++i)

@@ -11,10 +11,10 @@ namespace rnnlab {
 
 struct ScalingEstimate {
   int64_t num_processes = 1;
-  double whole_seconds = 0;  // forward and backward over a batch, on one GPU
-  double part_seconds = 0;   // over a process's part of it, on the slowest
-  double exchange_seconds = 0;
-  int64_t num_bytes = 0;  // that a process sends to the others
+  double whole_seconds = 0;     // forward and backward over a batch, on one GPU
+  double part_seconds = 0;      // over a process's part of it, on the slowest
+  double exchange_seconds = 0;  // for each batch
+  int64_t num_bytes = 0;        // that a process sends to the others
 
   // As many times as fast as one GPU, with the same batch.
   double speedup() const { return whole_seconds / (part_seconds + exchange_seconds); }

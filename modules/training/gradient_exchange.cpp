@@ -5,8 +5,6 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
-#include <torch/cuda.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -33,10 +31,6 @@ void add_up_in_tree(const at::Tensor& rows) {
 
 double elapsed_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-void wait_for(c10::Device device) {
-  if (device.is_cuda()) torch::cuda::synchronize(device.index());
 }
 
 at::Tensor samples_of(const at::Tensor& tensor, int64_t dimension, int64_t begin, int64_t end) {
@@ -146,10 +140,10 @@ std::optional<double> GradientExchange::take_seconds() {
 double GradientExchange::measure() {
   constexpr int kWarmup = 3, kTimed = 9;
   const auto seconds_of_one = [&] {
-    wait_for(result_.device());
+    ranks_->wait_for(result_.device());
     const auto began = std::chrono::steady_clock::now();
     add_up_over_ranks();
-    wait_for(result_.device());
+    ranks_->wait_for(result_.device());
     return elapsed_since(began);
   };
   for (int i = 0; i < kWarmup; ++i) seconds_of_one();

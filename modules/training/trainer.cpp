@@ -1,9 +1,7 @@
 #include "training/trainer.h"
 
 #include <ATen/ops/full.h>
-#include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
@@ -104,11 +102,7 @@ Trainer::ExchangeAlone Trainer::measure_exchange() {
 
 // A rank that is gone would let the device wait for ever.
 void Trainer::wait_for_device() const {
-  if (has_ranks() && options_.device.is_cuda()) {
-    c10::Event end(options_.device.type());
-    end.record(c10::impl::VirtualGuardImpl(options_.device.type()).getStream(options_.device));
-    options_.ranks->wait_for([&] { return end.query(); });
-  }
+  if (has_ranks()) options_.ranks->wait_for(options_.device);
   wait_for(options_.device);
 }
 

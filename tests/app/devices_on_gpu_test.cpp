@@ -22,12 +22,13 @@ using testing::Program;
 using testing::ProgramResult;
 using testing::read_text;
 
-// 16 batches of 12 samples and one of 11: eight steps at once, steps one by one, and a last batch cut unequally.
+// 16 batches of 12 samples and one of 1: eight steps at once, steps one by one, and a last batch of which one process
+// of two has nothing.
 constexpr const char* kGpuYaml = R"(name: together
 device: cuda
 layer: persistent
 deterministic: true
-data: {source: digits, num_train: 203, num_valid: 57}
+data: {source: digits, num_train: 193, num_valid: 57}
 model: {hidden_size: 64, num_layers: 2}
 training: {epochs: 3, batch_size: 12, valid_batch_size: 20, cuda_graph: true}
 )";
@@ -159,6 +160,24 @@ TEST_F(DevicesOnGpu, EndTogetherWhereOneFails) {
       });
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.errors, HasSubstr("No such file or directory"));
+}
+
+// Without a process that started them and would end the other one.
+TEST_F(DevicesOnGpu, EndByThemselvesWhereOneFails) {
+  for (const char* graph : {"true", "false"}) {
+    const Program program;
+    program.write("together.yaml", kGpuYaml);
+    const std::string settings =
+        std::string(" train together.yaml training.epochs=100000 training.cuda_graph=") + graph;
+    const ProgramResult result = program.run_in_shell(
+        "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 20000)); "
+        "(until ls runs/together/*/epochs.csv; do sleep 0.2; done; rm -rf runs/together/*) >/dev/null 2>&1 & "
+        "RANK=1 LOCAL_RANK=1 timeout 100 \"$0\"" +
+        settings + " & other=$!; RANK=0 LOCAL_RANK=0 timeout 100 \"$0\"" + settings +
+        "; first=$?; wait $other; echo second=$?; exit $first");
+    EXPECT_EQ(result.exit_code, 4) << result.errors;
+    EXPECT_THAT(result.output, HasSubstr("second=4"));
+  }
 }
 
 TEST_F(DevicesOnGpu, NeedAGpuEach) {

@@ -70,6 +70,31 @@ TEST(GlooRanks, GatherTexts) {
   });
 }
 
+TEST(GlooRanks, WaitForWorkOfTheirOwnAsLongAsItTakes) {
+  as_ranks(2, [](Ranks& ranks) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ranks.is_first() ? 700 : 0);
+    ranks.wait_for([&] { return std::chrono::steady_clock::now() > end; });
+    EXPECT_GE(std::chrono::steady_clock::now(), end);
+    ranks.gather_texts("both came");
+  });
+}
+
+TEST(GlooRanks, WaitNoMoreForWorkOnceAnotherHasFailed) {
+  as_ranks(2, [](Ranks& ranks) {
+    ranks.gather_texts("both came");
+    if (ranks.is_first()) return ranks.tell_failure(ExitCode::kData, "x.csv: no such file");
+    EXPECT_THAT(refusal_of([&] { ranks.wait_for([] { return false; }); }), HasSubstr("x.csv: no such file"));
+  });
+}
+
+TEST(GlooRanks, TellWhatTheirOwnWorkThrows) {
+  as_ranks(2, [](Ranks& ranks) {
+    ranks.gather_texts("both came");
+    EXPECT_THROW(ranks.wait_for([]() -> bool { throw std::domain_error("an illegal address"); }), std::domain_error);
+    ranks.tell_failure(ExitCode::kDevice, "an illegal address");
+  });
+}
+
 TEST(GlooRanks, NameThoseThatDoNotCome) {
   const LocalStore store;
   const RanksOptions options = {.start_timeout = std::chrono::milliseconds(200), .name = "test"};
