@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "bench/bench_settings.h"
 #include "command_line.h"
+#include "config/repeats.h"
+#include "config/sweep.h"
 #include "experiment/experiment.h"
 #include "output.h"
 
@@ -94,6 +96,11 @@ bool takes_overrides(const CLI::App& verb) {
          name == "predict" || name == "sweep";
 }
 
+bool takes_sweeps(const CLI::App& verb) {
+  const auto name = verb.get_name();
+  return name == "train" || name == "check" || name == "sweep";
+}
+
 // A verb's options and nested verbs, and theirs in turn.
 void append_words(const CLI::App& verb, std::vector<std::string>& words) {
   for (const CLI::Option* option : verb.get_options())
@@ -108,6 +115,8 @@ std::string words_after(const CLI::App& verb) {
   std::vector<std::string> words;
   append_words(verb, words);
   if (takes_overrides(verb)) append_keys(Experiment::schema().spec(), "", words);
+  if (takes_sweeps(verb))
+    for (const std::string_view key : {config::kSweepKey, config::kRepeatsKey}) words.push_back(std::string(key) + "=");
   if (verb.get_name() == "bench") append_keys(BenchSettings::schema().spec(), "", words);
   return join(words, " ");
 }

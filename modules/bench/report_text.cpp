@@ -14,15 +14,25 @@ namespace {
 
 constexpr const char* kNothing = "-";
 constexpr size_t kKernelsShown = 3;
+constexpr double kWidestHalf = 1;  // of the value: farther ends are no use as a percentage
 
 std::string milliseconds(double seconds) { return significant(seconds * 1e3, 4); }
 
-// "12.81 ±0.3%": the farther end of the interval. "< 0.0455": a difference whose interval reaches nothing, up to its
-// other end.
+// The farther end of an interval that is above nothing, as a part of its value.
+double half_width(const Estimate& seconds) {
+  return std::max(seconds.high - seconds.value, seconds.value - seconds.low) / seconds.value;
+}
+
+bool is_near_nothing(const Estimate& seconds) { return seconds.low <= 0; }
+
+bool is_wide(const Estimate& seconds) { return !is_near_nothing(seconds) && half_width(seconds) > kWidestHalf; }
+
+// "12.81 ±0.3%": the farther end of the interval; "12.81 wide" where that is no use. "< 0.0455": a difference whose
+// interval reaches nothing, up to its other end.
 std::string with_half_width(const Estimate& seconds) {
-  if (seconds.low <= 0) return "< " + milliseconds(std::max(seconds.high, 0.0));
-  const double half = std::max(seconds.high - seconds.value, seconds.value - seconds.low);
-  return fmt::format("{} ±{:.1f}%", milliseconds(seconds.value), 100 * half / seconds.value);
+  if (is_near_nothing(seconds)) return "< " + milliseconds(std::max(seconds.high, 0.0));
+  if (is_wide(seconds)) return milliseconds(seconds.value) + " wide";
+  return fmt::format("{} ±{:.1f}%", milliseconds(seconds.value), 100 * half_width(seconds));
 }
 
 std::string interval(const Estimate& seconds) {
@@ -116,11 +126,10 @@ std::string kernel_line(const BenchRow& row) {
   return parts.empty() ? "" : fmt::format("\n  longest: {}", join(parts, "; "));
 }
 
-bool has_part_near_nothing(const BenchReport& report) {
-  return std::ranges::any_of(report.rows, [](const BenchRow& row) {
-    if (!row.measurement) return false;
-    const PartTimes& seconds = row.measurement->seconds;
-    return seconds.backward_data.low <= 0 || seconds.backward_weights.low <= 0;
+bool has_part(const BenchReport& report, bool (*is_so)(const Estimate& seconds)) {
+  return std::ranges::any_of(report.rows, [&](const BenchRow& row) {
+    return row.measurement &&
+           std::ranges::any_of(kParts, [&](const Part& part) { return is_so(row.measurement->seconds.*part.seconds); });
   });
 }
 
@@ -147,6 +156,13 @@ std::string intervals_line(const BenchReport& report) {
   if (count < static_cast<size_t>(kFewestForInterval))
     return fmt::format("{} processes: the intervals are their range; 95 % intervals need 3.", count);
   return fmt::format("{} processes: the times are means over processes, with 95 % intervals of the mean.", count);
+}
+
+std::string wide_line(const BenchReport& report) {
+  const bool is_one = num_processes(report) == 1;
+  return fmt::format(
+      "wide: the {} differ too much, the interval's end lies more than 100 % away; {} (ends: bench --wide).",
+      is_one ? "samples" : "processes", is_one ? "more repeats help" : "more processes help");
 }
 
 std::string as_lines(const std::vector<std::string>& texts) {
@@ -217,8 +233,9 @@ std::vector<std::string> report_legend(const BenchReport& report) {
       "Times with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best "
       "above;\ngain: over the first layer, in the forward pass and in all."};
   if (const std::string intervals = intervals_line(report); !intervals.empty()) legend.push_back(intervals);
-  if (has_part_near_nothing(report))
+  if (has_part(report, is_near_nothing))
     legend.emplace_back("< x: too short to tell from nothing; x is the upper end of the interval.");
+  if (has_part(report, is_wide)) legend.push_back(wide_line(report));
   if (num_processes(report) == 1 && has_few_samples(report))
     legend.emplace_back("With fewer than six samples the interval is only their range.");
   return legend;

@@ -6,7 +6,9 @@
 #include "base/text.h"
 #include "config/expectation.h"
 #include "config/field_text.h"
+#include "config/repeats.h"
 #include "config/schema.h"
+#include "config/sweep.h"
 
 namespace rnnlab::config {
 
@@ -36,6 +38,58 @@ void collect_rows(const StructSpec& spec, const std::string& prefix, const void*
     if (const GroupSpec* group = entry.group())
       collect_rows(*group->spec, prefix + entry.key + ".", group->const_member(defaults), rows);
   }
+}
+
+constexpr const char* kSweepMeaning = "every combination of the listed values is a run of its own";
+constexpr const char* kRepeatsMeaning = "how often each case is measured, each time in a process of its own";
+
+// Of the keys at the top of a file that are in no struct.
+std::vector<Row> rows_around(const StructSpec& spec) {
+  if (spec.sweep == StructSpec::Sweep::kRefused) return {};
+  return {{std::string(kSweepKey), "a map of keys, each with a list of values", "none", kSweepMeaning},
+          {std::string(kRepeatsKey),
+           fmt::format("a whole number from 1 to {}, or a map such as {{until: 1 %, at_most: 20}}", kMostRepeats), "1",
+           kRepeatsMeaning}};
+}
+
+constexpr const char* kSweepSection = R"(
+## `{key}`: {meaning}
+
+```yaml
+{key}:
+  layer: [naive, fused]
+  training.batch_size: [64, 128]
+```
+
+These are four runs. A key is any other one of this page, dotted as here or in nested maps, and
+takes a list of at least one value. The last key varies fastest. There are at most {keys} keys and
+{cases} combinations. On the command line: `"{key}={{layer: [naive, fused]}}"`. A key that the
+command line gives a value leaves the sweep.
+)";
+
+constexpr const char* kRepeatsSection = R"(
+## `{key}`: {meaning}
+
+```yaml
+{key}: {{until: 1 %, at_most: 20}}
+```
+
+Or a whole number from 1 to {most}, as in `{key}: 5`. 1 is the default and starts no other process.
+The cases of a `sweep` take turns in each round. On the command line: `{key}=5`.
+
+| key | meaning | default | takes |
+|---|---|---|---|
+| `until` | no more rounds once every interval reaches at most this part of its value to each side; from round {fewest} on | `none` | a part between 0 and 1, such as 1 % or 0.01 |
+| `at_most` | rounds | `{usual}` | a whole number from 1 to {most} |
+)";
+
+std::string sections_around(const StructSpec& spec) {
+  if (spec.sweep == StructSpec::Sweep::kRefused) return "";
+  return fmt::format(kSweepSection, fmt::arg("key", kSweepKey), fmt::arg("meaning", kSweepMeaning),
+                     fmt::arg("keys", kMaxSweepKeys), fmt::arg("cases", kMaxSweepCases)) +
+         fmt::format(kRepeatsSection, fmt::arg("key", kRepeatsKey), fmt::arg("meaning", kRepeatsMeaning),
+                     fmt::arg("most", kMostRepeats), fmt::arg("fewest", kFewestUntil),
+                     fmt::arg("usual", kUsualMostRepeats));
 }
 
 std::string describe_row(const Row& row, size_t key_width) {
@@ -70,6 +124,7 @@ void append_section(std::string& page, const StructSpec& spec, const std::string
 std::string describe_struct(const StructSpec& spec, const void* defaults) {
   std::vector<Row> rows;
   collect_rows(spec, "", defaults, rows);
+  for (Row& row : rows_around(spec)) rows.push_back(std::move(row));
   size_t key_width = 0;
   for (const Row& row : rows) key_width = std::max(key_width, row.key.size());
   std::string text = one_line(spec.title) + "\n\n";
@@ -80,7 +135,7 @@ std::string describe_struct(const StructSpec& spec, const void* defaults) {
 std::string markdown_struct(const StructSpec& spec, const void* defaults) {
   std::string page = fmt::format("# {}\n", one_line(spec.title));
   append_section(page, spec, "", defaults);
-  return page;
+  return page + sections_around(spec);
 }
 
 }  // namespace rnnlab::config

@@ -10,8 +10,6 @@
 namespace rnnlab::config {
 namespace {
 
-constexpr int64_t kUsualMost = 20;
-
 std::optional<int64_t> count_in(const Value& value) {
   const auto count = value.is_scalar() ? parse_int64(value.text) : std::nullopt;
   return count && *count >= 1 && *count <= kMostRepeats ? count : std::nullopt;
@@ -58,7 +56,7 @@ Repeats repeats_of(const Document& document, Findings& findings) {
                              shown(member->value), kMostRepeats));
     return {};
   }
-  Repeats repeats{.at_most = kUsualMost, .until = std::nullopt};
+  Repeats repeats{.at_most = kUsualMostRepeats, .until = std::nullopt};
   for (const Member& one : member->value.members) read_member(one, repeats, findings);
   if (repeats.until && repeats.at_most <= kFewestUntil)
     findings.add(

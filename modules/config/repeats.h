@@ -13,7 +13,8 @@ namespace rnnlab::config {
 
 inline constexpr std::string_view kRepeatsKey = "repeats";
 inline constexpr int64_t kMostRepeats = 1000;
-inline constexpr int64_t kFewestUntil = 7;  // rounds before a precision ends them
+inline constexpr int64_t kUsualMostRepeats = 20;  // of `until` without `at_most`
+inline constexpr int64_t kFewestUntil = 7;        // rounds before a precision ends them
 
 struct Repeats {
   int64_t at_most = 1;          // 1: once, in the process of the command itself

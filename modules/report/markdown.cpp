@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "report/pooled_curves.h"
 #include "report/text.h"
 
 namespace rnnlab::report {
@@ -62,14 +63,22 @@ struct BlockText {
   }
   std::string operator()(const Chart& chart) const {
     if (chart.data == Prominence::kFolded) return "";
-    return bold(chart.title + unit_text(chart)) + "\n\n" +
-           limited(data_of(chart, Digits::kFew), "of `--figures` and of the page");
+    if (const auto* curves = std::get_if<Curves>(&chart.body)) return curves_text(chart, *curves);
+    return chart_text(chart, "");
   }
 
  private:
-  static std::string unit_text(const Chart& chart) {
-    const auto* curves = std::get_if<Curves>(&chart.body);
-    return curves == nullptr || curves->y.unit.empty() ? "" : fmt::format(" ({})", curves->y.unit);
+  static std::string curves_text(Chart chart, const Curves& curves) {
+    PooledCurves pooled = pooled_by_group(curves);
+    std::vector<std::string> remarks;
+    add_once(remarks, curves.y.unit);
+    add_once(remarks, pooled.rule);
+    chart.body = std::move(pooled.curves);
+    return chart_text(chart, remarks.empty() ? "" : fmt::format(" ({})", join(remarks, "; ")));
+  }
+  static std::string chart_text(const Chart& chart, const std::string& remarks) {
+    return bold(chart.title + remarks) + "\n\n" +
+           limited(data_of(chart, Digits::kFew), "of `--figures` and of the page");
   }
   static std::string limited(const TextTable& table, const char* elsewhere) {
     constexpr size_t kMostColumns = 16;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "config/dotted_key.h"
 #include "report/run_charts.h"
@@ -19,6 +21,17 @@ std::string row_of(const RunGroup& group, const std::vector<std::string>& keys) 
   std::string row = group.runs[0]->summary.device + " " + group.runs[0]->summary.layer;
   for (const std::string& key : keys) row += fmt::format(" {} {}", config::last_part(key), setting(group, key));
   return row;
+}
+
+// ", the geometric mean of 5 processes' medians" or "of 3 to 5"; "" where one process measured each cell.
+std::string pooled_text(const Comparison& comparison) {
+  std::vector<int64_t> counts;
+  for (const GroupResult& group : comparison.groups)
+    if (group.seconds) counts.push_back(group.num_processes);
+  if (counts.empty() || std::ranges::max(counts) == 1) return "";
+  const auto [least, most] = std::ranges::minmax(counts);
+  const std::string fewer = least == most ? "" : fmt::format("{} to ", least);
+  return fmt::format(", the geometric mean of {}{} processes' medians", fewer, most);
 }
 
 }  // namespace
@@ -48,7 +61,7 @@ std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Compari
     cell = comparison.groups[i].seconds;
   }
   return {{.id = prefix + "-sweep",
-           .title = "The sweep",
+           .title = "The sweep: seconds of an epoch" + pooled_text(comparison),
            .description = fmt::format("The training time of an epoch over {}. Less is faster.", column_key),
            .data = Prominence::kOpen,
            .body = std::move(map)}};

@@ -21,7 +21,7 @@ namespace {
 
 // The group's label, with the folder where several runs go by it.
 std::string name_of(const RunRecord& run, const RunGroup& group) {
-  return group.runs.size() == 1 ? group.label : fmt::format("{} ({})", group.label, run.folder.string());
+  return group.runs.size() == 1 ? group.label : fmt::format("{} ({})", group.label, folder_name(run, group));
 }
 
 Warning counted_warmup(const RunRecord& run) {
@@ -55,12 +55,13 @@ std::vector<Remark> doubts(const RunGroup& group) {
     for (const Warning& doubt : doubts_of(*run))
       found.push_back({"", name_of(*run, group), ": " + doubt.text, doubt.kind});
   if (const auto unequal = unequal_repeats(group))
-    found.push_back({"", group.label,
-                     fmt::format(": deterministic is true, but losses of epoch {} are {} in {} and {} in {}; look what "
-                                 "changed between the runs",
-                                 unequal->epoch, format_shortest(unequal->first), unequal->first_run->folder.string(),
-                                 format_shortest(unequal->second), unequal->second_run->folder.string()),
-                     warning::kLossesPart});
+    found.push_back(
+        {"", group.label,
+         fmt::format(": deterministic is true, but losses of epoch {} are {} in {} and {} in {}; look what "
+                     "changed between the runs",
+                     unequal->epoch, format_shortest(unequal->first), folder_name(*unequal->first_run, group),
+                     format_shortest(unequal->second), folder_name(*unequal->second_run, group)),
+         warning::kLossesPart});
   for (const Warning& doubt : shape_warnings(group)) found.push_back({"", group.label, ": " + doubt.text, doubt.kind});
   return found;
 }

@@ -125,6 +125,22 @@ std::string label_by_layer(const RunRecord& run) {
 std::string label_by_name(const RunRecord& run) { return run.summary.name + " " + label_by_layer(run); }
 std::string label_by_folder(const RunRecord& run) { return run.folder.string(); }
 
+// How many runs have a folder of that name, wherever it lies.
+std::map<std::string, size_t> count_names(const std::vector<RunRecord>& runs) {
+  std::map<std::string, size_t> counts;
+  for (const RunRecord& run : runs) ++counts[last_name(run.folder.string())];
+  return counts;
+}
+
+void name_folders(std::vector<RunGroup>& groups, const std::vector<RunRecord>& runs) {
+  const auto counts = count_names(runs);
+  for (RunGroup& group : groups)
+    for (const RunRecord* run : group.runs) {
+      const std::string name = last_name(run->folder.string());
+      group.names[run] = counts.at(name) == 1 ? name : run->folder.string();
+    }
+}
+
 }  // namespace
 
 RunRecord load_run(const fs::path& folder) {
@@ -161,7 +177,13 @@ std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {
   }
   for (const Labeller labeller : {label_by_layer, label_by_name, label_by_folder})
     if (label_uniquely(groups, labeller)) break;
+  name_folders(groups, runs);
   return groups;
+}
+
+std::string folder_name(const RunRecord& run, const RunGroup& group) {
+  const auto found = group.names.find(&run);
+  return found == group.names.end() ? run.folder.string() : found->second;
 }
 
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {

@@ -34,7 +34,12 @@ struct RunGroup {
                       // experiment's name, or the folder instead, where that would not be unique; "cpu PyTorch 2.11.0"
   std::vector<const RunRecord*> runs;
   std::vector<const RunRecord*> copies = {};  // of `runs`, by their folders; they count for nothing (run_copy.h)
+  std::map<const RunRecord*, std::string> names = {};  // of `runs`, see folder_name
 };
+
+// How a line with several runs calls the folder of one of the group: by its last name, and by its whole path where
+// another run of the comparison has that name too.
+std::string folder_name(const RunRecord& run, const RunGroup& group);
 
 // Whether another program than rnnlab trained the runs of at least one of the groups.
 bool involve_other_program(const RunGroup& a, const RunGroup& b);

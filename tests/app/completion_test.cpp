@@ -32,6 +32,14 @@ TEST(Completion, OffersKeysOfTheExperiment) {
   EXPECT_THAT(offered("rnnlab train training.batch"), HasSubstr("training.batch_size="));
 }
 
+TEST(Completion, OffersSweepsAndRepeatsWhereTheyAreTaken) {
+  for (const char* verb : {"train", "check", "sweep"}) {
+    EXPECT_EQ(offered(std::string("rnnlab ") + verb + " a.yaml swee"), "sweep=\n");
+    EXPECT_EQ(offered(std::string("rnnlab ") + verb + " a.yaml repea"), "repeats=\n");
+  }
+  EXPECT_EQ(offered("rnnlab evaluate runs/a swee"), "\n");
+}
+
 TEST(Completion, OffersKeysOfABenchmark) { EXPECT_EQ(offered("rnnlab bench hidden_s"), "hidden_size=\n"); }
 
 TEST(Completion, OffersTheValuesOfAKey) {

@@ -70,6 +70,11 @@ TEST(BenchSettings, EveryMistakeIsNamedWithItsPlace) {
                           "100000"));
 }
 
+TEST(BenchSettings, NoProcessesAreOneMistake) {
+  EXPECT_THAT(read_settings("processes: 0\n").findings,
+              ElementsAre("bench.yaml:1:12: processes: got '0', expected an integer, at least 1 and at most 100"));
+}
+
 TEST(BenchSettings, AValueListedTwiceIsAMistake) {
   EXPECT_THAT(read_settings("layer: [naive, fused, naive]\n").findings,
               ElementsAre("bench.yaml:1:8: layer: item 3 is listed twice"));

@@ -44,6 +44,26 @@ TEST(BenchText, ADifferenceThatMayBeNothingIsGivenByItsUpperEnd) {
   EXPECT_THAT(text, HasSubstr("\n< x: too short to tell from nothing; x is the upper end of the interval.\n"));
 }
 
+TEST(BenchText, AnIntervalThatSaysNothingIsNoPercentage) {
+  BenchReport report = testing::in_processes(sample_report(), 3);
+  report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.0006, .high = 655};
+  const std::string text = report_text(report, TableWidth::kNarrow);
+  EXPECT_THAT(text, HasSubstr("100.0 ±0.0%  600.0 wide  "));
+  EXPECT_THAT(text, HasSubstr("\nwide: the processes differ too much, the interval's end lies more than 100 % away; "
+                              "more processes help (ends: bench --wide).\n"));
+  EXPECT_THAT(report_text(report, TableWidth::kWide), HasSubstr("0.6000 .. 655000"));
+  report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.3, .high = 1.2};
+  EXPECT_THAT(report_text(report, TableWidth::kNarrow), HasSubstr("600.0 ±100.0%"));
+}
+
+TEST(BenchText, SamplesOfOneProcessMayDifferTooMuchToo) {
+  BenchReport report = sample_report();
+  report.rows[1].measurement->seconds.forward = {.value = 0.2, .low = 0.1, .high = 0.5};
+  EXPECT_THAT(report_text(report, TableWidth::kNarrow),
+              HasSubstr("\nwide: the samples differ too much, the interval's end lies more than 100 % away; more "
+                        "repeats help (ends: bench --wide).\n"));
+}
+
 TEST(BenchText, WhatDiffersMakesAColumn) {
   BenchReport report = sample_report();
   report.rows[0].key.hidden_size = report.rows[0].key.input_size = 256;

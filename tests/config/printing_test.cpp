@@ -6,7 +6,9 @@
 #include <random>
 
 #include "base/text.h"
+#include "config/repeats.h"
 #include "config/settings.h"
+#include "config/sweep.h"
 #include "config/yaml_text.h"
 
 namespace rnnlab::config::testing {
@@ -193,6 +195,10 @@ deterministic  bit-identical from run to run
                true or false (default false)
 decay_at       epochs at which the rate drops
                a list, each an integer, at least 1 (default [])
+sweep          every combination of the listed values is a run of its own
+               a map of keys, each with a list of values (default none)
+repeats        how often each case is measured, each time in a process of its own
+               a whole number from 1 to 1000, or a map such as {until: 1 %, at_most: 20} (default 1)
 )");
   EXPECT_THAT(describe(Experiment::schema()), ::testing::HasSubstr("\nmodel.hidden_size       units a layer\n"));
 }
@@ -204,6 +210,31 @@ TEST(Markdown, HasATableForEveryGroup) {
   EXPECT_THAT(
       page, ::testing::HasSubstr("\n## `model`: the network\n\n| key | meaning | default | takes |\n|---|---|---|---|\n"
                                  "| `cell` | the recurrent cell | `lstm` | lstm, gru or rnn_tanh |\n"));
+}
+
+// The first example of a section of the page.
+std::string example_in(const std::string& page, const std::string& section) {
+  const std::string opening = "```yaml\n";
+  const size_t begin = page.find(opening, page.find("\n## `" + section + "`: ")) + opening.size();
+  return page.substr(begin, page.find("```", begin) - begin);
+}
+
+TEST(Markdown, TellsOfSweepsAndRepeatsByExamplesThatRead) {
+  const std::string page = markdown(Experiment::schema());
+  Findings findings;
+  const auto sweep = Document::from_text(example_in(page, "sweep"), "page", findings);
+  EXPECT_EQ(Sweep(sweep, findings).num_cases(), 4u);
+  const auto repeats = Document::from_text(example_in(page, "repeats"), "page", findings);
+  EXPECT_EQ(repeats_of(repeats, findings), (Repeats{.at_most = 20, .until = 0.01}));
+  EXPECT_THAT(findings.lines(), ::testing::IsEmpty());
+}
+
+TEST(Markdown, TellsOfNoSweepWhereThereIsNone) {
+  Schema<Model> schema("Fixed");
+  schema.refuse_sweep();
+  schema.field("kind", &Model::kind, "what it is");
+  EXPECT_THAT(markdown(schema), ::testing::Not(::testing::HasSubstr("sweep")));
+  EXPECT_EQ(describe(schema), "Fixed\n\nkind  what it is\n      text (default classifier)\n");
 }
 
 TEST(Markdown, EscapesWhatWouldEndACell) {

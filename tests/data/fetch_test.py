@@ -220,7 +220,18 @@ class FetchTest(unittest.TestCase):
         self.server.bodies = {"train-images-idx3-ubyte.gz": b"<html>please log in</html>"}
         result = self.fetch("mnist")
         self.expect_refused(result, "sent wrong content: its SHA-256 is not to be had, for it is no gzip file")
-        self.assertEqual(list((self.to / "mnist").iterdir()), [])
+        self.assertFalse(self.to.exists())
+
+    def test_leaves_no_empty_folder_that_it_made(self):
+        self.server.bodies = {}
+        self.fetch()
+        self.assertFalse(self.to.exists())
+        self.to.mkdir()
+        self.fetch()
+        self.assertEqual(list(self.to.iterdir()), [])
+        (self.to / "tinyshakespeare").mkdir()
+        self.fetch()
+        self.assertTrue((self.to / "tinyshakespeare").is_dir(), "it was here before")
 
     def test_says_that_the_server_has_no_such_file(self):
         self.server.bodies = {}

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "report/sample_sources.h"
 
 namespace rnnlab::report {
@@ -51,6 +53,26 @@ TEST(Markdown, OfRunsHasTimesAndLossesByRunAndEpoch) {
   EXPECT_THAT(text, HasSubstr("| epoch | cpu naive | cpu fused |\n|---:|---:|---:|\n| 1 | 9 | 4 |\n| 2 | 2 | 1 |\n"));
   EXPECT_THAT(text, HasSubstr("**Train loss by epoch**\n\n| epoch | cpu naive | cpu fused |\n"));
   EXPECT_THAT(text, Not(HasSubstr("wall time")));
+}
+
+TEST(Markdown, HasAColumnForAllRunsOfAGroup) {
+  const std::string text = markdown_of(testing::report_of({testing::sample_run("cpu", "naive", 1, {9, 2}),
+                                                           testing::sample_run("cpu", "naive", 1, {9, 8}),
+                                                           testing::sample_run("cpu", "fused", 1, {3, 1})}));
+  EXPECT_THAT(text, HasSubstr("**Epoch time by epoch (s; of several runs the geometric mean)**\n\n"
+                              "| epoch | cpu naive (2 runs) | cpu fused |\n|---:|---:|---:|\n"
+                              "| 1 | 9 | 3 |\n| 2 | 4 | 1 |\n"));
+  EXPECT_THAT(text,
+              HasSubstr("**Train loss by epoch (of several runs the median)**\n\n| epoch | cpu naive (2 runs) |"));
+}
+
+TEST(Markdown, ALossThatIsNoNumberInOneRunIsNoneOfAll) {
+  Chart chart = matrix(2);
+  auto& curves = std::get<Curves>(chart.body);
+  curves.y.unit = "";
+  for (Curve& curve : curves.curves) curve.group = "all";
+  curves.curves[1].points[1].y = std::nan("");
+  EXPECT_THAT(markdown_of(with(chart)), HasSubstr("| epoch | all (2 runs) |\n|---:|---:|\n| 1 | 0.5 |\n| 2 | nan |\n"));
 }
 
 TEST(Markdown, SaysWhereATableIsThatIsTooLarge) {

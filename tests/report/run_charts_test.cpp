@@ -14,6 +14,7 @@ using testing::ids;
 using testing::naive_and_fused;
 using testing::read_back;
 using testing::sample_run;
+using testing::SampleRun;
 
 TEST(RunCharts, DrawEpochTimesByEpochAndByWallTime) {
   const auto runs = read_back(naive_and_fused());
@@ -129,6 +130,25 @@ TEST(RunCharts, ShowASweepAsAHeatMap) {
   EXPECT_THAT(map.rows, ElementsAre("cpu naive", "cpu fused"));
   EXPECT_THAT(map.cells[0], ElementsAre(4, 3));
   EXPECT_THAT(map.cells[1], ElementsAre(2, std::nullopt));
+}
+
+TEST(RunCharts, PoolTheProcessesOfACellOfTheSweepAndSaySo) {
+  const auto map_of = [](const std::vector<RunRecord>& runs) {
+    const Comparison comparison = compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
+    return sweep_maps(group_runs(runs), comparison, "rows").at(0);
+  };
+  const std::vector<SampleRun> once = {swept("naive", "32", 4), swept("naive", "64", 3), swept("fused", "32", 2)};
+  EXPECT_EQ(map_of(read_back(once)).title, "The sweep: seconds of an epoch");
+  const testing::TemporaryFolder folder;
+  const auto runs = testing::in_rounds(once, {1, 4}, folder);
+  const Chart chart = map_of(runs);
+  EXPECT_EQ(chart.title, "The sweep: seconds of an epoch, the geometric mean of 2 processes' medians");
+  const auto& map = std::get<HeatMap>(chart.body);
+  EXPECT_NEAR(*map.cells[0][0], 8, 1e-9);  // of 4 and 16
+  EXPECT_NEAR(*map.cells[1][0], 4, 1e-9);
+  auto fewer = runs;
+  fewer.pop_back();
+  EXPECT_EQ(map_of(fewer).title, "The sweep: seconds of an epoch, the geometric mean of 1 to 2 processes' medians");
 }
 
 TEST(RunCharts, ShowNoHeatMapWhereACellWouldHaveTwoTimes) {

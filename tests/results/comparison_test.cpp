@@ -126,6 +126,29 @@ TEST_F(CompareTest, GivesAVerdictOverFiveProcessesASide) {
   EXPECT_NEAR(*fused.ratio_high, 1.25 / 2.25, 1e-9);
 }
 
+TEST_F(CompareTest, CallsFoldersByTheirLastNamesInWarnings) {
+  for (const char* name : {"some/a", "some/b", "other/c"}) {
+    SampleRun run = sample_run("cpu", "naive", 1, kSlow);
+    run.summary.warnings = {{warning::kCpuShared, "THE CPU WAS SHARED"}};
+    add(name, run);
+  }
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              Contains("cpu naive (a), cpu naive (b) and cpu naive (c): THE CPU WAS SHARED"));
+}
+
+TEST_F(CompareTest, CallsFoldersOfOneNameByTheirPathsInWarnings) {
+  for (const char* name : {"some/a", "other/a"}) {
+    SampleRun run = sample_run("cpu", "naive", 1, kSlow);
+    run.summary.warnings = {{warning::kCpuShared, "THE CPU WAS SHARED"}};
+    run.summary.turn.process = name;
+    run.environment.start_time = std::string("2026-11-21T02:5") + (name[0] == 's' ? "1:51Z" : "2:51Z");
+    add(name, run);
+  }
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              Contains(fmt::format("cpu naive ({}) and cpu naive ({}): THE CPU WAS SHARED", folder_.name("some/a"),
+                                   folder_.name("other/a"))));
+}
+
 TEST_F(CompareTest, CountsACopiedFolderOnce) {
   add_pair([](SampleRun&) {});
   runs_.push_back(runs_[0]);
@@ -358,9 +381,8 @@ TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {
   EXPECT_THAT(
       texts_of(compare(runs_, {}).warnings),
       ElementsAre(
-          "cpu naive (" + folder_.name("n2") +
-          "): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start; fewer threads may be faster: "
-          "set training.num_threads (in a benchmark num_threads)"));
+          "cpu naive (n2): THE CPU IS BUSY: other work took 50 % of 2 usable CPUs at the start; fewer threads may be "
+          "faster: set training.num_threads (in a benchmark num_threads)"));
 }
 
 TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
