@@ -182,6 +182,14 @@ void silence_process_groups() {
 // Bounds no operation itself: that is what Patience is for.
 constexpr std::chrono::hours kLongestOperation{24 * 20};
 
+std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGroupOptions& options) {
+  try {
+    return make_nccl_group(store, options);
+  } catch (const std::exception& error) {
+    throw_error(ExitCode::kDevice, "NCCL cannot connect the GPUs of this run: {}", first_line(error.what()));
+  }
+}
+
 class GlooRanks : public Ranks {
  public:
   GlooRanks(const Launch& launch, const RanksOptions& options)
@@ -219,12 +227,10 @@ class GlooRanks : public Ranks {
   std::string engine() const override { return gpus_ == nullptr ? "gloo" : "nccl"; }
 
   void connect_gpus(c10::Device device, bool shares_gpu) override {
-    const auto make =
-        [store = store_,
-         options = GpuGroupOptions{
-             .device = device, .rank = rank(), .size = size(), .is_one_host = is_one_host_, .shares_gpu = shares_gpu}] {
-          return make_nccl_group(store, options);
-        };
+    const GpuGroupOptions options{
+        .device = device, .rank = rank(), .size = size(), .is_one_host = is_one_host_, .shares_gpu = shares_gpu};
+    // By a connection of its own: one that waits in the store would hold up the last words of this rank.
+    const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
     guarded(start_timeout_, [&] { return begin_beside(make); });
     gpus_->make_current();
   }
@@ -287,6 +293,7 @@ class GlooRanks : public Ranks {
 
  private:
   void leave() {
+    gpus_.reset();  // no CUDA graph with its operations is left
     // The destructor of a group waits for operations under way.
     if (is_broken_) static_cast<void>(group_.release());
     group_.reset();
