@@ -281,6 +281,7 @@ class GlooRanks : public Ranks {
 
   bool is_to_tell(const std::string& message) noexcept override {
     try {
+      if (!is_first()) await_files_of_first();
       const auto told = within(kLongestLastWords, [store = store_, own = rank(), message] {
         return rnnlab::is_to_tell(*store, own, message);
       });
@@ -298,6 +299,21 @@ class GlooRanks : public Ranks {
     if (is_broken_) static_cast<void>(group_.release());
     group_.reset();
     if (holds_store_) await_others(*heartbeat_, timeout_ + kLongestLastWords);
+  }
+
+  // A launcher may end the first rank once another one has ended.
+  void await_files_of_first() {
+    constexpr std::chrono::milliseconds kPause{100};
+    constexpr int64_t kSilentRounds = 4;
+    const auto writes = [&] {
+      heartbeat_->look_now();
+      std::this_thread::sleep_for(kPause);
+      const Seen seen = heartbeat_->seen();
+      const Sign& first = seen.signs.front();
+      return !seen.is_store_gone && first.writes_files && first.num_silent_rounds < kSilentRounds;
+    };
+    while (writes()) {
+    }
   }
 
   // Of those that gave a sign before the store gave no answer any more; rank 0 may have held it.

@@ -156,6 +156,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
     outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
+    writing = std::make_unique<WritingFiles>(run.options.ranks);
     finish_summary(outcome.summary, run, watchers.rows(), earlier, RunEnding::kDiverged, error.what());
     finish_diverged(outcome, watchers, logger);
     throw;

@@ -95,6 +95,23 @@ TEST(GlooRanks, TellWhatTheirOwnWorkThrows) {
   });
 }
 
+// A launcher would end the first one when the other has ended.
+TEST(GlooRanks, LetTheFirstWriteItsFilesBeforeTheyTell) {
+  std::atomic<bool> is_written = false;
+  as_ranks(2, [&](Ranks& ranks) {
+    if (ranks.is_first()) {
+      const WritingFiles writing(&ranks);
+      ranks.gather_texts("both came");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+      is_written = true;
+      return;
+    }
+    ranks.gather_texts("both came");
+    ranks.is_to_tell("the loss is not a number");
+    EXPECT_TRUE(is_written);
+  });
+}
+
 TEST(GlooRanks, NameThoseThatDoNotCome) {
   const LocalStore store;
   const RanksOptions options = {.start_timeout = std::chrono::milliseconds(200), .name = "test"};
