@@ -33,8 +33,9 @@ struct PreparedRun {
 
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   c10::Device device;
-  std::vector<std::string> notes;            // what was chosen for the user, and why
-  Experiment experiment;                     // with the device and the layer (auto_layer) that `auto` came to
+  std::vector<std::string> notes;  // what was chosen for the user, and why
+  std::string exchange_note;       // for the log alone, of a run of several processes: what its exchange takes
+  Experiment experiment;           // with the device and the layer (auto_layer) that `auto` came to
   std::vector<std::string> memory_warnings;  // the run may need more than is free: memory_estimate.h
   Environment environment;
   Dataset dataset;

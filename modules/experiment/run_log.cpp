@@ -38,6 +38,7 @@ void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Lo
   logger.info("run       " + folder.string());
   logger.info("device    " + device_text(run));
   if (run.options.ranks != nullptr) logger.info("ranks     " + ranks_text(run));
+  if (!run.exchange_note.empty()) log_notes({run.exchange_note}, logger);
   logger.info("layer     " + layer_text(run));
   log_notes(run.notes, logger);
   log_notes(take_kernel_notes(), logger);

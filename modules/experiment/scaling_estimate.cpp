@@ -64,10 +64,11 @@ void note_exchange(PreparedRun& run) {
   if (run.options.ranks == nullptr) return;
   const Trainer::ExchangeAlone exchange = run.trainer.measure_exchange();
   const bool has_shards = run.options.settings.shards.has_value();  // smaller passes than these
-  run.notes.push_back(run.device.is_cuda() && !has_shards
-                          ? text_of(estimate_of(run, exchange))
-                          : fmt::format("an exchange of {} takes {} by itself", format_bytes(exchange.num_bytes),
-                                        format_seconds(exchange.seconds)));
+  if (run.device.is_cuda() && !has_shards)
+    run.exchange_note = text_of(estimate_of(run, exchange));
+  else
+    run.exchange_note = fmt::format("an exchange of {} takes {} by itself", format_bytes(exchange.num_bytes),
+                                    format_seconds(exchange.seconds));
 }
 
 }  // namespace rnnlab

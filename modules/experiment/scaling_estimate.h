@@ -25,7 +25,7 @@ struct ScalingEstimate {
 // "expected: 1.6 times as fast as one GPU (...)"
 std::string text_of(const ScalingEstimate& estimate);
 
-// Before the first step, on all ranks; adds to run.notes where the run is one of several processes.
+// Before the first step, on all ranks; sets run.exchange_note where the run is one of several processes.
 void note_exchange(PreparedRun& run);
 
 }  // namespace rnnlab
