@@ -169,7 +169,7 @@ std::pair<int64_t, int64_t> numbers_of_task(const std::string& text) {
 }
 
 ExitCode train_task(const TrainOptions& options, Logger& logger) {
-  if (launch_here() && launch_here()->size > 1)
+  if (launch_here())
     throw_error(ExitCode::kUsage,
                 "--task: {} started {} processes, and a task needs one: start one, and set devices in the plan",
                 name_of(launch_here()->launcher), launch_here()->size);

@@ -152,25 +152,11 @@ bool is_anybody_left(const Seen& seen) {
   });
 }
 
-void await_others(Heartbeat& heartbeat, std::chrono::milliseconds longest) {
-  constexpr std::chrono::milliseconds kPause{50};
-  for (std::chrono::milliseconds waited{0}; waited < longest; waited += kPause) {
-    heartbeat.look_now();
-    std::this_thread::sleep_for(kPause);
-    if (!is_anybody_left(heartbeat.seen())) return;
-  }
-}
-
 // They say that they leave as this one does, and come when they do.
 void await_those_who_fail_too(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
-  constexpr std::chrono::milliseconds kPause{50};
-  Heartbeat heartbeat(store, 0, size);
-  for (std::chrono::milliseconds waited{0}; waited < longest; waited += kPause) {
-    heartbeat.look_now();
-    std::this_thread::sleep_for(kPause);
-    const std::vector<Sign> signs = heartbeat.seen().signs;
-    if (std::all_of(signs.begin() + 1, signs.end(), [](const Sign& sign) { return sign.has_left; })) return;
-  }
+  Heartbeat(store, 0, size).look_until(longest, [](const Seen& seen) {
+    return std::all_of(seen.signs.begin() + 1, seen.signs.end(), [](const Sign& sign) { return sign.has_left; });
+  });
 }
 
 // Their errors come as exceptions too, which say it in one line and with a next step.
@@ -298,22 +284,17 @@ class GlooRanks : public Ranks {
     // The destructor of a group waits for operations under way.
     if (is_broken_) static_cast<void>(group_.release());
     group_.reset();
-    if (holds_store_) await_others(*heartbeat_, timeout_ + kLongestLastWords);
+    if (!holds_store_) return;
+    heartbeat_->look_until(timeout_ + kLongestLastWords, [](const Seen& seen) { return !is_anybody_left(seen); });
   }
 
   // A launcher may end the first rank once another one has ended.
   void await_files_of_first() {
-    constexpr std::chrono::milliseconds kPause{100};
     constexpr int64_t kSilentRounds = 4;
-    const auto writes = [&] {
-      heartbeat_->look_now();
-      std::this_thread::sleep_for(kPause);
-      const Seen seen = heartbeat_->seen();
+    heartbeat_->look_until(kLongestOperation, [](const Seen& seen) {
       const Sign& first = seen.signs.front();
-      return !seen.is_store_gone && first.writes_files && first.num_silent_rounds < kSilentRounds;
-    };
-    while (writes()) {
-    }
+      return seen.is_store_gone || !first.writes_files || first.num_silent_rounds >= kSilentRounds;
+    });
   }
 
   // Of those that gave a sign before the store gave no answer any more; rank 0 may have held it.
@@ -393,17 +374,14 @@ class GlooRanks : public Ranks {
     work->wait();
     return true;
   }
-  bool has_ended(std::future<GroupPointer>& group) {
+  template <class Group>
+  bool has_ended(std::future<Group>& group) {
     if (group.wait_for(Patience::kTurn) != std::future_status::ready) return false;
-    group_ = group.get();
+    keep(group.get());
     return true;
   }
-
-  bool has_ended(std::future<std::unique_ptr<GpuGroup>>& group) {
-    if (group.wait_for(Patience::kTurn) != std::future_status::ready) return false;
-    gpus_ = group.get();
-    return true;
-  }
+  void keep(GroupPointer group) { group_ = std::move(group); }
+  void keep(std::unique_ptr<GpuGroup> gpus) { gpus_ = std::move(gpus); }
 
   static bool ends_within_turn(const std::function<bool()>& has_ended) {
     constexpr std::chrono::microseconds kPause{20};
@@ -417,6 +395,7 @@ class GlooRanks : public Ranks {
 
   void leave_operation_behind() {
     is_broken_ = true;
+    g_is_operation_left_behind = true;
     if (gpus_ == nullptr) return;
     // It ends when the graphs that hold operations are gone, which is after this thread has left the trainer.
     constexpr std::chrono::seconds kForKernelsToEnd{1};
@@ -424,23 +403,19 @@ class GlooRanks : public Ranks {
       gpus->abort();
       return true;
     }).wait_for(kForKernelsToEnd);
-    g_is_operation_left_behind = true;
   }
 
   // Until a sign of each rank is there.
   void meet() {
-    constexpr std::chrono::milliseconds kPause{20};
-    for (std::chrono::milliseconds waited{0};; waited += kPause) {
-      const Seen seen = heartbeat_->seen();
-      if (seen.failure) throw as_rank_failed(seen);
-      const std::vector<std::string> missing = missing_in(seen);
-      if (missing.empty()) return;
-      if (waited >= start_timeout_ || seen.is_store_gone)
-        throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}",
-                    waited.count() / 1000, missing.size(), size(), join(missing, ", "));
-      heartbeat_->look_now();
-      std::this_thread::sleep_for(kPause);
-    }
+    const auto began = std::chrono::steady_clock::now();
+    const Seen seen = heartbeat_->look_until(
+        start_timeout_, [](const Seen& now) { return now.failure || now.is_store_gone || missing_in(now).empty(); });
+    if (seen.failure) throw as_rank_failed(seen);
+    const std::vector<std::string> missing = missing_in(seen);
+    const auto waited = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+    if (!missing.empty())
+      throw_error(ExitCode::kDevice, "after {} s {} of {} processes of this run are missing: {}", waited.count(),
+                  missing.size(), size(), join(missing, ", "));
   }
 
   static std::vector<std::string> missing_in(const Seen& seen) {

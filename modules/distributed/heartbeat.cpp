@@ -30,8 +30,6 @@ std::string host_name() {
 
 std::string this_process() { return fmt::format("process {} of {}", ::getpid(), host_name()); }
 
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
-
 Sign sign_from(const std::string& text) {
   const std::vector<std::string> parts = split(text, kEndOfPart);
   const auto number = [&](size_t i) { return i < parts.size() ? parse_int64(parts[i]).value_or(0) : 0; };
@@ -42,14 +40,7 @@ Sign sign_from(const std::string& text) {
 // The text of each rank; "" of one that gave none.
 std::vector<std::string> signs_in(c10d::Store& store, const std::vector<std::string>& keys) {
   std::vector<std::string> texts;
-  for (const std::string& key : keys) {
-    if (!store.check({key})) {
-      texts.emplace_back();
-      continue;
-    }
-    const std::vector<uint8_t> bytes = store.get(key);
-    texts.emplace_back(bytes.begin(), bytes.end());
-  }
+  for (const std::string& key : keys) texts.push_back(store.check({key}) ? text_at(store, key) : "");
   return texts;
 }
 
@@ -168,6 +159,16 @@ void Heartbeat::look_now() {
   const std::lock_guard lock(shared_->mutex);
   shared_->is_look_wanted = true;
   shared_->changed.notify_all();
+}
+
+Seen Heartbeat::look_until(std::chrono::milliseconds longest, const std::function<bool(const Seen&)>& is_enough) {
+  constexpr std::chrono::milliseconds kPause{20};
+  for (const auto end = std::chrono::steady_clock::now() + longest;;) {
+    look_now();
+    std::this_thread::sleep_for(kPause);
+    const Seen now = seen();
+    if (is_enough(now) || std::chrono::steady_clock::now() >= end) return now;
+  }
 }
 
 std::string name_of_rank(const Seen& seen, int64_t rank) {

@@ -3,7 +3,9 @@
 // So whoever waits for other ranks never asks the store itself, whose process may be stopped.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,10 +49,14 @@ class Heartbeat {
   int64_t num_operations() const;
 
   Seen seen() const;
-  void look_now();  // does not wait until the thread has looked
+
+  // Looks again and again until `is_enough`, for at most `longest`: what was seen last.
+  Seen look_until(std::chrono::milliseconds longest, const std::function<bool(const Seen&)>& is_enough);
 
  private:
   struct Shared;
+  void look_now();  // does not wait until the thread has looked
+
   std::shared_ptr<Shared> shared_;  // with the thread, which may outlive this where the store is stopped
 };
 

@@ -91,15 +91,10 @@ bool Patience::is_rank_behind(const Seen& seen, int64_t rank) const {
 }
 
 RankFailed failure_after_broken_connection(Heartbeat& heartbeat, int64_t rank, const std::string& error) {
-  constexpr milliseconds kPause{50}, kLongest{3000}, kSilence{1500};
-  for (milliseconds waited{0}; waited < kLongest; waited += kPause) {
-    heartbeat.look_now();
-    std::this_thread::sleep_for(kPause);
-    const Seen seen = heartbeat.seen();
-    if (seen.failure) return as_rank_failed(seen);
-    if (seen.is_store_gone) return lost_store(seen, rank);
-  }
-  const Seen seen = heartbeat.seen();
+  constexpr milliseconds kLongest{3000}, kSilence{1500};
+  const Seen seen = heartbeat.look_until(kLongest, [](const Seen& now) { return now.failure || now.is_store_gone; });
+  if (seen.failure) return as_rank_failed(seen);
+  if (seen.is_store_gone) return lost_store(seen, rank);
   if (const std::string silent = silent_ranks(seen, rank, num_rounds_in(kSilence)); !silent.empty())
     return silence_of(silent);
   const std::string gone = names_of(seen, [&](int64_t i) { return seen.signs[static_cast<size_t>(i)].has_left; });

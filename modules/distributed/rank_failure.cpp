@@ -16,13 +16,6 @@ constexpr const char* kFailure = "failure";
 constexpr const char* kTold = "told";
 constexpr char kEndOfPart = '\n';
 
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
-
-std::string text_at(c10d::Store& store, const char* key) {
-  const std::vector<uint8_t> bytes = store.get(key);
-  return {bytes.begin(), bytes.end()};
-}
-
 // "x.csv: no such file", and "rank 1 of 2 failed: x.csv: no such file".
 bool say_the_same(const std::string& a, const std::string& b) {
   return a.find(b) != std::string::npos || b.find(a) != std::string::npos;
@@ -36,6 +29,13 @@ void await_rank_0(c10d::Store& store) {
 }
 
 }  // namespace
+
+std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+std::string text_at(c10d::Store& store, const std::string& key) {
+  const std::vector<uint8_t> bytes = store.get(key);
+  return {bytes.begin(), bytes.end()};
+}
 
 void put_failure(c10d::Store& store, const RankFailure& failure) {
   store.compareSet(kFailure, {},

@@ -6,10 +6,15 @@
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <vector>
 
 #include "base/error.h"
 
 namespace rnnlab {
+
+// Texts as the store has them.
+std::vector<uint8_t> bytes_of(const std::string& text);
+std::string text_at(c10d::Store& store, const std::string& key);  // which is there
 
 struct RankFailure {
   int64_t rank = 0;

@@ -149,8 +149,7 @@ void list_fields(config::Schema<Experiment>& s) {
       .where("auto, cpu, cuda or cuda:N", is_device_name);
   s.field("devices", &Experiment::devices,
           "processes that train this run together, each a part of every batch; all: one for each GPU; unset: one, or "
-          "those "
-          "that torchrun, srun or mpirun started")
+          "those that torchrun, srun or mpirun started")
       .at_least(1)
       .at_most(1024)
       .or_word("all", kAllGpus);

@@ -58,14 +58,9 @@ std::string heading(const RunTask& task, size_t number, size_t count) {
 // Of several processes with one run, one tells why it ended. Within a catch block.
 void tell_failure(const std::string& message, Logger& logger) {
   write_error_file(message);
-  try {
-    throw;
-  } catch (const ToldElsewhere&) {
-    return;
-  } catch (...) {
-    const bool names_a_rank = is_first_here() || message.starts_with("rank ");
-    logger.error(names_a_rank ? message : fmt::format("rank {}: {}", launch_here()->rank, message));
-  }
+  if (is_of_type<ToldElsewhere>(std::current_exception())) return;
+  const bool names_a_rank = is_first_here() || message.starts_with("rank ");
+  logger.error(names_a_rank ? message : fmt::format("rank {}: {}", launch_here()->rank, message));
 }
 
 // What a log could not hold is told of a run that has not failed anyway.
@@ -154,13 +149,16 @@ std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, 
   return cases;
 }
 
-// Repeats are processes of their own, and so are the ranks of a run.
-bool needs_processes(const ExperimentCase& one) {
-  if (one.repeats.at_most > 1 && launch_here())
-    throw_error(ExitCode::kUsage, "repeats: starts processes of its own, and {} started this one; leave repeats out",
-                name_of(launch_here()->launcher));
-  return one.repeats.at_most > 1 || needs_ranks(one.experiment);
+bool has_repeats(const ExperimentCase& one) { return one.repeats.at_most > 1; }
+
+void refuse_repeats_of_launcher(const std::vector<ExperimentCase>& cases) {
+  if (!launch_here() || std::ranges::none_of(cases, has_repeats)) return;
+  throw_error(ExitCode::kUsage, "repeats: starts processes of its own, and {} started this one; leave repeats out",
+              name_of(launch_here()->launcher));
 }
+
+// Repeats are processes of their own, and so are the ranks of a run.
+bool needs_processes(const ExperimentCase& one) { return has_repeats(one) || needs_ranks(one.experiment); }
 
 void refuse_sweep_of_launcher() {
   if (!launch_here()) return;
@@ -193,6 +191,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
   const StopSignalGuard signals = guard_of_command();
   const std::vector<ExperimentCase> cases =
       launch_here() ? wanted : with_num_threads(wanted, request.measure_speeds, logger);
+  refuse_repeats_of_launcher(cases);
   if (std::ranges::any_of(cases, needs_processes)) {
     warn_of_runs_that_cannot(cases, AskGpu::kNo, logger);
     return run_in_rounds(cases, request, logger);

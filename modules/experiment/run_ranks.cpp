@@ -41,19 +41,20 @@ void require_agreement(const Experiment& experiment, const Launch& launch) {
 // Where one is meant that has none of its own, as on a machine with one GPU to try two processes.
 bool shares_gpus() { return std::getenv("RNNLAB_SHARE_GPUS") != nullptr; }
 
-std::string too_few_gpus(int64_t num_gpus, int64_t num_processes) {
+int64_t num_gpus_here() { return static_cast<int64_t>(torch::cuda::device_count()); }
+
+std::string too_few_gpus(int64_t num_processes) {
   return fmt::format(
       "devices: {} take a GPU each, and this machine has {}: use fewer devices, or device: cpu "
       "(RNNLAB_SHARE_GPUS=1 lets them share, which proves that it works and says nothing about speed)",
-      counted(num_processes, "process"), num_gpus);
+      counted(num_processes, "process"), num_gpus_here());
 }
 
 // A launcher may show each process one GPU, its own.
 c10::Device gpu_of_rank(const Launch& launch) {
-  const auto num_gpus = static_cast<int64_t>(torch::cuda::device_count());
-  const int64_t index = launch.local_rank;
+  const int64_t num_gpus = num_gpus_here(), index = launch.local_rank;
   if (index >= num_gpus && num_gpus > 1 && !shares_gpus())
-    throw_error(ExitCode::kDevice, "{}", too_few_gpus(num_gpus, index + 1));
+    throw_error(ExitCode::kDevice, "{}", too_few_gpus(index + 1));
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index % num_gpus)};
 }
 
@@ -63,18 +64,17 @@ bool are_shared(const std::vector<std::string>& uuids) {
     for (size_t j = 0; j < i; ++j) {
       if (uuids[i] != uuids[j]) continue;
       if (shares_gpus()) return true;
-      throw_error(ExitCode::kDevice, "{}; ranks {} and {} would both train on {}",
-                  too_few_gpus(static_cast<int64_t>(torch::cuda::device_count()), std::ssize(uuids)), j, i, uuids[i]);
+      throw_error(ExitCode::kDevice, "{}; ranks {} and {} would both train on {}", too_few_gpus(std::ssize(uuids)), j,
+                  i, uuids[i]);
     }
   return false;
 }
 
 // Before processes are started, so that it is said once.
 void require_gpus_for(const Experiment& experiment) {
-  const auto num_gpus = static_cast<int64_t>(torch::cuda::device_count());
-  const bool is_enough = num_devices(experiment) <= num_gpus || shares_gpus();
+  const bool is_enough = num_devices(experiment) <= num_gpus_here() || shares_gpus();
   if (is_enough || resolve_device(experiment.device).is_cpu()) return;
-  throw_error(ExitCode::kDevice, "{}", too_few_gpus(num_gpus, num_devices(experiment)));
+  throw_error(ExitCode::kDevice, "{}", too_few_gpus(num_devices(experiment)));
 }
 
 void require_shards_for(const Experiment& experiment, const Launch& launch) {
@@ -143,7 +143,7 @@ bool has_parent_here() { return launch_here() && launch_here()->launcher == Laun
 int64_t num_devices(const Experiment& experiment) {
   const int64_t wanted = experiment.devices.value_or(1);
   if (wanted != kAllGpus) return wanted;
-  if (resolve_device(experiment.device).is_cuda()) return static_cast<int64_t>(torch::cuda::device_count());
+  if (resolve_device(experiment.device).is_cuda()) return num_gpus_here();
   throw_error(ExitCode::kUsage, "devices: all counts GPUs, and device: {} is a CPU here; give the number of processes",
               experiment.device);
 }
@@ -153,7 +153,7 @@ bool needs_ranks(const Experiment& experiment) { return !launch_here() && num_de
 c10::Device device_here(const Experiment& experiment) {
   const c10::Device device = resolve_device(experiment.device);
   const auto& launch = launch_here();
-  if (device.is_cpu() || !launch || launch->size == 1) return device;
+  if (device.is_cpu() || !launch) return device;
   if (device.index() == 0) return gpu_of_rank(*launch);
   throw_error(ExitCode::kUsage, "device: {} is one GPU, and {} take one each: use device: cuda", experiment.device,
               counted(launch->size, "process"));

@@ -126,11 +126,15 @@ std::string advice_on(const RunCondition& condition, const RunRecord& a, const R
   return is_scaled ? " (rnnlab compare --scaling compares what each device gets done)" : "";
 }
 
-void add_unequal(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group, const char* what,
+}  // namespace
+
+void add_unequal(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group, const std::string& what,
                  const std::string& first, const std::string& second) {
   if (are_unequal(first, second))
     found.push_back({fmt::format("{}: {} in {}, {} in ", what, first, baseline.label, second), group.label, ""});
 }
+
+namespace {
 
 // Of runs on other numbers of devices, which must take their steps in the same way; and of runs of several each.
 void add_device_differences(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group) {

@@ -26,6 +26,10 @@ std::span<const RunCondition> run_conditions();
 // empty when they are comparable. Weights (and data) are compared seed by seed, for they may follow from the seed.
 std::vector<Remark> differences(const RunGroup& baseline, const RunGroup& group);
 
+// A remark on the group that this differs from the baseline's; not where one of them was not recorded ("").
+void add_unequal(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group, const std::string& what,
+                 const std::string& first, const std::string& second);
+
 // What does not forbid the comparison but must be said loudly: no seed in common, losses that part at once, another
 // machine, a side that waited.
 std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& group);

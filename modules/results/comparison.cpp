@@ -62,12 +62,6 @@ std::map<std::string, MetricSpread> metric_spreads(const RunGroup& group) {
   return spreads;
 }
 
-std::vector<EpochRow> all_rows(const RunGroup& group) {
-  std::vector<EpochRow> rows;
-  for (const RunRecord* run : group.runs) rows.insert(rows.end(), run->rows.begin(), run->rows.end());
-  return rows;
-}
-
 GroupResult describe(const RunGroup& group) {
   GroupResult result;
   result.label = group.label;

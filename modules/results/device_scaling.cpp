@@ -66,12 +66,6 @@ Values values_of(const RunRecord& run) {
           {"data", run.summary.identity.data_fingerprint.substr(0, 12)}};
 }
 
-void compare_values(Remarks& found, const RunGroup& reference, const RunGroup& group, const std::string& what,
-                    const std::string& first, const std::string& second) {
-  if (first == second || first.empty() || second.empty()) return;
-  found.push_back({fmt::format("{}: {} in {}, {} in ", what, first, reference.label, second), group.label, ""});
-}
-
 void compare_settings(Remarks& found, const RunGroup& reference, const RunGroup& group) {
   const Settings &first = example_of(reference).config, &second = example_of(group).config;
   std::set<std::string> keys;
@@ -79,7 +73,7 @@ void compare_settings(Remarks& found, const RunGroup& reference, const RunGroup&
     for (const auto& [key, value] : *settings)
       if (bears_on_speed(key)) keys.insert(key);
   for (const std::string& key : keys)
-    compare_values(found, reference, group, key, value_or_absent(first, key), value_or_absent(second, key));
+    add_unequal(found, reference, group, key, value_or_absent(first, key), value_or_absent(second, key));
 }
 
 // Batches, what follows from their size, and threads have rules of their own here; hashes are told by the settings.
@@ -93,17 +87,17 @@ void compare_threads(Remarks& found, const RunGroup& reference, const RunGroup& 
   const RunRecord &a = example_of(reference), &b = example_of(group);
   const bool may_differ = kind_of_device(a) != "cpu" && share_equal_threads(a, b);
   if (may_differ) return;
-  compare_values(found, reference, group, "threads of a process (training.num_threads)",
-                 std::to_string(a.summary.identity.num_threads), std::to_string(b.summary.identity.num_threads));
+  add_unequal(found, reference, group, "threads of a process (training.num_threads)",
+              std::to_string(a.summary.identity.num_threads), std::to_string(b.summary.identity.num_threads));
 }
 
 void compare_machines(Remarks& found, const RunGroup& reference, const RunGroup& group) {
   const RunRecord &a = example_of(reference), &b = example_of(group);
   for (const RunCondition& condition : run_conditions())
     if (is_held_equal(condition.what))
-      compare_values(found, reference, group, condition.what, condition.value(a), condition.value(b));
+      add_unequal(found, reference, group, condition.what, condition.value(a), condition.value(b));
   for (const UnequalCondition& one : unequal_conditions(a.summary.identity.conditions, b.summary.identity.conditions))
-    if (one.on_unequal == OnUnequal::kRefuse) compare_values(found, reference, group, one.what, one.first, one.second);
+    if (one.on_unequal == OnUnequal::kRefuse) add_unequal(found, reference, group, one.what, one.first, one.second);
 }
 
 // A process that trains alone has none, so the first that has one is what the others are held against.
@@ -112,8 +106,8 @@ void compare_engines(Remarks& found, const Groups& groups) {
       std::ranges::find_if(groups, [](const auto& group) { return !exchange_engine(example_of(group)).empty(); });
   if (first == groups.end()) return;
   for (const RunGroup& group : groups)
-    compare_values(found, *first, group, "engine of the exchange", exchange_engine(example_of(*first)),
-                   exchange_engine(example_of(group)));
+    add_unequal(found, *first, group, "engine of the exchange", exchange_engine(example_of(*first)),
+                exchange_engine(example_of(group)));
 }
 
 void compare_devices(Remarks& found, const RunGroup& group) {
@@ -131,7 +125,7 @@ std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& serie
       if (&group == &reference) continue;
       const Values first = values_of(example_of(reference)), second = values_of(example_of(group));
       for (size_t i = 0; i < first.size(); ++i)
-        compare_values(found, reference, group, first[i].first, first[i].second, second[i].second);
+        add_unequal(found, reference, group, first[i].first, first[i].second, second[i].second);
       compare_settings(found, reference, group);
       compare_threads(found, reference, group);
       compare_machines(found, reference, group);
@@ -166,11 +160,8 @@ ScalingResult measured(const RunGroup& group) {
   result.batch_size = example_of(group).summary.identity.batch_size;
   result.num_processes = times.num_processes;
   result.num_timed_epochs = times.num_timed_epochs;
-  std::vector<EpochRow> rows;
-  for (const RunRecord* run : group.runs) {
-    result.folders.push_back(run->folder.string());
-    rows.insert(rows.end(), run->rows.begin(), run->rows.end());
-  }
+  for (const RunRecord* run : group.runs) result.folders.push_back(run->folder.string());
+  const std::vector<EpochRow> rows = all_rows(group);
   result.exchange_share = exchange_share(rows);
   result.slowest_over_fastest = slowest_over_fastest(rows);
   const auto samples = samples_an_epoch(group);

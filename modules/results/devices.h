@@ -20,8 +20,8 @@ std::string exchange_engine(const RunRecord& run);
 // It was resumed with another number, so its epochs are of several.
 bool has_changed_devices(const RunRecord& run);
 
-// "used" or "not used", for steps as CUDA graphs. A run may have asked for them in vain, which its settings do not
-// tell.
+// "used" or "not used", for steps as CUDA graphs. A run may have asked for them and not got them, which its settings
+// do not tell.
 std::string graphs_text(const RunRecord& run);
 
 // "cpu" or "cuda", whichever number it has.

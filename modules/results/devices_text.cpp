@@ -62,8 +62,7 @@ TextTable series_table(const ScalingSeries& series) {
 
 constexpr const char* kExchangeLegend =
     "exchange: the part of an epoch that was spent in the exchange of gradients and that nothing hid; slowest: how "
-    "much "
-    "longer the slowest process computes than the fastest. Medians.";
+    "much longer the slowest process computes than the fastest. Medians.";
 
 std::string number_cell(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
 
@@ -125,8 +124,7 @@ TextTable device_speed_table(const Comparison& comparison) {
 std::vector<std::string> device_speed_legend() {
   return {
       "speed-up: over the same work on the fewest devices; efficiency: the speed-up over how many times as many "
-      "devices "
-      "there are.",
+      "devices there are.",
       kExchangeLegend};
 }
 

@@ -199,6 +199,12 @@ std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups)
   return {keys.begin(), keys.end()};
 }
 
+std::vector<EpochRow> all_rows(const RunGroup& group) {
+  std::vector<EpochRow> rows;
+  for (const RunRecord* run : group.runs) rows.insert(rows.end(), run->rows.begin(), run->rows.end());
+  return rows;
+}
+
 std::vector<double> timed_seconds(const RunGroup& group) {
   std::vector<double> all;
   for (const RunRecord* run : group.runs) {

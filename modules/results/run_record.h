@@ -50,6 +50,9 @@ std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs);
 // The keys of config.yaml in which the groups differ, beyond what every label has: name, seed, device and layer.
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups);
 
+// Of all runs, one after another.
+std::vector<EpochRow> all_rows(const RunGroup& group);
+
 // The training seconds of all epochs after warm-up.
 std::vector<double> timed_seconds(const RunGroup& group);
 

@@ -86,7 +86,9 @@ Evaluation TrainStep::backpropagate_all(std::span<const Batch> batches) {
 
 void TrainStep::set_number(int64_t step) {
   number_ = step;
-  if (exchange_) seed_shard(device_, seed_, {.first_step = step, .num_shards = exchange_->num_shards()});
+  // On a CPU each shard is seeded when it is computed.
+  if (exchange_ && device_.is_cuda())
+    seed_shard(device_, seed_, {.first_step = step, .num_shards = exchange_->num_shards()});
 }
 
 Evaluation TrainStep::backpropagate_shards(std::span<const Batch> batches, int64_t place) {

@@ -127,6 +127,7 @@ TEST(GlooRanks, FailWhereOneLeaves) {
     EXPECT_THAT(refusal_of([&] { ranks.add_up(values); }),
                 ::testing::ContainsRegex("rank 1 of 2 \\(process [0-9]+ of .*\\) lost its connection to rank 0 of 2 "
                                          "\\(process [0-9]+ of .*\\)"));
+    EXPECT_TRUE(is_operation_left_behind());
   });
 }
 
