@@ -14,16 +14,6 @@ namespace {
 
 using Pool = double (*)(std::span<const double> values);
 
-double pooled_seconds(std::span<const double> values) {
-  const bool are_times = std::ranges::all_of(values, [](double value) { return value > 0 && std::isfinite(value); });
-  return are_times ? geometric_mean(values) : std::numeric_limits<double>::quiet_NaN();
-}
-
-double pooled_metric(std::span<const double> values) {
-  const bool has_nan = std::ranges::any_of(values, [](double value) { return std::isnan(value); });
-  return has_nan ? std::numeric_limits<double>::quiet_NaN() : median({values.begin(), values.end()});
-}
-
 Curve pooled(const std::vector<const Curve*>& runs, Pool pool) {
   if (runs.size() == 1) return *runs[0];
   std::map<double, std::pair<std::vector<double>, std::string>> values;

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "results/comparison_text.h"
 #include "results/csv_line.h"
-#include "results/statistics.h"
+#include "results/geometric_mean.h"
 #include "results/table.h"
 
 namespace rnnlab {
@@ -32,12 +32,13 @@ std::map<int64_t, Rows> rows_by_epoch(const RunGroup& group) {
   return rows;
 }
 
-Cell median_of(const Rows& rows, double EpochRow::*member) {
+using Pool = double (*)(std::span<const double> samples);
+
+Cell pooled(const Rows& rows, double EpochRow::*member, Pool pool) {
   std::vector<double> values;
   for (const EpochRow* row : rows) values.push_back(row->*member);
   if (values.empty()) return std::nullopt;
-  const bool has_nan = std::ranges::any_of(values, [](double value) { return std::isnan(value); });
-  return has_nan ? std::numeric_limits<double>::quiet_NaN() : median(values);
+  return pool(values);
 }
 
 void add_epoch(EpochMatrices& matrices, int64_t epoch, const std::vector<std::map<int64_t, Rows>>& groups) {
@@ -51,8 +52,8 @@ void add_epoch(EpochMatrices& matrices, int64_t epoch, const std::vector<std::ma
     const Rows rows = found == group.end() ? Rows() : found->second;
     num_runs.push_back(static_cast<int64_t>(rows.size()));
     is_warmup.push_back(std::ranges::any_of(rows, [](const EpochRow* row) { return row->warmup; }));
-    train_seconds.push_back(median_of(rows, &EpochRow::train_seconds));
-    train_loss.push_back(median_of(rows, &EpochRow::train_loss));
+    train_seconds.push_back(pooled(rows, &EpochRow::train_seconds, pooled_seconds));
+    train_loss.push_back(pooled(rows, &EpochRow::train_loss, pooled_metric));
   }
 }
 
@@ -84,12 +85,12 @@ std::string matrix_text(const EpochMatrices& matrices, const Matrix& matrix, con
   return table.text();
 }
 
-// "cpu naive: each cell is the median of 5 runs, from epoch 3 on of fewer"; nothing for a single run.
+// "cpu naive: times are the geometric mean, losses the median of 5 runs, from epoch 3 on of fewer"; nothing for a single run.
 std::string runs_note(const EpochMatrices& matrices, size_t column) {
   int64_t most = 0;
   for (const auto& row : matrices.num_runs) most = std::max(most, row[column]);
   if (most < 2) return "";
-  const std::string note = fmt::format("{}: each cell is the median of {} runs", matrices.labels[column], most);
+  const std::string note = fmt::format("{}: times are the geometric mean, losses the median of {} runs", matrices.labels[column], most);
   for (size_t row = 0; row < matrices.epochs.size(); ++row)
     if (matrices.num_runs[row][column] < most)
       return note + fmt::format(", from epoch {} on of fewer\n", matrices.epochs[row]);

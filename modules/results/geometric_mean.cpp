@@ -58,6 +58,16 @@ double geometric_mean(std::span<const double> samples) {
   return std::exp(mean_of(logarithms(samples)));
 }
 
+double pooled_seconds(std::span<const double> samples) {
+  const bool are_times = std::ranges::all_of(samples, [](double value) { return value > 0 && std::isfinite(value); });
+  return are_times ? geometric_mean(samples) : std::numeric_limits<double>::quiet_NaN();
+}
+
+double pooled_metric(std::span<const double> samples) {
+  const bool has_nan = std::ranges::any_of(samples, [](double value) { return std::isnan(value); });
+  return has_nan ? std::numeric_limits<double>::quiet_NaN() : median({samples.begin(), samples.end()});
+}
+
 MeanEstimate geometric_mean_estimate(std::span<const double> samples) {
   return from_logarithm(mean_with_error(logarithms(samples)));
 }

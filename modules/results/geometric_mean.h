@@ -11,6 +11,12 @@ namespace rnnlab {
 // Of at least one sample.
 double geometric_mean(std::span<const double> samples);
 
+// What stands for an epoch's time in several runs: their geometric mean; not a number if one of them is not positive.
+double pooled_seconds(std::span<const double> samples);
+
+// What stands for an epoch's loss or metric in several runs: their median; not a number if one of them is not.
+double pooled_metric(std::span<const double> samples);
+
 // A value with its 95 % interval.
 struct MeanEstimate {
   double value = 0;

@@ -26,11 +26,20 @@ bool can_share(const RemarkOfSeveral& shared, const Remark& remark) {
   return shared.first.after == remark.after || std::ranges::find(shared.who, remark.who) == shared.who.end();
 }
 
+// At least one, then as many as three that fit on a line beside what is said of them.
+size_t num_named(const std::vector<std::string>& who) {
+  constexpr size_t kMostNamed = 3, kLongest = 100;
+  size_t length = who.front().size(), count = 1;
+  while (count < who.size() && count < kMostNamed && length + who[count].size() <= kLongest)
+    length += who[count++].size();
+  return count;
+}
+
 std::string names_of(std::vector<std::string> who) {
-  constexpr size_t kMostNamed = 3;
-  if (who.size() <= kMostNamed + 1) return each_of(who);
-  const size_t num_more = who.size() - kMostNamed;
-  who.resize(kMostNamed);
+  const size_t count = num_named(who);
+  if (who.size() <= count + 1) return each_of(who);
+  const size_t num_more = who.size() - count;
+  who.resize(count);
   return fmt::format("{} and {} more", join(who, ", "), num_more);
 }
 

@@ -399,6 +399,16 @@ TEST_F(CompareTest, SaysAWarningAboutSeveralRunsOnce) {
                   "num_threads) (in the first of them)"));
 }
 
+TEST_F(CompareTest, NamesFewerRunsWhereTheirNamesAreLong) {
+  for (const char name : {'a', 'b', 'c'}) {
+    SampleRun run = sample_run("cpu", std::string(60, name), 1, kSlow);
+    run.environment.cpu.busy_fraction = 0.4;
+    add(std::string(1, name), run);
+  }
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              Contains(StartsWith("cpu " + std::string(60, 'a') + " and 2 more: THE CPU IS BUSY")));
+}
+
 TEST_F(CompareTest, RefusesSeveralForOneReasonOnce) {
   for (const std::string layer : {"naive", "fused", "hoisted"}) {
     SampleRun run = sample_run("cpu", layer, 1, kSlow);

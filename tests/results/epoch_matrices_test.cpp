@@ -51,10 +51,10 @@ TEST_F(Matrices, HaveARowForEachEpochAndAColumnForEachSide) {
             "* warm-up, which does not count for s/epoch\n");
 }
 
-TEST_F(Matrices, OfSeveralProcessesHaveTheMedian) {
-  for (const double seconds : {1.0, 7.0, 2.0}) add("naive", {9, seconds});
-  EXPECT_EQ(epoch_matrices(runs_).train_seconds[1][0], 2.0);
-  EXPECT_THAT(text(), EndsWith("cpu naive: each cell is the median of 3 runs\n"));
+TEST_F(Matrices, OfSeveralProcessesHaveTheGeometricMeanAsTheComparisonHas) {
+  for (const double seconds : {1.0, 16.0, 4.0}) add("naive", {9, seconds});
+  EXPECT_DOUBLE_EQ(*epoch_matrices(runs_).train_seconds[1][0], 4.0);
+  EXPECT_THAT(text(), EndsWith("cpu naive: times are the geometric mean, losses the median of 3 runs\n"));
 }
 
 TEST_F(Matrices, HaveAGapWhereARunWasShorter) {
@@ -69,7 +69,7 @@ TEST_F(Matrices, SayFromWhereOnFewerRunsStandForACell) {
   add("naive", {9, 2, 2});
   add("naive", {9, 4});
   EXPECT_EQ(epoch_matrices(runs_).train_seconds[2][0], 2.0);
-  EXPECT_THAT(text(), EndsWith("cpu naive: each cell is the median of 2 runs, from epoch 3 on of fewer\n"));
+  EXPECT_THAT(text(), EndsWith("cpu naive: times are the geometric mean, losses the median of 2 runs, from epoch 3 on of fewer\n"));
 }
 
 TEST_F(Matrices, HaveNoNumberWhereARunDiverged) {
