@@ -85,12 +85,14 @@ std::string matrix_text(const EpochMatrices& matrices, const Matrix& matrix, con
   return table.text();
 }
 
-// "cpu naive: times are the geometric mean, losses the median of 5 runs, from epoch 3 on of fewer"; nothing for a single run.
+// "cpu naive: times are the geometric mean, losses the median of 5 runs, from epoch 3 on of fewer"; nothing for a
+// single run.
 std::string runs_note(const EpochMatrices& matrices, size_t column) {
   int64_t most = 0;
   for (const auto& row : matrices.num_runs) most = std::max(most, row[column]);
   if (most < 2) return "";
-  const std::string note = fmt::format("{}: times are the geometric mean, losses the median of {} runs", matrices.labels[column], most);
+  const std::string note =
+      fmt::format("{}: times are the geometric mean, losses the median of {} runs", matrices.labels[column], most);
   for (size_t row = 0; row < matrices.epochs.size(); ++row)
     if (matrices.num_runs[row][column] < most)
       return note + fmt::format(", from epoch {} on of fewer\n", matrices.epochs[row]);

@@ -1,7 +1,7 @@
 // Training seconds and train loss of each epoch and group, as a speed test prints them at its end: an epoch is a row, a
-// group of runs is a column. A cell stands for the group's runs that finished the epoch: the geometric mean of their times, the median of
-// their losses. Warm-up epochs are
-// there and marked. There are no intervals and no ratios here; comparison.h has them.
+// group of runs is a column. A cell stands for the group's runs that finished the epoch: the geometric mean of their
+// times, the median of their losses. Warm-up epochs are there and marked. There are no intervals and no ratios here;
+// comparison.h has them.
 #pragma once
 
 #include <cstdint>

@@ -277,8 +277,8 @@ class RankEndings : public ::testing::Test {
     ASSERT_TRUE(codes.has_value()) << "a process did not end\n" << text;
     // A signal ends a process as it would any other after the run, too.
     const bool may_be_ended = disturbance.ending == Ending::kAskedToStop && text.find("are done") != std::string::npos;
-    const bool was_done = std::ranges::all_of(
-        *codes, [&](int code) { return code == 0 || (may_be_ended && code == -SIGTERM); });
+    const bool was_done =
+        std::ranges::all_of(*codes, [&](int code) { return code == 0 || (may_be_ended && code == -SIGTERM); });
     num_undisturbed_ += was_done ? 1 : 0;
     if (was_done && disturbance.ending != Ending::kWithoutData && disturbance.ending != Ending::kOnFullDisk) return;
     // Before the program has set its handler, a signal ends it as it would any other.

@@ -69,7 +69,9 @@ TEST_F(Matrices, SayFromWhereOnFewerRunsStandForACell) {
   add("naive", {9, 2, 2});
   add("naive", {9, 4});
   EXPECT_EQ(epoch_matrices(runs_).train_seconds[2][0], 2.0);
-  EXPECT_THAT(text(), EndsWith("cpu naive: times are the geometric mean, losses the median of 2 runs, from epoch 3 on of fewer\n"));
+  EXPECT_THAT(
+      text(),
+      EndsWith("cpu naive: times are the geometric mean, losses the median of 2 runs, from epoch 3 on of fewer\n"));
 }
 
 TEST_F(Matrices, HaveNoNumberWhereARunDiverged) {
