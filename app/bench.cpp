@@ -19,7 +19,7 @@
 #include "experiment_arguments.h"
 #include "output.h"
 #include "output_file.h"
-#include "results/files.h"
+#include "system/files.h"
 #include "training/stop_signal.h"
 #include "verbs.h"
 

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "base/text.h"
-#include "config/repeats.h"
 #include "config/sweep.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"

@@ -5,11 +5,9 @@
 #include <memory>
 
 #include "output.h"
-#include "results/comparison_csv.h"
-#include "results/comparison_json.h"
+#include "results/comparison_files.h"
 #include "results/comparison_text.h"
 #include "results/device_scaling.h"
-#include "results/devices_text.h"
 #include "results/epoch_matrices.h"
 #include "results/held_equal.h"
 #include "run_folders.h"

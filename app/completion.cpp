@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "bench/bench_settings.h"
 #include "command_line.h"
-#include "config/repeats.h"
 #include "config/sweep.h"
 #include "experiment/experiment.h"
 #include "output.h"

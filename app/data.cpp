@@ -8,7 +8,7 @@
 #include "experiment/run_all.h"
 #include "experiment_arguments.h"
 #include "output.h"
-#include "results/terminal.h"
+#include "system/terminal.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/document.h"
-#include "config/spec.h"
+#include "config/schema.h"
 #include "experiment/cases.h"
 
 namespace rnnlab::app {

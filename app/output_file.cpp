@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
-#include "results/files.h"
 #include "results/run_folder.h"
+#include "system/files.h"
 
 namespace rnnlab::app {
 namespace {

@@ -1,6 +1,6 @@
 // Files that the user names for a verb to write. Each verb asks here before it reads or computes anything, so that no
 // work is lost to a name that cannot be written. What is written afterwards goes through write_output_file
-// (results/files.h), which asks again.
+// (system/files.h), which asks again.
 #pragma once
 
 #include <filesystem>

@@ -13,7 +13,7 @@
 #include "inference/prediction_file.h"
 #include "output.h"
 #include "output_file.h"
-#include "results/files.h"
+#include "system/files.h"
 #include "use_arguments.h"
 #include "verbs.h"
 

@@ -16,9 +16,8 @@
 #include "report/figures.h"
 #include "report/html.h"
 #include "report/markdown.h"
-#include "report/without_machine.h"
-#include "results/files.h"
 #include "run_folders.h"
+#include "system/files.h"
 #include "use_arguments.h"
 #include "verbs.h"
 

@@ -26,8 +26,8 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& fol
   return unique;
 }
 
-// By the second of their start, which names them; results/run_order.h knows the order within it. What cannot be read is
-// left to load_run, which says what is wrong with it.
+// By the second of their start, which names them; results/run_record.h knows the order within it. What cannot be read
+// is left to load_run, which says what is wrong with it.
 std::vector<fs::path> runs_below(const fs::path& folder) {
   return folders_with(folder, {kEpochsCsvFile, kSummaryFile});
 }

@@ -1,4 +1,4 @@
-// On a busy machine rnnlab chooses fewer threads for a run (experiment/thread_choice.h), and results depend on their
+// On a busy machine rnnlab chooses fewer threads for a run (experiment/fastest_layer.h), and results depend on their
 // number. A number in OMP_NUM_THREADS stays, here and in the programs that tests start.
 #include <cstdlib>
 #include <string>

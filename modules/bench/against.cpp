@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/statistics.h"
 #include "base/text.h"
-#include "bench/row_text.h"
+#include "bench/report_text.h"
 #include "results/conditions.h"
-#include "results/geometric_mean.h"
-#include "results/table.h"
+#include "system/table.h"
 
 namespace rnnlab {
 namespace {

@@ -7,9 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/report.h"
 #include "bench/run_bench.h"
 
 namespace rnnlab {
+
+// One report from those of several processes that measured the same grid: the means of their numbers with intervals. A
+// pure function.
+
+// Rows of equal place are of one combination and layer; a report that was cut short has fewer. A row is measured if
+// one process measured it, and its speed-up pairs the processes that measured both layers. Warnings of one kind are
+// told once, and a ceiling is the highest. At least one report; `settings` are those that all of them share.
+BenchReport combine(const std::vector<BenchReport>& reports, const BenchSettings& settings);
 
 // Gets the environment and the rows, none of them measured yet, before the first is. What it throws ends the benchmark.
 using CheckPlan = std::function<void(const BenchReport& plan)>;
@@ -20,8 +29,8 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
                             const BenchHooks& hooks, const CheckPlan& check_plan);
 
 // In as many processes as the settings say, each with weights, inputs and an order of its own, drawn by `seed` plus its
-// number; their reports are combined (combine.h). One that fails, or a signal, ends the benchmark with what there is.
-// `arguments` go to each process besides its settings. UserError as of run_child.
+// number; their reports are combined (bench_here.h). One that fails, or a signal, ends the benchmark with what there
+// is. `arguments` go to each process besides its settings. UserError as of run_child.
 BenchOutcome run_bench_in_processes(const BenchSettings& settings, const std::vector<std::string>& command_line,
                                     const BenchHooks& hooks, const CheckPlan& check_plan,
                                     const std::vector<std::string>& arguments);

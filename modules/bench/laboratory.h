@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/combination.h"
-#include "results/warning.h"
+#include "system/warning.h"
 
 namespace rnnlab {
 

@@ -1,15 +1,100 @@
+#include "bench/report_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "bench/report_text.h"
-#include "bench/row_text.h"
 #include "results/comparison.h"
-#include "results/table.h"
+#include "system/table.h"
 
 namespace rnnlab {
+namespace {
+
+template <int64_t RowKey::*member>
+std::string number(const RowKey& key) {
+  return std::to_string(key.*member);
+}
+
+template <std::string RowKey::*member>
+std::string word(const RowKey& key) {
+  return key.*member;
+}
+
+// What is usual goes without saying.
+std::string inputs(const RowKey& key) {
+  return key.input_size == key.hidden_size ? "" : std::to_string(key.input_size);
+}
+
+std::string algorithm(const RowKey& key) { return key.cudnn_algorithm == "auto" ? "" : key.cudnn_algorithm; }
+
+std::string directions(const RowKey& key) { return key.bidirectional ? "2" : ""; }
+
+bool varies(const KeyColumn& column, const std::vector<BenchRow>& rows) {
+  return std::ranges::any_of(rows,
+                             [&](const BenchRow& row) { return column.text(row.key) != column.text(rows[0].key); });
+}
+
+// Sizes need their letter, words speak for themselves.
+std::string with_heading(const KeyColumn& column, const RowKey& key) {
+  const std::string text = column.text(key);
+  const bool is_size = std::string_view(column.heading).size() == 1;
+  return is_size && !text.empty() ? std::string(column.heading) + " " + text : text;
+}
+
+void add_part(std::vector<std::string>& parts, std::string part) {
+  if (!part.empty()) parts.push_back(std::move(part));
+}
+
+}  // namespace
+
+const std::vector<KeyColumn>& key_columns() {
+  static const std::vector<KeyColumn> columns = {{"device", word<&RowKey::device>},
+                                                 {"mode", word<&RowKey::mode>},
+                                                 {"precision", word<&RowKey::precision>},
+                                                 {"cell", word<&RowKey::cell>},
+                                                 {"algorithm", algorithm, "auto"},
+                                                 {"I", inputs, "I = H"},
+                                                 {"H", number<&RowKey::hidden_size>},
+                                                 {"B", number<&RowKey::batch_size>},
+                                                 {"T", number<&RowKey::num_steps>},
+                                                 {"L", number<&RowKey::num_layers>},
+                                                 {"D", directions, "D 1"}};
+  return columns;
+}
+
+std::vector<KeyColumn> varying_columns(const std::vector<BenchRow>& rows) {
+  std::vector<KeyColumn> columns;
+  for (const KeyColumn& column : key_columns())
+    if (varies(column, rows)) columns.push_back(column);
+  return columns;
+}
+
+std::string shared_text(const std::vector<BenchRow>& rows) {
+  if (rows.empty()) return "";
+  std::vector<std::string> parts;
+  for (const KeyColumn& column : key_columns())
+    if (!varies(column, rows)) add_part(parts, with_heading(column, rows[0].key));
+  return join(parts, " ");
+}
+
+std::string significant(double value, int digits) {
+  constexpr int kMostDecimals = 9;
+  if (!std::isfinite(value)) return fmt::format("{}", value);
+  // After rounding, for 99.99 may become 100.
+  const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);
+  const int magnitude = std::stoi(rounded.substr(rounded.find('e') + 1));
+  return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, kMostDecimals));
+}
+
+std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying) {
+  std::vector<std::string> parts = {key.layer};
+  for (const KeyColumn& column : varying) add_part(parts, with_heading(column, key));
+  return join(parts, " ");
+}
+
 namespace {
 
 constexpr const char* kNothing = "-";
@@ -249,6 +334,76 @@ std::string report_text(const BenchReport& report, TableWidth width) {
   text += shared_text(report.rows) + "\n" + as_lines(report_ceilings(report)) + "\n";
   text += report_table(report, width).text() + "\n" + as_lines(report_legend(report));
   return text + as_lines(report_paths(report, width)) + as_lines(texts_of(report_doubts(report)));
+}
+
+namespace {
+
+// A name and a value for each column; the names are equal for all rows.
+using CsvFields = std::vector<std::pair<std::string, std::string>>;
+
+std::string csv_text(const std::string& value) { return value; }
+std::string csv_text(int64_t value) { return std::to_string(value); }
+std::string csv_text(double value) { return format_shortest(value); }
+std::string csv_text(const std::optional<double>& value) { return value ? csv_text(*value) : ""; }
+std::string csv_text(bool value) { return value ? "1" : "0"; }
+
+// Every field of `value`, or as many empty ones, under "prefix_".
+template <class T>
+void add_fields(CsvFields& fields, const std::string& prefix, const std::optional<T>& value) {
+  const T one = value.value_or(T{});
+  T::visit(one, [&](const char* name, const auto& member, int64_t = 0) {
+    fields.emplace_back(prefix + name, value ? csv_text(member) : "");
+  });
+}
+
+void add_measurement(CsvFields& fields, const std::optional<Measurement>& measurement) {
+  for (const Part& part : kParts) {
+    const std::string name = std::string(part.name) + "_";
+    add_fields(fields, name + "seconds_",
+               measurement ? std::optional(measurement->seconds.*part.seconds) : std::optional<Estimate>());
+    add_fields(fields, name, measurement ? measurement->rates.*part.rate : std::optional<PartRate>());
+  }
+  add_fields(fields, "speedup_forward_", measurement ? measurement->speedup_forward : std::optional<Estimate>());
+  add_fields(fields, "speedup_total_", measurement ? measurement->speedup_total : std::optional<Estimate>());
+  fields.emplace_back("num_samples", measurement ? std::to_string(measurement->samples.all.size()) : "");
+  fields.emplace_back("num_processes", measurement ? std::to_string(by_process(*measurement).size()) : "");
+  fields.emplace_back("wall_seconds", measurement ? csv_text(measurement->wall_seconds) : "");
+  fields.emplace_back("cpu_seconds", measurement ? csv_text(measurement->cpu_seconds) : "");
+}
+
+std::string kernels_text(const std::vector<KernelUse>& kernels) {
+  std::vector<std::string> parts;
+  for (const KernelUse& kernel : kernels) parts.push_back(fmt::format("{} x{}", kernel.name, kernel.count));
+  return join(parts, "; ");
+}
+
+CsvFields fields_of(const BenchRow& row) {
+  CsvFields fields;
+  add_fields(fields, "", std::optional(row.key));
+  fields.emplace_back("reason", row.reason);
+  add_measurement(fields, row.measurement);
+  fields.emplace_back("peak_memory_bytes", row.peak_memory_bytes ? std::to_string(*row.peak_memory_bytes) : "");
+  fields.emplace_back("path", row.path);
+  fields.emplace_back("path_notes", join(row.path_notes, "; "));
+  fields.emplace_back("kernels", kernels_text(row.kernels));
+  fields.emplace_back("notes", join(texts_of(row.notes), "; "));
+  return fields;
+}
+
+template <class Pick>
+std::string line_of(const CsvFields& fields, Pick pick) {
+  std::vector<std::string> cells;
+  for (const auto& field : fields) cells.push_back(pick(field));
+  return csv_line(cells);
+}
+
+}  // namespace
+
+std::string report_csv(const BenchReport& report) {
+  std::string text = line_of(fields_of(BenchRow{}), [](const auto& field) { return field.first; });
+  for (const BenchRow& row : report.rows)
+    text += line_of(fields_of(row), [](const auto& field) { return field.second; });
+  return text;
 }
 
 }  // namespace rnnlab

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/split_mix64.h"
+#include "base/random.h"
 
 namespace rnnlab {
 namespace {

@@ -1,27 +1,281 @@
 #include "bench/torch_laboratory.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/Event.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <fmt/format.h>
+#include <kineto/ActivityType.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <tuple>
 
 #include "base/error.h"
-#include "bench/device_clock.h"
-#include "bench/kernel_log.h"
+#include "base/text.h"
 #include "bench/sampling.h"
-#include "bench/step_memory.h"
-#include "bench/throttling.h"
 #include "experiment/device.h"
 #include "experiment/memory_estimate.h"
 #include "recurrent/execution_path.h"
+#include "recurrent/gpu_device.h"
 #include "results/waiting.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
+#include "training/profiling.h"
 
 namespace rnnlab {
+namespace {
+
+double seconds_on_cpu(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double seconds_on_gpu(c10::Device device, const std::function<void()>& work) {
+  constexpr double kSecondsPerMillisecond = 1e-3;
+  const c10::DeviceGuard guard(device);
+  constexpr c10::EventFlag kWithTime = c10::EventFlag::BACKEND_DEFAULT;
+  c10::Event start(device.type(), kWithTime), end(device.type(), kWithTime);
+  synchronize(device);
+  start.record(current_stream(device));
+  work();
+  end.record(current_stream(device));
+  end.synchronize();
+  return start.elapsedTime(end) * kSecondsPerMillisecond;
+}
+
+}  // namespace
+
+double seconds_of(c10::Device device, const std::function<void()>& work) {
+  return device.is_cpu() ? seconds_on_cpu(work) : seconds_on_gpu(device, work);
+}
+
+namespace {
+
+namespace profiler = torch::autograd::profiler;
+
+constexpr double kSecondsPerNanosecond = 1e-9;
+
+// User ranges are mirrored to the device as well.
+bool is_device_work(const profiler::KinetoEvent& event) {
+  using libkineto::ActivityType;
+  const auto type = static_cast<ActivityType>(event.activityType());
+  return type == ActivityType::CONCURRENT_KERNEL || type == ActivityType::GPU_MEMCPY ||
+         type == ActivityType::GPU_MEMSET;
+}
+
+bool is_operator(const profiler::KinetoEvent& event) {
+  return static_cast<libkineto::ActivityType>(event.activityType()) == libkineto::ActivityType::CPU_OP;
+}
+
+// Kernels overlap where there are several streams; each counts for itself.
+std::vector<KernelUse> longest_first(const std::map<std::string, KernelUse>& by_name) {
+  std::vector<KernelUse> uses;
+  for (const auto& [name, use] : by_name) uses.push_back(use);
+  std::ranges::stable_sort(uses, std::greater<>(), &KernelUse::seconds);
+  return uses;
+}
+
+void add_use(std::map<std::string, KernelUse>& by_name, const std::string& name, double seconds) {
+  KernelUse& use = by_name[name];
+  use.name = name;
+  ++use.count;
+  use.seconds += seconds;
+}
+
+std::vector<KernelUse> device_kernels(const profiler::ProfilerResult& result) {
+  std::map<std::string, KernelUse> by_name;
+  for (const profiler::KinetoEvent& event : result.events())
+    if (is_device_work(event))
+      add_use(by_name, event.name(), static_cast<double>(event.durationNs()) * kSecondsPerNanosecond);
+  return longest_first(by_name);
+}
+
+std::vector<KernelUse> operators(const profiler::ProfilerResult& result) {
+  std::vector<CallSpan> calls;
+  for (const profiler::KinetoEvent& event : result.events())
+    if (is_operator(event)) calls.push_back({event.name(), event.startThreadId(), event.startNs(), event.endNs()});
+  return self_times(std::move(calls));
+}
+
+}  // namespace
+
+std::vector<KernelUse> self_times(std::vector<CallSpan> calls) {
+  // A call comes before those within it.
+  std::ranges::sort(calls, [](const CallSpan& a, const CallSpan& b) {
+    return std::tuple(a.thread, a.start_ns, b.end_ns) < std::tuple(b.thread, b.start_ns, a.end_ns);
+  });
+  std::vector<double> self(calls.size());
+  std::vector<size_t> open;  // the calls that the present one is within
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const auto encloses = [&](const CallSpan& outer) {
+      return outer.thread == calls[i].thread && outer.end_ns >= calls[i].end_ns;
+    };
+    while (!open.empty() && !encloses(calls[open.back()])) open.pop_back();
+    self[i] = static_cast<double>(calls[i].end_ns - calls[i].start_ns) * kSecondsPerNanosecond;
+    if (!open.empty()) self[open.back()] -= self[i];
+    open.push_back(i);
+  }
+  std::map<std::string, KernelUse> by_name;
+  for (size_t i = 0; i < calls.size(); ++i) add_use(by_name, calls[i].name, self[i]);
+  return longest_first(by_name);
+}
+
+std::vector<KernelUse> kernels_during(c10::Device device, const std::function<void()>& work) {
+  constexpr size_t kMostKinds = 20;
+  constexpr size_t kMostBytes = 160;
+  Profiling profiling({device.is_cpu() ? Profiling::Activity::CPU : Profiling::Activity::CUDA});
+  work();
+  if (device.is_cuda()) synchronize(device);
+  const auto result = profiling.finish();
+  std::vector<KernelUse> uses = device.is_cpu() ? operators(*result) : device_kernels(*result);
+  if (uses.size() > kMostKinds) uses.resize(kMostKinds);
+  for (KernelUse& use : uses)
+    if (use.name.size() > kMostBytes) use.name.resize(kMostBytes);
+  return uses;
+}
+
+namespace {
+
+// Hears of every allocation (positive) and release (negative) on the CPU by this thread.
+class CpuMemoryWatch : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device device) override {
+    if (!device.is_cpu()) return;
+    held_ += bytes;
+    peak_ = std::max(peak_, held_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t peak() const { return peak_; }
+
+ private:
+  int64_t held_ = 0;
+  int64_t peak_ = 0;
+};
+
+int64_t peak_bytes_on_cpu(const std::function<void()>& work) {
+  const auto watch = std::make_shared<CpuMemoryWatch>();
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, watch);
+  work();
+  return watch->peak();
+}
+
+}  // namespace
+
+int64_t peak_bytes_during(c10::Device device, const std::function<void()>& work) {
+  if (device.is_cpu()) return peak_bytes_on_cpu(work);
+  reset_peak_memory(device);
+  const int64_t before = peak_memory_bytes(device).value();
+  work();
+  return peak_memory_bytes(device).value() - before;
+}
+
+std::vector<std::string> throttling(const GpuSurvey& survey) {
+  std::vector<std::string> found;
+  for (size_t i = 0; i < survey.gpus.size(); ++i) {
+    const GpuInfo& gpu = survey.gpus[i];
+    if (!gpu.throttle_reasons.empty())
+      found.push_back(fmt::format("GPU {} ({}) was THROTTLED: {} (SM clock {} of {} MHz)", i, gpu.name,
+                                  join(gpu.throttle_reasons, ", "), gpu.sm_clock_mhz, gpu.max_sm_clock_mhz));
+  }
+  return found;
+}
+
+namespace {
+
+std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerKind kind) {
+  if (const auto reason = refusal(kind, problem.device)) throw_error(ExitCode::kUsage, "{}", *reason);
+  auto layer = make_layer(kind, problem.combination.options);
+  copy_weights(*problem.weights, *layer);
+  layer->to(problem.device);
+  layer->train();
+  return layer;
+}
+
+at::Tensor leaf_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.detach().requires_grad_(true) : tensor;
+}
+
+}  // namespace
+
+Problem make_problem(const Combination& combination, c10::Device device, uint64_t seed) {
+  const RecurrentOptions& o = combination.options;
+  const int64_t directions = o.num_directions();
+  const int64_t batch_size = combination.batch_size;
+  at::manual_seed(seed);
+  // Drawn on the CPU, so that every device has the same.
+  const auto draw = [&](at::IntArrayRef shape) { return at::randn(shape).to(device); };
+  Problem problem;
+  problem.combination = combination;
+  problem.device = device;
+  problem.weights = make_layer(LayerKind::kNaive, o);
+  problem.input = draw({combination.num_steps, batch_size, o.input_size});
+  problem.initial.hidden = draw({o.num_layers * directions, batch_size, o.hidden_size});
+  if (o.cell == Cell::kLstm) problem.initial.cell = draw(problem.initial.hidden.sizes());
+  problem.output_gradient = draw({combination.num_steps, batch_size, directions * o.hidden_size});
+  return problem;
+}
+
+LayerPrograms::LayerPrograms(const Problem& problem, LayerKind kind, const CapturedWork* graph_memory)
+    : problem_(problem),
+      graph_memory_(graph_memory),
+      layer_(make_timed_layer(problem, kind)),
+      input_(leaf_of(problem.input)),
+      initial_{leaf_of(problem.initial.hidden), leaf_of(problem.initial.cell)} {
+  data_ = {input_, initial_.hidden};
+  if (initial_.cell.defined()) data_.push_back(initial_.cell);
+  data_and_weights_ = data_;
+  for (const at::Tensor& weight : layer_->parameters()) data_and_weights_.push_back(weight);
+}
+
+void LayerPrograms::want_gradients(Program program) {
+  for (const at::Tensor& weight : layer_->parameters()) weight.requires_grad_(program != Program::kForwardData);
+}
+
+void LayerPrograms::step(Program program) {
+  RecurrentResult result;
+  {
+    const AutocastGuard autocast(problem_.combination.precision, problem_.device);
+    result = layer_->forward(input_, initial_);
+  }
+  // Which type a layer gives under autocast is its own affair.
+  if (!output_gradient_.defined()) output_gradient_ = problem_.output_gradient.to(result.output.scalar_type());
+  if (program == Program::kForward) return;
+  torch::autograd::grad({result.output}, program == Program::kAll ? data_and_weights_ : data_, {output_gradient_});
+}
+
+void LayerPrograms::capture(Program program) {
+  auto graph = make_captured_work(problem_.device, graph_memory_);
+  graph->capture([&] { step(program); });
+  graphs_.at(static_cast<size_t>(program)) = std::move(graph);
+}
+
+void LayerPrograms::start(Program program) {
+  if (const auto& graph = graphs_.at(static_cast<size_t>(program)))
+    graph->replay();
+  else
+    step(program);
+}
+
+double LayerPrograms::run(Program program, int64_t iterations) {
+  const c10::DeviceGuard guard(problem_.device);
+  want_gradients(program);
+  if (problem_.combination.mode == BenchMode::kGraph && !graphs_.at(static_cast<size_t>(program))) capture(program);
+  return seconds_of(problem_.device, [&] {
+    for (int64_t i = 0; i < iterations; ++i) start(program);
+  });
+}
+
 namespace {
 
 at::ScalarType gemm_type(Precision precision) {

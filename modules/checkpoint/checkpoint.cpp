@@ -1,20 +1,159 @@
 #include "checkpoint/checkpoint.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <system_error>
 
+#include "base/error.h"
 #include "base/folder.h"
+#include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "checkpoint/failure.h"
-#include "checkpoint/folder_changes.h"
-#include "checkpoint/names.h"
-#include "results/files.h"
-#include "results/json_fields.h"
-#include "results/locks.h"
+#include "system/files.h"
+#include "system/json_fields.h"
+#include "system/locks.h"
 
 namespace rnnlab {
+namespace {
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// What stands between `begin` and `end`, if `text` has both.
+std::optional<std::string> between(const std::string& text, std::string_view begin, std::string_view end) {
+  if (text.size() < begin.size() + end.size() || !text.starts_with(begin) || !text.ends_with(end)) return std::nullopt;
+  return text.substr(begin.size(), text.size() - begin.size() - end.size());
+}
+
+}  // namespace
+
+std::string step_folder_name(int64_t step) { return fmt::format("step-{:06}", step); }
+
+std::optional<int64_t> step_of(const std::string& name) {
+  const auto digits = between(name, "step-", "");
+  if (!digits || !is_number(*digits)) return std::nullopt;
+  const auto step = parse_int64(digits->substr(std::min(digits->find_first_not_of('0'), digits->size() - 1)));
+  if (!step || step_folder_name(*step) != name) return std::nullopt;
+  return step;
+}
+
+std::string temporary_name(int64_t step) { return fmt::format(".{}.tmp-{}", step_folder_name(step), ::getpid()); }
+
+std::string removed_name(int64_t step) { return fmt::format(".{}.old-{}", step_folder_name(step), ::getpid()); }
+
+bool is_leftover(const std::string& name) {
+  if (const auto process = between(name, fmt::format(".{}.", kBestFile), ".tmp")) return is_number(*process);
+  const size_t dash = name.rfind('-');
+  if (!name.starts_with('.') || dash == std::string::npos || !is_number(name.substr(dash + 1))) return false;
+  for (const char* kind : {".tmp", ".old"})
+    if (const auto step = between(name.substr(0, dash), ".", kind)) return step_of(*step).has_value();
+  return false;
+}
+
+Json unsealed(const std::string& text, const std::string& file) {
+  if (!has_fitting_seal(text))
+    refuse_checkpoint("{}: its seal, the SHA-256 in its last line, does not fit; the file is damaged or was cut off",
+                      file);
+  return reading_checkpoint([&] {
+    Json object = parse_json(text, file);
+    object.erase(kSealKey);
+    return object;
+  });
+}
+
+std::string manifest_text(const Manifest& manifest) { return sealed_text(to_json(manifest)); }
+
+Manifest parse_manifest(const std::string& text, const std::string& file) {
+  return reading_checkpoint([&] { return record_from<Manifest>(unsealed(text, file), file); });
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kAllRightsLessUmask = 0777;
+
+int make(const fs::path& path) {
+  return uninterrupted([&] { return ::mkdir(path.c_str(), kAllRightsLessUmask); });
+}
+
+fs::path parent_of(const fs::path& folder) {
+  const fs::path parent = (folder / "").parent_path().parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+bool is_in_the_way(int error_number) { return error_number == EEXIST || error_number == ENOTEMPTY; }
+
+void rename_or_throw(const fs::path& from, const fs::path& to) {
+  if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) != 0) throw_system_error(to, "replace", errno);
+}
+
+int exchange(const fs::path& a, const fs::path& b) {
+  return uninterrupted([&] { return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE); });
+}
+
+}  // namespace
+
+void make_folder(const fs::path& path) {
+  if (make(path) != 0) throw_system_error(path, "make", errno);
+}
+
+void make_durable_folder(const fs::path& folder) {
+  if (make(folder) != 0 && errno != EEXIST) throw_system_error(folder, "make", errno);
+  sync_folder(parent_of(folder));  // also where it was there: whoever made it may not have come so far
+}
+
+void move_into_place(const fs::path& from, const fs::path& to) {
+  if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) == 0) return;
+  if (!is_in_the_way(errno)) throw_system_error(to, "replace", errno);
+  if (exchange(from, to) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) throw_system_error(to, "replace", errno);
+  remove_checkpoint(to.parent_path(), step_of(to.filename().string()).value());
+  rename_or_throw(from, to);
+}
+
+void remove_whole(const fs::path& path) {
+  std::error_code error;
+  do {
+    fs::remove_all(path, error);
+  } while (error == std::errc::interrupted);
+  if (error) throw_system_error(path, "remove", error.value());
+}
+
+void remove_checkpoint(const fs::path& folder, int64_t step) {
+  const fs::path removed = folder / removed_name(step);
+  rename_or_throw(folder / step_folder_name(step), removed);
+  sync_folder(folder);
+  remove_whole(removed);
+}
+
+void remove_leftovers(const fs::path& folder) {
+  for (const std::string& name : names_in(folder))
+    if (is_leftover(name)) remove_whole(folder / name);
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  do {
+    names.clear();
+    fs::directory_iterator entry(folder, error);
+    for (; !error && entry != end(entry); entry.increment(error)) names.push_back(entry->path().filename().string());
+  } while (error == std::errc::interrupted);
+  if (error && error != std::errc::no_such_file_or_directory) throw_system_error(folder, "read", error.value());
+  std::ranges::sort(names);
+  return names;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -4,14 +4,12 @@
 #include <ranges>
 #include <system_error>
 
+#include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/failure.h"
-#include "checkpoint/folder_changes.h"
-#include "checkpoint/names.h"
-#include "checkpoint/sealed_json.h"
-#include "results/files.h"
-#include "results/json_fields.h"
-#include "results/locks.h"
+#include "system/files.h"
+#include "system/json_fields.h"
+#include "system/locks.h"
 
 namespace rnnlab {
 namespace {
@@ -115,6 +113,29 @@ void prune_checkpoints(const fs::path& folder, int64_t newest, int64_t keep) {
   const auto num_kept = std::max(keep, older - places.begin() + 1);
   for (const CheckpointPlace& place : places | std::views::drop(num_kept))
     if (place.step != best) remove_checkpoint(folder, place.step);
+}
+
+CheckpointWriter::CheckpointWriter(std::filesystem::path folder, int64_t keep)
+    : folder_(std::move(folder)), keep_(keep) {
+  RNNLAB_INVARIANT(keep >= 1, "fewer than one checkpoint to keep");
+}
+
+void CheckpointWriter::submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing) {
+  wait();
+  const auto save = [this, step, standing, contents = std::move(contents)] {
+    save_checkpoint(folder_, step, contents());
+    if (standing == Standing::kBest) mark_best_checkpoint(folder_, step);
+    prune_checkpoints(folder_, step, keep_);
+  };
+  try {
+    pending_ = std::async(std::launch::async, save);
+  } catch (const std::system_error&) {
+    save();  // the system refused a thread
+  }
+}
+
+void CheckpointWriter::wait() {
+  if (pending_.valid()) pending_.get();
 }
 
 }  // namespace rnnlab

@@ -29,7 +29,7 @@ struct TensorFile {
 };
 
 // The bytes of a whole file. UserError kCheckpoint, with `name`, for whatever is not exactly a safetensors file: a
-// header above 100,000,000 bytes, see also safetensors_header.h; tensors that overlap or leave holes; a shape that does
+// header above 100,000,000 bytes, see also safetensors.h; tensors that overlap or leave holes; a shape that does
 // not give the bytes it was allotted; a file that ends before or after its tensors; a BOOL that is neither 0 nor 1.
 TensorFile parse_safetensors(std::string bytes, const std::string& name);
 
@@ -48,7 +48,7 @@ class SafetensorsImage {
   std::string start_;  // length and header
 };
 
-// As a file that the user named: write_output_file (results/files.h). UserError kUsage and kDevice.
+// As a file that the user named: write_output_file (system/files.h). UserError kUsage and kDevice.
 void write_safetensors(const std::filesystem::path& path, const SafetensorsImage& image);
 
 // That the file holds these tensors and no other, of these shapes and dtypes, in any order. UserError kCheckpoint names

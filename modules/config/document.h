@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "config/findings.h"
 #include "config/value.h"
 
 namespace rnnlab::config {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "config/yaml_text.h"
+#include "config/value.h"
 
 namespace rnnlab::config {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "config/spec.h"
+#include "config/schema.h"
 #include "config/value.h"
 
 namespace rnnlab::config {

@@ -1,16 +1,137 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "base/error.h"
 #include "base/text.h"
+#include "config/document.h"
 #include "config/expectation.h"
-#include "config/read_context.h"
 #include "config/schema.h"
 #include "config/sweep.h"
-#include "config/unknown_key.h"
-#include "config/yaml_text.h"
+#include "config/value.h"
 
 namespace rnnlab::config {
+
+// What one reading of a document shares: the document, where complaints go, and which keys already have one.
+
+class ReadContext {
+ public:
+  ReadContext(const Document& document, const StructSpec& root, Findings& findings)
+      : document_(document), root_(root), findings_(findings) {}
+
+  const Document& document() const { return document_; }
+  const StructSpec& root() const { return root_; }
+  Findings& findings() { return findings_; }
+
+  // Rules that name the dotted key stay silent from now on: its value is not what the user meant.
+  void mark_wrong(const std::string& key) { wrong_keys_.push_back(key); }
+
+  // Whether the key, a group that it is in, or a key below it is marked.
+  bool is_wrong(const std::string& key) const;
+
+ private:
+  const Document& document_;
+  const StructSpec& root_;
+  Findings& findings_;
+  std::vector<std::string> wrong_keys_;
+};
+
+// What to say about a key that no schema lists.
+
+struct UnknownKey {
+  std::string message;  // "unknown key 'epoch' in training (did you mean 'epochs'?)"
+  std::string meant;    // the dotted key that was probably meant, or ""
+  bool lists_keys = false;
+};
+
+// `key` stands in the group at `prefix` ("" or "training."), whose keys are `group`'s.
+// The keys that there are stand in the message where none is near, unless `listing` says that they were said before.
+enum class Listing { kOfKeys, kNone };
+UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, const std::string& prefix,
+                               const std::string& key, Listing listing);
+
+namespace {
+
+void collect_dotted_keys(const StructSpec& spec, const std::string& prefix, std::vector<std::string>& keys) {
+  for (const Entry& entry : spec.entries) {
+    keys.push_back(prefix + entry.key);
+    if (entry.group()) collect_dotted_keys(*entry.group()->spec, prefix + entry.key + ".", keys);
+  }
+}
+
+// The first key elsewhere in the tree that ends in `key`, or "".
+std::string same_name_elsewhere(const StructSpec& root, const std::string& key) {
+  std::vector<std::string> keys;
+  collect_dotted_keys(root, "", keys);
+  const auto found =
+      std::find_if(keys.begin(), keys.end(), [&](const std::string& k) { return k.ends_with("." + key) || k == key; });
+  return found == keys.end() ? "" : *found;
+}
+
+std::string nested_form(const std::string& dotted_key) {
+  std::vector<std::string> parts = split(dotted_key, '.');
+  return join(parts, ": {") + ": ..." + std::string(parts.size() - 1, '}');
+}
+
+std::vector<std::string> keys_of_group(const StructSpec& group, const std::string& prefix) {
+  std::vector<std::string> keys = group.keys();
+  if (prefix.empty() && group.sweep == StructSpec::Sweep::kTaken) {
+    keys.emplace_back(kSweepKey);
+    keys.emplace_back(kRepeatsKey);
+  }
+  return keys;
+}
+
+}  // namespace
+
+UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, const std::string& prefix,
+                               const std::string& key, Listing listing) {
+  const std::string where = prefix.empty() ? "" : " in " + prefix.substr(0, prefix.size() - 1);
+  const std::string complaint = fmt::format("unknown key {}{}", in_quotes(key), where);
+  if (key.find('.') != std::string::npos && group.find_path(key))
+    return {fmt::format("{} (write it nested: {})", complaint, nested_form(key)), prefix + key};
+  const std::vector<std::string> keys = keys_of_group(group, prefix);
+  if (const std::string meant = nearest(key, keys); !meant.empty())
+    return {fmt::format("{} (did you mean '{}'?)", complaint, meant), prefix + meant};
+  if (const std::string meant = same_name_elsewhere(root, key); !meant.empty())
+    return {fmt::format("{} (did you mean '{}'?)", complaint, meant), meant};
+  if (listing == Listing::kNone) return {complaint, ""};
+  return {fmt::format("{} (keys here: {})", complaint, join(keys, ", ")), "", true};
+}
+
+bool ReadContext::is_wrong(const std::string& key) const {
+  return std::any_of(wrong_keys_.begin(), wrong_keys_.end(), [&](const std::string& wrong) {
+    return key == wrong || is_key_below(key, wrong) || is_key_below(wrong, key);
+  });
+}
+
+Checker::Checker(ReadContext& context, const StructSpec& spec, std::string prefix)
+    : context_(context), spec_(spec), prefix_(std::move(prefix)) {}
+
+// The finding stands at the first key that is set; the others carry their places with them.
+void Checker::complain(const std::vector<std::string>& keys, const std::string& message) {
+  RNNLAB_INVARIANT(!keys.empty(), "a rule must name the keys that it is about");
+  const Document& document = context_.document();
+  std::optional<Place> head;
+  std::vector<std::string> names;
+  for (const std::string& key : keys) {
+    RNNLAB_INVARIANT(spec_.find_path(key), fmt::format("a rule names the key '{}', which is in no field list", key));
+    const std::string full_key = prefix_ + key;
+    if (context_.is_wrong(full_key)) return;
+    const Member* member = find_path(document.root(), full_key);
+    if (!member)
+      names.push_back(full_key + " (default)");
+    else if (head)
+      names.push_back(fmt::format("{} ({})", full_key, to_string(member->value.place)));
+    else
+      names.push_back(full_key);
+    if (member && !head) head = member->value.place;
+  }
+  context_.findings().add(head.value_or(Place{.source = document.source()}),
+                          fmt::format("{}: {}", each_of(names), message));
+}
 
 namespace {
 

@@ -1,14 +1,64 @@
-// A YAML document as a plain tree: what was written and where, before anyone decides what it means. Scalars keep their
-// text, for whether `010` or `yes` is acceptable depends on the key that asks.
+// A value of a YAML file with the place where it stands, and what was found wrong at places, told together.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "config/place.h"
-
 namespace rnnlab::config {
+
+// Where a value stands: a line and column of a file, or an override on the command line.
+
+struct Place {
+  std::string source;  // the path as the user wrote it, or "argument 'training.epochs=x'"
+  int line = 0;        // from 1; 0 where only the source is known
+  int column = 0;      // from 1, in code points
+  int argument = 0;    // 1, 2, ... for the first, second, ... override; 0 for a file
+
+  bool operator==(const Place&) const = default;
+};
+
+// "mnist.yaml:3:5", "mnist.yaml" or "argument 'training.epochs=x'".
+std::string to_string(const Place& place);
+
+// Everything that is wrong with a configuration, collected so that the user sees all of it in one go.
+// A finding is added once, however often it is met; they come out sorted by place, those of the file before those of
+// the arguments.
+
+class Findings {
+ public:
+  void add(const Place& place, const std::string& message);
+  bool empty() const { return findings_.empty(); }
+
+  // "mnist.yaml:7:15: training.epochs: got 'ten', expected an integer, at least 1"
+  std::vector<std::string> lines() const;
+
+  // UserError with ExitCode::kUsage, one line a finding, of a very large number only the first.
+  void throw_if_any() const;
+
+ private:
+  struct Finding {
+    Place place;
+    std::string message;
+    bool operator<(const Finding& other) const;
+  };
+  std::set<Finding> findings_;
+};
+
+// Text as YAML writes it: plain where every reader takes it as text, else in double quotes on one line.
+
+// No character that YAML gives a meaning to, in a block or within [ ] and { }. "3" and "yes" are safe in this sense.
+bool is_plain_safe(std::string_view text);
+
+// `text` in double quotes, escaped so that it stays on one line.
+std::string double_quoted(std::string_view text);
+
+// Plain where it is safe and no reader could take it for a number, a bool or null.
+std::string yaml_text(std::string_view text);
+
+// A YAML document as a plain tree: what was written and where, before anyone decides what it means. Scalars keep their
+// text, for whether `010` or `yes` is acceptable depends on the key that asks.
 
 struct Member;
 

@@ -1,17 +1,103 @@
 #include "data/csv_part.h"
 
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "config/yaml_text.h"
+#include "config/value.h"
+#include "system/machine.h"
 
 namespace rnnlab {
+namespace {
+
+double value(const std::vector<double>& column, int64_t row) { return column[static_cast<size_t>(row)]; }
+
+// Windows overlap, so a small file can become samples of any size.
+void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_columns) {
+  const int64_t values = saturating_multiply(num_samples, saturating_multiply(num_rows, num_columns));
+  const auto subject = fmt::format("data.window: {} of {} x {} take", counted(num_samples, "window"),
+                                   counted(num_rows, "row"), counted(num_columns, "column"));
+  require_memory(saturating_multiply(values, sizeof(float)), subject,
+                 "use a shorter window, or fewer rows by data.num_train and data.num_valid", memory_limits());
+}
+
+}  // namespace
+
+Windows windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part) {
+  if (window == 0) return {0, rows, rows};
+  const auto num_rows = static_cast<int64_t>(rows.size());
+  const int64_t reach = saturating_add(window - 1, horizon);  // rows from the first of the window to the target
+  if (reach >= num_rows) {
+    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
+                counted(num_rows, "row"), window, horizon, saturating_add(reach, 1));
+  }
+  Windows windows{window, {}, {}};
+  for (int64_t i = 0; i + reach < num_rows; ++i) {
+    windows.first.push_back(rows[static_cast<size_t>(i)]);
+    windows.target.push_back(rows[static_cast<size_t>(i)] + reach);
+  }
+  return windows;
+}
+
+Windows all_windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part) {
+  if (window == 0) return windows_in(rows, window, horizon, part);
+  const auto num_rows = static_cast<int64_t>(rows.size());
+  if (num_rows < window)
+    throw_error(ExitCode::kData, "{} has {}, but a data.window of {} needs as many", part, counted(num_rows, "row"),
+                window);
+  Windows windows{window, {}, {}};
+  for (int64_t i = 0; i + window <= num_rows; ++i) {
+    const int64_t target = saturating_add(i + window - 1, horizon);
+    windows.first.push_back(rows[static_cast<size_t>(i)]);
+    windows.target.push_back(target < num_rows ? rows[static_cast<size_t>(target)] : kNoRow);
+  }
+  return windows;
+}
+
+at::Tensor gather_inputs(const Columns& columns, const Windows& windows) {
+  const auto num_samples = static_cast<int64_t>(windows.first.size());
+  const auto num_columns = static_cast<int64_t>(columns.size());
+  const int64_t num_rows = windows.window == 0 ? 1 : windows.window;
+  require_memory_for(num_samples, num_rows, num_columns);
+  at::Tensor inputs = windows.window == 0 ? at::empty({num_samples, num_columns, 1}, at::kFloat)
+                                          : at::empty({num_samples, num_rows, num_columns}, at::kFloat);
+  float* out = inputs.mutable_data_ptr<float>();
+  for (const int64_t first : windows.first) {
+    for (int64_t row = first; row < first + num_rows; ++row) {
+      for (const std::vector<double>& column : columns) *out++ = static_cast<float>(value(column, row));
+    }
+  }
+  return inputs;
+}
+
+at::Tensor gather_values(const Columns& columns, const Windows& windows) {
+  at::Tensor values =
+      at::empty({static_cast<int64_t>(windows.target.size()), static_cast<int64_t>(columns.size())}, at::kFloat);
+  float* out = values.mutable_data_ptr<float>();
+  for (const int64_t row : windows.target) {
+    for (const std::vector<double>& column : columns)
+      *out++ = row == kNoRow ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value(column, row));
+  }
+  return values;
+}
+
+at::Tensor gather_classes(const std::vector<int64_t>& classes, const Windows& windows) {
+  at::Tensor values = at::empty({static_cast<int64_t>(windows.target.size())}, at::kLong);
+  int64_t* out = values.mutable_data_ptr<int64_t>();
+  for (const int64_t row : windows.target) *out++ = row == kNoRow ? -1 : classes[static_cast<size_t>(row)];
+  return values;
+}
+
 namespace {
 
 bool is_listed(const std::vector<std::string>& names, const std::string& name) {
@@ -230,6 +316,81 @@ void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) 
   for (NumericColumn& column : part.features) fill_column(column, means, part.table.path());
   if (part.wanted == Targets::kWhereThere) return;
   for (NumericColumn& column : part.targets) fill_column(column, means, part.table.path());
+}
+
+namespace {
+
+// The cells of data.id's columns.
+class IdReader {
+ public:
+  IdReader(const Table& table, const std::vector<std::string>& names) : table_(table) {
+    for (const std::string& name : names) columns_.push_back(table.column_index(name));
+  }
+
+  std::vector<std::string> read(int64_t row) const {
+    if (row >= table_.num_rows()) return std::vector<std::string>(columns_.size());
+    std::vector<std::string> cells;
+    for (const int64_t column : columns_) cells.emplace_back(table_.cell(row, column));
+    return cells;
+  }
+
+ private:
+  const Table& table_;
+  std::vector<int64_t> columns_;
+};
+
+// The rows of a window follow one another in the file.
+int64_t predicted_row(const Windows& windows, size_t sample, int64_t horizon) {
+  const int64_t first = windows.first[sample];
+  return windows.window == 0 ? first : first + windows.window - 1 + horizon;
+}
+
+std::string missing_features(const CsvPart& part, int64_t row) {
+  const auto is_missing_in = [row](const NumericColumn& column) {
+    return std::isnan(column.values[static_cast<size_t>(row)]);
+  };
+  const auto first = std::ranges::find_if(part.features, is_missing_in);
+  RNNLAB_INVARIANT(first != part.features.end(), "a row without a sample lacks a feature");
+  const auto others = std::count_if(std::next(first), part.features.end(), is_missing_in);
+  return fmt::format("missing value in column {}{}", in_quotes(first->name),
+                     others == 0 ? "" : fmt::format(" and {}", counted(others, "other")));
+}
+
+std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettings& settings) {
+  if (settings.window == 0) return missing_features(part, row);
+  return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window, settings.horizon);
+}
+
+}  // namespace
+
+FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
+  const IdReader ids(part.table, settings.id);
+  FileRows result{.id_names = settings.id, .rows = {}};
+  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
+    const int64_t row = predicted_row(windows, sample, settings.horizon);
+    result.rows.push_back(
+        {.number = row + 1, .id = ids.read(row), .sample = static_cast<int64_t>(sample), .reason = ""});
+  }
+  return result;
+}
+
+FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
+  FileRows predicted = rows_of_samples(part, windows, settings);
+  const IdReader ids(part.table, settings.id);
+  FileRows result{.id_names = settings.id, .rows = {}};
+  auto next = predicted.rows.begin();
+  for (int64_t row = 0; row < part.table.num_rows(); ++row) {
+    const bool is_predicted = next != predicted.rows.end() && next->number == row + 1;
+    if (is_predicted)
+      result.rows.push_back(std::move(*next++));
+    else
+      result.rows.push_back({.number = row + 1,
+                             .id = ids.read(row),
+                             .sample = std::nullopt,
+                             .reason = why_not_predicted(part, row, settings)});
+  }
+  std::move(next, predicted.rows.end(), std::back_inserter(result.rows));
+  return result;
 }
 
 }  // namespace rnnlab

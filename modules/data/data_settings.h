@@ -9,7 +9,7 @@
 
 #include "config/schema.h"
 #include "data/batches.h"
-#include "data/readers/csv_columns.h"
+#include "data/readers/csv.h"
 #include "data/readers/text_file.h"
 
 namespace rnnlab {

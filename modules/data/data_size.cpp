@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "data/csv_part.h"
 #include "data/find_data.h"
-#include "data/readers/digits.h"
+#include "data/readers/generated.h"
 
 namespace rnnlab {
 namespace {

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "base/numbers.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "data/data_settings.h"
 
@@ -106,6 +108,33 @@ std::string fault_of(const FittedData& data, const DataSettings& settings) {
   for (const std::string& fault : {fault_of_sizes(data), fault_of_numbers(data), fault_of_source(data, settings)})
     if (!fault.empty()) return fault;
   return "";
+}
+
+namespace {
+
+void add(Sha256& digest, std::string_view name, const at::Tensor& tensor) {
+  if (!tensor.defined()) {
+    digest.update(fmt::format("{} none\n", name));
+    return;
+  }
+  RNNLAB_INVARIANT(tensor.is_contiguous() && tensor.is_cpu(), "samples lie contiguous on the CPU");
+  std::string header = fmt::format("{} {}", name, c10::toString(tensor.scalar_type()));
+  for (const int64_t size : tensor.sizes()) header += fmt::format(" {}", size);
+  digest.update(header + "\n");
+  digest.update(std::span(static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()));
+}
+
+}  // namespace
+
+std::string fingerprint(const Samples& train, const Samples& valid) {
+  Sha256 digest;
+  add(digest, "train.inputs", train.inputs);
+  add(digest, "train.targets", train.targets);
+  add(digest, "train.lengths", train.lengths);
+  add(digest, "valid.inputs", valid.inputs);
+  add(digest, "valid.targets", valid.targets);
+  add(digest, "valid.lengths", valid.lengths);
+  return digest.hex();
 }
 
 }  // namespace rnnlab

@@ -2,8 +2,9 @@
 // rows, and a picture of an image. As JSON for programs, and as text made of that JSON for people. Changes nothing.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include <filesystem>
 #include <string>
 
 #include "data/data_settings.h"

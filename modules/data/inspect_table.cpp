@@ -1,14 +1,224 @@
-// csv, its delimiter and header guessed.
+#include "data/inspect_table.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/inspect_formats.h"
-#include "data/readers/csv_columns.h"
-#include "data/table_advice.h"
+#include "data/readers/csv.h"
 
 namespace rnnlab {
+namespace {
+
+void add_up_to_most(std::set<std::string>& set, std::string_view cell) {
+  if (set.size() <= kMostClasses) set.emplace(cell);
+}
+
+void count(ColumnProfile& profile, std::string_view cell) {
+  if (is_missing(cell)) {
+    ++profile.num_missing;
+    return;
+  }
+  add_up_to_most(profile.values, cell);
+  if (const auto number = parse_double(cell)) {
+    profile.numbers.add(*number);
+    ++profile.num_numbers;
+    profile.num_integers += parse_int64(cell) ? 1 : 0;
+    return;
+  }
+  ++profile.num_texts;
+  profile.num_decimal_commas += has_decimal_comma(cell) ? 1 : 0;
+  add_up_to_most(profile.texts, cell);
+}
+
+}  // namespace
+
+bool ColumnProfile::is_label() const {
+  constexpr size_t kMostIntegers = 20;
+  const size_t distinct = values.size();
+  const auto present = static_cast<size_t>(num_numbers + num_texts);
+  if (distinct < 2 || distinct > kMostClasses || num_decimal_commas > 0) return false;
+  if (num_texts > 0) return distinct < present;
+  return num_integers == num_numbers && distinct <= kMostIntegers && 2 * distinct <= present;
+}
+
+ColumnProfile profile_column(const Table& table, int64_t column) {
+  ColumnProfile profile;
+  profile.name = table.column_names()[static_cast<size_t>(column)];
+  for (int64_t row = 0; row < table.num_rows(); ++row) count(profile, trim(table.cell(row, column)));
+  return profile;
+}
+
+namespace {
+
+// The last column that can be one.
+const ColumnProfile* choose_target(const std::vector<ColumnProfile>& columns) {
+  const auto can_be_target = [](const ColumnProfile& column) { return column.is_label() || column.is_numeric(); };
+  const auto found = std::find_if(columns.rbegin(), columns.rend(), can_be_target);
+  return found == columns.rend() ? nullptr : &*found;
+}
+
+// "2024-01-31", "1/2", "12:30": in a first column they say that the rows are in the order of time.
+bool is_time(const ColumnProfile& column) {
+  const auto is_one = [](const std::string& text) {
+    constexpr std::string_view kDigits = "0123456789";
+    return kDigits.find(text[0]) != std::string_view::npos && text.find_first_of("-/:.") != std::string::npos;
+  };
+  return column.num_numbers == 0 && !column.texts.empty() && std::ranges::all_of(column.texts, is_one);
+}
+
+// An input at most: who forecasts wants something else.
+bool is_part_of_time(const ColumnProfile& column) {
+  constexpr std::string_view kNames[] = {"year",   "month",  "week", "weekday", "day", "hour",
+                                         "minute", "second", "time", "index",   "id"};
+  return std::ranges::find(kNames, lower_case(trim(column.name))) != std::end(kNames);
+}
+
+// Of a series the first column of numbers that is no part of the time.
+const ColumnProfile* choose_series_target(const std::vector<ColumnProfile>& columns) {
+  const auto can_be_target = [](const ColumnProfile& column) {
+    return column.is_numeric() && !is_part_of_time(column);
+  };
+  const auto found = std::ranges::find_if(columns, can_be_target);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+// What the target is predicted from. Where no other column is numeric, a series of numbers looks back on itself.
+struct Plan {
+  const ColumnProfile* target = nullptr;
+  std::vector<const ColumnProfile*> features;
+  bool names_features = false;  // for columns are left out
+  bool is_classification = false;
+  int64_t window = 0;
+
+  bool is_possible() const { return !features.empty(); }
+  bool has_missing() const {
+    const auto lacks = [](const ColumnProfile* column) { return column->num_missing > 0; };
+    return std::ranges::any_of(features, lacks) || (!is_classification && lacks(target));
+  }
+};
+
+int64_t usual_window(const Table& table) {
+  constexpr int64_t kUsual = 24;
+  return std::clamp<int64_t>(table.num_rows() / 20, 1, kUsual);
+}
+
+// Numbers in the order of time: all of them, the target too, are looked back on.
+std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
+  Plan plan;
+  if (!is_time(columns[0]) || columns.back().is_label()) return std::nullopt;
+  plan.target = choose_series_target(columns);
+  if (plan.target == nullptr) return std::nullopt;
+  for (const ColumnProfile& column : columns)
+    if (column.is_numeric()) plan.features.push_back(&column);
+  plan.names_features = true;
+  plan.window = usual_window(table);
+  return plan;
+}
+
+Plan make_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
+  if (const auto series = make_series_plan(table, columns)) return *series;
+  Plan plan;
+  plan.target = choose_target(columns);
+  if (plan.target == nullptr) return plan;
+  plan.is_classification = plan.target->is_label();
+  for (const ColumnProfile& column : columns)
+    if (&column != plan.target && column.is_numeric()) plan.features.push_back(&column);
+  plan.names_features = plan.features.size() + 1 < columns.size();
+  if (!plan.features.empty() || !plan.target->is_numeric()) return plan;
+  plan.features = {plan.target};
+  plan.is_classification = false;
+  plan.window = usual_window(table);
+  return plan;
+}
+
+// "  features: [...]", on several lines where there are many.
+void add_features(std::vector<std::string>& lines, const Plan& plan) {
+  constexpr size_t kWidest = 90;
+  std::string line = "  features: [";
+  for (size_t i = 0; i < plan.features.size(); ++i) {
+    const bool is_last = i + 1 == plan.features.size();
+    const std::string item = yaml_text(plan.features[i]->name) + (is_last ? "]" : ", ");
+    if (i > 0 && display_width(line + item) > kWidest) {
+      lines.emplace_back(line.substr(0, line.size() - 1));
+      line = "    ";
+    }
+    line += item;
+  }
+  lines.push_back(line);
+}
+
+std::vector<std::string> yaml_for(const std::string& path, const Table& table, const Plan& plan) {
+  std::vector<std::string> lines = {"data:", "  source: csv", "  path: " + yaml_text(path)};
+  if (table.options().delimiter != ',') lines.push_back("  delimiter: " + yaml_text({table.options().delimiter}));
+  if (table.options().header == CsvHeader::kAbsent) lines.emplace_back("  header: false");
+  if (plan.names_features) add_features(lines, plan);
+  lines.push_back("  target: [" + yaml_text(plan.target->name) + "]");
+  lines.emplace_back(plan.is_classification ? "  task: classification" : "  task: regression");
+  if (plan.window > 0)
+    lines.push_back(
+        fmt::format("  window: {:<12} # rows that make one sample; the target is the row behind them", plan.window));
+  if (plan.has_missing())
+    lines.emplace_back(plan.window > 0
+                           ? "  missing: mean        # or previous, zero"
+                           : "  missing: drop        # the rows that lack a value; or previous, mean, zero");
+  lines.emplace_back("model:");
+  lines.emplace_back(plan.is_classification ? "  kind: sequence_classifier" : "  kind: sequence_regressor");
+  return lines;
+}
+
+std::string hint_on_delimiter(const Table& table) {
+  if (table.num_columns() > 1) return "";
+  const std::string_view first = table.cell(0, 0);
+  for (const char candidate : {';', '\t', '|', ','})
+    if (first.find(candidate) != std::string_view::npos && !has_decimal_comma(trim(first)))
+      return fmt::format("one column only, but its cells hold {}: if that separates them, set data.delimiter: {}",
+                         in_quotes(std::string_view(&candidate, 1)), yaml_text({candidate}));
+  return "";
+}
+
+std::string hint_on_decimal_commas(const std::vector<ColumnProfile>& columns) {
+  std::vector<std::string> names;
+  for (const ColumnProfile& column : columns)
+    if (column.num_decimal_commas > 0) names.push_back(in_quotes(column.name));
+  if (names.empty()) return "";
+  return fmt::format("numbers with a decimal comma (1,5) in {}: they are read as texts; write a point (1.5)",
+                     each_of(names));
+}
+
+std::string hint_on_plan(const Plan& plan) {
+  if (plan.target == nullptr) return "no column is of numbers, or of texts that repeat: there is no target to predict";
+  if (!plan.is_possible()) return "no other column is of numbers: there is nothing to predict the target from";
+  if (plan.is_classification && plan.target->num_missing > 0)
+    return fmt::format("{} in {}: fill them, or remove their rows, for every sample needs its class",
+                       counted(plan.target->num_missing, "missing label"), in_quotes(plan.target->name));
+  if (plan.window == 0 && !plan.is_classification)
+    return fmt::format(
+        "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data{}",
+        plan.has_missing() ? ", and write missing: previous in place of drop" : "");
+  return "";
+}
+
+}  // namespace
+
+TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnProfile>& columns) {
+  const Plan plan = make_plan(table, columns);
+  TableAdvice advice;
+  add_once(advice.hints, hint_on_delimiter(table));
+  const std::string misread = hint_on_decimal_commas(columns);
+  add_once(advice.hints, misread);
+  if (!misread.empty()) return advice;  // a plan for other columns than the file's author sees would be none
+  add_once(advice.hints, hint_on_plan(plan));
+  if (plan.is_possible()) advice.yaml = yaml_for(path, table, plan);
+  return advice;
+}
+
+// csv, its delimiter and header guessed.
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/array_samples.h"
-#include "data/checks.h"
 #include "data/find_data.h"
 #include "data/readers/idx.h"
 #include "data/readers/npy.h"

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/csv_part.h"
-#include "data/csv_rows.h"
 #include "data/find_data.h"
 #include "data/normalize.h"
 #include "data/sources.h"

@@ -1,13 +1,153 @@
 #include "data/load_dataset.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/numbers.h"
-#include "data/fingerprint.h"
+#include "base/text.h"
+#include "data/dataset.h"
 #include "data/normalize.h"
 #include "data/sources.h"
 #include "data/split.h"
 
 namespace rnnlab {
+namespace {
+
+bool has_files_of_arrays(const DataSettings& settings) {
+  return settings.source == Source::kIdx || settings.source == Source::kNpy;
+}
+
+TaskChoice choice_of(Task task) {
+  if (task == Task::kBinary) return TaskChoice::kBinary;
+  return task == Task::kRegression ? TaskChoice::kRegression : TaskChoice::kClassification;
+}
+
+// What `auto` came to in training stands, whatever it would come to for these data.
+DataSettings as_trained(DataSettings settings, const FittedData& fitted) {
+  settings.normalize = fitted.normalization;
+  const bool has_task = settings.source == Source::kCsv || has_files_of_arrays(settings);
+  if (has_task) settings.task = choice_of(fitted.shape.task);
+  if (has_files_of_arrays(settings) && fitted.shape.task == Task::kClassification)
+    settings.num_classes = fitted.shape.num_outputs;
+  return settings;
+}
+
+LoadedPart part_of(Loaded loaded, DataPart part) {
+  Dataset& dataset = loaded.dataset;
+  return {part == DataPart::kTrain ? dataset.train : dataset.valid, loaded.origin, loaded.normalize, dataset.notes};
+}
+
+LoadedPart load_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
+  if (settings.source == Source::kCsv) return load_csv_part(settings, fitted, part, targets);
+  if (settings.source == Source::kText) return load_text_part(settings, fitted, part);
+  if (part != DataPart::kAll) return part_of(load_source(settings), part);
+  if (has_files_of_arrays(settings)) return load_all_arrays(settings, fitted, targets);
+  throw_error(ExitCode::kUsage,
+              "data.source: {} has a training and a validation part of its own; use part train or valid",
+              config::name_of(settings.source));
+}
+
+std::string part_name(DataPart part) {
+  if (part == DataPart::kTrain) return "training ";
+  return part == DataPart::kValid ? "validation " : "";
+}
+
+Samples first_samples_of(const Samples& samples, const DataSettings& settings, DataPart part,
+                         const std::string& origin) {
+  if (part == DataPart::kTrain) return take_first(samples, settings.num_train, "num_train", origin);
+  if (part == DataPart::kValid) return take_first(samples, settings.num_valid, "num_valid", origin);
+  return samples;
+}
+
+void require_samples(const LoadedPart& loaded, const DataSettings& settings, DataPart part) {
+  if (loaded.samples.size() > 0) return;
+  const bool are_none_kept = part == DataPart::kValid && settings.num_valid == 0;
+  throw_error(ExitCode::kData, "{}: there are no {}samples to use{}", loaded.origin.text(), part_name(part),
+              are_none_kept ? ": data.num_valid is 0; use --part all" : "");
+}
+
+// Other files may hold numbers where training's held classes, and more classes.
+void require_fitting_targets(const LoadedPart& loaded, const DataShape& shape) {
+  const at::Tensor& targets = loaded.samples.targets;
+  if (!targets.defined()) return;
+  const bool are_classes = targets.dim() == 1;
+  if (are_classes != (shape.task == Task::kClassification))
+    throw_error(ExitCode::kData,
+                "{}: the targets are {}, but the model was trained on {}; use data like those of training",
+                loaded.origin.text(), are_classes ? "classes" : "numbers", are_classes ? "numbers" : "classes");
+  if (are_classes && targets.numel() > 0 && targets.max().item<int64_t>() >= shape.num_outputs)
+    throw_error(ExitCode::kData,
+                "{}: a sample has class {}, but the model was trained on {}, 0 to {}; use data like those of training",
+                loaded.origin.text(), targets.max().item<int64_t>(), counted(shape.num_outputs, "class"),
+                shape.num_outputs - 1);
+  if (!are_classes && targets.size(1) != shape.num_outputs)
+    throw_error(ExitCode::kData,
+                "{}: got {} a sample, but the model was trained on {}; use data like those of training",
+                loaded.origin.text(), counted(targets.size(1), "target"), shape.num_outputs);
+}
+
+// Steps may be more or fewer.
+void require_fit(const LoadedPart& loaded, const DataShape& shape) {
+  if (shape.task == Task::kLanguageModel) return;
+  const int64_t num_features = loaded.samples.inputs.size(2);
+  if (num_features != shape.input_size)
+    throw_error(ExitCode::kData, "{}: got {} a step, but the model was trained on {}; use data like those of training",
+                loaded.origin.text(), counted(num_features, "feature"), shape.input_size);
+  require_fitting_targets(loaded, shape);
+}
+
+std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
+  std::vector<Scaling> scalings;
+  for (const ColumnScale& column : columns) scalings.push_back({column.offset, column.scale});
+  return scalings;
+}
+
+// Whoever wants a prediction for each row of a file had better know.
+bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
+  const bool has_one_file = settings.valid_file.empty() && settings.valid_inputs.empty();
+  const bool is_split = settings.source == Source::kCsv || has_files_of_arrays(settings);
+  const bool is_all_of_it = part == DataPart::kAll || (part == DataPart::kTrain && settings.num_valid == 0);
+  return is_split && has_one_file && !is_all_of_it;
+}
+
+std::string part_note(const DataSettings& settings, DataPart part) {
+  const bool is_random = resolved_split(settings) == Split::kRandom;
+  return fmt::format("these are the {}samples alone{}; --part all takes the whole file, in its order", part_name(part),
+                     is_random ? ", in the order of their random split" : "");
+}
+
+std::string description_of(const LoadedPart& loaded, DataPart part) {
+  return fmt::format("{}: {}", loaded.origin.shared_text(), counted(loaded.samples.size(), part_name(part) + "sample"));
+}
+
+// data.num_train and data.num_valid may have left out the last samples.
+void keep_rows_of(const Samples& samples, FileRows& rows) {
+  std::erase_if(rows.rows, [&](const FileRow& row) { return row.sample.value_or(-1) >= samples.size(); });
+}
+
+void note_rows_without_prediction(LoadedPart& loaded) {
+  const auto count = std::ranges::count_if(loaded.rows.rows, [](const FileRow& row) { return !row.sample; });
+  if (count > 0)
+    loaded.notes.push_back(fmt::format("{} of the file {} no prediction; `reason` in the output says why",
+                                       counted(count, "row"), count == 1 ? "has" : "have"));
+}
+
+}  // namespace
+
+InferenceData load_for_inference(const DataSettings& settings, const FittedData& fitted, DataPart part,
+                                 Targets targets) {
+  const DataSettings wanted = as_trained(settings, fitted);
+  LoadedPart loaded = load_part(wanted, fitted, part, targets);
+  require_fit(loaded, fitted.shape);
+  require_samples(loaded, wanted, part);
+  loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin.text());
+  normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
+  const bool is_for_predicting = targets == Targets::kWhereThere;
+  if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
+  keep_rows_of(loaded.samples, loaded.rows);
+  note_rows_without_prediction(loaded);
+  return {loaded.samples, description_of(loaded, part), std::move(loaded.notes), std::move(loaded.rows)};
+}
 
 Loaded load_source(const DataSettings& settings) {
   switch (settings.source) {

@@ -7,8 +7,7 @@
 #include "base/numbers.h"
 #include "data/array_samples.h"
 #include "data/data_size.h"
-#include "data/readers/digits.h"
-#include "data/readers/synthetic.h"
+#include "data/readers/generated.h"
 #include "data/sources.h"
 
 namespace rnnlab {

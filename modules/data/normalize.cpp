@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "data/moments.h"
 
 namespace rnnlab {
 namespace {

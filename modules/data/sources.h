@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"
-#include "data/load_for_inference.h"
+#include "data/load_dataset.h"
 
 namespace rnnlab {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "data/permutation.h"
+#include "data/batches.h"
 
 namespace rnnlab {
 namespace {

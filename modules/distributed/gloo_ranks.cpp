@@ -28,7 +28,6 @@
 #include "distributed/gpu_group.h"
 #include "distributed/heartbeat.h"
 #include "distributed/patience.h"
-#include "distributed/rank_failure.h"
 #include "distributed/ranks.h"
 
 namespace rnnlab {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "gpu/cuda_function.h"
+#include "gpu/cuda_library.h"
 
 namespace rnnlab {
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -17,8 +18,60 @@
 namespace rnnlab {
 namespace {
 
+constexpr const char* kFailure = "failure";
+constexpr const char* kTold = "told";
+constexpr char kEndOfPart = '\n';
+
+// "x.csv: no such file", and "rank 1 of 2 failed: x.csv: no such file".
+bool say_the_same(const std::string& a, const std::string& b) {
+  return a.find(b) != std::string::npos || b.find(a) != std::string::npos;
+}
+
+void await_rank_0(c10d::Store& store) {
+  constexpr std::chrono::seconds kLongest{3};
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  while (!store.check({kTold}) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
+}
+
+}  // namespace
+
+std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+std::string text_at(c10d::Store& store, const std::string& key) {
+  const std::vector<uint8_t> bytes = store.get(key);
+  return {bytes.begin(), bytes.end()};
+}
+
+void put_failure(c10d::Store& store, const RankFailure& failure) {
+  store.compareSet(kFailure, {},
+                   bytes_of(fmt::format("{1}{0}{2}{0}{3}", kEndOfPart, failure.rank,
+                                        static_cast<int>(failure.exit_code), failure.message)));
+}
+
+std::optional<RankFailure> failure_in(c10d::Store& store) {
+  if (!store.check({kFailure})) return std::nullopt;
+  const std::string text = text_at(store, kFailure);
+  const size_t first = text.find(kEndOfPart), second = text.find(kEndOfPart, first + 1);
+  const auto exit_code = parse_int64(text.substr(first + 1, second - first - 1)).value_or(1);
+  return RankFailure{.rank = parse_int64(text.substr(0, first)).value_or(0),
+                     .exit_code = static_cast<ExitCode>(exit_code),
+                     .message = text.substr(second + 1)};
+}
+
+bool is_to_tell(c10d::Store& store, int64_t rank, const std::string& message) {
+  if (rank != 0) await_rank_0(store);
+  const std::string own = fmt::format("{}{}{}", rank, kEndOfPart, message);
+  const std::vector<uint8_t> bytes = store.compareSet(kTold, {}, bytes_of(own));
+  const std::string told(bytes.begin(), bytes.end());
+  if (rank == 0 || told == own) return true;
+  return !say_the_same(told.substr(told.find(kEndOfPart) + 1), message);
+}
+
+namespace {
+
 constexpr std::chrono::milliseconds kBetweenRounds{500};
-constexpr char kEndOfPart = '|';
+constexpr char kEndOfSignPart = '|';
 constexpr const char *kWrites = "writes", *kLeft = "left", *kTrains = "trains";
 
 std::string key_of_sign(int64_t rank) { return fmt::format("beat/{}", rank); }
@@ -31,7 +84,7 @@ std::string host_name() {
 std::string this_process() { return fmt::format("process {} of {}", ::getpid(), host_name()); }
 
 Sign sign_from(const std::string& text) {
-  const std::vector<std::string> parts = split(text, kEndOfPart);
+  const std::vector<std::string> parts = split(text, kEndOfSignPart);
   const auto number = [&](size_t i) { return i < parts.size() ? parse_int64(parts[i]).value_or(0) : 0; };
   const std::string what = parts.size() > 1 ? parts[1] : "";
   return {.process = parts[0], .num_operations = number(2), .writes_files = what == kWrites, .has_left = what == kLeft};
@@ -64,7 +117,7 @@ struct Heartbeat::Shared {
 
   std::string own_sign() const {
     const char* what = is_end_wanted ? kLeft : num_writers > 0 ? kWrites : kTrains;
-    return fmt::format("{1}{0}{2}{0}{3}{0}{4}", kEndOfPart, this_process(), what, num_operations, seen.num_rounds);
+    return fmt::format("{1}{0}{2}{0}{3}{0}{4}", kEndOfSignPart, this_process(), what, num_operations, seen.num_rounds);
   }
 
   void take(const std::vector<std::string>& now, std::optional<RankFailure> failure) {
@@ -180,11 +233,11 @@ std::string name_of_rank(const Seen& seen, int64_t rank) {
 }
 
 void put_sign_of_life(c10d::Store& store, int64_t rank) {
-  store.set(key_of_sign(rank), bytes_of(fmt::format("{}{}{}", this_process(), kEndOfPart, kTrains)));
+  store.set(key_of_sign(rank), bytes_of(fmt::format("{}{}{}", this_process(), kEndOfSignPart, kTrains)));
 }
 
 void put_sign_of_leaving(c10d::Store& store, int64_t rank) {
-  store.set(key_of_sign(rank), bytes_of(fmt::format("{}{}{}", this_process(), kEndOfPart, kLeft)));
+  store.set(key_of_sign(rank), bytes_of(fmt::format("{}{}{}", this_process(), kEndOfSignPart, kLeft)));
 }
 
 }  // namespace rnnlab

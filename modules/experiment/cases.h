@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "config/document.h"
-#include "config/repeats.h"
+#include "config/sweep.h"
 #include "experiment/experiment.h"
 #include "experiment/sweep_file.h"
+#include "sweep/plan.h"
 
 namespace rnnlab {
 
@@ -27,5 +28,15 @@ std::string name_of(const ExperimentCase& one);
 
 // The runs of a sweep that has each case once.
 std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases);
+
+// The plan of a sweep from the cases of its files (sweep/plan.h).
+
+// Which sides are of one comparison: cases with equal text. They may differ in what a comparison varies (device, layer,
+// convolution) and in what does not change an epoch's work, as `rnnlab compare` has it.
+std::string comparison_of(const Experiment& experiment);
+
+// UserError kUsage if the cases have rounds up to a precision, which is only known while they run, or if there are too
+// many runs.
+SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> command_line);
 
 }  // namespace rnnlab

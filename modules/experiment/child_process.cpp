@@ -17,7 +17,7 @@
 #include <optional>
 #include <utility>
 
-#include "results/file_descriptor.h"
+#include "system/files.h"
 #include "training/stop_signal.h"
 
 extern char** environ;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "recurrent/layer_kind.h"
-#include "results/gpu_info.h"
+#include "system/gpu_info.h"
 
 namespace rnnlab {
 

@@ -5,11 +5,51 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/folder.h"
+#include "data/find_data.h"
 #include "experiment/device.h"
+#include "experiment/initial_weights.h"
 #include "models/model.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
+#include "results/run_folder.h"
 
 namespace rnnlab {
+namespace {
+
+using config::kMostCounted;
+
+config::Schema<CheckpointSettings> make_checkpoint_schema() {
+  using Settings = CheckpointSettings;
+  config::Schema<Settings> s("When a run's state is saved");
+  s.field("save", &Settings::save, "false: never, so the run cannot be resumed or used afterwards");
+  s.field("every_epochs", &Settings::every_epochs, "at the end of each so many; 0: at the end of the run only")
+      .unit("epochs")
+      .at_least(0)
+      .at_most(kMostCounted);
+  s.field("every_seconds", &Settings::every_seconds,
+          "at least so long between two at ends of epochs, so that saving does not weigh on short ones")
+      .unit("seconds")
+      .at_least(0.0)
+      .at_most(kMostCounted);
+  s.field("every_steps", &Settings::every_steps, "also within epochs; the copy falls into the epoch's time")
+      .unit("steps")
+      .at_least(1)
+      .at_most(kMostCounted);
+  s.field("best", &Settings::best,
+          "also the epoch of the best value that early_stopping watches, else of the least loss");
+  s.field("keep", &Settings::keep, "the newest so many; the best and one older that verifies stay too")
+      .at_least(1)
+      .at_most(kMostCounted);
+  return s;
+}
+
+}  // namespace
+
+const config::Schema<CheckpointSettings>& CheckpointSettings::schema() {
+  static const config::Schema<CheckpointSettings> schema = make_checkpoint_schema();
+  return schema;
+}
+
 namespace {
 
 using config::Checker;
@@ -215,6 +255,35 @@ std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape&
 const config::Schema<Experiment>& Experiment::schema() {
   static const config::Schema<Experiment> schema = make_schema();
   return schema;
+}
+
+namespace {
+
+std::string whole_if_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ? whole_path(path).string() : path;
+}
+
+}  // namespace
+
+Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
+                           config::Findings& findings) {
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
+  Experiment experiment = config::read(document, Experiment::schema(), findings);
+  findings.throw_if_any();
+  return experiment;
+}
+
+Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder) {
+  experiment.data.path = whole_if_there(path_beside(experiment.data, folder));
+  experiment.model.initial_weights = whole_if_there(weights_beside(experiment.model.initial_weights, folder));
+  return experiment;
+}
+
+std::map<std::string, std::string> effective_settings(const Experiment& experiment) {
+  config::Findings findings;
+  return config_values(
+      config::Document::from_text(config::print(experiment, Experiment::schema()), kConfigFile, findings));
 }
 
 }  // namespace rnnlab

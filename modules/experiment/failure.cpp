@@ -2,10 +2,15 @@
 
 #include <c10/util/Exception.h>
 
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
 #include <new>
 #include <system_error>
 
 #include "base/text.h"
+#include "system/files.h"
+#include "system/json_fields.h"
 #include "training/determinism.h"
 
 namespace rnnlab {
@@ -53,6 +58,18 @@ Failure describe_failure(const std::exception_ptr& exception) {
     return {ExitCode::kInternal, std::string(error.what()) + kDefect};
   } catch (const std::exception& error) {
     return {ExitCode::kInternal, std::string(error.what()) + kDefect};
+  }
+}
+
+void write_error_file(const std::string& message) noexcept {
+  try {
+    const char* path = std::getenv("TORCHELASTIC_ERROR_FILE");
+    if (path == nullptr || std::string(path).empty() || std::filesystem::exists(path)) return;
+    const Json extra = {{"timestamp", std::to_string(std::time(nullptr))}, {"py_callstack", ""}};
+    const Json file = {{"message", {{"message", on_one_line(message)}, {"extraInfo", extra}}}};
+    write_file_atomically(path, file.dump() + "\n");
+  } catch (const std::exception&) {
+    return;
   }
 }
 

@@ -14,7 +14,7 @@
 
 #include "data/dataset.h"
 #include "experiment/experiment.h"
-#include "results/memory_limits.h"
+#include "system/machine.h"
 
 namespace rnnlab {
 

@@ -2,20 +2,120 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <set>
+#include <span>
+
+#include "base/error.h"
 #include "base/numbers.h"
+#include "base/sha256.h"
 #include "data/load_dataset.h"
 #include "experiment/device.h"
-#include "experiment/identity.h"
+#include "experiment/experiment.h"
+#include "experiment/fastest_layer.h"
 #include "experiment/initial_weights.h"
+#include "experiment/machine_report.h"
 #include "experiment/memory_estimate.h"
-#include "experiment/process.h"
 #include "experiment/run_ranks.h"
-#include "experiment/training_path.h"
-#include "experiment/versions.h"
-#include "models/initialization.h"
+#include "models/model_parameters.h"
 #include "recurrent/gpu_device.h"
+#include "recurrent/gpu_support.h"
+#include "results/work_settings.h"
+#include "training/determinism.h"
+#include "training/evaluate.h"
+#include "training/train_step.h"
 
 namespace rnnlab {
+
+void require_runs_on(const Experiment& experiment, c10::Device device) {
+  if (const auto reason = refusal(computed_layer(experiment), device)) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (is_persistent(computed_layer(experiment)) && device.is_cuda())
+    if (const auto reason = refusal_of_size(computed_layer(experiment), experiment.model.hidden_size, gpu_of(device)))
+      throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
+    throw_error(ExitCode::kUsage, "{}", *reason);
+}
+
+void set_up_process(const Experiment& experiment) {
+  set_num_threads(experiment.training.num_threads);
+  set_determinism(experiment.deterministic ? Determinism::kOn : Determinism::kOff);
+  set_precision(experiment.precision);
+}
+
+TrainerOptions trainer_options(const Experiment& experiment, c10::Device device) {
+  return {.settings = experiment.training,
+          .seed = static_cast<uint64_t>(experiment.seed),
+          .device = device,
+          .precision = experiment.precision,
+          .placement = experiment.data.placement};
+}
+
+namespace {
+
+std::string order_sha256(const at::Tensor& order) {
+  return Sha256().update(std::span(static_cast<const std::byte*>(order.const_data_ptr()), order.nbytes())).hex();
+}
+
+}  // namespace
+
+Identity make_identity(const RunStart& start) {
+  const Experiment& e = start.experiment;
+  const Environment& environment = start.environment;
+  const WorkHashes hashes = work_hashes(effective_settings(e));
+  return {.data_fingerprint = start.dataset.fingerprint,
+          .batch_size = e.training.batch_size,
+          .model_hash = hashes.model,
+          .initial_weights_sha256 = weights_sha256(start.model),
+          .order_sha256 = order_sha256(start.order),
+          .training_hash = hashes.training,
+          .placement = std::string(config::name_of(start.placement)),
+          .precision = effective_precision(e.precision, start.device),
+          .build_type = build_kind(environment.build),
+          .cpu_model = environment.cpu.model,
+          .num_threads = environment.num_threads,
+          .gpu_model = gpu_model(environment.nvidia),
+          .conditions = conditions_of(environment)};
+}
+
+namespace {
+
+TrainerOptions with_batch_size(TrainerOptions options, int64_t size) {
+  options.settings.batch_size = size;
+  return options;
+}
+
+// Of batches of `size`, the last of which may be smaller.
+std::set<int64_t> sizes_of_batches(const Samples& samples, int64_t size) {
+  std::set<int64_t> sizes = {std::min(size, samples.size()), samples.size() % size};
+  sizes.erase(0);
+  return sizes;
+}
+
+}  // namespace
+
+ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const TrainerOptions& options) {
+  const Batch batch = first_batch(dataset.train, options);
+  const Objective objective(options.settings.loss, dataset, options.device);
+  model.train();
+  ExecutionPath path = observe_execution_path([&] { backpropagate(model, batch, objective, options.precision); });
+  model.zero_grad();
+  return path;
+}
+
+void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& options) {
+  const Objective objective(options.settings.loss, dataset, options.device);
+  model.train();
+  for (const int64_t size : sizes_of_batches(dataset.train, options.settings.batch_size))
+    backpropagate(model, first_batch(dataset.train, with_batch_size(options, size)), objective, options.precision);
+  model.zero_grad();
+  model.eval();
+  for (const int64_t size : sizes_of_batches(dataset.valid, options.settings.valid_batch_size)) {
+    const Batch batch = first_batch(dataset.valid, with_batch_size(options, size));
+    evaluation_work(model, objective, options.precision)(std::span(&batch, 1), 0);
+  }
+  model.train();
+}
+
 namespace {
 
 // With the device that `auto` came to; UserError kUsage where the layer or the precision is not for it. Ranks on GPUs

@@ -2,19 +2,60 @@
 // yet.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "data/dataset.h"
 #include "experiment/experiment.h"
 #include "experiment/fastest_layer.h"
+#include "models/model.h"
 #include "recurrent/execution_path.h"
 #include "results/environment.h"
 #include "results/summary.h"
 #include "training/trainer.h"
 
 namespace rnnlab {
+
+// What an experiment asks of this process and its device, whether it trains or uses what was trained.
+
+// UserError kUsage where the layer or the precision is not for the device.
+void require_runs_on(const Experiment& experiment, c10::Device device);
+
+// Sets threads, determinism and precision of the whole process: the last one's word counts.
+void set_up_process(const Experiment& experiment);
+
+TrainerOptions trainer_options(const Experiment& experiment, c10::Device device);
+
+// What must be equal before the epoch times of two runs may be compared (results/summary.h, Identity): what really ran,
+// never the word that was asked for where that was "auto".
+
+// What a run has before its first update: the model holds its initial weights.
+struct RunStart {
+  const Experiment& experiment;
+  c10::Device device;
+  Placement placement;  // of the training samples, never kAutomatic
+  at::Tensor order;     // (N) int64: of the samples in the first epoch
+  const Dataset& dataset;
+  const Model& model;
+  const Environment& environment;
+};
+
+Identity make_identity(const RunStart& start);
+
+// Which code really runs when a model trains on a device: LibTorch chooses behind one name, so the choice is watched,
+// not predicted.
+
+// Watches one forward and backward pass over the first batch. `model` must be on the device; its weights are left as
+// they are, and dropout is seeded anew at every epoch, so training does not notice.
+ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const TrainerOptions& options);
+
+// Compiles and loads what `layer: persistent` runs for the other batch sizes of training and validation, so that no
+// timed epoch waits for it. Likewise unnoticed.
+void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& options);
 
 // A run that goes on has its weights from a checkpoint: the file of model.initial_weights need not be there any more.
 enum class WeightsFrom { kExperiment, kCheckpoint };

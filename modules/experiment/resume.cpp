@@ -5,23 +5,22 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/failure.h"
-#include "checkpoint/names.h"
 #include "config/document.h"
 #include "experiment/child_process.h"
+#include "experiment/experiment.h"
 #include "experiment/prepared_run.h"
-#include "experiment/read_experiment.h"
 #include "experiment/run_checkpoint.h"
 #include "experiment/run_ranks.h"
 #include "experiment/scaling_estimate.h"
 #include "experiment/train_run.h"
-#include "results/config_values.h"
 #include "results/epoch_log.h"
-#include "results/files.h"
-#include "results/locks.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
+#include "system/files.h"
+#include "system/locks.h"
 
 namespace rnnlab {
 namespace {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "experiment/cases.h"
-#include "experiment/command_end.h"
+#include "experiment/rounds.h"
 #include "experiment/run_experiment.h"
 
 namespace rnnlab {
 
 // Cases with repeats are measured in rounds (rounds.h). If the CPU is busy, cases without training.num_threads get one
-// number of threads together (thread_choice.h). Several cases leave a sweep file (sweep_file.h) until all have had
+// number of threads together (fastest_layer.h). Several cases leave a sweep file (sweep_file.h) until all have had
 // their turn. Installs a StopSignalGuard: the caller must have none.
 RunAllOutcome run_all(const std::vector<ExperimentCase>& cases, const RunRequest& request, Logger& logger);
 

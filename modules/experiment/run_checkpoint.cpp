@@ -5,12 +5,12 @@
 #include <memory>
 #include <span>
 
-#include "base/hex.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "checkpoint/failure.h"
 #include "config/document.h"
-#include "results/json_fields.h"
-#include "weights/tensor_bytes.h"
+#include "system/json_fields.h"
+#include "weights/tensor_taker.h"
 
 namespace rnnlab {
 namespace {

@@ -7,8 +7,8 @@
 #include "experiment/run_ranks.h"
 #include "experiment/scaling_estimate.h"
 #include "experiment/train_run.h"
-#include "results/locks.h"
 #include "results/run_folder.h"
+#include "system/locks.h"
 
 namespace rnnlab {
 namespace {

@@ -11,10 +11,9 @@
 #include "base/error.h"
 #include "experiment/experiment.h"
 #include "experiment/fastest_layer.h"
-#include "experiment/thread_choice.h"
-#include "results/logger.h"
 #include "results/summary.h"
-#include "results/terminal.h"
+#include "system/logger.h"
+#include "system/terminal.h"
 #include "training/observer.h"
 
 namespace rnnlab {
@@ -28,7 +27,7 @@ struct RunRequest {
   std::optional<int64_t> trace_steps = {};  // after warm-up, in trace.json; no trace without a number
   std::function<void(const std::filesystem::path&)> on_folder = {};  // told where the run is, before it begins
   AutoLayers* auto_layers = nullptr;  // what `layer: auto` took in the command's runs until now
-  MeasureSpeeds measure_speeds = {};  // of numbers of threads; by default thread_choice.h's
+  MeasureSpeeds measure_speeds = {};  // of numbers of threads; by default fastest_layer.h's
   std::string how_to_resume = {};     // told to the user where a signal ends the process before the first step
   Turn turn = {};                     // of the run in a measurement with repeats, its process left out
   std::string program = {};           // that runs of a measurement with repeats are started with; "": this one

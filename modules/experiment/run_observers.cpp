@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/numbers.h"
+#include "results/run_folder.h"
 
 namespace rnnlab {
 namespace {
@@ -65,5 +66,72 @@ void FileObserver::on_epoch_end(const TrainingState&, const EpochRow& row) {
 void FileObserver::on_run_end(const TrainingState&) { sync(); }
 
 void FileObserver::sync() { log_.sync(); }
+
+CheckpointObserver::CheckpointObserver(const std::filesystem::path& run_folder, RunFacts facts, Trainer& trainer,
+                                       std::function<void()> make_log_durable)
+    : settings_(facts.experiment.checkpoint),
+      facts_(std::move(facts)),
+      trainer_(trainer),
+      make_log_durable_(std::move(make_log_durable)),
+      writer_(run_folder / kCheckpointsFolder, settings_.keep) {}
+
+void CheckpointObserver::on_run_begin(const RunPlan&) {
+  saved_ = position();
+  saved_at_ = Clock::now();
+}
+
+void CheckpointObserver::on_step(const StepProgress& progress) {
+  const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;  // which is told apart
+  if (ends_epoch || !looks_at(progress.step)) return;
+  save(take(), Standing::kOrdinary);
+}
+
+bool CheckpointObserver::looks_at(int64_t step) const {
+  return settings_.every_steps && step % *settings_.every_steps == 0;
+}
+
+void CheckpointObserver::on_epoch_end(const TrainingState& state, const EpochRow&) {
+  if (!trainer_.epoch_is_over()) return;
+  const bool is_best = settings_.best && state.best_epoch == state.epoch;
+  if (is_due(state))
+    save(take(), is_best ? Standing::kBest : Standing::kOrdinary);
+  else if (is_best)
+    best_ = take();
+}
+
+void CheckpointObserver::on_run_end(const TrainingState&) {
+  const bool is_held = best_ && best_->position == position();
+  if (!is_held && saved_ != position()) save(take(), Standing::kOrdinary);
+  finish();
+}
+
+void CheckpointObserver::finish() {
+  save_held();
+  writer_.wait();
+}
+
+bool CheckpointObserver::is_due(const TrainingState& state) const {
+  if (settings_.every_steps && state.step % *settings_.every_steps == 0) return true;
+  if (settings_.every_epochs == 0 || state.epoch % settings_.every_epochs != 0) return false;
+  return Clock::now() - saved_at_ >= std::chrono::duration<double>(settings_.every_seconds);
+}
+
+// A best one that was held back comes first, for the newest is always the last that was saved; a better one that comes
+// now makes it needless.
+void CheckpointObserver::save(Held held, Standing standing) {
+  if (standing == Standing::kBest) best_.reset();
+  save_held();
+  make_log_durable_();
+  saved_ = held.position;
+  const int64_t step = held.position.step;
+  const auto contents = [this, snapshot = std::move(held.snapshot)] { return contents_of(facts_, snapshot); };
+  writer_.submit(step, contents, standing);
+  saved_at_ = Clock::now();
+}
+
+void CheckpointObserver::save_held() {
+  if (!best_) return;
+  save(*std::exchange(best_, std::nullopt), Standing::kBest);
+}
 
 }  // namespace rnnlab

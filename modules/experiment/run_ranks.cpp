@@ -16,10 +16,10 @@
 #include "base/numbers.h"
 #include "experiment/child_process.h"
 #include "experiment/device.h"
-#include "experiment/error_file.h"
-#include "experiment/read_experiment.h"
+#include "experiment/experiment.h"
+#include "experiment/failure.h"
 #include "recurrent/gpu_device.h"
-#include "results/config_values.h"
+#include "results/run_folder.h"
 #include "training/determinism.h"
 
 namespace rnnlab {

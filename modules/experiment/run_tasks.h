@@ -5,14 +5,28 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "results/logger.h"
+#include "experiment/run_experiment.h"
 #include "sweep/claim.h"
 #include "sweep/plan.h"
+#include "system/logger.h"
 
 namespace rnnlab {
+
+// One run of a plan, in the process that its worker started for it. It begins in the folder that the plan names, or
+// resumes there; what has ended is not trained again.
+
+// The process says so before why its run failed, on one line of its stdout.
+inline constexpr std::string_view kFailureMark = "run failed: ";
+
+// `folder` is that of the plan; `task` and `position` count from 0. Returns the exit code of the run, whose failure is
+// logged and handed to `on_failure`. Installs a StopSignalGuard: the caller must have none. UserError kUsage if the
+// plan has no such run.
+ExitCode run_planned(const std::filesystem::path& folder, int64_t task, int64_t position, RunRequest request,
+                     Logger& logger, const std::function<void(const std::string&)>& on_failure);
 
 struct TaskRequest {
   std::filesystem::path folder;                   // of the plan

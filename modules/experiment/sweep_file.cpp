@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/text.h"
-#include "results/file_descriptor.h"
-#include "results/json_fields.h"
 #include "results/run_folder.h"
 #include "sweep/plan.h"
+#include "system/files.h"
+#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "results/file_version.h"
-#include "results/locks.h"
+#include "system/file_version.h"
+#include "system/locks.h"
 
 namespace rnnlab {
 
@@ -37,7 +37,7 @@ struct SweepEntry {
 struct SweepRepeats {
   std::string measurement;                // a random name; the order of the runs follows from it (round_order.h)
   std::vector<int64_t> at_most;           // rounds, of each case
-  std::optional<double> until;            // config/repeats.h
+  std::optional<double> until;            // config/sweep.h
   std::vector<std::string> command_line;  // for environment.json
 
   template <class Self, class Field>

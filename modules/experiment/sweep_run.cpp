@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "experiment/read_experiment.h"
+#include "experiment/experiment.h"
 #include "experiment/resume.h"
 #include "results/run_folder.h"
 

@@ -5,17 +5,46 @@
 #include <ATen/ops/histc.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "models/model_graph.h"
-#include "results/config_values.h"
-#include "results/machine.h"
-#include "tensorboard/graph.h"
-#include "tensorboard/histogram.h"
-#include "tensorboard/hyperparameters.h"
-#include "tensorboard/scalars.h"
+#include "results/run_folder.h"
+#include "system/machine.h"
+#include "tensorboard/summaries.h"
 
 namespace rnnlab {
+namespace {
+
+constexpr std::array<std::string_view, 2> kNoScalars = {"epoch", "warmup"};
+constexpr std::array<std::string_view, 3> kOfTraining = {"learning_rate", "gradient_norm", "skipped_steps"};
+
+template <size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+std::string scalar_tag(const EpochColumn& column) {
+  std::string name(column.name);
+  if (contains(kNoScalars, name)) return "";
+  if (contains(kOfTraining, name)) return "training/" + name;
+  if (column.role == ColumnRole::kMeasurement) return "measured/" + name;
+  name[name.find('_')] = '/';
+  return name;
+}
+
+std::string scalars_of(const EpochRow& row) {
+  std::string summary;
+  for (const EpochColumn& column : epoch_columns()) {
+    const std::string tag = scalar_tag(column);
+    const auto value = number_in(row, column);
+    if (!tag.empty() && value) summary += tensorboard::scalar_summary(tag, *value);
+  }
+  return summary;
+}
+
 namespace {
 
 // As in config.yaml, paths without their folders where the machine is not to be told.
@@ -75,7 +104,7 @@ void TensorBoardObserver::on_run_begin(const RunPlan&) {
 }
 
 void TensorBoardObserver::on_epoch_end(const TrainingState& state, const EpochRow& row) {
-  std::string summary = tensorboard::scalars_of(row);
+  std::string summary = scalars_of(row);
   if (run_.experiment.training.tensorboard_histograms) {
     for (const auto& [name, tensor] : run_.trainer.optimizer().parameters()) {
       summary += histogram_of("weights/" + with_slashes(name), tensor);

@@ -5,12 +5,21 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "experiment/prepared_run.h"
+#include "results/epoch_row.h"
 #include "tensorboard/event_file.h"
 #include "training/observer.h"
 
 namespace rnnlab {
+
+// The tag of an epoch's column: "valid/accuracy" of valid_accuracy, "training/..." of the learning rate and the like,
+// "measured/..." of times; empty if the column is no scalar of its own.
+std::string scalar_tag(const EpochColumn& column);
+
+// A row as a Summary message. Columns without a value are left out.
+std::string scalars_of(const EpochRow& row);
 
 class TensorBoardObserver : public Observer {
  public:

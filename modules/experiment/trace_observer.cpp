@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "results/files.h"
+#include "system/files.h"
 
 namespace rnnlab {
 namespace {

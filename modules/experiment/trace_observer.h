@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "results/logger.h"
+#include "system/logger.h"
 #include "training/observer.h"
 #include "training/profiling.h"
 

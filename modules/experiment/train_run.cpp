@@ -1,24 +1,153 @@
 #include "experiment/train_run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 
+#include "base/numbers.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "experiment/device.h"
+#include "experiment/experiment.h"
 #include "experiment/failure.h"
-#include "experiment/run_log.h"
 #include "experiment/run_ranks.h"
-#include "experiment/run_summary.h"
 #include "experiment/watchers.h"
-#include "results/bystanders.h"
-#include "results/files.h"
+#include "models/model_parameters.h"
+#include "recurrent/gpu_device.h"
+#include "results/epoch_log.h"
 #include "results/run_folder.h"
-#include "results/straggler.h"
 #include "results/waiting.h"
-#include "training/divergence.h"
+#include "results/work_settings.h"
+#include "system/contention.h"
+#include "system/files.h"
+#include "training/stopping.h"
 
 namespace rnnlab {
+namespace {
+
+std::string device_text(const PreparedRun& run) {
+  if (run.device.is_cpu())
+    return fmt::format("{} ({})", run.environment.cpu.model, counted(run.environment.num_threads, "thread"));
+  return fmt::format("{} ({})", model_of_one_gpu(run.environment.nvidia), run.device.str());
+}
+
+std::string ranks_text(const PreparedRun& run) {
+  return fmt::format("{} by {}, each with a part of every batch; gradients travel by {}",
+                     counted(run.options.ranks->size(), "process"), name_of(launch_here()->launcher),
+                     run.device.is_cpu() ? "Gloo" : "NCCL");
+}
+
+std::string layer_text(const PreparedRun& run) {
+  const Experiment& e = run.experiment;
+  return fmt::format("{}, precision {}, seed {}{}", implementation_label(e), run.identity.precision, e.seed,
+                     e.deterministic ? ", deterministic" : "");
+}
+
+std::string placement_text(const PreparedRun& run) {
+  const bool chosen = run.experiment.data.placement == Placement::kAutomatic;
+  return fmt::format("placement {}{}", run.identity.placement, chosen ? " (chosen by auto)" : "");
+}
+
+}  // namespace
+
+void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger) {
+  logger.info("run       " + folder.string());
+  logger.info("device    " + device_text(run));
+  if (run.options.ranks != nullptr) logger.info("ranks     " + ranks_text(run));
+  if (!run.exchange_note.empty()) log_notes({run.exchange_note}, logger);
+  logger.info("layer     " + layer_text(run));
+  log_notes(run.notes, logger);
+  log_notes(take_kernel_notes(), logger);
+  logger.info("data      " + run.dataset.description);
+  log_notes(run.dataset.notes, logger);
+  log_notes({placement_text(run)}, logger);
+  for (const Warning& warning : warnings(run.environment)) logger.warn(warning.text);
+  for (const std::string& warning : run.memory_warnings) logger.warn(warning);
+  logger.detail(fmt::format("data fingerprint {}, initial weights {}", run.identity.data_fingerprint,
+                            run.identity.initial_weights_sha256));
+  for (const std::string& line : split(trim(parameter_table(*run.model)), '\n')) logger.info(line);
+}
+
+void log_notes(const std::vector<std::string>& notes, Logger& logger) {
+  for (const std::string& note : notes) logger.info("          " + note);
+}
+
+void log_path(const ExecutionPath& path, Logger& logger) {
+  logger.info("path      " + path.path);
+  log_notes(path.notes, logger);
+}
+
+namespace {
+
+// One that was cut short has a row, but is none.
+int64_t num_whole_epochs(const PreparedRun& run, const std::vector<EpochRow>& rows) {
+  const int64_t steps_per_epoch = std::max<int64_t>(run.trainer.plan().steps_per_epoch, 1);
+  return std::min<int64_t>(std::ssize(rows), run.trainer.state().step / steps_per_epoch);
+}
+
+// Drawn once by each process.
+const std::string& process_name() {
+  static const std::string name = random_name();
+  return name;
+}
+
+}  // namespace
+
+Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const RunRequest& request) {
+  const Experiment& e = run.experiment;
+  Summary summary;
+  summary.name = e.name;
+  summary.device = e.device;
+  summary.layer = implementation_label(e);
+  summary.precision = config::name_of(e.precision);
+  summary.seed = e.seed;
+  summary.path = run.path.path;
+  summary.path_notes = run.path.notes;
+  for (const auto& notes : {run.notes, earlier.notes})
+    summary.path_notes.insert(summary.path_notes.end(), notes.begin(), notes.end());
+  summary.warnings = warnings(run.environment);
+  for (const std::string& text : run.memory_warnings) add_once(summary.warnings, {warning::kLittleMemory, text});
+  for (const auto& list : {earlier.earlier_warnings, earlier.warnings})
+    for (const Warning& warning : list) add_once(summary.warnings, warning);
+  if (e.checkpoint.save && e.checkpoint.every_steps)
+    summary.warnings.emplace_back(warning::kCopiesInEpochs,
+                                  "checkpoint.every_steps: epoch times include copies of the state");
+  if (request.trace_steps)
+    summary.warnings.emplace_back(warning::kTraced, "traced (--trace): the times include the tracing");
+  summary.identity = run.identity;
+  summary.settings_sha256 = settings_sha256(effective_settings(e));
+  summary.environment_sha256 = environment_sha256(run.environment);
+  summary.turn = request.turn;
+  summary.turn.process = process_name();
+  return summary;
+}
+
+void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,
+                    const EarlierPart& earlier, RunEnding ending, const std::string& stop_reason) {
+  summary.epochs = num_whole_epochs(run, rows);
+  summary.ending = ending;
+  summary.stop_reason = stop_reason;
+  summary.final_metrics = final_metrics(rows);
+  summary.epoch_time = epoch_time(rows);
+  summary.rows_sha256 = rows_sha256(rows);
+  summary.fit_seconds = run.trainer.run_seconds();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run.began;
+  summary.total_seconds = earlier.seconds + seconds.count();
+  summary.was_resumed = earlier.seconds > 0;
+  if (run.experiment.training.cuda_graph) summary.has_graphs = run.trainer.why_no_graphs().empty();
+}
+
+std::vector<std::string> graph_notes(const PreparedRun& run) {
+  if (!run.experiment.training.cuda_graph) return {};
+  const std::string& reason = run.trainer.why_no_graphs();
+  if (reason.empty()) return {"every step is one CUDA graph (training.cuda_graph)"};
+  return {fmt::format("the steps run one by one, without CUDA graphs: {}", reason)};
+}
+
 namespace {
 
 // What diverged is what the user is told in the end, whatever else fails.

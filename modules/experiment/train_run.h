@@ -4,13 +4,49 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
-#include "experiment/earlier_part.h"
 #include "experiment/prepared_run.h"
 #include "experiment/run_experiment.h"
+#include "recurrent/execution_path.h"
+#include "results/epoch_row.h"
+#include "system/logger.h"
+#include "system/warning.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {
+
+// What the parts of a run before this one left; nothing for a new run.
+
+struct EarlierPart {
+  std::vector<EpochRow> rows = {};
+  double seconds = 0;                          // that they took
+  std::vector<std::string> notes = {};         // for the summary: where the run was taken up
+  std::vector<Warning> earlier_warnings = {};  // of those parts, for the summary: none is news
+  std::vector<Warning> warnings = {};          // of taking it up: for the summary and the log
+};
+
+// What a run's log says before the first epoch: where it runs, on what, with which layer, precision and data. The rows
+// of the epochs are the observers'.
+
+void log_opening(const PreparedRun& run, const std::filesystem::path& folder, Logger& logger);
+
+// Indented below the line before.
+void log_notes(const std::vector<std::string>& notes, Logger& logger);
+
+void log_path(const ExecutionPath& path, Logger& logger);
+
+// A run's summary: what is known when the training begins, and what its end adds, whether it ends well or diverges.
+
+Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const RunRequest& request);
+
+// rows: of all parts. stop_reason: the ending in words.
+void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,
+                    const EarlierPart& earlier, RunEnding ending, const std::string& stop_reason);
+
+// What became of training.cuda_graph; nothing where it is off.
+std::vector<std::string> graph_notes(const PreparedRun& run);
 
 enum class Beginning { kNew, kResumed };  // a resumed run keeps what it had saved
 

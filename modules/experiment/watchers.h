@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "experiment/checkpoint_observer.h"
 #include "experiment/prepared_run.h"
 #include "experiment/run_experiment.h"
 #include "experiment/run_observers.h"

@@ -6,13 +6,13 @@
 
 #include "base/numbers.h"
 #include "checkpoint/safetensors.h"
+#include "experiment/experiment.h"
 #include "experiment/prepared_run.h"
-#include "experiment/read_experiment.h"
-#include "results/json_fields.h"
 #include "results/work_settings.h"
+#include "system/json_fields.h"
 #include "training/schedule.h"
 #include "training/train_step.h"
-#include "weights/tensor_bytes.h"
+#include "weights/tensor_taker.h"
 
 namespace rnnlab {
 namespace {

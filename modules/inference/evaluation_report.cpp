@@ -5,8 +5,8 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "results/json_fields.h"
 #include "results/run_folder.h"
+#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

@@ -8,7 +8,7 @@
 #include "training/train_step.h"
 #include "weights/layouts.h"
 #include "weights/pytorch_layout.h"
-#include "weights/tensor_bytes.h"
+#include "weights/tensor_taker.h"
 
 namespace rnnlab {
 namespace {

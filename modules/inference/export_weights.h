@@ -7,7 +7,7 @@
 #include <string>
 
 #include "inference/trained_model.h"
-#include "weights/layout.h"
+#include "weights/layouts.h"
 
 namespace rnnlab {
 

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/split_mix64.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "models/language_model.h"
 

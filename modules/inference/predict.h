@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "inference/pass_times.h"
+#include "inference/evaluate_model.h"
 #include "inference/trained_model.h"
 
 namespace rnnlab {

@@ -1,18 +1,40 @@
 #include "inference/prediction_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "inference/npy_file.h"
-#include "results/csv_line.h"
-#include "results/files.h"
-#include "results/json_fields.h"
+#include "system/files.h"
+#include "system/json_fields.h"
+#include "system/table.h"
 
 namespace rnnlab {
+
+// The npy format, version 1.0, as far as a table of float32 needs it. Source: numpy.lib.format, "NPY format".
+
+// What stands before the numbers of a (rows, columns) array of little-endian float32, the last dimension fastest.
+std::string npy_header(int64_t num_rows, int64_t num_columns);
+
+std::string npy_header(int64_t num_rows, int64_t num_columns) {
+  constexpr size_t kAlignment = 64;
+  std::string start("\x93NUMPY\x01\x00", 8);
+  std::string entries =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", num_rows, num_columns);
+  const size_t size = start.size() + 2 + entries.size() + 1;  // with its own length, and a line end
+  entries.append((kAlignment - size % kAlignment) % kAlignment, ' ');
+  entries += '\n';
+  start += static_cast<char>(entries.size() & 0xff);
+  start += static_cast<char>(entries.size() >> 8);
+  return start + entries;
+}
+
 namespace {
 
 // A table of predictions by plain numbers.

@@ -1,24 +1,230 @@
 #include "inference/trained_model.h"
 
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/failure.h"
-#include "checkpoint/names.h"
 #include "data/find_data.h"
 #include "experiment/device.h"
+#include "experiment/experiment.h"
 #include "experiment/memory_estimate.h"
-#include "experiment/process.h"
-#include "experiment/read_experiment.h"
+#include "experiment/prepared_run.h"
 #include "experiment/run_checkpoint.h"
-#include "inference/use_settings.h"
+#include "models/model.h"
 #include "models/model_parameters.h"
-#include "results/machine.h"
 #include "results/run_folder.h"
+#include "system/machine.h"
 #include "training/train_step.h"
 
 namespace rnnlab {
+namespace {
+
+constexpr std::array<std::string_view, 26> kMayChange = {"device",
+                                                         "layer",
+                                                         "cudnn_algorithm",
+                                                         "convolution",
+                                                         "precision",
+                                                         "deterministic",
+                                                         "training.valid_batch_size",
+                                                         "training.num_threads",
+                                                         "data.source",
+                                                         "data.path",
+                                                         "data.train_inputs",
+                                                         "data.train_targets",
+                                                         "data.train_lengths",
+                                                         "data.valid_inputs",
+                                                         "data.valid_targets",
+                                                         "data.valid_lengths",
+                                                         "data.train_file",
+                                                         "data.valid_file",
+                                                         "data.num_train",
+                                                         "data.num_valid",
+                                                         "data.valid_fraction",
+                                                         "data.delimiter",
+                                                         "data.header",
+                                                         "data.id",
+                                                         "data.missing",
+                                                         "data.placement"};
+
+constexpr std::array<std::string_view, 4> kOtherData = {"data.path", "data.train_inputs", "data.train_file",
+                                                        "data.source"};
+constexpr std::array<std::string_view, 3> kOfParts = {"data.num_train", "data.num_valid", "data.valid_fraction"};
+
+std::string key_of(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
+
+// A key that there is not is left to be told of with the other findings.
+void require_changeable(const std::vector<std::string>& overrides) {
+  for (const std::string& assignment : overrides) {
+    if (std::ranges::find(kMayChange, key_of(assignment)) != kMayChange.end()) continue;
+    if (Experiment::schema().spec().find_path(key_of(assignment)) == nullptr) continue;
+    throw_error(
+        ExitCode::kUsage,
+        "argument {}: {} is part of what was trained; what may change is device, layer, cudnn_algorithm, convolution, "
+        "precision, deterministic, training.valid_batch_size, training.num_threads, and where the data are (data.path "
+        "and "
+        "the like)",
+        in_quotes(assignment), key_of(assignment));
+  }
+}
+
+// The overrides by their keys, the last of a key counting.
+class Overrides {
+ public:
+  explicit Overrides(const std::vector<std::string>& list) : list_(list) {}
+
+  bool has(std::string_view key) const { return !value(key).empty(); }
+
+  std::string value(std::string_view key) const {
+    std::string found;
+    for (const std::string& assignment : list_)
+      if (key_of(assignment) == key) found = assignment.substr(key.size() + 1);
+    return found;
+  }
+
+ private:
+  const std::vector<std::string>& list_;
+};
+
+void settle_device(Experiment& experiment, const Overrides& overrides, std::vector<std::string>& notes) {
+  if (overrides.has("device") || why_no_device(experiment.device).empty()) return;
+  notes.push_back(fmt::format("trained on {}, which this machine has not: runs on the CPU", experiment.device));
+  experiment.device = "cpu";
+}
+
+// What the device can compute of what was trained.
+LayerKind other_layer(const Experiment& experiment, c10::Device device) {
+  const RecurrentOptions options = recurrent_options(experiment.model, 1);
+  for (const LayerKind kind : {LayerKind::kFused, LayerKind::kHoisted})
+    if (!refusal(kind, options) && !refusal(kind, device)) return kind;
+  return LayerKind::kNaive;
+}
+
+void settle_layer(Experiment& experiment, c10::Device device, const Overrides& overrides,
+                  std::vector<std::string>& notes) {
+  if (overrides.has("layer") || !refusal(experiment.layer, device)) return;
+  const LayerKind instead = other_layer(experiment, device);
+  notes.push_back(fmt::format("trained with layer {}, which is not for this device: runs with layer {}",
+                              config::name_of(experiment.layer), config::name_of(instead)));
+  experiment.layer = instead;
+}
+
+void settle_precision(Experiment& experiment, c10::Device device, const Overrides& overrides,
+                      std::vector<std::string>& notes) {
+  const bool stands = device.is_cuda() || !refusal_on_cpu(experiment.precision);
+  if (overrides.has("precision") || stands) return;
+  notes.push_back(
+      fmt::format("trained in {}, which this CPU has not: runs in fp32", config::name_of(experiment.precision)));
+  experiment.precision = Precision::kFp32;
+}
+
+// Nothing where the name means none, which the settings' own checks report.
+std::optional<c10::Device> device_named(const std::string& name) {
+  if (!is_device_name(name) || !why_no_device(name).empty()) return std::nullopt;
+  return resolve_device(name);
+}
+
+// Before the overrides, so that what they leave open fits what they say.
+Experiment settled(Experiment experiment, const Overrides& overrides, std::vector<std::string>& notes) {
+  experiment.layer = computed_layer(experiment);
+  experiment.auto_layer.reset();
+  settle_device(experiment, overrides, notes);
+  const auto device = device_named(overrides.has("device") ? overrides.value("device") : experiment.device);
+  if (device) settle_layer(experiment, *device, overrides, notes);
+  if (device) settle_precision(experiment, *device, overrides, notes);
+  const bool leaves_cudnn = overrides.has("layer") && overrides.value("layer") != "cudnn";
+  if (leaves_cudnn || experiment.layer != LayerKind::kCudnn) experiment.cudnn_algorithm = CudnnAlgorithm::kAuto;
+  return experiment;
+}
+
+Experiment with_overrides(const Experiment& experiment, const std::vector<std::string>& overrides) {
+  config::Findings findings;
+  const std::string text = config::print(experiment, Experiment::schema());
+  return read_experiment(config::Document::from_text(text, "the checkpoint's experiment", findings), overrides,
+                         findings);
+}
+
+void require_settled_layer(const Experiment& experiment) {
+  if (experiment.layer != LayerKind::kAuto) return;
+  throw_error(ExitCode::kUsage, "layer: auto measures training, which is not done here; name a layer, such as fused");
+}
+
+enum class Family { kTable, kText, kArrays };
+
+Family family_of(Source source) {
+  if (source == Source::kCsv) return Family::kTable;
+  return source == Source::kText ? Family::kText : Family::kArrays;
+}
+
+void require_same_family(Source trained, const Overrides& overrides) {
+  const auto now = config::from_name<Source>(overrides.value("data.source"));
+  if (!now || family_of(*now) == family_of(trained)) return;
+  throw_error(ExitCode::kUsage, "data.source: was {} in training, and a model of such data cannot be used on {}",
+              config::name_of(trained), config::name_of(*now));
+}
+
+// Of a path alone, the names that training's files had are not meant; of inputs alone, not the old targets.
+void forget_old_files(DataSettings& data, const Overrides& overrides, std::vector<std::string>& notes) {
+  std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(data.path, ignored);
+  if (overrides.has("data.path") && !overrides.has("data.train_file") && !is_folder) data.train_file.clear();
+  if (!overrides.has("data.train_inputs")) return;
+  if (!overrides.has("data.train_targets")) data.train_targets.clear();
+  if (overrides.has("data.train_lengths") || data.train_lengths.empty()) return;
+  data.train_lengths.clear();
+  notes.emplace_back("trained with lengths, and none are given (data.train_lengths): every step of a sequence counts");
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, ignored);
+}
+
+// Training's own file under whatever path is no other data: most of it was trained on.
+bool has_other_data(const Experiment& trained, const Experiment& now, const Overrides& overrides) {
+  if (!std::ranges::any_of(kOtherData, [&](std::string_view key) { return overrides.has(key); })) return false;
+  const bool same_names = trained.data.source == now.data.source && trained.data.train_file == now.data.train_file &&
+                          trained.data.train_inputs == now.data.train_inputs;
+  return !same_names || !is_same_file(trained.data.path, now.data.path);
+}
+
+// All samples have no parts: what says how to part them would be passed over.
+void require_parts(DataPart part, const Overrides& overrides) {
+  if (part != DataPart::kAll) return;
+  for (const std::string_view key : kOfParts)
+    if (overrides.has(key))
+      throw_error(ExitCode::kUsage, "{}: all of the data are used, in one part; leave it out, or use --part valid",
+                  key);
+}
+
+bool has_whole(Source source) {
+  return source == Source::kCsv || source == Source::kText || source == Source::kIdx || source == Source::kNpy;
+}
+
+}  // namespace
+
+UseSettings use_settings(const Experiment& trained, const std::vector<std::string>& assignments,
+                         std::optional<DataPart> part) {
+  require_changeable(assignments);
+  const Overrides overrides(assignments);
+  require_same_family(trained.data.source, overrides);
+  UseSettings use;
+  use.experiment = with_overrides(settled(trained, overrides, use.notes), assignments);
+  DataSettings& data = use.experiment.data;
+  require_settled_layer(use.experiment);
+  const bool other_data = has_other_data(trained, use.experiment, overrides);
+  use.part = part.value_or(other_data && has_whole(data.source) ? DataPart::kAll : DataPart::kValid);
+  require_parts(use.part, overrides);
+  if (use.part == DataPart::kAll) forget_old_files(data, overrides, use.notes);
+  return use;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

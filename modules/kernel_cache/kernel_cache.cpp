@@ -9,7 +9,7 @@
 #include "base/folder.h"
 #include "base/sha256.h"
 #include "kernel_cache/nvrtc.h"
-#include "results/files.h"
+#include "system/files.h"
 
 namespace rnnlab {
 namespace {
@@ -87,7 +87,7 @@ struct Used {
   fs::path file;
 };
 
-// A hidden file is one that a process is writing (results/files.h), or was writing when it was killed.
+// A hidden file is one that a process is writing (system/files.h), or was writing when it was killed.
 bool is_being_written(const fs::path& file, fs::file_time_type when) {
   return file.filename().string().starts_with('.') &&
          fs::file_time_type::clock::now() - when < std::chrono::minutes(10);

@@ -1,6 +1,6 @@
 // Compiled kernels in a folder, a file each, from one process to the next. Losing one costs only the time to compile
 // it: a file that is missing, cut off or damaged is no entry. Several processes may use a folder at once; a file is
-// written whole (results/files.h). The files that were used longest ago go when all are larger than a bound.
+// written whole (system/files.h). The files that were used longest ago go when all are larger than a bound.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "kernel_cache/program.h"
+#include "kernel_cache/nvrtc.h"
 
 namespace rnnlab {
 

@@ -3,7 +3,7 @@
 
 #include <c10/core/Device.h>
 
-#include "gpu/cuda_function.h"
+#include "gpu/cuda_library.h"
 #include "models/kernels/dense_head.h"
 
 namespace rnnlab {

@@ -8,11 +8,10 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "models/dense_head.h"
-#include "models/fused_pooling.h"
+#include "models/operations.h"
 #include "recurrent/dropout.h"
+#include "recurrent/execution_path.h"
 #include "recurrent/gpu_support.h"
-#include "recurrent/operator_log.h"
 
 namespace rnnlab {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <vector>
 
-#include "models/convolution_kind.h"
 #include "models/model.h"
+#include "models/model_settings.h"
 
 namespace rnnlab {
 

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "data/batches.h"
-#include "models/convolution_kind.h"
 #include "models/model_settings.h"
 #include "recurrent/recurrent_layer.h"
 
@@ -38,7 +37,7 @@ class Model : public torch::nn::Module {
   std::shared_ptr<RecurrentLayer> recurrent_;  // registered as "recurrent", or none
 };
 
-// On the CPU, in float32, with weights that are still to be set by initialize() (initialization.h).
+// On the CPU, in float32, with weights that are still to be set by initialize() (model_parameters.h).
 // UserError kUsage where the model does not fit the data or the layer cannot do what the settings ask.
 std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                   ConvolutionKind convolution = ConvolutionKind::kFused);

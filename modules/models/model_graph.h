@@ -6,7 +6,7 @@
 
 #include "data/dataset.h"
 #include "models/model_settings.h"
-#include "tensorboard/graph.h"
+#include "tensorboard/summaries.h"
 
 namespace rnnlab {
 

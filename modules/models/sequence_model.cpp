@@ -4,7 +4,7 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 
-#include "models/dense_head.h"
+#include "models/operations.h"
 
 namespace rnnlab {
 namespace {

@@ -21,7 +21,7 @@ class SequenceModel : public Model {
   // (B, D * H). Last: each direction's output after the last step that it reads, forward then reverse, which is what
   // Keras's Bidirectional and PyTorch's h_n give; the reverse direction ends at the first step.
   at::Tensor pool(const RecurrentResult& result, const at::Tensor& lengths) const;
-  // The last dense layer and the output, on a GPU: by dense_head.h.
+  // The last dense layer and the output, on a GPU: by operations.h.
   bool can_end_by_own_kernel() const;
 
   ModelSettings settings_;

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "gpu/cuda_function.h"
+#include "gpu/cuda_library.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/recurrent_layer.h"
 #include "recurrent/unrolled/backward_pass.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cuda_function.h"
+#include "gpu/cuda_library.h"
 
 namespace rnnlab {
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "recurrent/device_answers.h"
 #include "recurrent/gpu_device.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 

@@ -1,5 +1,6 @@
 #include "recurrent/parameters.h"
 
+#include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
 namespace rnnlab {
@@ -18,6 +19,27 @@ std::vector<ParameterSpec> parameter_specs(const RecurrentOptions& options) {
     }
   }
   return specs;
+}
+
+at::ScalarType product_type(const at::Tensor& tensor) {
+  const auto device = tensor.device().type();
+  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device) : tensor.scalar_type();
+}
+
+at::Tensor in_product_type(const at::Tensor& tensor) {
+  const auto device = tensor.device().type();
+  if (!at::autocast::is_autocast_enabled(device)) return tensor;
+  return at::autocast::cached_cast(at::autocast::get_autocast_dtype(device), tensor, device);
+}
+
+DirectionWeights parameters_of(const std::vector<at::Tensor>& weights, size_t index) {
+  const at::Tensor* first = weights.data() + index * kParametersPerDirection;
+  return {first[0], first[1], first[2], first[3]};
+}
+
+DirectionWeights direction_weights(const std::vector<at::Tensor>& weights, size_t index) {
+  const auto [weight_ih, weight_hh, bias_ih, bias_hh] = parameters_of(weights, index);
+  return {in_product_type(weight_ih), in_product_type(weight_hh), in_product_type(bias_ih), in_product_type(bias_hh)};
 }
 
 }  // namespace rnnlab

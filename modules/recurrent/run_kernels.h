@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "gpu/cuda_function.h"
+#include "gpu/cuda_library.h"
 #include "recurrent/started_on_device.h"
 
 namespace rnnlab {

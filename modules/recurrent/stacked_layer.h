@@ -2,7 +2,7 @@
 // between layers, the slices of the initial state, lengths and autocast. An implementation supplies run_direction only.
 #pragma once
 
-#include "recurrent/direction_weights.h"
+#include "recurrent/parameters.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "recurrent/direction_weights.h"
+#include "recurrent/parameters.h"
 
 namespace rnnlab {
 namespace {

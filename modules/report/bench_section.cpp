@@ -2,14 +2,205 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/numbers.h"
 #include "base/text.h"
 #include "bench/report_text.h"
-#include "bench/row_text.h"
-#include "report/bench_charts.h"
+#include "report/text.h"
 #include "results/environment.h"
 
 namespace rnnlab::report {
+namespace {
+
+constexpr size_t kMostWaterfalls = 6;  // sizes; more are what heat maps are for
+
+// Layers that each have all of the one before; the others are set beside them.
+bool is_rung(const std::string& layer) {
+  constexpr std::array<std::string_view, 9> kLadder = {"naive",           "grouped",       "streamed",
+                                                       "fused_pointwise", "pretransposed", "hoisted",
+                                                       "blocked",         "wavefront",     "diagonal"};
+  return std::ranges::find(kLadder, layer) != kLadder.end();
+}
+
+// What was measured at one size.
+struct Size {
+  std::string label;  // "H 256 B 64", or "" where there is but one
+  std::vector<const BenchRow*> rows;
+};
+
+std::string size_label(const RowKey& key, const std::vector<KeyColumn>& varying) {
+  RowKey nameless = key;
+  nameless.layer.clear();
+  return std::string(trim(row_label(nameless, varying)));
+}
+
+std::vector<Size> sizes_of(const BenchReport& report) {
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  std::vector<Size> sizes;
+  for (const BenchRow& row : report.rows) {
+    const std::string label = size_label(row.key, varying);
+    auto found = std::ranges::find(sizes, label, &Size::label);
+    if (found == sizes.end()) found = sizes.insert(sizes.end(), Size{label, {}});
+    if (row.measurement) found->rows.push_back(&row);
+  }
+  return sizes;
+}
+
+struct PartText {
+  const Part* part;
+  const char* name;
+};
+
+const Part& kForward = kParts[0];
+const Part& kTotal = kParts[3];
+
+const std::array<PartText, 2> kShownParts = {{{&kForward, "forward pass"}, {&kTotal, "forward and backward pass"}}};
+
+double milliseconds(const BenchRow& row, const Part& part) {
+  return 1e3 * (row.measurement->seconds.*part.seconds).value;
+}
+
+// ---- waterfalls ----
+
+std::vector<WaterfallStep> steps_of(const Size& size, const Part& part) {
+  std::vector<WaterfallStep> steps;
+  std::optional<double> last_rung;
+  for (const BenchRow* row : size.rows) {
+    const double to = milliseconds(*row, part);
+    if (!is_rung(row->key.layer) || !last_rung)
+      steps.push_back({row->key.layer, 0, to, StepKind::kWhole});
+    else
+      steps.push_back({row->key.layer, *last_rung, to, to <= *last_rung ? StepKind::kGain : StepKind::kLoss});
+    if (is_rung(row->key.layer)) last_rung = to;
+  }
+  return steps;
+}
+
+std::string in_size(const Size& size) { return size.label.empty() ? "" : ", " + size.label; }
+
+Chart waterfall(const Size& size, const PartText& shown, const std::string& prefix) {
+  return {.id = fmt::format("{}-ladder-{}{}{}", prefix, shown.part->name, size.label.empty() ? "" : "-",
+                            size.label.empty() ? "" : slug(size.label)),
+          .title = fmt::format("The ladder, {}{}", shown.name, in_size(size)),
+          .description =
+              "Each step is what changes from the rung before it in the list; full bars are whole times: of the first "
+              "layer, and of layers that are no rungs.",
+          .data = Prominence::kFolded,
+          .body = Waterfall{{.name = "time", .unit = "ms"}, steps_of(size, *shown.part)}};
+}
+
+bool has_ladder(const Size& size) {
+  return std::ranges::count_if(size.rows, [](const BenchRow* row) { return is_rung(row->key.layer); }) > 1;
+}
+
+void add_waterfalls(std::vector<Chart>& charts, const std::vector<Size>& sizes, const std::string& prefix) {
+  if (sizes.size() > kMostWaterfalls) return;
+  for (const Size& size : sizes)
+    if (has_ladder(size))
+      for (const PartText& shown : kShownParts) charts.push_back(waterfall(size, shown, prefix));
+}
+
+// ---- bars ----
+
+void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
+  constexpr size_t kMostBars = 60;
+  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  for (const PartText& shown : kShownParts) {
+    Bars bars = {{.name = "time", .unit = "ms"}, {}};
+    for (const BenchRow& row : report.rows) {
+      if (!row.measurement) continue;
+      const Estimate& seconds = row.measurement->seconds.*shown.part->seconds;
+      bars.bars.push_back(
+          {row_label(row.key, varying), 1e3 * seconds.value, Interval{1e3 * seconds.low, 1e3 * seconds.high}});
+    }
+    if (bars.bars.empty() || bars.bars.size() > kMostBars) continue;
+    charts.push_back({.id = fmt::format("{}-times-{}", prefix, shown.part->name),
+                      .title = fmt::format("Time of the {}", shown.name),
+                      .description = "The whiskers are 95 % intervals. Less is faster.",
+                      .body = std::move(bars)});
+  }
+}
+
+// ---- heat maps ----
+
+// Rows and columns of a map: the last of the sizes that vary lies across.
+struct Grid {
+  std::vector<KeyColumn> down;
+  KeyColumn across;
+};
+
+std::string across_label(const Grid& grid, const RowKey& key) {
+  const std::string text = grid.across.text(key);
+  return text.empty() ? grid.across.usual : text;
+}
+
+std::string down_label(const Grid& grid, const RowKey& key) {
+  const std::string label = size_label(key, grid.down);
+  if (!label.empty()) return label;
+  std::vector<std::string> all_usual;
+  for (const KeyColumn& column : grid.down) all_usual.emplace_back(column.usual);
+  return join(all_usual, " ");
+}
+
+HeatMap empty_map(const BenchReport& report, const Grid& grid) {
+  HeatMap map;
+  map.x.name = grid.across.heading;
+  for (const KeyColumn& column : grid.down) map.y.name += (map.y.name.empty() ? "" : " ") + std::string(column.heading);
+  for (const BenchRow& row : report.rows) {
+    add_once(map.columns, across_label(grid, row.key));
+    add_once(map.rows, down_label(grid, row.key));
+  }
+  map.cells.assign(map.rows.size(), std::vector<std::optional<double>>(map.columns.size()));
+  return map;
+}
+
+// Of the first layer the times, of the others the gains over it.
+Chart heat_map(const BenchReport& report, const Grid& grid, const std::string& layer, const std::string& prefix) {
+  const std::string& first = report.rows[0].key.layer;
+  const bool is_first = layer == first;
+  HeatMap map = empty_map(report, grid);
+  map.value = is_first ? Axis{.name = "forward and backward pass", .unit = "ms"}
+                       : Axis{.name = "gain over " + first, .unit = ""};
+  for (const BenchRow& row : report.rows) {
+    if (row.key.layer != layer || !row.measurement) continue;
+    std::optional<double>& cell = cell_of(map, down_label(grid, row.key), across_label(grid, row.key));
+    if (is_first)
+      cell = milliseconds(row, kTotal);
+    else if (row.measurement->speedup_total)
+      cell = row.measurement->speedup_total->value;
+  }
+  return {.id = fmt::format("{}-sweep-{}", prefix, slug(layer)),
+          .title = is_first ? fmt::format("The sweep: time of {}", layer) : fmt::format("The sweep: gain of {}", layer),
+          .description = is_first ? "Forward and backward pass with weight gradients, in milliseconds."
+                                  : fmt::format("How many times as fast as {}, forward and backward pass with weight "
+                                                "gradients. Empty: not measured.",
+                                                first),
+          .data = Prominence::kOpen,
+          .body = std::move(map)};
+}
+
+void add_heat_maps(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
+  std::vector<KeyColumn> varying = varying_columns(report.rows);
+  if (varying.size() < 2) return;
+  const KeyColumn across = varying.back();
+  varying.pop_back();
+  std::vector<std::string> layers;
+  for (const BenchRow& row : report.rows) add_once(layers, row.key.layer);
+  for (const std::string& layer : layers) charts.push_back(heat_map(report, {varying, across}, layer, prefix));
+}
+
+}  // namespace
+
+std::vector<Chart> bench_charts(const BenchReport& report, const std::string& prefix) {
+  std::vector<Chart> charts;
+  add_waterfalls(charts, sizes_of(report), prefix);
+  add_heat_maps(charts, report, prefix);
+  add_bars(charts, report, prefix);
+  return charts;
+}
+
 namespace {
 
 std::vector<std::string> machine_lines(const Environment& environment) {

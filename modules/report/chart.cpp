@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/statistics.h"
 
 namespace rnnlab::report {
 namespace {
@@ -174,6 +176,52 @@ std::vector<Chart> with_something_to_draw(std::vector<Chart> charts) {
 TextTable data_of(const Chart& chart, Digits digits) {
   const CellText text(digits);
   return std::visit([&](const auto& body) { return data_of(body, text); }, chart.body);
+}
+
+Scale scale_for(const std::vector<double>& values) {
+  constexpr double kWide = 20;
+  std::vector<double> finite;
+  std::ranges::copy_if(values, std::back_inserter(finite), [](double value) { return std::isfinite(value); });
+  if (finite.empty()) return Scale::kLinear;
+  const auto [least, most] = std::ranges::minmax(finite);
+  return least > 0 && most > kWide * least ? Scale::kLogarithmic : Scale::kLinear;
+}
+
+namespace {
+
+using Pool = double (*)(std::span<const double> values);
+
+Curve pooled(const std::vector<const Curve*>& runs, Pool pool) {
+  if (runs.size() == 1) return *runs[0];
+  std::map<double, std::pair<std::vector<double>, std::string>> values;
+  for (const Curve* run : runs)
+    for (const Point& point : run->points) {
+      auto& [at_x, note] = values[point.x];
+      at_x.push_back(point.y);
+      if (!point.note.empty()) note = point.note;
+    }
+  Curve curve = {runs[0]->group, fmt::format("{} ({} runs)", runs[0]->group, runs.size()), {}};
+  for (const auto& [x, at_x] : values) curve.points.push_back({x, pool(at_x.first), at_x.second});
+  return curve;
+}
+
+}  // namespace
+
+PooledCurves pooled_by_group(const Curves& chart) {
+  PooledCurves all = {.curves = {chart.x, chart.y, {}}, .rule = ""};
+  if (std::ranges::any_of(chart.curves, has_intervals)) return {.curves = chart, .rule = ""};
+  const bool is_time = chart.y.unit == "s";
+  for (const Curve& first : chart.curves) {
+    const auto is_here = [&](const Curve& curve) { return curve.group == first.group; };
+    if (std::ranges::any_of(all.curves.curves, is_here)) continue;
+    std::vector<const Curve*> runs;
+    for (const Curve& curve : chart.curves)
+      if (is_here(curve)) runs.push_back(&curve);
+    all.curves.curves.push_back(pooled(runs, is_time ? pooled_seconds : pooled_metric));
+  }
+  if (all.curves.curves.size() < chart.curves.size())
+    all.rule = is_time ? "of several runs the geometric mean" : "of several runs the median";
+  return all;
 }
 
 }  // namespace rnnlab::report

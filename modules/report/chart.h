@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "results/statistics.h"
-#include "results/table.h"
+#include "base/statistics.h"
+#include "system/table.h"
 
 namespace rnnlab::report {
 
@@ -103,5 +103,21 @@ enum class Digits {
 // A row for each value, or, where curves share their values of x, for each x, with a column for each curve. What is
 // absent is an empty cell.
 TextTable data_of(const Chart& chart, Digits digits);
+
+// Which scale shows some values best.
+
+// Logarithmic where all finite values are above 0 and the largest is more than 20 times the least.
+Scale scale_for(const std::vector<double>& values);
+
+// Curves of one group as one curve, for a table that has room for a column a group. Charts keep a curve for each run.
+
+struct PooledCurves {
+  Curves curves;     // of several runs "cpu fused (5 runs)"; a single one, and one with intervals, as it was
+  std::string rule;  // "of several runs the geometric mean"; "" where nothing was pooled
+};
+
+// At each x the geometric mean of seconds, as in the comparison's table, and the median of any other quantity, over the
+// runs that have a value there. Not a number where one of these diverged.
+PooledCurves pooled_by_group(const Curves& chart);
 
 }  // namespace rnnlab::report

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "report/pooled_curves.h"
+#include "report/chart.h"
 #include "report/text.h"
 
 namespace rnnlab::report {

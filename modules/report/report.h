@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/chart.h"
-#include "results/table.h"
+#include "system/table.h"
 
 namespace rnnlab::report {
 

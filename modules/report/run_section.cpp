@@ -4,15 +4,182 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
+#include "base/numbers.h"
 #include "base/text.h"
 #include "report/headlines.h"
 #include "report/run_charts.h"
-#include "report/run_facts.h"
 #include "results/comparison_text.h"
-#include "results/devices_text.h"
+#include "results/device_scaling.h"
+#include "results/run_folder.h"
+#include "results/waiting.h"
 
 namespace rnnlab::report {
+namespace {
+
+std::string gpu_text(const GpuInfo& gpu) {
+  return fmt::format("{}, {} % in use, SM clock {} of {} MHz, {} C", gpu.name, gpu.utilization_percent,
+                     gpu.sm_clock_mhz, gpu.max_sm_clock_mhz, gpu.temperature_celsius);
+}
+
+std::string gpus_text(const GpuSurvey& survey) {
+  std::vector<std::string> gpus;
+  for (const GpuInfo& gpu : survey.gpus) gpus.push_back(gpu_text(gpu));
+  return gpus.empty() ? "none: " + survey.note : join(gpus, "; ");
+}
+
+std::string build_text(const BuildInfo& build) { return build_kind(build) + ", " + build.compiler; }
+
+std::string revision_text(const BuildInfo& build) {
+  return build.git_revision.substr(0, 12) + (build.git_dirty ? " and changes" : "");
+}
+
+std::string cpu_text(const CpuInfo& cpu) {
+  return fmt::format("{}, {} of {} logical CPUs usable", cpu.model, cpu.usable_cpus, cpu.logical_cpus);
+}
+
+std::string load_text(const CpuInfo& cpu) {
+  std::vector<std::string> averages;
+  for (const double average : cpu.load_average) averages.push_back(fmt::format("{:.2f}", average));
+  return fmt::format("{:.0f} % busy at the start, load {}", 100 * cpu.busy_fraction, join(averages, " "));
+}
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+// Facts that name the machine and its user; empty members are left out (make_report.h).
+Facts host_facts(const Environment& environment) {
+  Facts facts;
+  const HostInfo& host = environment.host;
+  if (!environment.command_line.empty()) facts.emplace_back("command", command_text(environment.command_line));
+  if (!host.hostname.empty()) facts.emplace_back("host", host.hostname);
+  facts.emplace_back("system", host.os + (host.kernel.empty() ? "" : ", " + host.kernel));
+  return facts;
+}
+
+// Which of the runs were trained together; what a run does not know of is left out.
+Facts turn_facts(const Turn& turn) {
+  Facts facts;
+  if (!turn.process.empty()) facts.emplace_back("process", turn.process);
+  if (turn.round > 0)
+    facts.emplace_back("round",
+                       fmt::format("{} of measurement {}, place {}", turn.round, turn.measurement, turn.position));
+  return facts;
+}
+
+// Of a run of several processes.
+Facts rank_facts(const RunRecord& run) {
+  if (!run.environment.ranks) return {};
+  const RanksInfo& ranks = *run.environment.ranks;
+  Facts facts = {{"devices", fmt::format("{} on {} by {}", counted(ranks.num_processes, "process"),
+                                         counted(ranks.num_hosts, "host"), ranks.exchange)}};
+  if (const auto share = exchange_share(run.rows))
+    facts.emplace_back("exchange that nothing hid", fmt::format("{:.1f} % of an epoch (median)", 100 * *share));
+  if (const auto quotient = slowest_over_fastest(run.rows))
+    facts.emplace_back("slowest process",
+                       fmt::format("computes {:.1f} % longer than the fastest (median)", 100 * (*quotient - 1)));
+  return facts;
+}
+
+// Of all runs, in the order of their first appearance.
+std::vector<std::string> names_of(const std::vector<RunFacts>& runs) {
+  std::vector<std::string> names;
+  std::map<std::string, bool> seen;
+  for (const RunFacts& run : runs)
+    for (const auto& [name, value] : run.values)
+      if (seen.emplace(name, true).second) names.push_back(name);
+  return names;
+}
+
+using Values = std::vector<std::map<std::string, std::string>>;
+
+Values values_by_name(const std::vector<RunFacts>& runs) {
+  Values values;
+  for (const RunFacts& run : runs) values.emplace_back(run.values.begin(), run.values.end());
+  return values;
+}
+
+bool is_shared(const Values& runs, const std::string& name) {
+  const auto first = runs[0].find(name);
+  if (first == runs[0].end()) return false;  // a later run has it
+  return std::ranges::all_of(runs, [&](const auto& values) {
+    const auto found = values.find(name);
+    return found != values.end() && found->second == first->second;
+  });
+}
+
+}  // namespace
+
+RunFacts environment_of(const RunRecord& run, const std::string& name) {
+  const Environment& environment = run.environment;
+  const Identity& identity = run.summary.identity;
+  constexpr size_t kDigitsShown = 12;
+  RunFacts facts{.run = name,
+                 .values = {{"folder", run.folder.string()},
+                            {"ended", run.summary.stop_reason},
+                            {"epochs", std::to_string(run.summary.epochs)},
+                            {"whole fit", format_seconds(run.summary.fit_seconds)},
+                            {"whole run", format_seconds(run.summary.total_seconds)},
+                            {"ran", run.summary.path},
+                            {"started", environment.start_time},
+                            {"memory", format_bytes(environment.host.memory_bytes)},
+                            {"CPU", cpu_text(environment.cpu)},
+                            {"CPU load", load_text(environment.cpu)},
+                            {"threads", std::to_string(environment.num_threads)},
+                            {"GPU", gpus_text(environment.nvidia)},
+                            {"NVIDIA driver", environment.nvidia.driver_version},
+                            {"LibTorch", environment.software.libtorch},
+                            {"CUDA", environment.software.cuda},
+                            {"cuDNN", environment.software.cudnn},
+                            {"rnnlab", environment.software.rnnlab + ", " + revision_text(environment.build)},
+                            {"build", build_text(environment.build)},
+                            {"precision", identity.precision},
+                            {"data on", identity.placement},
+                            {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
+                            {"model", identity.model_hash.substr(0, kDigitsShown)},
+                            {"initial weights", identity.initial_weights_sha256.substr(0, kDigitsShown)},
+                            {"order of the samples", identity.order_sha256.substr(0, kDigitsShown)},
+                            {"training settings", identity.training_hash.substr(0, kDigitsShown)}}};
+  const Facts host = host_facts(environment);
+  const auto memory = std::ranges::find(facts.values, "memory", &std::pair<std::string, std::string>::first);
+  facts.values.insert(memory, host.begin(), host.end());
+  const Facts turn = turn_facts(run.summary.turn);
+  facts.values.insert(facts.values.end(), turn.begin(), turn.end());
+  const Facts ranks = rank_facts(run);
+  facts.values.insert(facts.values.end(), ranks.begin(), ranks.end());
+  return facts;
+}
+
+RunFacts settings_of(const RunRecord& run, const std::string& name) {
+  return {.run = name, .values = {run.config.begin(), run.config.end()}};
+}
+
+TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what) {
+  TextTable table;
+  table.add_column(what, Align::kLeft);
+  table.add_column("of all runs", Align::kLeft);
+  const Values values = values_by_name(runs);
+  for (const std::string& name : names_of(runs))
+    if (is_shared(values, name)) table.add_row({name, values[0].at(name)});
+  return table;
+}
+
+TextTable differing_facts(const std::vector<RunFacts>& runs) {
+  TextTable table;
+  table.add_column("run", Align::kLeft);
+  const Values values = values_by_name(runs);
+  std::vector<std::string> differing;
+  for (const std::string& name : names_of(runs))
+    if (!is_shared(values, name)) differing.push_back(name);
+  for (const std::string& name : differing) table.add_column(name, Align::kLeft);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    std::vector<std::string> cells = {runs[i].run};
+    for (const std::string& name : differing) cells.push_back(value_or_absent(values[i], name));
+    table.add_row(cells);
+  }
+  return table;
+}
+
 namespace {
 
 void append_charts(std::vector<Block>& blocks, const std::string& heading, std::vector<Chart> charts) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "results/csv_line.h"
+#include "system/table.h"
 
 namespace rnnlab::report {
 namespace {

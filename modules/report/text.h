@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "results/table.h"
+#include "system/table.h"
 
 namespace rnnlab::report {
 

@@ -10,11 +10,11 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "results/checks.h"
 #include "results/conditions.h"
-#include "results/config_values.h"
 #include "results/devices.h"
-#include "results/doubts.h"
 #include "results/loss_agreement.h"
+#include "results/run_folder.h"
 #include "results/waiting.h"
 #include "results/work_settings.h"
 

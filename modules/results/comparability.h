@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "results/remark.h"
 #include "results/run_record.h"
+#include "system/warning.h"
 
 namespace rnnlab {
 

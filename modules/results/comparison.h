@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "config/enum_names.h"
-#include "results/device_speed.h"
-#include "results/file_version.h"
+#include "results/devices.h"
 #include "results/loss_agreement.h"
 #include "results/run_record.h"
-#include "results/warning.h"
+#include "system/file_version.h"
+#include "system/warning.h"
 
 namespace rnnlab {
 
@@ -138,12 +138,21 @@ enum class OnDifference { kRefuse, kForce, kTell };
 
 struct CompareOptions {
   std::string baseline;  // a group's label or one of its folders; "": the first run's group, which is the sweep's first
-                         // (run_order.h), or the first whose runs all ended as they should
+                         // (run_record.h), or the first whose runs all ended as they should
   OnDifference on_difference = OnDifference::kRefuse;
 };
 
 // UserError kUsage when there are no runs, the baseline is none of them, or they are not comparable (all reasons at
 // once).
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options);
+
+// How long a group's epochs take, and whether that is faster than the baseline's: over processes, not epochs.
+// docs/timing.md says how often the intervals hold the truth.
+
+// Fills in processes, epochs, seconds and their bounds. Without an epoch after warm-up there are none.
+void measure_time(GroupResult& result, const RunGroup& group);
+
+// Fills in the ratio to the baseline, its interval, p and the verdict, as far as there are processes enough.
+void set_against(GroupResult& result, const RunGroup& group, const RunGroup& baseline);
 
 }  // namespace rnnlab

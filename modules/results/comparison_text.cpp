@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "results/devices_text.h"
-#include "results/table.h"
+#include "results/device_scaling.h"
+#include "system/table.h"
 
 namespace rnnlab {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "results/comparison.h"
 #include "results/epoch_row.h"
-#include "results/table.h"
+#include "system/table.h"
 
 namespace rnnlab {
 

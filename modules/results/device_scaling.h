@@ -11,7 +11,8 @@
 
 #include "results/comparison.h"
 #include "results/run_record.h"
-#include "results/warning.h"
+#include "system/table.h"
+#include "system/warning.h"
 
 namespace rnnlab {
 
@@ -83,5 +84,21 @@ struct DeviceScaling {
 // UserError kUsage when no two runs have equal batches a device on different numbers of devices, or runs differ in what
 // bears on their speed beyond both (all reasons at once; kForce keeps them).
 DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on_difference);
+
+// What is told of several devices: the speed-ups of a comparison as a table; and a comparison of throughput by devices
+// for a terminal, and its numbers as CSV and JSON.
+
+std::string device_scaling_text(const DeviceScaling& scaling);
+
+// A line for each group of runs, whose column samples_a_device says to which series it belongs.
+std::string device_scaling_csv(const DeviceScaling& scaling);
+
+std::string device_scaling_json(const DeviceScaling& scaling);
+
+// Speed-up and efficiency of the groups of a comparison that have one, or an empty table.
+TextTable device_speed_table(const Comparison& comparison);
+
+// What its columns mean, a sentence each.
+std::vector<std::string> device_speed_legend();
 
 }  // namespace rnnlab

@@ -1,18 +1,278 @@
 #include "results/environment.h"
 
+#include <elf.h>
 #include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <map>
+#include <set>
+#include <string_view>
+#include <vector>
 
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "results/json_fields.h"
 #include "results/run_folder.h"
+#include "results_git_revision.h"  // made by git_revision.cmake at every build
+#include "system/json_fields.h"
 
 namespace rnnlab {
+namespace {
+
+#ifdef __OPTIMIZE__
+constexpr bool kOptimized = true;
+#else
+constexpr bool kOptimized = false;
+#endif
+
+#ifdef NDEBUG
+constexpr bool kAssertions = false;
+#else
+constexpr bool kAssertions = true;
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr const char* kSanitizer = "AddressSanitizer";
+#elif defined(__SANITIZE_THREAD__)
+constexpr const char* kSanitizer = "ThreadSanitizer";
+#else
+constexpr const char* kSanitizer = "";
+#endif
+
+#ifdef __clang__
+constexpr const char* kCompiler = "clang";
+#else
+constexpr const char* kCompiler = "gcc";
+#endif
+
+// What makes the build slow, in words; empty when it is fit for timing.
+std::vector<std::string> slow_traits(const BuildInfo& build) {
+  std::vector<std::string> traits;
+  if (!build.optimized) traits.emplace_back("not optimised");
+  if (build.assertions) traits.emplace_back("assertions on");
+  if (!build.sanitizer.empty()) traits.push_back(build.sanitizer);
+  return traits;
+}
+
+}  // namespace
+
+BuildInfo build_info() {
+  return {.type = RNNLAB_BUILD_TYPE,
+          .compiler = fmt::format("{} {}", kCompiler, __VERSION__),
+          .optimized = kOptimized,
+          .assertions = kAssertions,
+          .sanitizer = kSanitizer,
+          .git_revision = kGitRevision,
+          .git_dirty = kGitDirty};
+}
+
+std::string build_kind(const BuildInfo& build) {
+  std::vector<std::string> parts = slow_traits(build);
+  parts.insert(parts.begin(), build.type);
+  return join(parts, ", ");
+}
+
+std::optional<Warning> build_warning(const BuildInfo& build) {
+  if (slow_traits(build).empty()) return std::nullopt;
+  return Warning{warning::kSlowBuild,
+                 fmt::format("THIS BUILD IS NOT FOR TIMING ({}): build with the preset 'release' before you trust any "
+                             "number",
+                             build_kind(build))};
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 16> kPrefixes = {
+    "OMP_",     "GOMP_", "KMP_",    "MKL_",   "ONEDNN_", "DNNL_", "ATEN_",   "TORCH_",
+    "PYTORCH_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "NCCL_", "MALLOC_", "LD_PRELOAD"};
+
+// Which device, how many threads (compared by their effect), what images of containers say of themselves, and what no
+// run on one device reads.
+constexpr std::array<std::string_view, 23> kWithoutEffect = {"CUDA_VISIBLE_DEVICES",
+                                                             "CUDA_DEVICE_ORDER",
+                                                             "CUDA_HOME",
+                                                             "CUDA_PATH",
+                                                             "CUDA_ROOT",
+                                                             "CUDA_VERSION",
+                                                             "CUDA_CACHE_PATH",
+                                                             "CUDA_CACHE_MAXSIZE",
+                                                             "CUDA_CACHE_DISABLE",
+                                                             "CUDNN_VERSION",
+                                                             "NVIDIA_VISIBLE_DEVICES",
+                                                             "NVIDIA_DRIVER_CAPABILITIES",
+                                                             "NVIDIA_REQUIRE_CUDA",
+                                                             "NVIDIA_PRODUCT_NAME",
+                                                             "NVIDIA_CUDA_END_OF_LIFE",
+                                                             "OMP_NUM_THREADS",
+                                                             "MKL_NUM_THREADS",
+                                                             "OMP_DISPLAY_ENV",
+                                                             "TORCH_HOME",
+                                                             "TORCH_CUDA_ARCH_LIST",
+                                                             "PYTORCH_VERSION",
+                                                             "PYTORCH_BUILD_VERSION",
+                                                             "PYTORCH_BUILD_NUMBER"};
+
+// No library's setting, though it may bear the maker's name: NVIDIA_API_KEY.
+constexpr std::array<std::string_view, 5> kSecretWords = {"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"};
+
+bool is_secret(std::string_view name) {
+  return std::ranges::any_of(kSecretWords, [&](std::string_view word) { return name.find(word) != name.npos; });
+}
+
+bool is_of_a_library(std::string_view name) {
+  return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// A list of files has one path after another, without a quote between them.
+std::string without_folders_of_list(std::string_view value) {
+  std::string text, word;
+  const auto end_word = [&] { text += word.find('/') == std::string::npos ? word : last_name(word); };
+  for (const char c : value) {
+    if (c != ':' && c != ' ' && c != ',' && c != ';') {
+      word += c;
+      continue;
+    }
+    end_word();
+    word.clear();
+    text += c;
+  }
+  end_word();
+  return text;
+}
+
+std::string differing(const Variables& of, const Variables& beside, bool (*counts)(std::string_view)) {
+  std::set<std::string> names;
+  for (const Variables* all : {&of, &beside})
+    for (const auto& [name, value] : *all) names.insert(name);
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const auto own = of.find(name), other = beside.find(name);
+    const bool is_equal = own != of.end() && other != beside.end() && own->second == other->second;
+    if (is_equal || !counts(name)) continue;
+    found.push_back(own == of.end() ? "no " + name : name + "=" + own->second);
+  }
+  return join(found, ", ");
+}
+
+bool has_no_effect(std::string_view name) { return !changes_kernels(name); }
+
+}  // namespace
+
+Variables kernel_variables() { return kernel_variables(environ); }
+
+Variables kernel_variables(const char* const* environment) {
+  Variables found;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view text = *environment;
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = text.substr(0, equals);
+    if (is_of_a_library(name) && !is_secret(name))
+      found.emplace(on_one_line(name), on_one_line(without_folders_of_list(text.substr(equals + 1))));
+  }
+  return found;
+}
+
+bool changes_kernels(std::string_view name) {
+  return !name.starts_with("NCCL_") && std::ranges::find(kWithoutEffect, name) == kWithoutEffect.end();
+}
+
+std::string differing_variables(const Variables& of, const Variables& beside) {
+  return differing(of, beside, changes_kernels);
+}
+
+std::string differing_notes(const Variables& of, const Variables& beside) {
+  return differing(of, beside, has_no_effect);
+}
+
+std::string variables_text(const Variables& variables) { return differing_variables(variables, {}); }
+
+namespace {
+
+bool has_random_addresses() {
+  constexpr unsigned long kAsk = 0xffffffff;
+  const int persona = ::personality(kAsk);
+  const bool is_switched_off = persona != -1 && (persona & ADDR_NO_RANDOMIZE) != 0;
+  return !is_switched_off && !system_text("/proc/sys/kernel/randomize_va_space").starts_with('0');
+}
+
+// Notes are padded to whole words (System V ABI, "Note Section").
+size_t padded(size_t size) {
+  constexpr size_t kWord = 4;
+  return (size + kWord - 1) / kWord * kWord;
+}
+
+// The linker writes a note with a hash of what it links.
+void add_build_id(std::string_view notes, std::string& ids) {
+  while (notes.size() >= sizeof(ElfW(Nhdr))) {
+    const auto& header = *reinterpret_cast<const ElfW(Nhdr)*>(notes.data());
+    const size_t begin = sizeof(header) + padded(header.n_namesz), end = begin + padded(header.n_descsz);
+    if (end > notes.size()) return;
+    if (header.n_type == NT_GNU_BUILD_ID) ids += notes.substr(begin, header.n_descsz);
+    notes.remove_prefix(end);
+  }
+}
+
+// The program has no name here, and its libraries have theirs. The library for CUDA is loaded where there is a GPU.
+bool is_own(std::string_view name) {
+  return name.empty() || (name.find("librnnlab_") != name.npos && name.find("librnnlab_cuda") == name.npos);
+}
+
+int add_own_object(dl_phdr_info* object, size_t, void* ids) {
+  if (!is_own(object->dlpi_name)) return 0;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = object->dlpi_phdr[i];
+    if (header.p_type != PT_NOTE) continue;
+    const auto* notes = reinterpret_cast<const char*>(object->dlpi_addr + header.p_vaddr);
+    add_build_id({notes, header.p_memsz}, *static_cast<std::string*>(ids));
+  }
+  return 0;
+}
+
+std::string program_id() {
+  constexpr size_t kDigits = 16;
+  std::string ids;
+  ::dl_iterate_phdr(add_own_object, &ids);
+  return ids.empty() ? "" : Sha256().update(ids).hex().substr(0, kDigits);
+}
+
+}  // namespace
+
+bool is_traced_by(const std::string& status) {
+  constexpr std::string_view kKey = "TracerPid:";
+  const size_t at = status.find(kKey);
+  if (at == std::string::npos) return false;
+  const size_t digit = status.find_first_not_of(" \t", at + kKey.size());
+  return digit != std::string::npos && status[digit] >= '1' && status[digit] <= '9';
+}
+
+ProcessFacts process_facts() {
+  return {.nice = ::getpriority(PRIO_PROCESS, 0),
+          .is_traced = is_traced_by(system_text("/proc/self/status")),
+          .has_random_addresses = has_random_addresses(),
+          .program_id = program_id()};
+}
+
+std::vector<Warning> warnings(const ProcessFacts& facts) {
+  std::vector<Warning> found;
+  if (facts.is_traced)
+    found.emplace_back(warning::kDebugged,
+                       "a debugger or a tracer follows this process: each system call waits for it");
+  if (!facts.has_random_addresses)
+    found.emplace_back(warning::kFixedAddresses,
+                       "addresses are not random: memory lies alike in each process, so repeats differ less than "
+                       "processes do elsewhere");
+  return found;
+}
+
 namespace {
 
 std::vector<Warning> gpu_warnings(const GpuInfo& gpu, size_t index) {

@@ -1,24 +1,105 @@
-// Everything about a run that is not in its settings but bears on its times: machine, build, libraries, and who else
-// was using the machine when it started. Kept as environment.json. Collect it before the first CUDA call: afterwards
-// the program itself is among the users of the GPU. Later ones in one process (a sweep's) keep what the first saw of
-// others.
+// Who measured what, on what: build, libraries, variables that change kernels, process, machine and GPUs, as
+// `environment.json` has them.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "results/build_info.h"
-#include "results/file_version.h"
-#include "results/gpu_info.h"
-#include "results/kernel_variables.h"
-#include "results/machine.h"
-#include "results/process_facts.h"
-#include "results/warning.h"
+#include "system/file_version.h"
+#include "system/gpu_info.h"
+#include "system/machine.h"
+#include "system/warning.h"
 
 namespace rnnlab {
+
+// How this program was built, as far as it bears on its times, and from which sources.
+
+struct BuildInfo {
+  std::string type;      // CMake's: "Release"
+  std::string compiler;  // "gcc 12.2.0"
+  bool optimized = false;
+  bool assertions = false;   // NDEBUG is not set
+  std::string sanitizer;     // "AddressSanitizer" or ""
+  std::string git_revision;  // of the sources, 40 hex digits, or "unknown" outside a git checkout
+  bool git_dirty = false;    // the sources differ from that revision
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("type", self.type);
+    field("compiler", self.compiler);
+    field("optimized", self.optimized);
+    field("assertions", self.assertions);
+    field("sanitizer", self.sanitizer);
+    field("git_revision", self.git_revision);
+    field("git_dirty", self.git_dirty);
+  }
+};
+
+// Of the running program.
+BuildInfo build_info();
+
+// What must be equal between compared runs: "Release", or "Debug, not optimised, AddressSanitizer".
+std::string build_kind(const BuildInfo& build);
+
+// Why times of this build mean nothing, or nothing when they do.
+std::optional<Warning> build_warning(const BuildInfo& build);
+
+// The variables of the environment that the libraries which do the work read: they may pick other kernels, other
+// threads or another allocator. Only variables with the names of these libraries are looked at, and paths in values are
+// cut to their last names.
+
+using Variables = std::map<std::string, std::string>;
+
+// Of this process, or of `environment`: "NAME=VALUE" texts, ending in a null pointer.
+Variables kernel_variables();
+Variables kernel_variables(const char* const* environment);
+
+// Whether times with another value are not comparable. Those that pick a device, say how many threads there are, which
+// is compared by its effect, or only describe an installation do not count.
+bool changes_kernels(std::string_view name);
+
+// Those that change kernels, where two sets differ: "MKL_CBWR=AVX2, no OMP_PROC_BIND" of the first; "" where none does.
+std::string differing_variables(const Variables& of, const Variables& beside);
+// The same of those that do not change kernels.
+std::string differing_notes(const Variables& of, const Variables& beside);
+
+// "MKL_CBWR=AVX2, OMP_PROC_BIND=true": those that change kernels.
+std::string variables_text(const Variables& variables);
+
+// How the operating system runs this process, as far as it bears on its times, and which program it is.
+
+struct ProcessFacts {
+  int64_t nice = 0;                  // from -20 to 19: processes with a larger value give way to others
+  bool is_traced = false;            // a debugger or a tracer follows it
+  bool has_random_addresses = true;  // without, memory lies alike in each process
+  std::string program_id = "";       // of the program and its libraries as linked; "" if unknown
+
+  template <class Self, class Field>
+  static void visit(Self& self, Field&& field) {
+    field("nice", self.nice);
+    field("is_traced", self.is_traced);
+    field("has_random_addresses", self.has_random_addresses);
+    field("program_id", self.program_id);
+  }
+};
+
+ProcessFacts process_facts();
+
+// What makes its times unlike those of other processes, or more alike than they are.
+std::vector<Warning> warnings(const ProcessFacts& facts);
+
+// The text of /proc/self/status has the number of a process that traces this one.
+bool is_traced_by(const std::string& status);
+
+// Everything about a run that is not in its settings but bears on its times: machine, build, libraries, and who else
+// was using the machine when it started. Kept as environment.json. Collect it before the first CUDA call: afterwards
+// the program itself is among the users of the GPU. Later ones in one process (a sweep's) keep what the first saw of
+// others.
 
 // What only the caller can know, for this module does without LibTorch. "" where it does not apply.
 struct SoftwareVersions {
@@ -90,7 +171,7 @@ struct Environment {
   BuildInfo build;
   SoftwareVersions software;
   InstructionSets instruction_sets;
-  std::optional<Variables> variables;   // kernel_variables.h; nothing in files that do not tell
+  std::optional<Variables> variables;   // environment.h; nothing in files that do not tell
   std::optional<ProcessFacts> process;  // nothing in files that do not tell
   std::string used_gpus =
       {};  // UUIDs of those that it computes on, with commas; "" without, and in files that do not tell
@@ -129,7 +210,7 @@ std::string model_of_one_gpu(const GpuSurvey& survey);
 // or the CPU, more threads than CPUs, a long queue for the CPUs, clocks held down.
 std::vector<Warning> warnings(const Environment& environment);
 
-// Of what write_environment writes, by which changed_files.h knows it again.
+// Of what write_environment writes, by which run_record.h knows it again.
 std::string environment_sha256(const Environment& environment);
 
 // `run_folder`/environment.json. write: UserError kDevice. read: UserError kData naming the file and the key.

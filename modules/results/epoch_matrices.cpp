@@ -10,11 +10,10 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "results/comparison_text.h"
-#include "results/csv_line.h"
-#include "results/geometric_mean.h"
-#include "results/table.h"
+#include "system/table.h"
 
 namespace rnnlab {
 namespace {

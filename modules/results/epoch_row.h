@@ -37,7 +37,7 @@ struct EpochRow {
   std::optional<double> valid_rmse = std::nullopt;
   std::optional<int64_t> skipped_steps = std::nullopt;  // whose gradients overflowed float16 under the loss scale
   std::optional<double> device_seconds = std::nullopt;  // the span of train_seconds by the GPU's own clock
-  // Of the same span, by the operating system and the GPU (epoch_witness.h).
+  // Of the same span, by the operating system and the GPU (system/epoch_witness.h).
   std::optional<double> cpu_seconds = std::nullopt;
   std::optional<double> boot_seconds = std::nullopt;
   std::optional<double> steal_seconds = std::nullopt;

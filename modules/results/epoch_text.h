@@ -1,6 +1,4 @@
-// An epoch row as a line of epochs.csv or epochs.jsonl, and a line of epochs.csv as a row again. Pure text, no files.
-// Numbers are the shortest that read back to the same value; absent is an empty CSV field and a JSON null; what is not
-// finite is nan, inf or -inf in CSV and the same word as a string in JSON, which has no such numbers.
+// Epoch rows as text: columns of `epochs.csv`, lines of `epochs.jsonl`, and the table that the log prints.
 #pragma once
 
 #include <span>
@@ -11,6 +9,10 @@
 #include "results/epoch_row.h"
 
 namespace rnnlab {
+
+// An epoch row as a line of epochs.csv or epochs.jsonl, and a line of epochs.csv as a row again. Pure text, no files.
+// Numbers are the shortest that read back to the same value; absent is an empty CSV field and a JSON null; what is not
+// finite is nan, inf or -inf in CSV and the same word as a string in JSON, which has no such numbers.
 
 // This version's columns, then the others of the rows.
 std::vector<std::string> epoch_csv_columns(std::span<const EpochRow> rows = {});
@@ -30,5 +32,20 @@ std::vector<std::string> columns_in_header(std::string_view text);
 // version had must be there, one that came later may be absent, and one that this version does not know is kept.
 // Every line must be whole, and epochs must rise. UserError kData with `source:line`.
 std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string& source);
+
+// The rows of a training run as a table that grows line by line on the console: widths are fixed when it starts,
+// columns that the run does not have are left out, warm-up epochs are marked.
+
+class EpochTable {
+ public:
+  // `first` decides which columns there are.
+  explicit EpochTable(const EpochRow& first);
+
+  std::string header() const;                                                 // without a line end, as the lines
+  std::string line(const EpochRow& row, const std::string& mark = "") const;  // "(mark)" behind it, or "(warm-up)"
+
+ private:
+  std::vector<EpochColumn> columns_;
+};
 
 }  // namespace rnnlab

@@ -11,7 +11,7 @@
 #include "results/comparability.h"
 #include "results/conditions.h"
 #include "results/devices.h"
-#include "results/json_fields.h"
+#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

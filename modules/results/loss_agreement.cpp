@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/numbers.h"
-#include "results/config_values.h"
+#include "results/run_folder.h"
 #include "results/work_settings.h"
 
 namespace rnnlab {

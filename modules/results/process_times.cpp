@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "results/statistics.h"
+#include "base/statistics.h"
 
 namespace rnnlab {
 namespace {

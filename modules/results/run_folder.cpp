@@ -1,6 +1,7 @@
 #include "results/run_folder.h"
 
 #include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,8 +11,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/text.h"
-#include "results/file_descriptor.h"
-#include "results/files.h"
+#include "system/files.h"
 
 namespace rnnlab {
 namespace {
@@ -87,6 +87,47 @@ std::string shared_run_name(const fs::path& folder, const std::string& experimen
   const fs::path whole = whole_path(folder);
   const std::string name = last_name(whole.string());
   return whole.parent_path().filename() == experiment ? experiment + "/" + name : name;
+}
+
+namespace {
+
+void collect(const config::Value& map, const std::string& prefix, std::map<std::string, std::string>& values) {
+  for (const config::Member& member : map.members) {
+    const std::string key = prefix + member.key;
+    if (member.value.is_map())
+      collect(member.value, key + ".", values);
+    else if (!member.value.is_null() && !(member.value.is_sequence() && member.value.items.empty()))
+      values[key] = to_flow(member.value);
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> config_values(const std::filesystem::path& file) {
+  config::Findings findings;
+  const auto document = config::Document::from_file(file.string(), findings);
+  if (!findings.empty()) throw UserError(ExitCode::kData, join(findings.lines(), "\n"));
+  return config_values(document);
+}
+
+std::map<std::string, std::string> config_values(const config::Document& document) {
+  std::map<std::string, std::string> values;
+  collect(document.root(), "", values);
+  return values;
+}
+
+std::string setting_without_folders(const std::string& value) {
+  const bool is_list = value.starts_with('[') || value.starts_with('{');
+  if (is_list) return without_folders(value);  // "m/s" in it is a column, no path
+  const bool is_quoted = value.size() > 1 && value.front() == '"' && value.back() == '"';
+  const std::string path = is_quoted ? value.substr(1, value.size() - 2) : value;
+  if (path.find('/') == std::string::npos || path == "/") return value;
+  return is_quoted ? fmt::format("\"{}\"", last_name(path)) : last_name(path);
+}
+
+std::string value_or_absent(const std::map<std::string, std::string>& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? "absent" : found->second;
 }
 
 }  // namespace rnnlab

@@ -4,19 +4,48 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <fstream>
+#include <map>
 #include <set>
+#include <system_error>
+#include <tuple>
 
 #include "base/error.h"
+#include "base/folder.h"
+#include "base/sha256.h"
 #include "base/text.h"
-#include "config/dotted_key.h"
-#include "results/changed_files.h"
-#include "results/config_values.h"
+#include "config/sweep.h"
 #include "results/epoch_log.h"
-#include "results/run_copy.h"
 #include "results/run_folder.h"
-#include "results/run_order.h"
+#include "results/work_settings.h"
+#include "system/files.h"
+#include "system/json_fields.h"
 
 namespace rnnlab {
+namespace {
+
+bool is_same_number(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return *a == *b || (std::isnan(*a) && std::isnan(*b));
+}
+
+bool is_same_row(const EpochRow& a, const EpochRow& b) {
+  return std::ranges::all_of(epoch_columns(), [&](const EpochColumn& column) {
+    return is_same_number(number_in(a, column), number_in(b, column));
+  });
+}
+
+}  // namespace
+
+bool is_copy(const RunRecord& a, const RunRecord& b) {
+  if (a.environment.start_time != b.environment.start_time) return false;
+  if (a.summary.turn.process != b.summary.turn.process) return false;
+  const bool rows_tell = !a.summary.turn.process.empty() && !a.rows.empty();
+  if (!rows_tell && a.config != b.config) return false;
+  return std::ranges::equal(a.rows, b.rows, is_same_row);
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -218,6 +247,119 @@ std::vector<int64_t> seeds(const RunGroup& group) {
   std::set<int64_t> found;
   for (const RunRecord* run : group.runs) found.insert(run->summary.seed);
   return {found.begin(), found.end()};
+}
+
+namespace {
+
+// What runs share that are put in order among themselves.
+std::string key_of(const RunRecord& run) {
+  if (!run.summary.turn.measurement.empty()) return run.summary.turn.measurement;
+  return run.environment.start_time + " " + whole_path(run.folder).parent_path().string();
+}
+
+bool comes_before(const RunRecord* a, const RunRecord* b) {
+  return std::tie(a->summary.turn.case_number, a->started) < std::tie(b->summary.turn.case_number, b->started);
+}
+
+}  // namespace
+
+std::vector<const RunRecord*> in_order_of_sweeps(const std::vector<RunRecord>& runs) {
+  std::vector<std::vector<const RunRecord*>> sweeps;
+  std::map<std::string, size_t> index_of;
+  for (const RunRecord& run : runs) {
+    const auto [found, is_new] = index_of.emplace(key_of(run), sweeps.size());
+    if (is_new) sweeps.emplace_back();
+    sweeps[found->second].push_back(&run);
+  }
+  std::vector<const RunRecord*> all;
+  for (auto& sweep : sweeps) {
+    std::ranges::stable_sort(sweep, comes_before);
+    all.insert(all.end(), sweep.begin(), sweep.end());
+  }
+  return all;
+}
+
+std::string start_by_log(const std::filesystem::path& folder) {
+  constexpr std::string_view kPattern = "2026-11-21T02:59:51.079Z";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(folder / kLogFile, ignored)) return "";  // a pipe would never be read
+  std::string start(kPattern.size(), '\0');
+  std::ifstream log(folder / kLogFile, std::ios::binary);
+  log.read(start.data(), static_cast<std::streamsize>(start.size()));
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool is_time = std::ranges::equal(
+      start, kPattern, [&](char read, char wanted) { return is_digit(wanted) ? is_digit(read) : read == wanted; });
+  return log && is_time ? start : "";
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Found = std::vector<Warning>;
+
+constexpr const char* kAdvice = "take no number from it, and restore the file or train again";
+
+bool is_sealed(const RunRecord& run) { return has_work_hashes(run.summary); }
+
+void check_summary_seal(const fs::path& folder, Found& found) {
+  constexpr int64_t kMostBytes = int64_t{1} << 22;
+  if (!has_fitting_seal(read_file(folder / kSummaryFile, kMostBytes)))
+    found.emplace_back(warning::kEditedSummary,
+                       fmt::format("summary.json was changed after it was written; {}", kAdvice));
+}
+
+void check_rows_seal(const RunRecord& run, Found& found) {
+  if (rows_sha256(run.rows) != run.summary.rows_sha256)
+    found.emplace_back(warning::kBrokenSeal,
+                       fmt::format("epochs.csv was changed after summary.json sealed its rows; {}", kAdvice));
+}
+
+void check_settings(const RunRecord& run, Found& found) {
+  const Identity& identity = run.summary.identity;
+  const WorkHashes told{identity.model_hash, identity.training_hash};
+  if (settings_sha256(run.config) != run.summary.settings_sha256)
+    found.emplace_back(warning::kEditedConfig,
+                       "config.yaml has other settings than the run had; restore the file, or train again");
+  else if (work_hashes(run.config) != told)
+    found.emplace_back(warning::kEditedConfig,
+                       "summary.json has other hashes of model and training than config.yaml gives");
+}
+
+void check_environment(const fs::path& folder, const RunRecord& run, Found& found) {
+  constexpr int64_t kMostBytes = int64_t{1} << 22;
+  const std::string& sealed = run.summary.environment_sha256;
+  if (sealed.empty() || Sha256().update(read_file(folder / kEnvironmentFile, kMostBytes)).hex() == sealed) return;
+  found.emplace_back(warning::kEditedEnvironment,
+                     fmt::format("environment.json was changed after the run began; {}", kAdvice));
+}
+
+void check_row_files(const fs::path& folder, const RunRecord& run, Found& found) {
+  constexpr int64_t kMostBytes = int64_t{1} << 28;
+  const fs::path jsonl = folder / kEpochsJsonlFile;
+  std::error_code ignored;
+  if (!fs::exists(jsonl, ignored)) {
+    if (is_sealed(run))
+      found.emplace_back(warning::kRowsDisagree, "epochs.jsonl is missing, so nothing bears out epochs.csv");
+    return;
+  }
+  if (const auto difference = disagreement(run.rows, read_file(jsonl, kMostBytes)))
+    found.emplace_back(warning::kRowsDisagree,
+                       fmt::format("epochs.csv and epochs.jsonl disagree: {}; one of them was changed", *difference));
+}
+
+}  // namespace
+
+Found changed_files(const fs::path& folder, const RunRecord& run) {
+  Found found;
+  if (is_sealed(run)) {
+    check_summary_seal(folder, found);
+    check_rows_seal(run, found);
+    check_settings(run, found);
+    check_environment(folder, run, found);
+  }
+  check_row_files(folder, run, found);
+  return found;
 }
 
 }  // namespace rnnlab

@@ -1,4 +1,5 @@
-// A finished run as it is read back from its folder, and the pooling of runs that are the same work.
+// A run as its folder tells it: settings, summary, environment and rows; runs in their order, without copies, and
+// groups of runs that did the same work.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +10,11 @@
 #include "results/environment.h"
 #include "results/epoch_row.h"
 #include "results/summary.h"
+#include "system/warning.h"
 
 namespace rnnlab {
+
+// A finished run as it is read back from its folder, and the pooling of runs that are the same work.
 
 struct RunRecord {
   std::filesystem::path folder;
@@ -19,7 +23,7 @@ struct RunRecord {
   Environment environment;
   Summary summary;
   std::vector<EpochRow> rows;
-  std::vector<Warning> changed = {};  // in its files since it ended (changed_files.h)
+  std::vector<Warning> changed = {};  // in its files since it ended (run_record.h)
 };
 
 // UserError kUsage when `folder` is not a finished run's folder, kData when a file in it is damaged.
@@ -28,12 +32,12 @@ RunRecord load_run(const std::filesystem::path& folder);
 // The program that trained the run, if it is another one: "PyTorch 2.11.0"; "" for rnnlab.
 const std::string& other_program(const RunRecord& run);
 
-// Runs that differ in nothing but the seed (and what follows from it), in the order of their sweep (run_order.h).
+// Runs that differ in nothing but the seed (and what follows from it), in the order of their sweep (run_record.h).
 struct RunGroup {
   std::string label;  // "cpu naive batch_size=64": device, layer and every setting in which the groups differ; with the
                       // experiment's name, or the folder instead, where that would not be unique; "cpu PyTorch 2.11.0"
   std::vector<const RunRecord*> runs;
-  std::vector<const RunRecord*> copies = {};  // of `runs`, by their folders; they count for nothing (run_copy.h)
+  std::vector<const RunRecord*> copies = {};  // of `runs`, by their folders; they count for nothing (run_record.h)
   std::map<const RunRecord*, std::string> names = {};  // of `runs`, see folder_name
 };
 
@@ -58,5 +62,30 @@ std::vector<double> timed_seconds(const RunGroup& group);
 
 // Ascending, each once.
 std::vector<int64_t> seeds(const RunGroup& group);
+
+// Folders that were copied: the same run twice is no second measurement.
+
+// Whether both are one run: of one process, begun at the same time and equal in every number of every epoch. Before
+// version 3, which did not record the process, the settings must be equal too.
+bool is_copy(const RunRecord& a, const RunRecord& b);
+
+// The order in which runs are shown and the first of them is the baseline: that of their sweep, whatever order the
+// names of their folders give, so that every table of a sweep begins with the same run.
+
+// Runs stay where they were named, but those of one measurement come by their number in the sweep, and those of one
+// experiment that began in one second by the moment of their start: the folders of one second are named by device and
+// layer.
+std::vector<const RunRecord*> in_order_of_sweeps(const std::vector<RunRecord>& runs);
+
+// "2026-11-21T02:59:51.079Z", when the log of the run's folder begins; "" where there is none.
+std::string start_by_log(const std::filesystem::path& folder);
+
+// What in a run's folder was changed after the run had ended: each file is held against its seal in summary.json, and
+// the summary against its own. Folders of before version 3 have no seals; of them only the two files with the rows are
+// held against each other.
+
+// `run` as it was read from `folder`. Nothing where all is as it was written. UserError kData where a file that is
+// there cannot be read.
+std::vector<Warning> changed_files(const std::filesystem::path& folder, const RunRecord& run);
 
 }  // namespace rnnlab

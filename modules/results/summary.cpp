@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include "results/json_fields.h"
+#include "base/statistics.h"
 #include "results/run_folder.h"
-#include "results/seal.h"
-#include "results/statistics.h"
+#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

@@ -16,8 +16,8 @@
 #include "config/enum_names.h"
 #include "results/conditions.h"
 #include "results/epoch_row.h"
-#include "results/file_version.h"
-#include "results/warning.h"
+#include "system/file_version.h"
+#include "system/warning.h"
 
 namespace rnnlab {
 
@@ -31,7 +31,7 @@ struct Identity {
   std::string training_hash;           // of the training settings
   std::string placement;               // of the training samples: "device" or "host", never "auto"
   std::string precision;               // "fp32", "tf32", "bf16", "fp16"
-  std::string build_type;              // build_kind() of build_info.h
+  std::string build_type;              // build_kind() of environment.h
   std::string cpu_model;
   int64_t num_threads = 0;
   std::string gpu_model;  // of the machine, whether or not the run used it; "" when it has none
@@ -120,7 +120,7 @@ struct Summary {
   std::vector<Warning> warnings;
   Identity identity;
   Turn turn;
-  std::string rows_sha256;                        // row_seal.h; "" before version 3, and without rows
+  std::string rows_sha256;                        // epoch_log.h; "" before version 3, and without rows
   std::string settings_sha256;                    // of config.yaml, work_settings.h; "" before version 3
   bool was_resumed = false;                       // so its time has pauses
   std::string environment_sha256;                 // of environment.json; "" before version 3
@@ -165,8 +165,8 @@ double num_samples(const EpochRow& row);
 
 std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows);
 
-// `run_folder`/summary.json, sealed (seal.h). What reads it takes a broken seal, and changed_files.h tells of it.
-// write: UserError kDevice. read: UserError kData naming the file and the key.
+// `run_folder`/summary.json, sealed (system/json_fields.h). What reads it takes a broken seal, and run_record.h tells
+// of it. write: UserError kDevice. read: UserError kData naming the file and the key.
 void write_summary(const std::filesystem::path& run_folder, const Summary& summary);
 Summary read_summary(const std::filesystem::path& run_folder);
 

@@ -12,7 +12,7 @@
 
 namespace rnnlab {
 
-// By dotted key (config_values.h).
+// By dotted key (run_folder.h).
 using Settings = std::map<std::string, std::string>;
 
 struct WorkHashes {

@@ -5,17 +5,21 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <map>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "base/text.h"
-#include "results/files.h"
-#include "results/json_fields.h"
-#include "results/round_order.h"
+#include "results/measuring_order.h"
 #include "results/run_folder.h"
-#include "results/seal.h"
+#include "system/files.h"
+#include "system/json_fields.h"
 
 namespace rnnlab {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -171,6 +175,21 @@ SweepPlan read_plan(const fs::path& folder) {
   plan.hash = std::move(hash);
   if (!is_sound(plan)) refuse_changed_plan(file);
   return plan;
+}
+
+std::string launch_lines(const std::string& folder, int64_t num_tasks) {
+  const std::string quoted = shell_quoted(folder);
+  // `--wrap` takes the whole command as one word, so the folder in it is quoted for a second shell.
+  const std::string command = fmt::format("srun --ntasks=1 rnnlab train --wait --task $SLURM_ARRAY_TASK_ID {}", quoted);
+  const int64_t last = num_tasks - 1;
+  return fmt::format(
+             "  rnnlab sweep work {}          # on any machine that sees the folder, as often as you like\n"
+             "  rnnlab sweep work {} --gpus   # one worker for each GPU of this machine\n",
+             quoted, quoted) +
+         fmt::format("  sbatch --array=0-{} --requeue --open-mode=append --signal=TERM@120 --wrap {}\n", last,
+                     shell_quoted(command)) +
+         fmt::format("  seq 0 {} | parallel -j 1 rnnlab train --task {{}} {}\n", last, quoted) +
+         fmt::format("  seq 0 {} | xargs -P 1 -I {{}} rnnlab train --task {{}} {}\n", last, quoted);
 }
 
 }  // namespace rnnlab

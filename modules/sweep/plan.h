@@ -1,12 +1,9 @@
-// The plan of a sweep that several processes or machines work on: <folder>/sweep.json. It has every run with its number
-// and its folder, is written once and never changed, and ends in a hash of itself (results/seal.h). What happens to a
-// run stands in the folder of the run, so workers share nothing that has to be merged.
-//
-// A task is what one worker takes at a time. Tasks count from 0. By default a task is one round of all sides that may
-// be compared with each other, so these sides run on one machine, one right after the other.
+// The plan of a sweep over machines: its cases, their order in rounds, and the lines that start its tasks under a
+// scheduler.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -14,9 +11,16 @@
 #include <vector>
 
 #include "config/enum_names.h"
-#include "results/file_version.h"
+#include "system/file_version.h"
 
 namespace rnnlab {
+
+// The plan of a sweep that several processes or machines work on: <folder>/sweep.json. It has every run with its number
+// and its folder, is written once and never changed, and ends in a hash of itself (system/json_fields.h). What happens
+// to a run stands in the folder of the run, so workers share nothing that has to be merged.
+//
+// A task is what one worker takes at a time. Tasks count from 0. By default a task is one round of all sides that may
+// be compared with each other, so these sides run on one machine, one right after the other.
 
 inline constexpr const char* kPlanFile = "sweep.json";
 inline constexpr const char* kClaimsFolder = "claims";
@@ -71,7 +75,7 @@ struct PlannedTask {
 
 struct SweepPlan {
   int64_t schema_version = kFileVersion;
-  std::string measurement;  // a random name; the order of the runs follows from it (results/round_order.h)
+  std::string measurement;  // a random name; the order of the runs follows from it (sweep/plan.h)
   Spread spread = Spread::kRounds;
   std::vector<std::string> command_line;
   std::vector<PlannedCase> cases;
@@ -116,5 +120,11 @@ std::string write_plan(const std::filesystem::path& folder, const SweepPlan& pla
 
 // UserError kUsage if there is no plan, kData if it was changed or cannot be read.
 SweepPlan read_plan(const std::filesystem::path& folder);
+
+// Commands that run the tasks of a plan by what a user has: this machine, xargs, GNU parallel, a Slurm array. Each
+// engine only has to count.
+
+// Indented, a line each. `folder` as the user wrote it.
+std::string launch_lines(const std::string& folder, int64_t num_tasks);
 
 }  // namespace rnnlab

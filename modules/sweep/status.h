@@ -82,4 +82,13 @@ std::vector<TaskStatus> status_of_tasks(const std::filesystem::path& folder, con
 void write_failure(const std::filesystem::path& folder, int64_t task, const TaskFailure& failure);
 void remove_failure(const std::filesystem::path& folder, int64_t task);
 
+// The state of a sweep for people, for programs and for schedulers.
+
+// A row for each task that is not done and was begun, counts of all, and what to do next. `folder` as the user wrote
+// it.
+std::string status_text(const std::string& folder, const SweepPlan& plan, const std::vector<TaskStatus>& tasks);
+
+// Every task with its runs, indented, with a line end.
+std::string status_json(const SweepPlan& plan, const std::vector<TaskStatus>& tasks);
+
 }  // namespace rnnlab

@@ -1,17 +1,33 @@
 #include "tensorboard/event_file.h"
 
 #include <fmt/format.h>
+#include <nmmintrin.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <ctime>
 #include <protozero/pbf_writer.hpp>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
 #include "base/numbers.h"
-#include "tensorboard/crc32c.h"
-#include "tensorboard/wall_time.h"
 
 namespace rnnlab::tensorboard {
+
+__attribute__((target("sse4.2"))) uint32_t crc32c(std::string_view bytes) {
+  uint64_t crc = 0xffffffff;
+  while (bytes.size() >= sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof(word));
+    crc = _mm_crc32_u64(crc, word);
+    bytes.remove_prefix(sizeof(word));
+  }
+  auto narrow = static_cast<uint32_t>(crc);
+  for (const char byte : bytes) narrow = _mm_crc32_u8(narrow, static_cast<unsigned char>(byte));
+  return ~narrow;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

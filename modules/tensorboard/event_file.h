@@ -3,14 +3,23 @@
 // the messages say of summaries and graphs is encoded in the files beside this one.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
-#include "results/append_file.h"
+#include "system/files.h"
 
 namespace rnnlab::tensorboard {
+
+// CRC-32C, Castagnoli's polynomial, by the processor's own instruction (SSE 4.2, which every processor with AVX2 has).
+uint32_t crc32c(std::string_view bytes);
+
+// Seconds since 1970, as events have them.
+inline double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 inline constexpr const char* kAnyMachine = "rnnlab";
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "recurrent/gpu_device.h"
 #include "recurrent/unrolled/lanes.h"
-#include "training/trace_range.h"
+#include "training/profiling.h"
 
 namespace rnnlab {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "gpu/cuda_function.h"
+#include "gpu/cuda_library.h"
 
 namespace rnnlab {
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "gpu/cuda_function.h"
+#include "gpu/cuda_library.h"
 
 namespace rnnlab {
 

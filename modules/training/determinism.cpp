@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/split_mix64.h"
-#include "results/cpu_limits.h"
+#include "base/random.h"
+#include "system/machine.h"
 #include "training/cuda_functions.h"
 
 namespace rnnlab {

@@ -27,7 +27,7 @@ inline constexpr const char* kNoMoreThreads =
     "no more threads can be made here: raise the limit (ulimit -u or -v, or the limit on processes of a container), or "
     "lower num_threads";
 
-// One for each CPU that the process may use (results/cpu_limits.h), as LibTorch counts them, or what OMP_NUM_THREADS
+// One for each CPU that the process may use (system/machine.h), as LibTorch counts them, or what OMP_NUM_THREADS
 // says. The first call must come before any of set_num_threads, which makes it.
 int64_t default_num_threads();
 

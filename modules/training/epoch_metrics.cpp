@@ -1,5 +1,13 @@
 #include "training/epoch_metrics.h"
 
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
 namespace rnnlab {
 
 void put_training_metrics(const Metrics& metrics, EpochRow& row) {
@@ -17,6 +25,105 @@ void put_validation_metrics(const Metrics& metrics, EpochRow& row) {
   row.valid_bits_per_character = metrics.bits_per_token;
   row.valid_mae = metrics.mean_absolute_error;
   row.valid_rmse = metrics.root_mean_squared_error;
+}
+
+namespace {
+
+// What a process measures of itself, and the slowest's counts.
+constexpr EpochMember kOfSlowest[] = {
+    &EpochRow::train_seconds,   &EpochRow::data_seconds,      &EpochRow::samples_per_second,
+    &EpochRow::device_seconds,  &EpochRow::cpu_seconds,       &EpochRow::boot_seconds,
+    &EpochRow::steal_seconds,   &EpochRow::throttled_seconds, &EpochRow::voluntary_switches,
+    &EpochRow::forced_switches, &EpochRow::cpu_joules,        &EpochRow::exchange_seconds};
+
+// What is told over all.
+constexpr EpochMember kOfAll[] = {&EpochRow::peak_memory_bytes, &EpochRow::gpu_joules};
+
+std::vector<EpochMember> measures() {
+  std::vector<EpochMember> all(std::begin(kOfSlowest), std::end(kOfSlowest));
+  all.insert(all.end(), std::begin(kOfAll), std::end(kOfAll));
+  return all;
+}
+
+template <class T>
+double to_number(const T& value) {
+  return static_cast<double>(value);
+}
+
+template <class T>
+double to_number(const std::optional<T>& value) {
+  return value ? to_number(*value) : std::numeric_limits<double>::quiet_NaN();
+}
+
+template <class T>
+void from_number(double number, T& value) {
+  value = static_cast<T>(number);
+}
+
+template <class T>
+void from_number(double number, std::optional<T>& value) {
+  value.reset();
+  if (!std::isnan(number)) from_number(number, value.emplace());
+}
+
+at::Tensor numbers_of(const EpochRow& row) {
+  const std::vector<EpochMember> all = measures();
+  at::Tensor numbers = at::empty({std::ssize(all)}, at::kDouble);
+  double* values = numbers.mutable_data_ptr<double>();
+  for (const EpochMember& member : all) *values++ = std::visit([&](auto m) { return to_number(row.*m); }, member);
+  return numbers;
+}
+
+EpochRow row_of(const double* numbers) {
+  EpochRow row;
+  for (const EpochMember& member : measures()) {
+    std::visit([&](auto m) { from_number(*numbers, row.*m); }, member);
+    ++numbers;
+  }
+  return row;
+}
+
+double seconds_outside(const EpochRow& row) { return row.train_seconds - row.exchange_seconds.value_or(0); }
+
+void copy_measure(const EpochMember& member, const EpochRow& from, EpochRow& to) {
+  std::visit([&](auto m) { to.*m = from.*m; }, member);
+}
+
+std::optional<int64_t> largest_memory(std::span<const EpochRow> rows) {
+  std::optional<int64_t> largest;
+  for (const EpochRow& row : rows) largest = std::max(largest, row.peak_memory_bytes);
+  return largest;
+}
+
+// Nothing unless every rank tells its own.
+std::optional<double> whole_energy(std::span<const EpochRow> rows) {
+  double sum = 0;
+  for (const EpochRow& row : rows) {
+    if (!row.gpu_joules) return std::nullopt;
+    sum += *row.gpu_joules;
+  }
+  return sum;
+}
+
+}  // namespace
+
+EpochRow joined_row(const EpochRow& own, std::span<const EpochRow> rows) {
+  const auto [fastest, slowest] = std::ranges::minmax_element(rows, {}, seconds_outside);
+  EpochRow row = own;
+  for (const EpochMember& member : kOfSlowest) copy_measure(member, *slowest, row);
+  row.peak_memory_bytes = largest_memory(rows);
+  row.gpu_joules = whole_energy(rows);
+  row.slowest_process_seconds = seconds_outside(*slowest);
+  row.fastest_process_seconds = seconds_outside(*fastest);
+  return row;
+}
+
+EpochRow row_over_ranks(Ranks& ranks, const EpochRow& own) {
+  const at::Tensor all = ranks.gather(numbers_of(own));
+  std::vector<EpochRow> rows;
+  for (int64_t rank = 0; rank < ranks.size(); ++rank)
+    rows.push_back(row_of(all.const_data_ptr<double>() + rank * all.size(1)));
+  return joined_row(own, rows);
 }
 
 }  // namespace rnnlab

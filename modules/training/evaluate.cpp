@@ -5,8 +5,8 @@
 
 #include <iterator>
 
+#include "training/profiling.h"
 #include "training/step_record.h"
-#include "training/trace_range.h"
 
 namespace rnnlab {
 namespace {

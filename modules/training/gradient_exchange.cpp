@@ -2,17 +2,41 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "base/error.h"
-#include "training/trace_range.h"
+#include "training/profiling.h"
 
 namespace rnnlab {
+
+void LateValues::append(const at::Tensor& values) {
+  if (values.is_cpu()) {
+    copies_.push_back({values.clone(), std::nullopt});
+    return;
+  }
+  const at::Tensor on_host = at::empty(values.sizes(), values.options().device(at::kCPU).pinned_memory(true));
+  on_host.copy_(values, /*non_blocking=*/true);
+  c10::Event written(values.device().type());
+  written.record(c10::impl::VirtualGuardImpl(values.device().type()).getStream(values.device()));
+  copies_.push_back({on_host, std::move(written)});
+}
+
+std::optional<at::Tensor> LateValues::next(const WaitUntil& wait_until) {
+  const size_t most_left = !copies_.empty() && copies_.front().written ? kTurnsBehind : 0;
+  if (copies_.size() <= most_left) return std::nullopt;
+  const Copy copy = std::move(copies_.front());
+  copies_.pop_front();
+  if (copy.written) wait_until([&] { return copy.written->query(); });
+  return copy.on_host;
+}
+
 namespace {
 
 constexpr int64_t kNumSums = 3;  // loss, weighted loss, metric

@@ -14,6 +14,17 @@
 
 namespace rnnlab {
 
+// Cross-entropy on a GPU by own kernels, with a gradient: the loss and the count of right answers in one pass. Not
+// differentiable twice.
+
+struct CrossEntropyResult {
+  at::Tensor loss;       // () mean, differentiable in the logits
+  at::Tensor num_right;  // () float32
+};
+
+// logits: (N, classes) float32, classes: (N) int64, both on one GPU that suit_own_kernels().
+CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
+
 // Sums over the targets of any number of steps, on the host.
 struct Totals {
   double loss_sum = 0.0;

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "recurrent/run_kernels.h"
 #include "training/kernels/adam.h"
-#include "training/own_kernels.h"
+#include "training/step_end.h"
 
 namespace rnnlab {
 namespace {

@@ -1,7 +1,7 @@
 // One word for the arithmetic of a whole run, so that no side of a comparison runs in another precision unseen:
 // LibTorch starts with TF32 on in cuDNN and off in cuBLAS. fp32 and tf32 set both libraries alike; bf16 and fp16 are
 // autocast with float32 weights, and whatever autocast leaves in float32 stays true float32. Gradients of fp16 are
-// loss_scale.h's affair.
+// train_step.h's affair.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -1,6 +1,10 @@
 #include "training/profiling.h"
 
+#include <ATen/record_function.h>
+
 #include <cstdlib>
+
+#include "training/cuda_functions.h"
 
 namespace rnnlab {
 
@@ -22,6 +26,19 @@ Profiling::~Profiling() {
 std::unique_ptr<torch::autograd::profiler::ProfilerResult> Profiling::finish() {
   is_running_ = false;
   return torch::autograd::profiler::disableProfiler();
+}
+
+TraceRange::TraceRange(const char* name) {
+  if (begin_profiler_range.is_defined()) begin_profiler_range(name);
+  auto watchers = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
+  if (!watchers) return;
+  record_ = std::make_unique<at::RecordFunction>(std::move(*watchers));
+  record_->before(name);
+}
+
+TraceRange::~TraceRange() {
+  record_.reset();
+  if (end_profiler_range.is_defined()) end_profiler_range();
 }
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-// LibTorch's profiler, Kineto, over a stretch of the program: the operators and ranges (trace_range.h) of this thread
+// LibTorch's profiler, Kineto, over a stretch of the program: the operators and ranges (profiling.h) of this thread
 // and of those that autograd runs backward passes on, and what a GPU did. One at a time in a process.
 #pragma once
 
@@ -25,6 +25,31 @@ class Profiling {
 
  private:
   bool is_running_ = true;
+};
+
+}  // namespace rnnlab
+
+namespace at {
+
+// A named stretch of what the host does: a range in NVTX, which Nsight Systems shows, and in LibTorch's profiler while
+// one watches this thread (profiling.h). Where nobody watches it costs a few nanoseconds, so it may stay in a step.
+
+class RecordFunction;
+}  // namespace at
+
+namespace rnnlab {
+
+// From its making to its end, on one thread. Ranges nest.
+class TraceRange {
+ public:
+  // `name` must outlive the profile: a literal.
+  explicit TraceRange(const char* name);
+  ~TraceRange();
+  TraceRange(const TraceRange&) = delete;
+  TraceRange& operator=(const TraceRange&) = delete;
+
+ private:
+  std::unique_ptr<at::RecordFunction> record_;
 };
 
 }  // namespace rnnlab

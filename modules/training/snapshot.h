@@ -9,7 +9,7 @@
 #include "training/determinism.h"
 #include "training/named_tensor.h"
 #include "training/objective.h"
-#include "training/training_state.h"
+#include "training/observer.h"
 
 namespace rnnlab {
 

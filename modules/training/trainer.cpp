@@ -9,17 +9,70 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "recurrent/gpu_device.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
-#include "training/divergence.h"
 #include "training/epoch_metrics.h"
 #include "training/evaluate.h"
-#include "training/row_over_ranks.h"
+#include "training/profiling.h"
 #include "training/stop_signal.h"
-#include "training/trace_range.h"
+#include "training/stopping.h"
 
 namespace rnnlab {
+namespace {
+
+// 0 where neither epochs nor steps bound the run.
+int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
+  if (settings.epochs == 0) return settings.max_steps.value_or(0);
+  const auto by_epochs = checked_multiply(settings.epochs, steps_per_epoch);
+  if (!by_epochs) {
+    throw_error(ExitCode::kUsage, "training.epochs: {} epochs of {} steps each are more than can be counted",
+                settings.epochs, steps_per_epoch);
+  }
+  return settings.max_steps ? std::min(*by_epochs, *settings.max_steps) : *by_epochs;
+}
+
+BatchShare share_of(const Ranks* ranks, BatchShare::Kind kind) {
+  if (ranks == nullptr) return {};
+  return {.kind = kind, .index = ranks->rank(), .count = ranks->size()};
+}
+
+}  // namespace
+
+Batches make_train_batches(const Samples& train, const TrainerOptions& options) {
+  const auto& settings = options.settings;
+  const BatchOptions batch_options{.batch_size = settings.batch_size,
+                                   .tail = settings.drop_last ? TailPolicy::kDrop : TailPolicy::kKeep,
+                                   .order = settings.shuffle ? Order::kShuffled : Order::kSequential,
+                                   .seed = options.seed,
+                                   .placement = options.placement,
+                                   .share = share_of(options.ranks, BatchShare::Kind::kPartOfEach)};
+  return Batches(train, batch_options, options.device);
+}
+
+std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOptions& options) {
+  if (valid.size() == 0) return std::nullopt;
+  const BatchOptions batch_options{.batch_size = std::min(options.settings.valid_batch_size, valid.size()),
+                                   .tail = TailPolicy::kKeep,
+                                   .order = Order::kSequential,
+                                   .seed = 0,
+                                   .placement = options.placement,
+                                   .share = share_of(options.ranks, BatchShare::Kind::kWholeBatches)};
+  return Batches(valid, batch_options, options.device);
+}
+
+RunPlan make_plan(const TrainingSettings& settings, const Batches& train, const std::optional<Batches>& valid) {
+  const int64_t steps_per_epoch = (train.batches_per_epoch() + settings.accumulate - 1) / settings.accumulate;
+  return {.num_train = train.samples_per_epoch(),
+          .num_valid = valid ? valid->samples_per_epoch() : 0,
+          .steps_per_epoch = steps_per_epoch,
+          .total_steps = total_steps(settings, steps_per_epoch),
+          .epochs = settings.epochs};
+}
+
+Replay replay(const TrainerOptions& options) { return options.settings.cuda_graph ? Replay::kGraphs : Replay::kNever; }
+
 namespace {
 
 static_assert(BatchLoop::kTurnsOfGraph <= Optimizer::kMostStepsAtOnce);
@@ -396,6 +449,46 @@ void Trainer::validate(EpochRow& row) {
   put_validation_metrics(objective_.metrics(totals), row);
   if (std::isfinite(*row.valid_loss)) return;
   throw_diverged_in_validation(state_.epoch, state_.step, *row.valid_loss, optimizer().parameters(), dataset_.valid);
+}
+
+// A run as a snapshot, and a trainer that goes on from one.
+
+Snapshot Trainer::snapshot() {
+  RNNLAB_INVARIANT(steps_untold_ == 0, "a snapshot at a step that the observer does not look at");
+  read_record();
+  const auto optimizer_state = step_.state();
+  require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);
+  RunProgress progress{.state = state_,
+                       .epoch_is_over = epoch_is_over_,
+                       .tally = tally_,
+                       .last_loss = last_loss_,
+                       .seconds = run_seconds()};
+  progress.state.stop_reason.reset();
+  progress.state.stop_text.clear();
+  progress.state.exit_code = ExitCode::kDone;
+  progress.tally.seconds = epoch_seconds();
+  if (training_since_) progress.tally.data_seconds += train_batches_.seconds_waited();
+  return {.progress = std::move(progress),
+          .model = copied_to_host(optimizer().parameters()),
+          .optimizer = copied_to_host(optimizer_state),
+          .generators = generator_states(options_.device)};
+}
+
+void Trainer::restore(Snapshot snapshot) {
+  RNNLAB_INVARIANT(state_.epoch == 0, "restored into a run that has begun");
+  copy_tensors(snapshot.model, optimizer().parameters());
+  copy_tensors(snapshot.optimizer, step_.state());
+  state_ = snapshot.progress.state;
+  tally_ = snapshot.progress.tally;
+  epoch_is_over_ = snapshot.progress.epoch_is_over;
+  last_loss_ = snapshot.progress.last_loss;
+  seconds_before_ = snapshot.progress.seconds;
+  first_epoch_ = epoch_is_over_ ? state_.epoch + 1 : state_.epoch;
+  restored_ = std::move(snapshot.generators);
+  stop_where_done();
+  // All ranks read the same number from the checkpoint, whatever their clocks say.
+  const auto& most_seconds = options_.settings.max_seconds;
+  if (has_ranks() && !state_.stopped() && most_seconds && seconds_before_ >= *most_seconds) stop_at_seconds();
 }
 
 }  // namespace rnnlab

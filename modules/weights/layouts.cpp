@@ -1,7 +1,8 @@
 #include "weights/layouts.h"
 
+#include <fmt/format.h>
+
 #include "weights/keras_layout.h"
-#include "weights/keras_names.h"
 #include "weights/pytorch_layout.h"
 #include "weights/tensorflow_layout.h"
 
@@ -36,6 +37,60 @@ std::vector<NamedTensor> laid_out(const NetworkWeights& network, Layout layout) 
       return tensorflow_layout(network);
   }
   fail_invariant("a listed layout", __FILE__, __LINE__, "laid_out does not know it");
+}
+
+namespace {
+
+std::string pytorch_text(const RecurrentOptions& options) {
+  const char* module = options.cell == Cell::kLstm ? "LSTM" : options.cell == Cell::kGru ? "GRU" : "RNN";
+  std::string text = fmt::format("torch.nn.{}({}, {}", module, options.input_size, options.hidden_size);
+  if (options.num_layers > 1) text += fmt::format(", num_layers={}", options.num_layers);
+  if (options.bidirectional) text += ", bidirectional=True";
+  if (options.cell == Cell::kRnnRelu) text += ", nonlinearity='relu'";
+  return text + ")";
+}
+
+std::string keras_text(const RecurrentOptions& options) {
+  const char* layer = options.cell == Cell::kLstm ? "LSTM" : options.cell == Cell::kGru ? "GRU" : "SimpleRNN";
+  std::string text = fmt::format("keras.layers.{}({}", layer, options.hidden_size);
+  if (options.cell == Cell::kRnnRelu || options.activation == Activation::kRelu) text += ", activation='relu'";
+  if (options.cell == Cell::kGru && options.reset_gate == ResetGate::kBefore) text += ", reset_after=False";
+  text += ")";
+  return options.bidirectional ? fmt::format("keras.layers.Bidirectional({})", text) : text;
+}
+
+std::string tensorflow_text(const RecurrentOptions& options) {
+  const int64_t size = options.hidden_size;
+  if (options.cell == Cell::kLstm)
+    return fmt::format("CudnnCompatibleLSTMCell({0}) or LSTMCell({0}, forget_bias=0)", size);
+  if (options.cell == Cell::kGru)
+    return fmt::format("{}({})", options.reset_gate == ResetGate::kAfter ? "CudnnCompatibleGRUCell" : "GRUCell", size);
+  return fmt::format("BasicRNNCell({}{})", size, options.cell == Cell::kRnnRelu ? ", activation=tf.nn.relu" : "");
+}
+
+std::string cells_text(const RecurrentOptions& options, const std::string& one) {
+  const int64_t count = options.num_layers;
+  return count == 1 ? one : fmt::format("{} x {}", count, one);
+}
+
+}  // namespace
+
+std::string layer_text(const RecurrentOptions& options, Layout layout) {
+  if (layout == Layout::kPyTorch) return pytorch_text(options);
+  if (layout == Layout::kKeras) return cells_text(options, keras_text(options));
+  return cells_text(options, tensorflow_text(options)) + (options.bidirectional ? ", bidirectional" : "");
+}
+
+std::vector<std::string> layout_notes(const RecurrentOptions& options, Layout layout) {
+  if (layout != Layout::kPyTorch) return {};
+  std::vector<std::string> notes;
+  if (options.reset_gate == ResetGate::kBefore)
+    notes.emplace_back(
+        "model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and computes something "
+        "else");
+  if (options.activation == Activation::kRelu)
+    notes.emplace_back("model.activation is relu: torch.nn's cells have tanh and compute something else");
+  return notes;
 }
 
 }  // namespace rnnlab

@@ -3,14 +3,36 @@
 // halves add up to exactly what was read.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/safetensors.h"
+#include "config/enum_names.h"
 #include "training/named_tensor.h"
-#include "weights/layout.h"
 #include "weights/network_weights.h"
+
+namespace rnnlab {
+
+// The ways in which libraries name and lay out the same weights.
+
+// kPyTorch: rnnlab's own, torch.nn's names. kKeras: Keras 3's paths of variables. kTensorFlow: the cells that
+// TensorFlow 1's cuDNN layers save themselves as.
+enum class Layout { kPyTorch, kKeras, kTensorFlow };
+
+}  // namespace rnnlab
+
+template <>
+struct rnnlab::config::EnumNames<rnnlab::Layout> {
+  static constexpr std::array<std::pair<rnnlab::Layout, std::string_view>, 3> kNames = {{
+      {rnnlab::Layout::kPyTorch, "pytorch"},
+      {rnnlab::Layout::kKeras, "keras"},
+      {rnnlab::Layout::kTensorFlow, "tensorflow"},
+  }};
+};
 
 namespace rnnlab {
 

@@ -1,12 +1,71 @@
 #include "weights/tensor_taker.h"
 
-#include <algorithm>
+#include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
 #include "base/text.h"
 #include "checkpoint/failure.h"
-#include "weights/tensor_bytes.h"
 
 namespace rnnlab {
+namespace {
+
+constexpr std::array<std::pair<DType, at::ScalarType>, 10> kTypes = {{{DType::kF64, at::kDouble},
+                                                                      {DType::kF32, at::kFloat},
+                                                                      {DType::kF16, at::kHalf},
+                                                                      {DType::kBf16, at::kBFloat16},
+                                                                      {DType::kI64, at::kLong},
+                                                                      {DType::kI32, at::kInt},
+                                                                      {DType::kI16, at::kShort},
+                                                                      {DType::kI8, at::kChar},
+                                                                      {DType::kU8, at::kByte},
+                                                                      {DType::kBool, at::kBool}}};
+
+DType dtype_of(at::ScalarType type) {
+  const auto found = std::ranges::find(kTypes, type, &std::pair<DType, at::ScalarType>::second);
+  RNNLAB_INVARIANT(found != kTypes.end(), "a tensor of a type that no file holds");
+  return found->first;
+}
+
+at::ScalarType scalar_type_of(DType dtype) {
+  return std::ranges::find(kTypes, dtype, &std::pair<DType, at::ScalarType>::first)->second;
+}
+
+template <class To, class From>
+std::vector<To> all(const std::vector<From>& from, To (*convert)(const From&)) {
+  std::vector<To> to;
+  std::ranges::transform(from, std::back_inserter(to), convert);
+  return to;
+}
+
+}  // namespace
+
+TensorSpec spec_of(const NamedTensor& tensor) {
+  return {tensor.name, dtype_of(tensor.tensor.scalar_type()), tensor.tensor.sizes().vec()};
+}
+
+std::vector<TensorSpec> specs_of(const std::vector<NamedTensor>& tensors) { return all(tensors, spec_of); }
+
+TensorView view_of(const NamedTensor& tensor) {
+  RNNLAB_INVARIANT(tensor.tensor.is_cpu() && tensor.tensor.is_contiguous(), tensor.name);
+  const auto* bytes = static_cast<const std::byte*>(tensor.tensor.const_data_ptr());
+  return {spec_of(tensor), {bytes, tensor.tensor.nbytes()}};
+}
+
+std::vector<TensorView> views_of(const std::vector<NamedTensor>& tensors) { return all(tensors, view_of); }
+
+NamedTensor to_tensor(const TensorView& view) {
+  at::Tensor tensor = at::empty(view.spec.shape, scalar_type_of(view.spec.dtype));
+  if (!view.bytes.empty()) std::memcpy(tensor.mutable_data_ptr(), view.bytes.data(), view.bytes.size());
+  return {view.spec.name, tensor};
+}
+
+std::vector<NamedTensor> to_tensors(const std::vector<TensorView>& views) { return all(views, to_tensor); }
+
 namespace {
 
 std::string name_in_message(const std::string& name) { return in_quotes(name, 200); }

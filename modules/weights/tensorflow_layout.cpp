@@ -9,10 +9,9 @@
 
 #include "base/text.h"
 #include "checkpoint/failure.h"
-#include "weights/dense_layers.h"
 #include "weights/function_facts.h"
-#include "weights/keras_names.h"
-#include "weights/row_blocks.h"
+#include "weights/keras_layout.h"
+#include "weights/network_weights.h"
 #include "weights/tensor_taker.h"
 
 namespace rnnlab {

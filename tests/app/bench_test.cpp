@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/program.h"
-#include "results/small_disk.h"
+#include "system/small_disk.h"
 
 namespace rnnlab {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "app/program.h"
-#include "results/files.h"
 #include "results/run_record.h"
+#include "system/files.h"
 
 namespace rnnlab {
 namespace {

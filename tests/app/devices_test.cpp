@@ -19,8 +19,8 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "results/devices.h"
-#include "results/files.h"
 #include "results/run_record.h"
+#include "system/files.h"
 
 namespace rnnlab {
 namespace {

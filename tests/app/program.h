@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiment/tiny_yaml.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 

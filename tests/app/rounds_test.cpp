@@ -13,9 +13,9 @@
 
 #include "app/program.h"
 #include "base/error.h"
-#include "results/locks.h"
-#include "results/round_order.h"
+#include "results/measuring_order.h"
 #include "results/run_record.h"
+#include "system/locks.h"
 
 namespace rnnlab {
 namespace {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "app/program.h"
-#include "results/json_fields.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
 #include "sweep/claim.h"
 #include "sweep/plan.h"
 #include "sweep/status.h"
+#include "system/json_fields.h"
 
 namespace rnnlab {
 namespace {

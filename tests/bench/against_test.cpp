@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
 #include "bench/sample_report.h"
-#include "results/expect_error.h"
 
 namespace rnnlab {
 namespace {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "bench/row_text.h"
 #include "bench/sample_report.h"
 
 namespace rnnlab {

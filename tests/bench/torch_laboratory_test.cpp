@@ -1,11 +1,19 @@
 #include "bench/torch_laboratory.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/tanh.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
+#include <set>
+#include <stdexcept>
+
+#include "base/expect_error.h"
 #include "bench/run_bench.h"
-#include "results/expect_error.h"
+#include "recurrent/on_cuda.h"
 
 namespace rnnlab {
 namespace {
@@ -108,6 +116,215 @@ INSTANTIATE_TEST_SUITE_P(Devices, WholeBench,
                          [](const auto& test) {
                            return std::string(test.param.first) + "_" + std::string(config::name_of(test.param.second));
                          });
+
+}  // namespace
+namespace {
+
+std::map<std::string, int64_t> counts(const std::vector<KernelUse>& uses) {
+  std::map<std::string, int64_t> by_name;
+  for (const KernelUse& use : uses) by_name[use.name] = use.count;
+  return by_name;
+}
+
+TEST(SelfTimes, ACallIsChargedWithoutThoseWithin) {
+  const auto uses = self_times({{.name = "outer", .thread = 1, .start_ns = 0, .end_ns = 100},
+                                {.name = "inner", .thread = 1, .start_ns = 10, .end_ns = 30},
+                                {.name = "deep", .thread = 1, .start_ns = 15, .end_ns = 20},
+                                {.name = "inner", .thread = 1, .start_ns = 40, .end_ns = 50}});
+  ASSERT_EQ(uses.size(), 3u);
+  EXPECT_EQ(uses[0].name, "outer");
+  EXPECT_DOUBLE_EQ(uses[0].seconds, 70e-9);
+  EXPECT_EQ(uses[1].name, "inner");
+  EXPECT_EQ(uses[1].count, 2);
+  EXPECT_DOUBLE_EQ(uses[1].seconds, 25e-9);
+  EXPECT_DOUBLE_EQ(uses[2].seconds, 5e-9);
+}
+
+TEST(SelfTimes, ThreadsHaveNothingToDoWithEachOther) {
+  const auto uses = self_times({{.name = "a", .thread = 1, .start_ns = 0, .end_ns = 100},
+                                {.name = "b", .thread = 2, .start_ns = 10, .end_ns = 30}});
+  EXPECT_DOUBLE_EQ(uses.at(0).seconds, 100e-9);
+  EXPECT_DOUBLE_EQ(uses.at(1).seconds, 20e-9);
+}
+
+TEST(SelfTimes, CallsOfTheSameMomentNest) {
+  const auto uses = self_times({{.name = "inner", .thread = 1, .start_ns = 0, .end_ns = 40},
+                                {.name = "outer", .thread = 1, .start_ns = 0, .end_ns = 100}});
+  EXPECT_EQ(uses.at(0).name, "outer");
+  EXPECT_DOUBLE_EQ(uses.at(0).seconds, 60e-9);
+}
+
+TEST(KernelLog, NamesTheOperatorsOfTheCpu) {
+  const at::Tensor a = at::rand({8, 8});
+  const auto seen = counts(kernels_during(c10::kCPU, [&] {
+    at::mm(a, a);
+    at::mm(a, a);
+    at::tanh(a);
+  }));
+  EXPECT_EQ(seen.at("aten::mm"), 2);
+  EXPECT_EQ(seen.at("aten::tanh"), 1);
+}
+
+TEST(KernelLog, EndsWithAnExceptionAndCanBeUsedAgain) {
+  EXPECT_THROW(kernels_during(c10::kCPU, [] { throw std::runtime_error("no"); }), std::runtime_error);
+  const at::Tensor a = at::rand({8, 8});
+  EXPECT_EQ(counts(kernels_during(c10::kCPU, [&] { at::tanh(a); })).at("aten::tanh"), 1);
+}
+
+TEST(KernelLog, NamesTheKernelsOfAGpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA";
+  const c10::Device gpu(c10::kCUDA, 0);
+  const at::Tensor a = at::rand({64, 64}, at::TensorOptions(gpu));
+  const auto uses = kernels_during(gpu, [&] { at::tanh(a); });
+  ASSERT_EQ(uses.size(), 1u);
+  EXPECT_EQ(uses[0].count, 1);
+  EXPECT_GT(uses[0].seconds, 0);
+}
+
+}  // namespace
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+Combination small_combination() {
+  return {.options = {.input_size = 3, .hidden_size = 4, .num_layers = 2}, .batch_size = 2, .num_steps = 5};
+}
+
+std::set<std::string> operators_of(LayerPrograms& programs, Program program) {
+  std::set<std::string> names;
+  for (const KernelUse& use : kernels_during(c10::kCPU, [&] { programs.run(program, 1); })) names.insert(use.name);
+  return names;
+}
+
+TEST(Problem, IsTheSameForTheSameSeed) {
+  const Problem first = make_problem(small_combination(), c10::kCPU, 1);
+  const Problem same = make_problem(small_combination(), c10::kCPU, 1);
+  const Problem other = make_problem(small_combination(), c10::kCPU, 2);
+  EXPECT_TRUE(first.input.equal(same.input));
+  EXPECT_TRUE(first.weights->parameters()[0].equal(same.weights->parameters()[0]));
+  EXPECT_FALSE(first.input.equal(other.input));
+  EXPECT_EQ(first.input.sizes(), at::IntArrayRef({5, 2, 3}));
+  EXPECT_EQ(first.initial.cell.sizes(), at::IntArrayRef({2, 2, 4}));
+  EXPECT_EQ(first.output_gradient.sizes(), at::IntArrayRef({5, 2, 4}));
+}
+
+TEST(Problem, AGruHasNoCellState) {
+  Combination combination = small_combination();
+  combination.options.cell = Cell::kGru;
+  EXPECT_FALSE(make_problem(combination, c10::kCPU, 1).initial.cell.defined());
+}
+
+TEST(LayerPrograms, EachDoesMoreThanTheOneBefore) {
+  const Problem problem = make_problem(small_combination(), c10::kCPU, 1);
+  LayerPrograms programs(problem, LayerKind::kFused, nullptr);
+  const std::string backward = "MkldnnRnnLayerBackward0";
+  const auto forward_only = operators_of(programs, Program::kForward);
+  EXPECT_THAT(operators_of(programs, Program::kAll), Contains(backward));
+  EXPECT_THAT(operators_of(programs, Program::kForwardData), Contains(backward));
+  EXPECT_THAT(forward_only, Contains("aten::mkldnn_rnn_layer"));
+  EXPECT_THAT(forward_only, Not(Contains(backward)));
+}
+
+TEST(LayerPrograms, OnlyTheLastComputesGradientsOfWeights) {
+  const Problem problem = make_problem(small_combination(), c10::kCPU, 1);
+  LayerPrograms programs(problem, LayerKind::kNaive, nullptr);
+  const auto products = [&](Program program) {
+    int64_t count = 0;
+    for (const KernelUse& use : kernels_during(c10::kCPU, [&] { programs.run(program, 1); }))
+      if (use.name == "aten::mm" || use.name == "aten::addmm") count += use.count;
+    return count;
+  };
+  // 2 layers, 5 steps, 4 gates on two sides; then the gradient of each product's input, then that of its weight.
+  EXPECT_EQ(products(Program::kForward), 80);
+  EXPECT_EQ(products(Program::kForwardData), 160);
+  EXPECT_EQ(products(Program::kAll), 240);
+}
+
+TEST(LayerPrograms, ALayerThatTheDeviceDoesNotHaveIsRefused) {
+  const Problem problem = make_problem(small_combination(), c10::kCPU, 1);
+  testing::expect_error(ExitCode::kUsage, refusal(LayerKind::kStreamed, Processor::kCpu).value(),
+                        [&] { LayerPrograms(problem, LayerKind::kStreamed, nullptr); });
+}
+
+class LayerProgramsOnCuda : public ::testing::TestWithParam<LayerKind> {
+ protected:
+  void SetUp() override {
+    if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA";
+    if (const auto reason = refusal(GetParam(), c10::Device(c10::kCUDA, 0))) GTEST_SKIP() << *reason;
+  }
+};
+
+TEST_P(LayerProgramsOnCuda, GraphsOfAllProgramsRunInTurns) {
+  Combination combination = small_combination();
+  combination.device = "cuda";
+  combination.mode = BenchMode::kGraph;
+  const c10::Device device(c10::kCUDA, 0);
+  const auto memory = make_captured_work(device);
+  const Problem problem = make_problem(combination, device, 1);
+  LayerPrograms programs(problem, GetParam(), memory.get());
+  for (int round = 0; round < 2; ++round)
+    for (const Program program : kPrograms) EXPECT_GT(programs.run(program, 3), 0);
+}
+
+std::vector<LayerKind> kinds_for_gpus() {
+  std::vector<LayerKind> kinds = layer_kinds();
+  std::erase_if(kinds, [](LayerKind kind) {
+    return refusal(kind, Processor::kGpu) || refusal(kind, small_combination().options);
+  });
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LayerProgramsOnCuda, ::testing::ValuesIn(kinds_for_gpus()),
+                         [](const auto& test) { return std::string(config::name_of(test.param)); });
+
+}  // namespace
+namespace {
+
+constexpr int64_t kMegabyte = 1 << 20;
+
+class StepMemory : public ::testing::TestWithParam<c10::DeviceType> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == c10::kCUDA && !torch::cuda::is_available()) GTEST_SKIP() << "no CUDA";
+  }
+  c10::Device device() const { return GetParam() == c10::kCPU ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, 0); }
+  at::Tensor allocate(int64_t bytes) const { return at::empty({bytes}, at::TensorOptions(device()).dtype(at::kByte)); }
+};
+
+TEST_P(StepMemory, IsTheMostThatIsHeldAtOnce) {
+  const auto work = [&] {
+    allocate(4 * kMegabyte);  // gone at once
+    const at::Tensor first = allocate(2 * kMegabyte);
+    const at::Tensor second = allocate(3 * kMegabyte);
+  };
+  EXPECT_EQ(peak_bytes_during(device(), work), 5 * kMegabyte);
+}
+
+TEST_P(StepMemory, WhatWasThereBeforeDoesNotCount) {
+  const at::Tensor before = allocate(8 * kMegabyte);
+  EXPECT_EQ(peak_bytes_during(device(), [&] { allocate(kMegabyte); }), kMegabyte);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, StepMemory, ::testing::Values(c10::kCPU, c10::kCUDA));
+
+}  // namespace
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(Throttling, ClocksHeldDownAreSaid) {
+  GpuSurvey survey;
+  GpuInfo& gpu = survey.gpus.emplace_back();
+  gpu.name = "NVIDIA H200";
+  EXPECT_THAT(throttling(survey), IsEmpty());
+  gpu.throttle_reasons = {"power cap"};
+  gpu.sm_clock_mhz = 1200;
+  gpu.max_sm_clock_mhz = 1980;
+  EXPECT_THAT(throttling(survey),
+              ElementsAre("GPU 0 (NVIDIA H200) was THROTTLED: power cap (SM clock 1200 of 1980 MHz)"));
+}
 
 }  // namespace
 }  // namespace rnnlab

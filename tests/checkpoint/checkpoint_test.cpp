@@ -2,17 +2,17 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <string>
 
+#include "base/expect_error.h"
 #include "base/sha256.h"
-#include "checkpoint/names.h"
 #include "checkpoint/sample_checkpoint.h"
-#include "checkpoint/sealed_json.h"
-#include "results/expect_error.h"
-#include "results/json_fields.h"
-#include "results/small_disk.h"
-#include "results/temporary_folder.h"
+#include "system/json_fields.h"
+#include "system/small_disk.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -209,6 +209,101 @@ TEST_F(LoadCheckpoint, RefusesBrokenFilesUnderAManifestThatFits) {
   replace(kStateFile, std::string((1 << 26) + 1, ' '));
   expect_not_loaded(
       "/state.json: larger than 64.00 MiB, the most that such a file may hold; restore it, or train again");
+}
+
+}  // namespace
+namespace {
+
+TEST(StepFolderName, SortsAsItCounts) {
+  EXPECT_EQ(step_folder_name(0), "step-000000");
+  EXPECT_EQ(step_folder_name(123), "step-000123");
+  EXPECT_EQ(step_folder_name(1234567), "step-1234567");
+}
+
+TEST(StepOf, TakesOnlyWhatItMade) {
+  for (const int64_t step : {int64_t{0}, int64_t{123}, int64_t{1234567}, INT64_MAX})
+    EXPECT_EQ(step_of(step_folder_name(step)), step);
+  for (const char* name : {"step-", "step-12", "step-0000123", "step-000123x", "step--00123", "step-+00123",
+                           "astep-000123", "step-9223372036854775808", "step-000123 "})
+    EXPECT_EQ(step_of(name), std::nullopt) << name;
+}
+
+TEST(IsLeftover, TakesOnlyWhatWeMade) {
+  EXPECT_TRUE(is_leftover(temporary_name(123)));
+  EXPECT_TRUE(is_leftover(removed_name(123)));
+  EXPECT_TRUE(is_leftover(".step-000123.tmp-7"));
+  EXPECT_TRUE(is_leftover(".best.json.7.tmp"));
+  for (const char* name : {"step-000123", "step-000123.tmp-7", ".step-000123.tmp-", ".step-000123.tmp-x",
+                           ".step-12.tmp-7", ".step-000123.new-7", ".step-000123", ".tmp-7", ".best.json..tmp",
+                           ".best.json.x.tmp", ".best.json.tmp", "best.json", ".", "..", ""})
+    EXPECT_FALSE(is_leftover(name)) << name;
+}
+
+}  // namespace
+namespace {
+
+const Manifest kManifest = {.step = 7,
+                            .files = {{"a", {.bytes = 3, .sha256 = "ab"}}, {"b", {.bytes = 0, .sha256 = ""}}}};
+
+constexpr const char* kBeforeSeal = R"({
+  "schema_version": 3,
+  "step": 7,
+  "files": {
+    "a": {
+      "bytes": 3,
+      "sha256": "ab"
+    },
+    "b": {
+      "bytes": 0,
+      "sha256": ""
+    }
+  },
+)";
+
+TEST(Manifest, IsWrittenLikeThis) {
+  const std::string seal = Sha256().update(std::string_view(kBeforeSeal)).hex();
+  EXPECT_EQ(manifest_text(kManifest), kBeforeSeal + ("  \"seal\": \"" + seal + "\"\n}\n"));
+}
+
+TEST(Manifest, ReadsBack) { EXPECT_EQ(parse_manifest(manifest_text(kManifest), "m"), kManifest); }
+
+void expect_refused(const std::string& text, const std::string& message) {
+  expect_error(ExitCode::kCheckpoint, "m" + message, [&] { parse_manifest(text, "m"); });
+}
+
+TEST(Manifest, IsSealed) {
+  const std::string broken =
+      ": its seal, the SHA-256 in its last line, does not fit; the file is damaged or was cut off";
+  const std::string text = manifest_text(kManifest);
+  expect_refused("", broken);
+  expect_refused("{}", broken);
+  expect_refused(text.substr(0, text.size() - 1), broken);
+  expect_refused(text.substr(1), broken);
+  expect_refused(text + "\n", broken);
+  std::string other = text;
+  other[other.find('7')] = '8';
+  expect_refused(other, broken);
+}
+
+// Found by fuzzing: the JSON parser took the zero for the end, and what it had read was no object.
+TEST(Manifest, RefusesANumberAndAZeroBeforeItsSeal) {
+  const std::string before("2\0", 2);
+  const std::string seal = Sha256().update(before).hex();
+  expect_refused(before + "  \"seal\": \"" + seal + "\"\n}\n",
+                 ":1:2: not valid JSON: the file is damaged or was cut off");
+}
+
+TEST(Manifest, IsReadStrictlyWhoeverSealedIt) {
+  using Json = nlohmann::ordered_json;
+  expect_refused(sealed_text(Json{{"step", 1}}), ": schema_version is missing");
+  expect_refused(
+      sealed_text(Json{{"schema_version", 9}}),
+      ": schema_version is '9', expected 1 to 3: another version of rnnlab wrote it; use that one, or train again");
+  expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", "x"}}), ": step is '\"x\"', expected a whole number");
+  expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", 1}, {"files", {{"a", {{"bytes", 1}}}}}}),
+                 ": files.a.sha256 is missing");
+  expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", 1}, {"files", Json::object()}, {"more", 1}}),
+                 ": unknown key 'more'");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
 #include "checkpoint/safetensors.h"
-#include "results/expect_error.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -10,10 +10,9 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
-#include "checkpoint/names.h"
 #include "checkpoint/sample_checkpoint.h"
 #include "checkpoint/save_program.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -1,8 +1,8 @@
 // Every way in which a file can break the rules of safetensors, with the message that it gets.
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
 #include "checkpoint/safetensors.h"
-#include "results/expect_error.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <numbers>
 
+#include "base/expect_error.h"
 #include "checkpoint/sample_checkpoint.h"
-#include "results/expect_error.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

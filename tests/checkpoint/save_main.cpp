@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/sample_checkpoint.h"
 
 namespace {

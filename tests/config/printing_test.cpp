@@ -6,10 +6,9 @@
 #include <random>
 
 #include "base/text.h"
-#include "config/repeats.h"
 #include "config/settings.h"
 #include "config/sweep.h"
-#include "config/yaml_text.h"
+#include "config/value.h"
 
 namespace rnnlab::config::testing {
 namespace {

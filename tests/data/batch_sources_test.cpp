@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "data/bounded_queue.h"
 
 namespace rnnlab {
 namespace {

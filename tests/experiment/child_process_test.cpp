@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include "results/expect_error.h"
-#include "results/temporary_folder.h"
+#include "base/expect_error.h"
+#include "system/temporary_folder.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab::testing {

@@ -6,7 +6,7 @@
 #include "checkpoint/checkpoint_folder.h"
 #include "experiment/tiny_experiment.h"
 #include "results/run_folder.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {
@@ -21,8 +21,8 @@ struct TwoHashes {
 TwoHashes hashes_after(const std::vector<std::string>& overrides) {
   const testing::TemporaryFolder out;
   Logger logger(Verbosity::kQuiet, Terminal{});
-  const auto run =
-      run_experiment(tiny_experiment(overrides), {.out = out.path(), .command_line = {}, .console = {}}, logger);
+  const auto run = run_experiment(testing::tiny_experiment(overrides),
+                                  {.out = out.path(), .command_line = {}, .console = {}}, logger);
   const Manifest manifest = verify_checkpoint(list_checkpoints(run.folder / kCheckpointsFolder).back().path);
   return {manifest.files.at(kModelFile).sha256, manifest.files.at(kOptimizerFile).sha256};
 }

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
 #include "experiment/prepared_run.h"
 #include "experiment/tiny_experiment.h"
 #include "models/model_parameters.h"
-#include "results/expect_error.h"
 
 namespace rnnlab {
 namespace {

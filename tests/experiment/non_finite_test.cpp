@@ -14,7 +14,7 @@
 #include "experiment/tiny_experiment.h"
 #include "experiment/train_run.h"
 #include "results/run_folder.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {

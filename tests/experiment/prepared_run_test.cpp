@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "experiment/tiny_experiment.h"
 #include "models/model_parameters.h"
 
@@ -32,6 +34,58 @@ TEST(PreparedRun, RefusesWhatTheDataCannotDo) {
     EXPECT_STREQ(error.what(),
                  "model.kind: sequence_regressor does not fit data with 10 classes; use sequence_classifier");
   }
+}
+
+}  // namespace
+namespace {
+
+TEST(ObserveTrainingPath, LeavesNoTraceInTheModel) {
+  const PreparedRun run(testing::tiny_experiment(), {});
+  const std::string before = weights_sha256(*run.model);
+  const ExecutionPath path = observe_training_path(*run.model, run.dataset, run.options);
+  EXPECT_NE(path.path, "");
+  EXPECT_EQ(weights_sha256(*run.model), before);
+  for (const auto& parameter : run.model->parameters()) EXPECT_FALSE(parameter.grad().defined());
+}
+
+TEST(ObserveTrainingPath, TakesABatchThatIsLargerThanTheData) {
+  const PreparedRun run(testing::tiny_experiment({"training.batch_size=100000", "layer=naive"}), {});
+  EXPECT_EQ(observe_training_path(*run.model, run.dataset, run.options).path.substr(0, 11), "native loop");
+}
+
+TEST(LoadKernels, LeavesNoTraceInTheModel) {
+  const PreparedRun run(testing::tiny_experiment({"training.batch_size=7", "training.valid_batch_size=3"}), {});
+  const std::string before = weights_sha256(*run.model);
+  load_kernels(*run.model, run.dataset, run.options);
+  EXPECT_EQ(weights_sha256(*run.model), before);
+  EXPECT_TRUE(run.model->is_training());
+  for (const auto& parameter : run.model->parameters()) EXPECT_FALSE(parameter.grad().defined());
+}
+
+// Notes how many samples the batches have that a model is given.
+class Watched : public Model {
+ public:
+  explicit Watched(Model& model) : model_(model) {}
+
+  at::Tensor forward(const Batch& batch) override {
+    sizes.insert(batch.size);
+    return model_.forward(batch);
+  }
+
+  std::set<int64_t> sizes;
+
+ private:
+  Model& model_;
+};
+
+TEST(LoadKernels, RunsEachBatchSizeOfTrainingAndValidation) {
+  const PreparedRun run(testing::tiny_experiment({"training.batch_size=7", "training.valid_batch_size=3"}), {});
+  const int64_t last = run.dataset.train.size() % 7, last_valid = run.dataset.valid.size() % 3;
+  ASSERT_GT(last, 0);
+  ASSERT_GT(last_valid, 0);
+  Watched watched(*run.model);
+  load_kernels(watched, run.dataset, run.options);
+  EXPECT_EQ(watched.sizes, (std::set<int64_t>{7, last, 3, last_valid}));
 }
 
 }  // namespace

@@ -7,16 +7,16 @@
 #include <csignal>
 #include <sstream>
 
+#include "base/expect_error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "experiment/resume.h"
 #include "experiment/tiny_experiment.h"
+#include "results/checks.h"
 #include "results/epoch_log.h"
-#include "results/expect_error.h"
-#include "results/locks.h"
-#include "results/run_ending.h"
 #include "results/run_folder.h"
-#include "results/temporary_folder.h"
+#include "system/locks.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 

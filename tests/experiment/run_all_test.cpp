@@ -13,9 +13,9 @@
 
 #include "experiment/device.h"
 #include "experiment/tiny_experiment.h"
-#include "results/run_ending.h"
+#include "results/checks.h"
 #include "results/run_record.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {

@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "experiment/tiny_experiment.h"
-#include "results/expect_error.h"
 #include "results/run_folder.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <csignal>
 
+#include "base/expect_error.h"
 #include "experiment/tiny_experiment.h"
 #include "results/epoch_log.h"
-#include "results/expect_error.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 #include "training/stop_signal.h"
 
 namespace rnnlab {

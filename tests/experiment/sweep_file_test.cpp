@@ -7,9 +7,9 @@
 #include <regex>
 
 #include "base/error.h"
-#include "results/expect_error.h"
-#include "results/small_disk.h"
-#include "results/temporary_folder.h"
+#include "base/expect_error.h"
+#include "system/small_disk.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {

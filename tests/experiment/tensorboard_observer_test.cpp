@@ -13,10 +13,49 @@ using ::testing::ElementsAre;
 using testing::event_files_in;
 using ::testing::IsEmpty;
 using testing::Message;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 // Field numbers of Event, Summary and its Value.
-constexpr int kStep = 2, kGraph = 4, kSummary = 5, kSessionLog = 7, kValue = 1, kTag = 1, kMetadata = 9;
+constexpr int kStep = 2, kGraph = 4, kSummary = 5, kSessionLog = 7, kValue = 1, kTag = 1, kSimpleValue = 2,
+              kMetadata = 9;
+
+std::map<std::string, double> scalars_in(const std::string& summary) {
+  std::map<std::string, double> scalars;
+  const Message message(summary);
+  for (const std::string& bytes : message.all_bytes.at(kValue))
+    scalars[Message(bytes).bytes(kTag)] = Message(bytes).number(kSimpleValue);
+  return scalars;
+}
+
+TEST(Scalars, AreWhatAnEpochsRowHas) {
+  EpochRow row;
+  row.epoch = 3;
+  row.train_loss = 0.25;
+  row.valid_accuracy = 0.5;
+  row.learning_rate = 0.125;
+  row.train_seconds = 2;
+  row.warmup = true;
+  EXPECT_THAT(scalars_in(scalars_of(row)),
+              ElementsAre(Pair("measured/data_seconds", 0), Pair("measured/samples_per_second", 0),
+                          Pair("measured/train_seconds", 2), Pair("train/loss", 0.25),
+                          Pair("training/learning_rate", 0.125), Pair("valid/accuracy", 0.5)));
+}
+
+TEST(Scalars, HaveATagForEveryColumnButWhatIsNoCurve) {
+  std::vector<std::string> without;
+  std::map<std::string, int> tags;
+  for (const EpochColumn& column : epoch_columns()) {
+    const std::string tag = scalar_tag(column);
+    if (tag.empty())
+      without.emplace_back(column.name);
+    else
+      ++tags[tag];
+  }
+  EXPECT_THAT(without, ElementsAre("epoch", "warmup"));
+  EXPECT_EQ(tags.size() + without.size(), epoch_columns().size());
+  EXPECT_TRUE(tags.contains("valid/bits_per_character"));
+}
 
 std::vector<Message> events_in(const std::filesystem::path& file) {
   std::vector<Message> events;

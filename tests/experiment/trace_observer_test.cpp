@@ -7,15 +7,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/expect_error.h"
 #include "experiment/run_experiment.h"
 #include "experiment/tiny_experiment.h"
 #include "results/comparison.h"
-#include "results/expect_error.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
-#include "results/small_disk.h"
-#include "results/temporary_folder.h"
-#include "training/trace_range.h"
+#include "system/small_disk.h"
+#include "system/temporary_folder.h"
+#include "training/profiling.h"
 
 namespace rnnlab {
 namespace {

@@ -11,8 +11,8 @@
 #include "experiment/run_experiment.h"
 #include "experiment/tiny_experiment.h"
 #include "results/comparison.h"
-#include "results/gpu_info.h"
-#include "results/temporary_folder.h"
+#include "system/gpu_info.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {

@@ -4,7 +4,7 @@
 #include "bench/report.h"
 #include "bench/sample_report.h"
 #include "fuzz/memory_file.h"
-#include "results/json_fields.h"
+#include "system/json_fields.h"
 
 namespace rnnlab::testing {
 namespace {

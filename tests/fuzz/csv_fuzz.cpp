@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/readers/csv_columns.h"
+#include "data/readers/csv.h"
 #include "fuzz/fuzz_support.h"
 
 namespace rnnlab::testing {

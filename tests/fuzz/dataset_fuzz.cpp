@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "data/data_size.h"
 #include "data/load_dataset.h"
-#include "data/load_for_inference.h"
 #include "fuzz/fuzz_support.h"
 
 namespace rnnlab::testing {

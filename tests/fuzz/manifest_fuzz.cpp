@@ -1,6 +1,6 @@
 // A manifest from a stranger: as it is, and sealed, for no fuzzer finds a SHA-256.
 #include "base/sha256.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/checkpoint.h"
 #include "fuzz/fuzz_support.h"
 
 namespace rnnlab::testing {

@@ -2,15 +2,13 @@
 // holds. What is read is written and read again, and set against a run that is as it should be.
 #include "base/text.h"
 #include "fuzz/memory_file.h"
-#include "results/comparison_csv.h"
-#include "results/comparison_json.h"
+#include "results/comparison_files.h"
 #include "results/comparison_text.h"
-#include "results/config_values.h"
 #include "results/epoch_text.h"
-#include "results/json_fields.h"
 #include "results/run_folder.h"
 #include "results/sample_runs.h"
-#include "results/temporary_folder.h"
+#include "system/json_fields.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include "checkpoint/checkpoint_folder.h"
 #include "data/data_size.h"
 #include "data/load_dataset.h"
-#include "experiment/process.h"
+#include "experiment/prepared_run.h"
 #include "experiment/resume.h"
 #include "experiment/run_all.h"
 #include "fuzz/choices.h"
@@ -19,8 +19,8 @@
 #include "inference/evaluate_model.h"
 #include "inference/generate_text.h"
 #include "inference/predict.h"
-#include "results/json_fields.h"
 #include "results/run_folder.h"
+#include "system/json_fields.h"
 #include "training/trainer.h"
 
 namespace rnnlab::testing {

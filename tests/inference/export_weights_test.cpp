@@ -6,13 +6,13 @@
 
 #include <cstdlib>
 
+#include "base/expect_error.h"
 #include "experiment/initial_weights.h"
 #include "inference/predict.h"
 #include "inference/trained_runs.h"
 #include "models/model_parameters.h"
-#include "results/expect_error.h"
 #include "results/run_record.h"
-#include "weights/tensor_bytes.h"
+#include "weights/tensor_taker.h"
 
 namespace rnnlab {
 namespace {

@@ -4,10 +4,10 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
+#include "base/expect_error.h"
 #include "base/text.h"
 #include "inference/trained_runs.h"
 #include "models/language_model.h"
-#include "results/expect_error.h"
 
 namespace rnnlab {
 namespace {

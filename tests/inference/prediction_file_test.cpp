@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/expect_error.h"
 #include "data/readers/npy.h"
-#include "results/expect_error.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {

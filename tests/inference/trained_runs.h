@@ -8,7 +8,7 @@
 
 #include "experiment/run_all.h"
 #include "inference/trained_model.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 

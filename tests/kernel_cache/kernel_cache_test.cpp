@@ -8,8 +8,8 @@
 #include <array>
 
 #include "base/error.h"
-#include "results/small_disk.h"
-#include "results/temporary_folder.h"
+#include "system/small_disk.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "kernel_cache/nvrtc.h"
-#include "results/small_disk.h"
-#include "results/temporary_folder.h"
+#include "system/small_disk.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab {
 namespace {

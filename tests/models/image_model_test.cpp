@@ -8,11 +8,11 @@
 #include <gmock/gmock.h>
 #include <torch/cuda.h>
 
+#include "base/expect_error.h"
 #include "models/image_reference.h"
 #include "models/model_parameters.h"
 #include "models/small_models.h"
 #include "recurrent/execution_path.h"
-#include "results/expect_error.h"
 
 namespace rnnlab {
 namespace {

@@ -1,7 +1,11 @@
 #include "models/model_parameters.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include <cmath>
 
 #include "models/small_models.h"
 
@@ -98,6 +102,101 @@ TEST(ParameterSpecs, OfImagesBeyondEveryMemoryAreRefused) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
     EXPECT_STREQ(error.what(), "model: its weights are more than any memory holds; use smaller layers or samples");
   }
+}
+
+}  // namespace
+namespace {
+
+ModelSettings settings_with(Initialization initialization, int64_t num_layers = 1) {
+  ModelSettings settings;
+  settings.hidden_size = 16;
+  settings.num_layers = num_layers;
+  settings.dense = {8};
+  settings.initialization = initialization;
+  return settings;
+}
+
+const DataShape kShape = sequence_shape(Task::kClassification, 4, 3);
+
+double largest(const Model& model, const std::string& name) {
+  return model.named_parameters()[name].abs().max().item<double>();
+}
+
+// Close below the bound, for so many uniform numbers come near it.
+void expect_uniform_within(double bound, const Model& model, const std::string& name) {
+  EXPECT_LE(largest(model, name), bound) << name;
+  EXPECT_GT(largest(model, name), 0.5 * bound) << name;
+}
+
+TEST(Initialize, DrawsAsPyTorchDoes) {
+  const auto model = initialized_model(settings_with(Initialization::kPyTorch), kShape);
+  for (const auto* name : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
+    expect_uniform_within(1.0 / 4.0, *model, std::string("recurrent.") + name);  // 1 / sqrt(16 hidden units)
+  }
+  expect_uniform_within(1.0 / 4.0, *model, "dense0.weight");  // 1 / sqrt(16 inputs)
+  expect_uniform_within(1.0 / std::sqrt(8.0), *model, "output.weight");
+  expect_uniform_within(1.0 / std::sqrt(8.0), *model, "output.bias");
+}
+
+TEST(Initialize, XavierHasUniformKernelsAndZeroBiases) {
+  const auto model = initialized_model(settings_with(Initialization::kXavier), kShape);
+  expect_uniform_within(std::sqrt(6.0 / (64 + 4)), *model, "recurrent.weight_ih_l0");  // four gates of 16, 4 inputs
+  expect_uniform_within(std::sqrt(6.0 / (64 + 16)), *model, "recurrent.weight_hh_l0");
+  expect_uniform_within(std::sqrt(6.0 / (16 + 8)), *model, "dense0.weight");
+  for (const auto* name : {"recurrent.bias_ih_l0", "recurrent.bias_hh_l0", "dense0.bias", "output.bias"}) {
+    EXPECT_EQ(largest(*model, name), 0.0) << name;
+  }
+}
+
+TEST(Initialize, AnEmbeddingIsStandardNormalButATiedTableIsDrawnAsADenseLayer) {
+  ModelSettings settings;
+  settings.kind = ModelKind::kLanguageModel;
+  settings.hidden_size = 64;
+  const auto untied = initialized_model(settings, text_shape(100));
+  EXPECT_NEAR(untied->named_parameters()["embedding.weight"].std().item<double>(), 1.0, 0.05);
+  settings.tied = true;
+  const auto tied = initialized_model(settings, text_shape(100));
+  expect_uniform_within(1.0 / 8.0, *tied, "output.weight");
+}
+
+TEST(Initialize, GivesEveryLayerKindTheSameWeights) {
+  const auto settings = settings_with(Initialization::kPyTorch, 2);
+  EXPECT_EQ(weights_sha256(*initialized_model(settings, kShape, LayerKind::kNaive)),
+            weights_sha256(*initialized_model(settings, kShape, LayerKind::kFused)));
+}
+
+TEST(Initialize, OverwritesWhateverWasThere) {
+  const auto model = initialized_model(settings_with(Initialization::kPyTorch), kShape);
+  const auto before = weights_sha256(*model);
+  initialize(*model, Initialization::kXavier, 2);
+  initialize(*model, Initialization::kPyTorch, 1);
+  EXPECT_EQ(weights_sha256(*model), before);
+}
+
+TEST(Initialize, DependsOnTheSeed) {
+  const auto settings = settings_with(Initialization::kPyTorch);
+  EXPECT_NE(weights_sha256(*initialized_model(settings, kShape, LayerKind::kNaive, 1)),
+            weights_sha256(*initialized_model(settings, kShape, LayerKind::kNaive, 2)));
+}
+
+TEST(Initialize, AMoreLayeredModelSharesTheWeightsThatBothHave) {
+  const auto one = initialized_model(settings_with(Initialization::kPyTorch, 1), kShape)->named_parameters();
+  const auto two = initialized_model(settings_with(Initialization::kPyTorch, 2), kShape)->named_parameters();
+  for (const auto& parameter : one) EXPECT_TRUE(at::equal(parameter.value(), two[parameter.key()])) << parameter.key();
+}
+
+TEST(Initialize, ParametersOfOneShapeDifferAmongThemselves) {
+  const auto parameters = initialized_model(settings_with(Initialization::kPyTorch), kShape)->named_parameters();
+  EXPECT_FALSE(at::equal(parameters["recurrent.bias_ih_l0"], parameters["recurrent.bias_hh_l0"]));
+}
+
+TEST(Initialize, IsTheSameOnAGpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  const auto model = initialized_model(settings_with(Initialization::kPyTorch), kShape);
+  const auto on_cpu = weights_sha256(*model);
+  model->to(at::Device(at::kCUDA, 0));
+  initialize(*model, Initialization::kPyTorch, 1);
+  EXPECT_EQ(weights_sha256(*model), on_cpu);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 
-#include "models/initialization.h"
 #include "models/model.h"
+#include "models/model_parameters.h"
 
 namespace rnnlab {
 

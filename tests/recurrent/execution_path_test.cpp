@@ -10,7 +10,6 @@
 #include <stdexcept>
 
 #include "recurrent/autocast.h"
-#include "recurrent/onednn_log.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {

@@ -1,4 +1,4 @@
-#include "recurrent/persistent/factor.h"
+#include "recurrent/persistent/products.h"
 
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>

@@ -15,7 +15,7 @@
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent/first_check.h"
-#include "recurrent/persistent/gave_up.h"
+#include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent_check.h"
 
 namespace rnnlab {

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "recurrent/unrolled/forward_pass.h"
-#include "recurrent/unrolled/step_launch.h"
+#include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {
 namespace {

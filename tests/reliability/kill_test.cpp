@@ -12,7 +12,6 @@
 #include "app/program.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
-#include "checkpoint/names.h"
 #include "reliability/trained_run.h"
 #include "results/run_folder.h"
 

@@ -9,9 +9,9 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_folder.h"
 #include "results/epoch_log.h"
-#include "results/json_fields.h"
 #include "results/run_folder.h"
-#include "results/temporary_folder.h"
+#include "system/json_fields.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

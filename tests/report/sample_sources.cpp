@@ -1,6 +1,6 @@
 #include "report/sample_sources.h"
 
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 

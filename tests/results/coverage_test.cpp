@@ -12,10 +12,10 @@
 #include <limits>
 #include <random>
 
-#include "results/geometric_mean.h"
-#include "results/group_time.h"
+#include "base/statistics.h"
+#include "results/comparison.h"
+#include "results/measuring_order.h"
 #include "results/process_times.h"
-#include "results/round_order.h"
 
 namespace rnnlab {
 namespace {

@@ -5,9 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/expect_error.h"
 #include "base/text.h"
-#include "results/devices_text.h"
-#include "results/expect_error.h"
 #include "results/sample_devices.h"
 
 namespace rnnlab::testing {

@@ -1,11 +1,18 @@
 #include "results/environment.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <functional>
+
+#include "base/expect_error.h"
 #include "results/conditions.h"
-#include "results/expect_error.h"
 #include "results/sample_runs.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -168,3 +175,90 @@ TEST(ModelOfOneGpu, IsCertainWhereAllAreAlike) {
 
 }  // namespace
 }  // namespace rnnlab::testing
+
+namespace rnnlab {
+namespace {
+
+TEST(KernelVariables, AreThoseOfTheLibrariesAndNoOthers) {
+  const char* environment[] = {"OMP_PROC_BIND=true", "HOME=/home/me",  "PATH=/bin", "MY_OMP_X=1",
+                               "MALLOC_ARENA_MAX=1", "no equals sign", nullptr};
+  EXPECT_EQ(kernel_variables(environment), (Variables{{"MALLOC_ARENA_MAX", "1"}, {"OMP_PROC_BIND", "true"}}));
+}
+
+TEST(KernelVariables, NameNobodysFolders) {
+  const char* environment[] = {"LD_PRELOAD=/home/me/libclock.so:/home/me/b c/libother.so", "CUDA_HOME=/home/me/cuda/",
+                               nullptr};
+  EXPECT_EQ(kernel_variables(environment),
+            (Variables{{"CUDA_HOME", "cuda"}, {"LD_PRELOAD", "libclock.so:b libother.so"}}));
+}
+
+TEST(KernelVariables, LeaveSecretsOut) {
+  const char* environment[] = {"NVIDIA_API_KEY=1234", "TORCH_HUB_TOKEN=1234", nullptr};
+  EXPECT_EQ(kernel_variables(environment), Variables());
+}
+
+TEST(KernelVariables, ChangeKernelsUnlessTheyAreKnownNotTo) {
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "NVIDIA_TF32_OVERRIDE", "OMP_WAIT_POLICY", "LD_PRELOAD"})
+    EXPECT_TRUE(changes_kernels(name)) << name;
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "NCCL_DEBUG", "PYTORCH_VERSION"})
+    EXPECT_FALSE(changes_kernels(name)) << name;
+}
+
+TEST(DifferingVariables, AreNamedFromEachSide) {
+  const Variables one = {{"MKL_CBWR", "AVX2"}, {"OMP_NUM_THREADS", "2"}, {"OMP_PROC_BIND", "true"}};
+  const Variables other = {{"KMP_BLOCKTIME", "0"}, {"OMP_NUM_THREADS", "4"}, {"OMP_PROC_BIND", "true"}};
+  EXPECT_EQ(differing_variables(one, other), "no KMP_BLOCKTIME, MKL_CBWR=AVX2");
+  EXPECT_EQ(differing_variables(other, one), "KMP_BLOCKTIME=0, no MKL_CBWR");
+  EXPECT_EQ(differing_notes(one, other), "OMP_NUM_THREADS=2");
+  EXPECT_EQ(differing_variables(one, one), "");
+}
+
+}  // namespace
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Whether `holds` in a process of its own, which may change itself.
+bool in_a_copy(const std::function<bool()>& holds) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(holds() ? 0 : 1);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(ProcessFacts, HaveTheNiceValue) {
+  EXPECT_TRUE(in_a_copy([] { return ::setpriority(PRIO_PROCESS, 0, 19) == 0 && process_facts().nice == 19; }));
+}
+
+TEST(ProcessFacts, TellFixedAddresses) {
+  const bool is_allowed = in_a_copy([] { return ::personality(ADDR_NO_RANDOMIZE) != -1; });
+  if (!is_allowed) GTEST_SKIP() << "this container refuses personality()";
+  EXPECT_TRUE(
+      in_a_copy([] { return ::personality(ADDR_NO_RANDOMIZE) != -1 && !process_facts().has_random_addresses; }));
+}
+
+TEST(ProcessFacts, NameTheProgramAlike) {
+  const std::string id = process_facts().program_id;
+  EXPECT_EQ(id.size(), 16u);
+  EXPECT_EQ(process_facts().program_id, id);
+}
+
+TEST(ProcessFacts, KnowATracer) {
+  EXPECT_TRUE(is_traced_by("Name:\tx\nTracerPid:\t4711\nUid:\t0\n"));
+  EXPECT_FALSE(is_traced_by("Name:\tx\nTracerPid:\t0\nUid:\t0\n"));
+  EXPECT_FALSE(is_traced_by(""));
+}
+
+TEST(ProcessFacts, WarnOfWhatChangesTimes) {
+  EXPECT_THAT(warnings(ProcessFacts()), IsEmpty());
+  EXPECT_THAT(
+      texts_of(warnings(ProcessFacts{.is_traced = true, .has_random_addresses = false})),
+      ElementsAre("a debugger or a tracer follows this process: each system call waits for it",
+                  "addresses are not random: memory lies alike in each process, so repeats differ less than processes "
+                  "do elsewhere"));
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "results/comparison_json.h"
+#include "results/comparison_files.h"
 #include "results/sample_runs.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "results/comparison_json.h"
+#include "results/comparison_files.h"
 #include "results/sample_devices.h"
 #include "results/sample_runs.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

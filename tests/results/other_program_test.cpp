@@ -2,13 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
 #include "base/text.h"
 #include "results/comparison.h"
-#include "results/expect_error.h"
 #include "results/held_equal.h"
-#include "results/json_fields.h"
 #include "results/sample_runs.h"
-#include "results/temporary_folder.h"
+#include "system/json_fields.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

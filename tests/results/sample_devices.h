@@ -8,7 +8,7 @@
 
 #include "results/run_record.h"
 #include "results/sample_runs.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "results/config_values.h"
 #include "results/epoch_log.h"
-#include "results/row_seal.h"
 #include "results/run_folder.h"
 #include "results/sample_rows.h"
-#include "results/temporary_folder.h"
 #include "results/work_settings.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "results/comparison.h"
 #include "results/sample_runs.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

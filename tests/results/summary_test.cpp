@@ -6,11 +6,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "results/expect_error.h"
+#include "base/expect_error.h"
 #include "results/sample_rows.h"
 #include "results/sample_runs.h"
-#include "results/seal.h"
-#include "results/temporary_folder.h"
+#include "system/json_fields.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

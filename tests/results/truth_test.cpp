@@ -6,12 +6,12 @@
 
 #include <functional>
 
-#include "results/bystanders.h"
+#include "base/expect_error.h"
 #include "results/comparison.h"
 #include "results/conditions.h"
-#include "results/expect_error.h"
 #include "results/sample_runs.h"
-#include "results/temporary_folder.h"
+#include "system/contention.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "results/json_fields.h"
 #include "results/run_folder.h"
 #include "results/summary.h"
-#include "results/temporary_folder.h"
-#include "sweep/status_text.h"
+#include "system/json_fields.h"
+#include "system/temporary_folder.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <ctime>
 
-#include "results/expect_error.h"
-#include "results/temporary_folder.h"
-#include "tensorboard/crc32c.h"
+#include "base/expect_error.h"
+#include "system/temporary_folder.h"
+
 #include "tensorboard/event_reader.h"
 
 namespace rnnlab::tensorboard {

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "tensorboard/crc32c.h"
-
 namespace rnnlab::testing {
 namespace {
 

@@ -1,11 +1,10 @@
+#include "tensorboard/summaries.h"
+
 #include <gmock/gmock.h>
 
 #include <array>
 
 #include "tensorboard/event_reader.h"
-#include "tensorboard/histogram.h"
-#include "tensorboard/hyperparameters.h"
-#include "tensorboard/scalars.h"
 
 namespace rnnlab::tensorboard {
 namespace {
@@ -15,46 +14,16 @@ using rnnlab::testing::Message;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::Pair;
+using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 // Field numbers of Summary, its Value, SummaryMetadata and PluginData.
 constexpr int kValue = 1, kTag = 1, kSimpleValue = 2, kHistogram = 5, kMetadata = 9, kPluginData = 1, kContent = 2;
 
-std::map<std::string, double> scalars_in(const std::string& summary) {
-  std::map<std::string, double> scalars;
-  const Message message(summary);
-  for (const std::string& bytes : message.all_bytes.at(kValue))
-    scalars[Message(bytes).bytes(kTag)] = Message(bytes).number(kSimpleValue);
-  return scalars;
-}
-
-TEST(Scalars, AreWhatAnEpochsRowHas) {
-  EpochRow row;
-  row.epoch = 3;
-  row.train_loss = 0.25;
-  row.valid_accuracy = 0.5;
-  row.learning_rate = 0.125;
-  row.train_seconds = 2;
-  row.warmup = true;
-  EXPECT_THAT(scalars_in(scalars_of(row)),
-              ElementsAre(Pair("measured/data_seconds", 0), Pair("measured/samples_per_second", 0),
-                          Pair("measured/train_seconds", 2), Pair("train/loss", 0.25),
-                          Pair("training/learning_rate", 0.125), Pair("valid/accuracy", 0.5)));
-}
-
-TEST(Scalars, HaveATagForEveryColumnButWhatIsNoCurve) {
-  std::vector<std::string> without;
-  std::map<std::string, int> tags;
-  for (const EpochColumn& column : epoch_columns()) {
-    const std::string tag = scalar_tag(column);
-    if (tag.empty())
-      without.emplace_back(column.name);
-    else
-      ++tags[tag];
-  }
-  EXPECT_THAT(without, ElementsAre("epoch", "warmup"));
-  EXPECT_EQ(tags.size() + without.size(), epoch_columns().size());
-  EXPECT_TRUE(tags.contains("valid/bits_per_character"));
+TEST(Scalar, IsAValueWithItsTag) {
+  const Message value = Message(scalar_summary("train/loss", 0.25)).message(kValue);
+  EXPECT_EQ(value.bytes(kTag), "train/loss");
+  EXPECT_EQ(value.number(kSimpleValue), 0.25);
 }
 
 TEST(Histogram, HasBucketsOfEqualWidth) {
@@ -94,6 +63,30 @@ TEST(Hyperparameters, TellHowTheSessionEnded) {
   const Message info =
       Message(value.message(kMetadata).message(kPluginData).bytes(kContent)).message(/*session_end_info=*/4);
   EXPECT_EQ(info.number(1), 2) << "STATUS_FAILURE";
+}
+
+TEST(Graph, HasNodesWithInputsShapesAndAttributes) {
+  const Message graph(graph_def_of({{.name = "in", .operation = "Input", .shape = {-1, 28}},
+                                    {.name = "dense0/product",
+                                     .operation = "MatMul",
+                                     .inputs = {"in", "dense0/weight"},
+                                     .shape = {-1, 10},
+                                     .attributes = {{"parameter", "dense0.weight"}}}}));
+  ASSERT_THAT(graph.all_bytes.at(1), SizeIs(2));
+  EXPECT_GT(graph.message(/*versions=*/4).number(/*producer=*/1), 0);
+  const Message node(graph.all_bytes.at(1)[1]);
+  EXPECT_EQ(node.bytes(1), "dense0/product");
+  EXPECT_EQ(node.bytes(2), "MatMul");
+  EXPECT_THAT(node.all_bytes.at(3), ElementsAre("in", "dense0/weight"));
+  const Message shape_entry(node.all_bytes.at(5)[0]);
+  EXPECT_EQ(shape_entry.bytes(1), "_output_shapes");
+  const Message shape = shape_entry.message(2).message(/*list=*/1).message(/*shape=*/7);
+  std::vector<double> sizes;
+  for (const std::string& dimension : shape.all_bytes.at(2)) sizes.push_back(Message(dimension).number(1));
+  EXPECT_THAT(sizes, ElementsAre(-1, 10));
+  const Message text_entry(node.all_bytes.at(5)[1]);
+  EXPECT_EQ(text_entry.bytes(1), "parameter");
+  EXPECT_EQ(text_entry.message(2).bytes(2), "dense0.weight");
 }
 
 }  // namespace

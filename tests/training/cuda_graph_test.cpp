@@ -8,7 +8,7 @@
 
 #include <stdexcept>
 
-#include "results/expect_error.h"
+#include "base/expect_error.h"
 
 namespace rnnlab {
 namespace {

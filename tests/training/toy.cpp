@@ -3,7 +3,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randn.h>
 
-#include "models/initialization.h"
 #include "models/model_parameters.h"
 #include "training/determinism.h"
 

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <limits>
 
-#include "models/initialization.h"
 #include "models/model_parameters.h"
 #include "models/sequence_model.h"
 #include "training/evaluate.h"

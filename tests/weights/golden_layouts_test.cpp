@@ -4,9 +4,9 @@
 
 #include "experiment/initial_weights.h"
 #include "models/model.h"
-#include "results/temporary_folder.h"
+#include "system/temporary_folder.h"
 #include "weights/layouts.h"
-#include "weights/tensor_bytes.h"
+#include "weights/tensor_taker.h"
 
 namespace rnnlab {
 namespace {

@@ -3,9 +3,9 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "results/expect_error.h"
+#include "base/expect_error.h"
 #include "weights/layouts.h"
-#include "weights/tensor_bytes.h"
+#include "weights/tensor_taker.h"
 
 namespace rnnlab {
 namespace {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "recurrent/parameters.h"
-#include "weights/tensor_bytes.h"
+#include "weights/tensor_taker.h"
 
 namespace rnnlab {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "weights/layouts.h"
-#include "weights/tensor_bytes.h"
+#include "weights/tensor_taker.h"
 
 namespace rnnlab {
 namespace {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/readers/byte_stream.h"
 
 namespace rnnlab {
 
@@ -76,5 +77,11 @@ decltype(auto) visit_values(const Array& array, Visitor&& visitor) {
   }
   return visitor(array.values<double>());
 }
+
+// The data part that IDX and npy share: so many elements in one block, and then the end of the file, to the byte.
+
+// Reads the elements as they lie in the file, whatever their byte order. `offset` is where the stream stands.
+// The sizes are held against what the file can hold before any memory is taken.
+Array read_array(ByteStream& stream, int64_t offset, ElementType type, std::vector<int64_t> shape);
 
 }  // namespace rnnlab

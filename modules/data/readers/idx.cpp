@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/numbers.h"
-#include "data/readers/array_stream.h"
+#include "data/readers/array.h"
 
 namespace rnnlab {
 namespace {

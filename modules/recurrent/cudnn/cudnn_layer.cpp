@@ -2,15 +2,126 @@
 
 #include <ATen/autocast_mode.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/custom_class.h>
 
 #include "base/error.h"
-#include "recurrent/cudnn/capture.h"
-#include "recurrent/cudnn/cudnn_function.h"
+#include "recurrent/cudnn/plan_cache.h"
+#include "recurrent/cudnn/weight_space.h"
 #include "recurrent/cudnn_algorithm.h"
+#include "recurrent/execution_path.h"
 #include "recurrent/layer_groups.h"
-#include "recurrent/operator_log.h"
 
 namespace rnnlab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// What the backward pass needs besides tensors.
+struct SavedPlan : torch::CustomClassHolder {
+  std::shared_ptr<const RnnPlan> plan;
+  at::ScalarType gradient_type = at::kFloat;
+  std::vector<std::vector<int64_t>> weight_shapes;
+};
+
+// The order of the tensors that the forward pass saves; only an LSTM has kCell.
+enum Saved : size_t { kInput, kHidden, kSpace, kOutput, kReserve, kCell };
+
+// The order of the tensors that the forward pass takes. The weights follow, and the cell state ends it.
+enum Taken : size_t { kTakenInput, kTakenHidden, kTakenSpace, kFirstTakenWeight };
+
+c10::IValue saved_plan(const std::shared_ptr<const RnnPlan>& plan, at::TensorList weights) {
+  auto saved = c10::make_intrusive<SavedPlan>();
+  saved->plan = plan;
+  saved->gradient_type = weights.front().scalar_type();
+  for (const at::Tensor& weight : weights) saved->weight_shapes.push_back(weight.sizes().vec());
+  return c10::IValue::make_capsule(std::move(saved));
+}
+
+c10::intrusive_ptr<SavedPlan> saved_plan(const AutogradContext& context) {
+  return c10::static_intrusive_pointer_cast<SavedPlan>(context.saved_data.at("plan").toCapsule());
+}
+
+WeightGradient weight_gradient_of(const AutogradContext& context, size_t num_weights) {
+  for (size_t i = 0; i < num_weights; ++i)
+    if (context.needs_input_grad(kFirstTakenWeight + i)) return WeightGradient::kWanted;
+  return WeightGradient::kUnwanted;
+}
+
+class CudnnFunction : public torch::autograd::Function<CudnnFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, const std::shared_ptr<const RnnPlan>& plan,
+                               const at::Tensor& input, const at::Tensor& hidden, const at::Tensor& space,
+                               at::TensorList weights, const std::optional<at::Tensor>& cell) {
+    const RnnOutputs outputs = plan->forward({input, hidden, cell.value_or(at::Tensor()), space});
+    context->set_materialize_grads(false);
+    context->saved_data["plan"] = saved_plan(plan, weights);
+    variable_list saved = {input, hidden, space, outputs.output, outputs.reserve};
+    if (cell) saved.push_back(*cell);
+    // Where the space is the weights' own memory, autograd is to notice when they change before the backward pass.
+    const bool is_own_memory = weights.front().scalar_type() == space.scalar_type();
+    if (is_own_memory) saved.insert(saved.end(), weights.begin(), weights.end());
+    context->save_for_backward(std::move(saved));
+    if (!cell) return {outputs.output, outputs.hidden};
+    return {outputs.output, outputs.hidden, outputs.cell};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& upstream) {
+    const auto call = saved_plan(*context);
+    const variable_list saved = context->get_saved_variables();
+    const bool has_cell = call->plan->shape().cell == Cell::kLstm;
+    RnnOperands operands = {saved[kInput], saved[kHidden], {}, saved[kSpace]};
+    RnnOutputs outputs = {saved[kOutput], {}, {}, saved[kReserve]};
+    RnnUpstream given = {upstream[0], upstream[1], {}};
+    if (has_cell) operands.cell = saved[kCell];
+    if (has_cell) given.cell = upstream[2];
+    // The pass writes to the reserve space, and a graph that is kept may be gone through again.
+    if (torch::autograd::get_current_graph_task_keep_graph()) outputs.reserve = outputs.reserve.clone();
+
+    const size_t num_weights = call->weight_shapes.size();
+    const RnnGradients gradients =
+        call->plan->backward(operands, outputs, given, weight_gradient_of(*context, num_weights));
+    variable_list results = {{}, gradients.input, gradients.hidden, {}};  // none of the plan and of the weight space
+    for (at::Tensor& weight : weight_gradients(*call, gradients.weights)) results.push_back(std::move(weight));
+    results.push_back(gradients.cell);
+    return results;
+  }
+
+ private:
+  // Views of one buffer in the weights' type.
+  static variable_list weight_gradients(const SavedPlan& call, const at::Tensor& flat) {
+    if (!flat.defined()) return variable_list(call.weight_shapes.size());
+    return views_of(flat.to(call.gradient_type), call.plan->weight_layout(), call.weight_shapes);
+  }
+};
+
+bool needs_gradient(const RnnOperands& operands, at::TensorList weights) {
+  if (!at::GradMode::is_enabled()) return false;
+  const auto requires_gradient = [](const at::Tensor& x) { return x.defined() && x.requires_grad(); };
+  return requires_gradient(operands.input) || requires_gradient(operands.hidden) || requires_gradient(operands.cell) ||
+         std::any_of(weights.begin(), weights.end(), requires_gradient);
+}
+
+}  // namespace
+
+Passes passes_of(const RnnOperands& operands, at::TensorList weights) {
+  return needs_gradient(operands, weights) ? Passes::kForwardAndBackward : Passes::kForward;
+}
+
+RecurrentResult run_plan(const std::shared_ptr<const RnnPlan>& plan, const RnnOperands& operands,
+                         at::TensorList weights) {
+  if (plan->shape().passes == Passes::kForward) {
+    const RnnOutputs outputs = plan->forward(operands);
+    return {outputs.output, {outputs.hidden, outputs.cell}};
+  }
+  const auto cell = operands.cell.defined() ? std::optional(operands.cell) : std::nullopt;
+  const variable_list results =
+      CudnnFunction::apply(plan, operands.input, operands.hidden, operands.weights, weights, cell);
+  return {results[0], {results[1], results.size() > 2 ? results[2] : at::Tensor()}};
+}
+
 namespace {
 
 at::ScalarType type_for(const at::Tensor& weight) {

@@ -4,13 +4,34 @@
 // them.
 #pragma once
 
+#include <c10/cuda/CUDAGraphsC10Utils.h>
+
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "recurrent/cudnn/algorithm_choice.h"
+#include "recurrent/cudnn/rnn_descriptor.h"
 #include "recurrent/cudnn/rnn_plan.h"
 
 namespace rnnlab {
+
+// Whether a CUDA graph is being captured: nothing may then wait for the device, and what is queued runs at every
+// replay.
+
+inline bool is_capturing() {
+  return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
+}
+
+// How long cuDNN's algorithms take at a shape on the current GPU: whole passes on random data, in device time.
+
+// Of the current GPU.
+CudnnPlatform current_platform();
+
+// Measures passes of `shape` on the current stream and waits for them; not while a CUDA graph is captured. The random
+// numbers that training draws are left alone. The host's time is left out, for a CUDA graph hides it. Where cuDNN fails
+// at what it does not refuse, its UserError kDevice passes through, and so does c10::OutOfMemoryError.
+MeasureAlgorithm measure_on_gpu(const RnnShape& shape, const WeightLayout& layout, at::Device device);
 
 struct PlannedPass {
   std::shared_ptr<const RnnPlan> plan;

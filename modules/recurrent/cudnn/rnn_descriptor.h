@@ -2,12 +2,49 @@
 // Nothing here depends on the number of steps; only the dynamic persistent algorithm depends on the batch size.
 #pragma once
 
+#include <cudnn.h>
+
+#include <string>
 #include <vector>
 
-#include "recurrent/cudnn/descriptors.h"
+#include "base/error.h"
 #include "recurrent/cudnn/rnn_shape.h"
 
 namespace rnnlab {
+
+// cuDNN's answers as errors of ours: which of its functions refused what, in its own words.
+
+// "CUDNN_STATUS_NOT_SUPPORTED (what cuDNN last said on this thread)".
+std::string words_of(cudnnStatus_t status);
+
+// kUsage where cuDNN does not do what it was asked for (bad parameter, not supported), kDevice where it failed at it.
+ExitCode exit_code_of(cudnnStatus_t status);
+
+// UserError kDevice naming `function` unless it succeeded. For calls that do not depend on what the user asked for.
+void check_cudnn(cudnnStatus_t status, const char* function);
+
+// Owners of cuDNN's descriptors: made empty, destroyed with the object, neither copied nor moved.
+
+template <class Handle, cudnnStatus_t (*create)(Handle*), cudnnStatus_t (*destroy)(Handle)>
+class CudnnDescriptor {
+ public:
+  CudnnDescriptor() { check_cudnn(create(&handle_), "creating a cuDNN descriptor"); }
+  ~CudnnDescriptor() { destroy(handle_); }
+  CudnnDescriptor(const CudnnDescriptor&) = delete;
+  CudnnDescriptor& operator=(const CudnnDescriptor&) = delete;
+
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using CudnnRnn = CudnnDescriptor<cudnnRNNDescriptor_t, cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor>;
+using CudnnSequence =
+    CudnnDescriptor<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor>;
+using CudnnTensor = CudnnDescriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using CudnnDropout =
+    CudnnDescriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor>;
 
 // In elements of the shape's type.
 struct WeightLayout {

@@ -1,14 +1,123 @@
 #include "recurrent/fused/fused_layer.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/gru.h>
+#include <ATen/ops/lstm.h>
+#include <ATen/ops/rnn_relu.h>
+#include <ATen/ops/rnn_tanh.h>
 #include <torch/nn/utils/rnn.h>
 
+#include <algorithm>
 #include <type_traits>
 
-#include "recurrent/fused/converted_stack.h"
 #include "recurrent/layer_groups.h"
 
 namespace rnnlab {
+namespace {
+
+namespace rnn = torch::nn::utils::rnn;
+
+constexpr bool kHasBiases = true;
+constexpr double kNoDropout = 0;  // it stands between groups of layers
+
+RecurrentState converted(const RecurrentState& state, at::ScalarType type) {
+  return {state.hidden.to(type), state.cell.defined() ? state.cell.to(type) : state.cell};
+}
+
+RecurrentState reordered(const RecurrentState& state, const at::Tensor& order) {
+  if (!order.defined()) return state;
+  return {state.hidden.index_select(1, order), state.cell.defined() ? state.cell.index_select(1, order) : state.cell};
+}
+
+// What the four functions have in common, whole sequences or packed ones: `where` is what comes before the weights
+// (input and state, or data, batch sizes and state), `batch_first` what comes last, if anything.
+class Call {
+ public:
+  Call(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode)
+      : options_(options), weights_(weights), is_training_(mode == Mode::kTraining) {}
+
+  RecurrentResult whole(const at::Tensor& input, const RecurrentState& state) const {
+    constexpr bool kBatchFirst = false;
+    if (options_.cell == Cell::kLstm)
+      return result(at::lstm(input, {state.hidden, state.cell}, weights_, kHasBiases, options_.num_layers, kNoDropout,
+                             is_training_, options_.bidirectional, kBatchFirst));
+    const auto run = options_.cell == Cell::kGru       ? static_cast<WholeFunction>(at::gru)
+                     : options_.cell == Cell::kRnnTanh ? static_cast<WholeFunction>(at::rnn_tanh)
+                                                       : static_cast<WholeFunction>(at::rnn_relu);
+    return result(run(input, state.hidden, weights_, kHasBiases, options_.num_layers, kNoDropout, is_training_,
+                      options_.bidirectional, kBatchFirst));
+  }
+
+  RecurrentResult packed(const rnn::PackedSequence& sequence, const RecurrentState& state) const {
+    if (options_.cell == Cell::kLstm)
+      return result(at::lstm(sequence.data(), sequence.batch_sizes(), {state.hidden, state.cell}, weights_, kHasBiases,
+                             options_.num_layers, kNoDropout, is_training_, options_.bidirectional));
+    const auto run = options_.cell == Cell::kGru       ? static_cast<PackedFunction>(at::gru)
+                     : options_.cell == Cell::kRnnTanh ? static_cast<PackedFunction>(at::rnn_tanh)
+                                                       : static_cast<PackedFunction>(at::rnn_relu);
+    return result(run(sequence.data(), sequence.batch_sizes(), state.hidden, weights_, kHasBiases, options_.num_layers,
+                      kNoDropout, is_training_, options_.bidirectional));
+  }
+
+ private:
+  using WholeFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&, at::TensorList,
+                                                               bool, int64_t, double, bool, bool, bool);
+  using PackedFunction = std::tuple<at::Tensor, at::Tensor> (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                                                at::TensorList, bool, int64_t, double, bool, bool);
+
+  static RecurrentResult result(const std::tuple<at::Tensor, at::Tensor, at::Tensor>& lstm) {
+    return {std::get<0>(lstm), {std::get<1>(lstm), std::get<2>(lstm)}};
+  }
+  static RecurrentResult result(const std::tuple<at::Tensor, at::Tensor>& other) {
+    return {std::get<0>(other), {std::get<1>(other), {}}};
+  }
+
+  const RecurrentOptions& options_;
+  const std::vector<at::Tensor>& weights_;
+  bool is_training_;
+};
+
+RecurrentResult run_packed(const Call& call, const at::Tensor& input, const RecurrentState& initial,
+                           const at::Tensor& lengths) {
+  const auto packed = rnn::pack_padded_sequence(input, lengths, /*batch_first=*/false, /*enforce_sorted=*/false);
+  RecurrentResult result = call.packed(packed, reordered(initial, packed.sorted_indices()));
+  const rnn::PackedSequence outputs(result.output, packed.batch_sizes(), packed.sorted_indices(),
+                                    packed.unsorted_indices());
+  const auto padded = rnn::pad_packed_sequence(outputs, /*batch_first=*/false, /*padding_value=*/0.0, input.size(0));
+  return {std::get<0>(padded), reordered(result.state, packed.unsorted_indices())};
+}
+
+}  // namespace
+
+std::vector<at::Tensor> converted_weights(const std::vector<at::Tensor>& weights, at::ScalarType type) {
+  std::vector<size_t> order(weights.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_partition(order, [&](size_t i) { return weights[i].dim() == 2; });
+
+  std::vector<at::Tensor> flat;
+  std::vector<int64_t> sizes;
+  for (const size_t i : order) {
+    flat.push_back(weights[i].flatten());
+    sizes.push_back(weights[i].numel());
+  }
+  const auto pieces = at::cat(flat).to(type).split_with_sizes(sizes);
+  std::vector<at::Tensor> views(weights.size());
+  for (size_t position = 0; position < order.size(); ++position)
+    views[order[position]] = pieces[position].view(weights[order[position]].sizes());
+  return views;
+}
+
+RecurrentResult run_converted(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode,
+                              at::ScalarType type, const at::Tensor& input, const RecurrentState& initial,
+                              const at::Tensor& lengths) {
+  const auto views = converted_weights(weights, type);
+  const Call call(options, views, mode);
+  const at::Tensor sequence = input.to(type);
+  const RecurrentState state = converted(initial, type);
+  return lengths.defined() ? run_packed(call, sequence, state, lengths) : call.whole(sequence, state);
+}
+
 namespace {
 
 namespace rnn = torch::nn::utils::rnn;

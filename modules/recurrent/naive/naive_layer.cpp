@@ -4,9 +4,7 @@
 #include <ATen/ops/where.h>
 
 #include "base/error.h"
-#include "recurrent/naive/gru_cell.h"
-#include "recurrent/naive/lstm_cell.h"
-#include "recurrent/naive/rnn_cell.h"
+#include "recurrent/naive/naive_cell.h"
 
 namespace rnnlab {
 namespace {

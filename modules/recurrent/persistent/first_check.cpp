@@ -14,12 +14,12 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/sha256.h"
+#include "recurrent/execution_path.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/number_type.h"
-#include "recurrent/operator_log.h"
 #include "recurrent/recurrent_layer.h"
 #include "recurrent/tf32.h"
-#include "results/files.h"
+#include "system/files.h"
 
 namespace rnnlab {
 namespace {

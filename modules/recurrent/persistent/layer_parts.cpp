@@ -1,5 +1,8 @@
 #include "recurrent/persistent/layer_parts.h"
 
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -52,6 +55,19 @@ LayerGradients part_of(const LayerGradients& gradients, Direction direction, con
       gradients.has_two_sides() ? rows_of(gradients.recurrent_side, direction, steps) : part.input_side;
   if (gradients.bias_sums.defined()) part.bias_sums = gradients.bias_sums[static_cast<int64_t>(index)];
   return part;
+}
+
+at::Tensor ParameterConversion::make_room_for(const at::Tensor& parameter, at::ScalarType type) {
+  if (parameter.scalar_type() == type) return parameter;
+  from_.push_back(parameter);
+  to_.push_back(at::empty(parameter.sizes(), parameter.options().dtype(type).requires_grad(false)));
+  return to_.back();
+}
+
+// One kernel for all has a block for 65,536 numbers; of one tensor alone that would be few.
+void ParameterConversion::run() const {
+  if (to_.size() == 1) to_[0].copy_(from_[0]);
+  if (to_.size() > 1) at::_foreach_copy_(to_, from_);
 }
 
 }  // namespace rnnlab

@@ -4,6 +4,8 @@
 // it, a pass has one part.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <vector>
 
 #include "recurrent/unrolled/step_runner.h"
@@ -21,5 +23,19 @@ LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& st
 // The same for the backward pass, which hands `from_next_step` and `carry` on from part to part. Rows of `bias_sums`
 // are part `index`'s own.
 LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index);
+
+// Parameters that a pass reads in the type of its states, where they have another: room for them first, on the current
+// stream, and the conversion of all of them later, on the stream that has time for it.
+
+class ParameterConversion {
+ public:
+  // The parameter, or what will have its values in that type.
+  at::Tensor make_room_for(const at::Tensor& parameter, at::ScalarType type);
+
+  void run() const;
+
+ private:
+  std::vector<at::Tensor> from_, to_;
+};
 
 }  // namespace rnnlab

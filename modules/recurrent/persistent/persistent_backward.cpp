@@ -5,13 +5,12 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include "recurrent/persistent/gate_products.h"
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
-#include "recurrent/persistent/token_products.h"
-#include "recurrent/unrolled/diagonals.h"
-#include "recurrent/unrolled/gradient_room.h"
+#include "recurrent/persistent/products.h"
+#include "recurrent/unrolled/backward_pass.h"
+#include "recurrent/unrolled/forward_pass.h"
 #include "recurrent/unrolled/lanes.h"
 
 namespace rnnlab {

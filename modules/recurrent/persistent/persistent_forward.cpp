@@ -7,13 +7,11 @@
 
 #include <tuple>
 
-#include "recurrent/persistent/factor.h"
 #include "recurrent/persistent/layer_parts.h"
-#include "recurrent/persistent/parameter_conversion.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
-#include "recurrent/persistent/token_products.h"
-#include "recurrent/unrolled/diagonals.h"
+#include "recurrent/persistent/products.h"
+#include "recurrent/unrolled/forward_pass.h"
 #include "recurrent/unrolled/lanes.h"
 
 namespace rnnlab {

@@ -10,6 +10,14 @@
 
 namespace rnnlab {
 
+// Where a kernel leaves word that a block waited in vain for another, for the host to find without waiting for it.
+
+// Memory of the process that host and devices see; 0 as long as nothing happened.
+int* gave_up_flag();
+
+// UserError kDevice, once, after a kernel gave up.
+void require_that_none_gave_up();
+
 // Room for a layer's packed weights of each pass, on the current stream.
 at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace);
 at::Tensor empty_backward_weights(const UnrolledSpec& spec, const LayerTrace& trace);

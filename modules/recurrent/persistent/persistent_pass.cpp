@@ -3,12 +3,10 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "base/error.h"
-#include "recurrent/device_answers.h"
 #include "recurrent/gpu_support.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/number_type.h"
 #include "recurrent/persistent/first_check.h"
-#include "recurrent/persistent/gave_up.h"
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/tf32.h"

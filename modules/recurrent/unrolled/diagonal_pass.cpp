@@ -9,7 +9,6 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "recurrent/unrolled/step_launch.h"
 #include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "recurrent/unrolled/diagonals.h"
 #include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {

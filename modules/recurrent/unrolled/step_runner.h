@@ -36,4 +36,11 @@ void run_forward_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Ten
 void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
                        int64_t t);
 
+// The point-wise part of an LSTM step by LibTorch's own operations, one for every line of the formulas: what the first
+// two rungs of the ladder run, and what one kernel saves.
+
+void run_separate_lstm_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);
+void run_separate_lstm_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
+                                NextStep next, int64_t t);
+
 }  // namespace rnnlab

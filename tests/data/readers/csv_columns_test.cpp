@@ -1,4 +1,4 @@
-#include "data/readers/csv_columns.h"
+#include "data/readers/csv.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <functional>
 #include <random>
 
-#include "data/readers/csv_columns.h"
+#include "data/readers/csv.h"
 #include "data/readers/idx.h"
 #include "data/readers/npy.h"
 #include "data/readers/reader_files.h"

@@ -1,4 +1,4 @@
-#include "data/readers/digits.h"
+#include "data/readers/generated.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/sha256.h"
-#include "data/readers/digit_strokes.h"
 
 namespace rnnlab {
 namespace {

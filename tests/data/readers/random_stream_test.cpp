@@ -1,4 +1,4 @@
-#include "data/readers/random_stream.h"
+#include "data/readers/generated.h"
 
 #include <gtest/gtest.h>
 

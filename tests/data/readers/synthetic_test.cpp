@@ -1,4 +1,4 @@
-#include "data/readers/synthetic.h"
+#include "data/readers/generated.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

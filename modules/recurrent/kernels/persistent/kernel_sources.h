@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "kernel_cache/program.h"
+#include "kernel_cache/nvrtc.h"
 
 namespace rnnlab::kernels::persistent {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel_cache/program.h"
+#include "kernel_cache/nvrtc.h"
 #include "recurrent/kernels/persistent/kernel_plan.h"
 
 namespace rnnlab::kernels::persistent {

@@ -1,0 +1,36 @@
+// Random numbers that are the same on every machine, and random names that are not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rnnlab {
+
+// SplitMix64, a small generator of random bits: the same numbers on every machine. Seeds near each other give streams
+// that have nothing in common, so one draw also serves to mix a seed. Not for secrets.
+// Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
+
+class SplitMix64 {
+ public:
+  static constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio, made odd
+
+  explicit SplitMix64(uint64_t state) : state_(state) {}
+
+  // From a state that grows by kStep a draw: draw i (from 0) is the first of SplitMix64(state + i * kStep).
+  uint64_t next() {
+    state_ += kStep;
+    uint64_t bits = state_;
+    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
+    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
+    return bits ^ (bits >> 31);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// A name that no other process has drawn: 16 hexadecimal digits from the system's random numbers.
+
+std::string random_name();
+
+}  // namespace rnnlab

@@ -1,0 +1,305 @@
+#include "data/batch_sources.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+
+namespace rnnlab {
+namespace {
+
+enum class Layout { kSampleMajor, kTimeMajor };
+
+// (B, ...) or (T, B, ...) of a source (N, ...) or (N, T, ...).
+std::vector<int64_t> batch_shape(const at::Tensor& source, Layout layout, int64_t batch_size) {
+  std::vector<int64_t> shape = source.sizes().vec();
+  shape[0] = batch_size;
+  if (layout == Layout::kTimeMajor) std::swap(shape[0], shape[1]);
+  return shape;
+}
+
+at::Tensor gather(const at::Tensor& source, Layout layout, std::span<const int64_t> order, const Allocate& allocate) {
+  RNNLAB_INVARIANT(source.is_contiguous() && source.is_cpu(), "samples lie contiguous on the CPU");
+  const auto batch_size = static_cast<int64_t>(order.size());
+  at::Tensor out = allocate(batch_shape(source, layout, batch_size), source.scalar_type());
+  const int64_t num_steps = layout == Layout::kTimeMajor ? source.size(1) : 1;
+  const auto stride = static_cast<size_t>(sample_bytes(source));
+  const size_t step_bytes = num_steps == 0 ? 0 : stride / static_cast<size_t>(num_steps);
+  const auto* from = static_cast<const std::byte*>(source.const_data_ptr());
+  auto* to = static_cast<std::byte*>(out.mutable_data_ptr());
+  for (size_t b = 0; b < order.size(); ++b) {
+    RNNLAB_INVARIANT(order[b] >= 0 && order[b] < source.size(0), "the order names a sample that is not there");
+    const std::byte* sample = from + static_cast<size_t>(order[b]) * stride;
+    for (size_t t = 0; t < static_cast<size_t>(num_steps); ++t) {
+      std::memcpy(to + (t * order.size() + b) * step_bytes, sample + t * step_bytes, step_bytes);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+int64_t sample_bytes(const at::Tensor& tensor) {
+  return static_cast<int64_t>(tensor.nbytes()) / std::max<int64_t>(1, tensor.size(0));
+}
+
+at::Tensor allocate_plain(at::IntArrayRef shape, at::ScalarType type) { return at::empty(shape, type); }
+
+Batch gather_batch(const Samples& samples, std::span<const int64_t> order, const Allocate& allocate) {
+  const Layout target_layout = samples.has_target_per_step() ? Layout::kTimeMajor : Layout::kSampleMajor;
+  Batch batch;
+  batch.size = static_cast<int64_t>(order.size());
+  batch.inputs = gather(samples.inputs, Layout::kTimeMajor, order, allocate);
+  batch.targets = gather(samples.targets, target_layout, order, allocate);
+  if (samples.lengths.defined()) batch.lengths = gather(samples.lengths, Layout::kSampleMajor, order, allocate_plain);
+  return batch;
+}
+
+namespace {
+
+class DirectSource : public BatchSource {
+ public:
+  explicit DirectSource(const Samples& samples) : samples_(samples) {}
+  void start(const EpochPlan& plan) override { plan_ = plan; }
+  Batch fetch(int64_t batch) override { return gather_batch(samples_, plan_.samples(batch)); }
+
+ private:
+  Samples samples_;
+  EpochPlan plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> make_direct_source(const Samples& samples) {
+  return std::make_unique<DirectSource>(samples);
+}
+
+namespace {
+
+constexpr size_t kBatchesAhead = 2;
+
+// A batch on its way to the consumer. `ready` is recorded behind the copies to the device; none on the CPU.
+struct Prepared {
+  Batch batch;
+  std::optional<c10::Event> ready;
+};
+
+// Turns the samples of a batch into tensors on the device. Lives on the prefetch thread.
+class Preparer {
+ public:
+  virtual ~Preparer() = default;
+  virtual Prepared prepare(const Samples& samples, std::span<const int64_t> order) = 0;
+};
+
+class HostPreparer : public Preparer {
+ public:
+  Prepared prepare(const Samples& samples, std::span<const int64_t> order) override {
+    return {gather_batch(samples, order), std::nullopt};
+  }
+};
+
+// Pinned memory that grows to the largest batch and then stays. Tensors cut from it lie behind one another.
+class PinnedBuffer {
+ public:
+  explicit PinnedBuffer(c10::DeviceType type) : copied_(type) {}
+
+  // Waits until the copies out of this buffer have ended: only then may it be written again.
+  void reuse(int64_t bytes) {
+    if (copied_.was_marked_for_recording()) copied_.synchronize();
+    used_ = 0;
+    if (memory_.defined() && memory_.numel() >= bytes) return;
+    memory_ = at::empty({bytes}, at::TensorOptions(at::kByte).pinned_memory(true));
+  }
+
+  at::Tensor cut(at::IntArrayRef shape, at::ScalarType type) {
+    const int64_t bytes = c10::multiply_integers(shape) * static_cast<int64_t>(c10::elementSize(type));
+    at::Tensor piece = memory_.narrow(0, used_, bytes).view(type).view(shape);
+    used_ += aligned(bytes);
+    return piece;
+  }
+
+  void mark_copied(const c10::Stream& stream) { copied_.record(stream); }
+
+  static int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+ private:
+  at::Tensor memory_;
+  int64_t used_ = 0;
+  c10::Event copied_;
+};
+
+class DevicePreparer : public Preparer {
+ public:
+  explicit DevicePreparer(c10::Device device)
+      : device_(device),
+        copy_stream_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)),
+        buffers_{PinnedBuffer(device.type()), PinnedBuffer(device.type())} {}
+
+  Prepared prepare(const Samples& samples, std::span<const int64_t> order) override {
+    PinnedBuffer& buffer = buffers_[turn_];
+    turn_ = (turn_ + 1) % buffers_.size();
+    buffer.reuse(buffer_bytes(samples, static_cast<int64_t>(order.size())));
+    Prepared prepared{gather_batch(samples, order, [&](auto shape, auto type) { return buffer.cut(shape, type); }),
+                      c10::Event(device_.type())};
+    const c10::StreamGuard guard(copy_stream_);
+    prepared.batch.inputs = prepared.batch.inputs.to(device_, /*non_blocking=*/true);
+    prepared.batch.targets = prepared.batch.targets.to(device_, /*non_blocking=*/true);
+    buffer.mark_copied(copy_stream_);
+    prepared.ready->record(copy_stream_);
+    return prepared;
+  }
+
+ private:
+  static int64_t buffer_bytes(const Samples& samples, int64_t batch_size) {
+    return PinnedBuffer::aligned(batch_size * sample_bytes(samples.inputs)) +
+           PinnedBuffer::aligned(batch_size * sample_bytes(samples.targets));
+  }
+
+  c10::Device device_;
+  c10::Stream copy_stream_;
+  std::array<PinnedBuffer, 2> buffers_;
+  size_t turn_ = 0;
+};
+
+std::unique_ptr<Preparer> make_preparer(c10::Device device) {
+  if (device.is_cpu()) return std::make_unique<HostPreparer>();
+  return std::make_unique<DevicePreparer>(device);
+}
+
+// One thread an epoch; its destructor asks it to stop and waits for it.
+class PrefetchedSource : public BatchSource {
+ public:
+  PrefetchedSource(const Samples& samples, c10::Device device)
+      : samples_(samples), device_(device), preparer_(make_preparer(device)) {}
+
+  void start(const EpochPlan& plan) override {
+    worker_ = {};
+    queue_ = std::make_unique<BoundedQueue<Prepared>>(kBatchesAhead);
+    worker_ = std::jthread([this, plan](const std::stop_token& stop) { work(plan, stop); });
+  }
+
+  Batch fetch(int64_t) override {
+    Prepared prepared = queue_->pop();
+    if (prepared.ready) hand_over(prepared);
+    return std::move(prepared.batch);
+  }
+
+ private:
+  void work(const EpochPlan& plan, const std::stop_token& stop) noexcept {
+    try {
+      const c10::OptionalDeviceGuard guard(device_.is_cpu() ? std::nullopt : std::optional(device_));
+      for (int64_t batch = plan.first_batch; batch < plan.num_batches; ++batch) {
+        if (!queue_->push(preparer_->prepare(samples_, plan.samples(batch)), stop)) return;
+      }
+    } catch (...) {
+      queue_->fail(std::current_exception());
+    }
+  }
+
+  // The consumer's stream waits for the copies (the consumer does not), and the allocator learns that it uses the
+  // tensors.
+  void hand_over(Prepared& prepared) {
+    const c10::Stream stream = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
+    prepared.ready->block(stream);
+    prepared.batch.inputs.record_stream(stream);
+    prepared.batch.targets.record_stream(stream);
+  }
+
+  Samples samples_;
+  c10::Device device_;
+  std::unique_ptr<Preparer> preparer_;
+  std::unique_ptr<BoundedQueue<Prepared>> queue_;
+  std::jthread worker_;  // last, so that it ends before what it uses
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> make_prefetched_source(const Samples& samples, c10::Device device) {
+  return std::make_unique<PrefetchedSource>(samples, device);
+}
+
+namespace {
+
+constexpr int64_t kUploadBytes = 64 << 20;
+
+// (N, T, ...) on the CPU -> (T, N, ...) on the device, with never more than one chunk held twice.
+at::Tensor upload_time_major(const at::Tensor& source, c10::Device device) {
+  std::vector<int64_t> shape = source.sizes().vec();
+  std::swap(shape[0], shape[1]);
+  at::Tensor resident = at::empty(shape, source.options().device(device));
+  const int64_t num_samples = source.size(0);
+  const int64_t chunk = std::max<int64_t>(1, kUploadBytes / std::max<int64_t>(1, sample_bytes(source)));
+  for (int64_t first = 0; first < num_samples; first += chunk) {
+    const int64_t count = std::min(chunk, num_samples - first);
+    resident.narrow(1, first, count).copy_(source.narrow(0, first, count).to(device).transpose(0, 1));
+  }
+  return resident;
+}
+
+class ResidentSource : public SelectingSource {
+ public:
+  ResidentSource(const Samples& samples, c10::Device device)
+      : device_(device),
+        inputs_(upload_time_major(samples.inputs, device)),
+        target_dimension_(samples.has_target_per_step() ? 1 : 0),
+        targets_(target_dimension_ == 1 ? upload_time_major(samples.targets, device) : samples.targets.to(device)),
+        lengths_(samples.lengths) {}
+
+  void start(const EpochPlan& plan) override {
+    plan_ = plan;
+    order_ = plan.order_on_device.defined() ? plan.order_on_device : uploaded(plan.order);
+  }
+
+  at::Tensor uploaded(const at::Tensor& order) const override {
+    return device_.is_cuda() ? order.pin_memory().to(device_, /*non_blocking=*/true) : order;
+  }
+
+  Batch fetch(int64_t batch) override {
+    Batch result = gather(selection(batch, 1));
+    if (has_lengths())
+      result.lengths = lengths_.index_select(0, plan_.order.narrow(0, batch * plan_.batch_size, result.size));
+    return result;
+  }
+
+  bool has_lengths() const override { return lengths_.defined(); }
+
+  at::Tensor selection(int64_t first_batch, int64_t count) const override {
+    const int64_t first = first_batch * plan_.batch_size;
+    const bool is_to_the_end = first_batch + count >= plan_.num_batches;
+    return order_.narrow(0, first, is_to_the_end ? order_.numel() - first : count * plan_.batch_size);
+  }
+
+  Batch gather(const at::Tensor& selection) const override {
+    return {.inputs = inputs_.index_select(1, selection),
+            .targets = targets_.index_select(target_dimension_, selection),
+            .lengths = {},
+            .size = selection.size(0)};
+  }
+
+ private:
+  c10::Device device_;
+  at::Tensor inputs_;  // (T, N, ...)
+  int64_t target_dimension_;
+  at::Tensor targets_;
+  at::Tensor lengths_;
+  EpochPlan plan_;
+  at::Tensor order_;
+};
+
+}  // namespace
+
+std::unique_ptr<SelectingSource> make_resident_source(const Samples& samples, c10::Device device) {
+  return std::make_unique<ResidentSource>(samples, device);
+}
+
+}  // namespace rnnlab

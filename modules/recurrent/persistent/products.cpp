@@ -1,0 +1,267 @@
+#include "recurrent/persistent/products.h"
+
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/Exceptions.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "base/error.h"
+#include "recurrent/element_types.h"
+#include "recurrent/kernels/persistent/filled_rows.h"
+#include "recurrent/kernels/persistent/scaled_half.h"
+#include "recurrent/started_on_device.h"
+#include "recurrent/tf32.h"
+#include "recurrent/token_rows.h"
+#include "recurrent/unrolled/weight_gradients.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr double kLeastMultiplications = 2e9;  // about 15 us in TF32 on an H200
+
+bool is_large(const at::Tensor& left, int64_t columns) {
+  return static_cast<double>(left.numel()) * static_cast<double>(columns) >= kLeastMultiplications;
+}
+
+// For loads of 16 bytes.
+bool is_aligned(const at::Tensor& matrix) { return reinterpret_cast<uintptr_t>(matrix.const_data_ptr()) % 16 == 0; }
+
+// A matrix as cuBLAS sees it, whose columns lie dense: transposed where its rows do.
+struct ColumnMajor {
+  cublasOperation_t operation;
+  int stride;
+};
+
+ColumnMajor transposed_of(const at::Tensor& matrix) {
+  if (matrix.stride(1) == 1) return {CUBLAS_OP_N, static_cast<int>(matrix.stride(0))};
+  RNNLAB_INVARIANT(matrix.stride(0) == 1, "a matrix with dense rows or columns");
+  return {CUBLAS_OP_T, static_cast<int>(matrix.stride(1))};
+}
+
+// cuBLAS with a factor of the product that lies on the device, which LibTorch's functions do not take: scaling what
+// comes out would be a pass over it. out^T = right^T left^T, for cuBLAS has columns first. factors: that one, and 0 for
+// what stands in `out` before.
+void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
+  const cublasHandle_t handle = at::cuda::getCurrentCUDABlasHandle();
+  const float* alpha = factors.const_data_ptr<float>();
+  const auto [left_operation, left_stride] = transposed_of(left);
+  const auto [right_operation, right_stride] = transposed_of(right);
+  TORCH_CUDABLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
+  const cublasStatus_t status = cublasGemmEx(handle, right_operation, left_operation, static_cast<int>(out.size(1)),
+                                             static_cast<int>(out.size(0)), static_cast<int>(left.size(1)), alpha,
+                                             right.const_data_ptr(), CUDA_R_16F, right_stride, left.const_data_ptr(),
+                                             CUDA_R_16F, left_stride, alpha + 1, out.mutable_data_ptr(), CUDA_R_32F,
+                                             static_cast<int>(out.stride(0)), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  TORCH_CUDABLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
+  TORCH_CUDABLAS_CHECK(status);
+}
+
+// Whole vectors of 16 bytes are enough for a fast kernel, whole tiles are what it works on.
+int64_t whole_columns(int64_t columns) {
+  constexpr int64_t kVector = 8, kTile = 64;
+  return columns % kVector == 0 ? columns : (columns + kTile - 1) / kTile * kTile;
+}
+
+Factor scaled_half(const at::Tensor& matrix, int64_t columns, const at::Tensor& largest) {
+  const bool is_known = largest.defined();
+  const at::Tensor bits = is_known ? largest : at::zeros({1}, matrix.options().dtype(at::kInt));
+  Factor factor = {at::empty({matrix.size(0), columns}, matrix.options().dtype(at::kHalf)),
+                   at::empty({2}, matrix.options())};
+  started_on_device([&] {
+    kernels::scale_to_half({.numbers = matrix.const_data_ptr<float>(),
+                            .rows = matrix.size(0),
+                            .columns = matrix.size(1),
+                            .half_columns = columns,
+                            .half = factor.values.data_ptr(),
+                            .largest = bits.mutable_data_ptr<int32_t>(),
+                            .knows_largest = is_known,
+                            .unscale = factor.unscale.mutable_data_ptr<float>()},
+                           c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
+  });
+  return factor;
+}
+
+// The matrix in the type of `filled` and with as many columns.
+void fill_up(const at::Tensor& matrix, const at::Tensor& filled) {
+  RNNLAB_INVARIANT(matrix.is_contiguous() && filled.size(1) % 8 == 0, "dense rows, whole vectors");
+  started_on_device([&] {
+    kernels::fill_rows({.numbers = matrix.const_data_ptr(),
+                        .from = element_type(matrix.scalar_type()),
+                        .rows = matrix.size(0),
+                        .columns = matrix.size(1),
+                        .filled = filled.mutable_data_ptr(),
+                        .type = element_type(filled.scalar_type()),
+                        .filled_columns = filled.size(1)},
+                       c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
+  });
+}
+
+}  // namespace
+
+// Smaller ones do not make up for the conversion, and odd ones run on slow kernels.
+bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
+  if (left.scalar_type() != at::kFloat || !rounds_to_tf32()) return false;
+  if (!is_aligned(left) || !is_aligned(right)) return false;
+  if (left.size(0) % 8 != 0 || left.size(1) % 8 != 0 || right.size(1) % 8 != 0) return false;
+  return is_large(left, right.size(1));
+}
+
+Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest) {
+  RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "a dense matrix of whole vectors");
+  return scaled_half(matrix, matrix.size(1), largest);
+}
+
+bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih) {
+  if (!is_large(input, weight_ih.size(0))) return false;
+  if (input.scalar_type() != at::kFloat) return input.size(1) % 8 != 0;
+  return rounds_to_tf32() && is_aligned(input) && input.size(0) % 8 == 0 && input.size(1) % 4 == 0;
+}
+
+Factor input_factor(const at::Tensor& input) {
+  const int64_t columns = whole_columns(input.size(1));
+  if (input.scalar_type() == at::kFloat) return scaled_half(input, columns, {});
+  const at::Tensor filled = at::empty({input.size(0), columns}, input.options());
+  fill_up(input, filled);
+  return {filled, {}};
+}
+
+at::Tensor empty_weight_factor(const at::Tensor& weight_ih) {
+  const at::ScalarType type = weight_ih.scalar_type() == at::kFloat ? at::kHalf : weight_ih.scalar_type();
+  const auto options = weight_ih.options().dtype(type).requires_grad(false);
+  return at::empty({weight_ih.size(0), whole_columns(weight_ih.size(1))}, options);
+}
+
+void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor) {
+  const bool is_read_as_it_is =
+      weight_ih.scalar_type() == at::kFloat || weight_ih.scalar_type() == factor.scalar_type();
+  fill_up(is_read_as_it_is ? weight_ih : weight_ih.to(factor.scalar_type()), factor);
+}
+
+void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right) {
+  if (left.unscale.defined() && right.unscale.defined())
+    return multiply_times(left.unscale.mul(right.unscale), out, left.values, right.values);
+  const at::Tensor& unscale = left.unscale.defined() ? left.unscale : right.unscale;
+  if (unscale.defined()) return multiply_times(unscale, out, left.values, right.values);
+  multiply_into(out, left.values, right.values);
+}
+
+void multiply_rows(LayerTrace& trace) {
+  const at::Tensor of_rows = at::mm(trace.table, trace.weights.weight_ih.t());
+  at::Tensor gates = matrix_of(trace.gates);
+  at::index_select_out(gates, of_rows, 0, trace.tokens);
+}
+
+at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradients,
+                          const std::optional<Factor>& input_side) {
+  const at::Tensor gates = matrix_of(gradients.input_side);
+  const int64_t num_rows = trace.table.size(0);
+  const auto places = [&](at::ScalarType type) {
+    return places_of_tokens(trace.tokens, num_rows, gates.options().dtype(type));
+  };
+  if (!input_side && gates.scalar_type() == at::kFloat) return at::mm(places(at::kFloat), gates);
+  if (!input_side) return at::mm(places(gates.scalar_type()), gates, at::kFloat);
+  const at::Tensor sums = at::empty({num_rows, gates.size(1)}, gates.options());
+  multiply_scaled(sums, {places(at::kHalf), {}}, *input_side);
+  return sums;
+}
+
+void multiply_input_weights(const LayerTrace& trace, const at::Tensor& sums, WeightGradients& weights) {
+  at::mm_out(weights.weight_ih, sums.t(), trace.table.to(at::kFloat));
+}
+
+void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor& gradient) {
+  at::mm_out(gradient, sums, trace.weights.weight_ih.to(at::kFloat));
+}
+
+namespace {
+
+// In float32, whatever the result's type.
+void sum_rows(at::Tensor& out, const at::Tensor& rows) {
+  if (out.scalar_type() == rows.scalar_type())
+    at::sum_out(out, rows, 0);
+  else
+    out.copy_(rows.sum(0));
+}
+
+}  // namespace
+
+bool GateProducts::reads_largest(Needs needs) const {
+  return gradients_.input_side.scalar_type() == at::kFloat && gains_by_factors(needs);
+}
+
+bool GateProducts::gains_by_factors(Needs needs) const {
+  return data_gains() || (needs.weights && (input_weights_gain() || recurrent_weights_gain()));
+}
+
+void GateProducts::prepare_gates(Needs needs) {
+  if (!gains_by_factors(needs)) return;
+  const at::Tensor sides = matrix_of(gradients_.sides);
+  const Factor both = sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Factor{sides, {}};
+  const auto side = [&](const at::Tensor& of) {
+    return Factor{both.values.narrow(1, of.storage_offset() - sides.storage_offset(), of.size(2)), both.unscale};
+  };
+  input_side_ = side(gradients_.input_side);
+  recurrent_side_ = side(gradients_.recurrent_side);
+}
+
+void GateProducts::multiply_data() const {
+  const at::Tensor product = matrix_of(gradients_.input);
+  if (data_gains())
+    multiply_scaled(product, *input_side_, {trace_.weight_ih_factor, {}});
+  else
+    multiply_into(product, matrix_of(gradients_.input_side), trace_.weights.weight_ih);
+}
+
+void GateProducts::multiply_input_weights(WeightGradients& weights) const {
+  if (!input_weights_gain()) return rnnlab::multiply_input_weights(trace_, gradients_, weights);
+  const Factor input = {matrix_of(trace_.input_factor), trace_.input_unscale};
+  const int64_t columns = weights.weight_ih.size(1);
+  if (input.values.size(1) == columns) return multiply_scaled(weights.weight_ih, input_side_->t(), input);
+  const at::Tensor whole = at::empty({weights.weight_ih.size(0), input.values.size(1)}, weights.weight_ih.options());
+  multiply_scaled(whole, input_side_->t(), input);
+  weights.weight_ih.copy_(whole.narrow(1, 0, columns));
+}
+
+void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
+  if (!gradients_.has_two_sides()) return multiply_recurrent_side(weights.weight_hh);
+  const at::Tensor candidate_first = at::empty_like(weights.weight_hh);
+  multiply_recurrent_side(candidate_first);
+  const int64_t hidden_size = trace_.hidden_size();
+  at::cat_out(weights.weight_hh,
+              {candidate_first.narrow(0, hidden_size, 2 * hidden_size), candidate_first.narrow(0, 0, hidden_size)});
+}
+
+void GateProducts::multiply_recurrent_side(const at::Tensor& out) const {
+  const auto before = [&](const at::Tensor& states) { return matrix_of(states_before(spec_.direction, states)); };
+  if (recurrent_weights_gain())
+    multiply_scaled(out, recurrent_side_->t(), {before(trace_.half_hidden), {}});
+  else
+    multiply_into(out, matrix_of(gradients_.recurrent_side).t(), before(trace_.hidden));
+}
+
+void GateProducts::sum_biases(WeightGradients& weights) const {
+  const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
+  sum_rows(weights.bias_ih, sums.select(1, 0));
+  if (gradients_.has_two_sides())
+    sum_rows(weights.bias_hh, sums.select(1, 1));
+  else
+    weights.bias_hh.copy_(weights.bias_ih);
+}
+
+// Columns that were filled up would have gradients that nothing asks for.
+bool GateProducts::data_gains() const {
+  return gradients_.input.defined() && trace_.weight_ih_factor.defined() &&
+         trace_.weight_ih_factor.size(1) == trace_.weights.weight_ih.size(1);
+}
+
+bool GateProducts::input_weights_gain() const { return trace_.input_factor.defined(); }
+bool GateProducts::recurrent_weights_gain() const { return trace_.half_hidden.defined(); }
+
+}  // namespace rnnlab

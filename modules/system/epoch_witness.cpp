@@ -1,0 +1,210 @@
+#include "system/epoch_witness.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <ctime>
+#include <fstream>
+#include <string>
+
+#include "base/folder.h"
+#include "base/text.h"
+#include "system/machine.h"
+
+namespace rnnlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+int64_t number_in(const char* begin, const char* end) {
+  int64_t number = 0;
+  std::from_chars(begin, end, number);
+  return number;
+}
+
+std::optional<int64_t> read_number(const FileDescriptor& file) {
+  std::array<char, 32> text;
+  const ssize_t size = uninterrupted([&] { return ::pread(file.number(), text.data(), text.size(), 0); });
+  if (size <= 0) return std::nullopt;
+  return number_in(text.data(), text.data() + size);
+}
+
+}  // namespace
+
+// Of the parts of a package, "intel-rapl:0:1", the package counts already; "psys" counts the packages again.
+CpuEnergy::CpuEnergy(const fs::path& root) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root / "sys/class/powercap", error)) {
+    if (!first_line(system_text(entry.path() / "name")).starts_with("package")) continue;
+    const std::string range = first_line(system_text(entry.path() / "max_energy_range_uj"));
+    packages_.push_back({.counter = FileDescriptor(::open((entry.path() / "energy_uj").c_str(), O_RDONLY | O_CLOEXEC)),
+                         .range = number_in(range.data(), range.data() + range.size())});
+  }
+}
+
+void CpuEnergy::start() {
+  for (Package& package : packages_) package.start = read_number(package.counter);
+}
+
+std::optional<double> CpuEnergy::joules() const {
+  constexpr double kJoulesPerMicrojoule = 1e-6;
+  int64_t sum = 0;
+  for (const Package& package : packages_) {
+    const auto now = read_number(package.counter);
+    if (!now || !package.start) return std::nullopt;
+    sum += *now - *package.start + (*now < *package.start ? package.range : 0);
+  }
+  if (packages_.empty()) return std::nullopt;
+  return kJoulesPerMicrojoule * static_cast<double>(sum);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// By a system call of its own: a library that stands before the C library's clock_gettime has no part in it.
+std::chrono::nanoseconds time_of(clockid_t clock) {
+  timespec time{};
+  ::syscall(SYS_clock_gettime, clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+double seconds_between(std::chrono::nanoseconds begin, std::chrono::nanoseconds end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+FileDescriptor open_to_read(const fs::path& path) { return FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
+
+// From its beginning, as far as there is room: the lines of CPUs come first in /proc/stat.
+std::string_view read_into(std::array<char, 1 << 16>& room, const FileDescriptor& file) {
+  const ssize_t got = uninterrupted([&] { return ::pread(file.number(), room.data(), room.size(), 0); });
+  return {room.data(), static_cast<size_t>(std::max<ssize_t>(got, 0))};
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+int64_t number_of(std::string_view word) {
+  int64_t number = 0;
+  std::from_chars(word.data(), word.data() + word.size(), number);
+  return number;
+}
+
+bool is_virtual_machine(const fs::path& root) {
+  std::ifstream file(root / "proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("flags")) return line.find(" hypervisor") != std::string::npos;
+  return false;
+}
+
+std::vector<FileDescriptor> open_throttle_files(const fs::path& root) {
+  std::vector<FileDescriptor> files;
+  std::array<char, 1 << 16> room;
+  for (const auto& folders : {cgroup_v2_folders(root), cgroup_v1_folders("cpu", root)})
+    for (const fs::path& folder : folders) {
+      FileDescriptor file = open_to_read(folder / "cpu.stat");
+      if (file.is_open() && throttled_seconds_in(read_into(room, file))) files.push_back(std::move(file));
+    }
+  return files;
+}
+
+std::optional<double> difference(std::optional<double> before, std::optional<double> after) {
+  if (!before || !after) return std::nullopt;
+  return *after - *before;
+}
+
+}  // namespace
+
+double steal_seconds_in(std::string_view counters, const std::vector<int64_t>& cpus, double ticks_per_second) {
+  constexpr int kSteal = 8;  // "cpu3 user nice system idle iowait irq softirq steal ..."
+  int64_t ticks = 0;
+  while (counters.starts_with("cpu")) {
+    std::string_view line = take_line(counters);
+    const std::string_view name = take_word(line);
+    if (name == "cpu" || std::ranges::find(cpus, number_of(name.substr(3))) == cpus.end()) continue;
+    std::string_view word;
+    for (int i = 0; i < kSteal; ++i) word = take_word(line);
+    ticks += number_of(word);
+  }
+  return static_cast<double>(ticks) / ticks_per_second;
+}
+
+std::optional<double> throttled_seconds_in(std::string_view cpu_stat) {
+  while (!cpu_stat.empty()) {
+    std::string_view line = take_line(cpu_stat);
+    const std::string_view name = take_word(line);
+    if (name == "throttled_usec") return 1e-6 * static_cast<double>(number_of(take_word(line)));
+    if (name == "throttled_time") return 1e-9 * static_cast<double>(number_of(take_word(line)));
+  }
+  return std::nullopt;
+}
+
+EpochWitness::EpochWitness(const std::string& gpu_uuid, const fs::path& root)
+    : cpus_(usable_cpus()),
+      cpu_counters_(is_virtual_machine(root) ? open_to_read(root / "proc/stat") : FileDescriptor()),
+      throttle_files_(open_throttle_files(root)),
+      gpu_energy_(gpu_uuid),
+      cpu_energy_(root) {}
+
+void EpochWitness::read_counters(Reading& reading) const {
+  std::array<char, 1 << 16> room;
+  if (cpu_counters_.is_open())
+    reading.steal_seconds =
+        steal_seconds_in(read_into(room, cpu_counters_), cpus_, static_cast<double>(::sysconf(_SC_CLK_TCK)));
+  if (!throttle_files_.empty()) reading.throttled_seconds = 0;
+  for (const FileDescriptor& file : throttle_files_)
+    *reading.throttled_seconds += throttled_seconds_in(read_into(room, file)).value_or(0);
+  if (asks_for_energy_) reading.gpu_joules = gpu_energy_.joules();
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  reading.voluntary_switches = usage.ru_nvcsw;
+  reading.forced_switches = usage.ru_nivcsw;
+}
+
+// The kernel's clock is read last here and first at the end, next to the span that it is held against: a busy system
+// likes to give the CPU to others where a system call returns.
+void EpochWitness::start() {
+  start_ = {};
+  read_counters(start_);
+  cpu_energy_.start();
+  start_.cpu_time = time_of(CLOCK_PROCESS_CPUTIME_ID);
+  start_.boot_time = time_of(CLOCK_BOOTTIME);
+}
+
+// A GPU counts its energy ten times a second, and asking an H200 for it was seen to take three milliseconds: that is
+// for long epochs, and the one before tells whether this will be one.
+EpochEvidence EpochWitness::stop() {
+  constexpr double kLongEnough = 1;
+  Reading end;
+  end.boot_time = time_of(CLOCK_BOOTTIME);
+  end.cpu_time = time_of(CLOCK_PROCESS_CPUTIME_ID);
+  const std::optional<double> cpu_joules = cpu_energy_.joules();
+  read_counters(end);
+  const double seconds = seconds_between(start_.boot_time, end.boot_time);
+  asks_for_energy_ = seconds >= kLongEnough;
+  return {.cpu_seconds = seconds_between(start_.cpu_time, end.cpu_time),
+          .boot_seconds = seconds,
+          .steal_seconds = difference(start_.steal_seconds, end.steal_seconds),
+          .throttled_seconds = difference(start_.throttled_seconds, end.throttled_seconds),
+          .voluntary_switches = end.voluntary_switches - start_.voluntary_switches,
+          .forced_switches = end.forced_switches - start_.forced_switches,
+          .gpu_joules = difference(start_.gpu_joules, end.gpu_joules),
+          .cpu_joules = cpu_joules};
+}
+
+}  // namespace rnnlab

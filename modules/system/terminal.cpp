@@ -1,0 +1,127 @@
+#include "system/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/numbers.h"
+#include "base/text.h"
+
+namespace rnnlab {
+namespace {
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+size_t columns_of(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace
+
+Terminal inspect_terminal(int descriptor) {
+  return terminal_from(::isatty(descriptor) == 1 ? Tty::kYes : Tty::kNo, columns_of(descriptor), environment_variable);
+}
+
+Terminal terminal_from(Tty tty, size_t columns, const GetVariable& variable) {
+  constexpr int64_t kUsualWidth = 80;
+  const std::string kind = variable("TERM");
+  Terminal terminal;
+  terminal.is_terminal = tty == Tty::kYes && !kind.empty() && kind != "dumb";
+  terminal.has_color = terminal.is_terminal && variable("NO_COLOR").empty();
+  const int64_t wanted = parse_int64(variable("COLUMNS")).value_or(kUsualWidth);
+  terminal.width = columns > 0 ? columns : static_cast<size_t>(wanted > 0 ? wanted : kUsualWidth);
+  return terminal;
+}
+
+namespace {
+
+constexpr const char* kEraseLine = "\r\x1b[K";
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void write_to_stderr(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+// The first `width` code points.
+std::string cut(const std::string& text, size_t width) {
+  size_t columns = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool starts_code_point = (text[i] & 0xC0) != 0x80;
+    if (starts_code_point && columns++ == width) return text.substr(0, i);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string format_duration(double seconds) {
+  constexpr double kLongestShown = 1e7;
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > kLongestShown) return "?";
+  const auto whole = static_cast<int64_t>(std::ceil(seconds));
+  const int64_t hours = whole / 3600, minutes = whole / 60 % 60;
+  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
+  return fmt::format("{}:{:02}", minutes, whole % 60);
+}
+
+std::string format_progress(const Progress& progress, size_t width) {
+  constexpr size_t kWidestBar = 30, kNarrowestBar = 5, kBrackets = 3;
+  const double part = std::clamp(static_cast<double>(progress.done) / static_cast<double>(progress.total), 0.0, 1.0);
+  const std::string left = part > 0 ? format_duration(progress.seconds * (1 - part) / part) : "?";
+  std::string after =
+      fmt::format(" {:3.0f} % {}/{}, {} left", 100 * std::floor(part * 100) / 100, progress.done, progress.total, left);
+  const std::string detail = progress.detail.empty() ? "" : ", " + progress.detail;
+  const size_t needed = display_width(progress.title) + display_width(after) + kBrackets;
+  if (needed + kNarrowestBar + display_width(detail) <= width) after += detail;
+  const size_t taken = display_width(progress.title) + display_width(after) + kBrackets;
+  if (taken + kNarrowestBar > width) return cut(progress.title + after, width);
+  const size_t bar = std::min(kWidestBar, width - taken);
+  const auto filled = static_cast<size_t>(part * static_cast<double>(bar));
+  return fmt::format("{} [{}{}]{}", progress.title, std::string(filled, '#'), std::string(bar - filled, '.'), after);
+}
+
+ProgressBar::ProgressBar(const Terminal& terminal) : ProgressBar(terminal, steady_seconds, write_to_stderr) {}
+
+ProgressBar::ProgressBar(const Terminal& terminal, Clock clock, Write write)
+    : terminal_(terminal), clock_(std::move(clock)), write_(std::move(write)) {}
+
+void ProgressBar::start(const std::string& title, int64_t total) {
+  clear();
+  progress_ = {
+      .title = on_one_line(title), .done = 0, .total = std::max<int64_t>(total, 1), .seconds = 0, .detail = ""};
+  start_ = clock_();
+}
+
+void ProgressBar::update(int64_t done, const std::function<std::string()>& detail) {
+  constexpr double kSecondsBetweenDrawings = 0.1;
+  if (!terminal_.is_terminal) return;
+  const double now = clock_();
+  if (is_drawn_ && now - last_drawn_ < kSecondsBetweenDrawings) return;
+  progress_.done = done;
+  progress_.seconds = now - start_;
+  progress_.detail = on_one_line(detail());
+  // The last column stays free: some terminals wrap as soon as it is written.
+  write_(kEraseLine + format_progress(progress_, terminal_.width - 1));
+  last_drawn_ = now;
+  is_drawn_ = true;
+}
+
+void ProgressBar::clear() {
+  if (is_drawn_) write_(kEraseLine);
+  is_drawn_ = false;
+}
+
+}  // namespace rnnlab

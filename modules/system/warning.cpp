@@ -1,0 +1,113 @@
+#include "system/warning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "system/json_fields.h"
+
+namespace rnnlab {
+namespace {
+
+// A part of the sentence that is in no sentence of another kind.
+constexpr std::pair<std::string_view, const char*> kOldWords[] = {
+    {"THIS BUILD IS NOT FOR TIMING", warning::kSlowBuild},
+    {"MORE THREADS THAN CPUS", warning::kMoreThreadsThanCpus},
+    {"THE CPU IS BUSY", warning::kCpuBusy},
+    {"THE CPU WAS SHARED", warning::kCpuShared},
+    {" IS SHARED: ", warning::kGpuShared},
+    {" WAS SHARED: ", warning::kGpuShared},
+    {" IS BUSY: ", warning::kGpuBusy},
+    {" THROTTLED: ", warning::kGpuThrottled},
+    {"checkpoint.every_steps: ", warning::kCopiesInEpochs},
+    {"traced (--trace)", warning::kTraced},
+    {"goes on with another ", warning::kOtherMachine},
+    {"training.schedule cosine ends with the run", warning::kScheduleChanged},
+    {"a newer checkpoint is not usable", warning::kCheckpointUnusable},
+    {"which checkpoint was the best is forgotten", warning::kBestForgotten},
+};
+
+}  // namespace
+
+std::vector<std::string> texts_of(const std::vector<Warning>& warnings) {
+  std::vector<std::string> texts;
+  for (const Warning& warning : warnings) texts.push_back(warning.text);
+  return texts;
+}
+
+void add_once(std::vector<Warning>& warnings, const Warning& warning) {
+  if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(warning);
+}
+
+std::string kind_of_old_warning(std::string_view text) {
+  for (const auto& [words, kind] : kOldWords)
+    if (text.find(words) != std::string_view::npos) return kind;
+  return warning::kOther;
+}
+
+void from_json(const JsonPlace& place, Warning& warning) {
+  constexpr int64_t kFirstWithKinds = 3;
+  if (place.version >= kFirstWithKinds) return from_json<Warning>(place, warning);
+  from_json(place, warning.text);
+  warning.kind = kind_of_old_warning(warning.text);
+}
+
+namespace {
+
+struct RemarkOfSeveral {
+  Remark first;
+  std::vector<std::string> who;
+  bool differ = false;  // in `after`
+};
+
+bool are_of_one_kind(const Remark& a, const Remark& b) {
+  if (a.before != b.before || a.kind != b.kind) return false;
+  return !a.kind.empty() || a.after == b.after;
+}
+
+// Two different remarks of one kind about the same one are both told.
+bool can_share(const RemarkOfSeveral& shared, const Remark& remark) {
+  if (!are_of_one_kind(shared.first, remark)) return false;
+  return shared.first.after == remark.after || std::ranges::find(shared.who, remark.who) == shared.who.end();
+}
+
+// At least one, then as many as three that fit on a line beside what is said of them.
+size_t num_named(const std::vector<std::string>& who) {
+  constexpr size_t kMostNamed = 3, kLongest = 100;
+  size_t length = who.front().size(), count = 1;
+  while (count < who.size() && count < kMostNamed && length + who[count].size() <= kLongest)
+    length += who[count++].size();
+  return count;
+}
+
+std::string names_of(std::vector<std::string> who) {
+  const size_t count = num_named(who);
+  if (who.size() <= count + 1) return each_of(who);
+  const size_t num_more = who.size() - count;
+  who.resize(count);
+  return fmt::format("{} and {} more", join(who, ", "), num_more);
+}
+
+}  // namespace
+
+std::vector<Warning> merged(const std::vector<Remark>& remarks) {
+  std::vector<RemarkOfSeveral> all;
+  for (const Remark& remark : remarks) {
+    const auto is_alike = [&](const RemarkOfSeveral& shared) { return can_share(shared, remark); };
+    const auto found = std::ranges::find_if(all, is_alike);
+    RemarkOfSeveral& shared =
+        found == all.end() ? all.emplace_back(RemarkOfSeveral{.first = remark, .who = {}}) : *found;
+    add_once(shared.who, remark.who);
+    shared.differ = shared.differ || shared.first.after != remark.after;
+  }
+  std::vector<Warning> lines;
+  for (const RemarkOfSeveral& shared : all)
+    lines.emplace_back(shared.first.kind,
+                       fmt::format("{}{}{}{}", shared.first.before, names_of(shared.who), shared.first.after,
+                                   shared.differ ? " (in the first of them)" : ""));
+  return lines;
+}
+
+}  // namespace rnnlab

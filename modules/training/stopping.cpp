@@ -1,0 +1,177 @@
+#include "training/stopping.h"
+
+#include <ATen/ops/isfinite.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "base/numbers.h"
+
+namespace rnnlab {
+namespace {
+
+bool larger_is_better(std::optional<StoppingMetric> metric) {
+  return metric == StoppingMetric::kTrainAccuracy || metric == StoppingMetric::kValidAccuracy;
+}
+
+}  // namespace
+
+EarlyStopping::EarlyStopping(const TrainingSettings& settings)
+    : metric_(settings.early_stopping), patience_(settings.patience), min_delta_(metric_ ? settings.min_delta : 0.0) {}
+
+std::optional<double> EarlyStopping::watched_value(const EpochRow& row) const {
+  if (!metric_) return row.valid_loss.value_or(row.train_loss);
+  switch (*metric_) {
+    case StoppingMetric::kTrainLoss:
+      return row.train_loss;
+    case StoppingMetric::kTrainAccuracy:
+      return row.train_accuracy;
+    case StoppingMetric::kValidLoss:
+      return row.valid_loss;
+    case StoppingMetric::kValidAccuracy:
+      return row.valid_accuracy;
+  }
+  return std::nullopt;
+}
+
+bool EarlyStopping::improves(double value, double best) const {
+  return larger_is_better(metric_) ? value > best + min_delta_ : value < best - min_delta_;
+}
+
+void EarlyStopping::remember(const EpochRow& row, TrainingState& state) const {
+  const auto value = watched_value(row);
+  if (!value) return;
+  if (state.best_value && !improves(*value, *state.best_value)) return;
+  state.best_value = value;
+  state.best_epoch = row.epoch;
+}
+
+void EarlyStopping::stop_if_patience_is_over(TrainingState& state) const {
+  if (!metric_ || !state.best_value || state.epoch - state.best_epoch < patience_) return;
+  state.stop(
+      StopReason::kEarlyStopping,
+      fmt::format("{} has not improved by more than {} for {} (best {:.6g} at epoch {})", config::name_of(*metric_),
+                  min_delta_, counted(patience_, "epoch"), *state.best_value, state.best_epoch));
+}
+
+namespace {
+
+constexpr const char* kAdvice = "try a smaller training.learning_rate or training.clip_norm";
+
+bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor.detach()).all().item<bool>(); }
+
+std::optional<std::string> first_not_finite(const std::vector<NamedTensor>& tensors) {
+  const auto bad = std::find_if(tensors.begin(), tensors.end(), [](const auto& t) { return !all_finite(t.tensor); });
+  if (bad == tensors.end()) return std::nullopt;
+  return bad->name;
+}
+
+// In chunks, for the mask of a large data set need not fit beside it.
+std::optional<int64_t> first_bad_sample(const at::Tensor& tensor) {
+  constexpr int64_t kChunk = 4096;
+  if (!tensor.defined() || !tensor.is_floating_point()) return std::nullopt;
+  for (int64_t begin = 0; begin < tensor.size(0); begin += kChunk) {
+    const auto chunk = tensor.narrow(0, begin, std::min(kChunk, tensor.size(0) - begin));
+    const auto bad = at::isfinite(chunk).flatten(1).all(1).logical_not();
+    if (bad.any().item<bool>()) return begin + bad.to(at::kByte).argmax().item<int64_t>();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> blame_data(const Samples& samples, const std::string& set) {
+  if (const auto sample = first_bad_sample(samples.inputs))
+    return fmt::format("the inputs of {} sample {} (from 0) are not finite", set, *sample);
+  if (const auto sample = first_bad_sample(samples.targets))
+    return fmt::format("the targets of {} sample {} (from 0) are not finite", set, *sample);
+  return std::nullopt;
+}
+
+std::string blame_gradients(const std::vector<std::string>& names) {
+  RNNLAB_INVARIANT(!names.empty(), "a bad step has a bad loss or a bad gradient");
+  const auto others = std::ssize(names) - 1;
+  return fmt::format(
+      "gradient of {} is not finite{}", names.front(),
+      others == 0 ? "" : fmt::format(" (nor {} {})", others == 1 ? "is" : "are", counted(others, "other")));
+}
+
+std::string losses(const BadStep& bad) {
+  if (bad.previous_loss) return fmt::format("loss {:.6g} at the step before", *bad.previous_loss);
+  return std::isfinite(bad.loss) ? fmt::format("loss {:.6g}", bad.loss) : "the first step";
+}
+
+std::string where(const BadStep& bad) {
+  return fmt::format("training diverged at epoch {}, step {}", bad.epoch, bad.step);
+}
+
+std::string weights_left(int64_t step) {
+  return step == 0 ? "weights are the initial ones" : fmt::format("weights are those of step {}", step);
+}
+
+std::string blame_weight(const std::string& name, int64_t step) {
+  return fmt::format("weight {} is not finite {}", name,
+                     step == 0 ? "from the start" : fmt::format("after the update of step {}", step));
+}
+
+}  // namespace
+
+bool is_finite(const StepRow& row) {
+  return std::isfinite(row.loss) && std::all_of(row.gradient_norms.begin(), row.gradient_norms.end(),
+                                                [](double norm) { return std::isfinite(norm); });
+}
+
+void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& parameters, const Samples& train) {
+  const int64_t last_good = bad.step - 1;
+  if (const auto weight = first_not_finite(parameters)) {
+    throw_error(ExitCode::kDiverged, "{}: {} ({}); {}", where(bad), blame_weight(*weight, last_good), losses(bad),
+                kAdvice);
+  }
+  if (const auto data = blame_data(train, "training")) {
+    throw_error(ExitCode::kDiverged, "{}: {}; {}; mend or leave out that sample", where(bad), *data,
+                weights_left(last_good));
+  }
+  const auto cause = std::isfinite(bad.loss) ? blame_gradients(bad.gradients) : fmt::format("the loss is {}", bad.loss);
+  throw_error(ExitCode::kDiverged, "{}: {} ({}); {}; {}", where(bad), cause, losses(bad), weights_left(last_good),
+              kAdvice);
+}
+
+void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>& parameters,
+                    const std::vector<NamedTensor>& optimizer_state) {
+  const auto begin = fmt::format("training diverged at epoch {}, step {}", epoch, step);
+  if (const auto weight = first_not_finite(parameters))
+    throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, blame_weight(*weight, step), kAdvice);
+  if (const auto tensor = first_not_finite(optimizer_state))
+    throw_error(ExitCode::kDiverged, "{}: the optimiser's {} is not finite after the update of step {}; {}", begin,
+                *tensor, step, kAdvice);
+}
+
+void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, const std::vector<NamedTensor>& parameters,
+                                  const Samples& valid) {
+  const auto begin = fmt::format("training diverged at the validation of epoch {}, after step {}", epoch, step);
+  if (const auto weight = first_not_finite(parameters)) {
+    throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, blame_weight(*weight, step), kAdvice);
+  }
+  if (const auto data = blame_data(valid, "validation")) {
+    throw_error(ExitCode::kDiverged, "{}: {}; mend or leave out that sample", begin, *data);
+  }
+  throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, loss, kAdvice);
+}
+
+double loss_of_zeros(LossKind loss, const Dataset& dataset) {
+  if (loss == LossKind::kCrossEntropy) return std::log(static_cast<double>(dataset.shape.num_outputs));
+  if (loss == LossKind::kBinaryCrossEntropy) return std::numbers::ln2;
+  const at::Tensor& targets = dataset.train.targets;
+  const double norm = targets.norm(2, at::kDouble).item<double>();
+  return norm * norm / static_cast<double>(targets.numel());
+}
+
+std::optional<std::string> high_loss_warning(double train_loss, double of_zeros) {
+  constexpr double kMostTimes = 10.0;
+  if (!(train_loss > kMostTimes * of_zeros) || of_zeros <= 0) return std::nullopt;
+  return fmt::format(
+      "the training loss of the last epoch is {:.4g}, more than ten times the {:.4g} of outputs that are all 0; {}",
+      train_loss, of_zeros, kAdvice);
+}
+
+}  // namespace rnnlab

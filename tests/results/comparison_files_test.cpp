@@ -1,0 +1,270 @@
+#include "results/comparison_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "results/comparison_text.h"
+
+namespace rnnlab::testing {
+namespace {
+
+Comparison sample_comparison() {
+  GroupResult naive;
+  naive.label = "cpu naive";
+  naive.folders = {"runs/rows/a, b"};
+  naive.seeds = {1, 2};
+  naive.ended = "complete";
+  naive.num_processes = 5;
+  naive.num_timed_epochs = 60;
+  naive.seconds = 2.25;
+  naive.low_seconds = 2;
+  naive.high_seconds = 2.5;
+  naive.microseconds_per_sample = 37.5;
+  naive.fit_seconds = 17.25;
+  naive.final_metrics = {
+      {"train_loss", {0.5, 0.4, 0.6}}, {"train_accuracy", {0.75, 0.7, 0.8}}, {"valid_loss", {0.25, 0.2, 0.3}}};
+  naive.paths = {"native loop"};
+  GroupResult fused = naive;
+  fused.fit_seconds = std::nullopt;
+  fused.label = "cpu fused";
+  fused.seeds = {1};
+  fused.num_processes = 5;
+  fused.ended = "diverged";
+  fused.num_timed_epochs = 30;
+  fused.seconds = 1.25;
+  fused.low_seconds = 1;
+  fused.high_seconds = 1.5;
+  fused.ratio = 0.5625;
+  fused.ratio_low = 0.5;
+  fused.ratio_high = 0.625;
+  fused.is_paired = true;
+  fused.mann_whitney_p = 0.00794;
+  fused.verdict = TimeVerdict::kFaster;
+  fused.loss_agreement = {.num_epochs = 7, .largest_difference = 2.5e-6, .epoch = 5, .first_difference = 2e-6};
+  fused.microseconds_per_sample = 20.83;
+  fused.final_metrics = {{"train_loss", {0.5, 0.5, 0.5}}};
+  fused.paths = {"oneDNN reference"};
+  fused.path_notes = {"brgemm is for inference only"};
+  Comparison comparison;
+  comparison.baseline = "cpu naive";
+  comparison.groups = {naive, fused};
+  return comparison;
+}
+
+// As one process leaves it.
+void take_for_one_process(GroupResult& group) {
+  group.num_processes = 1;
+  group.bounds_are_spread = true;
+  if (!group.ratio) return;
+  group.ratio_low = group.ratio_high = group.mann_whitney_p = std::nullopt;
+  group.is_paired = false;
+  group.verdict = TimeVerdict::kNone;
+}
+
+std::vector<std::string> legend_of(const Comparison& comparison) {
+  std::vector<std::string> legend = comparison_legend(comparison);
+  legend.erase(legend.begin(), legend.begin() + 2);  // what the columns are
+  return legend;
+}
+
+TEST(ComparisonLegend, SaysNothingOfIntervalsThatAreThere) {
+  EXPECT_THAT(legend_of(sample_comparison()), ::testing::IsEmpty());
+}
+
+TEST(ComparisonLegend, SaysWhereOneProcessGivesNoInterval) {
+  Comparison comparison = sample_comparison();
+  take_for_one_process(comparison.groups[1]);
+  EXPECT_THAT(legend_of(comparison),
+              ::testing::ElementsAre("* smallest and largest epoch; one process: no interval for another (cpu fused)",
+                                     "no verdict with fewer than 5 processes a side"));
+  take_for_one_process(comparison.groups[0]);
+  EXPECT_EQ(legend_of(comparison)[0], "* smallest and largest epoch; one process: no interval for another");
+  comparison.groups[0].num_processes = 2;
+  EXPECT_EQ(
+      legend_of(comparison)[0],
+      "* smallest and largest epoch; one process: no interval for another (cpu fused); two processes: too few for "
+      "an interval (cpu naive)");
+}
+
+TEST(ComparisonTable, HasNoVerdictForOneProcess) {
+  Comparison comparison = sample_comparison();
+  take_for_one_process(comparison.groups[1]);
+  const std::vector<std::string>& cells = comparison_table(comparison).rows()[1];
+  EXPECT_THAT(std::vector(cells.begin() + 2, cells.begin() + 10),
+              ::testing::ElementsAre("1", "30", "1.250", "1.000 .. 1.500*", "0.562", "-", "-", "-"));
+}
+
+TEST(ComparisonTable, SaysThatNoDifferenceIsShown) {
+  Comparison comparison = sample_comparison();
+  comparison.groups[1].verdict = TimeVerdict::kNoDifference;
+  EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
+}
+
+TEST(ComparisonText, CutsLongLabelsInTheTableAndGivesThemBelow) {
+  Comparison comparison = sample_comparison();
+  comparison.groups[1].label = "cpu fused learning_rate=0.001 schedule=cosine";
+  const std::string text = comparison_text(comparison);
+  EXPECT_NE(text.find("\n1: cpu naive            "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n2: cpu fused learning_r...  1 "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n\n1: cpu naive\n2: cpu fused learning_rate=0.001 schedule=cosine (diverged)\n\n"),
+            std::string::npos)
+      << text;
+  comparison.groups[1].label = "runs/rows/2026-11-21T13-06-20Z-cuda0-fused";
+  EXPECT_NE(comparison_text(comparison).find("\n2: cuda0-fused "), std::string::npos);
+}
+
+TEST(ComparisonText, IsATableWithItsSmallPrint) {
+  EXPECT_EQ(
+      comparison_text(sample_comparison()),
+      "run                   seeds  processes  epochs  s/epoch   95 % interval     ratio   95 % interval       p  "
+      "verdict  train loss  valid loss\n"
+      "--------------------  -----  ---------  ------  -------  --------------  --------  --------------  ------  "
+      "-------  ----------  ----------\n"
+      "cpu naive             1,2            5      60    2.250  2.000 .. 2.500  baseline               -       -  "
+      "      -      0.5000      0.2500\n"
+      "cpu fused (diverged)  1              5      30    1.250  1.000 .. 1.500     0.562  0.500 .. 0.625  0.0079  "
+      " faster      0.5000           -\n"
+      "\n"
+      "s/epoch: training seconds of a process's median epoch after warm-up; of several processes the geometric mean.\n"
+      "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes.\n"
+      "cpu naive took 37.5 us a training sample; the whole fit took 17.25 s, validation included\n"
+      "cpu fused took 20.83 us a training sample\n"
+      "train losses of cpu naive and cpu fused agree to 5 digits over 7 epochs (largest relative difference 2.5e-06, "
+      "at epoch "
+      "5)\n"
+      "cpu naive ran native loop\n"
+      "cpu fused ran oneDNN reference\n"
+      "  brgemm is for inference only\n");
+}
+
+TEST(ComparisonText, BeginsWithWhatSpoilsIt) {
+  Comparison comparison = sample_comparison();
+  comparison.groups.clear();
+  comparison.forced = {"precision: fp32 in cpu naive, tf32 in cpu fused"};
+  comparison.warnings = {{warning::kCpuBusy, "cpu naive: THE CPU IS BUSY"}};
+  EXPECT_TRUE(comparison_text(comparison)
+                  .starts_with("FORCED: this is not a fair comparison.\n"
+                               "  precision: fp32 in cpu naive, tf32 in cpu fused\n"
+                               "\n"
+                               "WARNING: cpu naive: THE CPU IS BUSY\n"
+                               "\n"));
+}
+
+// The naive run on two devices, a little less than twice as fast.
+Comparison comparison_of_devices() {
+  Comparison comparison = sample_comparison();
+  GroupResult& two = comparison.groups[1];
+  two.label = "cpu naive devices=2";
+  two.ended = "complete";
+  two.devices = 2;
+  DeviceSpeed speed;
+  speed.reference = "cpu naive";
+  speed.speed_up = 1.75;
+  speed.speed_up_low = 1.5;
+  speed.speed_up_high = 2;
+  speed.efficiency = 0.875;
+  speed.efficiency_low = 0.75;
+  speed.efficiency_high = 1;
+  two.device_speed = speed;
+  two.exchange_share = 0.0625;
+  two.slowest_over_fastest = 1.03;
+  return comparison;
+}
+
+TEST(ComparisonText, HasATableOfSpeedUps) {
+  EXPECT_THAT(
+      comparison_text(comparison_of_devices()),
+      ::testing::HasSubstr(
+          "\n\n"
+          "run                  devices  against  speed-up  95 % interval  efficiency    95 % interval  exchange  "
+          "slowest\n"
+          "-------------------  -------  -------  --------  -------------  ----------  ---------------  --------  "
+          "-------\n"
+          "cpu naive devices=2        2        1      1.75   1.50 .. 2.00      87.5 %  75.0 .. 100.0 %     6.2 %   "
+          "+3.0 %\n"
+          "\n"
+          "speed-up: over the same work on the fewest devices; efficiency: "));
+}
+
+TEST(ComparisonCsv, HasSpeedUpAndEfficiency) {
+  EXPECT_THAT(comparison_csv(comparison_of_devices()),
+              ::testing::HasSubstr(",2.5e-06,2,1.75,1.5,2,0.875,0.75,1,0.0625,1.03\n"));
+}
+
+TEST(ComparisonJson, HasSpeedUpAndEfficiency) {
+  const auto json = nlohmann::json::parse(comparison_json(comparison_of_devices()));
+  EXPECT_TRUE(json["groups"][0]["device_speed"].is_null());
+  EXPECT_EQ(json["groups"][1]["devices"], 2);
+  EXPECT_EQ(json["groups"][1]["device_speed"]["reference"], "cpu naive");
+  EXPECT_EQ(json["groups"][1]["device_speed"]["efficiency_low"], 0.75);
+}
+
+// A spreadsheet would run them. Numbers stay numbers.
+TEST(ComparisonCsv, HoldsNoTextThatIsAFormula) {
+  Comparison comparison = sample_comparison();
+  comparison.groups.resize(1);
+  comparison.groups[0].label = "=cmd|' /c calc'!A1";
+  comparison.groups[0].paths = {"@SUM(1, 2)"};
+  comparison.groups[0].folders = {"-runs"};
+  comparison.groups[0].ratio = -0.5;
+  const std::string csv = comparison_csv(comparison);
+  EXPECT_THAT(csv, ::testing::HasSubstr("\n'=cmd|' /c calc'!A1,"));
+  EXPECT_THAT(csv, ::testing::HasSubstr(",\"'@SUM(1, 2)\",'-runs,"));
+  EXPECT_THAT(csv, ::testing::HasSubstr(",-0.5,"));
+}
+
+TEST(ComparisonText, HoldsNothingThatATerminalObeys) {
+  Comparison comparison;
+  comparison.notes = {"a\x1b[2Jb"};
+  EXPECT_THAT(comparison_text(comparison), ::testing::HasSubstr("a\\x1b[2Jb\n"));
+}
+
+TEST(ComparisonText, TellsOfDifferencesWithoutTheWordForced) {
+  Comparison comparison = sample_comparison();
+  comparison.groups.clear();
+  comparison.differences = {"batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128"};
+  EXPECT_TRUE(comparison_text(comparison)
+                  .starts_with("NOTICE: these runs differ in more than the device and the layer.\n"
+                               "  batch size: 64 in cpu fused batch_size=64, 128 in cpu fused batch_size=128\n\n"));
+}
+
+TEST(ComparisonCsv, HasALineForEachGroup) {
+  Comparison comparison = sample_comparison();
+  comparison.forced = {"one \"odd\" reason", "another"};
+  EXPECT_EQ(
+      comparison_csv(comparison),
+      "label,baseline,seeds,num_processes,num_timed_epochs,seconds,low_seconds,high_seconds,ratio,ratio_low,"
+      "ratio_high,mann_whitney_p,verdict,final_train_loss,final_train_accuracy,final_valid_loss,final_valid_accuracy,"
+      "final_train_perplexity,final_valid_perplexity,final_valid_bits_per_character,final_train_mae,"
+      "final_valid_mae,final_train_rmse,final_valid_rmse,paths,folders,forced,warnings,notes,differences,ended,"
+      "bounds_are_spread,is_paired,microseconds_per_sample,fit_seconds,"
+      "largest_loss_difference,devices,speed_up,speed_up_low,speed_up_high,efficiency,efficiency_low,efficiency_high,"
+      "exchange_share,slowest_over_fastest\n"
+      "cpu naive,cpu naive,1 2,5,60,2.25,2,2.5,,,,,,0.5,0.75,0.25,,,,,,,,,native loop,\"runs/rows/a, b\","
+      "\"one \"\"odd\"\" reason; another\",,,,complete,0,0,37.5,17.25,,1,,,,,,,,\n"
+      "cpu fused,cpu naive,1,5,30,1.25,1,1.5,0.5625,0.5,0.625,0.00794,faster,0.5,,,,,,,,,,,oneDNN reference,"
+      "\"runs/rows/a, b\",\"one \"\"odd\"\" reason; another\",,,,diverged,0,1,20.83,,2.5e-06,1,,,,,,,,\n");
+}
+
+TEST(ComparisonJson, HoldsEverything) {
+  Comparison comparison = sample_comparison();
+  comparison.forced = {"precision differs"};
+  const auto json = nlohmann::json::parse(comparison_json(comparison));
+  EXPECT_EQ(json["schema_version"], 3);
+  EXPECT_EQ(json["baseline"], "cpu naive");
+  EXPECT_EQ(json["forced"][0], "precision differs");
+  EXPECT_TRUE(json["groups"][0]["ratio"].is_null());
+  EXPECT_EQ(json["groups"][1]["ratio"], 0.5625);
+  EXPECT_EQ(json["groups"][1]["verdict"], "faster");
+  EXPECT_TRUE(json["groups"][0]["verdict"].is_null());
+  EXPECT_EQ(json["groups"][1]["num_processes"], 5);
+  EXPECT_EQ(json["groups"][1]["is_paired"], true);
+  EXPECT_EQ(json["groups"][1]["ended"], "diverged");
+  EXPECT_EQ(json["groups"][1]["loss_agreement"]["epoch"], 5);
+  EXPECT_TRUE(json["groups"][0]["loss_agreement"].is_null());
+  EXPECT_EQ(json["groups"][0]["final_metrics"]["train_loss"]["high"], 0.6);
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

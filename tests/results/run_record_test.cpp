@@ -1,0 +1,280 @@
+#include "results/run_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "base/text.h"
+#include "results/comparison.h"
+#include "results/epoch_log.h"
+#include "results/epoch_text.h"
+#include "results/run_folder.h"
+#include "results/sample_records.h"
+#include "results/sample_runs.h"
+#include "system/json_fields.h"
+#include "system/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+RunRecord trained_run(const std::string& process) {
+  RunRecord run = process_record(process, {1, 2, 3});
+  run.environment.start_time = "2026-11-21T02:59:51Z";
+  run.config = {{"layer", "naive"}};
+  return run;
+}
+
+TEST(RunCopy, IsTheSameRunInAnotherFolder) {
+  RunRecord copy = trained_run("p");
+  copy.folder = "another";
+  copy.config["layer"] = "fused";  // as somebody may have changed in the copy
+  EXPECT_TRUE(is_copy(trained_run("p"), copy));
+}
+
+TEST(RunCopy, HasNotANumberWhereTheRunHas) {
+  RunRecord run = trained_run("p"), copy = trained_run("p");
+  run.rows[2].train_loss = copy.rows[2].train_loss = std::nan("");
+  EXPECT_TRUE(is_copy(run, copy));
+}
+
+TEST(RunCopy, IsNoRunOfAnotherProcessStartOrTime) {
+  RunRecord later = trained_run("p"), other_time = trained_run("p"), longer = trained_run("p");
+  later.environment.start_time = "2026-11-21T02:59:52Z";
+  other_time.rows[1].train_seconds = 2.000001;
+  longer.rows.emplace_back();
+  for (const RunRecord& other : {trained_run("q"), later, other_time, longer})
+    EXPECT_FALSE(is_copy(trained_run("p"), other));
+}
+
+TEST(RunCopy, OfAnOldRunHasTheSameSettings) {
+  RunRecord other_layer = trained_run("");
+  other_layer.config["layer"] = "fused";
+  EXPECT_TRUE(is_copy(trained_run(""), trained_run("")));
+  EXPECT_FALSE(is_copy(trained_run(""), other_layer));
+}
+
+TEST(RunCopy, IsNotSeenInRunsWithoutEpochs) {
+  RunRecord naive = trained_run("p"), fused = trained_run("p");
+  naive.rows.clear();
+  fused.rows.clear();
+  fused.config["layer"] = "fused";
+  EXPECT_FALSE(is_copy(naive, fused));
+}
+
+}  // namespace
+namespace {
+
+using ::testing::ElementsAre;
+
+RunRecord run(const std::string& folder, const std::string& started) {
+  RunRecord record;
+  record.folder = folder;
+  record.started = started;
+  record.environment.start_time = started.substr(0, std::string("2026-11-21T02:59:51").size()) + "Z";
+  return record;
+}
+
+std::vector<std::string> order_of(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> folders;
+  for (const RunRecord* record : in_order_of_sweeps(runs)) folders.push_back(record->folder.string());
+  return folders;
+}
+
+// A sweep of naive and fused: the folders' names say when to the second, and sort by layer.
+TEST(RunOrder, OfRunsOfOneSecondIsThatOfTheirStarts) {
+  EXPECT_THAT(order_of({run("runs/rows/51Z-cpu-fused", "2026-11-21T02:59:51.700Z"),
+                        run("runs/rows/51Z-cpu-naive", "2026-11-21T02:59:51.079Z"),
+                        run("runs/rows/52Z-cpu-naive", "2026-11-21T02:59:52.100Z")}),
+              ElementsAre("runs/rows/51Z-cpu-naive", "runs/rows/51Z-cpu-fused", "runs/rows/52Z-cpu-naive"));
+}
+
+TEST(RunOrder, IsOtherwiseTheOneInWhichRunsWereNamed) {
+  EXPECT_THAT(order_of({run("runs/b/x", "2026-11-21T02:59:52.100Z"), run("runs/b/y", "2026-11-21T02:59:51.100Z"),
+                        run("runs/c/z", "2026-11-21T02:59:51.000Z")}),
+              ElementsAre("runs/b/x", "runs/b/y", "runs/c/z"));
+}
+
+// The order in a round is drawn, so that the first to start may be any.
+TEST(RunOrder, OfAMeasurementIsThatOfTheSweep) {
+  std::vector<RunRecord> runs;
+  for (const int64_t number : {2, 1, 1, 2}) {
+    runs.push_back(run(std::to_string(runs.size()), "2026-11-21T02:59:5" + std::to_string(runs.size()) + ".000Z"));
+    runs.back().summary.turn = {.process = "p", .measurement = "m", .case_number = number};
+  }
+  EXPECT_THAT(order_of(runs), ElementsAre("1", "2", "0", "3"));
+}
+
+TEST(StartByLog, IsTheFirstLinesTime) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(start_by_log(folder.path()), "");
+  write_text(folder.path() / "train.log", "2026-11-21T02:59:51.079Z info    run       runs/rows\n");
+  EXPECT_EQ(start_by_log(folder.path()), "2026-11-21T02:59:51.079Z");
+  write_text(folder.path() / "train.log", "what somebody wrote into the log of a run\n");
+  EXPECT_EQ(start_by_log(folder.path()), "");
+  write_text(folder.path() / "train.log", "2026-11-21");
+  EXPECT_EQ(start_by_log(folder.path()), "");
+}
+
+}  // namespace
+
+// Files of a run's folder that were changed after the run had ended, and what a comparison says of each.
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kEditedSummary =
+    "summary.json was changed after it was written; take no number from it, and restore the file or train again";
+constexpr const char* kBrokenSeal =
+    "epochs.csv was changed after summary.json sealed its rows; take no number from it, and restore the file or train "
+    "again";
+
+class ChangedFiles : public ::testing::Test {
+ protected:
+  ChangedFiles() { sample_run("cpu", "fused", 1, {9, 2.0, 2.2, 2.1}).write(run_); }
+
+  void replace(const char* file, const std::string& from, const std::string& to) const {
+    std::string text = read_text(run_ / file);
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    write_text(run_ / file, text.replace(text.find(from), from.size(), to));
+  }
+  void change_csv(const std::function<void(EpochRow&)>& change) const {
+    std::vector<EpochRow> rows = read_epochs(run_);
+    std::string csv = epoch_csv_header();
+    for (EpochRow& row : rows) {
+      change(row);
+      csv += epoch_csv_line(row);
+    }
+    write_text(run_ / kEpochsCsvFile, csv);
+  }
+  // The summary as a version before 3 would have it.
+  void make_old() const {
+    Json json = Json::parse(read_text(run_ / kSummaryFile));
+    json["schema_version"] = 2;
+    for (const char* key :
+         {"ending", "turn", "rows_sha256", "settings_sha256", "environment_sha256", "was_resumed", kSealKey})
+      json.erase(key);
+    json["identity"].erase("conditions");
+    write_text(run_ / kSummaryFile, json.dump());
+  }
+  std::vector<Warning> changes() const { return load_run(run_).changed; }
+  std::vector<std::string> told() const { return texts_of(changes()); }
+
+  TemporaryFolder folder_;
+  std::filesystem::path run_ = folder_.path() / "run";
+};
+
+TEST_F(ChangedFiles, AreNoneInARunAsItIsWritten) {
+  EXPECT_THAT(changes(), IsEmpty());
+  make_old();
+  EXPECT_THAT(changes(), IsEmpty());
+}
+
+TEST_F(ChangedFiles, AreToldByACompare) {
+  replace(kSummaryFile, "\"fit_seconds\": ", "\"fit_seconds\": 1");
+  const auto warnings = compare({load_run(run_)}, {}).warnings;
+  ASSERT_FALSE(warnings.empty());
+  EXPECT_EQ(warnings[0], (Warning{"edited_summary", std::string("cpu fused: ") + kEditedSummary}));
+}
+
+// ---- rows ----
+
+TEST_F(ChangedFiles, AllTimesHalvedAreTold) {
+  change_csv([](EpochRow& row) {
+    row.train_seconds /= 2;
+    row.samples_per_second *= 2;
+  });
+  replace(kSummaryFile, "\"median_seconds\": 2.1", "\"median_seconds\": 1.05");
+  EXPECT_THAT(told(), ElementsAre(kEditedSummary, kBrokenSeal,
+                                  "epochs.csv and epochs.jsonl disagree: epoch 1, train_seconds: 4.5 in epochs.csv, "
+                                  "9.0 in epochs.jsonl; one of them was changed"));
+}
+
+TEST_F(ChangedFiles, OneDigitOfATimeIsTold) {
+  replace(kEpochsCsvFile, ",2.2,", ",2.3,");
+  EXPECT_THAT(told(), ElementsAre(kBrokenSeal,
+                                  "epochs.csv and epochs.jsonl disagree: epoch 3, train_seconds: 2.3 in epochs.csv, "
+                                  "2.2 in epochs.jsonl; one of them was changed"));
+}
+
+TEST_F(ChangedFiles, ATimeWithItsSamplesPerSecondIsTold) {
+  change_csv([](EpochRow& row) {
+    if (row.epoch != 3) return;
+    row.train_seconds *= 2.5;
+    row.samples_per_second /= 2.5;
+  });
+  EXPECT_THAT(changes(), ElementsAre(Warning{warning::kBrokenSeal, kBrokenSeal}, ::testing::_));
+}
+
+TEST_F(ChangedFiles, BothFilesOfRowsChangedAlikeAreToldByTheSeal) {
+  replace(kEpochsCsvFile, ",2.2,", ",2.3,");
+  replace(kEpochsJsonlFile, "\"train_seconds\":2.2,", "\"train_seconds\":2.3,");
+  EXPECT_THAT(told(), ElementsAre(kBrokenSeal));
+}
+
+TEST_F(ChangedFiles, AMissingEpochsJsonlIsTold) {
+  std::filesystem::remove(run_ / kEpochsJsonlFile);
+  EXPECT_THAT(changes(), ElementsAre(Warning{"rows_disagree",
+                                             "epochs.jsonl is missing, so nothing bears out "
+                                             "epochs.csv"}));
+  make_old();
+  EXPECT_THAT(changes(), IsEmpty());
+}
+
+TEST_F(ChangedFiles, RowsOfAnOldRunAreHeldAgainstEachOther) {
+  make_old();
+  replace(kEpochsCsvFile, ",2.2,", ",2.3,");
+  EXPECT_THAT(told(), ElementsAre(StartsWith("epochs.csv and epochs.jsonl disagree: epoch 3, train_seconds")));
+}
+
+// ---- summary.json ----
+
+TEST_F(ChangedFiles, AnEditedSummaryIsTold) {
+  for (const auto& [from, to] : {std::pair("\"low_seconds\": 2.0", "\"low_seconds\": 2.05"),
+                                 {"\"path\": \"oneDNN reference\"", "\"path\": \"cuDNN persistent\""},
+                                 {"\"stop_reason\": \"all", "\"stop_reason\": \"nearly all"}}) {
+    replace(kSummaryFile, from, to);
+    EXPECT_THAT(changes(), ElementsAre(Warning{warning::kEditedSummary, kEditedSummary})) << from;
+    replace(kSummaryFile, to, from);
+    EXPECT_THAT(changes(), IsEmpty());
+  }
+}
+
+// ---- config.yaml ----
+
+TEST_F(ChangedFiles, OtherSettingsAreTold) {
+  replace(kConfigFile, "hidden_size: 128", "hidden_size: 16");
+  EXPECT_THAT(changes(), ElementsAre(Warning{"edited_config",
+                                             "config.yaml has other settings than the run had; "
+                                             "restore the file, or train again"}));
+}
+
+TEST_F(ChangedFiles, CommentsAndPathsMayChange) {
+  replace(kConfigFile, "# units", "# how many");
+  replace(kConfigFile, "training:", "data:\n  path: /elsewhere\ntraining:");
+  EXPECT_THAT(changes(), IsEmpty());
+}
+
+TEST_F(ChangedFiles, HashesOfOtherSettingsAreTold) {
+  SampleRun run = sample_run("cpu", "fused", 1, {9, 2.0, 2.2, 2.1});
+  run.summary.identity.model_hash = "that of hidden size 64";
+  run.write(folder_.path() / "other");
+  EXPECT_THAT(load_run(folder_.path() / "other").changed,
+              ElementsAre(Warning{"edited_config",
+                                  "summary.json has other hashes of model and training than "
+                                  "config.yaml gives"}));
+}
+
+TEST_F(ChangedFiles, AnEditedEnvironmentIsTold) {
+  replace(kEnvironmentFile, "\"usable_cpus\": 2", "\"usable_cpus\": 4");
+  EXPECT_THAT(told(), ElementsAre("environment.json was changed after the run began; take no number from it, and "
+                                  "restore the file or train again"));
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

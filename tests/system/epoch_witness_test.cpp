@@ -1,0 +1,155 @@
+#include "system/epoch_witness.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "system/temporary_folder.h"
+
+namespace rnnlab::testing {
+namespace {
+
+using ::testing::Eq;
+using ::testing::Ge;
+using ::testing::Optional;
+
+constexpr const char* kVirtual = "processor : 0\nflags : fpu avx2 hypervisor\n";
+
+double work() {
+  volatile double sum = 0;
+  for (int i = 0; i < 1'000'000; ++i) sum = sum + 1;
+  return sum;
+}
+
+TEST(EpochWitness, CountsWhatTheProcessDid) {
+  EpochWitness witness;
+  witness.start();
+  work();
+  const EpochEvidence evidence = witness.stop();
+  EXPECT_GT(evidence.cpu_seconds.value(), 0);
+  EXPECT_GE(evidence.boot_seconds.value(), 0.5 * *evidence.cpu_seconds) << "one thread worked";
+  EXPECT_THAT(evidence.voluntary_switches, Optional(Ge(0)));
+  EXPECT_THAT(evidence.forced_switches, Optional(Ge(0)));
+  EXPECT_EQ(evidence.gpu_joules, std::nullopt);
+}
+
+TEST(EpochWitness, IsReadFromItsLastStart) {
+  EpochWitness witness;
+  witness.start();
+  work();
+  const double whole = witness.stop().cpu_seconds.value();
+  witness.start();
+  EXPECT_LT(witness.stop().cpu_seconds.value(), whole);
+}
+
+// The files of a machine on which this process is in the group `a`.
+class WitnessOfFiles : public ::testing::Test {
+ protected:
+  void write(const std::string& file, const std::string& text) const { write_text(root_.path() / file, text); }
+  EpochWitness witness() const { return EpochWitness("", root_.path()); }
+
+  TemporaryFolder root_;
+};
+
+TEST_F(WitnessOfFiles, TellsTheTimeThatAHypervisorTook) {
+  write("proc/cpuinfo", kVirtual);
+  write("proc/stat", "cpu  0 0 0 0 0 0 0 9 0 0\ncpu0 5 0 0 5 0 0 0 100 0 0\nintr 1\n");
+  EpochWitness watcher = witness();
+  watcher.start();
+  write("proc/stat", "cpu  0 0 0 0 0 0 0 9 0 0\ncpu0 5 0 0 5 0 0 0 150 0 0\nintr 1\n");
+  EXPECT_THAT(watcher.stop().steal_seconds, Optional(Eq(0.5))) << "at a hundred ticks a second";
+}
+
+TEST_F(WitnessOfFiles, SaysNothingOfStealingWhereThereIsNoHypervisor) {
+  write("proc/cpuinfo", "processor : 0\nflags : fpu avx2\n");
+  write("proc/stat", "cpu0 5 0 0 5 0 0 0 100 0 0\n");
+  EpochWitness watcher = witness();
+  watcher.start();
+  EXPECT_EQ(watcher.stop().steal_seconds, std::nullopt);
+}
+
+TEST_F(WitnessOfFiles, TellsTheTimeThatAQuotaHeld) {
+  write("proc/self/cgroup", "0::/a\n");
+  write("sys/fs/cgroup/a/cpu.stat", "usage_usec 7\nnr_throttled 1\nthrottled_usec 250000\n");
+  EpochWitness watcher = witness();
+  watcher.start();
+  write("sys/fs/cgroup/a/cpu.stat", "usage_usec 9\nnr_throttled 3\nthrottled_usec 750000\n");
+  EXPECT_THAT(watcher.stop().throttled_seconds, Optional(Eq(0.5)));
+}
+
+TEST_F(WitnessOfFiles, ReadsVersion1OfControlGroupsToo) {
+  write("proc/self/cgroup", "4:cpu,cpuacct:/a\n");
+  write("sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 2\nnr_throttled 1\nthrottled_time 250000000\n");
+  EpochWitness watcher = witness();
+  watcher.start();
+  write("sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_time 1250000000\n");
+  EXPECT_THAT(watcher.stop().throttled_seconds, Optional(Eq(1.0)));
+}
+
+TEST_F(WitnessOfFiles, SaysNothingOfQuotasWhereNoGroupCanHaveOne) {
+  write("proc/self/cgroup", "0::/\n");
+  write("sys/fs/cgroup/cpu.stat", "usage_usec 7\n");
+  EpochWitness watcher = witness();
+  watcher.start();
+  EXPECT_EQ(watcher.stop().throttled_seconds, std::nullopt);
+}
+
+TEST(StealSeconds, AreOfTheCpusGiven) {
+  const char* counters = "cpu 1 1 1 1 1 1 1 99 1 1\ncpu0 1 1 1 1 1 1 1 10 1 1\ncpu1 1 1 1 1 1 1 1 20 1 1\nintr 4\n";
+  EXPECT_DOUBLE_EQ(steal_seconds_in(counters, {0}, 100), 0.1);
+  EXPECT_DOUBLE_EQ(steal_seconds_in(counters, {0, 1}, 100), 0.3);
+  EXPECT_DOUBLE_EQ(steal_seconds_in("", {0}, 100), 0);
+}
+
+}  // namespace
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::Optional;
+
+class CpuEnergyOfFiles : public ::testing::Test {
+ protected:
+  void write(const std::string& zone, const std::string& file, const std::string& text) const {
+    const auto folder = root_.path() / "sys/class/powercap" / zone;
+    std::filesystem::create_directories(folder);
+    write_text(folder / file, text + "\n");
+  }
+  void add_zone(const std::string& zone, const std::string& name, const std::string& energy) const {
+    write(zone, "name", name);
+    write(zone, "max_energy_range_uj", "262143328850");
+    write(zone, "energy_uj", energy);
+  }
+
+  TemporaryFolder root_;
+};
+
+TEST_F(CpuEnergyOfFiles, IsThatOfAllPackages) {
+  add_zone("intel-rapl:0", "package-0", "1000000");
+  add_zone("intel-rapl:1", "package-1", "5000000");
+  add_zone("intel-rapl:0:0", "core", "9");
+  add_zone("intel-rapl:2", "psys", "9");
+  CpuEnergy energy(root_.path());
+  energy.start();
+  write("intel-rapl:0", "energy_uj", "3500000");
+  write("intel-rapl:1", "energy_uj", "6000000");
+  write("intel-rapl:0:0", "energy_uj", "99999999");
+  EXPECT_THAT(energy.joules(), Optional(DoubleEq(3.5)));
+}
+
+TEST_F(CpuEnergyOfFiles, IsRightWhereACounterBeginsAgain) {
+  add_zone("intel-rapl:0", "package-0", "262142328850");
+  CpuEnergy energy(root_.path());
+  energy.start();
+  write("intel-rapl:0", "energy_uj", "2000000");
+  EXPECT_THAT(energy.joules(), Optional(DoubleEq(3)));
+}
+
+TEST_F(CpuEnergyOfFiles, IsNothingWhereItCannotBeRead) {
+  EXPECT_EQ(CpuEnergy(root_.path()).joules(), std::nullopt);
+  write("intel-rapl:0", "name", "package-0");
+  CpuEnergy energy(root_.path());
+  energy.start();
+  EXPECT_EQ(energy.joules(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace rnnlab::testing

@@ -1,0 +1,142 @@
+#include "system/terminal.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+
+namespace rnnlab {
+namespace {
+
+GetVariable variables(const std::map<std::string, std::string>& values) {
+  return [=](const char* name) { return values.contains(name) ? values.at(name) : std::string(); };
+}
+
+TEST(Terminal, HasColorsUnlessNoColorIsSet) {
+  EXPECT_TRUE(terminal_from(Tty::kYes, 120, variables({{"TERM", "xterm"}})).has_color);
+  const Terminal plain = terminal_from(Tty::kYes, 120, variables({{"TERM", "xterm"}, {"NO_COLOR", "1"}}));
+  EXPECT_TRUE(plain.is_terminal);
+  EXPECT_FALSE(plain.has_color);
+}
+
+TEST(Terminal, IsNoneForAPipeOrADumbOne) {
+  for (const Terminal& terminal :
+       {terminal_from(Tty::kNo, 0, variables({{"TERM", "xterm"}})),
+        terminal_from(Tty::kYes, 80, variables({{"TERM", "dumb"}})), terminal_from(Tty::kYes, 80, variables({}))}) {
+    EXPECT_FALSE(terminal.is_terminal);
+    EXPECT_FALSE(terminal.has_color);
+  }
+}
+
+TEST(Terminal, TakesItsWidthFromTheSystemThenColumnsThen80) {
+  EXPECT_EQ(terminal_from(Tty::kYes, 120, variables({{"COLUMNS", "50"}})).width, 120u);
+  EXPECT_EQ(terminal_from(Tty::kYes, 0, variables({{"COLUMNS", "50"}})).width, 50u);
+  EXPECT_EQ(terminal_from(Tty::kYes, 0, variables({{"COLUMNS", "-5"}})).width, 80u);
+  EXPECT_EQ(terminal_from(Tty::kYes, 0, variables({{"COLUMNS", "many"}})).width, 80u);
+}
+
+}  // namespace
+namespace {
+
+const Progress kHalf = {.title = "epoch 2/3", .done = 234, .total = 468, .seconds = 11.5, .detail = "loss 0.1234"};
+
+TEST(FormatProgress, ShowsBarTimeLeftAndDetail) {
+  EXPECT_EQ(format_progress(kHalf, 100),
+            "epoch 2/3 [###############...............]  50 % 234/468, 0:12 left, loss 0.1234");
+}
+
+TEST(FormatProgress, ShrinksWithTheTerminal) {
+  EXPECT_EQ(format_progress(kHalf, 60), "epoch 2/3 [#####.....]  50 % 234/468, 0:12 left, loss 0.1234");
+  EXPECT_EQ(format_progress(kHalf, 50), "epoch 2/3 [######.......]  50 % 234/468, 0:12 left");
+  EXPECT_EQ(format_progress(kHalf, 40), "epoch 2/3  50 % 234/468, 0:12 left");
+  EXPECT_EQ(format_progress(kHalf, 12), "epoch 2/3  5");
+  EXPECT_EQ(format_progress(kHalf, 0), "");
+  for (size_t width = 0; width < 120; ++width) EXPECT_LE(format_progress(kHalf, width).size(), width);
+}
+
+TEST(FormatProgress, KnowsNoTimeLeftAtTheStart) {
+  const Progress start = {.title = "valid", .done = 0, .total = 10, .seconds = 3, .detail = ""};
+  EXPECT_EQ(format_progress(start, 60), "valid [..............................]   0 % 0/10, ? left");
+}
+
+TEST(FormatProgress, SaysAHundredOnlyAtTheEnd) {
+  Progress progress = {.title = "t", .done = 999, .total = 1000, .seconds = 1, .detail = ""};
+  EXPECT_EQ(format_progress(progress, 40), "t [#########.]  99 % 999/1000, 0:01 left");
+  progress.done = 1000;
+  EXPECT_EQ(format_progress(progress, 40), "t [#########] 100 % 1000/1000, 0:00 left");
+}
+
+TEST(FormatDuration, ReadsAsAClock) {
+  EXPECT_EQ(format_duration(0), "0:00");
+  EXPECT_EQ(format_duration(6.2), "0:07");
+  EXPECT_EQ(format_duration(754), "12:34");
+  EXPECT_EQ(format_duration(3723), "1:02:03");
+  EXPECT_EQ(format_duration(std::numeric_limits<double>::infinity()), "?");
+  EXPECT_EQ(format_duration(-1), "?");
+}
+
+class ProgressBarTest : public ::testing::Test {
+ protected:
+  ProgressBar make_bar(const Terminal& terminal) {
+    return ProgressBar(
+        terminal, [this] { return now_; }, [this](const std::string& text) { written_ += text; });
+  }
+  std::string take() { return std::exchange(written_, ""); }
+
+  const Terminal terminal_{.is_terminal = true, .has_color = false, .width = 43};
+  const std::function<std::string()> no_detail_ = [] { return std::string(); };
+  double now_ = 100;
+  std::string written_;
+};
+
+TEST_F(ProgressBarTest, RedrawsAtMostTenTimesASecond) {
+  ProgressBar bar = make_bar(terminal_);
+  bar.start("epoch 1/1", 10);
+  now_ += 1;
+  bar.update(5, no_detail_);
+  EXPECT_EQ(take(), "\r\x1b[Kepoch 1/1 [####....]  50 % 5/10, 0:01 left");
+  now_ += 0.05;
+  bar.update(6, no_detail_);
+  EXPECT_EQ(take(), "");
+  now_ += 0.06;
+  bar.update(7, no_detail_);
+  EXPECT_EQ(take(), "\r\x1b[Kepoch 1/1 [#####...]  70 % 7/10, 0:01 left");
+}
+
+TEST_F(ProgressBarTest, MakesWayAndComesBack) {
+  ProgressBar bar = make_bar(terminal_);
+  bar.start("epoch 1/1", 10);
+  bar.clear();
+  EXPECT_EQ(take(), "");
+  bar.update(5, no_detail_);
+  take();
+  bar.clear();
+  EXPECT_EQ(take(), "\r\x1b[K");
+  bar.update(5, no_detail_);
+  EXPECT_NE(take(), "");
+}
+
+TEST_F(ProgressBarTest, IsGoneWhenItEnds) {
+  {
+    ProgressBar bar = make_bar(terminal_);
+    bar.start("epoch 1/1", 10);
+    bar.update(5, no_detail_);
+    take();
+  }
+  EXPECT_EQ(take(), "\r\x1b[K");
+}
+
+TEST_F(ProgressBarTest, IsSilentWithoutATerminal) {
+  {
+    ProgressBar bar = make_bar(Terminal{});
+    bar.start("epoch 1/1", 10);
+    bar.update(5, [] {
+      ADD_FAILURE() << "asked for a detail that nobody sees";
+      return std::string();
+    });
+  }
+  EXPECT_EQ(take(), "");
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,107 @@
+#include "training/epoch_metrics.h"
+
+#include <ATen/ops/stack.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace rnnlab {
+namespace {
+
+// Of an epoch of 10 s, of which the process spent so long in the exchange.
+EpochRow row_with(double exchange_seconds) {
+  EpochRow row;
+  row.epoch = 4;
+  row.train_loss = 0.5;
+  row.train_seconds = 10;
+  row.exchange_seconds = exchange_seconds;
+  return row;
+}
+
+TEST(RowOverRanks, HasTheTimesOfTheSlowest) {
+  std::vector<EpochRow> rows = {row_with(3), row_with(1), row_with(2)};
+  rows[1].train_seconds = 9.875;  // it began a little later
+  rows[1].data_seconds = 0.25;
+  rows[1].samples_per_second = 100;
+  rows[1].boot_seconds = 9.876;
+  rows[1].voluntary_switches = 77;
+  const EpochRow row = joined_row(rows[0], rows);
+  EXPECT_EQ(row.train_seconds, 9.875);
+  EXPECT_EQ(row.exchange_seconds, 1);
+  EXPECT_EQ(row.slowest_process_seconds, 8.875);
+  EXPECT_EQ(row.fastest_process_seconds, 7);
+  EXPECT_EQ(row.data_seconds, 0.25);
+  EXPECT_EQ(row.samples_per_second, 100);
+  EXPECT_EQ(row.boot_seconds, 9.876);
+  EXPECT_EQ(row.voluntary_switches, 77);
+  EXPECT_FALSE(row.device_seconds);
+}
+
+TEST(RowOverRanks, KeepsTheOwnLossesAndMetrics) {
+  std::vector<EpochRow> rows = {row_with(3), row_with(1)};
+  rows[1].train_loss = 7;
+  rows[0].valid_loss = 0.25;
+  const EpochRow row = joined_row(rows[0], rows);
+  EXPECT_EQ(row.epoch, 4);
+  EXPECT_EQ(row.train_loss, 0.5);
+  EXPECT_EQ(row.valid_loss, 0.25);
+}
+
+TEST(RowOverRanks, ComparesWholeEpochsWhereTheExchangeWasNotMeasured) {
+  std::vector<EpochRow> rows = {row_with(0), row_with(0)};
+  for (EpochRow& row : rows) row.exchange_seconds.reset();
+  rows[1].train_seconds = 11;
+  const EpochRow row = joined_row(rows[0], rows);
+  EXPECT_EQ(row.train_seconds, 11);
+  EXPECT_FALSE(row.exchange_seconds);
+  EXPECT_EQ(row.slowest_process_seconds, 11);
+  EXPECT_EQ(row.fastest_process_seconds, 10);
+}
+
+TEST(RowOverRanks, HasTheLargestMemoryAndTheEnergyOfAll) {
+  std::vector<EpochRow> rows = {row_with(3), row_with(1)};
+  rows[0].peak_memory_bytes = 2048;
+  rows[1].peak_memory_bytes = 1024;
+  rows[0].gpu_joules = 30;
+  rows[1].gpu_joules = 12;
+  EXPECT_EQ(joined_row(rows[0], rows).peak_memory_bytes, 2048);
+  EXPECT_EQ(joined_row(rows[0], rows).gpu_joules, 42);
+  rows[1].gpu_joules.reset();
+  EXPECT_FALSE(joined_row(rows[0], rows).gpu_joules) << "one does not tell";
+}
+
+// The second of two ranks, after the first has told its numbers.
+class SecondRank : public Ranks {
+ public:
+  SecondRank() : Ranks(1, 2) {}
+  std::string engine() const override { return "none"; }
+  void add_up(at::Tensor&) override {}
+  void gather_into(const at::Tensor& values, const at::Tensor& all) override {
+    if (!first_.defined()) first_ = values;
+    all.copy_(at::stack({first_, values}));
+  }
+  std::vector<std::string> gather_texts(const std::string& text) override { return {text, text}; }
+  void tell_failure(ExitCode, const std::string&) noexcept override {}
+  bool is_to_tell(const std::string&) noexcept override { return true; }
+
+ private:
+  at::Tensor first_;
+};
+
+TEST(RowOverRanks, IsWhatEveryRankTells) {
+  EpochRow first = row_with(3), own = row_with(1);
+  first.cpu_seconds = 6.5;
+  own.peak_memory_bytes = int64_t{1} << 40;
+  first.peak_memory_bytes = 1;
+  SecondRank ranks;
+  row_over_ranks(ranks, first);
+  const EpochRow row = row_over_ranks(ranks, own);
+  EXPECT_EQ(row.train_seconds, 10);
+  EXPECT_EQ(row.slowest_process_seconds, 9);
+  EXPECT_EQ(row.fastest_process_seconds, 7);
+  EXPECT_EQ(row.peak_memory_bytes, int64_t{1} << 40);
+  EXPECT_FALSE(row.cpu_seconds) << "the slowest has none";
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,127 @@
+#include "training/profiling.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <kineto/ActivityType.h>
+#include <torch/cuda.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "training/toy.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+
+struct SeenRange {
+  std::string name;
+  uint64_t start_ns;
+  uint64_t end_ns;
+};
+
+std::vector<SeenRange> ranges_of(const torch::autograd::profiler::ProfilerResult& result) {
+  std::vector<SeenRange> ranges;
+  for (const auto& event : result.events()) {
+    const auto type = static_cast<libkineto::ActivityType>(event.activityType());
+    if (type == libkineto::ActivityType::USER_ANNOTATION)
+      ranges.push_back({event.name(), event.startNs(), event.endNs()});
+  }
+  std::ranges::sort(ranges, [](const SeenRange& a, const SeenRange& b) {
+    return std::tuple(a.start_ns, b.end_ns) < std::tuple(b.start_ns, a.end_ns);
+  });
+  return ranges;
+}
+
+std::vector<SeenRange> ranges_during(const std::function<void()>& work) {
+  Profiling profiling({Profiling::Activity::CPU});
+  work();
+  return ranges_of(*profiling.finish());
+}
+
+std::vector<std::string> names(const std::vector<SeenRange>& ranges) {
+  std::vector<std::string> all;
+  for (const SeenRange& range : ranges) all.push_back(range.name);
+  return all;
+}
+
+// In the first range of this name.
+std::vector<std::string> names_within(const std::vector<SeenRange>& ranges, const std::string& name) {
+  const auto outer = std::ranges::find(ranges, name, &SeenRange::name);
+  if (outer == ranges.end()) return {"no " + name};
+  std::vector<std::string> inner;
+  for (auto range = outer + 1; range != ranges.end() && range->end_ns <= outer->end_ns; ++range)
+    inner.push_back(range->name);
+  return inner;
+}
+
+TEST(TraceRange, NestsInAProfile) {
+  const auto ranges = ranges_during([] {
+    const TraceRange outer("outer");
+    { const TraceRange first("first"); }
+    const TraceRange second("second");
+  });
+  EXPECT_THAT(names(ranges), ElementsAre("outer", "first", "second"));
+  EXPECT_THAT(names_within(ranges, "outer"), ElementsAre("first", "second"));
+}
+
+TEST(TraceRange, EndsWithAnException) {
+  const auto ranges = ranges_during([] {
+    try {
+      const TraceRange thrown("thrown");
+      throw std::runtime_error("no");
+    } catch (const std::runtime_error&) {
+    }
+    const TraceRange later("later");
+  });
+  EXPECT_THAT(names(ranges), ElementsAre("thrown", "later"));
+  EXPECT_THAT(names_within(ranges, "thrown"), IsEmpty());
+}
+
+TEST(TraceRange, OneThatBeganBeforeTheProfileIsNotInIt) {
+  const TraceRange before("before");
+  EXPECT_THAT(names(ranges_during([] { const TraceRange during("during"); })), ElementsAre("during"));
+}
+
+TEST(TraceRange, MayOutliveTheProfile) {
+  Profiling profiling({Profiling::Activity::CPU});
+  {
+    const TraceRange open("open");
+    EXPECT_THAT(names(ranges_of(*profiling.finish())), IsEmpty()) << "it has no end yet";
+  }
+  EXPECT_THAT(names(ranges_during([] { const TraceRange next("next"); })), ElementsAre("next"));
+}
+
+TEST(TrainingRanges, NameWhatAStepAndAnEpochDo) {
+  TrainerOptions options = toy_options();
+  options.settings.epochs = 1;
+  options.settings.batch_size = 96;
+  options.settings.clip_norm = 1.0;
+  const auto ranges = ranges_during([&] { run_toy(toy_dataset(), options); });
+  const std::string layer = "rnnlab::RecurrentLayer::forward";
+  EXPECT_THAT(names_within(ranges, "step"), ElementsAre("forward", layer, "loss", "backward", "clip", "update"));
+  EXPECT_THAT(names_within(ranges, "validate"), ElementsAre("batch", "forward", layer, "loss", "batch"));
+  EXPECT_THAT(
+      names_within(ranges, "epoch"),
+      ElementsAre("batch", "step", "forward", layer, "loss", "backward", "clip", "update", "record", "observers",
+                  "batch", "read back", "validate", "batch", "forward", layer, "loss", "batch", "observers"));
+}
+
+TEST(TrainingRanges, NameCaptureAndReplayOfGraphs) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  TrainerOptions options = toy_options();
+  options.device = c10::Device(c10::kCUDA, 0);
+  options.settings.cuda_graph = true;
+  options.settings.epochs = 4;
+  const auto ranges = ranges_during([&] { run_toy(toy_dataset(), options); });
+  EXPECT_THAT(names_within(ranges, "graph capture"), IsSupersetOf({"batch", "step", "forward", "backward", "update"}));
+  EXPECT_THAT(names_within(ranges, "graph replay"), IsEmpty());
+  EXPECT_THAT(names_within(ranges, "epoch"), Contains("wait for the device"));
+}
+
+}  // namespace
+}  // namespace rnnlab

@@ -1,0 +1,235 @@
+#include "training/stopping.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "models/model_parameters.h"
+#include "training/toy.h"
+
+namespace rnnlab {
+namespace {
+
+TrainingSettings watching(StoppingMetric metric, int64_t patience, double min_delta = 0.0) {
+  TrainingSettings settings;
+  settings.early_stopping = metric;
+  settings.patience = patience;
+  settings.min_delta = min_delta;
+  return settings;
+}
+
+// One epoch a value, until it stops.
+TrainingState after(const TrainingSettings& settings, const std::vector<double>& values) {
+  const EarlyStopping early_stopping(settings);
+  TrainingState state;
+  EpochRow row;
+  for (const double value : values) {
+    ++row.epoch;
+    row.train_loss = row.valid_loss.emplace(value);
+    row.train_accuracy = row.valid_accuracy = value;
+    state.epoch = row.epoch;
+    early_stopping.remember(row, state);
+    early_stopping.stop_if_patience_is_over(state);
+    if (state.stopped()) break;
+  }
+  return state;
+}
+
+TEST(EarlyStopping, StopsAfterPatienceEpochsWithoutABetterLoss) {
+  const auto state = after(watching(StoppingMetric::kValidLoss, 2), {0.9, 0.5, 0.6, 0.5, 0.1});
+  EXPECT_EQ(state.epoch, 4);
+  EXPECT_EQ(state.best_epoch, 2);
+  EXPECT_EQ(state.stop_reason, StopReason::kEarlyStopping);
+  EXPECT_EQ(state.stop_text, "valid_loss has not improved by more than 0 for 2 epochs (best 0.5 at epoch 2)");
+}
+
+TEST(EarlyStopping, AnAccuracyImprovesUpwards) {
+  const auto state = after(watching(StoppingMetric::kTrainAccuracy, 1), {0.5, 0.7, 0.6});
+  EXPECT_EQ(state.stop_text, "train_accuracy has not improved by more than 0 for 1 epoch (best 0.7 at epoch 2)");
+}
+
+TEST(EarlyStopping, SmallImprovementsDoNotCount) {
+  EXPECT_FALSE(after(watching(StoppingMetric::kValidLoss, 2, 0.1), {1.0, 0.8, 0.6, 0.4}).stopped());
+  EXPECT_TRUE(after(watching(StoppingMetric::kValidLoss, 2, 0.1), {1.0, 0.95, 0.92, 0.4}).stopped());
+}
+
+TEST(EarlyStopping, AnImprovementRestartsThePatience) {
+  EXPECT_FALSE(after(watching(StoppingMetric::kTrainLoss, 2), {0.9, 1.0, 0.8, 1.0, 0.7, 1.0}).stopped());
+}
+
+TEST(EarlyStopping, WithoutItTheBestLossIsRememberedAndNothingStops) {
+  const auto state = after(TrainingSettings(), {0.9, 0.5, 0.6, 0.7, 0.8, 0.9});
+  EXPECT_FALSE(state.stopped());
+  EXPECT_EQ(state.best_epoch, 2);
+  EXPECT_EQ(state.best_value, 0.5);
+}
+
+TEST(EarlyStopping, PassesOverAnEpochThatLacksTheMetric) {
+  const EarlyStopping early_stopping(watching(StoppingMetric::kValidLoss, 1));
+  TrainingState state;
+  EpochRow row;
+  row.epoch = 1;
+  early_stopping.remember(row, state);
+  EXPECT_FALSE(state.best_value.has_value());
+}
+
+TEST(TrainingState, KeepsItsFirstStopReason) {
+  TrainingState state;
+  state.stop(StopReason::kSignal, "first", ExitCode::kInterrupted);
+  state.stop(StopReason::kEpochs, "second");
+  EXPECT_EQ(state.stop_reason, StopReason::kSignal);
+  EXPECT_EQ(state.stop_text, "first");
+  EXPECT_EQ(state.exit_code, ExitCode::kInterrupted);
+}
+
+}  // namespace
+namespace {
+
+struct Accident {
+  std::string message;
+  std::string weights;  // SHA-256 of what was left
+};
+
+// Three steps an epoch, in the order of the samples.
+TrainerOptions plain_options() {
+  auto options = toy_options();
+  options.settings.shuffle = false;
+  return options;
+}
+
+Accident accident_of(Model& model, const Dataset& dataset, Recorder& recorder) {
+  Trainer trainer(model, dataset, plain_options());
+  trainer.add_observer(recorder);
+  Accident accident;
+  try {
+    trainer.run();
+    accident.message = "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kDiverged);
+    accident.message = error.what();
+  }
+  accident.weights = weights_sha256(model);
+  return accident;
+}
+
+Accident accident_with(const Dataset& dataset) {
+  Recorder recorder;
+  return accident_of(*toy_model(dataset), dataset, recorder);
+}
+
+std::string weights_after(int64_t steps) {
+  auto options = plain_options();
+  options.settings.max_steps = steps;
+  return run_toy(toy_dataset(), options).weights;
+}
+
+TEST(Divergence, BlamesABadInputAndItsSample) {
+  auto dataset = toy_dataset();
+  dataset.train.inputs[40][2][1] = NAN;
+  const auto accident = accident_with(dataset);
+  EXPECT_EQ(
+      accident.message,
+      "training diverged at epoch 1, step 2: the inputs of training sample 40 (from 0) are not finite; weights are "
+      "those of step 1; mend or leave out that sample");
+  EXPECT_EQ(accident.weights, weights_after(1));
+}
+
+TEST(Divergence, BlamesABadTarget) {
+  auto dataset = toy_dataset(96, 32, Task::kRegression);
+  dataset.train.targets[3][0] = INFINITY;
+  EXPECT_EQ(
+      accident_with(dataset).message,
+      "training diverged at epoch 1, step 1: the targets of training sample 3 (from 0) are not finite; weights are the "
+      "initial ones; mend or leave out that sample");
+}
+
+TEST(Divergence, NamesALossThatOverflows) {
+  auto dataset = toy_dataset(96, 32, Task::kRegression);
+  dataset.train.targets[40][0] = 1e30;  // its square is more than float32 holds
+  EXPECT_TRUE(
+      accident_with(dataset).message.starts_with("training diverged at epoch 1, step 2: the loss is inf (loss 0."));
+}
+
+TEST(Divergence, NamesTheGradientAndTheLossBeforeAndKeepsTheLastGoodWeights) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  int backward_passes = 0;
+  model->named_parameters()["recurrent.weight_hh_l0"].register_hook(
+      [&](const at::Tensor& gradient) { return ++backward_passes == 5 ? gradient * NAN : gradient; });
+  Recorder recorder;
+  const auto accident = accident_of(*model, dataset, recorder);
+  EXPECT_EQ(
+      accident.message,
+      fmt::format(
+          "training diverged at epoch 2, step 5: gradient of recurrent.weight_hh_l0 is not finite (loss {:.6g} at "
+          "the step before); weights are those of step 4; try a smaller training.learning_rate or "
+          "training.clip_norm",
+          recorder.losses[3]));
+  EXPECT_EQ(accident.weights, weights_after(4));
+}
+
+TEST(Divergence, CountsTheOtherGradients) {
+  const auto dataset = toy_dataset();
+  for (const int others : {1, 2}) {
+    const auto model = toy_model(dataset);
+    const auto parameters = model->parameters();
+    for (int i = 0; i <= others; ++i)
+      parameters[static_cast<size_t>(i)].register_hook([](const at::Tensor& gradient) { return gradient * NAN; });
+    Recorder recorder;
+    EXPECT_THAT(
+        accident_of(*model, dataset, recorder).message,
+        ::testing::HasSubstr(others == 1 ? " is not finite (nor is 1 other)" : " is not finite (nor are 2 others)"));
+  }
+}
+
+TEST(Divergence, NamesAWeightThatTheLastUpdateSpoiled) {
+  const auto dataset = toy_dataset();
+  const auto model = toy_model(dataset);
+  Recorder recorder;
+  recorder.at_step = [&](const StepProgress& progress) {
+    const at::NoGradGuard no_grad;
+    if (progress.step == 2) model->named_parameters()["output.bias"].fill_(INFINITY);
+  };
+  const auto accident = accident_of(*model, dataset, recorder);
+  EXPECT_EQ(
+      accident.message,
+      fmt::format("training diverged at epoch 1, step 3: weight output.bias is not finite after the update of step 2 "
+                  "(loss {:.6g} at the step before); try a smaller training.learning_rate or training.clip_norm",
+                  recorder.losses[1]));
+}
+
+TEST(Divergence, BlamesTheValidationData) {
+  auto dataset = toy_dataset();
+  dataset.valid.inputs[5][0][0] = INFINITY;
+  dataset.valid.inputs[5][0][1] = -INFINITY;
+  dataset.valid.inputs[5][0][2] = NAN;
+  EXPECT_EQ(accident_with(dataset).message,
+            "training diverged at the validation of epoch 1, after step 3: the inputs of validation sample 5 (from 0) "
+            "are not "
+            "finite; mend or leave out that sample");
+}
+
+TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
+  Dataset dataset = toy_dataset();
+  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kCrossEntropy, dataset),
+                   std::log(static_cast<double>(dataset.shape.num_outputs)));
+  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kBinaryCrossEntropy, dataset), std::log(2.0));
+  dataset.train.targets = at::tensor({3.f, -1.f, 0.f, 2.f}).view({2, 2});
+  EXPECT_DOUBLE_EQ(loss_of_zeros(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
+}
+
+TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {
+  EXPECT_EQ(high_loss_warning(7.6e30, 2.302585),
+            "the training loss of the last epoch is 7.6e+30, more than ten times the 2.303 of outputs that are all 0; "
+            "try a smaller training.learning_rate or training.clip_norm");
+  EXPECT_EQ(high_loss_warning(10.0, 1.0), std::nullopt);
+  EXPECT_EQ(high_loss_warning(-3.0, std::log(2.0)), std::nullopt);
+  EXPECT_EQ(high_loss_warning(1.0, 0.0), std::nullopt) << "all targets are 0";
+}
+
+}  // namespace
+}  // namespace rnnlab
