@@ -41,7 +41,13 @@ void as_ranks(int64_t size, const RanksOptions& options, const std::function<voi
   const LocalStore store;
   std::vector<std::jthread> threads;
   for (int64_t rank = 0; rank < size; ++rank)
-    threads.emplace_back([&, rank] { work(*make_gloo_ranks(launch_of_rank(rank, size, store), options)); });
+    threads.emplace_back([&, rank] {
+      try {
+        work(*make_gloo_ranks(launch_of_rank(rank, size, store), options));
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "rank " << rank << ": " << error.what();
+      }
+    });
 }
 
 void as_ranks(int64_t size, const std::function<void(Ranks&)>& work) { as_ranks(size, {.name = "test"}, work); }
