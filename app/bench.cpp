@@ -162,7 +162,7 @@ AgainstOptions against_options(const BenchOptions& options) {
 }
 
 ExitCode print_against(const BenchReport& now, const BenchReport& before, const BenchOptions& options) {
-  const Against against = compare_against(now, before, options.against, against_options(options));
+  const BaselineComparison against = compare_to_baseline(now, before, options.against, against_options(options));
   print_text("\n" + against_text(against));
   return against.has_regression() ? ExitCode::kRegression : ExitCode::kDone;
 }

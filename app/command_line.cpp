@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "gpu/cuda_library.h"
+#include "model_arguments.h"
 #include "output.h"
 #include "recurrent/gpu_device.h"
 #include "usage_error.h"
-#include "use_arguments.h"
 #include "version.h"
 
 namespace rnnlab::app {

@@ -8,9 +8,9 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "inference/export_weights.h"
+#include "model_arguments.h"
 #include "output.h"
 #include "output_file.h"
-#include "use_arguments.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -30,7 +30,7 @@ Examples:
   rnnlab convert keras_model.safetensors --from keras -o ours.safetensors)";
 
 struct ConvertOptions {
-  UseArguments use;
+  ModelArguments use;
   std::string out;
   std::string part = "model";
   std::string layout = "pytorch";
@@ -76,7 +76,7 @@ void convert_file(const ConvertOptions& options, const ModelRequest& request, co
 void convert_run(const ConvertOptions& options, ModelRequest request, const ExportFormat& format,
                  const CommandLine& command_line) {
   if (!options.from.empty())
-    throw_error(ExitCode::kUsage, "--from: it says the layout of a file, and {} is none; leave it out",
+    throw_error(ExitCode::kUsage, "--from applies to weight files only, and {} is a run; remove --from",
                 request.run.string());
   request.overrides = {"device=cpu", "precision=fp32"};
   const TrainedModel trained = load_model(request);

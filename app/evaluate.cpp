@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "inference/evaluation_report.h"
+#include "model_arguments.h"
 #include "output.h"
-#include "use_arguments.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -19,7 +19,7 @@ Examples:
   rnnlab evaluate runs/weather/2026-11-21T02-59-51Z-cpu-fused data.path=december.csv layer=naive --json)";
 
 struct EvaluateOptions {
-  UseArguments use;
+  ModelArguments use;
   int64_t num_passes = 1;
   bool json = false;
   bool with_machine = false;

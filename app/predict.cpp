@@ -11,10 +11,10 @@
 #include "inference/evaluation_report.h"
 #include "inference/generate_text.h"
 #include "inference/prediction_file.h"
+#include "model_arguments.h"
 #include "output.h"
 #include "output_file.h"
 #include "system/files.h"
-#include "use_arguments.h"
 #include "verbs.h"
 
 namespace rnnlab::app {
@@ -30,7 +30,7 @@ Examples:
   rnnlab predict runs/char_lm/2026-11-21T02-59-51Z-cuda0-cudnn device=cpu --prompt "ROMEO:" --length 500 --temperature 0.8)";
 
 struct PredictOptions {
-  UseArguments use;
+  ModelArguments use;
   std::string out;
   int64_t num_passes = 1;
   bool json = false;

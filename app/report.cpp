@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "model_arguments.h"
 #include "output.h"
 #include "output_file.h"
 #include "report/figures.h"
@@ -18,7 +19,6 @@
 #include "report/markdown.h"
 #include "run_folders.h"
 #include "system/files.h"
-#include "use_arguments.h"
 #include "verbs.h"
 
 namespace rnnlab::app {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures rnnlab beside PyTorch and JAX, in rounds: in each round every side trains once, in a process of its own, in an
-order that is drawn anew. `rnnlab compare` then makes each table, with intervals.
+order that is drawn again. `rnnlab compare` then makes each table, with intervals.
 
     python3 experiments/peers.py --device cpu --rounds 5
     python3 experiments/peers.py --device cuda --works mnist_rows char_lm --precisions tf32 bf16 --peers torch --rounds 5

@@ -108,7 +108,7 @@ std::optional<Estimate> ratio_of(const std::vector<double>& now, const std::vect
   return estimate_of(unpaired_ratio(now, before));
 }
 
-void set_ratios(RowAgainst& row, const std::vector<Samples3>& now, const std::vector<Samples3>& before) {
+void set_ratios(RowAgainst& row, const std::vector<PassSamples>& now, const std::vector<PassSamples>& before) {
   const PartValues a = part_values(now), b = part_values(before);
   row.processes_now = now.size();
   row.processes_before = before.size();
@@ -171,13 +171,13 @@ std::string ratio_text(const std::optional<Estimate>& ratio, size_t num_processe
 }
 
 // The layer stands for the row; row_text wants whole rows.
-std::vector<BenchRow> rows_with_keys(const Against& against) {
+std::vector<BenchRow> rows_with_keys(const BaselineComparison& against) {
   std::vector<BenchRow> rows;
   for (const RowAgainst& row : against.rows) rows.emplace_back().key = row.key;
   return rows;
 }
 
-TextTable make_against_table(const Against& against) {
+TextTable make_against_table(const BaselineComparison& against) {
   const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
   TextTable table;
   for (const KeyColumn& key : varying) table.add_column(key.heading, Align::kLeft);
@@ -198,7 +198,7 @@ TextTable make_against_table(const Against& against) {
   return table;
 }
 
-std::string summary_line(const Against& against) {
+std::string summary_line(const BaselineComparison& against) {
   const auto count = [&](Verdict verdict) { return std::ranges::count(against.rows, verdict, &RowAgainst::verdict); };
   const size_t num_only_now = against.num_only_now + static_cast<size_t>(count(Verdict::kNew));
   return fmt::format(
@@ -215,7 +215,7 @@ bool has_too_few_processes(const RowAgainst& row) {
 }
 
 // Why rows have no verdict, each reason once. "" if there are processes enough.
-std::string too_few_lines(const Against& against) {
+std::string too_few_lines(const BaselineComparison& against) {
   std::vector<std::string> lines;
   for (const RowAgainst& row : against.rows) {
     if (!has_too_few_processes(row)) continue;
@@ -228,7 +228,7 @@ std::string too_few_lines(const Against& against) {
   return join(lines, "");
 }
 
-std::string unclear_lines(const Against& against) {
+std::string unclear_lines(const BaselineComparison& against) {
   const std::vector<KeyColumn> varying = varying_columns(rows_with_keys(against));
   std::string lines;
   for (const RowAgainst& row : against.rows)
@@ -241,7 +241,7 @@ std::string unclear_lines(const Against& against) {
 
 }  // namespace
 
-bool Against::has_regression() const {
+bool BaselineComparison::has_regression() const {
   return std::ranges::any_of(
       rows, [](const RowAgainst& row) { return row.verdict == Verdict::kSlower || row.verdict == Verdict::kGone; });
 }
@@ -258,11 +258,11 @@ void check_comparable(const BenchReport& now, const BenchReport& before, const s
                 join(found, "\n  "));
 }
 
-Against compare_against(const BenchReport& now, const BenchReport& before, const std::string& file,
-                        const AgainstOptions& options) {
+BaselineComparison compare_to_baseline(const BenchReport& now, const BenchReport& before, const std::string& file,
+                                       const AgainstOptions& options) {
   check_comparable(now, before, file, options);
   const std::vector<MatchedRow> matched = match_rows(now, before);
-  Against against;
+  BaselineComparison against;
   against.file = file;
   against.tolerance = options.tolerance;
   against.forced = differences(now, before, matched);
@@ -274,7 +274,7 @@ Against compare_against(const BenchReport& now, const BenchReport& before, const
   return against;
 }
 
-std::string against_text(const Against& against) {
+std::string against_text(const BaselineComparison& against) {
   std::string text;
   if (!against.forced.empty())
     text += "FORCED: this is not a fair comparison.\n  " + join(against.forced, "\n  ") + "\n\n";

@@ -32,7 +32,7 @@ struct RowAgainst {
   std::array<std::optional<Estimate>, kParts.size()> ratios;
 };
 
-struct Against {
+struct BaselineComparison {
   std::string file;
   double tolerance = 0;
   std::vector<std::string> forced;  // why it should not have been compared
@@ -43,17 +43,17 @@ struct Against {
   bool has_regression() const;
 };
 
-// Refuses what compare_against would, but looks at environments and keys only: `now` need not be measured yet. `file`
-// names `before` in messages. UserError kUsage, with every reason, where GPU, CPU, build, precision or a condition that
-// results/conditions.h refuses differ and that is not forced; also where no row of the two is the same. For rows on a
-// GPU that holds for the driver and for variables, and the rest of its host is told.
+// Refuses what compare_to_baseline would, but looks at environments and keys only: `now` need not be measured yet.
+// `file` names `before` in messages. UserError kUsage, with every reason, where GPU, CPU, build, precision or a
+// condition that results/conditions.h refuses differ and that is not forced; also where no row of the two is the same.
+// For rows on a GPU that holds for the driver and for variables, and the rest of its host is told.
 void check_comparable(const BenchReport& now, const BenchReport& before, const std::string& file,
                       const AgainstOptions& options);
 
 // Checks the same first.
-Against compare_against(const BenchReport& now, const BenchReport& before, const std::string& file,
-                        const AgainstOptions& options);
+BaselineComparison compare_to_baseline(const BenchReport& now, const BenchReport& before, const std::string& file,
+                                       const AgainstOptions& options);
 
-std::string against_text(const Against& against);
+std::string against_text(const BaselineComparison& against);
 
 }  // namespace rnnlab

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "bench/torch_laboratory.h"
+#include "bench/torch_backend.h"
 #include "experiment/child_process.h"
 #include "experiment/device.h"
 #include "experiment/machine_report.h"
@@ -65,15 +65,15 @@ Measurement joined(const std::vector<const BenchRow*>& rows) {
 // Over the processes that measured both layers.
 void set_speedups(Measurement& own, const std::vector<const BenchRow*>& base_rows,
                   const std::vector<const BenchRow*>& rows) {
-  std::vector<Samples3> base, samples;
+  std::vector<PassSamples> base, samples;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!has_measurement(base_rows[i]) || !has_measurement(rows[i])) continue;
     base.push_back(base_rows[i]->measurement->samples);
     samples.push_back(rows[i]->measurement->samples);
   }
   if (base.empty()) return;
-  own.speedup_forward = speedup(base, samples, &Samples3::forward);
-  own.speedup_total = speedup(base, samples, &Samples3::all);
+  own.speedup_forward = speedup(base, samples, &PassSamples::forward);
+  own.speedup_total = speedup(base, samples, &PassSamples::all);
 }
 
 // What one process found out of a row beside its times.
@@ -165,7 +165,7 @@ BenchReport combine(const std::vector<BenchReport>& reports, const BenchSettings
   combined.environment = reports[0].environment;
   combined.ceilings = highest_ceilings(reports);
   combined.warnings = combine_warnings(reports);
-  const std::vector<Combination> combinations = expand(settings);
+  const std::vector<BenchCase> combinations = expand(settings);
   const size_t num_layers = settings.layer.size();
   const size_t num_rows =
       std::ranges::max(reports, {}, [](const BenchReport& one) { return one.rows.size(); }).rows.size();
@@ -189,7 +189,7 @@ std::string label_of(const std::string& device) {
 
 std::vector<BenchRow> planned_rows(const BenchSettings& settings) {
   std::vector<BenchRow> rows;
-  for (const Combination& combination : expand(settings))
+  for (const BenchCase& combination : expand(settings))
     for (const LayerKind layer : settings.layer)
       rows.emplace_back().key = row_key(layer, label_of(combination.device), combination);
   return rows;
@@ -219,11 +219,11 @@ GpuSurvey survey_of_all(const BenchSettings& settings) {
 
 BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
                             const BenchHooks& hooks, const CheckPlan& check_plan) {
-  TorchLaboratory laboratory(settings);
+  TorchBackend backend(settings);
   const BenchReport plan = plan_of(settings, command_line);
   const Environment& environment = plan.environment;
   check_plan(plan);
-  const Bystanders bystanders(survey_of_all(settings), environment.num_threads);
+  const ContentionMonitor bystanders(survey_of_all(settings), environment.num_threads);
   const auto complete = [&](BenchReport report) {
     for (const Warning& warning : warnings(environment)) add_once(report.warnings, warning);
     for (const Warning& warning : bystanders.warnings()) add_once(report.warnings, warning);
@@ -237,7 +237,7 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
   };
   BenchHooks completing = hooks;
   if (hooks.on_report) completing.on_report = [&](const BenchReport& so_far) { hooks.on_report(complete(so_far)); };
-  BenchOutcome outcome = run_bench(settings, laboratory, completing);
+  BenchOutcome outcome = run_bench(settings, backend, completing);
   outcome.report = complete(std::move(outcome.report));
   return outcome;
 }

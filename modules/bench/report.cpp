@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kResamples = 10000;
 constexpr uint64_t kResamplingSeed = 1;
 
-// The difference of medians over rounds drawn anew, with buffers that are reused.
+// The difference of medians over resampled rounds, with buffers that are reused.
 class ResampledDifference {
  public:
   ResampledDifference(const std::vector<double>& whole, const std::vector<double>& part)
@@ -57,7 +57,7 @@ Estimate median_estimate(const std::vector<double>& samples) {
   return {.value = median(samples), .low = bounds.low, .high = bounds.high};
 }
 
-PartTimes times_of_one(const Samples3& samples) {
+PartTimes times_of_one(const PassSamples& samples) {
   return {.forward = median_estimate(samples.forward),
           .backward_data = difference(samples.forward_data, samples.forward),
           .backward_weights = difference(samples.all, samples.forward_data),
@@ -82,9 +82,9 @@ Estimate arithmetic_estimate(const std::vector<double>& values) {
   return has_interval(values) ? mean : with_range(mean.value, values);
 }
 
-std::vector<double> medians(const std::vector<Samples3>& processes, std::vector<double> Samples3::*program) {
+std::vector<double> medians(const std::vector<PassSamples>& processes, std::vector<double> PassSamples::*program) {
   std::vector<double> values;
-  for (const Samples3& process : processes) values.push_back(median(process.*program));
+  for (const PassSamples& process : processes) values.push_back(median(process.*program));
   return values;
 }
 
@@ -113,17 +113,17 @@ Estimate difference(const std::vector<double>& whole, const std::vector<double>&
   return {.value = median(whole) - median(part), .low = quantile(drawn, 0.025), .high = quantile(drawn, 0.975)};
 }
 
-PartValues part_values(const std::vector<Samples3>& processes) {
-  PartValues values{.forward = medians(processes, &Samples3::forward),
-                    .backward_data = medians(processes, &Samples3::forward_data),
-                    .backward_weights = medians(processes, &Samples3::all),
-                    .total = medians(processes, &Samples3::all)};
+PartValues part_values(const std::vector<PassSamples>& processes) {
+  PartValues values{.forward = medians(processes, &PassSamples::forward),
+                    .backward_data = medians(processes, &PassSamples::forward_data),
+                    .backward_weights = medians(processes, &PassSamples::all),
+                    .total = medians(processes, &PassSamples::all)};
   values.backward_weights = minus(values.backward_weights, values.backward_data);
   values.backward_data = minus(values.backward_data, values.forward);
   return values;
 }
 
-PartTimes part_times(const std::vector<Samples3>& processes) {
+PartTimes part_times(const std::vector<PassSamples>& processes) {
   if (processes.size() == 1) return times_of_one(processes[0]);
   const PartValues values = part_values(processes);
   return {.forward = geometric_estimate(values.forward),
@@ -132,8 +132,8 @@ PartTimes part_times(const std::vector<Samples3>& processes) {
           .total = geometric_estimate(values.total)};
 }
 
-Estimate speedup(const std::vector<Samples3>& base, const std::vector<Samples3>& own,
-                 std::vector<double> Samples3::*program) {
+Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
+                 std::vector<double> PassSamples::*program) {
   RNNLAB_INVARIANT(!base.empty() && base.size() == own.size(), "a speed-up pairs the processes of both sides");
   if (own.size() == 1) return ratio_of_medians(base[0].*program, own[0].*program);
   std::vector<double> ratios = medians(base, program);
@@ -147,7 +147,7 @@ namespace {
 // What may have taken no time at all has no rate.
 bool has_rate(const Estimate& seconds) { return seconds.low > 0; }
 
-PartRate rate_of(double seconds, double flops, double bytes, const Combination& combination, const Ceiling& ceiling) {
+PartRate rate_of(double seconds, double flops, double bytes, const BenchCase& combination, const Ceiling& ceiling) {
   const double flops_per_second = flops / seconds;
   return {.microseconds_per_layer_step = seconds * 1e6 / static_cast<double>(num_layer_steps(combination)),
           .gflops = flops_per_second / 1e9,
@@ -156,7 +156,7 @@ PartRate rate_of(double seconds, double flops, double bytes, const Combination& 
           .bandwidth_share = bytes / seconds / ceiling.copy_bytes_per_second};
 }
 
-// What compare_against takes for granted. `key` is of the list.
+// What compare_to_baseline takes for granted. `key` is of the list.
 void check_samples(const std::vector<double>& samples, size_t num_rounds, const std::string& file,
                    const std::string& key) {
   if (samples.empty()) throw_error(ExitCode::kData, "{}: {} is empty, expected seconds above 0", file, key);
@@ -207,8 +207,8 @@ void check_rows(const BenchReport& report, const std::string& file) {
   for (size_t i = 0; i < report.rows.size(); ++i) {
     if (!report.rows[i].measurement) continue;
     check_rounds(*report.rows[i].measurement, file, i);
-    const Samples3& samples = report.rows[i].measurement->samples;
-    Samples3::visit(samples, [&](const char* name, const std::vector<double>& of_program) {
+    const PassSamples& samples = report.rows[i].measurement->samples;
+    PassSamples::visit(samples, [&](const char* name, const std::vector<double>& of_program) {
       check_samples(of_program, samples.forward.size(), file, fmt::format("rows.{}.measurement.samples.{}", i, name));
     });
     check_values(*report.rows[i].measurement, file, i);
@@ -223,7 +223,7 @@ void drop_rates_of_nothing(Measurement& measurement) {
 
 }  // namespace
 
-RowKey row_key(LayerKind layer, const std::string& device, const Combination& combination) {
+RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& combination) {
   return {.layer = std::string(config::name_of(layer)),
           .device = device,
           .mode = std::string(config::name_of(combination.mode)),
@@ -238,7 +238,7 @@ RowKey row_key(LayerKind layer, const std::string& device, const Combination& co
           .bidirectional = combination.options.bidirectional};
 }
 
-PartRates part_rates(const PartTimes& seconds, const Combination& combination, const Ceiling& ceiling) {
+PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling) {
   const double flops = forward_flops(combination);
   const LeastBytes bytes = least_bytes(combination);
   const double all_bytes = bytes.forward + bytes.backward_data + bytes.backward_weights;
@@ -252,10 +252,10 @@ PartRates part_rates(const PartTimes& seconds, const Combination& combination, c
           .total = rate(seconds.total, 3 * flops, all_bytes)};
 }
 
-std::vector<Samples3> by_process(const Measurement& measurement) {
-  const Samples3& all = measurement.samples;
+std::vector<PassSamples> by_process(const Measurement& measurement) {
+  const PassSamples& all = measurement.samples;
   if (measurement.rounds_by_process.empty()) return {all};
-  std::vector<Samples3> processes;
+  std::vector<PassSamples> processes;
   int64_t begin = 0;
   for (const int64_t rounds : measurement.rounds_by_process) {
     if (rounds == 0) continue;

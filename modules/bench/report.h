@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/statistics.h"
-#include "bench/combination.h"
-#include "bench/laboratory.h"
+#include "bench/backend.h"
+#include "bench/bench_case.h"
 #include "results/environment.h"
 
 namespace rnnlab {
@@ -36,8 +36,8 @@ struct Estimate {
 
 Estimate estimate_of(const MeanEstimate& mean);
 
-// Of one process: seconds of one iteration, round by round; equally many of each. By the programs of laboratory.h.
-struct Samples3 {
+// Of one process: seconds of one iteration, round by round; equally many of each. By the programs of backend.h.
+struct PassSamples {
   std::vector<double> forward;
   std::vector<double> forward_data;
   std::vector<double> all;
@@ -67,12 +67,12 @@ struct PartTimes {
 };
 
 // Of at least one process. The mean over several is geometric for the programs, and arithmetic for the differences.
-PartTimes part_times(const std::vector<Samples3>& processes);
+PartTimes part_times(const std::vector<PassSamples>& processes);
 
 // How many times as fast as `base` the i-th process was with `own`, by one program: paired by process, which measured
 // both in turn. As many processes of each, at least one.
-Estimate speedup(const std::vector<Samples3>& base, const std::vector<Samples3>& own,
-                 std::vector<double> Samples3::*program);
+Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
+                 std::vector<double> PassSamples::*program);
 
 // median(whole) - median(part) of one process, of any sign. Rounds are resampled whole (10,000 times, fixed seed), so
 // that what slowed down both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993,
@@ -83,7 +83,7 @@ Estimate difference(const std::vector<double>& whole, const std::vector<double>&
 struct PartValues {
   std::vector<double> forward, backward_data, backward_weights, total;
 };
-PartValues part_values(const std::vector<Samples3>& processes);
+PartValues part_values(const std::vector<PassSamples>& processes);
 
 // What a row is about. Names are kept as text: a file may come from a version that had other layers.
 struct RowKey {
@@ -160,7 +160,7 @@ struct Measurement {
   std::optional<Estimate> speedup_forward;  // over the first layer of the list; none where that was not measured
   std::optional<Estimate> speedup_total;
   std::vector<int64_t> iterations;  // that a sample is the mean of, by program; of the first process
-  Samples3 samples;                 // of all processes, one after the other
+  PassSamples samples;              // of all processes, one after the other
   // How many rounds of `samples` each process measured, 0 where it could not. Empty: all are of one process.
   std::vector<int64_t> rounds_by_process;
   // While the layers of the combination took turns, over all processes: seconds that passed, and that all threads
@@ -223,7 +223,7 @@ struct BenchReport {
   }
 };
 
-// The four parts by name, in order, for whoever prints or compares them all.
+// The four parts by name, in order, for code that prints or compares them all.
 struct Part {
   const char* name;  // "backward_data"
   Estimate PartTimes::*seconds;
@@ -236,13 +236,13 @@ inline constexpr std::array<Part, 4> kParts = {{
     {"total", &PartTimes::total, &PartRates::total},
 }};
 
-RowKey row_key(LayerKind layer, const std::string& device, const Combination& combination);
+RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& combination);
 
 // The rates that the times come to.
-PartRates part_rates(const PartTimes& seconds, const Combination& combination, const Ceiling& ceiling);
+PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling);
 
 // The samples of each process that measured the row.
-std::vector<Samples3> by_process(const Measurement& measurement);
+std::vector<PassSamples> by_process(const Measurement& measurement);
 
 // As JSON; read_report reads it back to the same. UserError kDevice.
 void write_report(const std::string& file, const BenchReport& report);

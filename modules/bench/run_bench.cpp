@@ -16,23 +16,23 @@ constexpr const char* kNotInspected = "what ran is not known";
 
 // The rows of one combination, in the order of the layers.
 struct MeasuredCombination {
-  Combination combination;
+  BenchCase combination;
   std::vector<BenchRow> rows;
 };
 
 class BenchRun {
  public:
-  BenchRun(const BenchSettings& settings, Laboratory& laboratory, const BenchHooks& hooks)
-      : settings_(settings), laboratory_(laboratory), hooks_(hooks) {}
+  BenchRun(const BenchSettings& settings, BenchBackend& backend, const BenchHooks& hooks)
+      : settings_(settings), laboratory_(backend), hooks_(hooks) {}
 
   BenchOutcome run();
 
  private:
-  MeasuredCombination measure(const Combination& combination);
+  MeasuredCombination measure(const BenchCase& combination);
   void measure_layers(MeasuredCombination& measured);
   std::vector<SampledGroup> sample_layers(SamplingRecord& record);
   void add_rates(MeasuredCombination& measured);
-  const Ceiling& ceiling(const Combination& combination);
+  const Ceiling& ceiling(const BenchCase& combination);
   void refuse(BenchRow& row, const std::exception_ptr& failure);
   void inspect(MeasuredCombination& measured);
   void report(const std::vector<MeasuredCombination>& all);
@@ -40,13 +40,13 @@ class BenchRun {
   void inspect_layer(BenchRow& row, LayerKind layer);
 
   const BenchSettings& settings_;
-  Laboratory& laboratory_;
+  BenchBackend& laboratory_;
   const BenchHooks& hooks_;
   BenchOutcome outcome_;
   std::optional<ExitCode> first_failure_;
 };
 
-Samples3 by_program(const std::vector<std::vector<double>>& samples) {
+PassSamples by_program(const std::vector<std::vector<double>>& samples) {
   return {.forward = samples.at(0), .forward_data = samples.at(1), .all = samples.at(2)};
 }
 
@@ -60,7 +60,7 @@ std::string progress_text(const BenchRow& row) {
 std::string progress_line(size_t number, size_t count, const MeasuredCombination& measured) {
   std::vector<std::string> layers;
   for (const BenchRow& row : measured.rows) layers.push_back(progress_text(row));
-  Combination shown = measured.combination;
+  BenchCase shown = measured.combination;
   shown.device = measured.rows.at(0).key.device;  // and not auto
   return fmt::format("[{}/{}] {}: {}", number, count, to_string(shown), join(layers, ", "));
 }
@@ -87,9 +87,9 @@ void fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& firs
   if (&group == &first) {
     measurement.speedup_forward = measurement.speedup_total = Estimate{1, 1, 1};
   } else if (has_samples(first)) {
-    const std::vector<Samples3> base = {by_program(first.samples)};
-    measurement.speedup_forward = speedup(base, {measurement.samples}, &Samples3::forward);
-    measurement.speedup_total = speedup(base, {measurement.samples}, &Samples3::all);
+    const std::vector<PassSamples> base = {by_program(first.samples)};
+    measurement.speedup_forward = speedup(base, {measurement.samples}, &PassSamples::forward);
+    measurement.speedup_total = speedup(base, {measurement.samples}, &PassSamples::all);
   }
   row.measurement = std::move(measurement);
 }
@@ -112,9 +112,9 @@ std::vector<Warning> BenchRun::unfinished_warning(size_t num_done) const {
 
 BenchOutcome BenchRun::run() {
   outcome_.report.settings = config::print(settings_, BenchSettings::schema());
-  const std::vector<Combination> combinations = expand(settings_);
+  const std::vector<BenchCase> combinations = expand(settings_);
   std::vector<MeasuredCombination> all;
-  for (const Combination& combination : combinations) {
+  for (const BenchCase& combination : combinations) {
     if (hooks_.should_stop()) break;
     all.push_back(measure(combination));
     hooks_.on_progress(progress_line(all.size(), combinations.size(), all.back()));
@@ -130,7 +130,7 @@ BenchOutcome BenchRun::run() {
   return std::move(outcome_);
 }
 
-MeasuredCombination BenchRun::measure(const Combination& combination) {
+MeasuredCombination BenchRun::measure(const BenchCase& combination) {
   MeasuredCombination measured{combination, {}};
   for (const LayerKind layer : settings_.layer)
     measured.rows.emplace_back().key = row_key(layer, combination.device, combination);
@@ -201,7 +201,7 @@ void BenchRun::add_rates(MeasuredCombination& measured) {
   }
 }
 
-const Ceiling& BenchRun::ceiling(const Combination& combination) {
+const Ceiling& BenchRun::ceiling(const BenchCase& combination) {
   std::vector<Ceiling>& known = outcome_.report.ceilings;
   const auto found = std::ranges::find_if(known, [&](const Ceiling& one) {
     return one.device == laboratory_.device() && one.precision == config::name_of(combination.precision);
@@ -244,8 +244,8 @@ void BenchRun::inspect_layer(BenchRow& row, LayerKind layer) {
 
 }  // namespace
 
-BenchOutcome run_bench(const BenchSettings& settings, Laboratory& laboratory, const BenchHooks& hooks) {
-  return BenchRun(settings, laboratory, hooks).run();
+BenchOutcome run_bench(const BenchSettings& settings, BenchBackend& backend, const BenchHooks& hooks) {
+  return BenchRun(settings, backend, hooks).run();
 }
 
 }  // namespace rnnlab

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "bench/laboratory.h"
+#include "bench/backend.h"
 #include "bench/report.h"
 
 namespace rnnlab {
@@ -24,6 +24,6 @@ struct BenchOutcome {
   std::string failure;                   // what went wrong first, a sentence
 };
 
-BenchOutcome run_bench(const BenchSettings& settings, Laboratory& laboratory, const BenchHooks& hooks);
+BenchOutcome run_bench(const BenchSettings& settings, BenchBackend& backend, const BenchHooks& hooks);
 
 }  // namespace rnnlab

@@ -109,7 +109,7 @@ void make_folder(const fs::path& path) {
 
 void make_durable_folder(const fs::path& folder) {
   if (make(folder) != 0 && errno != EEXIST) throw_system_error(folder, "make", errno);
-  sync_folder(parent_of(folder));  // also where it was there: whoever made it may not have come so far
+  sync_folder(parent_of(folder));  // also if it existed: the process that made it may not have synced it
 }
 
 void move_into_place(const fs::path& from, const fs::path& to) {

@@ -58,7 +58,7 @@ class CheckpointWriter {
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   // Waits for the save before, whose error it throws instead of taking this one; then makes the contents, saves them,
-  // marks the best and removes old ones behind the caller's back. What they are made of must not change until then.
+  // marks the best and removes old ones on a background thread. What they are made of must not change until then.
   void submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing);
 
   // Until the last submitted one is durable. Throws what went wrong, once. Without it, the destructor waits and an

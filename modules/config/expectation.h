@@ -19,7 +19,7 @@ std::string constraints(const FieldSpec& field);
 // expected_item for the field as a whole: "a list of at least one item, each an integer, at least 1".
 std::string expectation(const FieldSpec& field);
 
-// The scalar that `value` spells, or nothing where it is none that the field takes: bounds and conditions count.
+// The scalar that `value` spells, or nothing if the field does not take it: bounds and conditions count.
 std::optional<Scalar> accept(const FieldSpec& field, const Value& value);
 
 // What a user who wrote `value` probably wants: " (write 1000)", " (did you mean 'lstm'?)", or "".

@@ -102,7 +102,7 @@ std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
   return scalings;
 }
 
-// Whoever wants a prediction for each row of a file had better know.
+// A user who wants a prediction for each row of a file needs to know.
 bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
   const bool has_one_file = settings.valid_file.empty() && settings.valid_inputs.empty();
   const bool is_split = settings.source == Source::kCsv || has_files_of_arrays(settings);

@@ -12,7 +12,7 @@
 namespace rnnlab {
 
 // Data for a model that is trained: read, checked and scaled exactly as its training data were, by what was fitted
-// then. Nothing is fitted anew, so the same row always gives the same sample, whatever stands around it.
+// then. Nothing is fitted again, so the same row always gives the same sample, whatever stands around it.
 
 // The parts of training, split as it split them; or everything that there is as one part, in its own order.
 enum class DataPart { kTrain, kValid, kAll };

@@ -143,7 +143,7 @@ StorePointer reached_store_of_run(const Launch& launch, const RanksOptions& opti
       launch.rank, launch.size, launch.address, launch.port);
 }
 
-// Whoever holds the store stays until nobody needs it: each other rank has left, or gives no sign of life.
+// The rank that holds the store stays until nobody needs it: each other rank has left, or gives no sign of life.
 bool is_anybody_left(const Seen& seen) {
   constexpr int64_t kSilentRounds = 6;
   return !seen.is_store_gone && std::ranges::any_of(seen.signs.begin() + 1, seen.signs.end(), [](const Sign& sign) {

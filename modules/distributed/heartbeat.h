@@ -1,6 +1,6 @@
 // A sign of life of this process for the others of its run, in the store that all of them reach, and what it sees of
 // theirs. A thread renews it twice a second and reads those of the others at the same time, by a connection of its own.
-// So whoever waits for other ranks never asks the store itself, whose process may be stopped.
+// So a rank that waits for others never asks the store itself, whose process may be stopped.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>

@@ -4,7 +4,7 @@
 #include "training/train_step.h"
 #include "weights/layouts.h"
 #include "weights/pytorch_layout.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -17,7 +17,7 @@ std::vector<NamedTensor> pytorch_tensors(const TensorFile& file, const Model& mo
   if (layout == Layout::kPyTorch || !model.has_recurrent()) return to_tensors(file.tensors);
   const NetworkWeights network = read_network(file, layout);
   require_same_function(network.known, model.recurrent().options(), file.name);
-  return laid_out(network, Layout::kPyTorch);
+  return export_tensors(network, Layout::kPyTorch);
 }
 
 std::string without_prefix(const std::string& name) { return name.substr(std::string_view(kRecurrentPrefix).size()); }

@@ -50,7 +50,7 @@ Identity make_identity(const RunStart& start);
 // not predicted.
 
 // Watches one forward and backward pass over the first batch. `model` must be on the device; its weights are left as
-// they are, and dropout is seeded anew at every epoch, so training does not notice.
+// they are, and dropout is seeded again at every epoch, so training does not notice.
 ExecutionPath observe_training_path(Model& model, const Dataset& dataset, const TrainerOptions& options);
 
 // Compiles and loads what `layer: persistent` runs for the other batch sizes of training and validation, so that no

@@ -45,7 +45,7 @@ Experiment configured(const fs::path& folder, const std::vector<std::string>& ov
   return with_paths_beside(read_experiment(std::move(document), overrides, findings), folder);
 }
 
-// Whoever made the folder must not have the log written elsewhere, nor to a pipe that nobody reads.
+// A folder made by a stranger must not redirect the log to another place, or to a pipe that nobody reads.
 void refuse_what_is_no_file(const fs::path& file) {
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(file, ignored).type();
@@ -99,7 +99,7 @@ void refuse_other_settings(const fs::path& source, const Experiment& before, con
     if (!may_change(key) && value_or_absent(then, key) != value_or_absent(now, key))
       changes.push_back(fmt::format("{} was {} and is {}", key, value_or_absent(then, key), value_or_absent(now, key)));
   if (changes.empty()) return;
-  throw_error(ExitCode::kUsage, "{}: cannot go on with other settings: {}; {}: restore these, or train anew",
+  throw_error(ExitCode::kUsage, "{}: cannot go on with other settings: {}; {}: restore these, or start a new run",
               source.string(), join(changes, ", "), kWhatMayChange);
 }
 
@@ -114,7 +114,7 @@ void refuse_other_data(const Found& found, const PreparedRun& run) {
   const std::string& now = run.identity.data_fingerprint;
   if (then == now) return;
   refuse_checkpoint(
-      "{}: the data have changed since: their SHA-256 was {}... and is {}...; restore them, or train anew",
+      "{}: the data have changed since: their SHA-256 was {}... and is {}...; restore them, or start a new run",
       found.path.string(), then.substr(0, 12), now.substr(0, 12));
 }
 
@@ -195,19 +195,19 @@ std::vector<Warning> warnings_at_its_end(const fs::path& folder) {
 }
 
 // Nothing in the folder changes before everything was checked.
-EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
+ResumedHistory take_up(Found found, PreparedRun& run, const fs::path& folder) {
   refuse_other_data(found, run);
   require_resumable(found.saved, run.trainer, run.device, found.path);
   const RunProgress progress = found.saved.snapshot.progress;
   const int64_t num_whole_epochs = progress.state.epoch - (progress.epoch_is_over ? 0 : 1);
   auto changes = changes_around(found.saved.facts, run);
   const auto other_devices = devices_change(found.saved.facts.experiment, run.experiment);
-  EarlierPart earlier{.rows = read_first_epochs(folder, num_whole_epochs),
-                      .seconds = progress.seconds,
-                      .notes = {where_it_goes_on(progress)},
-                      .earlier_warnings = found.saved.facts.warnings};
+  ResumedHistory earlier{.rows = read_first_epochs(folder, num_whole_epochs),
+                         .seconds = progress.seconds,
+                         .notes = {where_it_goes_on(progress)},
+                         .past_warnings = found.saved.facts.warnings};
   if (!changes.empty() || other_devices) exclude_from_timing(earlier.rows);
-  for (const Warning& warning : warnings_at_its_end(folder)) add_once(earlier.earlier_warnings, warning);
+  for (const Warning& warning : warnings_at_its_end(folder)) add_once(earlier.past_warnings, warning);
   for (const std::string& change : changes) add_once(earlier.warnings, {warning::kOtherMachine, change});
   if (other_devices) add_once(earlier.warnings, {warning::kDevicesChanged, *other_devices});
   if (const auto change = schedule_change(found.saved.facts.experiment, run.experiment))
@@ -217,12 +217,12 @@ EarlierPart take_up(Found found, PreparedRun& run, const fs::path& folder) {
   return earlier;
 }
 
-EarlierPart start_over(const fs::path& folder) {
+ResumedHistory start_over(const fs::path& folder) {
   std::error_code ignored;
   if (fs::exists(folder / kSummaryFile, ignored))
-    refuse_checkpoint("{}: the run has ended and left no checkpoint to go on from; train anew with its {}",
+    refuse_checkpoint("{}: the run has ended and left no checkpoint to resume from; start a new run with its {}",
                       folder.string(), kConfigFile);
-  return {.notes = {"begins anew: the run was stopped before its first checkpoint"}};
+  return {.notes = {"starts from the beginning: the run was stopped before its first checkpoint"}};
 }
 
 void forget_best(const fs::path& checkpoints, const std::string& reason, std::vector<Warning>& warnings) {
@@ -250,7 +250,7 @@ void settle_best(const fs::path& checkpoints, const PreparedRun& run, std::vecto
 }
 
 // The run has not ended any more, and has no epochs but those that it goes on from.
-void cut_back(const fs::path& folder, const EarlierPart& earlier) {
+void cut_back(const fs::path& folder, const ResumedHistory& earlier) {
   remove_file(folder / kSummaryFile);
   sync_folder(folder);
   rewrite_epochs(folder, earlier.rows);
@@ -308,7 +308,7 @@ RunOutcome go_on(const fs::path& folder, const Experiment& wanted, const RunRequ
   connect_gpus(ranks, wanted);
   PreparedRun run(with_ranks(wanted, ranks), request.command_line,
                   found ? WeightsFrom::kCheckpoint : WeightsFrom::kExperiment, request.auto_layers, ranks);
-  EarlierPart earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
+  ResumedHistory earlier = found ? take_up(*std::exchange(found, std::nullopt), run, folder) : start_over(folder);
   if (ranks != nullptr) require_same_run(*ranks, run);
   if (ranks != nullptr) run.environment.ranks = ranks_info(*ranks, run.environment.host);
   if (auto outcome = already_done(run, folder, logger)) return *std::move(outcome);

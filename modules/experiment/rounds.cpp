@@ -31,7 +31,7 @@ bool has_checkpoint(const std::filesystem::path& folder) {
   try {
     return !list_checkpoints(folder / kCheckpointsFolder).empty();
   } catch (const UserError&) {
-    return false;  // what is wrong with it, whoever goes on is told
+    return false;  // the process that resumes it tells what is wrong
   }
 }
 

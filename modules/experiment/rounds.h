@@ -1,4 +1,4 @@
-// A measurement in rounds: in each round every case runs once, in a process of its own, and the order is drawn anew
+// A measurement in rounds: in each round every case runs once, in a process of its own, and the order is drawn again
 // (sweep/plan.h). What one process has for itself, such as where its memory lies, differs from round to round
 // then, and what the machine does meanwhile meets all sides. The file of the sweep keeps what is needed to resume.
 #pragma once

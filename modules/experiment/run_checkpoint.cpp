@@ -10,7 +10,7 @@
 #include "checkpoint/failure.h"
 #include "config/document.h"
 #include "system/json_fields.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -96,7 +96,7 @@ ShapeRecord to_record(const DataShape& shape) {
 
 DataShape from_record(const ShapeRecord& record, const std::string& file) {
   const auto task = config::from_name<Task>(record.task);
-  if (!task) refuse_checkpoint("{}: shape.task is {}, which there is not", file, in_quotes(record.task));
+  if (!task) refuse_checkpoint("{}: shape.task has the unknown value {}", file, in_quotes(record.task));
   return {*task, record.input_size, record.sequence_length, record.num_outputs, record.has_lengths};
 }
 
@@ -132,7 +132,7 @@ std::map<std::string, double> from_list(const std::vector<ColumnMean>& list) {
 FittedData data_from(const StateRecord& record, const DataSettings& settings, const std::string& file) {
   const auto normalization = config::from_name<Normalization>(record.normalization);
   if (!normalization || *normalization == Normalization::kAutomatic)
-    refuse_checkpoint("{}: normalization is {}, which there is not", file, in_quotes(record.normalization));
+    refuse_checkpoint("{}: normalization has the unknown value {}", file, in_quotes(record.normalization));
   FittedData data{.shape = from_record(record.shape, file),
                   .vocabulary = vocabulary_from(record, file),
                   .target_scales = record.target_scales,

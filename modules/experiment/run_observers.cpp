@@ -1,137 +1,93 @@
 #include "experiment/run_observers.h"
 
-#include <fmt/format.h>
-
-#include "base/numbers.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {
 namespace {
 
-// What became of an epoch that did not reach its end; "" where there is none.
-std::string cut_short_text(const TrainingState& state, const RunPlan& plan) {
-  const int64_t steps = state.step - (state.epoch - 1) * plan.steps_per_epoch;
-  if (steps <= 0 || steps >= plan.steps_per_epoch) return "";
-  return fmt::format("; epoch {} was cut short after {} of {} steps, so its time does not count", state.epoch, steps,
-                     plan.steps_per_epoch);
+std::optional<TraceObserver> make_trace(const PreparedRun& run, const std::filesystem::path& folder,
+                                        const RunRequest& request, Logger& logger) {
+  if (!request.trace_steps) return std::nullopt;
+  return std::optional<TraceObserver>(
+      std::in_place,
+      TraceRequest{.file = folder / kTraceFile,
+                   .num_steps = *request.trace_steps,
+                   .warmup_epochs = run.trainer.state().epoch + run.experiment.training.warmup_epochs,
+                   .device = run.device},
+      logger);
 }
+
+RunFacts facts_of(const PreparedRun& run, const std::vector<Warning>& warnings) {
+  return {.experiment = run.experiment,
+          .identity = run.identity,
+          .software = run.environment.software,
+          .data = run.dataset,
+          .warnings = warnings};
+}
+
+// An observer may wait for its disk, and the other processes of the run then wait for it.
+class ObserverOfRanks : public Observer {
+ public:
+  ObserverOfRanks(Ranks& ranks, Observer& observer) : ranks_(ranks), observer_(observer) {}
+  void on_run_begin(const RunPlan& plan) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_run_begin(plan);
+  }
+  void on_epoch_begin(const TrainingState& state) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_epoch_begin(state);
+  }
+  void on_step(const StepProgress& progress) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_step(progress);
+  }
+  bool needs_sync_at(int64_t step) const override { return observer_.needs_sync_at(step); }
+  void on_epoch_end(const TrainingState& state, const EpochRow& row) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_epoch_end(state, row);
+  }
+  void on_run_end(const TrainingState& state) override {
+    const WritingFiles writing(&ranks_);
+    observer_.on_run_end(state);
+  }
+
+ private:
+  Ranks& ranks_;
+  Observer& observer_;
+};
 
 }  // namespace
 
-ConsoleObserver::ConsoleObserver(Logger& logger, const Terminal& terminal) : logger_(logger), bar_(terminal) {
-  logger_.set_before_line([this] { bar_.clear(); });
+RunObservers::RunObservers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
+                           const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger)
+    : files_(folder, rows), console_(logger, request.console), trace_(make_trace(run, folder, request, logger)) {
+  if (run.experiment.training.tensorboard) tensorboard_.emplace(folder, run, std::ssize(rows) + 1);
+  if (run.experiment.checkpoint.save)
+    checkpoints_.emplace(folder, facts_of(run, warnings), run.trainer, [this] { sync(); });
+  add(run, files_);
+  add(run, console_);
+  if (tensorboard_) add(run, *tensorboard_);
+  if (checkpoints_) add(run, *checkpoints_);
+  for (Observer* observer : request.observers) add(run, *observer);
+  if (trace_) add(run, *trace_);
 }
 
-ConsoleObserver::~ConsoleObserver() { logger_.set_before_line({}); }
-
-void ConsoleObserver::on_run_begin(const RunPlan& plan) { plan_ = plan; }
-
-void ConsoleObserver::on_epoch_begin(const TrainingState& state) {
-  loss_text_.clear();
-  seconds_of_loss_ = 0;
-  const std::string of_all = plan_.epochs > 0 ? fmt::format("/{}", plan_.epochs) : "";
-  bar_.start(fmt::format("epoch {}{}", state.epoch, of_all), plan_.steps_per_epoch);
+void RunObservers::add(PreparedRun& run, Observer& observer) {
+  if (run.options.ranks == nullptr) return run.trainer.add_observer(observer);
+  of_ranks_.push_back(std::make_unique<ObserverOfRanks>(*run.options.ranks, observer));
+  run.trainer.add_observer(*of_ranks_.back());
 }
 
-void ConsoleObserver::on_step(const StepProgress& progress) {
-  bar_.update(progress.step_in_epoch, [&] { return loss_text(progress); });
+void RunObservers::finish() {
+  files_.sync();
+  if (tensorboard_) tensorboard_->fail();
+  if (checkpoints_) checkpoints_->finish();
+  if (trace_) trace_->finish();
 }
 
-// Reading the loss waits for the device, in the timed part of the epoch: so the bar shows one that is up to a second
-// old.
-const std::string& ConsoleObserver::loss_text(const StepProgress& progress) {
-  constexpr double kSecondsBetweenReadings = 1.0;
-  constexpr size_t kWidestLoss = 10;
-  if (progress.seconds - seconds_of_loss_ < kSecondsBetweenReadings) return loss_text_;
-  loss_text_ = "loss " + format_within(kWidestLoss, "{:.4f}", progress.read_loss());
-  seconds_of_loss_ = progress.seconds;
-  return loss_text_;
-}
-
-void ConsoleObserver::on_epoch_end(const TrainingState& state, const EpochRow& row) {
-  if (!table_) logger_.info(table_.emplace(row).header());
-  logger_.info(table_->line(row, cut_short_text(state, plan_).empty() ? "" : "cut short"));
-  logger_.check();
-}
-
-void ConsoleObserver::on_run_end(const TrainingState& state) {
-  logger_.info(state.stop_text + cut_short_text(state, plan_));
-}
-
-void FileObserver::on_epoch_end(const TrainingState&, const EpochRow& row) {
-  log_.append(row);
-  rows_.push_back(row);
-}
-
-void FileObserver::on_run_end(const TrainingState&) { sync(); }
-
-void FileObserver::sync() { log_.sync(); }
-
-CheckpointObserver::CheckpointObserver(const std::filesystem::path& run_folder, RunFacts facts, Trainer& trainer,
-                                       std::function<void()> make_log_durable)
-    : settings_(facts.experiment.checkpoint),
-      facts_(std::move(facts)),
-      trainer_(trainer),
-      make_log_durable_(std::move(make_log_durable)),
-      writer_(run_folder / kCheckpointsFolder, settings_.keep) {}
-
-void CheckpointObserver::on_run_begin(const RunPlan&) {
-  saved_ = position();
-  saved_at_ = Clock::now();
-}
-
-void CheckpointObserver::on_step(const StepProgress& progress) {
-  const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;  // which is told apart
-  if (ends_epoch || !looks_at(progress.step)) return;
-  save(take(), Standing::kOrdinary);
-}
-
-bool CheckpointObserver::looks_at(int64_t step) const {
-  return settings_.every_steps && step % *settings_.every_steps == 0;
-}
-
-void CheckpointObserver::on_epoch_end(const TrainingState& state, const EpochRow&) {
-  if (!trainer_.epoch_is_over()) return;
-  const bool is_best = settings_.best && state.best_epoch == state.epoch;
-  if (is_due(state))
-    save(take(), is_best ? Standing::kBest : Standing::kOrdinary);
-  else if (is_best)
-    best_ = take();
-}
-
-void CheckpointObserver::on_run_end(const TrainingState&) {
-  const bool is_held = best_ && best_->position == position();
-  if (!is_held && saved_ != position()) save(take(), Standing::kOrdinary);
-  finish();
-}
-
-void CheckpointObserver::finish() {
-  save_held();
-  writer_.wait();
-}
-
-bool CheckpointObserver::is_due(const TrainingState& state) const {
-  if (settings_.every_steps && state.step % *settings_.every_steps == 0) return true;
-  if (settings_.every_epochs == 0 || state.epoch % settings_.every_epochs != 0) return false;
-  return Clock::now() - saved_at_ >= std::chrono::duration<double>(settings_.every_seconds);
-}
-
-// A best one that was held back comes first, for the newest is always the last that was saved; a better one that comes
-// now makes it needless.
-void CheckpointObserver::save(Held held, Standing standing) {
-  if (standing == Standing::kBest) best_.reset();
-  save_held();
-  make_log_durable_();
-  saved_ = held.position;
-  const int64_t step = held.position.step;
-  const auto contents = [this, snapshot = std::move(held.snapshot)] { return contents_of(facts_, snapshot); };
-  writer_.submit(step, contents, standing);
-  saved_at_ = Clock::now();
-}
-
-void CheckpointObserver::save_held() {
-  if (!best_) return;
-  save(*std::exchange(best_, std::nullopt), Standing::kBest);
+void RunObservers::sync() {
+  files_.sync();
+  if (tensorboard_) tensorboard_->sync();
 }
 
 }  // namespace rnnlab

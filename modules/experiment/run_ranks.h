@@ -76,7 +76,7 @@ class WeightsObserver : public Observer {
   WeightsObserver(Ranks& ranks, const Trainer& trainer, const Steps& steps)
       : ranks_(ranks), trainer_(trainer), steps_(steps) {}
 
-  bool looks_at(int64_t step) const override { return steps_.are_traced || is_saved(step); }
+  bool needs_sync_at(int64_t step) const override { return steps_.are_traced || is_saved(step); }
   void on_step(const StepProgress& progress) override;
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
 

@@ -9,12 +9,12 @@
 namespace rnnlab {
 namespace {
 
-// A run that was killed before it had its settings in its folder is none yet.
+// A run that was killed before its settings were in its folder does not count as a run yet.
 bool has_begun(const SweepEntry& entry, Logger& logger) {
   if (!entry.folder) return false;
   std::error_code ignored;
   if (!std::filesystem::exists(*entry.folder, ignored))
-    logger.warn(*entry.folder + ": the folder of this run is gone; it begins anew");
+    logger.warn(*entry.folder + ": the folder of this run is missing; the run starts from the beginning");
   return std::filesystem::is_regular_file(std::filesystem::path(*entry.folder) / kConfigFile, ignored);
 }
 

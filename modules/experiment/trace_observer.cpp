@@ -43,10 +43,12 @@ void TraceObserver::on_step(const StepProgress& progress) {
   last_step_ = progress.step;
   // After an epoch's last step what ends the epoch is of interest too.
   const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;
-  if (looks_at(last_step_) && !ends_epoch) write();
+  if (needs_sync_at(last_step_) && !ends_epoch) write();
 }
 
-bool TraceObserver::looks_at(int64_t step) const { return profiling_ && step - steps_before_ >= request_.num_steps; }
+bool TraceObserver::needs_sync_at(int64_t step) const {
+  return profiling_ && step - steps_before_ >= request_.num_steps;
+}
 
 void TraceObserver::on_run_end(const TrainingState&) { finish(); }
 

@@ -27,7 +27,7 @@ class TraceObserver : public Observer {
 
   void on_epoch_begin(const TrainingState& state) override;
   void on_step(const StepProgress& progress) override;
-  bool looks_at(int64_t step) const override;
+  bool needs_sync_at(int64_t step) const override;
   void on_run_end(const TrainingState& state) override;
 
   // For a run that ends without on_run_end: it diverged. Writes what there is; warns where there is nothing. UserError

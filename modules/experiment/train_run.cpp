@@ -14,8 +14,8 @@
 #include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
+#include "experiment/run_observers.h"
 #include "experiment/run_ranks.h"
-#include "experiment/watchers.h"
 #include "models/model_parameters.h"
 #include "recurrent/gpu_device.h"
 #include "results/epoch_log.h"
@@ -83,7 +83,7 @@ void log_path(const ExecutionPath& path, Logger& logger) {
 
 namespace {
 
-// One that was cut short has a row, but is none.
+// An epoch that was cut short has a row, but does not count as an epoch.
 int64_t num_whole_epochs(const PreparedRun& run, const std::vector<EpochRow>& rows) {
   const int64_t steps_per_epoch = std::max<int64_t>(run.trainer.plan().steps_per_epoch, 1);
   return std::min<int64_t>(std::ssize(rows), run.trainer.state().step / steps_per_epoch);
@@ -97,7 +97,7 @@ const std::string& process_name() {
 
 }  // namespace
 
-Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const RunRequest& request) {
+Summary begin_summary(const PreparedRun& run, const ResumedHistory& earlier, const RunRequest& request) {
   const Experiment& e = run.experiment;
   Summary summary;
   summary.name = e.name;
@@ -111,7 +111,7 @@ Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const 
     summary.path_notes.insert(summary.path_notes.end(), notes.begin(), notes.end());
   summary.warnings = warnings(run.environment);
   for (const std::string& text : run.memory_warnings) add_once(summary.warnings, {warning::kLittleMemory, text});
-  for (const auto& list : {earlier.earlier_warnings, earlier.warnings})
+  for (const auto& list : {earlier.past_warnings, earlier.warnings})
     for (const Warning& warning : list) add_once(summary.warnings, warning);
   if (e.checkpoint.save && e.checkpoint.every_steps)
     summary.warnings.emplace_back(warning::kCopiesInEpochs,
@@ -127,7 +127,7 @@ Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const 
 }
 
 void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,
-                    const EarlierPart& earlier, RunEnding ending, const std::string& stop_reason) {
+                    const ResumedHistory& earlier, RunEnding ending, const std::string& stop_reason) {
   summary.epochs = num_whole_epochs(run, rows);
   summary.ending = ending;
   summary.stop_reason = stop_reason;
@@ -151,7 +151,7 @@ std::vector<std::string> graph_notes(const PreparedRun& run) {
 namespace {
 
 // What diverged is what the user is told in the end, whatever else fails.
-void finish_diverged(const RunOutcome& outcome, Watchers& watchers, Logger& logger) {
+void finish_diverged(const RunOutcome& outcome, RunObservers& watchers, Logger& logger) {
   const auto try_to = [&](const std::function<void()>& work) {
     try {
       work();
@@ -163,7 +163,7 @@ void finish_diverged(const RunOutcome& outcome, Watchers& watchers, Logger& logg
   try_to([&] { watchers.finish(); });
 }
 
-void warn_of(const Bystanders& bystanders, Summary& summary, Logger& logger) {
+void warn_of(const ContentionMonitor& bystanders, Summary& summary, Logger& logger) {
   for (const Warning& warning : bystanders.warnings()) {
     summary.warnings.push_back(warning);
     logger.warn(warning.text);
@@ -259,7 +259,7 @@ StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRe
   };
 }
 
-RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const EarlierPart& earlier,
+RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
                      const RunRequest& request, Logger& logger) {
   auto writing = std::make_unique<WritingFiles>(run.options.ranks);
   open_folder(run, folder, logger);
@@ -269,8 +269,8 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
-  Watchers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
-  const Bystanders bystanders(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
+  RunObservers watchers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
+  const ContentionMonitor bystanders(survey_of(run.device), run.environment.num_threads, num_ranks_here(run));
   try {
     writing.reset();
     const TrainingState& end = run_trainer(run, request);

@@ -19,12 +19,12 @@ namespace rnnlab {
 
 // What the parts of a run before this one left; nothing for a new run.
 
-struct EarlierPart {
+struct ResumedHistory {
   std::vector<EpochRow> rows = {};
-  double seconds = 0;                          // that they took
-  std::vector<std::string> notes = {};         // for the summary: where the run was taken up
-  std::vector<Warning> earlier_warnings = {};  // of those parts, for the summary: none is news
-  std::vector<Warning> warnings = {};          // of taking it up: for the summary and the log
+  double seconds = 0;                       // that they took
+  std::vector<std::string> notes = {};      // for the summary: where the run was taken up
+  std::vector<Warning> past_warnings = {};  // of those parts, for the summary: none is news
+  std::vector<Warning> warnings = {};       // of taking it up: for the summary and the log
 };
 
 // What a run's log says before the first epoch: where it runs, on what, with which layer, precision and data. The rows
@@ -39,11 +39,11 @@ void log_path(const ExecutionPath& path, Logger& logger);
 
 // A run's summary: what is known when the training begins, and what its end adds, whether it ends well or diverges.
 
-Summary begin_summary(const PreparedRun& run, const EarlierPart& earlier, const RunRequest& request);
+Summary begin_summary(const PreparedRun& run, const ResumedHistory& earlier, const RunRequest& request);
 
 // rows: of all parts. stop_reason: the ending in words.
 void finish_summary(Summary& summary, const PreparedRun& run, const std::vector<EpochRow>& rows,
-                    const EarlierPart& earlier, RunEnding ending, const std::string& stop_reason);
+                    const ResumedHistory& earlier, RunEnding ending, const std::string& stop_reason);
 
 // What became of training.cuda_graph; nothing where it is off.
 std::vector<std::string> graph_notes(const PreparedRun& run);
@@ -58,7 +58,7 @@ StopDeadline::LastWords words_before_first_step(Beginning beginning, const RunRe
 
 // Opens the logger's file and writes config.yaml and environment.json first. UserError kDiverged with the folder
 // complete up to that epoch.
-RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const EarlierPart& earlier,
+RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
                      const RunRequest& request, Logger& logger);
 
 // A prepared run in another process than the first of those that train it together, which alone writes files.

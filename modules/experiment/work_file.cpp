@@ -12,7 +12,7 @@
 #include "system/json_fields.h"
 #include "training/schedule.h"
 #include "training/train_step.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {

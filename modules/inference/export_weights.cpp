@@ -8,7 +8,7 @@
 #include "training/train_step.h"
 #include "weights/layouts.h"
 #include "weights/pytorch_layout.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -25,12 +25,12 @@ std::vector<NamedTensor> tensors_of_part(const Model& model, ExportPart part) {
 }
 
 // Of the part that is exported.
-FunctionFacts facts_of_part(FunctionFacts known, ExportPart part) {
+LayoutMetadata facts_of_part(LayoutMetadata known, ExportPart part) {
   known.is_tied = known.is_tied && part != ExportPart::kRecurrent;
   return known;
 }
 
-void refuse_tied(const FunctionFacts& known, Layout layout) {
+void refuse_tied(const LayoutMetadata& known, Layout layout) {
   if (!known.is_tied || layout == Layout::kPyTorch) return;
   throw_error(ExitCode::kUsage,
               "model.tied: the {} layout has no table that the embedding and the output layer share; use --layout "
@@ -38,7 +38,7 @@ void refuse_tied(const FunctionFacts& known, Layout layout) {
               config::name_of(layout));
 }
 
-FunctionFacts facts_of(const RecurrentOptions& options, const ModelSettings& settings) {
+LayoutMetadata facts_of(const RecurrentOptions& options, const ModelSettings& settings) {
   return {.cell = options.cell,
           .reset_gate = options.reset_gate,
           .activation = options.activation,
@@ -120,14 +120,14 @@ Exported export_weights(const TrainedModel& trained, const ExportFormat& format,
   if (!model.has_recurrent()) return export_image_model(model, format, file, machine);
   const RecurrentOptions& options = model.recurrent().options();
   std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
-  const FunctionFacts known = facts_of_part(facts_of(options, trained.experiment.model), format.part);
+  const LayoutMetadata known = facts_of_part(facts_of(options, trained.experiment.model), format.part);
   refuse_tied(known, format.layout);
   if (format.layout != Layout::kPyTorch) {
     const TensorFile image{.name = file.string(),
                            .tensors = views_of(tensors),
                            .metadata = metadata_of(known, Layout::kPyTorch),
                            .bytes = nullptr};
-    tensors = laid_out(read_network(image, Layout::kPyTorch), format.layout);
+    tensors = export_tensors(read_network(image, Layout::kPyTorch), format.layout);
   }
   return write_weights(tensors, options, metadata_with(metadata_of(known, format.layout), machine), format.layout,
                        file);
@@ -141,9 +141,9 @@ Exported convert_weights(const std::filesystem::path& from, std::optional<Layout
     network.embedding.reset();
     network.dense.clear();
   }
-  const FunctionFacts known = facts_of_part(network.known, format.part);
+  const LayoutMetadata known = facts_of_part(network.known, format.part);
   refuse_tied(known, format.layout);
-  return write_weights(laid_out(network, format.layout), network.options,
+  return write_weights(export_tensors(network, format.layout), network.options,
                        metadata_with(metadata_of(known, format.layout), machine), format.layout, file);
 }
 

@@ -209,12 +209,12 @@ bool has_whole(Source source) {
 
 }  // namespace
 
-UseSettings use_settings(const Experiment& trained, const std::vector<std::string>& assignments,
-                         std::optional<DataPart> part) {
+InferenceSettings inference_settings(const Experiment& trained, const std::vector<std::string>& assignments,
+                                     std::optional<DataPart> part) {
   require_changeable(assignments);
   const Overrides overrides(assignments);
   require_same_family(trained.data.source, overrides);
-  UseSettings use;
+  InferenceSettings use;
   use.experiment = with_overrides(settled(trained, overrides, use.notes), assignments);
   DataSettings& data = use.experiment.data;
   require_settled_layer(use.experiment);
@@ -304,7 +304,7 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   const SavedRun saved = read_saved_run(trained.checkpoint);
   // Data that lie beside the run, or beside the experiment's file in times of training.
   const Experiment experiment = with_paths_beside(saved.facts.experiment, run_of(trained.checkpoint));
-  UseSettings use = use_settings(experiment, request.overrides, request.part);
+  InferenceSettings use = inference_settings(experiment, request.overrides, request.part);
   trained.notes.insert(trained.notes.end(), use.notes.begin(), use.notes.end());
   trained.experiment = std::move(use.experiment);
   trained.data_settings = experiment.data;

@@ -16,9 +16,9 @@
 
 namespace rnnlab {
 
-// What may be said anew of a trained model when it is used: how it is computed and on what data, never what it is.
+// What may change when a trained model is used: how it is computed and on what data, never what it is.
 
-struct UseSettings {
+struct InferenceSettings {
   Experiment experiment;
   DataPart part = DataPart::kValid;
   std::vector<std::string> notes;  // what is otherwise than in training, for this machine's sake
@@ -29,8 +29,8 @@ struct UseSettings {
 // precision that it has not fp32, with a note. Where no part is named, it is all of data that are others than in
 // training, or else the validation part. UserError kUsage for a key that belongs to what was trained, or that the part
 // leaves without a meaning, and for values that cannot be.
-UseSettings use_settings(const Experiment& trained, const std::vector<std::string>& overrides,
-                         std::optional<DataPart> part = std::nullopt);
+InferenceSettings inference_settings(const Experiment& trained, const std::vector<std::string>& overrides,
+                                     std::optional<DataPart> part = std::nullopt);
 
 struct ModelRequest {
   std::filesystem::path run;  // a run's folder, or a checkpoint

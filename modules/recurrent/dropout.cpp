@@ -12,7 +12,7 @@
 #include <array>
 #include <cmath>
 
-#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/kernels/simd_steps.h"
 
 namespace rnnlab {
@@ -62,7 +62,7 @@ void draw_mask(Element* mask, int64_t count, uint64_t key, double probability) {
 }
 
 at::Tensor mask_for(const at::Tensor& values, double probability) {
-  const at::Tensor mask = empty_kept(values.sizes(), values.options());
+  const at::Tensor mask = empty_pooled(values.sizes(), values.options());
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, mask.scalar_type(), "draw_mask", [&] {
     draw_mask(mask.mutable_data_ptr<scalar_t>(), mask.numel(), draw_key(), probability);
   });

@@ -29,7 +29,7 @@ enum class LayerKind {
   kPersistent,
   kFused,
   kCudnn,
-  kAuto,  // a wish, no kind: whoever knows the work settles it before a layer is made
+  kAuto,  // a placeholder: it is resolved to another kind before a layer is made
 };
 
 // A kind with what only that kind is asked about: everything that an experiment says about how, never what.
@@ -50,7 +50,7 @@ constexpr bool is_persistent(LayerKind kind) {
          kind == LayerKind::kPersistent;
 }
 
-// Every kind there is, in the order of config::EnumNames<LayerKind>; kAuto is none.
+// Every kind but kAuto, in the order of config::EnumNames<LayerKind>.
 std::vector<LayerKind> layer_kinds();
 
 // How it computes, in a line for people.

@@ -7,7 +7,7 @@
 
 namespace rnnlab {
 
-// "float32" for what is none of the others.
+// "float32" for every type without a name of its own.
 inline std::string_view number_type_name(at::ScalarType type) {
   if (type == at::kDouble) return "float64";
   if (type == at::kBFloat16) return "bfloat16";

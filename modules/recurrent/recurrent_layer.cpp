@@ -135,7 +135,7 @@ RecurrentResult RecurrentLayer::forward_tokens(const at::Tensor& table, const at
   check_table(table, tokens, options_);
   check_kind_of_tensor("the table", table, weights_.front());
   if (lengths.defined() || !reads_tokens(table, tokens.numel()))
-    return forward(rows_of_tokens(table, tokens), initial, lengths);
+    return forward(embedding_lookup(table, tokens), initial, lengths);
   const at::Tensor steps_first = options_.batch_first ? tokens.t() : tokens;
 
   RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));
@@ -146,7 +146,7 @@ RecurrentResult RecurrentLayer::forward_tokens(const at::Tensor& table, const at
 
 RecurrentResult RecurrentLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
                                            const RecurrentState& initial) {
-  return run(rows_of_tokens(table, tokens), initial, {});
+  return run(embedding_lookup(table, tokens), initial, {});
 }
 
 RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t batch_size) const {

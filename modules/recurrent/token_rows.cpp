@@ -55,7 +55,7 @@ at::Tensor places_of_tokens(const at::Tensor& tokens, int64_t num_rows, const at
   return at::zeros({num_rows, flat.size(1)}, options).scatter_(0, flat, 1);
 }
 
-at::Tensor rows_of_tokens(const at::Tensor& table, const at::Tensor& tokens) {
+at::Tensor embedding_lookup(const at::Tensor& table, const at::Tensor& tokens) {
   if (!table.is_cuda() || table.scalar_type() != at::kFloat) return at::embedding(table, tokens);
   return RowsOfTokens::apply(table, tokens, product_type(table));
 }

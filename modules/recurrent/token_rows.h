@@ -8,7 +8,7 @@
 namespace rnnlab {
 
 // table: (V, I); tokens: any shape S, int64 -> (S, I). Not differentiable twice on a GPU.
-at::Tensor rows_of_tokens(const at::Tensor& table, const at::Tensor& tokens);
+at::Tensor embedding_lookup(const at::Tensor& table, const at::Tensor& tokens);
 
 // Whether a product with places_of_tokens is the faster way, and its memory bounded: 256 MB.
 bool gains_by_places(int64_t num_rows, int64_t num_tokens);

@@ -20,22 +20,23 @@ const Axis kEpochAxis = {.name = "epoch", .unit = ""};
 const Axis kWallTimeAxis = {.name = "wall time of training and validation", .unit = "s"};
 const Axis kEpochTimeAxis = {.name = "training time of an epoch", .unit = "s"};
 
-enum class Against { kEpoch, kWallTime };
+enum class BaselineComparison { kEpoch, kWallTime };
 
 using Quantity = std::function<std::optional<double>(const EpochRow&)>;
 
-std::vector<Point> points_of(const RunRecord& run, Against against, const Quantity& quantity) {
+std::vector<Point> points_of(const RunRecord& run, BaselineComparison against, const Quantity& quantity) {
   std::vector<Point> points;
   double seconds = 0;
   for (const EpochRow& row : run.rows) {
     seconds += row.train_seconds + row.valid_seconds.value_or(0);
-    const double x = against == Against::kEpoch ? static_cast<double>(row.epoch) : seconds;
+    const double x = against == BaselineComparison::kEpoch ? static_cast<double>(row.epoch) : seconds;
     if (const auto y = quantity(row)) points.push_back({x, *y, row.warmup ? "warm-up" : ""});
   }
   return points;
 }
 
-std::vector<Curve> curves_of(const std::vector<RunGroup>& groups, Against against, const Quantity& quantity) {
+std::vector<Curve> curves_of(const std::vector<RunGroup>& groups, BaselineComparison against,
+                             const Quantity& quantity) {
   std::vector<Curve> curves;
   for (const RunGroup& group : groups) {
     const std::vector<std::string> names = run_names(group);
@@ -51,14 +52,14 @@ struct CurveText {
   std::string id, title, description;
 };
 
-Chart curve_chart(const std::vector<RunGroup>& groups, Against against, Axis y, const Quantity& quantity,
+Chart curve_chart(const std::vector<RunGroup>& groups, BaselineComparison against, Axis y, const Quantity& quantity,
                   CurveText text) {
   std::vector<Curve> curves = curves_of(groups, against, quantity);
   std::vector<double> values;
   for (const Curve& curve : curves)
     for (const Point& point : curve.points) values.push_back(point.y);
   y.scale = scale_for(values);
-  if (against == Against::kWallTime) {
+  if (against == BaselineComparison::kWallTime) {
     text.id += "-by-wall-time";
     text.title += " by wall time";
   } else {
@@ -67,8 +68,8 @@ Chart curve_chart(const std::vector<RunGroup>& groups, Against against, Axis y, 
   return {.id = text.id,
           .title = text.title,
           .description = text.description,
-          .data = against == Against::kEpoch ? Prominence::kOpen : Prominence::kFolded,
-          .body = Curves{against == Against::kEpoch ? kEpochAxis : kWallTimeAxis, y, std::move(curves)}};
+          .data = against == BaselineComparison::kEpoch ? Prominence::kOpen : Prominence::kFolded,
+          .body = Curves{against == BaselineComparison::kEpoch ? kEpochAxis : kWallTimeAxis, y, std::move(curves)}};
 }
 
 bool has_any(const std::vector<RunGroup>& groups, const EpochColumn& column) {
@@ -90,7 +91,7 @@ std::string with_underscores_as(char other, std::string_view name) {
   return text;
 }
 
-Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, Against against,
+Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, BaselineComparison against,
                    const std::string& prefix) {
   const std::string name = with_underscores_as(' ', column.name);
   return curve_chart(groups, against, {.name = name, .unit = ""},
@@ -153,17 +154,18 @@ std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::s
                           .description =
                               "One curve a run; warm-up epochs, which are in no median, are hollow points where the "
                               "points of few curves are drawn. Lower is faster."};
-  return {curve_chart(groups, Against::kEpoch, kEpochTimeAxis, seconds, text),
-          curve_chart(groups, Against::kWallTime, kEpochTimeAxis, seconds, text)};
+  return {curve_chart(groups, BaselineComparison::kEpoch, kEpochTimeAxis, seconds, text),
+          curve_chart(groups, BaselineComparison::kWallTime, kEpochTimeAxis, seconds, text)};
 }
 
 std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std::string& prefix) {
   std::vector<Chart> charts;
   for (const EpochColumn& column : epoch_columns()) {
     if (!is_shown(column) || !has_any(groups, column)) continue;
-    charts.push_back(metric_chart(groups, column, Against::kEpoch, prefix));
+    charts.push_back(metric_chart(groups, column, BaselineComparison::kEpoch, prefix));
     if (column.name != "train_loss") charts.back().data = Prominence::kFolded;
-    if (column.name.ends_with("_loss")) charts.push_back(metric_chart(groups, column, Against::kWallTime, prefix));
+    if (column.name.ends_with("_loss"))
+      charts.push_back(metric_chart(groups, column, BaselineComparison::kWallTime, prefix));
   }
   return charts;
 }

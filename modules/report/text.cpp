@@ -52,7 +52,7 @@ bool is_markup(std::string_view text, size_t i) {
   constexpr std::string_view kAlways = "\\`*|[]~$", kAtTheBeginning = "#+-";
   const std::string_view before = text.substr(0, i), after = text.substr(i + 1);
   switch (text[i]) {
-    case '_':  // within a word it is none, as in num_layers
+    case '_':  // within a word, as in num_layers, it is not emphasis
       return before.empty() || !is_word_at(text, i - 1) || !is_word_at(text, i + 1);
     case ':':
       return after.starts_with("//");

@@ -10,8 +10,8 @@
 
 namespace rnnlab {
 
-// What in a run's folder contradicts itself: a summary that its own rows do not bear out, a clock that another clock
-// belies, an identity that its environment denies. A bug in the timing, or a hand in a file, leaves such a trace; a run
+// What in a run's folder contradicts itself: a summary that differs from its rows, clocks that disagree, recorded
+// hardware that differs from `environment.json`. A bug in the timing or an edited file causes this; a run
 // as this program writes it has none.
 
 // One sentence each, what it is before the first colon; nothing where all fits together.

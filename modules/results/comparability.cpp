@@ -99,7 +99,7 @@ std::vector<Remark> unequal_conditions(const RunGroup& baseline, const RunGroup&
   return found;
 }
 
-// Hashes of an old and a new version are of other texts, so both are made anew from the settings.
+// Versions hash different texts, so both hashes are computed again from the settings.
 std::pair<std::string, std::string> values_of(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
   const bool is_old = !has_work_hashes(a.summary), is_other_old = !has_work_hashes(b.summary);
   const std::string section = condition.config_section;

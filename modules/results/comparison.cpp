@@ -41,7 +41,8 @@ const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::st
   std::vector<std::string> labels;
   for (const RunGroup& group : groups) labels.push_back("'" + group.label + "'");
   labels.emplace_back("a run folder");
-  throw_error(ExitCode::kUsage, "--baseline: {} is none of the runs; choose {}", in_quotes(baseline), one_of(labels));
+  throw_error(ExitCode::kUsage, "--baseline: {} does not match any run; choose {}", in_quotes(baseline),
+              one_of(labels));
 }
 
 // A run that diverged has no number to rank the others by.

@@ -142,7 +142,7 @@ struct CompareOptions {
   OnDifference on_difference = OnDifference::kRefuse;
 };
 
-// UserError kUsage when there are no runs, the baseline is none of them, or they are not comparable (all reasons at
+// UserError kUsage when there are no runs, the baseline is not one of them, or they are not comparable (all reasons at
 // once).
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options);
 

@@ -49,7 +49,7 @@ class EpochLog {
 // missing.
 std::vector<EpochRow> read_first_epochs(const std::filesystem::path& run_folder, int64_t last);
 
-// Both files anew, with these rows. Atomically, each file by itself. UserError kDevice.
+// Writes both files again, with these rows, each file atomically. UserError kDevice.
 void rewrite_epochs(const std::filesystem::path& run_folder, std::span<const EpochRow> rows);
 
 // The rows of `run_folder`/epochs.csv. UserError kData with file and line.

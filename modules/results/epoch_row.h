@@ -1,5 +1,5 @@
 // One epoch as it is logged, and the one list of its columns that drives epochs.csv, epochs.jsonl, the console's table
-// and reading back. The names of the columns are a contract with whoever reads the files; later versions add columns.
+// and reading back. The names of the columns are a contract with the readers of the files; later versions add columns.
 #pragma once
 
 #include <cstddef>

@@ -340,7 +340,7 @@ void check_row_files(const fs::path& folder, const RunRecord& run, Found& found)
   std::error_code ignored;
   if (!fs::exists(jsonl, ignored)) {
     if (is_sealed(run))
-      found.emplace_back(warning::kRowsDisagree, "epochs.jsonl is missing, so nothing bears out epochs.csv");
+      found.emplace_back(warning::kRowsDisagree, "epochs.jsonl is missing, so nothing confirms epochs.csv");
     return;
   }
   if (const auto difference = disagreement(run.rows, read_file(jsonl, kMostBytes)))

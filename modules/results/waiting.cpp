@@ -93,8 +93,8 @@ void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
                                    stolen, run.spans, wall));
 }
 
-// Somebody always computes in a run on the CPU: a layer, or whoever prepares the batches that it waits for. Only in the
-// exchange a process waits for others.
+// Somebody always computes in a run on the CPU: a layer, or the threads that prepare the batches it waits for. Only in
+// the exchange a process waits for others.
 void check_computing(const Witnessed& run, Found& found) {
   constexpr double kLeast = 0.9;
   if (!run.cpu) return;

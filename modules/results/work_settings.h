@@ -1,7 +1,7 @@
 // The settings of a run that make its work what it is, as texts that are equal for equal work: from config.yaml alone,
-// so whoever has the file can check what summary.json says of it. Numbers are written in one way; comments, order and
-// paths do not count. A setting that is false, 0, auto, none or empty is left out, because a version that does not know
-// it yet means the same: a later setting with such a default changes no hash.
+// so everyone who has the file can check what summary.json says of it. Numbers are written in one way; comments, order
+// and paths do not count. A setting that is false, 0, auto, none or empty is left out, because a version that does not
+// know it yet means the same: a later setting with such a default changes no hash.
 #pragma once
 
 #include <map>

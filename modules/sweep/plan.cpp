@@ -108,7 +108,7 @@ bool is_sound(const SweepPlan& plan) {
 
 [[noreturn]] void refuse_changed_plan(const fs::path& file) {
   throw_error(ExitCode::kData,
-              "{}: was changed after it was planned, and a plan never changes; restore it, or plan anew",
+              "{}: was changed after it was planned, and a plan never changes; restore it, or make a new plan",
               file.string());
 }
 

@@ -55,7 +55,7 @@ std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
   return found;
 }
 
-Bystanders::Bystanders(GpuSurvey gpus, int64_t num_threads, int64_t num_processes)
+ContentionMonitor::ContentionMonitor(GpuSurvey gpus, int64_t num_threads, int64_t num_processes)
     : gpus_(std::move(gpus)),
       num_threads_(num_threads * num_processes),
       num_processes_(num_processes),
@@ -63,7 +63,7 @@ Bystanders::Bystanders(GpuSurvey gpus, int64_t num_threads, int64_t num_processe
       own_seconds_(own_cpu_seconds()),
       since_(std::chrono::steady_clock::now()) {}
 
-std::vector<Warning> Bystanders::warnings() const {
+std::vector<Warning> ContentionMonitor::warnings() const {
   constexpr std::chrono::seconds kShortest{1};  // the counters tick a hundred times a second
   std::vector<Warning> found = newcomers(gpus_, survey_gpus());
   if (std::chrono::steady_clock::now() - since_ < kShortest) return found;

@@ -13,12 +13,12 @@
 
 namespace rnnlab {
 
-class Bystanders {
+class ContentionMonitor {
  public:
   // From now on. `gpus`: those to watch, as they are now that this process uses them, for in a container it cannot tell
   // itself from others. `num_threads`: how many CPUs the work needs. `num_processes` of this host do it together, each
   // as much as this one.
-  Bystanders(GpuSurvey gpus, int64_t num_threads, int64_t num_processes = 1);
+  ContentionMonitor(GpuSurvey gpus, int64_t num_threads, int64_t num_processes = 1);
 
   // Until now: "THE CPU WAS SHARED: ...", "GPU 0 (NVIDIA H200) WAS SHARED: ...".
   std::vector<Warning> warnings() const;

@@ -50,7 +50,7 @@ struct EpochEvidence {
   std::optional<double> throttled_seconds;  // that the quotas of its control groups held its CPUs, all together
   std::optional<int64_t> voluntary_switches, forced_switches;  // of its threads: to wait, and for others to run
   std::optional<double> gpu_joules;                            // where the epoch before took a second or more
-  std::optional<double> cpu_joules;                            // of all processors, whoever computed on them
+  std::optional<double> cpu_joules;                            // of all processors, for all processes
 };
 
 class EpochWitness {

@@ -254,7 +254,8 @@ T read_record(const std::filesystem::path& path, int64_t first_version = 1, int6
 }
 
 // A small JSON file whose last line holds the SHA-256 of every byte before that line: a single changed, missing or
-// added byte anywhere is noticed. Against damage and slips, not against forgery: whoever writes the file can seal it.
+// added byte anywhere is noticed. Against damage and slips, not against forgery: everyone who can write the file can
+// seal it.
 
 inline constexpr const char* kSealKey = "seal";
 

@@ -82,7 +82,7 @@ bool take(const FileDescriptor& descriptor, const fs::path& locked, WhenTaken wh
   return true;
 }
 
-// Whoever held the lock before may have removed its file since it was opened here.
+// The process that held the lock before may have removed its file since it was opened here.
 bool is_still(const fs::path& path, const FileDescriptor& descriptor) {
   struct stat named {};
   struct stat opened {};

@@ -148,7 +148,7 @@ BatchLoop::Turns BatchLoop::run_eager(const Selection& selection, int64_t count)
 BatchLoop::Turns BatchLoop::run_overlapped(const Selection& selection) const {
   constexpr size_t kMainLane = 0;
   constexpr size_t kGatherLane = 3;  // a side lane: a pass may use its stream too, which only puts their work in order
-  Lanes lanes(selection.samples.device(), kGatherLane);
+  StreamSet lanes(selection.samples.device(), kGatherLane);
   const std::vector<Selection> turns = turns_in(selection, batches_per_turn_);
   std::vector<std::vector<Batch>> batches = {gather(turns.front())};  // until the end: no lane gets the memory again
   std::vector<EvaluatedStep> steps;

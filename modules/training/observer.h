@@ -1,4 +1,4 @@
-// Whoever watches a run: console, log, files, checkpoints. Calls come in the order of the functions below, on the
+// What watches a run: console, log, files, checkpoints. Calls come in the order of the functions below, on the
 // training thread; an observer that is slow makes the run slow, but only on_step falls into the timed part of an epoch.
 #pragma once
 
@@ -67,7 +67,7 @@ class Observer {
   virtual void on_step(const StepProgress&) {}
   // Whether on_step reads more at this step than what it is told, as a snapshot does. Other steps may be queued
   // together with some after them, before they are told one by one.
-  virtual bool looks_at(int64_t /*step*/) const { return false; }
+  virtual bool needs_sync_at(int64_t /*step*/) const { return false; }
   virtual void on_epoch_end(const TrainingState&, const EpochRow&) {}
   virtual void on_run_end(const TrainingState&) {}
 };

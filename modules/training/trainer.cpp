@@ -77,7 +77,7 @@ namespace {
 
 static_assert(BatchLoop::kTurnsOfGraph <= Optimizer::kMostStepsAtOnce);
 
-constexpr std::chrono::seconds kLongestBlindness{10};
+constexpr std::chrono::seconds kMaxUncheckedTime{10};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -193,12 +193,12 @@ void Trainer::begin_epoch() {
 void Trainer::begin_new_epoch() {
   ++state_.epoch;
   tally_ = {};
-  epoch_is_over_ = epoch_is_pieced_ = false;
+  epoch_is_over_ = epoch_was_resumed_ = false;
   if (!has_exchange()) seed_dropout(options_.seed, state_.epoch);
 }
 
 void Trainer::go_on_with_epoch() {
-  epoch_is_pieced_ = true;
+  epoch_was_resumed_ = true;
   set_generator_states(restored_.value(), options_.device);
 }
 
@@ -264,7 +264,7 @@ bool Trainer::train_next_steps() {
     const TraceRange range("record");
     record_.append(turns->rows, turns->counts);
   }
-  steps_untold_ = std::ssize(turns->num_samples);
+  unreported_steps_ = std::ssize(turns->num_samples);
   for (const int64_t num_samples : turns->num_samples) {
     count_step(num_samples);
     report_step();
@@ -276,7 +276,7 @@ bool Trainer::train_next_steps() {
 int64_t Trainer::most_steps_at_once() const {
   const auto is_last = [&](int64_t step) {
     const bool is_looked_at = std::any_of(observers_.begin(), observers_.end(),
-                                          [step](const Observer* observer) { return observer->looks_at(step); });
+                                          [step](const Observer* observer) { return observer->needs_sync_at(step); });
     return is_looked_at || step == options_.settings.max_steps;
   };
   const int64_t most = std::min(BatchLoop::kTurnsOfGraph, record_.room());
@@ -292,7 +292,7 @@ std::vector<double> Trainer::next_learning_rates(int64_t count) const {
 }
 
 void Trainer::count_step(int64_t num_samples) {
-  --steps_untold_;
+  --unreported_steps_;
   tally_.learning_rate = learning_rate_at(schedule_, state_.step);
   ++state_.step;
   ++tally_.steps;
@@ -312,12 +312,12 @@ void Trainer::report_step() {
 
 double Trainer::latest_loss() const {
   wait_for_device();
-  return record_.size() > 0 ? record_.loss(record_.size() - 1 - steps_untold_) : last_loss_.value();
+  return record_.size() > 0 ? record_.loss(record_.size() - 1 - unreported_steps_) : last_loss_.value();
 }
 
 void Trainer::read_record_if_due() {
   // Ranks find the same NaN at the same step, so each looks after the same number of steps.
-  const bool is_long_ago = !has_ranks() && Clock::now() - record_read_ > kLongestBlindness;
+  const bool is_long_ago = !has_ranks() && Clock::now() - record_read_ > kMaxUncheckedTime;
   if (record_.full() || is_long_ago) read_record();
 }
 
@@ -425,14 +425,14 @@ EpochRow Trainer::training_row() const {
   if (options_.precision == Precision::kFp16) row.skipped_steps = tally_.skipped_steps;
   row.train_seconds = tally_.seconds;
   row.data_seconds = tally_.data_seconds;
-  if (!epoch_is_pieced_) {
+  if (!epoch_was_resumed_) {
     row.device_seconds = device_span_.seconds();
     row.exchange_seconds = exchange_seconds_;
     put_evidence(evidence_, row);
   }
   row.samples_per_second = static_cast<double>(tally_.samples) / tally_.seconds;
   const bool is_warmup = state_.epoch < first_epoch_ + options_.settings.warmup_epochs;
-  row.warmup = is_warmup || epoch_is_pieced_ || !is_whole();
+  row.warmup = is_warmup || epoch_was_resumed_ || !is_whole();
   return row;
 }
 
@@ -454,7 +454,7 @@ void Trainer::validate(EpochRow& row) {
 // A run as a snapshot, and a trainer that goes on from one.
 
 Snapshot Trainer::snapshot() {
-  RNNLAB_INVARIANT(steps_untold_ == 0, "a snapshot at a step that the observer does not look at");
+  RNNLAB_INVARIANT(unreported_steps_ == 0, "a snapshot at a step that the observer does not look at");
   read_record();
   const auto optimizer_state = step_.state();
   require_finite(state_.epoch, state_.step, optimizer().parameters(), optimizer_state);

@@ -147,9 +147,9 @@ class Trainer {
 
   // Of the epoch that began last.
   EpochTally tally_;
-  int64_t steps_untold_ = 0;  // that are queued, and that observers have not been told yet
+  int64_t unreported_steps_ = 0;  // that are queued, and that observers have not been told yet
   bool epoch_is_over_ = true;
-  bool epoch_is_pieced_ = false;                     // it was begun before the run was stopped
+  bool epoch_was_resumed_ = false;                   // it was begun before the run was stopped
   std::optional<Clock::time_point> training_since_;  // the steps of an epoch are under way
   DeviceSpan device_span_;                           // of them, by the device's own clock
   EpochWitness witness_;                             // of them, by the operating system

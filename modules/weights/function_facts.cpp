@@ -46,14 +46,14 @@ std::string_view cell_in_words(Cell cell) { return num_gates(cell) == 1 ? "a pla
 
 }  // namespace
 
-FunctionFacts facts_in(const TensorFile& file) {
+LayoutMetadata facts_in(const TensorFile& file) {
   return {.cell = fact_in<Cell>(file, kCellKey),
           .reset_gate = fact_in<ResetGate>(file, kResetGateKey),
           .activation = fact_in<Activation>(file, kActivationKey),
           .is_tied = file.metadata.contains(kTiedKey)};
 }
 
-TensorMetadata metadata_of(const FunctionFacts& known, Layout layout) {
+TensorMetadata metadata_of(const LayoutMetadata& known, Layout layout) {
   TensorMetadata metadata = {{"rnnlab.layout", std::string(config::name_of(layout))}};
   if (layout == Layout::kPyTorch) metadata["format"] = "pt";
   add_fact(metadata, kCellKey, known.cell);
@@ -63,7 +63,7 @@ TensorMetadata metadata_of(const FunctionFacts& known, Layout layout) {
   return metadata;
 }
 
-void require_same_function(const FunctionFacts& known, const RecurrentOptions& options, const std::string& file) {
+void require_same_function(const LayoutMetadata& known, const RecurrentOptions& options, const std::string& file) {
   require_same("cell", known.cell, options.cell, file);
   if (options.cell == Cell::kGru) require_same("reset_gate", known.reset_gate, options.reset_gate, file);
   require_same("activation", known.activation, options.activation, file);

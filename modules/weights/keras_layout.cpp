@@ -14,7 +14,7 @@
 #include "checkpoint/failure.h"
 #include "weights/function_facts.h"
 #include "weights/network_weights.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -134,12 +134,12 @@ std::string keras_cell_path(const std::string& kind, size_t layer, const char* d
   return fmt::format("{}/{}_{}/{}_cell", keras_layer_name("bidirectional", layer), direction, name, kind);
 }
 
-LinearWeights take_dense(TensorTaker& taker, const std::string& path) {
+LinearWeights take_dense(TensorReader& taker, const std::string& path) {
   const auto sizes = taker.sizes_of(path + "/kernel", 2);
   return {taker.take(path + "/kernel", sizes).t().contiguous(), taker.take(path + "/bias", {sizes[1]})};
 }
 
-at::Tensor take_embedding(TensorTaker& taker, const std::string& path) {
+at::Tensor take_embedding(TensorReader& taker, const std::string& path) {
   return taker.take(path + "/embeddings", taker.sizes_of(path + "/embeddings", 2));
 }
 
@@ -175,7 +175,7 @@ Cell cell_named(const std::string& name, const TensorFile& file) {
   refuse_checkpoint("{}: got a {}, expected lstm_cell, gru_cell or simple_rnn_cell", file.name, in_quotes(name));
 }
 
-void read_keras_sizes(const TensorTaker& taker, const KerasNames& names, NetworkWeights& network) {
+void read_keras_sizes(const TensorReader& taker, const KerasNames& names, NetworkWeights& network) {
   const std::string& first = names.recurrent.front()[0];
   settle_cell(network, cell_named(names.cell, taker.file()), taker.file());
   RecurrentOptions& options = network.options;
@@ -189,7 +189,7 @@ void read_keras_sizes(const TensorTaker& taker, const KerasNames& names, Network
   settle_reset_gate(network, is_flat ? ResetGate::kBefore : ResetGate::kAfter, taker.file());
 }
 
-DirectionWeights take_keras_cell(TensorTaker& taker, const std::string& path, int64_t input_size,
+DirectionWeights take_keras_cell(TensorReader& taker, const std::string& path, int64_t input_size,
                                  const RecurrentOptions& options) {
   const int64_t rows = num_gates(options.cell) * options.hidden_size;
   DirectionWeights weights;
@@ -217,7 +217,7 @@ void add_keras_cell(std::vector<NamedTensor>& tensors, const std::string& path, 
 }  // namespace
 
 NetworkWeights read_keras_layout(const TensorFile& file) {
-  TensorTaker taker(file);
+  TensorReader taker(file);
   const KerasNames names = keras_names(file);
   NetworkWeights network = start_network(file);
   read_keras_sizes(taker, names, network);

@@ -8,7 +8,7 @@
 #include "checkpoint/safetensors.h"
 #include "training/named_tensor.h"
 #include "weights/network_weights.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 
@@ -38,8 +38,8 @@ std::string keras_cell_path(const std::string& kind, size_t layer, const char* d
 // `embedding/embeddings`.
 
 // UserError kCheckpoint. `path` is that of the layer.
-LinearWeights take_dense(TensorTaker& taker, const std::string& path);
-at::Tensor take_embedding(TensorTaker& taker, const std::string& path);
+LinearWeights take_dense(TensorReader& taker, const std::string& path);
+at::Tensor take_embedding(TensorReader& taker, const std::string& path);
 
 void add_dense_layers(std::vector<NamedTensor>& tensors, const NetworkWeights& network);
 

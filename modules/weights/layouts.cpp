@@ -27,7 +27,7 @@ NetworkWeights read_network(const TensorFile& file, Layout layout) {
   fail_invariant("a listed layout", __FILE__, __LINE__, "read_network does not know it");
 }
 
-std::vector<NamedTensor> laid_out(const NetworkWeights& network, Layout layout) {
+std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout layout) {
   switch (layout) {
     case Layout::kPyTorch:
       return pytorch_layout(network);
@@ -36,7 +36,7 @@ std::vector<NamedTensor> laid_out(const NetworkWeights& network, Layout layout) 
     case Layout::kTensorFlow:
       return tensorflow_layout(network);
   }
-  fail_invariant("a listed layout", __FILE__, __LINE__, "laid_out does not know it");
+  fail_invariant("a listed layout", __FILE__, __LINE__, "export_tensors does not know it");
 }
 
 namespace {

@@ -45,15 +45,15 @@ NetworkWeights read_network(const TensorFile& file, Layout layout);
 
 // Contiguous float32 tensors. PyTorch's layout has torch.nn's bare names where there is nothing but recurrent layers.
 // UserError kUsage where the layout cannot say what the network computes.
-std::vector<NamedTensor> laid_out(const NetworkWeights& network, Layout layout);
+std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout layout);
 
 // What to put beside the tensors in the file, and what a file says so.
-TensorMetadata metadata_of(const FunctionFacts& known, Layout layout);
-FunctionFacts facts_in(const TensorFile& file);
+TensorMetadata metadata_of(const LayoutMetadata& known, Layout layout);
+LayoutMetadata facts_in(const TensorFile& file);
 
 // That the file's weights are of the function that `options` compute, as far as it is known. UserError kCheckpoint, as
 // of a model's settings.
-void require_same_function(const FunctionFacts& known, const RecurrentOptions& options, const std::string& file);
+void require_same_function(const LayoutMetadata& known, const RecurrentOptions& options, const std::string& file);
 
 // "torch.nn.LSTM(28, 128, num_layers=2)", "2 x keras.layers.LSTM(128)": what takes the recurrent layers' weights.
 std::string layer_text(const RecurrentOptions& options, Layout layout);

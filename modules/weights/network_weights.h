@@ -14,7 +14,7 @@ namespace rnnlab {
 
 // What weights are for, beyond their sizes. A file need not say all of it: the weights of a plain cell are the same for
 // tanh and relu, and PyTorch's tensors of a GRU the same for both places of its reset gate.
-struct FunctionFacts {
+struct LayoutMetadata {
   std::optional<Cell> cell;
   std::optional<ResetGate> reset_gate;
   std::optional<Activation> activation;
@@ -28,7 +28,7 @@ struct LinearWeights {
 
 struct NetworkWeights {
   RecurrentOptions options;                 // what the file does not say is as in a RecurrentOptions{}
-  FunctionFacts known;                      // of them
+  LayoutMetadata known;                     // of them
   std::vector<DirectionWeights> recurrent;  // layer 0 forward, layer 0 reverse, layer 1 forward ...
   at::Tensor embedding;                     // (vocabulary, vector), or undefined
   std::vector<LinearWeights> dense;         // the last is the output layer; empty: the recurrent layers alone

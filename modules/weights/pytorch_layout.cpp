@@ -5,7 +5,7 @@
 #include "checkpoint/failure.h"
 #include "recurrent/parameters.h"
 #include "weights/function_facts.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -19,7 +19,7 @@ Cell cell_with(int64_t num_gates_in_file, const std::string& tensor, const Tenso
                     tensor, num_gates_in_file);
 }
 
-void read_pytorch_sizes(const TensorTaker& taker, const std::string& prefix, NetworkWeights& network) {
+void read_pytorch_sizes(const TensorReader& taker, const std::string& prefix, NetworkWeights& network) {
   const std::string weight_hh = prefix + "weight_hh_l0";
   const auto recurrent = taker.sizes_of(weight_hh, 2);
   settle_cell(network, cell_with(recurrent[0] / recurrent[1], weight_hh, taker.file()), taker.file());
@@ -30,12 +30,12 @@ void read_pytorch_sizes(const TensorTaker& taker, const std::string& prefix, Net
   while (taker.has(fmt::format("{}weight_ih_l{}", prefix, options.num_layers))) ++options.num_layers;
 }
 
-LinearWeights take_linear(TensorTaker& taker, const std::string& module) {
+LinearWeights take_linear(TensorReader& taker, const std::string& module) {
   const auto sizes = taker.sizes_of(module + ".weight", 2);
   return {taker.take(module + ".weight", sizes), taker.take(module + ".bias", {sizes[0]})};
 }
 
-void take_others(TensorTaker& taker, NetworkWeights& network) {
+void take_others(TensorReader& taker, NetworkWeights& network) {
   if (taker.has("embedding.weight"))
     network.embedding = taker.take("embedding.weight", taker.sizes_of("embedding.weight", 2));
   for (int64_t i = 0; taker.has(fmt::format("dense{}.weight", i)); ++i)
@@ -55,7 +55,7 @@ bool is_pytorch_layout(const TensorFile& file) {
 }
 
 NetworkWeights read_pytorch_layout(const TensorFile& file) {
-  TensorTaker taker(file);
+  TensorReader taker(file);
   const bool is_bare = taker.has(kFirstWeight);
   const std::string prefix = is_bare ? "" : kRecurrentPrefix;
   NetworkWeights network = start_network(file);

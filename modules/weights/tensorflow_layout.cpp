@@ -12,7 +12,7 @@
 #include "weights/function_facts.h"
 #include "weights/keras_layout.h"
 #include "weights/network_weights.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -46,7 +46,7 @@ const char* tensorflow_cell(const RecurrentOptions& options) {
 }
 
 // Of the cell that the file's first layer has.
-const CellName& find_cell(const TensorTaker& taker, const std::string& prefix) {
+const CellName& find_cell(const TensorReader& taker, const std::string& prefix) {
   for (const CellName& one : kCellNames)
     if (taker.has_under(prefix + one.name + "/")) return one;
   for (const char* other : {"lstm_cell", "basic_lstm_cell"})
@@ -57,13 +57,13 @@ const CellName& find_cell(const TensorTaker& taker, const std::string& prefix) {
           taker.file().name, other);
   std::vector<std::string> known;
   for (const CellName& one : kCellNames) known.emplace_back(one.name);
-  refuse_checkpoint("{}: under {} is none of the known cells, expected {}", taker.file().name, in_quotes(prefix),
+  refuse_checkpoint("{}: under {} is not a known cell, expected {}", taker.file().name, in_quotes(prefix),
                     one_of(known));
 }
 
 std::string kernel_of(const CellName& cell) { return cell.cell == Cell::kGru ? "/gates/kernel" : "/kernel"; }
 
-void read_tensorflow_sizes(const TensorTaker& taker, NetworkWeights& network) {
+void read_tensorflow_sizes(const TensorReader& taker, NetworkWeights& network) {
   RecurrentOptions& options = network.options;
   options.bidirectional = taker.has_under(kBothDirections);
   const std::string prefix = cell_prefix(0, 0, options.bidirectional);
@@ -86,14 +86,14 @@ std::vector<int64_t> tensorflow_order(Cell cell) {
 }
 
 // One kernel over inputs and hidden state, with one bias.
-DirectionWeights take_joint(TensorTaker& taker, const std::string& path, const RecurrentOptions& sizes, int64_t rows) {
+DirectionWeights take_joint(TensorReader& taker, const std::string& path, const RecurrentOptions& sizes, int64_t rows) {
   const int64_t columns = sizes.input_size + sizes.hidden_size;
   const at::Tensor kernel = taker.take(path + "/kernel", {columns, rows}).t();
   const at::Tensor bias = half(taker.take(path + "/bias", {rows}));
   return {kernel.narrow(1, 0, sizes.input_size), kernel.narrow(1, sizes.input_size, sizes.hidden_size), bias, bias};
 }
 
-DirectionWeights take_apart(TensorTaker& taker, const std::string& path, const RecurrentOptions& sizes) {
+DirectionWeights take_apart(TensorReader& taker, const std::string& path, const RecurrentOptions& sizes) {
   const int64_t rows = sizes.hidden_size;
   return {taker.take(path + "/input_projection/kernel", {sizes.input_size, rows}).t(),
           taker.take(path + "/hidden_projection/kernel", {rows, rows}).t(),
@@ -101,7 +101,7 @@ DirectionWeights take_apart(TensorTaker& taker, const std::string& path, const R
 }
 
 // `sizes.input_size` is that of this cell's layer.
-DirectionWeights take_tensorflow_cell(TensorTaker& taker, const std::string& path, const RecurrentOptions& sizes) {
+DirectionWeights take_tensorflow_cell(TensorReader& taker, const std::string& path, const RecurrentOptions& sizes) {
   const int64_t hidden = sizes.hidden_size;
   if (sizes.cell != Cell::kGru)
     return reordered(take_joint(taker, path, sizes, num_gates(sizes.cell) * hidden), tensorflow_order(sizes.cell));
@@ -133,7 +133,7 @@ void add_tensorflow_cell(std::vector<NamedTensor>& tensors, const std::string& p
 }
 
 // Paths of the dense layers: "dense", "dense_1" ...
-void take_tensorflow_dense(TensorTaker& taker, NetworkWeights& network) {
+void take_tensorflow_dense(TensorReader& taker, NetworkWeights& network) {
   if (taker.has("embedding/embeddings")) network.embedding = take_embedding(taker, "embedding");
   for (size_t i = 0; taker.has(keras_layer_name("dense", i) + "/kernel"); ++i)
     network.dense.push_back(take_dense(taker, keras_layer_name("dense", i)));
@@ -148,7 +148,7 @@ bool is_tensorflow_layout(const TensorFile& file) {
 }
 
 NetworkWeights read_tensorflow_layout(const TensorFile& file) {
-  TensorTaker taker(file);
+  TensorReader taker(file);
   NetworkWeights network = start_network(file);
   read_tensorflow_sizes(taker, network);
   RecurrentOptions sizes = network.options;

@@ -346,7 +346,7 @@ TEST(Devices, LeaveTheirErrorInTheFileOfTorchrun) {
 
 // ---- slow and late ones ----
 
-// Rank 0 waits for whoever reads its log, longer than the timeout.
+// Rank 0 waits for the reader of its log, longer than the timeout.
 TEST(Devices, WaitForTheLogOfTheFirst) {
   const Program program;
   program.write("together.yaml", kYaml);

@@ -177,7 +177,7 @@ TEST_F(OutputFile, FoldersAreNoRunsAndNoLinksToNothing) {
   }
 }
 
-// Whoever made the folder must not have anything written elsewhere.
+// A folder made by a stranger must not redirect output to another place.
 TEST_F(OutputFile, IsNoLinkInARunFolder) {
   program().write("elsewhere.csv", "old");
   const std::string link = run() + "/predictions.csv";

@@ -207,7 +207,7 @@ TEST_F(UseModel, SaysWhatItCannotConvert) {
   EXPECT_EQ(program_.run({"convert", "theirs.safetensors", "-o", "a.safetensors"}).errors,
             "rnnlab: error: convert: theirs.safetensors: there is no such run, checkpoint or file of weights\n");
   EXPECT_EQ(program_.run({"convert", run_, "--from", "keras", "-o", "a.safetensors"}).errors,
-            "rnnlab: error: --from: it says the layout of a file, and " + run_ + " is none; leave it out\n");
+            "rnnlab: error: --from applies to weight files only, and " + run_ + " is a run; remove --from\n");
   EXPECT_EQ(program_.run({"convert", run_, "--layout", "onnx", "-o", "a.safetensors"}).errors,
             "rnnlab: error: --layout: got 'onnx', expected pytorch, keras or tensorflow\n  `rnnlab convert --help` "
             "shows how it is used\n");

@@ -33,26 +33,26 @@ void set_gpu(BenchReport& report, const char* name) {
 
 Verdict verdict_of_naive(double forward, double forward_data, double all, double tolerance = 0.05) {
   const BenchReport now = report_with(measured_row(LayerKind::kNaive, forward, forward_data, all));
-  return compare_against(now, sample_of_five(), "old.json", {.tolerance = tolerance}).rows.at(0).verdict;
+  return compare_to_baseline(now, sample_of_five(), "old.json", {.tolerance = tolerance}).rows.at(0).verdict;
 }
 
-TEST(Against, TheSameIsTheSame) {
-  const Against against = compare_against(sample_of_five(), sample_of_five(), "old.json", {});
+TEST(BaselineComparison, TheSameIsTheSame) {
+  const BaselineComparison against = compare_to_baseline(sample_of_five(), sample_of_five(), "old.json", {});
   ASSERT_THAT(against.rows, SizeIs(2)) << "what neither measured is left out";
   for (const RowAgainst& row : against.rows) EXPECT_EQ(row.verdict, Verdict::kSame);
   EXPECT_FALSE(against.has_regression());
 }
 
-TEST(Against, EveryPartHasItsRatio) {
+TEST(BaselineComparison, EveryPartHasItsRatio) {
   const BenchReport now = report_with(measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95));
-  const Against against = compare_against(now, sample_of_five(), "old.json", {});
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
   std::vector<double> ratios;
   for (const auto& ratio : against.rows.at(0).ratios) ratios.push_back(ratio->value);
   EXPECT_THAT(ratios, ElementsAre(::testing::DoubleEq(2), ::testing::DoubleNear(1.5, 1e-12),
                                   ::testing::DoubleNear(1.25, 1e-12), ::testing::DoubleNear(1.625, 1e-12)));
 }
 
-TEST(Against, ARowIsSlowerBeyondTheTolerance) {
+TEST(BaselineComparison, ARowIsSlowerBeyondTheTolerance) {
   EXPECT_EQ(verdict_of_naive(0.4, 1.0, 1.2), Verdict::kSame);
   EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236), Verdict::kSame);
   EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236, 0.02), Verdict::kSlower);
@@ -61,22 +61,22 @@ TEST(Against, ARowIsSlowerBeyondTheTolerance) {
   EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08, 0.2), Verdict::kSame) << "one tolerance for both directions";
 }
 
-TEST(Against, OnePartThatIsSlowerIsEnough) {
+TEST(BaselineComparison, OnePartThatIsSlowerIsEnough) {
   EXPECT_EQ(verdict_of_naive(0.4, 0.9, 1.19), Verdict::kSlower) << "weights 0.2 -> 0.29, though the total is shorter";
 }
 
-TEST(Against, AnIntervalThatReachesBelowIsNoRegression) {
+TEST(BaselineComparison, AnIntervalThatReachesBelowIsNoRegression) {
   BenchReport now = sample_of_five();
   for (size_t i = 0; i < 6; ++i) now.rows[0].measurement->samples.all[i] += 1;  // all that the first process measured
-  const Against against = compare_against(now, sample_of_five(), "old.json", {});
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
   EXPECT_GT(against.rows.at(0).ratios.back()->value, 1.1);
   EXPECT_FALSE(against.has_regression());
   EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
 }
 
-TEST(Against, OneProcessHasARatioWithoutIntervalOrVerdict) {
+TEST(BaselineComparison, OneProcessHasARatioWithoutIntervalOrVerdict) {
   const BenchReport now = testing::in_processes(report_with(measured_row(LayerKind::kNaive, 0.8, 2, 2.4)), 1);
-  const Against against = compare_against(now, testing::sample_report(), "old.json", {});
+  const BaselineComparison against = compare_to_baseline(now, testing::sample_report(), "old.json", {});
   EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
   EXPECT_FALSE(against.has_regression());
   const std::string text = against_text(against);
@@ -87,41 +87,41 @@ TEST(Against, OneProcessHasARatioWithoutIntervalOrVerdict) {
                         "interval needs 3 processes on both sides, a verdict 5: set processes.\n"));
 }
 
-TEST(Against, ThreeProcessesHaveAnIntervalWithoutVerdict) {
+TEST(BaselineComparison, ThreeProcessesHaveAnIntervalWithoutVerdict) {
   const BenchReport three = testing::in_processes(testing::sample_report(), 3);
-  const Against against = compare_against(three, sample_of_five(), "old.json", {});
+  const BaselineComparison against = compare_to_baseline(three, sample_of_five(), "old.json", {});
   EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
   EXPECT_THAT(against_text(against), HasSubstr("1.000 (1.000 .. 1.000)"));
   EXPECT_THAT(against_text(against), HasSubstr("3 processes now and 5 processes before: no verdict"));
 }
 
-TEST(Against, ADifferenceThatIsNotAboveZeroHasNoRatio) {
+TEST(BaselineComparison, ADifferenceThatIsNotAboveZeroHasNoRatio) {
   BenchReport now = sample_of_five();
   for (size_t i = 0; i < 6; ++i) now.rows[0].measurement->samples.forward_data[i] = 0.3;  // less than forward
-  const Against against = compare_against(now, sample_of_five(), "old.json", {});
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
   EXPECT_FALSE(against.rows.at(0).ratios.at(1));
   EXPECT_TRUE(against.rows.at(0).ratios.at(2));
 }
 
-TEST(Against, WhatIsNoLongerMeasuredIsARegression) {
+TEST(BaselineComparison, WhatIsNoLongerMeasuredIsARegression) {
   BenchReport now = sample_of_five();
   now.rows[1].measurement.reset();
-  const Against against = compare_against(now, sample_of_five(), "old.json", {});
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
   EXPECT_EQ(against.rows.at(1).verdict, Verdict::kGone);
   EXPECT_TRUE(against.has_regression());
 }
 
-TEST(Against, WhatWasNotMeasuredBeforeCannotRegress) {
+TEST(BaselineComparison, WhatWasNotMeasuredBeforeCannotRegress) {
   BenchReport before = sample_of_five();
   before.rows[1].measurement.reset();
-  const Against against = compare_against(sample_of_five(), before, "old.json", {});
+  const BaselineComparison against = compare_to_baseline(sample_of_five(), before, "old.json", {});
   EXPECT_FALSE(against.has_regression());
   EXPECT_EQ(against.rows.at(1).verdict, Verdict::kNew);
   EXPECT_THAT(against_text(against),
               HasSubstr("1 the same within it, 0 cannot be told; only before: 0, only now: 1\n"));
 }
 
-TEST(Against, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
+TEST(BaselineComparison, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
   BenchReport before = sample_of_five();
   before.environment.build.type = "Debug";
   before.environment.build.optimized = false;
@@ -134,13 +134,14 @@ TEST(Against, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
                "  CPU: a CPU now, another CPU before\n"
                "  number of threads: 2 now, 8 before\n"
                "  --force compares all the same",
-               [&] { compare_against(sample_of_five(), before, "old.json", {}); });
-  const Against forced = compare_against(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce});
+               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
+  const BaselineComparison forced =
+      compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce});
   EXPECT_THAT(forced.forced, SizeIs(3));
   EXPECT_THAT(against_text(forced), HasSubstr("FORCED: this is not a fair comparison.\n  build: Release now"));
 }
 
-TEST(Against, WhatCannotBeComparedIsKnownBeforeItIsMeasured) {
+TEST(BaselineComparison, WhatCannotBeComparedIsKnownBeforeItIsMeasured) {
   BenchReport plan = sample_of_five(), before = sample_of_five();
   for (BenchRow& row : plan.rows) row.measurement.reset();
   before.environment.num_threads = 8;
@@ -152,7 +153,7 @@ TEST(Against, WhatCannotBeComparedIsKnownBeforeItIsMeasured) {
   check_comparable(plan, sample_of_five(), "old.json", {});
 }
 
-TEST(Against, OnAGpuTheGpuMustBeTheSame) {
+TEST(BaselineComparison, OnAGpuTheGpuMustBeTheSame) {
   BenchReport now = sample_of_five(), before = sample_of_five();
   for (BenchReport* report : {&now, &before})
     for (BenchRow& row : report->rows) row.key.device = "cuda";
@@ -162,10 +163,10 @@ TEST(Against, OnAGpuTheGpuMustBeTheSame) {
   expect_error(ExitCode::kUsage,
                "old.json cannot be compared with:\n  GPU: NVIDIA H200 now, NVIDIA A100 before\n"
                "  --force compares all the same",
-               [&] { compare_against(now, before, "old.json", {}); });
+               [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
-TEST(Against, OtherConditionsOfTheCpuAreRefused) {
+TEST(BaselineComparison, OtherConditionsOfTheCpuAreRefused) {
   BenchReport now = sample_of_five(), before = sample_of_five();
   now.environment.instruction_sets.onednn = "Intel SSE4.1";
   before.environment.instruction_sets.onednn = "Intel AVX2";
@@ -175,69 +176,69 @@ TEST(Against, OtherConditionsOfTheCpuAreRefused) {
                "old.json cannot be compared with:\n  instruction set of oneDNN: Intel SSE4.1 now, Intel AVX2 before\n"
                "  variables that change kernels: ONEDNN_MAX_CPU_ISA=SSE41 now, no ONEDNN_MAX_CPU_ISA before\n"
                "  --force compares all the same",
-               [&] { compare_against(now, before, "old.json", {}); });
+               [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
-TEST(Against, OnAGpuItsHostIsToldAndItsDriverMustBeTheSame) {
+TEST(BaselineComparison, OnAGpuItsHostIsToldAndItsDriverMustBeTheSame) {
   BenchReport now = sample_of_five(), before = sample_of_five();
   for (BenchReport* report : {&now, &before})
     for (BenchRow& row : report->rows) row.key.device = "cuda";
   now.environment.cpu.usable_cpus = 2;
   before.environment.cpu.usable_cpus = 64;
-  EXPECT_THAT(compare_against(now, before, "old.json", {}).notes, ElementsAre("usable CPUs: 2 now, 64 before"));
+  EXPECT_THAT(compare_to_baseline(now, before, "old.json", {}).notes, ElementsAre("usable CPUs: 2 now, 64 before"));
   now.environment.nvidia.driver_version = "580.1";
   before.environment.nvidia.driver_version = "580.2";
   expect_error(ExitCode::kUsage,
                "old.json cannot be compared with:\n  NVIDIA driver: 580.1 now, 580.2 before\n"
                "  --force compares all the same",
-               [&] { compare_against(now, before, "old.json", {}); });
+               [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
-TEST(Against, OtherSoftwareAndAnotherMachineAreTold) {
+TEST(BaselineComparison, OtherSoftwareAndAnotherMachineAreTold) {
   BenchReport now = sample_of_five(), before = sample_of_five();
   now.environment.host.machine_id = "a";
   before.environment.host.machine_id = "b";
   now.environment.software.cudnn = "9.19.0";
   before.environment.software.cudnn = "9.18.0";
   now.environment.cpu.quota = "none";
-  const Against against = compare_against(now, before, "old.json", {});
+  const BaselineComparison against = compare_to_baseline(now, before, "old.json", {});
   EXPECT_THAT(against.notes, ElementsAre("machine: a now, b before", "cuDNN: 9.19.0 now, 9.18.0 before",
                                          "recorded by one side only, and so not compared: CPU quota"));
   EXPECT_THAT(against_text(against), HasSubstr("\nmachine: a now, b before\n"));
 }
 
-TEST(Against, AnotherPrecisionIsRefusedUnlessForced) {
+TEST(BaselineComparison, AnotherPrecisionIsRefusedUnlessForced) {
   BenchReport before = sample_of_five();
   for (BenchRow& row : before.rows) row.key.precision = "bf16";
   expect_error(ExitCode::kUsage,
                "old.json cannot be compared with:\n  precision: fp32 now, bf16 before\n"
                "  --force compares all the same",
-               [&] { compare_against(sample_of_five(), before, "old.json", {}); });
-  EXPECT_THAT(compare_against(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce}).rows,
+               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
+  EXPECT_THAT(compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce}).rows,
               SizeIs(2));
 }
 
-TEST(Against, AFileAboutOtherSizesIsRefused) {
+TEST(BaselineComparison, AFileAboutOtherSizesIsRefused) {
   BenchReport before = sample_of_five();
   for (BenchRow& row : before.rows) row.key.hidden_size = 128;
   expect_error(ExitCode::kUsage,
                "old.json: none of its rows is about a layer and sizes that were measured now; it has cpu eager fp32 "
                "lstm I 512 H 128 B 64 T 100 L 4",
-               [&] { compare_against(sample_of_five(), before, "old.json", {}); });
+               [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
 }
 
-TEST(Against, RowsOfOneSideAreCounted) {
+TEST(BaselineComparison, RowsOfOneSideAreCounted) {
   BenchReport now = sample_of_five();
   now.rows[1].key.layer = "wavefront";
-  const Against against = compare_against(now, sample_of_five(), "old.json", {});
+  const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
   EXPECT_EQ(against.num_only_now, 1u);
   EXPECT_EQ(against.num_only_before, 1u);
 }
 
-TEST(Against, TheTable) {
+TEST(BaselineComparison, TheTable) {
   BenchReport now = sample_of_five();
   now.rows[0] = testing::in_processes(measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95), 5);
-  EXPECT_EQ(against_text(compare_against(now, sample_of_five(), "old.json", {})),
+  EXPECT_EQ(against_text(compare_to_baseline(now, sample_of_five(), "old.json", {})),
             R"(now over old.json, cpu eager fp32 lstm H 512 B 64 T 100 L 4
 
 layer  before ms  now ms                 forward                bwd data             bwd weights                   total
@@ -258,8 +259,8 @@ BenchReport noisy_report() {
   return report;
 }
 
-TEST(Against, AWideIntervalIsNotTakenForTheSame) {
-  const Against against = compare_against(noisy_report(), sample_of_five(), "old.json", {});
+TEST(BaselineComparison, AWideIntervalIsNotTakenForTheSame) {
+  const BaselineComparison against = compare_to_baseline(noisy_report(), sample_of_five(), "old.json", {});
   EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
   EXPECT_FALSE(against.has_regression());
   const std::string text = against_text(against);

@@ -76,7 +76,7 @@ TEST(BenchReport, ASampleThatIsNoNumberIsNamed) {
 }
 
 // Stored with these samples in its second row, it is refused with `message`, which the file's name goes before.
-void expect_refused(const Samples3& samples, const std::string& message) {
+void expect_refused(const PassSamples& samples, const std::string& message) {
   const TemporaryFolder folder;
   BenchReport report = sample_report();
   report.rows[1].measurement->samples = samples;
@@ -150,7 +150,7 @@ TEST(BenchReport, APartThatMayHaveTakenNoTimeHasNoRate) {
   BenchReport report = sample_report();
   Measurement& measurement = *report.rows[0].measurement;
   measurement.seconds.backward_weights = {.value = 0.2, .low = -0.1, .high = 0.5};
-  const Combination combination = {.device = "cpu", .options = {.input_size = 8, .hidden_size = 8}, .batch_size = 2};
+  const BenchCase combination = {.device = "cpu", .options = {.input_size = 8, .hidden_size = 8}, .batch_size = 2};
   const PartRates rates = part_rates(measurement.seconds, combination, report.ceilings[0]);
   EXPECT_FALSE(rates.backward_weights);
   EXPECT_TRUE(rates.backward_data);
@@ -221,7 +221,7 @@ TEST(Estimate, ADifferenceNeedsRoundsInPairs) {
   EXPECT_THROW(difference({}, {}), InvariantError);
 }
 
-Samples3 process(double forward, double forward_data, double all) {
+PassSamples process(double forward, double forward_data, double all) {
   return {.forward = {forward}, .forward_data = {forward_data}, .all = {all}};
 }
 
@@ -241,16 +241,16 @@ TEST(Estimate, OfTwoProcessesIsARange) {
 }
 
 TEST(Estimate, ASpeedUpOfOneProcessIsThatOfItsMedians) {
-  const Samples3 base = {.forward = {4, 4, 4}, .forward_data = {}, .all = {}};
-  const Samples3 own = {.forward = {2, 2, 2}, .forward_data = {}, .all = {}};
-  expect_estimate(speedup({base}, {own}, &Samples3::forward), 2, 2, 2);
+  const PassSamples base = {.forward = {4, 4, 4}, .forward_data = {}, .all = {}};
+  const PassSamples own = {.forward = {2, 2, 2}, .forward_data = {}, .all = {}};
+  expect_estimate(speedup({base}, {own}, &PassSamples::forward), 2, 2, 2);
 }
 
 TEST(Estimate, ASpeedUpPairsTheProcesses) {
-  const std::vector<Samples3> base = {process(2, 2, 2), process(6, 6, 6), process(10, 10, 10)};
-  const std::vector<Samples3> own = {process(1, 1, 1), process(3, 3, 3), process(5, 5, 5)};
-  expect_estimate(speedup(base, own, &Samples3::all), 2, 2, 2);
-  EXPECT_THROW(speedup(base, {own[0]}, &Samples3::all), InvariantError);
+  const std::vector<PassSamples> base = {process(2, 2, 2), process(6, 6, 6), process(10, 10, 10)};
+  const std::vector<PassSamples> own = {process(1, 1, 1), process(3, 3, 3), process(5, 5, 5)};
+  expect_estimate(speedup(base, own, &PassSamples::all), 2, 2, 2);
+  EXPECT_THROW(speedup(base, {own[0]}, &PassSamples::all), InvariantError);
 }
 
 }  // namespace

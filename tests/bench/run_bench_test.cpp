@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/fake_laboratory.h"
+#include "bench/fake_backend.h"
 
 namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::FakeLaboratory;
+using testing::FakeBackend;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -39,7 +39,7 @@ class RunBench : public ::testing::Test {
         std::ranges::count_if(laboratory_.log, [&](const std::string& line) { return line.starts_with(start); }));
   }
 
-  FakeLaboratory laboratory_;
+  FakeBackend laboratory_;
   std::vector<std::string> progress_;
   size_t stop_after_ = SIZE_MAX;
 };

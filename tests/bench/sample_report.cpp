@@ -3,7 +3,7 @@
 namespace rnnlab::testing {
 namespace {
 
-Combination paper_case() {
+BenchCase paper_case() {
   return {.device = "cpu",
           .options = {.input_size = 512, .hidden_size = 512, .num_layers = 4},
           .batch_size = 64,
@@ -57,8 +57,8 @@ BenchReport sample_report() {
 
 BenchRow in_processes(BenchRow row, int64_t count) {
   if (!row.measurement) return row;
-  const Samples3 one = row.measurement->samples;
-  Samples3& all = row.measurement->samples;
+  const PassSamples one = row.measurement->samples;
+  PassSamples& all = row.measurement->samples;
   row.measurement->rounds_by_process.assign(static_cast<size_t>(count), std::ssize(one.all));
   for (int64_t i = 1; i < count; ++i) {
     all.forward.insert(all.forward.end(), one.forward.begin(), one.forward.end());

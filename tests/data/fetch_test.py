@@ -134,7 +134,7 @@ class FetchTest(unittest.TestCase):
         self.file.write_bytes(b"damaged")
         result = self.fetch()
         self.expect_fetched(result)
-        self.assertIn("its checksum is wrong: fetching it anew", result.stdout)
+        self.assertIn("its checksum is wrong: fetching it again", result.stdout)
 
     def test_goes_on_where_a_download_broke_off(self):
         self.leave_part(STAND_IN[:1000])

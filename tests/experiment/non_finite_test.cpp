@@ -38,9 +38,9 @@ class Planter : public Observer {
  public:
   explicit Planter(std::function<void()> plant) : plant_(std::move(plant)) {}
   void on_step(const StepProgress& progress) override {
-    if (looks_at(progress.step)) plant_();
+    if (needs_sync_at(progress.step)) plant_();
   }
-  bool looks_at(int64_t step) const override { return step == 6; }
+  bool needs_sync_at(int64_t step) const override { return step == 6; }
 
  private:
   std::function<void()> plant_;

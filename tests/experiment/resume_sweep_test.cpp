@@ -90,7 +90,7 @@ TEST_F(ResumeSweep, SaysWhichRunIsGone) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(go_on(sweep_file()).finished.size(), 4U);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              HasSubstr(gone.string() + ": the folder of this run is gone; it begins anew"));
+              HasSubstr(gone.string() + ": the folder of this run is missing; the run starts from the beginning"));
 }
 
 TEST_F(ResumeSweep, RemembersTheOverridesOfEveryCommand) {

@@ -74,7 +74,7 @@ TEST_F(Resume, BeginsAnewBeforeTheFirstCheckpoint) {
   fs::remove(killed / kSummaryFile);
   const auto all = go_on(killed);
   EXPECT_THAT(all.finished.at(0).summary.path_notes,
-              ::testing::Contains("begins anew: the run was stopped before its first checkpoint"));
+              ::testing::Contains("starts from the beginning: the run was stopped before its first checkpoint"));
   EXPECT_EQ(final_state(killed), whole);
 }
 
@@ -125,7 +125,7 @@ TEST_F(Resume, RefusesARunThatHasEndedWithoutACheckpoint) {
   const std::string rows = read_text(folder / kEpochsCsvFile);
   expect_refusal(ExitCode::kCheckpoint,
                  folder.string() +
-                     ": the run has ended and left no checkpoint to go on from; train anew with its "
+                     ": the run has ended and left no checkpoint to resume from; start a new run with its "
                      "config.yaml",
                  folder);
   EXPECT_EQ(read_text(folder / kEpochsCsvFile), rows);
@@ -257,7 +257,7 @@ TEST_F(Resume, RefusesOtherSettings) {
       checkpoint +
           ": cannot go on with other settings: model.hidden_size was 8 and is 16, training.batch_size was 50 "
           "and is 25; only bounds (training.epochs, max_steps, max_seconds), training.num_threads, devices, "
-          "checkpoint and data.path may change: restore these, or train anew",
+          "checkpoint and data.path may change: restore these, or start a new run",
       stopped, {"training.batch_size=25", "model.hidden_size=16"});
   EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone) << "a refusal changes nothing";
 }
@@ -278,7 +278,7 @@ TEST_F(Resume, RefusesAConfigThatWasEdited) {
       checkpoint +
           ": cannot go on with other settings: seed was 1 and is 2; only bounds (training.epochs, "
           "max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path may change: restore "
-          "these, or train anew",
+          "these, or start a new run",
       stopped);
 }
 
@@ -300,7 +300,7 @@ TEST_F(Resume, RefusesOtherData) {
   const std::string after = other.finished.at(0).summary.identity.data_fingerprint;
   expect_refusal(ExitCode::kCheckpoint,
                  checkpoint + ": the data have changed since: their SHA-256 was " + before.substr(0, 12) +
-                     "... and is " + after.substr(0, 12) + "...; restore them, or train anew",
+                     "... and is " + after.substr(0, 12) + "...; restore them, or start a new run",
                  folder, {"data.path=" + (out() / "b.csv").string()});
 
   fs::rename(out() / "a.csv", out() / "moved.csv");

@@ -40,7 +40,7 @@ class StopAtStep : public Observer {
   void on_step(const StepProgress& progress) override {
     if (run_ == 0 && progress.step == step_) std::raise(SIGTERM);
   }
-  bool looks_at(int64_t step) const override { return run_ == 0 && step == step_; }
+  bool needs_sync_at(int64_t step) const override { return run_ == 0 && step == step_; }
 
  private:
   int64_t step_;

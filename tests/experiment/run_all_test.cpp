@@ -113,7 +113,7 @@ class Signaller : public Observer {
   void on_step(const StepProgress& progress) override {
     if (progress.step == step_) std::raise(SIGTERM);
   }
-  bool looks_at(int64_t step) const override { return step == step_; }
+  bool needs_sync_at(int64_t step) const override { return step == step_; }
   void on_run_end(const TrainingState&) override {
     if (!step_) std::raise(SIGINT);
   }

@@ -65,7 +65,7 @@ TEST_F(RunCheckpoint, IsRefusedWhereItsStateIsNotOne) {
   expect_refused("progress.state.step is missing", [](auto& state) { state["progress"]["state"].erase("step"); });
   expect_refused("generators.cpu is not hexadecimal; the file is damaged",
                  [](auto& state) { state["generators"]["cpu"] = "0g"; });
-  expect_refused("shape.task is 'chess', which there is not", [](auto& state) { state["shape"]["task"] = "chess"; });
+  expect_refused("shape.task has the unknown value 'chess'", [](auto& state) { state["shape"]["task"] = "chess"; });
 }
 
 TEST_F(RunCheckpoint, IsRefusedWhereItsExperimentIsNotValid) {

@@ -12,7 +12,7 @@
 #include "inference/trained_runs.h"
 #include "models/model_parameters.h"
 #include "results/run_record.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {

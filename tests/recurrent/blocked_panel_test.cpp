@@ -16,7 +16,7 @@
 #include <functional>
 #include <memory>
 
-#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/blocked/weight_product.h"
 #include "recurrent/recurrent_layer.h"
 
@@ -101,31 +101,31 @@ TEST(PanelProductsOfOtherTypes, AreNotThere) {
   EXPECT_FALSE(has_panel_products(at::kHalf));
 }
 
-TEST(KeptMemory, IsUsedAgainOnceNothingRefersToIt) {
+TEST(CpuBufferPool, IsUsedAgainOnceNothingRefersToIt) {
   constexpr int64_t kCount = 3 << 20;
   const void* data = nullptr;
   {
-    const at::Tensor tensor = empty_kept({kCount}, at::kFloat);
+    const at::Tensor tensor = empty_pooled({kCount}, at::kFloat);
     const at::Tensor view = tensor.narrow(0, 5, 7);
     data = tensor.const_data_ptr();
-    EXPECT_NE(empty_kept({kCount}, at::kFloat).const_data_ptr(), data);
+    EXPECT_NE(empty_pooled({kCount}, at::kFloat).const_data_ptr(), data);
   }
   const size_t waiting = kept_bytes();
-  const at::Tensor first = empty_kept({kCount}, at::kFloat), second = empty_kept({2 * kCount}, at::kBFloat16);
+  const at::Tensor first = empty_pooled({kCount}, at::kFloat), second = empty_pooled({2 * kCount}, at::kBFloat16);
   EXPECT_TRUE(first.const_data_ptr() == data || second.const_data_ptr() == data);
   EXPECT_LT(kept_bytes(), waiting);
 }
 
-TEST(KeptMemory, DoesNotServeASmallTensorFromALargeBlock) {
-  { const at::Tensor large = empty_kept({64 << 20}, at::kFloat); }
+TEST(CpuBufferPool, DoesNotServeASmallTensorFromALargeBlock) {
+  { const at::Tensor large = empty_pooled({64 << 20}, at::kFloat); }
   const size_t waiting = kept_bytes();
-  const at::Tensor small = empty_kept({1 << 20}, at::kFloat);
+  const at::Tensor small = empty_pooled({1 << 20}, at::kFloat);
   EXPECT_GE(kept_bytes() + (8U << 20), waiting);
 }
 
-TEST(KeptMemory, IsPlainMemoryForSmallTensors) {
+TEST(CpuBufferPool, IsPlainMemoryForSmallTensors) {
   const size_t waiting = kept_bytes();
-  { const at::Tensor small = empty_kept({10, 10}, at::kFloat); }
+  { const at::Tensor small = empty_pooled({10, 10}, at::kFloat); }
   EXPECT_EQ(kept_bytes(), waiting);
 }
 
@@ -147,16 +147,16 @@ std::shared_ptr<MemoryWatch> watched(const std::function<void()>& work) {
   return watch;
 }
 
-TEST(KeptMemory, IsReportedWhileItIsInUse) {
+TEST(CpuBufferPool, IsReportedWhileItIsInUse) {
   constexpr int64_t kBytes = 5 << 20;
   for (const char* time : {"the first time", "the second time"}) {
-    const auto watch = watched([] { empty_kept({kBytes}, at::kByte); });
+    const auto watch = watched([] { empty_pooled({kBytes}, at::kByte); });
     EXPECT_GE(watch->peak, kBytes) << time;
     EXPECT_EQ(watch->held, 0) << time;
   }
 }
 
-TEST(KeptMemory, ShowsWhatAStepOfBlockedHolds) {
+TEST(CpuBufferPool, ShowsWhatAStepOfBlockedHolds) {
   constexpr int64_t kSteps = 12, kBatch = 40, kHidden = 96;
   constexpr int64_t kGates = kSteps * kBatch * 4 * kHidden * 4, kCell = (kSteps + 1) * kBatch * kHidden * 4;
   const auto layer = make_layer(LayerKind::kBlocked, {.input_size = 7, .hidden_size = kHidden});

@@ -236,8 +236,8 @@ TEST_F(PersistentOnHopper, SaysOnceThatAPassBeforeGaveUp) {
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
   layer->to(at::kCUDA);
   const auto pass = [&] { layer->forward(at::randn({2, 2, 3}, at::kCUDA)); };
-  *gave_up_flag() = 1;
-  EXPECT_THAT(user_error_of(pass), HasSubstr("layer: persistent: a block of threads waited in vain"));
+  *timeout_flag() = 1;
+  EXPECT_THAT(user_error_of(pass), HasSubstr("layer: persistent: a block of threads timed out"));
   EXPECT_EQ(user_error_of(pass), "no error");
 }
 

@@ -47,7 +47,7 @@ TableResults results_of(const Function& function, const at::Tensor& table, const
 }
 
 TableResults by_rows_of_tokens(const at::Tensor& table, const at::Tensor& tokens) {
-  return results_of([&](const at::Tensor& leaf) { return rows_of_tokens(leaf, tokens); }, table);
+  return results_of([&](const at::Tensor& leaf) { return embedding_lookup(leaf, tokens); }, table);
 }
 
 TableResults by_embedding(const at::Tensor& table, const at::Tensor& tokens) {

@@ -58,12 +58,12 @@ TEST(Rung, AddsOneThingToTheOneBefore) {
 }
 
 // A batch of no sequences is no grid; without a GPU nothing starts anyway.
-TEST(Lanes, AreJoinedWhereAPassThrows) {
+TEST(StreamSet, AreJoinedWhereAPassThrows) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
   const at::Device gpu(at::kCUDA, 0);
   const at::Tensor number = at::zeros({1}, gpu), large = at::ones({8192, 8192}, gpu);
   const auto pass = [&] {
-    const Lanes lanes(gpu, 2);
+    const StreamSet lanes(gpu, 2);
     lanes.run(1, [&] {
       for (int i = 0; i < 20; ++i) at::mm(large, large);  // takes longer than it is queued
       number.fill_(1);

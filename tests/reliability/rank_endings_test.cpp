@@ -256,7 +256,7 @@ class RankEndings : public ::testing::Test {
     return read_trained_run(only_run_in(program.folder() / "runs", "small"));
   }
 
-  // One that did not come so far that it has a folder is trained anew.
+  // One that did not come so far that it has a folder is trained again.
   TrainedRun resumed() const {
     std::error_code ignored;
     const fs::path runs = program_.folder() / "runs";

@@ -83,7 +83,7 @@ TEST_F(CompareTest, TakesTheBaselineByLabelOrFolder) {
   EXPECT_EQ(compare(runs_, {.baseline = "cpu fused"}).baseline, "cpu fused");
   EXPECT_EQ(compare(runs_, {.baseline = folder_.name("b") + "/"}).baseline, "cpu fused");
   expect_error(ExitCode::kUsage,
-               "--baseline: 'gpu' is none of the runs; choose 'cpu naive', 'cpu fused' or a run folder",
+               "--baseline: 'gpu' does not match any run; choose 'cpu naive', 'cpu fused' or a run folder",
                [&] { compare(runs_, {.baseline = "gpu"}); });
 }
 

@@ -32,7 +32,7 @@ struct Cell {
 
 constexpr double kEpochEffect = 0.02;
 
-// One side of a comparison: a process a round, whose times are drawn anew for each trial.
+// One side of a comparison: a process a round, whose times are drawn for each trial.
 class Side {
  public:
   Side(const Cell& cell, const std::string& name, double seconds, double noise)

@@ -220,7 +220,7 @@ TEST_F(ChangedFiles, BothFilesOfRowsChangedAlikeAreToldByTheSeal) {
 TEST_F(ChangedFiles, AMissingEpochsJsonlIsTold) {
   std::filesystem::remove(run_ / kEpochsJsonlFile);
   EXPECT_THAT(changes(), ElementsAre(Warning{"rows_disagree",
-                                             "epochs.jsonl is missing, so nothing bears out "
+                                             "epochs.jsonl is missing, so nothing confirms "
                                              "epochs.csv"}));
   make_old();
   EXPECT_THAT(changes(), IsEmpty());

@@ -1,4 +1,4 @@
-// What a bug, a slip or a liar puts into a comparison, and how each is caught: refused, or shouted among the warnings.
+// What a bug, a slip or a liar puts into a comparison, and how each is caught: refused, or told among the warnings.
 // Every test plants one untruth in one of two runs that are otherwise comparable.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

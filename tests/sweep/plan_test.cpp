@@ -125,9 +125,10 @@ TEST(Plan, ThatWasChangedIsRefused) {
   text.replace(text.find("name: b"), 7, "name: c");
   fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
   write_text(file, text);
-  expect_error(ExitCode::kData,
-               file.string() + ": was changed after it was planned, and a plan never changes; restore it, or plan anew",
-               [&] { read_plan(folder.path()); });
+  expect_error(
+      ExitCode::kData,
+      file.string() + ": was changed after it was planned, and a plan never changes; restore it, or make a new plan",
+      [&] { read_plan(folder.path()); });
 }
 
 TEST(Plan, OfAFolderThatLeadsElsewhereIsRefused) {

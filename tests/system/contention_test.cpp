@@ -62,7 +62,7 @@ TEST(Newcomers, AreCountedWhereTheyAllGoByOneNumber) {
               ElementsAre(HasSubstr("1 other process came")));
 }
 
-TEST(Bystanders, AreNotLookedForInAMoment) { EXPECT_THAT(Bystanders({}, 1).warnings(), IsEmpty()); }
+TEST(ContentionMonitor, AreNotLookedForInAMoment) { EXPECT_THAT(ContentionMonitor({}, 1).warnings(), IsEmpty()); }
 
 // A process that does nothing but take a CPU, until it goes out of scope.
 class BusyProcess {
@@ -88,9 +88,9 @@ class BusyProcess {
   pid_t pid_;
 };
 
-TEST(Bystanders, AreSeenByTheTimeThatTheyTake) {
+TEST(ContentionMonitor, AreSeenByTheTimeThatTheyTake) {
   const std::string before = cpu_counters();
-  const Bystanders bystanders({}, 1);
+  const ContentionMonitor bystanders({}, 1);
   const std::vector<BusyProcess> others(usable_cpus().size());
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   if (cpu_ticks_between(before, cpu_counters(), usable_cpus()).total == 0) GTEST_SKIP() << "no counters in /proc/stat";

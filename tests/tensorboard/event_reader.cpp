@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "tensorboard/event_file.h"
+
 namespace rnnlab::testing {
 namespace {
 

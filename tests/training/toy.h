@@ -25,7 +25,7 @@ struct Recorder : Observer {
   void on_run_begin(const RunPlan& plan) override;
   void on_epoch_begin(const TrainingState& state) override;
   void on_step(const StepProgress& progress) override;
-  bool looks_at(int64_t step) const override { return looks(step); }
+  bool needs_sync_at(int64_t step) const override { return looks(step); }
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
   void on_run_end(const TrainingState& state) override;
 

@@ -6,7 +6,7 @@
 #include "models/model.h"
 #include "system/temporary_folder.h"
 #include "weights/layouts.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {

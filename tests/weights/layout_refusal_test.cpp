@@ -5,7 +5,7 @@
 
 #include "base/expect_error.h"
 #include "weights/layouts.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -69,7 +69,7 @@ TEST(LayoutRefusals, ARecurrentWeightOfNoCell) {
   expect_refused("got a 'conv_lstm_cell', expected lstm_cell, gru_cell or simple_rnn_cell",
                  {{"a/conv_lstm_cell/recurrent_kernel", {2, 8}}});
   expect_refused(
-      "under 'rnn/multi_rnn_cell/cell_0/' is none of the known cells, expected cudnn_compatible_lstm_cell, "
+      "under 'rnn/multi_rnn_cell/cell_0/' is not a known cell, expected cudnn_compatible_lstm_cell, "
       "cudnn_compatible_gru_cell, gru_cell or basic_rnn_cell",
       {{kFirstCell + "nas_cell/kernel", {2, 8}}});
   expect_refused(
@@ -129,11 +129,11 @@ TEST(LayoutRefusals, AnActivationThatTheLayoutHasNot) {
   expect_error(ExitCode::kUsage,
                "model.activation: got relu, but the cells of TensorFlow's layout have tanh and would compute something "
                "else; use --layout keras, or pytorch",
-               [&] { laid_out(network, Layout::kTensorFlow); });
+               [&] { export_tensors(network, Layout::kTensorFlow); });
 }
 
 TEST(LayoutRefusals, WeightsOfAnotherFunction) {
-  const auto refusal = [](const FunctionFacts& known, const RecurrentOptions& options, const std::string& message) {
+  const auto refusal = [](const LayoutMetadata& known, const RecurrentOptions& options, const std::string& message) {
     expect_error(ExitCode::kCheckpoint, message, [&] { require_same_function(known, options, "a.st"); });
   };
   refusal({.cell = Cell::kGru, .reset_gate = {}, .activation = {}}, {},

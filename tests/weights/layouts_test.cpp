@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "recurrent/parameters.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -46,7 +46,7 @@ std::vector<std::string> names_and_shapes(const std::vector<NamedTensor>& tensor
 }
 
 NetworkWeights written_and_read(const NetworkWeights& network, Layout layout) {
-  const std::vector<NamedTensor> tensors = laid_out(network, layout);
+  const std::vector<NamedTensor> tensors = export_tensors(network, layout);
   return read_network({.name = "a.safetensors",
                        .tensors = views_of(tensors),
                        .metadata = metadata_of(network.known, layout),
@@ -61,7 +61,7 @@ void expect_equal(const std::vector<NamedTensor>& a, const std::vector<NamedTens
 
 TEST(Layouts, KerasHasALayersVariablesUnderItsName) {
   const NetworkWeights network = with_head(network_of(options_of(Cell::kLstm)));
-  EXPECT_THAT(names_and_shapes(laid_out(network, Layout::kKeras)),
+  EXPECT_THAT(names_and_shapes(export_tensors(network, Layout::kKeras)),
               ElementsAre("lstm/lstm_cell/kernel [3, 8]", "lstm/lstm_cell/recurrent_kernel [2, 8]",
                           "lstm/lstm_cell/bias [8]", "embedding/embeddings [7, 3]", "dense/kernel [2, 5]",
                           "dense/bias [5]", "dense_1/kernel [5, 4]", "dense_1/bias [4]"));
@@ -71,7 +71,7 @@ TEST(Layouts, KerasNumbersLayersAndNamesDirections) {
   RecurrentOptions options = options_of(Cell::kRnnTanh);
   options.num_layers = 2;
   options.bidirectional = true;
-  EXPECT_THAT(names_and_shapes(laid_out(network_of(options), Layout::kKeras)),
+  EXPECT_THAT(names_and_shapes(export_tensors(network_of(options), Layout::kKeras)),
               ElementsAre("bidirectional/forward_simple_rnn/simple_rnn_cell/kernel [3, 2]",
                           "bidirectional/forward_simple_rnn/simple_rnn_cell/recurrent_kernel [2, 2]",
                           "bidirectional/forward_simple_rnn/simple_rnn_cell/bias [2]",
@@ -89,19 +89,19 @@ TEST(Layouts, KerasNumbersLayersAndNamesDirections) {
 TEST(Layouts, KerasHasTwoBiasesOfAGruWhoseResetGateComesAfterTheProduct) {
   RecurrentOptions options = options_of(Cell::kGru);
   EXPECT_THAT(
-      names_and_shapes(laid_out(network_of(options), Layout::kKeras)),
+      names_and_shapes(export_tensors(network_of(options), Layout::kKeras)),
       ElementsAre("gru/gru_cell/kernel [3, 6]", "gru/gru_cell/recurrent_kernel [2, 6]", "gru/gru_cell/bias [2, 6]"));
   options.reset_gate = ResetGate::kBefore;
-  EXPECT_EQ(names_and_shapes(laid_out(network_of(options), Layout::kKeras)).back(), "gru/gru_cell/bias [6]");
+  EXPECT_EQ(names_and_shapes(export_tensors(network_of(options), Layout::kKeras)).back(), "gru/gru_cell/bias [6]");
 }
 
 TEST(Layouts, TensorFlowHasOneKernelOverInputsAndHiddenState) {
-  EXPECT_THAT(names_and_shapes(laid_out(network_of(options_of(Cell::kLstm)), Layout::kTensorFlow)),
+  EXPECT_THAT(names_and_shapes(export_tensors(network_of(options_of(Cell::kLstm)), Layout::kTensorFlow)),
               ElementsAre("rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel [5, 8]",
                           "rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/bias [8]"));
   RecurrentOptions options = options_of(Cell::kRnnRelu);
   options.bidirectional = true;
-  EXPECT_THAT(names_and_shapes(laid_out(network_of(options), Layout::kTensorFlow)),
+  EXPECT_THAT(names_and_shapes(export_tensors(network_of(options), Layout::kTensorFlow)),
               ElementsAre("stack_bidirectional_rnn/cell_0/bidirectional_rnn/fw/basic_rnn_cell/kernel [5, 2]",
                           "stack_bidirectional_rnn/cell_0/bidirectional_rnn/fw/basic_rnn_cell/bias [2]",
                           "stack_bidirectional_rnn/cell_0/bidirectional_rnn/bw/basic_rnn_cell/kernel [5, 2]",
@@ -112,14 +112,14 @@ TEST(Layouts, TensorFlowHasTheGatesOfAGruApartFromItsCandidate) {
   RecurrentOptions options = options_of(Cell::kGru);
   const std::string after = "rnn/multi_rnn_cell/cell_0/cudnn_compatible_gru_cell/";
   EXPECT_THAT(
-      names_and_shapes(laid_out(network_of(options), Layout::kTensorFlow)),
+      names_and_shapes(export_tensors(network_of(options), Layout::kTensorFlow)),
       ElementsAre(after + "gates/kernel [5, 4]", after + "gates/bias [4]",
                   after + "candidate/input_projection/kernel [3, 2]",
                   after + "candidate/hidden_projection/kernel [2, 2]", after + "candidate/input_projection/bias [2]",
                   after + "candidate/hidden_projection/bias [2]"));
   options.reset_gate = ResetGate::kBefore;
   const std::string before = "rnn/multi_rnn_cell/cell_0/gru_cell/";
-  EXPECT_THAT(names_and_shapes(laid_out(network_of(options), Layout::kTensorFlow)),
+  EXPECT_THAT(names_and_shapes(export_tensors(network_of(options), Layout::kTensorFlow)),
               ElementsAre(before + "gates/kernel [5, 4]", before + "gates/bias [4]", before + "candidate/kernel [5, 2]",
                           before + "candidate/bias [2]"));
 }
@@ -142,7 +142,8 @@ TEST(Layouts, WhatALayoutKeepsWholeComesBackBitForBit) {
   options.bidirectional = true;
   const NetworkWeights gru = with_head(network_of(options));
   for (const Layout layout : {Layout::kPyTorch, Layout::kKeras})
-    expect_equal(laid_out(written_and_read(gru, layout), Layout::kPyTorch), laid_out(gru, Layout::kPyTorch));
+    expect_equal(export_tensors(written_and_read(gru, layout), Layout::kPyTorch),
+                 export_tensors(gru, Layout::kPyTorch));
 }
 
 // What any library wrote, laid out as another's and back, for every cell and both kinds of stacks.
@@ -156,10 +157,10 @@ TEST(Layouts, AFileOfOneBiasComesBackBitForBit) {
         options.reset_gate = reset_gate;
         for (const Layout layout : {Layout::kKeras, Layout::kTensorFlow}) {
           SCOPED_TRACE(std::string(name) + (bidirectional ? " stack" : ""));
-          const auto first = laid_out(with_head(network_of(options)), layout);
+          const auto first = export_tensors(with_head(network_of(options)), layout);
           const NetworkWeights read =
               read_network({.name = "a", .tensors = views_of(first), .metadata = {}, .bytes = nullptr}, layout);
-          expect_equal(laid_out(written_and_read(read, Layout::kPyTorch), layout), first);
+          expect_equal(export_tensors(written_and_read(read, Layout::kPyTorch), layout), first);
         }
       }
     }
@@ -172,8 +173,8 @@ TEST(Layouts, AreToldApartByTheirNames) {
   };
   const NetworkWeights bare = network_of(options_of(Cell::kGru));
   for (const auto& [layout, name] : config::EnumNames<Layout>::kNames) {
-    EXPECT_EQ(found(laid_out(bare, layout)), layout) << name;
-    EXPECT_EQ(found(laid_out(with_head(bare), layout)), layout) << name;
+    EXPECT_EQ(found(export_tensors(bare, layout)), layout) << name;
+    EXPECT_EQ(found(export_tensors(with_head(bare), layout)), layout) << name;
   }
   EXPECT_EQ(found({{"fc.weight", at::randn({2, 2})}}), std::nullopt);
 }
@@ -182,7 +183,7 @@ TEST(Layouts, AKerasModelsOwnNumbersAndPathAreOnlyAnOrder) {
   RecurrentOptions options = options_of(Cell::kLstm);
   options.num_layers = 3;
   const NetworkWeights network = network_of(options);
-  std::vector<NamedTensor> tensors = laid_out(network, Layout::kKeras);
+  std::vector<NamedTensor> tensors = export_tensors(network, Layout::kKeras);
   const std::string theirs[] = {"sequential_4/lstm_9/", "sequential_4/lstm_10/", "sequential_4/lstm_11/"};
   for (size_t i = 0; i < tensors.size(); ++i)
     tensors[i].name = theirs[i / 3] + tensors[i].name.substr(tensors[i].name.find('/') + 1);
@@ -198,13 +199,13 @@ TEST(Layouts, KnowWhatTheFileSaysOfTheFunction) {
   options.reset_gate = ResetGate::kBefore;
   options.activation = Activation::kRelu;
   for (const Layout layout : {Layout::kPyTorch, Layout::kKeras}) {
-    const FunctionFacts known = written_and_read(network_of(options), layout).known;
+    const LayoutMetadata known = written_and_read(network_of(options), layout).known;
     EXPECT_EQ(known.cell, Cell::kGru);
     EXPECT_EQ(known.reset_gate, ResetGate::kBefore);
     EXPECT_EQ(known.activation, Activation::kRelu);
   }
-  const auto plain = laid_out(network_of(options_of(Cell::kRnnRelu)), Layout::kKeras);
-  const FunctionFacts unsaid =
+  const auto plain = export_tensors(network_of(options_of(Cell::kRnnRelu)), Layout::kKeras);
+  const LayoutMetadata unsaid =
       read_network({.name = "a", .tensors = views_of(plain), .metadata = {}, .bytes = nullptr}, Layout::kKeras).known;
   EXPECT_EQ(unsaid.cell, std::nullopt) << "tanh and relu have the same weights";
 }

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "weights/layouts.h"
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {
@@ -61,7 +61,7 @@ std::string refusal_of(const TensorFile& file) {
   if (!layout) return "no layout";
   try {
     const NetworkWeights network = read_network(file, *layout);
-    for (const auto& [other, name] : config::EnumNames<Layout>::kNames) laid_out(network, other);
+    for (const auto& [other, name] : config::EnumNames<Layout>::kNames) export_tensors(network, other);
     return "";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kCheckpoint) << error.what();

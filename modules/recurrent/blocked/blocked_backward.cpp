@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "recurrent/blocked/blocked_pass.h"
-#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/blocked/panel.h"
 #include "recurrent/blocked/weight_product.h"
 #include "recurrent/blocked/work_split.h"
@@ -33,12 +33,12 @@ class BlockedBackward {
         gradients_(make_gradients(results)),
         size_(make_size()),
         recurrent_(PackedMatrix::of(trace.weights.weight_hh)),
-        sums_(empty_kept({size_.num_blocks, size_.batch_size, kPanelWidth}, at::kFloat)),
+        sums_(empty_pooled({size_.num_blocks, size_.batch_size, kPanelWidth}, at::kFloat)),
         next_(at::empty_like(trace.gates[0])) {}
 
   PassGradients run() {
     if (needs_.input) {
-      result_.input = empty_kept(trace_.input.sizes(), trace_.input.options());
+      result_.input = empty_pooled(trace_.input.sizes(), trace_.input.options());
       input_ = PackedMatrix::of(trace_.weights.weight_ih);
     }
     WeightSums weights(trace_, steps_together_ * size_.batch_size);
@@ -74,10 +74,10 @@ class BlockedBackward {
     gradients.output = results.hidden[0];
     if (!results.cell.empty()) gradients.cell_output = results.cell[0];
     gradients.input_side =
-        empty_kept({steps_together_, trace_.batch_size(), trace_.gates.size(2)}, trace_.gates.options());
+        empty_pooled({steps_together_, trace_.batch_size(), trace_.gates.size(2)}, trace_.gates.options());
     const bool has_both = spec_.cell == Cell::kGru;
     gradients.recurrent_side =
-        has_both ? empty_kept(gradients.input_side.sizes(), trace_.gates.options()) : gradients.input_side;
+        has_both ? empty_pooled(gradients.input_side.sizes(), trace_.gates.options()) : gradients.input_side;
     if (spec_.cell == Cell::kLstm || has_both)
       gradients.carry = at::zeros_like(trace_.hidden[0], trace_.hidden.options().dtype(at::kFloat));
     return gradients;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "recurrent/blocked/blocked_pass.h"
-#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/blocked/panel.h"
 #include "recurrent/blocked/work_split.h"
 #include "recurrent/number_type.h"
@@ -60,7 +60,8 @@ class BlockedForward {
         input_{PackedMatrix::of_transposed(trace.weights.weight_ih, num_gates(spec.cell)), input_sums(spec.cell)},
         recurrent_{PackedMatrix::of_transposed(trace.weights.weight_hh, num_gates(spec.cell)),
                    recurrent_sums(spec.cell)},
-        sums_(empty_kept({size_.num_blocks, steps_together_, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
+        sums_(
+            empty_pooled({size_.num_blocks, steps_together_, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
 
   void run() {
     run_recurrence(size_, [&](int64_t step, const Range& rows, const Range& blocks) { run_step(step, rows, blocks); });

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/kernels/simd_steps.h"
 #include "recurrent/kernels/tile_products.h"
 
@@ -160,7 +160,7 @@ void transpose(const RowBlock& source, int64_t num_columns, at::ScalarType type,
 
 PackedMatrix::PackedMatrix(at::ScalarType type, int64_t depth, int64_t num_groups, int64_t group_size)
     : type_(type), depth_(depth), num_groups_(num_groups), group_size_(group_size) {
-  storage_ = empty_kept({num_panels() * panel_bytes(type, depth)}, at::kByte);
+  storage_ = empty_pooled({num_panels() * panel_bytes(type, depth)}, at::kByte);
 }
 
 void* PackedMatrix::data_of(int64_t index) const {

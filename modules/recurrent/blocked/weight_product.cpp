@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/blocked/panel.h"
 
 namespace rnnlab {
@@ -31,8 +31,8 @@ RowBlock block_of(const at::Tensor& tensor, int64_t row, int64_t column, int64_t
 }  // namespace
 
 WeightProduct::WeightProduct(int64_t num_left, int64_t num_right, int64_t most_rows, at::ScalarType type)
-    : transposed_(empty_kept({num_right, stride_for(most_rows)}, type)),
-      sum_(empty_kept({num_right, num_left}, at::kFloat)) {}
+    : transposed_(empty_pooled({num_right, stride_for(most_rows)}, type)),
+      sum_(empty_pooled({num_right, num_left}, at::kFloat)) {}
 
 void WeightProduct::add(const at::Tensor& left, const at::Tensor& right) {
   transpose_rows(right);
@@ -42,7 +42,7 @@ void WeightProduct::add(const at::Tensor& left, const at::Tensor& right) {
 
 at::Tensor WeightProduct::result() const {
   const int64_t num_left = sum_.size(1), num_right = sum_.size(0);
-  const at::Tensor result = empty_kept({num_left, num_right}, at::kFloat);
+  const at::Tensor result = empty_pooled({num_left, num_right}, at::kFloat);
   at::parallel_for(0, (num_left + kRowsToTranspose - 1) / kRowsToTranspose, 1, [&](int64_t first, int64_t last) {
     const int64_t column = first * kRowsToTranspose;
     transpose(block_of(sum_, 0, column, num_right), std::min(num_left, last * kRowsToTranspose) - column, at::kFloat,
@@ -73,7 +73,7 @@ void WeightProduct::multiply_rows(const at::Tensor& left) {
   const int64_t rows_of_part = (num_right + num_parts - 1) / num_parts;
   at::parallel_for(0, num_panels * num_parts, 1, [&](int64_t first, int64_t last) {
     const ProductSeries series(type);
-    const at::Tensor packed = empty_kept({panel_bytes(type, num_rows)}, at::kByte);
+    const at::Tensor packed = empty_pooled({panel_bytes(type, num_rows)}, at::kByte);
     for (int64_t task = first; task < last; ++task) {
       const int64_t column = task / num_parts * kPanelWidth, begin = task % num_parts * rows_of_part;
       const Panel panel = {packed.data_ptr(), type, packed_depth(type, num_rows),

@@ -1,6 +1,6 @@
 // The plans that a layer has made, one a shape, each by the algorithm that was asked for or found fastest. Making one
 // may measure and wait for the device; finding one costs a comparison. Plans for sequences of varied lengths are made
-// anew every time, for cuDNN keeps the lengths in them, and always by the standard algorithm, the only one that has
+// again every time, for cuDNN keeps the lengths in them, and always by the standard algorithm, the only one that has
 // them.
 #pragma once
 

@@ -214,7 +214,7 @@ class PersistentBackwardPass {
   std::vector<WeightGradients> weights_;
   std::vector<GateProducts> products_;
   at::Tensor table_;  // its gradient, of a bottom layer that reads one by tokens
-  Lanes lanes_;       // after all that is prepared on the current stream
+  StreamSet lanes_;   // after all that is prepared on the current stream
 };
 
 }  // namespace

@@ -190,7 +190,7 @@ class PersistentForwardPass {
   at::Tensor bottom_parameter_;  // the bottom layer's weight_ih, in its own type
   ParameterConversion bottom_weight_ih_, bottom_rest_, other_parameters_;
   std::vector<at::Tensor> packed_;
-  Lanes lanes_;  // after all that is prepared on the current stream
+  StreamSet lanes_;  // after all that is prepared on the current stream
 };
 
 }  // namespace

@@ -23,19 +23,19 @@ int* make_flag() {
 
 }  // namespace
 
-int* gave_up_flag() {
+int* timeout_flag() {
   static int* const flag = make_flag();  // for as long as the process: a kernel may write to it at any time
   return flag;
 }
 
-void require_that_none_gave_up() {
-  auto* flag = static_cast<volatile int*>(gave_up_flag());
+void throw_if_kernel_timed_out() {
+  auto* flag = static_cast<volatile int*>(timeout_flag());
   if (*flag == 0) return;
   *flag = 0;
   throw_error(
       ExitCode::kDevice,
-      "layer: persistent: a block of threads waited in vain for the others of its group, so the results since then "
-      "are void; `nvidia-smi` shows whether the GPU is well, and layer: cudnn does without such groups");
+      "layer: persistent: a block of threads timed out waiting for the others of its group, so the results since then "
+      "are invalid; check the GPU with `nvidia-smi`, or use layer: cudnn");
 }
 
 namespace {
@@ -140,7 +140,7 @@ double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
 
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
   const PersistentSequence sequence = sequence_of(spec, trace);
-  // Freed before the kernel ends, as the current stream's: whoever gets it next comes after.
+  // Freed before the kernel ends, as memory of the current stream: its next user comes later in the stream.
   const at::Tensor exchange = empty_bytes(trace, kernels::forward_exchange_bytes(sequence));
   launch_on_stream(PersistentForward{.sequence = sequence,
                                      .weights = packed.const_data_ptr(),
@@ -152,7 +152,7 @@ void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tenso
                                      .half_hidden = result_or_null<void>(trace.half_hidden),
                                      .cell = result_or_null<float>(trace.cell),
                                      .exchange = exchange.data_ptr(),
-                                     .timed_out = gave_up_flag()},
+                                     .timed_out = timeout_flag()},
                    stream_of(trace.gates));
 }
 
@@ -176,7 +176,7 @@ void launch_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGra
                                       .bias_sums = result_or_null<float>(gradients.bias_sums),
                                       .largest = result_or_null<int32_t>(gradients.largest),
                                       .exchange = exchange.data_ptr(),
-                                      .timed_out = gave_up_flag()},
+                                      .timed_out = timeout_flag()},
                    stream_of(trace.gates));
 }
 

@@ -10,13 +10,13 @@
 
 namespace rnnlab {
 
-// Where a kernel leaves word that a block waited in vain for another, for the host to find without waiting for it.
+// A flag that a kernel sets when a block timed out while it waited for another; the host reads it without waiting.
 
 // Memory of the process that host and devices see; 0 as long as nothing happened.
-int* gave_up_flag();
+int* timeout_flag();
 
-// UserError kDevice, once, after a kernel gave up.
-void require_that_none_gave_up();
+// UserError kDevice, once, after a kernel timed out.
+void throw_if_kernel_timed_out();
 
 // Room for a layer's packed weights of each pass, on the current stream.
 at::Tensor empty_forward_weights(const UnrolledSpec& spec, const LayerTrace& trace);

@@ -44,7 +44,7 @@ void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
                 "use precision: tf32 or bf16, or layer: cudnn",
                 hidden_size);
   require_checked_gpu(sequence.device(), type);
-  require_that_none_gave_up();
+  throw_if_kernel_timed_out();
 }
 
 ExecutionPath persistent_path(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers) {

@@ -13,7 +13,7 @@ namespace rnnlab {
 
 // UserError kUsage where the pass cannot run as `layer: persistent`: another processor than a GPU of compute capability
 // 9.0 or later, no compiler for its kernels, a kind of GPU that failed its check (first_check.h), float64, or
-// more units than there are kernels for in float32. kDevice where a pass before it on that GPU gave up.
+// more units than there are kernels for in float32. kDevice if an earlier pass on that GPU timed out.
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size);
 
 // What a forward pass runs, for execution_path.h.

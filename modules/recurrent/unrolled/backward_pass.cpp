@@ -122,7 +122,7 @@ class BackwardPass {
   std::vector<LayerGradients> gradients_;
   std::vector<WeightGradients> weights_;
   std::vector<Operands> operands_;
-  Lanes lanes_;  // after all that is prepared on the current stream
+  StreamSet lanes_;  // after all that is prepared on the current stream
   std::vector<Steps> groups_;
 };
 

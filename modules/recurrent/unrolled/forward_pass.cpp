@@ -79,7 +79,7 @@ class ForwardPass {
   std::vector<LayerTrace>& layers_;
   const std::vector<at::Tensor>& masks_;
   std::vector<Operands> operands_;
-  Lanes lanes_;  // after all that is prepared on the current stream
+  StreamSet lanes_;  // after all that is prepared on the current stream
   std::vector<Steps> groups_;
 };
 

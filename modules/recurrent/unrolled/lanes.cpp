@@ -26,7 +26,7 @@ c10::Stream stream_of_lane(at::Device device, int priority, size_t lane) {
 
 }  // namespace
 
-Lanes::Lanes(at::Device device, size_t num_side_lanes, size_t num_main_lanes) {
+StreamSet::StreamSet(at::Device device, size_t num_side_lanes, size_t num_main_lanes) {
   if (!device.is_cuda()) return;
   const c10::Stream current = current_stream(device);
   const int priority = num_main_lanes > 0 ? priority_of_stream(current) : kLowestPriority;
@@ -37,7 +37,7 @@ Lanes::Lanes(at::Device device, size_t num_side_lanes, size_t num_main_lanes) {
   }
 }
 
-Lanes::~Lanes() {
+StreamSet::~StreamSet() {
   if (is_joined_) return;
   try {
     join();
@@ -45,20 +45,20 @@ Lanes::~Lanes() {
   }
 }
 
-void Lanes::run(size_t lane, const std::function<void()>& work) const {
+void StreamSet::run(size_t lane, const std::function<void()>& work) const {
   if (lane == 0 || streams_.size() <= 1) return work();
   const c10::StreamGuard guard(streams_[lane]);
   work();
 }
 
-void Lanes::order(size_t before, size_t after) const {
+void StreamSet::order(size_t before, size_t after) const {
   if (before == after || streams_.size() <= 1) return;
   c10::Event event(streams_[before].device_type());
   event.record(streams_[before]);
   event.block(streams_[after]);
 }
 
-void Lanes::join() {
+void StreamSet::join() {
   for (size_t lane = 1; lane < streams_.size(); ++lane) order(lane, 0);
   is_joined_ = true;
 }

@@ -12,17 +12,17 @@
 
 namespace rnnlab {
 
-class Lanes {
+class StreamSet {
  public:
   // Lane 0, then the side lanes, then the main ones. All begin after what is queued on the current stream. Needs no
   // join() if nothing is queued on the others.
-  Lanes(at::Device device, size_t num_side_lanes, size_t num_main_lanes = 0);
+  StreamSet(at::Device device, size_t num_side_lanes, size_t num_main_lanes = 0);
 
   // Joins the lanes of a pass that ends by an exception: its tensors are freed on the current stream, and would be
   // given to others while kernels of the other lanes still write to them.
-  ~Lanes();
-  Lanes(const Lanes&) = delete;
-  Lanes& operator=(const Lanes&) = delete;
+  ~StreamSet();
+  StreamSet(const StreamSet&) = delete;
+  StreamSet& operator=(const StreamSet&) = delete;
 
   void run(size_t lane, const std::function<void()>& work) const;
 

@@ -32,7 +32,7 @@ enum class NextStep { kThere, kNone };  // whether `from_next_step` counts
 void run_forward_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);
 
 // The same backwards, after the step that was read next. Writes step t of `input_side` and `recurrent_side`, and turns
-// `carry` from the gradient after the step into the one before it; `from_next_step` is the caller's to multiply anew.
+// `carry` from the gradient after the step into the one before it; the caller computes `from_next_step` for each step.
 void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
                        int64_t t);
 

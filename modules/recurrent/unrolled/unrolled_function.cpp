@@ -7,7 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "recurrent/blocked/blocked_pass.h"
-#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/cuda_functions.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/unrolled/backward_pass.h"
@@ -211,7 +211,7 @@ DirectionWeights weights_of(Cell cell, const std::vector<at::Tensor>& operands, 
 }
 
 at::Tensor empty_for(const UnrolledSpec& spec, at::IntArrayRef shape, const at::TensorOptions& options) {
-  return spec.rung.panel_products ? empty_kept(shape, options) : at::empty(shape, options);
+  return spec.rung.panel_products ? empty_pooled(shape, options) : at::empty(shape, options);
 }
 
 // (L, T + 1, B, H), in one piece, for a diagonal through the layers is then one operand, and so are all initial states.

@@ -47,7 +47,7 @@ struct PersistentForward {
   void* half_hidden = nullptr;    // (T + 1, B, H) float16, or null: all rows but the initial one once more; kTf32 only
   float* cell = nullptr;          // (T + 1, B, H), kLstm only: as `hidden`
   void* exchange = nullptr;       // forward_exchange_bytes
-  int* timed_out = nullptr;       // memory that host and device see: set to 1 if a block gave up waiting
+  int* timed_out = nullptr;       // memory that host and device see: set to 1 if a block timed out
 };
 
 // gate_gradients: W x + b and R h + b of a kGru have two gradients of the candidate; its other gates, and all of other

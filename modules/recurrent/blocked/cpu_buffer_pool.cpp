@@ -1,4 +1,4 @@
-#include "recurrent/blocked/kept_memory.h"
+#include "recurrent/blocked/cpu_buffer_pool.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -20,7 +20,7 @@ struct Block {
   size_t bytes;
 };
 
-class KeptMemory {
+class CpuBufferPool {
  public:
   Block take(size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -52,7 +52,7 @@ class KeptMemory {
   }
 
  private:
-  // As LibTorch's own allocator does, so that whoever watches memory sees this too. What waits is held by nobody.
+  // As LibTorch's own allocator does, so that profilers of memory see this too. Memory that waits here has no user.
   void report(const Block& block, int64_t bytes) const {
     c10::reportMemoryUsageToProfiler(block.data, bytes, in_use_, in_use_ + waiting_bytes_, at::kCPU);
   }
@@ -68,21 +68,21 @@ class KeptMemory {
 };
 
 // Never destroyed: tensors may outlive everything else.
-KeptMemory& kept_memory() {
-  static auto* const kMemory = new KeptMemory;
+CpuBufferPool& cpu_buffer_pool() {
+  static auto* const kMemory = new CpuBufferPool;
   return *kMemory;
 }
 
 }  // namespace
 
-at::Tensor empty_kept(at::IntArrayRef shape, const at::TensorOptions& options) {
+at::Tensor empty_pooled(at::IntArrayRef shape, const at::TensorOptions& options) {
   const auto bytes = static_cast<size_t>(c10::multiply_integers(shape)) * options.dtype().itemsize();
   if (bytes < kLeastBytes) return at::empty(shape, options);
-  const Block block = kept_memory().take(bytes);
+  const Block block = cpu_buffer_pool().take(bytes);
   return at::from_blob(
-      block.data, shape, [block](void*) { kept_memory().give_back(block); }, options);
+      block.data, shape, [block](void*) { cpu_buffer_pool().give_back(block); }, options);
 }
 
-size_t kept_bytes() { return kept_memory().waiting_bytes(); }
+size_t kept_bytes() { return cpu_buffer_pool().waiting_bytes(); }
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>

@@ -29,9 +29,9 @@ std::vector<TensorView> views_of(const std::vector<NamedTensor>& tensors);
 NamedTensor to_tensor(const TensorView& view);
 std::vector<NamedTensor> to_tensors(const std::vector<TensorView>& views);
 
-class TensorTaker {
+class TensorReader {
  public:
-  explicit TensorTaker(const TensorFile& file);  // which must outlive it
+  explicit TensorReader(const TensorFile& file);  // which must outlive it
 
   const TensorFile& file() const { return file_; }
   bool has(std::string_view name) const { return views_.contains(name); }

@@ -1,4 +1,4 @@
-#include "bench/fake_laboratory.h"
+#include "bench/fake_backend.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ using config::name_of;
 
 class FakeRunner : public LayerRunner {
  public:
-  FakeRunner(FakeLaboratory& laboratory, LayerKind layer) : laboratory_(laboratory), layer_(layer) {}
+  FakeRunner(FakeBackend& backend, LayerKind layer) : laboratory_(backend), layer_(layer) {}
 
   double run(Program program, int64_t iterations) override {
     laboratory_.log.push_back(fmt::format("run {} {}", name_of(layer_), static_cast<int>(program)));
@@ -23,25 +23,25 @@ class FakeRunner : public LayerRunner {
   }
 
  private:
-  FakeLaboratory& laboratory_;
+  FakeBackend& laboratory_;
   LayerKind layer_;
 };
 
 }  // namespace
 
-void FakeLaboratory::begin(const Combination& combination) {
+void FakeBackend::begin(const BenchCase& combination) {
   log.push_back("begin " + to_string(combination));
   combination_ = combination;
   if (num_begins-- == 0) throw std::bad_alloc();
   if (!unavailable.empty()) throw UserError(ExitCode::kDevice, unavailable);
 }
 
-std::unique_ptr<LayerRunner> FakeLaboratory::make_runner(LayerKind layer) {
+std::unique_ptr<LayerRunner> FakeBackend::make_runner(LayerKind layer) {
   if (const auto found = refused.find(layer); found != refused.end()) throw UserError(ExitCode::kUsage, found->second);
   return std::make_unique<FakeRunner>(*this, layer);
 }
 
-Ceiling FakeLaboratory::measure_ceiling() {
+Ceiling FakeBackend::measure_ceiling() {
   log.emplace_back("ceiling");
   if (!ceiling_error.empty()) throw UserError(ExitCode::kDevice, ceiling_error);
   return {.device = device(),
@@ -50,7 +50,7 @@ Ceiling FakeLaboratory::measure_ceiling() {
           .copy_bytes_per_second = 1e11};
 }
 
-Inspection FakeLaboratory::inspect(LayerKind layer) {
+Inspection FakeBackend::inspect(LayerKind layer) {
   log.push_back(fmt::format("inspect {}", name_of(layer)));
   if (!inspection_error.empty()) throw UserError(ExitCode::kDevice, inspection_error);
   return {.path = fmt::format("the path of {}", name_of(layer)),

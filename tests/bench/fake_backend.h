@@ -1,4 +1,4 @@
-// A laboratory whose layers take the time that a test writes down, and that keeps a record of what was asked of it.
+// A backend whose layers take the time that a test writes down, and that keeps a record of what was asked of it.
 #pragma once
 
 #include <array>
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/laboratory.h"
+#include "bench/backend.h"
 
 namespace rnnlab::testing {
 
-class FakeLaboratory : public Laboratory {
+class FakeBackend : public BenchBackend {
  public:
   std::map<LayerKind, std::array<double, 3>> seconds;  // of one iteration, by program
   std::map<LayerKind, std::string> refused;            // with this message
@@ -23,7 +23,7 @@ class FakeLaboratory : public Laboratory {
   std::vector<Warning> doubts_to_tell;
   std::vector<std::string> log;  // "begin cpu eager ...", "run naive 0", "ceiling", "inspect naive"
 
-  void begin(const Combination& combination) override;
+  void begin(const BenchCase& combination) override;
   std::string device() const override { return "cpu"; }
   std::unique_ptr<LayerRunner> make_runner(LayerKind layer) override;
   Ceiling measure_ceiling() override;
@@ -32,7 +32,7 @@ class FakeLaboratory : public Laboratory {
   Inspection inspect(LayerKind layer) override;
 
  private:
-  Combination combination_;
+  BenchCase combination_;
 };
 
 }  // namespace rnnlab::testing

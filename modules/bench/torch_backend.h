@@ -1,4 +1,4 @@
-// The real laboratory: LibTorch on this machine.
+// The real backend: LibTorch on this machine.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/laboratory.h"
+#include "bench/backend.h"
 #include "recurrent/recurrent_layer.h"
 #include "system/epoch_witness.h"
 #include "system/gpu_info.h"
@@ -54,19 +54,19 @@ int64_t peak_bytes_during(c10::Device device, const std::function<void()>& work)
 // A line for each GPU whose clocks are held down.
 std::vector<std::string> throttling(const GpuSurvey& survey);
 
-// One layer with its weights and inputs, and the three programs that are timed on it (laboratory.h), started kernel by
+// One layer with its weights and inputs, and the three programs that are timed on it (backend.h), started kernel by
 // kernel or replayed from CUDA graphs.
 
 // What all layers of a combination have in common, drawn by a seed.
 struct Problem {
-  Combination combination;
+  BenchCase combination;
   c10::Device device = c10::kCPU;
   std::shared_ptr<RecurrentLayer> weights;  // on the CPU, in float32
   at::Tensor input;                         // (T, B, I) on the device, in float32, as all of these
   RecurrentState initial;                   // (L * D, B, H)
   at::Tensor output_gradient;               // (T, B, D * H)
 };
-Problem make_problem(const Combination& combination, c10::Device device, uint64_t seed);
+Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t seed);
 
 // UserError kUsage where the layer refuses the options or the device.
 class LayerPrograms : public LayerRunner {
@@ -94,12 +94,12 @@ class LayerPrograms : public LayerRunner {
   std::array<std::unique_ptr<CapturedWork>, kPrograms.size()> graphs_;
 };
 
-class TorchLaboratory : public Laboratory {
+class TorchBackend : public BenchBackend {
  public:
   // Draws by settings.seed, and sets the number of threads of this process.
-  explicit TorchLaboratory(const BenchSettings& settings);
+  explicit TorchBackend(const BenchSettings& settings);
 
-  void begin(const Combination& combination) override;
+  void begin(const BenchCase& combination) override;
   std::string device() const override;
   std::unique_ptr<LayerRunner> make_runner(LayerKind layer) override;
   Ceiling measure_ceiling() override;

@@ -1,4 +1,4 @@
-#include "weights/tensor_taker.h"
+#include "weights/tensor_reader.h"
 
 #include <ATen/ops/empty.h>
 
@@ -72,21 +72,21 @@ std::string name_in_message(const std::string& name) { return in_quotes(name, 20
 
 }  // namespace
 
-TensorTaker::TensorTaker(const TensorFile& file) : file_(file) {
+TensorReader::TensorReader(const TensorFile& file) : file_(file) {
   for (const TensorView& view : file.tensors) views_.emplace(view.spec.name, &view);
 }
 
-bool TensorTaker::has_under(std::string_view prefix) const {
+bool TensorReader::has_under(std::string_view prefix) const {
   const auto found = views_.lower_bound(prefix);
   return found != views_.end() && found->first.starts_with(prefix);
 }
 
-const TensorView* TensorTaker::find(std::string_view name) const {
+const TensorView* TensorReader::find(std::string_view name) const {
   const auto found = views_.find(name);
   return found == views_.end() ? nullptr : found->second;
 }
 
-std::vector<int64_t> TensorTaker::sizes_of(const std::string& name, size_t num_dimensions) const {
+std::vector<int64_t> TensorReader::sizes_of(const std::string& name, size_t num_dimensions) const {
   const TensorView* view = find(name);
   if (view == nullptr) refuse_checkpoint("{}: tensor {} is missing", file_.name, name_in_message(name));
   const std::vector<int64_t>& shape = view->spec.shape;
@@ -96,7 +96,7 @@ std::vector<int64_t> TensorTaker::sizes_of(const std::string& name, size_t num_d
   return shape;
 }
 
-at::Tensor TensorTaker::take(const std::string& name, const std::vector<int64_t>& shape) {
+at::Tensor TensorReader::take(const std::string& name, const std::vector<int64_t>& shape) {
   const TensorSpec wanted{name, DType::kF32, shape};
   const TensorView* view = find(name);
   if (view == nullptr)
@@ -109,7 +109,7 @@ at::Tensor TensorTaker::take(const std::string& name, const std::vector<int64_t>
   return to_tensor(*view).tensor;
 }
 
-void TensorTaker::require_all_taken() const {
+void TensorReader::require_all_taken() const {
   for (const TensorView& view : file_.tensors)
     if (!taken_.contains(view.spec.name))
       refuse_checkpoint("{}: tensor {} is there, {} {}, expected none of this name", file_.name,

@@ -1,4 +1,4 @@
-#include "bench/combination.h"
+#include "bench/bench_case.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,13 +10,13 @@ using ::testing::ElementsAre;
 
 std::vector<std::string> texts(const BenchSettings& settings) {
   std::vector<std::string> all;
-  for (const Combination& combination : expand(settings)) all.push_back(to_string(combination));
+  for (const BenchCase& combination : expand(settings)) all.push_back(to_string(combination));
   return all;
 }
 
-Combination paper() { return expand(BenchSettings{}).at(0); }
+BenchCase paper() { return expand(BenchSettings{}).at(0); }
 
-TEST(Combination, TheGridHasEveryCombinationLayersFastest) {
+TEST(BenchCase, TheGridHasEveryCombinationLayersFastest) {
   BenchSettings settings;
   settings.device = {"cpu", "cuda"};
   settings.hidden_size = {128, 256};
@@ -30,7 +30,7 @@ TEST(Combination, TheGridHasEveryCombinationLayersFastest) {
                           "cuda eager fp32 lstm H 256 B 8 T 5 L 1", "cuda eager fp32 lstm H 256 B 8 T 5 L 2"));
 }
 
-TEST(Combination, EveryKeyOfTheGridArrives) {
+TEST(BenchCase, EveryKeyOfTheGridArrives) {
   BenchSettings settings;
   settings.device = {"cuda:1"};
   settings.mode = {BenchMode::kEager, BenchMode::kGraph};
@@ -50,25 +50,25 @@ TEST(Combination, EveryKeyOfTheGridArrives) {
                           "cuda:1 graph bf16 gru persist_static I 28 H 512 B 64 T 100 L 4 bidirectional"));
 }
 
-TEST(Combination, ThePaperCaseTakes107GigaflopForward) {
+TEST(BenchCase, ThePaperCaseTakes107GigaflopForward) {
   EXPECT_DOUBLE_EQ(forward_flops(paper()), 107374182400.0);
   EXPECT_EQ(num_layer_steps(paper()), 400);
 }
 
 // T 2, B 3, I 5, H 4, GRU, both directions: 3 gates; the second layer reads 8 inputs.
-Combination small() {
+BenchCase small() {
   return {.options = {.cell = Cell::kGru, .input_size = 5, .hidden_size = 4, .num_layers = 2, .bidirectional = true},
           .batch_size = 3,
           .num_steps = 2};
 }
 
-TEST(Combination, FlopsCountBothDirectionsAndTheWiderInputsAbove) {
+TEST(BenchCase, FlopsCountBothDirectionsAndTheWiderInputsAbove) {
   // 2 operations, 6 cells, 2 directions, 12 gate rows, (5 + 4) + (8 + 4) columns.
   EXPECT_DOUBLE_EQ(forward_flops(small()), 2.0 * 6 * 2 * 12 * (9 + 12));
   EXPECT_EQ(num_layer_steps(small()), 8);
 }
 
-TEST(Combination, LeastBytesCountEachArrayOnce) {
+TEST(BenchCase, LeastBytesCountEachArrayOnce) {
   constexpr double kWeights = 2 * 12 * (5 + 4 + 2) + 2 * 12 * (8 + 4 + 2);
   constexpr double kInputs = 6 * (5 + 8);
   constexpr double kOutputs = 6 * 8 * 2;
@@ -79,8 +79,8 @@ TEST(Combination, LeastBytesCountEachArrayOnce) {
   EXPECT_DOUBLE_EQ(bytes.backward_weights, 4 * (kGates + kInputs + kOutputs + kWeights));
 }
 
-TEST(Combination, HalfPrecisionHalvesTheBytes) {
-  Combination combination = small();
+TEST(BenchCase, HalfPrecisionHalvesTheBytes) {
+  BenchCase combination = small();
   const double whole = least_bytes(combination).forward;
   combination.precision = Precision::kBf16;
   EXPECT_DOUBLE_EQ(least_bytes(combination).forward, whole / 2);

@@ -10,7 +10,7 @@
 
 namespace rnnlab {
 
-struct Combination {
+struct BenchCase {
   std::string device = "cpu";  // as the user wrote it
   BenchMode mode = BenchMode::kEager;
   Precision precision = Precision::kFp32;
@@ -20,17 +20,17 @@ struct Combination {
 };
 
 // Every combination, device slowest and num_layers fastest, in the order of the settings' keys.
-std::vector<Combination> expand(const BenchSettings& settings);
+std::vector<BenchCase> expand(const BenchSettings& settings);
 
 // "cuda graph fp32 lstm H 512 B 64 T 100 L 4"; other inputs than H as "I 28", and "bidirectional" where they are.
-std::string to_string(const Combination& combination);
+std::string to_string(const BenchCase& combination);
 
 // ---- what one pass of it takes at least ----
 
 // Multiplications and additions of the products of one forward pass; those of the backward pass for the data (inputs
 // and states) and for the weights are as many each. Point-wise work is left out: it is below 1 % at H 128 and less
 // above.
-double forward_flops(const Combination& combination);
+double forward_flops(const BenchCase& combination);
 
 // Bytes that must go through memory if everything else stays on the chip, each counted once: weights, the inputs and
 // outputs of every layer, and the gates, which training keeps for its backward pass.
@@ -39,9 +39,9 @@ struct LeastBytes {
   double backward_data = 0;     // reads weights, gates and output gradients, writes gate and input gradients
   double backward_weights = 0;  // reads gate gradients, inputs and outputs, writes weight gradients
 };
-LeastBytes least_bytes(const Combination& combination);
+LeastBytes least_bytes(const BenchCase& combination);
 
 // Cell steps of a pass: T * L, twice that in both directions.
-int64_t num_layer_steps(const Combination& combination);
+int64_t num_layer_steps(const BenchCase& combination);
 
 }  // namespace rnnlab

@@ -10,7 +10,7 @@ namespace rnnlab {
 
 // Like at::empty, without a gradient. Once nothing refers to it any more its memory waits for the next tensor of about
 // the size. In use and waiting together it is at most half more than was ever in use; what waits longest goes first.
-at::Tensor empty_kept(at::IntArrayRef shape, const at::TensorOptions& options);
+at::Tensor empty_pooled(at::IntArrayRef shape, const at::TensorOptions& options);
 
 // Bytes that wait.
 size_t kept_bytes();

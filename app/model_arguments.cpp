@@ -1,4 +1,4 @@
-#include "use_arguments.h"
+#include "model_arguments.h"
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ std::string check_passes(const std::string& text) {
 
 }  // namespace
 
-void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData takes_data) {
+void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData takes_data) {
   const bool is_on_data = takes_data == TakesData::kYes;
   command
       .add_option("arguments", arguments.arguments,
@@ -56,7 +56,7 @@ CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {
       ->capture_default_str();
 }
 
-ModelRequest model_request(const std::string& verb, const UseArguments& arguments) {
+ModelRequest model_request(const std::string& verb, const ModelArguments& arguments) {
   const auto [files, overrides] = tell_apart(arguments.arguments, Experiment::schema().spec());
   if (files.size() != 1)
     throw_error(ExitCode::kUsage,

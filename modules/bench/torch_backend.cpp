@@ -1,4 +1,4 @@
-#include "bench/torch_laboratory.h"
+#include "bench/torch_backend.h"
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -208,7 +208,7 @@ at::Tensor leaf_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-Problem make_problem(const Combination& combination, c10::Device device, uint64_t seed) {
+Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t seed) {
   const RecurrentOptions& o = combination.options;
   const int64_t directions = o.num_directions();
   const int64_t batch_size = combination.batch_size;
@@ -317,7 +317,7 @@ double copy_ceiling(c10::Device device) {
   return 2 * static_cast<double>(bytes) / seconds;
 }
 
-void check_possible(const Combination& combination, c10::Device device) {
+void check_possible(const BenchCase& combination, c10::Device device) {
   if (!device.is_cpu()) return;
   if (combination.mode == BenchMode::kGraph)
     throw_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs; use mode=eager");
@@ -328,11 +328,11 @@ void check_possible(const Combination& combination, c10::Device device) {
 
 }  // namespace
 
-TorchLaboratory::TorchLaboratory(const BenchSettings& settings) : seed_(static_cast<uint64_t>(settings.seed)) {
+TorchBackend::TorchBackend(const BenchSettings& settings) : seed_(static_cast<uint64_t>(settings.seed)) {
   set_num_threads(settings.num_threads);
 }
 
-void TorchLaboratory::begin(const Combination& combination) {
+void TorchBackend::begin(const BenchCase& combination) {
   graph_memory_.reset();
   problem_.reset();
   release_cached_memory();
@@ -346,13 +346,13 @@ void TorchLaboratory::begin(const Combination& combination) {
   if (combination.mode == BenchMode::kGraph) graph_memory_ = make_captured_work(device);
 }
 
-std::string TorchLaboratory::device() const { return device_label(problem_.value().device); }
+std::string TorchBackend::device() const { return device_label(problem_.value().device); }
 
-std::unique_ptr<LayerRunner> TorchLaboratory::make_runner(LayerKind layer) {
+std::unique_ptr<LayerRunner> TorchBackend::make_runner(LayerKind layer) {
   return std::make_unique<LayerPrograms>(problem_.value(), layer, graph_memory_.get());
 }
 
-Ceiling TorchLaboratory::measure_ceiling() {
+Ceiling TorchBackend::measure_ceiling() {
   const c10::DeviceGuard guard(problem_->device);
   release_cached_memory();
   const Precision precision = problem_->combination.precision;
@@ -362,13 +362,13 @@ Ceiling TorchLaboratory::measure_ceiling() {
           .copy_bytes_per_second = copy_ceiling(problem_->device)};
 }
 
-void TorchLaboratory::begin_sampling() {
+void TorchBackend::begin_sampling() {
   witness_.start();
   sampling_began_ = std::chrono::steady_clock::now();
 }
 
 // The witness counts all of a combination as it counts an epoch.
-SamplingRecord TorchLaboratory::end_sampling() {
+SamplingRecord TorchBackend::end_sampling() {
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - sampling_began_;
   const EpochEvidence seen = witness_.stop();
   SamplingRecord record{.wall_seconds = wall.count(), .cpu_seconds = seen.cpu_seconds, .doubts = {}};
@@ -380,7 +380,7 @@ SamplingRecord TorchLaboratory::end_sampling() {
 }
 
 // The system counts in hundredths of a second, which are too coarse for less.
-std::vector<Warning> TorchLaboratory::waiting_during(double wall_seconds, const EpochEvidence& seen) const {
+std::vector<Warning> TorchBackend::waiting_during(double wall_seconds, const EpochEvidence& seen) const {
   constexpr double kShortest = 0.05;
   if (wall_seconds < kShortest) return {};
   const EpochRow row{.train_seconds = wall_seconds,
@@ -391,7 +391,7 @@ std::vector<Warning> TorchLaboratory::waiting_during(double wall_seconds, const 
   return waiting_warnings({&row, 1}, device(), at::get_num_threads(), "samples");
 }
 
-Inspection TorchLaboratory::inspect(LayerKind layer) {
+Inspection TorchBackend::inspect(LayerKind layer) {
   const c10::DeviceGuard guard(problem_->device);
   LayerPrograms programs(problem_.value(), layer, nullptr);
   const auto step = [&] { programs.step(Program::kAll); };

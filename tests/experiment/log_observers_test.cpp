@@ -1,4 +1,4 @@
-#include "experiment/run_observers.h"
+#include "experiment/log_observers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "bench/torch_laboratory.h"
+#include "bench/torch_backend.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
@@ -37,24 +37,24 @@ BenchSettings tiny_settings() {
   return settings;
 }
 
-TEST(TorchLaboratory, TheCpuHasNoGraphsAndNoTf32) {
+TEST(TorchBackend, TheCpuHasNoGraphsAndNoTf32) {
   BenchSettings settings = tiny_settings();
   settings.mode = {BenchMode::kGraph};
-  TorchLaboratory laboratory(settings);
+  TorchBackend backend(settings);
   expect_error(ExitCode::kUsage, "mode: graph needs CUDA; device: cpu has no graphs; use mode=eager",
-               [&] { laboratory.begin(expand(settings).at(0)); });
+               [&] { backend.begin(expand(settings).at(0)); });
   settings.mode = {BenchMode::kEager};
   settings.precision = {Precision::kTf32};
   expect_error(ExitCode::kUsage, "precision: tf32 is fp32 on device: cpu; use precision: fp32",
-               [&] { laboratory.begin(expand(settings).at(0)); });
+               [&] { backend.begin(expand(settings).at(0)); });
 }
 
-TEST(TorchLaboratory, ADeviceThatIsNotThereIsADeviceError) {
+TEST(TorchBackend, ADeviceThatIsNotThereIsADeviceError) {
   BenchSettings settings = tiny_settings();
   settings.device = {"cuda:99"};
-  TorchLaboratory laboratory(settings);
+  TorchBackend backend(settings);
   try {
-    laboratory.begin(expand(settings).at(0));
+    backend.begin(expand(settings).at(0));
     ADD_FAILURE() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
@@ -62,21 +62,21 @@ TEST(TorchLaboratory, ADeviceThatIsNotThereIsADeviceError) {
   }
 }
 
-TEST(TorchLaboratory, CountsTheSecondsThatItComputes) {
+TEST(TorchBackend, CountsTheSecondsThatItComputes) {
   const BenchSettings settings = tiny_settings();
-  TorchLaboratory laboratory(settings);
-  laboratory.begin(expand(settings).at(0));
-  laboratory.begin_sampling();
-  const SamplingRecord record = laboratory.end_sampling();
+  TorchBackend backend(settings);
+  backend.begin(expand(settings).at(0));
+  backend.begin_sampling();
+  const SamplingRecord record = backend.end_sampling();
   EXPECT_GT(record.wall_seconds, 0);
   EXPECT_GT(record.cpu_seconds, 0);
 }
 
-TEST(TorchLaboratory, InspectsWhatALayerRan) {
+TEST(TorchBackend, InspectsWhatALayerRan) {
   const BenchSettings settings = tiny_settings();
-  TorchLaboratory laboratory(settings);
-  laboratory.begin(expand(settings).at(0));
-  const Inspection seen = laboratory.inspect(LayerKind::kNaive);
+  TorchBackend backend(settings);
+  backend.begin(expand(settings).at(0));
+  const Inspection seen = backend.inspect(LayerKind::kNaive);
   EXPECT_EQ(seen.path, "native loop, 8 GEMMs a step");
   EXPECT_THAT(seen.kernels, Not(IsEmpty()));
   EXPECT_GT(seen.peak_memory_bytes, 0);
@@ -95,9 +95,9 @@ TEST_P(WholeBench, MeasuresEveryLayerThatDoesNotRefuse) {
   settings.mode = {GetParam().second};
   settings.precision = {Precision::kFp32, Precision::kBf16};
   settings.layer = layer_kinds();
-  TorchLaboratory laboratory(settings);
+  TorchBackend backend(settings);
   const BenchOutcome outcome =
-      run_bench(settings, laboratory, {.should_stop = [] { return false; }, .on_progress = [](const std::string&) {}});
+      run_bench(settings, backend, {.should_stop = [] { return false; }, .on_progress = [](const std::string&) {}});
   EXPECT_THAT(outcome.report.rows, SizeIs(2 * layer_kinds().size()));
   const Processor processor = GetParam().first == std::string("cpu") ? Processor::kCpu : Processor::kGpu;
   for (const BenchRow& row : outcome.report.rows) {
@@ -187,7 +187,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::Not;
 
-Combination small_combination() {
+BenchCase small_combination() {
   return {.options = {.input_size = 3, .hidden_size = 4, .num_layers = 2}, .batch_size = 2, .num_steps = 5};
 }
 
@@ -210,7 +210,7 @@ TEST(Problem, IsTheSameForTheSameSeed) {
 }
 
 TEST(Problem, AGruHasNoCellState) {
-  Combination combination = small_combination();
+  BenchCase combination = small_combination();
   combination.options.cell = Cell::kGru;
   EXPECT_FALSE(make_problem(combination, c10::kCPU, 1).initial.cell.defined());
 }
@@ -256,7 +256,7 @@ class LayerProgramsOnCuda : public ::testing::TestWithParam<LayerKind> {
 };
 
 TEST_P(LayerProgramsOnCuda, GraphsOfAllProgramsRunInTurns) {
-  Combination combination = small_combination();
+  BenchCase combination = small_combination();
   combination.device = "cuda";
   combination.mode = BenchMode::kGraph;
   const c10::Device device(c10::kCUDA, 0);

@@ -1,4 +1,4 @@
-#include "bench/combination.h"
+#include "bench/bench_case.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ struct LayerSize {
   double products = 0;  // multiplications with a weight
 };
 
-LayerSize size_of_layer(const Combination& c, int64_t layer) {
+LayerSize size_of_layer(const BenchCase& c, int64_t layer) {
   const auto directions = static_cast<double>(c.options.num_directions());
   const auto hidden = static_cast<double>(c.options.hidden_size);
   const double gates = static_cast<double>(num_gates(c.options.cell)) * hidden;
@@ -35,7 +35,7 @@ LayerSize size_of_layer(const Combination& c, int64_t layer) {
           .products = cells * directions * gates * (inputs + hidden)};
 }
 
-LayerSize size_of_all(const Combination& c) {
+LayerSize size_of_all(const BenchCase& c) {
   LayerSize all;
   for (int64_t layer = 0; layer < c.options.num_layers; ++layer) {
     const LayerSize one = size_of_layer(c, layer);
@@ -63,8 +63,8 @@ void for_each_index(const std::vector<size_t>& sizes, Use use) {
 
 }  // namespace
 
-std::vector<Combination> expand(const BenchSettings& s) {
-  std::vector<Combination> all;
+std::vector<BenchCase> expand(const BenchSettings& s) {
+  std::vector<BenchCase> all;
   const std::vector<size_t> sizes = {
       s.device.size(),      s.mode.size(),       s.precision.size(), s.cell.size(),      s.cudnn_algorithm.size(),
       s.hidden_size.size(), s.batch_size.size(), s.num_steps.size(), s.num_layers.size()};
@@ -85,7 +85,7 @@ std::vector<Combination> expand(const BenchSettings& s) {
   return all;
 }
 
-std::string to_string(const Combination& c) {
+std::string to_string(const BenchCase& c) {
   const RecurrentOptions& o = c.options;
   const std::string inputs = o.input_size == o.hidden_size ? "" : fmt::format(" I {}", o.input_size);
   const bool is_usual = o.cudnn_algorithm == CudnnAlgorithm::kAuto;
@@ -95,9 +95,9 @@ std::string to_string(const Combination& c) {
                      o.bidirectional ? " bidirectional" : "");
 }
 
-double forward_flops(const Combination& combination) { return 2 * size_of_all(combination).products; }
+double forward_flops(const BenchCase& combination) { return 2 * size_of_all(combination).products; }
 
-LeastBytes least_bytes(const Combination& combination) {
+LeastBytes least_bytes(const BenchCase& combination) {
   const LayerSize size = size_of_all(combination);
   const double bytes = element_bytes(combination.precision);
   return {.forward = bytes * (size.weights + size.inputs + size.outputs + size.gates),
@@ -105,7 +105,7 @@ LeastBytes least_bytes(const Combination& combination) {
           .backward_weights = bytes * (size.gates + size.inputs + size.outputs + size.weights)};
 }
 
-int64_t num_layer_steps(const Combination& combination) {
+int64_t num_layer_steps(const BenchCase& combination) {
   return combination.num_steps * combination.options.num_layers * combination.options.num_directions();
 }
 

@@ -1,5 +1,5 @@
 // What the timing protocol (run_bench.h) needs of the world: layers that run, and a clock. The real one is
-// torch_laboratory.h; tests have one whose times are written down.
+// torch_backend.h; tests have one whose times are written down.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/combination.h"
+#include "bench/bench_case.h"
 #include "system/warning.h"
 
 namespace rnnlab {
@@ -77,13 +77,13 @@ struct SamplingRecord {
   std::vector<Warning> doubts;
 };
 
-class Laboratory {
+class BenchBackend {
  public:
-  virtual ~Laboratory() = default;
+  virtual ~BenchBackend() = default;
 
   // Sets the process up for a combination and draws its weights and inputs; what was made for another is void then.
   // UserError where this machine cannot do it whatever the layer.
-  virtual void begin(const Combination& combination) = 0;
+  virtual void begin(const BenchCase& combination) = 0;
 
   // The device of the combination: "cpu", "cuda", "cuda1".
   virtual std::string device() const = 0;

@@ -9,7 +9,7 @@
 
 namespace rnnlab::app {
 
-struct UseArguments {
+struct ModelArguments {
   std::vector<std::string> arguments;
   std::string checkpoint;
   std::string part;
@@ -17,7 +17,7 @@ struct UseArguments {
 
 enum class TakesData { kNo, kYes };
 
-void add_use_arguments(CLI::App& command, UseArguments& arguments, TakesData takes_data);
+void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData takes_data);
 
 // --with-machine, for results that are made to be shared.
 void add_machine_option(CLI::App& command, bool& with_machine);
@@ -26,7 +26,7 @@ void add_machine_option(CLI::App& command, bool& with_machine);
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes);
 
 // UserError kUsage that begins with the verb's name, where there is not exactly one RUN.
-ModelRequest model_request(const std::string& verb, const UseArguments& arguments);
+ModelRequest model_request(const std::string& verb, const ModelArguments& arguments);
 
 // The model, its notes told on stderr.
 TrainedModel load_model(const ModelRequest& request);
