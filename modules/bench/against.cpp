@@ -46,7 +46,8 @@ std::vector<MatchedRow> match_rows(const BenchReport& now, const BenchReport& be
 
 void add_difference(std::vector<std::string>& found, const char* what, const std::string& now,
                     const std::string& before) {
-  if (now != before) add_once(found, fmt::format("{}: {} now, {} before", what, now, before));
+  const bool are_recorded = !now.empty() && !before.empty();
+  if (are_recorded && now != before) add_once(found, fmt::format("{}: {} now, {} before", what, now, before));
 }
 
 // The CPU's part is to queue work where all rows are on a GPU.

@@ -300,10 +300,10 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsew
   return exit_code;
 }
 
-// Not the run's own: the device, the environment, or a program that is broken there, as while it is being installed.
-bool is_of_the_machine(ExitCode exit_code) {
-  constexpr ExitCode kOfTheRun[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kData, ExitCode::kDiverged,
-                                    ExitCode::kCheckpoint};
+// Failures that another machine may not have: the device, data that are missing here, the environment, or a program
+// that is broken here, as while it is being installed.
+bool may_be_of_the_machine(ExitCode exit_code) {
+  constexpr ExitCode kOfTheRun[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDiverged, ExitCode::kCheckpoint};
   return std::ranges::find(kOfTheRun, exit_code) == std::end(kOfTheRun) && !is_of_stop(exit_code);
 }
 
@@ -321,7 +321,7 @@ class Worker {
   // Returns whether there was anything to do.
   bool go_through_all() {
     bool was_busy = false;
-    num_elsewhere_ = 0;
+    num_elsewhere_ = num_failed_before_ = 0;
     for (int64_t task = 0; task < plan_.num_tasks() && !must_end(); ++task)
       if (is_to_be_done(task)) was_busy |= work_on(task);
     return was_busy;
@@ -333,11 +333,14 @@ class Worker {
   ExitCode end() {
     if (num_machine_failures_ >= kMostMachineFailures)
       logger_.error(
-          fmt::format("{} tasks in a row failed by this machine, not by their settings or data, so it takes no "
-                      "more; see `rnnlab sweep status`",
+          fmt::format("{} tasks in a row failed for a reason that may be this machine's, so it takes no more; see "
+                      "`rnnlab sweep status`",
                       kMostMachineFailures));
     else if (num_elsewhere_ > 0)
       logger_.info(fmt::format("{} at work elsewhere; none is left for this worker", counted(num_elsewhere_, "task")));
+    if (num_failed_before_ > 0)
+      logger_.warn(fmt::format("{} failed before and {} left out; --retry-failed tries again",
+                               counted(num_failed_before_, "task"), num_failed_before_ == 1 ? "is" : "are"));
     return code_of_stop(exit_code_);
   }
 
@@ -348,6 +351,10 @@ class Worker {
     if (tried_.contains(task)) return false;
     const TaskStatus status = status_of_task(request_.folder, plan_, task);
     if (status.state == TaskState::kAtWork) ++num_elsewhere_;
+    if (status.state == TaskState::kFailed && failed_ != FailedTasks::kRetry) {
+      ++num_failed_before_;
+      keep_first_failure(exit_code_, static_cast<ExitCode>(status.failure->exit_code));
+    }
     const bool is_left = status.state == TaskState::kFree || status.state == TaskState::kStopped;
     return is_left || (status.state == TaskState::kFailed && failed_ == FailedTasks::kRetry);
   }
@@ -360,7 +367,7 @@ class Worker {
       return false;
     }
     tried_.insert(task);
-    num_machine_failures_ = is_of_the_machine(exit_code) ? num_machine_failures_ + 1 : 0;
+    num_machine_failures_ = may_be_of_the_machine(exit_code) ? num_machine_failures_ + 1 : 0;
     keep_first_failure(exit_code_, exit_code);
     return true;
   }
@@ -372,6 +379,7 @@ class Worker {
   std::set<int64_t> tried_;       // by this worker
   int num_machine_failures_ = 0;  // in a row
   int64_t num_elsewhere_ = 0;
+  int64_t num_failed_before_ = 0;
   ExitCode exit_code_ = ExitCode::kDone;
 };
 

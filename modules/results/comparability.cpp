@@ -225,7 +225,7 @@ std::string seed_list(const RunGroup& group) { return fmt::format("{}", fmt::joi
 
 void note_difference(std::vector<Remark>& notes, const char* what, const RunGroup& baseline, const RunGroup& group,
                      const std::string& first, const std::string& second) {
-  if (first != second)
+  if (are_unequal(first, second))
     notes.push_back({fmt::format("{}: {} in {}, {} in ", what, first, baseline.label, second), group.label, ""});
 }
 

@@ -90,9 +90,10 @@ std::optional<Warning> build_warning(const BuildInfo& build) {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> kPrefixes = {
-    "OMP_",     "GOMP_", "KMP_",    "MKL_",   "ONEDNN_", "DNNL_", "ATEN_",   "TORCH_",
-    "PYTORCH_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "NCCL_", "MALLOC_", "LD_PRELOAD"};
+constexpr std::array<std::string_view, 21> kPrefixes = {
+    "OMP_",   "GOMP_",    "KMP_",  "MKL_",    "ONEDNN_",        "DNNL_",      "ATEN_",
+    "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_", "CUBLASLT_",      "CUDNN_",     "NVIDIA_",
+    "NCCL_",  "XLA_",     "JAX_",  "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "LD_AUDIT"};
 
 // Which device, how many threads (compared by their effect), what images of containers say of themselves, and what no
 // run on one device reads.

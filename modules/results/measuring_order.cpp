@@ -40,13 +40,18 @@ std::pair<std::string, std::string> first_and_last_start(const RunGroup& group) 
   return {first->started, last->started};
 }
 
-// Rounds take turns.
-bool share_a_measurement(const RunGroup& a, const RunGroup& b) {
+std::set<std::string> measurements_in_rounds(const RunGroup& group) {
   std::set<std::string> names;
-  for (const RunRecord* run : a.runs) names.insert(run->summary.turn.measurement);
+  for (const RunRecord* run : group.runs)
+    if (run->summary.turn.round > 0) names.insert(run->summary.turn.measurement);
   names.erase("");
-  return std::ranges::any_of(b.runs,
-                             [&](const RunRecord* run) { return names.contains(run->summary.turn.measurement); });
+  return names;
+}
+
+// Rounds take turns. A sweep without repeats has one measurement and no rounds.
+bool share_rounds(const RunGroup& a, const RunGroup& b) {
+  const std::set<std::string> names = measurements_in_rounds(a);
+  return std::ranges::any_of(measurements_in_rounds(b), [&](const std::string& name) { return names.contains(name); });
 }
 
 // ---- at the same time ----
@@ -151,12 +156,14 @@ void add_sharing(std::vector<Remark>& found, const std::vector<RunGroup>& groups
 
 // ---- rounds ----
 
-using Rounds = std::map<std::string, std::set<int64_t>>;  // by measurement
+using Rounds = std::map<std::pair<std::string, int64_t>, std::set<int64_t>>;  // by measurement and seed
 
 Rounds rounds_of(const RunGroup& group) {
   Rounds rounds;
-  for (const RunRecord* run : group.runs)
-    if (run->summary.turn.round > 0) rounds[run->summary.turn.measurement].insert(run->summary.turn.round);
+  for (const RunRecord* run : group.runs) {
+    const Turn& turn = run->summary.turn;
+    if (turn.round > 0) rounds[{turn.measurement, run->summary.seed}].insert(turn.round);
+  }
   return rounds;
 }
 
@@ -170,8 +177,8 @@ std::vector<std::string> lacking(const std::set<int64_t>& rounds, const std::set
 }
 
 void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds& own, const Rounds& others) {
-  for (const auto& [measurement, rounds] : own) {
-    const auto other = others.find(measurement);
+  for (const auto& [measurement_and_seed, rounds] : own) {
+    const auto other = others.find(measurement_and_seed);
     if (other == others.end()) continue;
     const std::vector<std::string> missing = lacking(rounds, other->second);
     if (missing.empty()) continue;
@@ -186,7 +193,7 @@ void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds
 }  // namespace
 
 std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& group) {
-  if (share_a_measurement(baseline, group)) return std::nullopt;
+  if (share_rounds(baseline, group)) return std::nullopt;
   const auto [first, last] = first_and_last_start(baseline);
   const auto [other_first, other_last] = first_and_last_start(group);
   const bool is_before = last < other_first, is_after = other_last < first;

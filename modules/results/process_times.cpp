@@ -23,11 +23,11 @@ std::vector<RunGroup> by_process(const RunGroup& group) {
   return processes;
 }
 
-// Nothing where a process is of no measurement, or two are of one round.
+// Nothing if a process is of no measurement in rounds, or if two are of one round.
 std::optional<SecondsByRound> by_round(const std::vector<ProcessTime>& processes) {
   SecondsByRound found;
   for (const ProcessTime& process : processes) {
-    if (process.measurement.empty()) return std::nullopt;
+    if (process.measurement.empty() || process.round == 0) return std::nullopt;
     const bool is_new =
         found.emplace(RoundKey{process.measurement, process.round, process.seeds}, process.seconds).second;
     if (!is_new) return std::nullopt;

@@ -66,10 +66,12 @@ Summary read_summary(const std::filesystem::path& run_folder) {
   constexpr int64_t kFirst = 2;
   constexpr int64_t kFirstWithSeal = 3;
   Json json = parse_json(read_file(path, kMostBytes), path.string());
-  if (version_of(json, path.string(), kFirst) >= kFirstWithSeal) json.erase(kSealKey);
+  const int64_t version = version_of(json, path.string(), kFirst);
+  if (version >= kFirstWithSeal) json.erase(kSealKey);
   Summary summary = record_from<Summary>(json, path.string(), kFirst);
+  summary.version_in_file = version;
   constexpr int64_t kFirstWithEnding = 3;
-  if (json["schema_version"] < kFirstWithEnding) summary.ending = ending_of_old_run(summary.stop_reason);
+  if (version < kFirstWithEnding) summary.ending = ending_of_old_run(summary.stop_reason);
   refuse_thousands(path, "path_notes", std::ssize(summary.path_notes));
   refuse_thousands(path, "warnings", std::ssize(summary.warnings));
   return summary;

@@ -103,6 +103,7 @@ struct Turn {
 
 struct Summary {
   int64_t schema_version = kFileVersion;
+  int64_t version_in_file = kFileVersion;  // that it was read from; not written
   std::string name;
   std::string device;  // "cpu", "cuda:0": what was used, never "auto"
   std::string layer;

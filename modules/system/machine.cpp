@@ -245,8 +245,13 @@ std::string value_of(std::string_view text, std::string_view key, char separator
   return "";
 }
 
+// "" if the control groups cannot be read, as in a sandbox that does not show them: there may be a quota then.
 std::string quota_text() {
   const auto quota = cpu_quota();
+  std::error_code ignored;
+  const bool are_visible =
+      fs::exists("/sys/fs/cgroup/cgroup.controllers", ignored) || fs::exists("/sys/fs/cgroup/cpu", ignored);
+  if (!quota && !are_visible) return "";
   return quota ? fmt::format("{:.4g} {}", *quota, *quota == 1 ? "CPU" : "CPUs") : "none";
 }
 

@@ -198,7 +198,8 @@ TEST(KernelVariables, LeaveSecretsOut) {
 }
 
 TEST(KernelVariables, ChangeKernelsUnlessTheyAreKnownNotTo) {
-  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "NVIDIA_TF32_OVERRIDE", "OMP_WAIT_POLICY", "LD_PRELOAD"})
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "NVIDIA_TF32_OVERRIDE", "OMP_WAIT_POLICY", "LD_PRELOAD",
+                           "GLIBC_TUNABLES", "XLA_FLAGS"})
     EXPECT_TRUE(changes_kernels(name)) << name;
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "NCCL_DEBUG", "PYTORCH_VERSION"})
     EXPECT_FALSE(changes_kernels(name)) << name;

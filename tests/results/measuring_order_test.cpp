@@ -42,7 +42,16 @@ TEST(OrderRemark, SaysNothingOfTurns) {
   EXPECT_FALSE(order_remark(a, b)) << "by hand";
   const RunGroup c = started_at(third, "hoisted", {"2026-11-21T02:05:00Z"});
   first[0].summary.turn.measurement = third[0].summary.turn.measurement = "m";
+  first[0].summary.turn.round = third[0].summary.turn.round = 1;
   EXPECT_FALSE(order_remark(a, c)) << "by rounds";
+}
+
+TEST(OrderRemark, TellsOfASweepWithoutRounds) {
+  std::vector<RunRecord> first, second;
+  const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z"});
+  const RunGroup b = started_at(second, "fused", {"2026-11-21T03:00:00Z"});
+  first[0].summary.turn.measurement = second[0].summary.turn.measurement = "m";
+  EXPECT_TRUE(order_remark(a, b).has_value());
 }
 
 TEST(OrderRemark, SaysNothingOfUnknownStarts) {
@@ -184,6 +193,17 @@ TEST(MissingRounds, AreToldOfBothSides) {
 
 TEST(MissingRounds, OfADamagedFileEndToo) {
   EXPECT_THAT(told_of_rounds({1, INT64_MAX}, {1}), ::testing::Not(IsEmpty()));
+}
+
+TEST(MissingRounds, AreCountedForEachSeed) {
+  std::vector<RunRecord> first = runs_of_rounds({1, 2, 3, 1, 2, 3}), second = runs_of_rounds({1, 2, 3, 1, 2});
+  for (size_t i = 3; i < first.size(); ++i) first[i].summary.seed = 2;
+  for (size_t i = 3; i < second.size(); ++i) second[i].summary.seed = 2;
+  RunGroup a = group_of(first), b = group_of(second);
+  b.label = "fused";
+  EXPECT_THAT(texts_of(merged(missing_rounds(a, b))),
+              ElementsAre("fused: there is no run of round 3 of the measurement; if runs were left out, compare all of "
+                          "them"));
 }
 
 TEST(MissingRounds, AreNoneWhereAllAreThere) {

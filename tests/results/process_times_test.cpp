@@ -55,6 +55,11 @@ TEST(PairedByRound, TellsSeedsApart) {
   EXPECT_THAT(pairs->second, ElementsAre(10, 20));
 }
 
+TEST(PairedByRound, IsNothingWithoutRounds) {
+  const auto once = times_of({sample_record("a", 0, {1}), sample_record("a", 1, {2})});
+  EXPECT_EQ(paired_by_round(once, once), std::nullopt);
+}
+
 TEST(PairedByRound, WantsAPartnerForEach) {
   const auto two = times_of({sample_record("a", 1, {1}), sample_record("a", 2, {2})});
   const auto other_rounds = times_of({sample_record("b", 1, {1}), sample_record("b", 3, {2})});

@@ -234,6 +234,13 @@ TEST_F(ChangedFiles, RowsOfAnOldRunAreHeldAgainstEachOther) {
 
 // ---- summary.json ----
 
+TEST_F(ChangedFiles, ASummaryWithoutItsHashesIsTold) {
+  Json json = Json::parse(read_text(run_ / kSummaryFile));
+  json["settings_sha256"] = "";
+  write_text(run_ / kSummaryFile, json.dump());
+  EXPECT_THAT(told(), ElementsAre(kEditedSummary, StartsWith("config.yaml has other settings than the run had")));
+}
+
 TEST_F(ChangedFiles, AnEditedSummaryIsTold) {
   for (const auto& [from, to] : {std::pair("\"low_seconds\": 2.0", "\"low_seconds\": 2.05"),
                                  {"\"path\": \"oneDNN reference\"", "\"path\": \"cuDNN persistent\""},
