@@ -256,8 +256,6 @@ namespace {
 constexpr size_t kNumPixels = kDigitSize * kDigitSize;
 constexpr int64_t kNumDigits = 10;
 
-// The first part of a stream's key: what its numbers are for.
-
 using Canvas = std::array<double, kNumPixels>;  // 0 paper ... 1 ink
 
 // How one image is written. Lengths in pixels, angles in turns.
