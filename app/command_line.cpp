@@ -49,19 +49,7 @@ std::unique_ptr<CLI::App> make_parser(Action& chosen) {
   program->set_version_flag("--version", "rnnlab " RNNLAB_VERSION);
   program->require_subcommand(1);
   program->get_formatter()->column_width(34);
-  add_train(*program, chosen);
-  add_evaluate(*program, chosen);
-  add_predict(*program, chosen);
-  add_convert(*program, chosen);
-  add_export(*program, chosen);
-  add_compare(*program, chosen);
-  add_bench(*program, chosen);
-  add_report(*program, chosen);
-  add_sweep(*program, chosen);
-  add_check(*program, chosen);
-  add_data(*program, chosen);
-  add_info(*program, chosen);
-  add_completion(*program, chosen);
+  for (const Verb& verb : kVerbs) verb.add(*program, chosen);
   return program;
 }
 

@@ -89,17 +89,6 @@ std::string cases_of_values() {
   return cases;
 }
 
-bool takes_overrides(const CLI::App& verb) {
-  const auto name = verb.get_name();
-  return name == "train" || name == "export" || name == "check" || name == "data" || name == "evaluate" ||
-         name == "predict" || name == "sweep";
-}
-
-bool takes_sweeps(const CLI::App& verb) {
-  const auto name = verb.get_name();
-  return name == "train" || name == "check" || name == "sweep";
-}
-
 // A verb's options and nested verbs, and theirs in turn.
 void append_words(const CLI::App& verb, std::vector<std::string>& words) {
   for (const CLI::Option* option : verb.get_options())
@@ -110,13 +99,25 @@ void append_words(const CLI::App& verb, std::vector<std::string>& words) {
   }
 }
 
-std::string words_after(const CLI::App& verb) {
+void append_assignments(Assignments assignments, std::vector<std::string>& words) {
+  switch (assignments) {
+    case Assignments::kNone:
+      return;
+    case Assignments::kBenchSettings:
+      return append_keys(BenchSettings::schema().spec(), "", words);
+    case Assignments::kSettingsAndSweeps:
+      for (const std::string_view key : {config::kSweepKey, config::kRepeatsKey})
+        words.push_back(std::string(key) + "=");
+      [[fallthrough]];
+    case Assignments::kSettings:
+      append_keys(Experiment::schema().spec(), "", words);
+  }
+}
+
+std::string words_after(const Verb& verb, const CLI::App& parser) {
   std::vector<std::string> words;
-  append_words(verb, words);
-  if (takes_overrides(verb)) append_keys(Experiment::schema().spec(), "", words);
-  if (takes_sweeps(verb))
-    for (const std::string_view key : {config::kSweepKey, config::kRepeatsKey}) words.push_back(std::string(key) + "=");
-  if (verb.get_name() == "bench") append_keys(BenchSettings::schema().spec(), "", words);
+  append_words(parser, words);
+  append_assignments(verb.assignments, words);
   return join(words, " ");
 }
 
@@ -125,9 +126,10 @@ std::string bash_script() {
   const auto program = make_parser(ignored);
   std::vector<std::string> verbs;
   std::string cases;
-  for (const CLI::App* verb : program->get_subcommands({})) {
-    verbs.push_back(verb->get_name());
-    cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), words_after(*verb));
+  for (const Verb& verb : kVerbs) {
+    const std::string name(verb.name);
+    verbs.push_back(name);
+    cases += fmt::format("    {}) words=\"{}\" ;;\n", name, words_after(verb, *program->get_subcommand(name)));
   }
   return fmt::format(kBashScript, fmt::arg("values", cases_of_values()), fmt::arg("cases", cases),
                      fmt::arg("verbs", join(verbs, " ")));

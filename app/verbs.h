@@ -1,10 +1,11 @@
-// Every verb of the program, one file each. A verb adds its options to the parser; once they are parsed it leaves what
-// to run in `chosen`.
+// The verbs of the program, one file each, in one list. A verb adds its options to the parser; once they are parsed, it
+// leaves what to run in `chosen`. A new verb needs its file, and here its declaration and a line of the list.
 #pragma once
 
 #include <CLI/App.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -27,5 +28,31 @@ void add_check(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);
 void add_info(CLI::App& program, Action& chosen);
 void add_completion(CLI::App& program, Action& chosen);
+
+// The assignments that a verb takes besides files and options: `rnnlab train FILE training.epochs=3`.
+enum class Assignments { kNone, kSettings, kSettingsAndSweeps, kBenchSettings };
+
+struct Verb {
+  std::string_view name;
+  void (*add)(CLI::App& program, Action& chosen);
+  Assignments assignments = Assignments::kNone;
+};
+
+// In the order of `rnnlab --help`.
+inline constexpr Verb kVerbs[] = {
+    {"train", add_train, Assignments::kSettingsAndSweeps},
+    {"evaluate", add_evaluate, Assignments::kSettings},
+    {"predict", add_predict, Assignments::kSettings},
+    {"convert", add_convert},
+    {"export", add_export, Assignments::kSettings},
+    {"compare", add_compare},
+    {"bench", add_bench, Assignments::kBenchSettings},
+    {"report", add_report},
+    {"sweep", add_sweep, Assignments::kSettingsAndSweeps},
+    {"check", add_check, Assignments::kSettingsAndSweeps},
+    {"data", add_data, Assignments::kSettings},
+    {"info", add_info},
+    {"completion", add_completion},
+};
 
 }  // namespace rnnlab::app
