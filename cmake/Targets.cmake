@@ -65,8 +65,9 @@ function(rnnlab_cuda_sources)
   set_property(GLOBAL APPEND PROPERTY RNNLAB_CUDA_SOURCES ${ARGN})
 endfunction()
 
-# rnnlab_test(NAME [ON_GPUS] SOURCES file... LINKS target...): the executable NAME_tests, one CTest entry. ON_GPUS: it loads
-# librnnlab_cuda.so at its start, where there is one.
+# rnnlab_test(NAME [ON_GPUS] SOURCES file... LINKS target...): the executable NAME_tests, which is the CTest entry NAME. Each of
+# its tests is an entry NAME.Suite.Test as well, with the label "single": `ctest --preset single -R Suite`. By default the whole
+# program runs, because it then starts once. ON_GPUS: it loads librnnlab_cuda.so at its start if there is one.
 function(rnnlab_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ON_GPUS" "" "SOURCES;LINKS")
   add_executable(${name}_tests ${arg_SOURCES} "${CMAKE_SOURCE_DIR}/tests/fixed_num_threads.cpp")
@@ -87,6 +88,8 @@ function(rnnlab_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name}_tests)
   set_tests_properties(${name} PROPERTIES WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" SKIP_RETURN_CODE 77)
+  gtest_discover_tests(${name}_tests TEST_PREFIX "${name}." WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 120 PROPERTIES LABELS single)
 endfunction()
 
 # rnnlab_long_proof(NAME PROGRAM target FILTER tests ENVIRONMENT variable=value...): the tests of a program in their long form,
