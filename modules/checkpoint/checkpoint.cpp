@@ -156,8 +156,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kMostManifestBytes = 1 << 16;
 constexpr int64_t kMostStateBytes = 1 << 26;
 constexpr std::array<const char*, 3> kParts = {kModelFile, kOptimizerFile, kStateFile};

@@ -76,8 +76,6 @@ Json inspect_file(const Path& path) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int64_t kFirstSamples = 3;
 constexpr int64_t kFirstSteps = 3;
 constexpr int64_t kFirstFeatures = 8;
@@ -206,8 +204,6 @@ Json inspect(const DataSettings& settings) {
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // `text` with the lines that are wider than `width` broken at spaces; what follows a break is indented a step deeper.
 std::string wrapped(const std::string& text, size_t width) {

@@ -120,9 +120,6 @@ Json describe_array(const std::string& source, const Path& path) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Path = std::filesystem::path;
-
 constexpr size_t kTextShown = 200;
 
 // Without the last line of a longer file: the head may end within a character.

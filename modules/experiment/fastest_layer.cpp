@@ -88,8 +88,6 @@ std::optional<ThreadChoice> choose_num_threads(const std::map<int64_t, double>& 
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kFewestRounds = 3;
 constexpr int kMostRounds = 8;         // while the noise is larger than what excuses a slower layer
 constexpr int kWarmupPasses = 2;       // of a round

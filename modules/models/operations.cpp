@@ -109,9 +109,6 @@ at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, d
 
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 constexpr int64_t kMostParts = 256;  // that a GPU's sums are made of
 
 at::ScalarType accumulator_of(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }

@@ -65,8 +65,6 @@ std::optional<double> CpuEnergy::joules() const {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // By a system call of its own: a library that stands before the C library's clock_gettime has no part in it.
 std::chrono::nanoseconds time_of(clockid_t clock) {
   timespec time{};

@@ -141,9 +141,6 @@ std::string session_end(SessionEnd end) {
 
 namespace {
 
-using protozero::pbf_tag_type;
-using protozero::pbf_writer;
-
 // Fields of TensorFlow's graph.proto, node_def.proto, attr_value.proto and tensor_shape.proto.
 namespace field {
 constexpr pbf_tag_type kNode = 1, kVersions = 4, kProducer = 1;

@@ -120,8 +120,6 @@ RecurrentResult run_converted(const RecurrentOptions& options, const std::vector
 
 namespace {
 
-namespace rnn = torch::nn::utils::rnn;
-
 template <class Options>
 Options torch_options(const RecurrentOptions& options) {
   return Options(options.input_size, options.hidden_size)
