@@ -117,11 +117,20 @@ std::vector<std::string> child_arguments(const TrainOptions& options) {
   return arguments;
 }
 
+std::string argument_of_repeats(const TrainOptions& options) {
+  const std::string key = std::string(config::kRepeatsKey) + "=";
+  for (const std::string& argument : options.arguments)
+    if (argument.starts_with(key))
+      throw_error(ExitCode::kUsage, "--repeats {} and {} say the same thing twice: leave out one of them",
+                  *options.repeats, argument);
+  return key + std::to_string(*options.repeats);
+}
+
 RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger& logger) {
   if (options.resume.empty()) {
     require_folder_for_runs(options.out);
     std::vector<std::string> arguments = options.arguments;
-    if (options.repeats) arguments.push_back(fmt::format("{}={}", config::kRepeatsKey, *options.repeats));
+    if (options.repeats) arguments.push_back(argument_of_repeats(options));
     const std::vector<ExperimentCase> cases = read_all_cases("train", arguments);
     require_one_run(cases, options);
     return run_all(cases, request, logger);

@@ -92,8 +92,9 @@ def measure(options, work, precision):
     out = str(pathlib.Path(options.out) / f"{work}-{precision}-{measurement[:6]}")
     sides = sides_of(options, work, precision, out)
     order = []
+    drawn = random.Random(measurement)  # every run records the measurement's name, so its orders can be drawn again
     for round_number in range(1, options.rounds + 1):
-        order = order[::-1] if round_number % 2 == 0 else random.sample(range(len(sides)), len(sides))
+        order = order[::-1] if round_number % 2 == 0 else drawn.sample(range(len(sides)), len(sides))
         for position, side in enumerate(order, 1):
             line = run([*sides[side], "--turn", f"{measurement}:{round_number}:{position}:{side + 1}"], options)
             print(f"  round {round_number} of {options.rounds}: {line.splitlines()[0]}", file=sys.stderr, flush=True)

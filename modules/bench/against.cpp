@@ -154,7 +154,7 @@ std::string text_of(Verdict verdict) {
     case Verdict::kSlower:
       return "SLOWER";
     case Verdict::kUnclear:
-      return "cannot be told";
+      return "undecided";
     case Verdict::kGone:
       return "GONE";
     case Verdict::kNew:
@@ -203,8 +203,8 @@ std::string summary_line(const BaselineComparison& against) {
   const auto count = [&](Verdict verdict) { return std::ranges::count(against.rows, verdict, &RowAgainst::verdict); };
   const size_t num_only_now = against.num_only_now + static_cast<size_t>(count(Verdict::kNew));
   return fmt::format(
-      "{0} slower by more than {1:.3g} %, {2} gone, {3} faster by more than it, {4} the same within it, {5} cannot be "
-      "told; only before: {6}, only now: {7}\n",
+      "{0} slower by more than {1:.3g} %, {2} gone, {3} faster by more than it, {4} the same within it, {5} "
+      "undecided; only before: {6}, only now: {7}\n",
       count(Verdict::kSlower), 100 * against.tolerance, count(Verdict::kGone), count(Verdict::kFaster),
       count(Verdict::kSame), count(Verdict::kUnclear), against.num_only_before, num_only_now);
 }
@@ -234,7 +234,7 @@ std::string unclear_lines(const BaselineComparison& against) {
   std::string lines;
   for (const RowAgainst& row : against.rows)
     if (row.verdict == Verdict::kUnclear && !has_too_few_processes(row))
-      lines += fmt::format("{} cannot be told: between {:.3f} and {:.3f} of its time before\n",
+      lines += fmt::format("{} is undecided: between {:.3f} and {:.3f} of its time before\n",
                            row_label(row.key, varying), row.ratios.back()->low, row.ratios.back()->high);
   if (lines.empty()) return too_few_lines(against);
   return too_few_lines(against) + lines + "More processes narrow an interval, on a machine with nothing else to do.\n";

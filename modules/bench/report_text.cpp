@@ -110,12 +110,15 @@ double half_width(const Estimate& seconds) {
 
 bool is_near_nothing(const Estimate& seconds) { return seconds.low <= 0; }
 
+bool is_negative(const Estimate& seconds) { return seconds.high <= 0; }
+
 bool is_wide(const Estimate& seconds) { return !is_near_nothing(seconds) && half_width(seconds) > kWidestHalf; }
 
 // "12.81 ±0.3%": the farther end of the interval; "12.81 wide" where that is no use. "< 0.0455": a difference whose
-// interval reaches nothing, up to its other end.
+// interval reaches nothing, up to its other end; "negative" if that end lies below nothing, too.
 std::string with_half_width(const Estimate& seconds) {
-  if (is_near_nothing(seconds)) return "< " + milliseconds(std::max(seconds.high, 0.0));
+  if (is_negative(seconds)) return "negative";
+  if (is_near_nothing(seconds)) return "< " + milliseconds(seconds.high);
   if (is_wide(seconds)) return milliseconds(seconds.value) + " wide";
   return fmt::format("{} ±{:.1f}%", milliseconds(seconds.value), 100 * half_width(seconds));
 }
@@ -320,6 +323,8 @@ std::vector<std::string> report_legend(const BenchReport& report) {
   if (const std::string intervals = intervals_line(report); !intervals.empty()) legend.push_back(intervals);
   if (has_part(report, is_near_nothing))
     legend.emplace_back("< x: too short to tell from nothing; x is the upper end of the interval.");
+  if (has_part(report, is_negative))
+    legend.emplace_back("negative: this part is the difference of two times, and their noise is larger than it.");
   if (has_part(report, is_wide)) legend.push_back(wide_line(report));
   if (num_processes(report) == 1 && has_few_samples(report))
     legend.emplace_back("With fewer than six samples the interval is only their range.");

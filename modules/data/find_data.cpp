@@ -19,6 +19,7 @@ std::vector<Path> roots() {
   return list;
 }
 
+// A path that the user names is the only one to look in: data of another place would be other data.
 std::vector<Path> places(const DataQuery& query) {
   std::vector<Path> list;
   if (Path(query.name).is_absolute()) return {query.name};
@@ -27,7 +28,7 @@ std::vector<Path> places(const DataQuery& query) {
   if (query.path.empty() && query.folder.empty()) add_once(list, query.name);
   for (const Path& root : roots()) {
     if (!query.path.empty()) add(root / query.path);
-    if (query.name.empty()) continue;
+    if (query.name.empty() || !query.path.empty()) continue;
     add(root);
     if (!query.folder.empty()) add(root / query.folder);
   }

@@ -153,8 +153,8 @@ Path beside(const Path& found, const std::string& name) {
 
 Path find_array(const DataSettings& settings, const std::string& name) {
   if (name.empty()) return {};
-  return find_data(
-      {settings.path, name, "", "The names in the experiment are looked for below data.path, $RNNLAB_DATA and data/."});
+  return find_data({settings.path, name, "",
+                    "The file is looked for in data.path if that is given, and otherwise in $RNNLAB_DATA and data/."});
 }
 
 PartFiles training_files(const DataSettings& settings) {

@@ -20,7 +20,8 @@ constexpr const char* kWhatToReduce =
     "\n  reduce training.batch_size, model.hidden_size or the sequences' length (data.sequence_length, data.window)";
 constexpr const char* kDefect = "\n  this is a defect of rnnlab; please report it";
 
-bool speaks_of_a_device(const std::string& message) {
+// Errors of these libraries have no type of their own.
+bool names_library_of_device(const std::string& message) {
   return message.find("CUDA") != std::string::npos || message.find("cuDNN") != std::string::npos ||
          message.find("CUBLAS") != std::string::npos;
 }
@@ -30,12 +31,16 @@ Failure out_of_memory() {
 }
 
 // Of LibTorch's messages the first line says what happened; the others are advice to users of Python, or a stack.
+Failure device_failure(const c10::Error& error) {
+  return {ExitCode::kDevice,
+          first_line(error.what_without_backtrace()) + "\n  `rnnlab info` shows what this machine can do"};
+}
+
 Failure libtorch_failure(const c10::Error& error) {
   const bool cpu_allocator = std::string(error.what()).find("DefaultCPUAllocator") != std::string::npos;
   if (cpu_allocator) return out_of_memory();
   const std::string message = first_line(error.what_without_backtrace());
-  if (speaks_of_a_device(message))
-    return {ExitCode::kDevice, message + "\n  `rnnlab info` shows what this machine can do"};
+  if (names_library_of_device(message)) return device_failure(error);
   return {ExitCode::kInternal, "LibTorch: " + message + kDefect};
 }
 
@@ -49,6 +54,8 @@ Failure describe_failure(const std::exception_ptr& exception) {
   } catch (const c10::OutOfMemoryError& error) {
     return {ExitCode::kDevice,
             first_line(error.what_without_backtrace()) + kWhatToReduce + ", or set data.placement=host"};
+  } catch (const c10::AcceleratorError& error) {
+    return device_failure(error);
   } catch (const c10::Error& error) {
     return libtorch_failure(error);
   } catch (const std::bad_alloc&) {

@@ -209,24 +209,18 @@ std::string gpu_lines(const GpuSurvey& survey) {
 }
 
 std::string kernel_lines(const MachineReport& report) {
-  std::string lines = fmt::format("kernels     {}\n", report.own_kernels);
+  std::string lines = fmt::format("kernels     {}\n", report.own_kernels.empty() ? "none" : report.own_kernels);
   for (const GpuReport& gpu : report.gpus)
     if (!gpu.has_own_kernels)
       lines += fmt::format("            none for {}: LibTorch's operators take their place\n", gpu.name);
   return lines;
 }
 
-std::string software_line(const SoftwareVersions& software) {
-  return fmt::format("LibTorch {}, CUDA {}, cuDNN {}", software.libtorch,
-                     software.cuda.empty() ? "not loaded" : software.cuda,
-                     software.cudnn.empty() ? "not loaded" : software.cudnn);
-}
-
 std::string machine_lines(const MachineReport& report) {
   const Environment& e = report.environment;
   return fmt::format("rnnlab      {} ({}, {}, {}{})\n", e.software.rnnlab, build_kind(e.build), e.build.compiler,
                      e.build.git_revision.substr(0, 12), e.build.git_dirty ? " with changes" : "") +
-         fmt::format("libraries   {}\n", software_line(e.software)) +
+         fmt::format("libraries   {}\n", versions_text(e.software)) +
          fmt::format("cpu         {}, {} of {} usable, {}, {} kernels\n", e.cpu.model, e.cpu.usable_cpus,
                      counted(e.cpu.logical_cpus, "logical CPU"), counted(e.num_threads, "thread"), report.cpu_kernels) +
          fmt::format("memory      {}\n", format_bytes(e.host.memory_bytes)) + gpu_lines(e.nvidia) +

@@ -233,8 +233,9 @@ class Rounds {
       outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)};
   }
 
-  // After each of three rounds in a row: who stops at the first narrow interval stops where it is narrow by chance, and
-  // it holds the truth too rarely (docs/timing.md).
+  // Of the cases that did not fail, because the others get no more rounds. After each of three rounds in a row: who
+  // stops at the first narrow interval stops where it is narrow by chance, and it holds the truth too rarely
+  // (docs/timing.md).
   bool was_precise_before(int64_t round) const {
     if (round - kPreciseInARow < kFewestForVerdict) return false;
     for (int64_t i = 1; i <= kPreciseInARow; ++i)
@@ -244,8 +245,10 @@ class Rounds {
 
   bool was_precise_after(int64_t round) const {
     std::vector<RunRecord> records;
-    for (const auto& [entry, outcome] : outcomes_)
-      if (sweep_.entries()[entry].round <= round) records.push_back(load_run(outcome.folder));
+    for (const auto& [entry, outcome] : outcomes_) {
+      const SweepEntry& one = sweep_.entries()[entry];
+      if (one.round <= round && !failed_.contains(one.case_number)) records.push_back(load_run(outcome.folder));
+    }
     if (records.empty()) return false;
     const CompareOptions options = {.baseline = "", .on_difference = OnDifference::kTell};
     return is_precise(compare(records, options), *repeats_.until);
@@ -263,8 +266,10 @@ class Rounds {
     return pending_stop() ? static_cast<size_t>(num_runs()) - std::min(num_begun, static_cast<size_t>(num_runs())) : 0;
   }
 
+  bool have_all_failed() const { return failed_.size() == repeats_.at_most.size(); }
+
   void tell_missed_precision(int64_t num_done) {
-    if (repeats_.until && failed_.empty())
+    if (repeats_.until && !have_all_failed())
       logger_.warn(
           fmt::format("the intervals are not within {:g} % after {} rounds, which is the most that repeats "
                       "allows",
@@ -281,7 +286,7 @@ class Rounds {
 
   void tell_time_left(int64_t round, Clock::duration duration) {
     const int64_t num_left = num_rounds() - round;
-    if (round > 1 || num_left <= 0) return;
+    if (round > 1 || num_left <= 0 || have_all_failed()) return;
     const double seconds = std::chrono::duration<double>(duration).count();
     logger_.info(fmt::format("the first round took {}; {} more take {}about {}", format_duration(seconds), num_left,
                              repeats_.until ? "at most " : "",

@@ -336,7 +336,7 @@ class Worker {
           fmt::format("{} tasks in a row failed for a reason that may be this machine's, so it takes no more; see "
                       "`rnnlab sweep status`",
                       kMostMachineFailures));
-    else if (num_elsewhere_ > 0)
+    else if (num_elsewhere_ > 0 && !pending_stop())
       logger_.info(fmt::format("{} at work elsewhere; none is left for this worker", counted(num_elsewhere_, "task")));
     if (num_failed_before_ > 0)
       logger_.warn(fmt::format("{} failed before and {} left out; --retry-failed tries again",

@@ -209,9 +209,8 @@ std::vector<std::string> machine_lines(const Environment& environment) {
   return {fmt::format("Measured {} on {} with {}, {}.", environment.start_time, environment.cpu.model,
                       counted(environment.num_threads, "thread"),
                       gpus.empty() ? "no GPU" : join(gpus, ", ") + ", driver " + environment.nvidia.driver_version),
-          fmt::format("rnnlab {} ({}), LibTorch {}, CUDA {}, cuDNN {}.", environment.software.rnnlab,
-                      build_kind(environment.build), environment.software.libtorch, environment.software.cuda,
-                      environment.software.cudnn)};
+          fmt::format("rnnlab {} ({}), {}.", environment.software.rnnlab, build_kind(environment.build),
+                      versions_text(environment.software))};
 }
 
 TextTable settings_table(const std::string& settings) {

@@ -39,6 +39,8 @@ std::string verdict_text(const GroupResult& group, const Comparison& comparison)
       return fmt::format("{:.3g} times as long", *group.ratio);
     case TimeVerdict::kNoDifference:
       return "no difference shown";
+    case TimeVerdict::kUndecided:
+      return "undecided";
     case TimeVerdict::kNone:
       return why_no_verdict(group, comparison);
   }

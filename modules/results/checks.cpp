@@ -19,8 +19,6 @@ namespace {
 
 using Found = std::vector<Warning>;
 
-bool is_on_gpu(const RunRecord& run) { return run.summary.device.starts_with("cuda"); }
-
 // The wait at an epoch's end takes some tens of microseconds; a clock that does not wait misses most of the epoch.
 bool clocks_agree(double host_seconds, double device_seconds) {
   constexpr double kOverhead = 2e-4, kPart = 0.01;
@@ -249,6 +247,7 @@ std::vector<Remark> doubts(const RunGroup& group) {
                      unequal->epoch, format_shortest(unequal->first), folder_name(*unequal->first_run, group),
                      format_shortest(unequal->second), folder_name(*unequal->second_run, group)),
          warning::kLossesPart});
+  for (Remark& remark : waiting_within(group)) found.push_back(std::move(remark));
   for (const Warning& doubt : shape_warnings(group)) found.push_back({"", group.label, ": " + doubt.text, doubt.kind});
   return found;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <optional>
 #include <set>
 
@@ -47,8 +46,8 @@ std::string differing_settings(const RunRecord& a, const RunRecord& b, const std
 }
 
 std::string samples_text(const RunRecord& run) {
-  const auto row = std::ranges::find_if(run.rows, [](const EpochRow& each) { return !each.warmup; });
-  return row == run.rows.end() ? "" : fmt::format("{:.0f}", num_samples(*row));
+  const auto samples = samples_an_epoch(run);
+  return samples ? fmt::format("{:.0f}", *samples) : "";
 }
 
 std::string warmup_text(const RunRecord& run) {
@@ -79,24 +78,34 @@ constexpr RunCondition kConditions[] = {
     {"first epoch", warmup_text, ""},
 };
 
-const Conditions& conditions_in(const RunGroup& group) { return group.runs[0]->summary.identity.conditions; }
+const Conditions& conditions_of_run(const RunRecord& run) { return run.summary.identity.conditions; }
+
+// One run for each conditions that the group's runs have.
+std::vector<const RunRecord*> runs_of_each_conditions(const RunGroup& group) {
+  std::vector<const RunRecord*> found;
+  for (const RunRecord* run : group.runs)
+    if (std::ranges::none_of(
+            found, [&](const RunRecord* other) { return conditions_of_run(*other) == conditions_of_run(*run); }))
+      found.push_back(run);
+  return found;
+}
+
+// Within a group, the folder tells runs apart.
+std::string name_in(const RunGroup& group, const RunRecord& run, bool is_within_one_group) {
+  return is_within_one_group ? run.folder.string() : group.label;
+}
+
+Remark describe_difference(const std::string& what, const std::pair<std::string, std::string>& values,
+                           const std::string& first, const std::string& second, const std::string& detail = "",
+                           const std::string& kind = "") {
+  return {fmt::format("{}: {} in {}, {} in ", what, values.first, first, values.second), second, detail, kind};
+}
 
 // Another program's times need the same machine. What only a library of rnnlab tells is noted of it.
 OnUnequal on_unequal_between(const RunGroup& baseline, const RunGroup& group, const UnequalCondition& condition) {
   if (!involve_other_program(baseline, group)) return condition.on_unequal;
   if (is_told_by_a_library(condition)) return OnUnequal::kNote;
   return condition.on_unequal == OnUnequal::kWarn ? OnUnequal::kRefuse : condition.on_unequal;
-}
-
-// Of the machine, in which the two differ and which ask for `on_unequal`.
-std::vector<Remark> unequal_conditions(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
-                                       const std::string& kind = "") {
-  std::vector<Remark> found;
-  for (const UnequalCondition& one : unequal_conditions(conditions_in(baseline), conditions_in(group)))
-    if (on_unequal_between(baseline, group, one) == on_unequal)
-      found.push_back({fmt::format("{}: {} in {}, {} in ", one.what, one.first, baseline.label, one.second),
-                       group.label, "", kind});
-  return found;
 }
 
 // Versions hash different texts, so both hashes are computed again from the settings.
@@ -110,8 +119,13 @@ std::pair<std::string, std::string> values_of(const RunCondition& condition, con
 }
 
 // What one of them did not record cannot be held against it; comparability_notes says so.
-bool are_unequal(const std::string& first, const std::string& second) {
+bool differ(const std::string& first, const std::string& second) {
   return !first.empty() && !second.empty() && first != second;
+}
+
+bool differ(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
+  const auto [first, second] = values_of(condition, a, b);
+  return differ(first, second);
 }
 
 // Processes that train a run together share the CPUs that one has for itself.
@@ -130,8 +144,27 @@ std::string advice_on(const RunCondition& condition, const RunRecord& a, const R
 
 void add_unequal(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group, const std::string& what,
                  const std::string& first, const std::string& second) {
-  if (are_unequal(first, second))
-    found.push_back({fmt::format("{}: {} in {}, {} in ", what, first, baseline.label, second), group.label, ""});
+  if (differ(first, second)) found.push_back(describe_difference(what, {first, second}, baseline.label, group.label));
+}
+
+bool are_equal(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
+  return !differ(condition, a, b);
+}
+
+std::vector<Remark> unequal_machines(const RunGroup& baseline, const RunGroup& group, OnUnequal on_unequal,
+                                     const std::string& kind) {
+  std::vector<Remark> found;
+  std::set<std::string_view> told;
+  const bool is_within = &baseline == &group;
+  const auto others = runs_of_each_conditions(group);
+  for (const RunRecord* a : runs_of_each_conditions(baseline))
+    for (const RunRecord* b : others)
+      for (const UnequalCondition& one : unequal_conditions(conditions_of_run(*a), conditions_of_run(*b))) {
+        if (on_unequal_between(baseline, group, one) != on_unequal || !told.insert(one.what).second) continue;
+        found.push_back(describe_difference(one.what, {one.first, one.second}, name_in(baseline, *a, is_within),
+                                            name_in(group, *b, is_within), "", kind));
+      }
+  return found;
 }
 
 namespace {
@@ -147,18 +180,25 @@ void add_device_differences(std::vector<Remark>& found, const RunGroup& baseline
               setting_in(b, "training.shards"));
 }
 
+// Between the first two runs of the sides that differ in it.
+std::optional<Remark> condition_difference(const RunCondition& condition, const RunGroup& baseline,
+                                           const RunGroup& group) {
+  const bool is_within = &baseline == &group;
+  for (const RunRecord* a : baseline.runs)
+    for (const RunRecord* b : group.runs)
+      if (differ(condition, *a, *b) && !is_by_number_of_devices(condition, *a, *b))
+        return describe_difference(condition.what, values_of(condition, *a, *b), name_in(baseline, *a, is_within),
+                                   name_in(group, *b, is_within),
+                                   differing_settings(*a, *b, condition.config_section) + advice_on(condition, *a, *b));
+  return std::nullopt;
+}
+
 std::vector<Remark> condition_differences(const RunGroup& baseline, const RunGroup& group) {
-  const RunRecord& a = *baseline.runs[0];
-  const RunRecord& b = *group.runs[0];
   std::vector<Remark> found;
-  for (const RunCondition& condition : kConditions) {
-    const auto [first, second] = values_of(condition, a, b);
-    if (!are_unequal(first, second) || is_by_number_of_devices(condition, a, b)) continue;
-    found.push_back({fmt::format("{}: {} in {}, {} in ", condition.what, first, baseline.label, second), group.label,
-                     differing_settings(a, b, condition.config_section) + advice_on(condition, a, b)});
-  }
+  for (const RunCondition& condition : kConditions)
+    if (const auto difference = condition_difference(condition, baseline, group)) found.push_back(*difference);
   add_device_differences(found, baseline, group);
-  add_remarks(found, unequal_conditions(baseline, group, OnUnequal::kRefuse));
+  add_remarks(found, unequal_machines(baseline, group, OnUnequal::kRefuse));
   return found;
 }
 
@@ -177,7 +217,7 @@ Remark describe_mismatch(const std::string& what, const RunRecord& a, const RunR
 std::optional<Remark> seed_difference(const RunGroup& baseline, const RunGroup& group, const char* what, Hash hash) {
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs)
-      if (a->summary.seed == b->summary.seed && are_unequal(hash_of(*a, hash), hash_of(*b, hash)))
+      if (a->summary.seed == b->summary.seed && differ(hash_of(*a, hash), hash_of(*b, hash)))
         return describe_mismatch(fmt::format("{} of seed {}", what, a->summary.seed), *a, *b, hash, "");
   return std::nullopt;
 }
@@ -223,26 +263,13 @@ bool share_a_seed(const RunGroup& a, const RunGroup& b) {
 
 std::string seed_list(const RunGroup& group) { return fmt::format("{}", fmt::join(seeds(group), ", ")); }
 
-void note_difference(std::vector<Remark>& notes, const char* what, const RunGroup& baseline, const RunGroup& group,
-                     const std::string& first, const std::string& second) {
-  if (are_unequal(first, second))
-    notes.push_back({fmt::format("{}: {} in {}, {} in ", what, first, baseline.label, second), group.label, ""});
-}
-
-// Since the epoch, of "2026-11-21T02:59:51Z".
-std::optional<double> seconds_of(const std::string& time) {
-  std::tm parts{};
-  if (::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts) == nullptr) return std::nullopt;
-  return static_cast<double>(::timegm(&parts));
-}
-
 // Between the starts of the two runs that lie next to each other.
 std::optional<double> hours_between(const RunGroup& baseline, const RunGroup& group) {
   constexpr double kSecondsOfHour = 3600;
   std::optional<double> least;
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs) {
-      const auto first = seconds_of(a->environment.start_time), second = seconds_of(b->environment.start_time);
+      const auto first = start_in_seconds(*a), second = start_in_seconds(*b);
       if (!first || !second) continue;
       const double hours = std::abs(*first - *second) / kSecondsOfHour;
       least = std::min(least.value_or(hours), hours);
@@ -275,7 +302,12 @@ void note_hashes(std::vector<Remark>& notes, const RunGroup& baseline, const Run
 }
 
 void note_unrecorded(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
-  auto missing = unrecorded_conditions(conditions_in(baseline), conditions_in(group));
+  std::vector<std::string> missing;
+  const auto others = runs_of_each_conditions(group);
+  for (const RunRecord* a : runs_of_each_conditions(baseline))
+    for (const RunRecord* b : others)
+      for (const std::string& what : unrecorded_conditions(conditions_of_run(*a), conditions_of_run(*b)))
+        add_once(missing, what);
   if (involve_other_program(baseline, group))
     for (std::string& what : untold_by_one_program(*baseline.runs[0], *group.runs[0]))
       missing.push_back(std::move(what));
@@ -321,7 +353,12 @@ std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& gro
                                  "{:.6g} in {}, {:.6g} in ",
                                  parting->epoch, parting->first, baseline.label, parting->second),
                      group.label, ": they do not compute the same function", warning::kLossesPart});
-  add_remarks(found, unequal_conditions(baseline, group, OnUnequal::kWarn, warning::kOtherMachine));
+  add_remarks(found, machine_doubts(baseline, group));
+  return found;
+}
+
+std::vector<Remark> machine_doubts(const RunGroup& baseline, const RunGroup& group) {
+  std::vector<Remark> found = unequal_machines(baseline, group, OnUnequal::kWarn, warning::kOtherMachine);
   add_remarks(found, waiting_between(baseline, group));
   return found;
 }
@@ -342,10 +379,10 @@ std::vector<Remark> comparability_notes(const RunGroup& baseline, const RunGroup
     notes.push_back({"", first_has_gpu ? group.label : baseline.label,
                      fmt::format(" recorded no GPU, so whether it is the same machine as that of {} is not known",
                                  first_has_gpu ? baseline.label : group.label)});
-  note_difference(notes, "CUDA", baseline, group, a.software.cuda, b.software.cuda);
-  note_difference(notes, "cuDNN", baseline, group, a.software.cudnn, b.software.cudnn);
-  note_difference(notes, "version of rnnlab", baseline, group, a.software.rnnlab, b.software.rnnlab);
-  add_remarks(notes, unequal_conditions(baseline, group, OnUnequal::kNote));
+  add_unequal(notes, baseline, group, "CUDA", a.software.cuda, b.software.cuda);
+  add_unequal(notes, baseline, group, "cuDNN", a.software.cudnn, b.software.cudnn);
+  add_unequal(notes, baseline, group, "version of rnnlab", a.software.rnnlab, b.software.rnnlab);
+  add_remarks(notes, unequal_machines(baseline, group, OnUnequal::kNote));
   note_hashes(notes, baseline, group);
   note_unrecorded(notes, baseline, group);
   note_hours(notes, baseline, group);

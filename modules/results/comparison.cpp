@@ -80,13 +80,10 @@ GroupResult describe(const RunGroup& group) {
   return result;
 }
 
-// Of equal length are all epochs that count (checks.h).
 std::optional<double> microseconds_per_sample(const RunGroup& group, double epoch_seconds) {
   constexpr double kMicroseconds = 1e6;
-  for (const RunRecord* run : group.runs)
-    for (const EpochRow& row : run->rows)
-      if (!row.warmup && num_samples(row) > 0) return epoch_seconds * kMicroseconds / num_samples(row);
-  return std::nullopt;
+  const auto samples = samples_an_epoch(group);
+  return samples ? std::optional(epoch_seconds * kMicroseconds / *samples) : std::nullopt;
 }
 
 // Runs that did not end as they should have no whole fit.
@@ -192,7 +189,9 @@ namespace {
 
 TimeVerdict verdict_of(const Interval& ratio) {
   if (ratio.high < 1) return TimeVerdict::kFaster;
-  return ratio.low > 1 ? TimeVerdict::kSlower : TimeVerdict::kNoDifference;
+  if (ratio.low > 1) return TimeVerdict::kSlower;
+  const bool is_narrow = ratio.high <= kLargestUnseenRatio && ratio.low >= 1 / kLargestUnseenRatio;
+  return is_narrow ? TimeVerdict::kNoDifference : TimeVerdict::kUndecided;
 }
 
 Interval bounds_of(const std::vector<double>& processes, const std::vector<double>& epochs) {

@@ -42,15 +42,20 @@ inline constexpr int64_t kFewestForVerdict = 5;
 // Rounds in a row after which all intervals must be narrow enough before `repeats: {until: ...}` ends.
 inline constexpr int64_t kPreciseInARow = 3;
 
-// Whether the interval of the ratio lies below 1, above it, or holds it. kNone: there are too few processes to say so.
-enum class TimeVerdict { kFaster, kSlower, kNoDifference, kNone };
+// A ratio whose interval holds 1 shows no difference only if both bounds are this near to it.
+inline constexpr double kLargestUnseenRatio = 1.1;
+
+// Whether the interval of the ratio lies below 1, above it, or holds it. kUndecided: it holds 1 and also ratios that
+// would matter, so more processes are needed. kNone: there are too few processes to say so.
+enum class TimeVerdict { kFaster, kSlower, kNoDifference, kUndecided, kNone };
 
 template <>
 struct config::EnumNames<TimeVerdict> {
-  static constexpr std::array<std::pair<TimeVerdict, std::string_view>, 4> kNames = {
+  static constexpr std::array<std::pair<TimeVerdict, std::string_view>, 5> kNames = {
       {{TimeVerdict::kFaster, "faster"},
        {TimeVerdict::kSlower, "slower"},
        {TimeVerdict::kNoDifference, "no_difference"},
+       {TimeVerdict::kUndecided, "undecided"},
        {TimeVerdict::kNone, "none"}}};
 };
 

@@ -42,12 +42,6 @@ bool are_equal_memories(int64_t a, int64_t b) {
 // A LibTorch that did not tell its sources may be the same.
 bool are_equal_libtorchs(const std::string& a, const std::string& b) { return a.starts_with(b) || b.starts_with(a); }
 
-// Of memory, in steps that hide what a start finds more or less.
-std::string memory_class(int64_t bytes) {
-  constexpr double kStepsOfDoubling = 16;
-  return bytes == 0 ? "" : fmt::format("{:.0f}", kStepsOfDoubling * std::log2(static_cast<double>(bytes)));
-}
-
 bool has_variables(const Conditions& conditions) { return conditions.variables.has_value(); }
 
 std::string shown_variables(const Conditions& conditions) {
@@ -83,6 +77,7 @@ Conditions conditions_of(const Environment& environment) {
   return {.machine_id = environment.host.machine_id,
           .cpu_flags = join(environment.cpu.vector_flags, " "),
           .usable_cpus = environment.cpu.usable_cpus,
+          .usable_cores = environment.cpu.usable_cores,
           .cpu_quota = environment.cpu.quota,
           .memory_bytes = environment.host.usable_memory_bytes,
           .instruction_sets = environment.instruction_sets,
@@ -103,6 +98,8 @@ std::span<const ConditionField> condition_fields() {
   using enum OnUnequal;
   static constexpr ConditionField kFields[] = {
       {"usable CPUs", kRefuse, [](const Conditions& c) { return number_text(c.usable_cpus); }},
+      {"cores of these CPUs", kRefuse,
+       [](const Conditions& c) { return c.usable_cores ? std::to_string(*c.usable_cores) : std::string(); }},
       {"CPU quota", kRefuse, [](const Conditions& c) { return c.cpu_quota; }},
       {kMemory, kRefuse,
        [](const Conditions& c) { return c.memory_bytes == 0 ? std::string() : format_bytes(c.memory_bytes); }},
@@ -159,12 +156,10 @@ std::vector<std::string> unrecorded_conditions(const Conditions& first, const Co
   return found;
 }
 
-std::string key_of(const Conditions& conditions) {
-  std::vector<std::string> parts;
-  for (const ConditionField& field : condition_fields())
-    if (field.on_unequal == OnUnequal::kRefuse)
-      parts.push_back(field.what == kMemory ? memory_class(conditions.memory_bytes) : field.text(conditions));
-  return join(parts, "\n");
+bool allow_comparison(const Conditions& first, const Conditions& second) {
+  return std::ranges::none_of(unequal_conditions(first, second), [](const UnequalCondition& condition) {
+    return condition.on_unequal == OnUnequal::kRefuse;
+  });
 }
 
 }  // namespace rnnlab

@@ -18,6 +18,7 @@ struct Conditions {
   std::string machine_id;
   std::string cpu_flags;  // its vector instructions, by the kernel
   int64_t usable_cpus = 0;
+  std::optional<int64_t> usable_cores;  // that these CPUs are threads of
   std::string cpu_quota;
   int64_t memory_bytes = 0;  // that the process might use
   InstructionSets instruction_sets;
@@ -40,6 +41,7 @@ struct Conditions {
     field("machine_id", self.machine_id);
     field("cpu_flags", self.cpu_flags);
     field("usable_cpus", self.usable_cpus);
+    field("usable_cores", self.usable_cores, kWhereGiven);
     field("cpu_quota", self.cpu_quota);
     field("memory_bytes", self.memory_bytes);
     field("instruction_sets", self.instruction_sets);
@@ -90,7 +92,7 @@ bool is_told_by_a_library(const UnequalCondition& condition);
 // The conditions that one of the two recorded and the other did not.
 std::vector<std::string> unrecorded_conditions(const Conditions& first, const Conditions& second);
 
-// What must be equal, in one text: runs that differ in it are not the same work.
-std::string key_of(const Conditions& conditions);
+// Whether what must be equal is so, as far as both recorded it.
+bool allow_comparison(const Conditions& first, const Conditions& second);
 
 }  // namespace rnnlab

@@ -99,8 +99,7 @@ void compare_machines(Remarks& found, const RunGroup& reference, const RunGroup&
   for (const RunCondition& condition : run_conditions())
     if (is_held_equal(condition.what))
       add_unequal(found, reference, group, condition.what, condition.value(a), condition.value(b));
-  for (const UnequalCondition& one : unequal_conditions(a.summary.identity.conditions, b.summary.identity.conditions))
-    if (one.on_unequal == OnUnequal::kRefuse) add_unequal(found, reference, group, one.what, one.first, one.second);
+  for (Remark& remark : unequal_machines(reference, group, OnUnequal::kRefuse)) found.push_back(std::move(remark));
 }
 
 // A process that trains alone has none, so the first that has one is what the others are held against.
@@ -146,13 +145,6 @@ void refuse_scaling(const std::vector<std::string>& reasons) {
 }
 
 // ---- numbers ----
-
-std::optional<double> samples_an_epoch(const RunGroup& group) {
-  for (const RunRecord* run : group.runs)
-    for (const EpochRow& row : run->rows)
-      if (!row.warmup && num_samples(row) > 0) return num_samples(row);
-  return std::nullopt;
-}
 
 ScalingResult measured(const RunGroup& group) {
   GroupResult times;
@@ -224,7 +216,11 @@ void add_remarks_on(DeviceScaling& scaling, const Groups& groups) {
     for (const std::string& note : pooling_notes(group)) add_once(scaling.notes, note);
     for (Remark& remark : doubts(group)) doubtful.push_back(std::move(remark));
     if (const auto order = order_remark(groups.front(), group)) doubtful.push_back(*order);
+    if (&group == groups.data()) continue;
+    for (Remark& remark : machine_doubts(groups.front(), group)) doubtful.push_back(std::move(remark));
+    for (Remark& remark : missing_rounds(groups.front(), group)) doubtful.push_back(std::move(remark));
   }
+  for (Remark& remark : runs_on_one_machine(groups)) doubtful.push_back(std::move(remark));
   for (const Warning& warning : merged(doubtful)) add_once(scaling.warnings, warning);
 }
 

@@ -334,6 +334,12 @@ std::optional<Warning> queue_warning(const CpuInfo& cpu) {
 
 }  // namespace
 
+std::string versions_text(const SoftwareVersions& software) {
+  return fmt::format("LibTorch {}, CUDA {}, cuDNN {}", software.libtorch,
+                     software.cuda.empty() ? "not loaded" : software.cuda,
+                     software.cudnn.empty() ? "not loaded" : software.cudnn);
+}
+
 std::string gpu_model(const GpuSurvey& survey) {
   std::map<std::string, int> counts;
   for (const GpuInfo& gpu : survey.gpus) ++counts[gpu.name];

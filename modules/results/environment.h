@@ -121,6 +121,9 @@ struct SoftwareVersions {
   }
 };
 
+// "LibTorch 2.11.0, CUDA 13.0, cuDNN not loaded".
+std::string versions_text(const SoftwareVersions& software);
+
 // The instruction sets that the libraries use on this CPU, in their own words and under all limits that are set for
 // them; "" where one does not say.
 struct InstructionSets {

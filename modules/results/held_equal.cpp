@@ -96,9 +96,7 @@ HeldEqual held_equal(const std::vector<RunRecord>& runs) {
   sort_in_by_seed(held, "order of the samples", runs, &Identity::order_sha256);
   sort_in_by_seed(held, "initial weights", runs, &Identity::initial_weights_sha256);
   for (const RunCondition& condition : run_conditions()) {
-    const auto is_same = [&](const RunRecord& a, const RunRecord& b) {
-      return condition.value(a) == condition.value(b);
-    };
+    const auto is_same = [&](const RunRecord& a, const RunRecord& b) { return are_equal(condition, a, b); };
     sort_in(held, condition.what, runs, condition.value, is_same);
   }
   for (const ConditionField& field : condition_fields()) {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <cstdio>
 #include <map>
 #include <numeric>
 #include <set>
@@ -61,22 +59,15 @@ struct Span {
   double begin = 0, end = 0;
 };
 
-std::optional<double> seconds_of_start(const std::string& started) {
-  int year = 0;
-  unsigned month = 0, day = 0;
-  int hour = 0, minute = 0;
-  double second = 0;
-  if (std::sscanf(started.c_str(), "%d-%u-%uT%d:%d:%lf", &year, &month, &day, &hour, &minute, &second) != 6)
-    return std::nullopt;
-  const std::chrono::sys_days date =
-      std::chrono::year_month_day{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
-  constexpr double kDay = 86400, kHour = 3600, kMinute = 60;
-  return kDay * static_cast<double>(date.time_since_epoch().count()) + kHour * hour + kMinute * minute + second;
+// A machine without an id, such as a container, is known by its name.
+const std::string& machine_of(const RunRecord& run) {
+  const HostInfo& host = run.environment.host;
+  return host.machine_id.empty() ? host.hostname : host.machine_id;
 }
 
 std::optional<Span> span_of(const RunRecord& run) {
-  const auto begin = seconds_of_start(run.started);
-  if (!begin || run.summary.was_resumed || run.environment.host.machine_id.empty()) return std::nullopt;
+  const auto begin = start_in_seconds(run);
+  if (!begin || run.summary.was_resumed || machine_of(run).empty()) return std::nullopt;
   return Span{*begin, *begin + run.summary.total_seconds};
 }
 
@@ -96,8 +87,6 @@ std::string visible_gpus(const RunRecord& run) {
 
 // What two runs on one machine had in common while both trained.
 enum class Shared { kMachine, kCpus, kGpu };
-
-bool is_on_gpu(const RunRecord& run) { return run.summary.device != "cpu"; }
 
 template <class T>
 bool have_a_common_item(std::vector<T> a, std::vector<T> b) {
@@ -120,7 +109,7 @@ bool share_cpus(const RunRecord& a, const RunRecord& b) {
 
 // Two runs on different GPUs have the machine in common, although the threads that start their kernels share cores.
 std::optional<Shared> shared_between(const RunRecord& a, const RunRecord& b) {
-  if (a.environment.host.machine_id != b.environment.host.machine_id) return std::nullopt;
+  if (machine_of(a) != machine_of(b)) return std::nullopt;
   if (is_on_gpu(a) && is_on_gpu(b)) return share_a_gpu(a, b) ? Shared::kGpu : Shared::kMachine;
   return share_cpus(a, b) ? Shared::kCpus : Shared::kMachine;
 }
@@ -139,19 +128,25 @@ std::vector<TimedRun> timed_runs(const std::vector<RunGroup>& groups) {
   return timed;
 }
 
+std::string folder_of(const TimedRun& timed) { return folder_name(*timed.run, *timed.group); }
+
+// Two runs are named, as an example of all.
 void add_sharing(std::vector<Remark>& found, const std::vector<RunGroup>& groups, Shared shared, const char* where,
                  const char* kind) {
   const std::vector<TimedRun> timed = timed_runs(groups);
   std::set<const RunGroup*> concerned;
+  std::string example;
   for (size_t i = 0; i < timed.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       if (!overlap(timed[i].span, timed[j].span) || shared_between(*timed[i].run, *timed[j].run) != shared) continue;
       concerned.insert(timed[i].group);
       concerned.insert(timed[j].group);
+      if (example.empty()) example = fmt::format("{} and {}", folder_of(timed[j]), folder_of(timed[i]));
     }
   for (const RunGroup& group : groups)
     if (concerned.contains(&group))
-      found.push_back({"", group.label, fmt::format(": trained while another of these runs trained {}", where), kind});
+      found.push_back({"", group.label,
+                       fmt::format(": trained while another of these runs trained {} ({})", where, example), kind});
 }
 
 // ---- rounds ----
@@ -176,9 +171,21 @@ std::vector<std::string> lacking(const std::set<int64_t>& rounds, const std::set
   return missing;
 }
 
-void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds& own, const Rounds& others) {
+bool have_a_common_key(const Rounds& own, const Rounds& others) {
+  return std::ranges::any_of(own, [&](const auto& one) { return others.contains(one.first); });
+}
+
+// Of sides that share no measurement, order_remark tells.
+void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds& own, const RunGroup& other_group,
+                 const Rounds& others) {
   for (const auto& [measurement_and_seed, rounds] : own) {
     const auto other = others.find(measurement_and_seed);
+    if (other == others.end() && have_a_common_key(own, others))
+      found.push_back({"", group.label,
+                       fmt::format(": has {} of seed {} of a measurement in which {} has none, so these were not "
+                                   "measured in turn; compare runs of the same measurements",
+                                   counted(std::ssize(rounds), "run"), measurement_and_seed.second, other_group.label),
+                       warning::kMissingRounds});
     if (other == others.end()) continue;
     const std::vector<std::string> missing = lacking(rounds, other->second);
     if (missing.empty()) continue;
@@ -224,8 +231,8 @@ std::vector<Remark> runs_on_one_machine(const std::vector<RunGroup>& groups) {
 std::vector<Remark> missing_rounds(const RunGroup& baseline, const RunGroup& group) {
   std::vector<Remark> found;
   const Rounds first = rounds_of(baseline), second = rounds_of(group);
-  add_missing(found, baseline, first, second);
-  add_missing(found, group, second, first);
+  add_missing(found, baseline, first, group, second);
+  add_missing(found, group, second, baseline, first);
   return found;
 }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <set>
@@ -57,7 +59,7 @@ void check_is_finished_run(const fs::path& folder) {
   if (fs::exists(folder / kSummaryFile, ignored)) return;
   if (fs::exists(folder / kEpochsCsvFile, ignored))
     throw_error(ExitCode::kUsage,
-                "{}: the run has not ended yet, or was killed ({} is missing): wait, or go on with it: rnnlab train "
+                "{}: the run has not ended yet, or was killed ({} is missing): wait, or resume it: rnnlab train "
                 "--resume {}",
                 folder.string(), kSummaryFile, shell_quoted(folder.string()));
   throw_error(ExitCode::kUsage, "{}: not the folder of a run ({} is missing), {}", folder.string(), kSummaryFile,
@@ -92,8 +94,7 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   software.cuda,
                                   software.cudnn,
                                   software.program,
-                                  ranks_text(run.environment),
-                                  key_of(identity.conditions)};
+                                  ranks_text(run.environment)};
   // The summary holds the device and layer that "auto" came to.
   constexpr std::array<std::string_view, 4> kNotWork = {"seed", "device", "layer", "auto_layer"};
   for (const auto& [name, value] : run.config)
@@ -133,6 +134,12 @@ RunGroup* group_of_original(std::vector<RunGroup>& groups, const RunRecord& run)
 void take_conditions_of_environment(RunRecord& run) {
   Conditions& conditions = run.summary.identity.conditions;
   if (conditions == Conditions()) conditions = conditions_of(run.environment);
+}
+
+bool has_conditions_of(const RunGroup& group, const RunRecord& run) {
+  return std::ranges::all_of(group.runs, [&](const RunRecord* other) {
+    return allow_comparison(other->summary.identity.conditions, run.summary.identity.conditions);
+  });
 }
 
 using Labeller = std::string (*)(const RunRecord&);
@@ -188,21 +195,42 @@ RunRecord load_run(const fs::path& folder) {
 
 const std::string& other_program(const RunRecord& run) { return run.environment.software.program; }
 
+bool is_on_gpu(const RunRecord& run) { return run.summary.device.starts_with("cuda"); }
+
+std::optional<double> start_in_seconds(const RunRecord& run) {
+  int year = 0;
+  unsigned month = 0, day = 0;
+  int hour = 0, minute = 0;
+  double second = 0;
+  if (std::sscanf(run.started.c_str(), "%d-%u-%uT%d:%d:%lf", &year, &month, &day, &hour, &minute, &second) != 6)
+    return std::nullopt;
+  const std::chrono::sys_days date =
+      std::chrono::year_month_day{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
+  constexpr double kDay = 86400, kHour = 3600, kMinute = 60;
+  return kDay * static_cast<double>(date.time_since_epoch().count()) + kHour * hour + kMinute * minute + second;
+}
+
 bool involve_other_program(const RunGroup& a, const RunGroup& b) {
   return !other_program(*a.runs[0]).empty() || !other_program(*b.runs[0]).empty();
 }
 
 std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {
   std::vector<RunGroup> groups;
-  std::map<std::vector<std::string>, size_t> index_of;
+  std::map<std::vector<std::string>, std::vector<size_t>> groups_of_work;
   for (const RunRecord* run : in_order_of_sweeps(runs)) {
     if (RunGroup* original = group_of_original(groups, *run)) {
       original->copies.push_back(run);
       continue;
     }
-    const auto [found, is_new] = index_of.emplace(work_key(*run), groups.size());
-    if (is_new) groups.emplace_back();
-    groups[found->second].runs.push_back(run);
+    std::vector<size_t>& of_work = groups_of_work[work_key(*run)];
+    const auto fits = [&](size_t group) { return has_conditions_of(groups[group], *run); };
+    auto found = std::ranges::find_if(of_work, fits);
+    if (found == of_work.end()) {
+      of_work.push_back(groups.size());
+      groups.emplace_back();
+      found = of_work.end() - 1;
+    }
+    groups[*found].runs.push_back(run);
   }
   for (const Labeller labeller : {label_by_layer, label_by_name, label_by_folder})
     if (label_uniquely(groups, labeller)) break;
@@ -232,6 +260,18 @@ std::vector<EpochRow> all_rows(const RunGroup& group) {
   std::vector<EpochRow> rows;
   for (const RunRecord* run : group.runs) rows.insert(rows.end(), run->rows.begin(), run->rows.end());
   return rows;
+}
+
+std::optional<double> samples_an_epoch(const RunRecord& run) {
+  const auto counts = [](const EpochRow& row) { return !row.warmup && num_samples(row) > 0; };
+  const auto row = std::ranges::find_if(run.rows, counts);
+  return row == run.rows.end() ? std::nullopt : std::optional(num_samples(*row));
+}
+
+std::optional<double> samples_an_epoch(const RunGroup& group) {
+  for (const RunRecord* run : group.runs)
+    if (const auto samples = samples_an_epoch(*run)) return samples;
+  return std::nullopt;
 }
 
 std::vector<double> timed_seconds(const RunGroup& group) {
@@ -293,8 +333,6 @@ std::string start_by_log(const std::filesystem::path& folder) {
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 using Found = std::vector<Warning>;
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,14 @@ RunRecord load_run(const std::filesystem::path& folder);
 // The program that trained the run, if it is another one: "PyTorch 2.11.0"; "" for rnnlab.
 const std::string& other_program(const RunRecord& run);
 
+// Whether it trained on a GPU.
+bool is_on_gpu(const RunRecord& run);
+
+// When the run began, in seconds since 1970; nothing if its files do not tell.
+std::optional<double> start_in_seconds(const RunRecord& run);
+
 // Runs that differ in nothing but the seed (and what follows from it), in the order of their sweep (run_record.h).
+// A condition of the machine that one of them did not record does not part them.
 struct RunGroup {
   std::string label;  // "cpu naive batch_size=64": device, layer and every setting in which the groups differ; with the
                       // experiment's name, or the folder instead, where that would not be unique; "cpu PyTorch 2.11.0"
@@ -56,6 +64,11 @@ std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups)
 
 // Of all runs, one after another.
 std::vector<EpochRow> all_rows(const RunGroup& group);
+
+// The training samples of an epoch that counts: the first after warm-up. Nothing if there is none, or it took none.
+std::optional<double> samples_an_epoch(const RunRecord& run);
+// Of the first run that has one.
+std::optional<double> samples_an_epoch(const RunGroup& group);
 
 // The training seconds of all epochs after warm-up.
 std::vector<double> timed_seconds(const RunGroup& group);

@@ -129,16 +129,21 @@ void check_evenness(const Witnessed& run, Found& found) {
 
 bool is_on_gpu(const std::string& device) { return device.starts_with("cuda"); }
 
-// Seconds of computing for each second of an epoch, over the runs of a group.
-std::optional<double> computing_share(const RunGroup& group) {
+// Seconds of computing for each second of an epoch.
+std::optional<double> computing_share(const std::vector<const RunRecord*>& runs) {
   double wall = 0, cpu = 0;
-  for (const RunRecord* run : group.runs) {
+  for (const RunRecord* run : runs) {
     const Witnessed columns = witnessed(run->rows);
-    if (!columns.cpu || !is_on_gpu(run->summary.device)) return std::nullopt;
+    if (!columns.cpu) return std::nullopt;
     wall += sum_of(columns.wall);
     cpu += sum_of(*columns.cpu);
   }
   return wall > 0 ? std::optional(cpu / wall) : std::nullopt;
+}
+
+std::optional<double> computing_share_on_gpu(const RunGroup& group) {
+  const bool are_on_gpu = std::ranges::all_of(group.runs, [](const RunRecord* run) { return is_on_gpu(*run); });
+  return are_on_gpu ? computing_share(group.runs) : std::nullopt;
 }
 
 }  // namespace
@@ -156,10 +161,33 @@ std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std:
   return found;
 }
 
+std::vector<Remark> waiting_within(const RunGroup& group) {
+  constexpr double kClearlyLess = 0.75;
+  constexpr size_t kFewest = 3;
+  std::vector<std::pair<const RunRecord*, double>> shares;
+  std::vector<double> all;
+  for (const RunRecord* run : group.runs)
+    if (const auto share = computing_share({run})) {
+      shares.emplace_back(run, *share);
+      all.push_back(*share);
+    }
+  if (all.size() < kFewest) return {};
+  const double usual = median(all);
+  std::vector<Remark> found;
+  for (const auto& [run, share] : shares)
+    if (share < kClearlyLess * usual)
+      found.push_back({"", fmt::format("{} ({})", group.label, folder_name(*run, group)),
+                       fmt::format(": it waited: its process computed {:.2f} s for each second of its epochs, the "
+                                   "median of these runs is {:.2f} s",
+                                   share, usual),
+                       warning::kWaited});
+  return found;
+}
+
 // The host of a GPU waits by computing: it asks again and again.
 std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group) {
   constexpr double kClearlyLess = 0.5;
-  const auto first = computing_share(baseline), second = computing_share(group);
+  const auto first = computing_share_on_gpu(baseline), second = computing_share_on_gpu(group);
   // What another program's host does while it waits is its own way.
   if (!first || !second || involve_other_program(baseline, group)) return {};
   const bool is_first = *first < *second;

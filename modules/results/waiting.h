@@ -25,6 +25,10 @@ namespace rnnlab {
 std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads,
                                       std::string_view spans = "epochs");
 
+// Runs that computed clearly less for each second of their epochs than the other runs of the group did: they were
+// stopped or kept waiting throughout. Three runs at least are needed to tell which is the exception.
+std::vector<Remark> waiting_within(const RunGroup& group);
+
 // A side whose process got clearly less CPU time for its wall time than the other's, both on a GPU and of rnnlab.
 std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group);
 

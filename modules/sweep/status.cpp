@@ -145,6 +145,16 @@ Json json_of(const SweepPlan& plan, const TaskStatus& status) {
   return json;
 }
 
+// The table has room for a first line.
+std::string longer_reasons(const std::vector<TaskStatus>& tasks) {
+  std::string text;
+  for (const TaskStatus& status : tasks)
+    if (status.state == TaskState::kFailed && status.failure &&
+        first_line(status.failure->reason) != status.failure->reason)
+      text += fmt::format("task {} failed: {}\n", status.task, status.failure->reason);
+  return text;
+}
+
 }  // namespace
 
 std::string status_text(const std::string& folder, const SweepPlan& plan, const std::vector<TaskStatus>& tasks) {
@@ -159,8 +169,8 @@ std::string status_text(const std::string& folder, const SweepPlan& plan, const 
       table.add_row({std::to_string(status.task), std::string(config::name_of(status.state)), progress_of(status),
                      task_in(plan, status).runs.at(0).folder, who_or_why(status)});
   const std::string rows = table.rows().empty() ? "" : table.text() + "\n";
-  return fmt::format("{}{} of {}: {}\n{}", rows, counted(plan.num_tasks(), "task"), counted(plan.num_runs(), "run"),
-                     counts_text(tasks), next_step(folder, tasks));
+  return fmt::format("{}{}{} of {}: {}\n{}", rows, longer_reasons(tasks), counted(plan.num_tasks(), "task"),
+                     counted(plan.num_runs(), "run"), counts_text(tasks), next_step(folder, tasks));
 }
 
 std::string status_json(const SweepPlan& plan, const std::vector<TaskStatus>& tasks) {

@@ -123,8 +123,6 @@ std::optional<int64_t> cgroup_number(const fs::path& file) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Lines "MemTotal:  16303428 kB", in bytes.
 std::map<std::string, int64_t> read_meminfo(const fs::path& root) {
   std::ifstream file(root / "proc/meminfo");
@@ -198,8 +196,6 @@ std::optional<std::string> memory_warning(int64_t bytes, std::string_view subjec
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 using Quota = std::optional<double>;
 
@@ -401,12 +397,24 @@ std::string huge_pages(const std::filesystem::path& root) {
   return begin == std::string::npos || end == std::string::npos ? "" : choices.substr(begin + 1, end - begin - 1);
 }
 
+std::optional<int64_t> num_cores(const std::vector<int64_t>& cpus, const std::filesystem::path& root) {
+  std::set<std::string> siblings;
+  for (const int64_t cpu : cpus) {
+    const std::string file = fmt::format("sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu);
+    const std::string list = first_line(system_text(root / file));
+    if (list.empty()) return std::nullopt;
+    siblings.insert(list);
+  }
+  return siblings.empty() ? std::nullopt : std::optional(static_cast<int64_t>(siblings.size()));
+}
+
 CpuInfo cpu_info() {
   constexpr auto kSample = std::chrono::milliseconds(100);
   CpuInfo cpu = parse_cpuinfo(system_text("/proc/cpuinfo"));
   const std::vector<int64_t> cpus = usable_cpus();
   cpu.usable_cpus = static_cast<int64_t>(cpus.size());
   cpu.usable_list = number_list(cpus);
+  cpu.usable_cores = num_cores(cpus);
   static const std::vector<double> first_load = load_average();
   cpu.load_average = first_load;
   cpu.quota = quota_text();

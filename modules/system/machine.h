@@ -84,6 +84,7 @@ struct CpuInfo {
   std::string quota;                      // of control groups: "1.5 CPUs", "none"; "" in files that do not tell
   std::string frequency;                  // who chooses it: "performance", "powersave without boost"; "" if unknown
   std::string usable_list;                // the usable CPUs by their numbers, "0-3,8"; "" in files that do not tell
+  std::optional<int64_t> usable_cores = std::nullopt;  // that the usable CPUs are threads of; nothing if unknown
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -97,6 +98,7 @@ struct CpuInfo {
     field("quota", self.quota, 3);
     field("frequency", self.frequency, 3);
     field("usable_list", self.usable_list, kWhereGiven);
+    field("usable_cores", self.usable_cores, kWhereGiven);
   }
 };
 
@@ -129,6 +131,9 @@ HostInfo host_info();
 // What the files below `root` say; "" where they are not.
 std::string frequency_policy(const std::filesystem::path& root = "/");
 std::string huge_pages(const std::filesystem::path& root = "/");
+
+// How many cores these CPUs belong to, by the lists of siblings below `root`; nothing if one of them has no such list.
+std::optional<int64_t> num_cores(const std::vector<int64_t>& cpus, const std::filesystem::path& root = "/");
 
 // What /proc/cpuinfo says; load and usable CPUs are left out.
 CpuInfo parse_cpuinfo(std::string_view cpuinfo);

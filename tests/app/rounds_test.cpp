@@ -158,6 +158,19 @@ TEST(Rounds, EndAtAPrecisionThatThreeInARowHave) {
   EXPECT_THAT(result.errors, HasSubstr(fmt::format("the intervals are within 99 % after {} rounds", num_rounds)));
 }
 
+// A case that failed gets no more rounds, so its interval stays as wide as it is.
+TEST(Rounds, EndAtAPrecisionOfTheCasesThatDidNotFail) {
+  const Program program;
+  program.write("tiny.yaml", std::string(kTinyYaml) + "repeats: {until: 99 %, at_most: 12}\n");
+  const auto result =
+      program.run({"train", "tiny.yaml", "data.num_train=2000", "sweep={training.learning_rate: [0.001, 1e30]}"});
+  EXPECT_EQ(result.exit_code, 5) << result.errors;
+  const size_t num_runs = runs_of(program).size();
+  EXPECT_GE(num_runs, 8u);
+  if (num_runs == 13) return;  // on a busy machine none may be precise
+  EXPECT_THAT(result.errors, HasSubstr(fmt::format("the intervals are within 99 % after {} rounds", num_runs - 1)));
+}
+
 // A process that works in the folder holds its lock.
 bool becomes_free(const fs::path& folder) {
   for (int i = 0; i < 500; ++i) {
@@ -191,6 +204,8 @@ TEST(Rounds, AreRefusedInASweepAndWithResume) {
   EXPECT_THAT(swept.errors, HasSubstr("repeats cannot be swept: write the key beside the sweep"));
   EXPECT_EQ(program.run({"train", "--resume", "runs", "--repeats", "2"}).exit_code, 2);
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "0"}).exit_code, 2);
+  EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "5", "repeats=3"}).errors,
+            "rnnlab: error: --repeats 5 and repeats=3 say the same thing twice: leave out one of them\n");
 }
 
 // As experiments/peers.py does, which lets other programs take their turns between.

@@ -117,8 +117,7 @@ TEST(BaselineComparison, WhatWasNotMeasuredBeforeCannotRegress) {
   const BaselineComparison against = compare_to_baseline(sample_of_five(), before, "old.json", {});
   EXPECT_FALSE(against.has_regression());
   EXPECT_EQ(against.rows.at(1).verdict, Verdict::kNew);
-  EXPECT_THAT(against_text(against),
-              HasSubstr("1 the same within it, 0 cannot be told; only before: 0, only now: 1\n"));
+  EXPECT_THAT(against_text(against), HasSubstr("1 the same within it, 0 undecided; only before: 0, only now: 1\n"));
 }
 
 TEST(BaselineComparison, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
@@ -247,7 +246,7 @@ naive       1200    1950  2.000 (2.000 .. 2.000)  1.500 (1.500 .. 1.500)  1.250 
 fused      600.0   600.0  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)
 
 Ratios of the processes' medians with 95 % intervals; below 1 is faster.
-1 slower by more than 5 %, 0 gone, 0 faster by more than it, 1 the same within it, 0 cannot be told; only before: 0, only now: 0
+1 slower by more than 5 %, 0 gone, 0 faster by more than it, 1 the same within it, 0 undecided; only before: 0, only now: 0
 )");
 }
 
@@ -264,8 +263,8 @@ TEST(BaselineComparison, AWideIntervalIsNotTakenForTheSame) {
   EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
   EXPECT_FALSE(against.has_regression());
   const std::string text = against_text(against);
-  EXPECT_THAT(text, HasSubstr("0 the same within it, 1 cannot be told;"));
-  EXPECT_THAT(text, HasSubstr(fmt::format("\nnaive cannot be told: between {:.3f} and {:.3f} of its time before\n",
+  EXPECT_THAT(text, HasSubstr("0 the same within it, 1 undecided;"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("\nnaive is undecided: between {:.3f} and {:.3f} of its time before\n",
                                           against.rows[0].ratios.back()->low, against.rows[0].ratios.back()->high)));
   EXPECT_THAT(text, HasSubstr("\nMore processes narrow an interval, "));
 }

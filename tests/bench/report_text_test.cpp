@@ -43,6 +43,14 @@ TEST(BenchText, ADifferenceThatMayBeNothingIsGivenByItsUpperEnd) {
   EXPECT_THAT(text, HasSubstr("\n< x: too short to tell from nothing; x is the upper end of the interval.\n"));
 }
 
+TEST(BenchText, ADifferenceBelowNothingIsCalledNegative) {
+  BenchReport report = sample_report();
+  report.rows[1].measurement->seconds.backward_weights = {.value = -0.001, .low = -0.002, .high = -0.0001};
+  const std::string text = report_text(report, TableWidth::kNarrow);
+  EXPECT_THAT(text, HasSubstr("300.0 ±0.0%        negative  600.0 ±0.0%"));
+  EXPECT_THAT(text, HasSubstr("\nnegative: this part is the difference of two times"));
+}
+
 TEST(BenchText, AnIntervalThatSaysNothingIsNoPercentage) {
   BenchReport report = testing::in_processes(sample_report(), 3);
   report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.0006, .high = 655};

@@ -21,7 +21,14 @@ TEST_F(FindData, LooksInThePathFirst) {
   write("mine/a", "");
   write("data/a", "");
   EXPECT_EQ(find_data({"mine", "a", "mnist", ""}), "mine/a");
-  EXPECT_EQ(find_data({"elsewhere", "a", "mnist", ""}), "data/a");
+  write("data/mine/b", "");
+  EXPECT_EQ(find_data({"mine", "b", "mnist", ""}), "data/mine/b");
+}
+
+TEST_F(FindData, LooksNowhereElseThanInAPathThatIsGiven) {
+  write("data/mnist/a", "");
+  error_of(ExitCode::kData, [] { find_data({"elsewhere", "a", "mnist", ""}); });
+  EXPECT_EQ(find_data({"", "a", "mnist", ""}), "data/mnist/a");
 }
 
 TEST_F(FindData, LooksInTheEnvironmentsFolderBeforeData) {
@@ -80,8 +87,7 @@ TEST_F(FindData, ListsEveryPlaceItLookedAt) {
                      [] {
                        find_data({"mine", "a", "mnist", "advice"});
                      }),
-            "no such data file, with .gz or without; looked at:\n  {}/mine/a\n  {}/central/mine/a\n  {}/central/a\n"
-            "  {}/central/mnist/a\n  {}/data/mine/a\n  {}/data/a\n  {}/data/mnist/a\n"
+            "no such data file, with .gz or without; looked at:\n  {}/mine/a\n  {}/central/mine/a\n  {}/data/mine/a\n"
             "A relative data.path counts from the current directory, then from the folder of the experiment's file.\n"
             "advice");
 }

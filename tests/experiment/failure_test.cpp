@@ -36,6 +36,8 @@ TEST(DescribeFailure, CallsAnErrorOfCudaTheDevices) {
   } catch (...) {
     EXPECT_EQ(describe_failure(std::current_exception()).exit_code, ExitCode::kDevice);
   }
+  const c10::AcceleratorError by_type({}, 700, "an illegal memory access was encountered");
+  EXPECT_EQ(failure_of(by_type).exit_code, ExitCode::kDevice);
 }
 
 TEST(DescribeFailure, SaysWhatToDoWhenMemoryIsShort) {

@@ -83,6 +83,13 @@ TEST(Headlines, OfThreeProcessesGiveTheIntervalWithoutAVerdict) {
             "0.400 .. 0.600).");
 }
 
+TEST(Headlines, SayThatAWideIntervalDecidesNothing) {
+  GroupResult wide = compared("b", 0.9, 0.5, 1.6);
+  wide.verdict = TimeVerdict::kUndecided;
+  EXPECT_THAT(headlines(comparison({group("a", 1), wide}))[1],
+              "b: undecided; 0.900 of the time of a (95 % interval 0.500 .. 1.60).");
+}
+
 TEST(Headlines, OfManyGroupsNameTheEnds) {
   std::vector<GroupResult> groups = {group("base", 1)};
   for (int i = 1; i <= 20; ++i) groups.push_back(compared(fmt::format("run {}", i), i, 0.9 * i, 1.1 * i));

@@ -217,6 +217,34 @@ TEST_F(CompareTest, RefusesAndNamesEveryDifference) {
       ", w2 in " + folder_.name("b"));
 }
 
+// Not the first run of a side, but one of its repeats.
+TEST_F(CompareTest, LooksAtEveryRunOfASide) {
+  for (const int64_t round : {1, 2, 3})
+    for (const std::string layer : {"naive", "fused"}) {
+      SampleRun run = sample_run("cpu", layer, 1, layer == "naive" ? kSlow : kFast);
+      run.summary.turn = {.process = layer + std::to_string(round), .measurement = "m", .round = round};
+      run.environment.host.machine_id = layer == "fused" && round == 3 ? "another" : "one";
+      run.environment.start_time = fmt::format("2026-11-21T0{}:00:00Z", 2 * round + (layer == "fused" ? 1 : 0));
+      add(layer + std::to_string(round), run);
+    }
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), ElementsAre("machine: one in cpu naive, another in cpu fused"));
+  for (EpochRow& row : runs_.back().rows) row.samples_per_second /= 2;
+  expect_refused("samples an epoch: 120000 in cpu naive, 60000 in cpu fused\n  samples an epoch: 120000 in " +
+                 folder_.name("fused1") + ", 60000 in " + folder_.name("fused3"));
+}
+
+TEST_F(CompareTest, KeepsARunThatDidNotRecordAConditionInItsSide) {
+  for (const int64_t round : {1, 2, 3}) {
+    SampleRun run = sample_run("cpu", "naive", 1, kSlow);
+    run.summary.turn = {.process = std::to_string(round), .measurement = "m", .round = round};
+    run.environment.cpu.quota = round == 2 ? "" : "none";
+    add("n" + std::to_string(round), run);
+  }
+  EXPECT_EQ(compare(runs_, {}).groups.size(), 1u);
+  runs_.back().summary.identity.conditions.cpu_quota = "0.4 CPUs";
+  EXPECT_EQ(group_runs(runs_).size(), 2u);
+}
+
 TEST_F(CompareTest, NamesTheSettingsBehindAHash) {
   add_pair([](SampleRun& run) {
     run.summary.identity.model_hash = "m2";
@@ -440,27 +468,6 @@ TEST(Compare, NeedsRuns) {
   expect_error(ExitCode::kUsage, "no runs to compare: name at least one run folder", [] { compare({}, {}); });
 }
 
-TEST(LoadRun, SaysWhatIsNoFinishedRun) {
-  const TemporaryFolder folder;
-  const std::string wanted = ", expected a folder that `rnnlab train` made, such as runs/NAME/START-DEVICE-LAYER";
-  const auto expect = [&](const std::string& name, const std::string& message) {
-    expect_error(ExitCode::kUsage, folder.name(name) + message, [&] { load_run(folder.path() / name); });
-  };
-  expect("none", ": no such folder" + wanted);
-  write_text(folder.path() / "file", "");
-  expect("file", ": not the folder of a run (summary.json is missing)" + wanted);
-  write_text(folder.path() / "other" / "file", "");
-  expect("other", ": not the folder of a run (summary.json is missing)" + wanted);
-  write_text(folder.path() / "run" / "epochs.csv", "");
-  expect("run",
-         ": the run has not ended yet, or was killed (summary.json is missing): wait, or go on with it: "
-         "rnnlab train --resume " +
-             shell_quoted(folder.name("run")));
-}
-
-}  // namespace
-namespace {
-
 // Rounds in which the machine was as slow as `slowness` says.
 std::vector<RunRecord> rounds(const std::string& side, double seconds, const std::vector<double>& slowness) {
   std::vector<RunRecord> runs;
@@ -536,6 +543,14 @@ TEST(GroupTime, HasAVerdictFromFiveProcessesASide) {
   EXPECT_EQ(compared(rounds("a", 1, kOtherFive), baseline).verdict, TimeVerdict::kFaster);
   EXPECT_EQ(compared(rounds("a", 3, kOtherFive), baseline).verdict, TimeVerdict::kSlower);
   EXPECT_EQ(compared(rounds("a", 2, kOtherFive), baseline).verdict, TimeVerdict::kNoDifference);
+}
+
+// Between .7 and 1.4 there is room for a difference that matters.
+TEST(GroupTime, IsUndecidedWhereAWideIntervalHoldsOne) {
+  const GroupResult wide = compared(rounds("a", 1, {1, 1.6, 0.8, 1.3, 0.9}), rounds("b", 1, {1.2, 1, 1.1, 0.9, 1}));
+  EXPECT_LT(*wide.ratio_low, 1);
+  EXPECT_GT(*wide.ratio_high, kLargestUnseenRatio);
+  EXPECT_EQ(wide.verdict, TimeVerdict::kUndecided);
 }
 
 TEST(GroupTime, HasAnIntervalWithoutAVerdictFromThree) {

@@ -1,5 +1,6 @@
 #include "results/device_scaling.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,6 +120,19 @@ TEST(DeviceScaling, LetsALearningRateFollowTheBatch) {
   SampleRun two = run_of_equal_parts(2, 64, 2.5);
   two.config.replace(two.config.find("training:\n"), 10, "training:\n  learning_rate: 0.002\n");
   EXPECT_EQ(scaling_of({run_of_equal_parts(1, 64, 4), two}, {1}).series[0].results.size(), 2u);
+}
+
+TEST(DeviceScaling, WarnsOfAnotherMachineAndOfMissingRounds) {
+  SampleRun one = run_of_equal_parts(1, 64, 4), two = run_of_equal_parts(2, 64, 2.5);
+  one.environment.host.machine_id = "one";
+  two.environment.host.machine_id = "another";
+  const TemporaryFolder folder;
+  std::vector<RunRecord> runs = in_rounds({one, two}, kFiveRounds, folder);
+  runs.pop_back();
+  for (size_t i = 0; i < runs.size(); ++i) runs[i].started = fmt::format("2026-11-21T{:02}:00:00Z", i);
+  const std::vector<std::string> warnings = texts_of(device_scaling(runs, OnDifference::kRefuse).warnings);
+  EXPECT_THAT(warnings, Contains(HasSubstr("machine: one in ")));
+  EXPECT_THAT(warnings, Contains(HasSubstr("there is no run of round 5 of the measurement")));
 }
 
 TEST(DeviceScaling, IsForcedWithItsReasons) {

@@ -50,6 +50,15 @@ TEST_F(Held, UnequalConditionsAreNamedWithAllTheirValues) {
   EXPECT_THAT(text(), HasSubstr("Not held equal:\n  usable CPUs  2; 64\n"));
 }
 
+// Before version 3 other texts were hashed.
+TEST_F(Held, HashesOfAnOldRunAreComputedAgain) {
+  add("a", sample_run("cpu", "naive", 1, {9, 1, 1}));
+  add("b", sample_run("cpu", "fused", 1, {9, 2, 2}));
+  runs_[1].summary.settings_sha256.clear();
+  runs_[1].summary.identity.model_hash = runs_[1].summary.identity.training_hash = "of another text";
+  EXPECT_THAT(text(), Not(HasSubstr("Not held equal")));
+}
+
 TEST_F(Held, DevicesAreToldOfWhereARunHasSeveral) {
   add("a", run_of_devices(1, 2));
   EXPECT_THAT(text(), Not(HasSubstr("devices")));

@@ -66,6 +66,7 @@ TEST(OrderRemark, SaysNothingOfUnknownStarts) {
 // A run of `seconds` on some machine.
 RunRecord run_at(const std::string& start, double seconds) {
   RunRecord run;
+  run.folder = "runs/" + start.substr(11, 8);
   run.started = start;
   run.environment.host.machine_id = "m";
   run.summary.device = "cpu";
@@ -101,14 +102,14 @@ TEST(RunsThatShared, CpuCoresAreTold) {
   EXPECT_THAT(told(runs_that_shared, {run_at("2026-11-21T02:00:00.500Z", 60), run_at("2026-11-21T03:00:00Z", 60)},
                    {kHalfAMinuteLater}),
               ElementsAre("naive and fused: trained while another of these runs trained on the same CPU cores, so both "
-                          "were disturbed; train one after the other"));
+                          "were disturbed; train one after the other (runs/02:00:00 and runs/02:00:30)"));
   EXPECT_THAT(told(runs_that_shared, {on_cpus(kRun, "0-3")}, {on_cpus(kRun, "3-7")}), ::testing::SizeIs(1));
 }
 
 TEST(RunsThatShared, AGpuAreTold) {
   EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:1", "GPU-b,GPU-a")}),
               ElementsAre("naive and fused: trained while another of these runs trained on the same GPU, so both were "
-                          "disturbed; train one after the other"));
+                          "disturbed; train one after the other (runs/02:00:00 and runs/02:00:00)"));
   EXPECT_THAT(told(runs_that_shared, {on_gpu(kRun, "cuda:0", "")}, {on_gpu(kRun, "cuda:0", "")}), ::testing::SizeIs(1))
       << "by the name of the device";
 }
@@ -150,6 +151,17 @@ TEST(RunsThatShared, OnACpuAndAGpuShareTheCores) {
   EXPECT_THAT(told(runs_that_shared, {gpu}, {kRun}), IsEmpty()) << "its cores are not known";
 }
 
+// A bare container has no /etc/machine-id.
+TEST(RunsThatShared, AreFoundByTheNameOfAMachineWithoutAnId) {
+  RunRecord first = kRun, second = kHalfAMinuteLater;
+  for (RunRecord* run : {&first, &second}) run->environment.host.machine_id.clear();
+  EXPECT_THAT(told(runs_that_shared, {first}, {second}), IsEmpty()) << "nothing tells the machine";
+  for (RunRecord* run : {&first, &second}) run->environment.host.hostname = "node7";
+  EXPECT_THAT(told(runs_that_shared, {first}, {second}), ::testing::SizeIs(1));
+  second.environment.host.hostname = "node8";
+  EXPECT_THAT(told(runs_that_shared, {first}, {second}), IsEmpty());
+}
+
 TEST(RunsThatShared, AreNotKnownOfResumedRuns) {
   RunRecord resumed = kRun;
   resumed.summary.was_resumed = true;
@@ -159,7 +171,7 @@ TEST(RunsThatShared, AreNotKnownOfResumedRuns) {
 TEST(RunsOnOneMachine, WithGpusOfTheirOwnAreMarked) {
   EXPECT_THAT(told(runs_on_one_machine, {on_gpu(kRun, "cuda:0", "GPU-a")}, {on_gpu(kRun, "cuda:0", "GPU-b")}),
               ElementsAre("naive and fused: trained while another of these runs trained elsewhere on the same machine; "
-                          "they share its memory, its power and its cooling"));
+                          "they share its memory, its power and its cooling (runs/02:00:00 and runs/02:00:00)"));
   EXPECT_THAT(told(runs_on_one_machine, {kRun}, {kHalfAMinuteLater}), IsEmpty()) << "these are refused";
 }
 
@@ -204,6 +216,17 @@ TEST(MissingRounds, AreCountedForEachSeed) {
   EXPECT_THAT(texts_of(merged(missing_rounds(a, b))),
               ElementsAre("fused: there is no run of round 3 of the measurement; if runs were left out, compare all of "
                           "them"));
+}
+
+TEST(MissingRounds, AreToldOfAMeasurementThatOneSideHasAlone) {
+  std::vector<RunRecord> first = runs_of_rounds({1, 2, 3, 1, 2}), second = runs_of_rounds({1, 2, 3});
+  for (size_t i = 3; i < first.size(); ++i) first[i].summary.turn.measurement = "another";
+  RunGroup a = group_of(first), b = group_of(second);
+  a.label = "naive";
+  b.label = "fused";
+  EXPECT_THAT(texts_of(merged(missing_rounds(a, b))),
+              ElementsAre("naive: has 2 runs of seed 0 of a measurement in which fused has none, so these were not "
+                          "measured in turn; compare runs of the same measurements"));
 }
 
 TEST(MissingRounds, AreNoneWhereAllAreThere) {

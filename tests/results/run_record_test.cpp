@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/expect_error.h"
 #include "base/text.h"
 #include "results/comparison.h"
 #include "results/epoch_log.h"
@@ -281,6 +282,24 @@ TEST_F(ChangedFiles, AnEditedEnvironmentIsTold) {
   replace(kEnvironmentFile, "\"usable_cpus\": 2", "\"usable_cpus\": 4");
   EXPECT_THAT(told(), ElementsAre("environment.json was changed after the run began; take no number from it, and "
                                   "restore the file or train again"));
+}
+
+TEST(LoadRun, SaysWhatIsNoFinishedRun) {
+  const TemporaryFolder folder;
+  const std::string wanted = ", expected a folder that `rnnlab train` made, such as runs/NAME/START-DEVICE-LAYER";
+  const auto expect = [&](const std::string& name, const std::string& message) {
+    expect_error(ExitCode::kUsage, folder.name(name) + message, [&] { load_run(folder.path() / name); });
+  };
+  expect("none", ": no such folder" + wanted);
+  write_text(folder.path() / "file", "");
+  expect("file", ": not the folder of a run (summary.json is missing)" + wanted);
+  write_text(folder.path() / "other" / "file", "");
+  expect("other", ": not the folder of a run (summary.json is missing)" + wanted);
+  write_text(folder.path() / "run" / "epochs.csv", "");
+  expect("run",
+         ": the run has not ended yet, or was killed (summary.json is missing): wait, or resume it: "
+         "rnnlab train --resume " +
+             shell_quoted(folder.name("run")));
 }
 
 }  // namespace

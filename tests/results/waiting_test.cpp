@@ -117,6 +117,32 @@ TEST(Waiting, LooksAtEpochsThatCount) {
   EXPECT_THAT(told(rows), IsEmpty());
 }
 
+// ---- within a side ----
+
+// Of a process that computes by two threads, and of one that was stopped half the time throughout.
+RunGroup side_of(const std::vector<double>& parts, std::vector<RunRecord>& runs) {
+  for (const double part : parts) {
+    RunRecord& run = runs.emplace_back();
+    run.folder = "runs/" + std::to_string(runs.size());
+    run.summary.device = "cpu";
+    run.rows = witnessed_rows(kSeconds);
+    for (EpochRow& row : run.rows) row.cpu_seconds = part * row.train_seconds;
+  }
+  RunGroup group{.label = "cpu fused", .runs = {}};
+  for (const RunRecord& run : runs) group.runs.push_back(&run);
+  return group;
+}
+
+TEST(WaitingWithin, ARunThatComputedLessThanItsRepeatsIsNamed) {
+  std::vector<RunRecord> runs, alike, two;
+  EXPECT_THAT(
+      texts_of(merged(waiting_within(side_of({2, 1.9, 1}, runs)))),
+      ElementsAre("cpu fused (runs/3): it waited: its process computed 1.00 s for each second of its epochs, the "
+                  "median of these runs is 1.90 s"));
+  EXPECT_THAT(waiting_within(side_of({2, 1.9, 1.7}, alike)), IsEmpty());
+  EXPECT_THAT(waiting_within(side_of({2, 1}, two)), IsEmpty()) << "either may be the exception";
+}
+
 // ---- between the sides ----
 
 class WaitingBetween : public ::testing::Test {

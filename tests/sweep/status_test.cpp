@@ -92,6 +92,17 @@ TEST_F(SweepStatus, IsShownAsATable) {
             "to go on: rnnlab sweep work sweeps/a\n");
 }
 
+TEST_F(SweepStatus, TellsTheWholeReasonBelowTheTable) {
+  write_failure(folder_.path(), 1,
+                {.run = plan_.tasks[1].runs[0].folder,
+                 .reason = "out of memory\n  reduce",
+                 .exit_code = 4,
+                 .host = "node7",
+                 .time = "2026-11-21T02:59:51Z"});
+  EXPECT_THAT(status_text("sweeps/a", plan_, tasks()),
+              ::testing::HasSubstr("\ntask 1 failed: out of memory\n  reduce\n"));
+}
+
 TEST_F(SweepStatus, SaysWhatToDoNext) {
   for (size_t task = 0; task < 5; ++task) end(task, RunEnding::kComplete);
   EXPECT_EQ(status_text("sweeps/a", plan_, tasks()),

@@ -53,6 +53,16 @@ TEST(FrequencyPolicy, IsTheGovernorWithoutOrWithBoost) {
             "powersave without boost");
 }
 
+TEST(NumCores, CountsTheCoresWhoseThreadsAreUsed) {
+  const std::string cpu = "sys/devices/system/cpu/cpu", file = "/topology/thread_siblings_list";
+  const testing::TemporaryFolder folder;
+  const auto root =
+      root_with(folder, {{cpu + "0" + file, "0,2\n"}, {cpu + "1" + file, "1,3\n"}, {cpu + "2" + file, "0,2\n"}});
+  EXPECT_EQ(num_cores({0, 1}, root), 2);
+  EXPECT_EQ(num_cores({0, 2}, root), 1) << "two threads of one core";
+  EXPECT_EQ(num_cores({0, 9}, root), std::nullopt) << "the system does not tell";
+}
+
 TEST(HugePages, AreTheChoiceInBrackets) {
   const testing::TemporaryFolder none, chosen;
   EXPECT_EQ(huge_pages(root_with(none, {})), "");
