@@ -1,5 +1,6 @@
-// The two ways in which rnnlab fails: a user's mistake, which ends with one clear message and a documented exit code,
-// and a broken invariant, which is our own defect and says so. Neither is recovered from here; main maps both.
+// Errors of rnnlab are of two kinds. A user's mistake (UserError) ends the program with one clear message and a
+// documented exit code. A broken invariant (InvariantError) is a defect of rnnlab, and its message says so. This header
+// does not handle errors: main catches both kinds and returns their exit codes.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,17 +19,18 @@ enum class ExitCode : int {
   kDevice = 4,            // device or environment
   kDiverged = 5,          // NaN or Inf in training
   kCheckpoint = 6,        // a checkpoint that cannot be used
-  kRegression = 7,        // a benchmark came out slower than the one it was compared with
-  kAtWorkElsewhere = 75,  // a task of a sweep; as EX_TEMPFAIL of sysexits.h
+  kRegression = 7,        // a benchmark was slower than its baseline
+  kAtWorkElsewhere = 75,  // a task that runs elsewhere, in a sweep; as EX_TEMPFAIL of sysexits.h
   kInterrupted = 130,     // 128 + SIGINT: results are written, as after SIGTERM, SIGHUP, SIGXCPU and SIGUSR1
-  kBrokenPipe = 141,      // 128 + SIGPIPE: the reader of standard output has gone away
+  kBrokenPipe = 141,      // 128 + SIGPIPE: the reader of standard output has closed the pipe
   kTerminated = 143,      // 128 + SIGTERM
 };
 
-// As a shell tells of a program that a signal ended.
+// Returns the exit code that a shell reports for a program that the signal `number` ended.
 constexpr ExitCode exit_code_of_signal(int number) { return static_cast<ExitCode>(128 + number); }
 
-// A mistake that the user can mend. The message says what, where, got, wanted and the next step.
+// A mistake that the user can correct. The message says what is wrong, where it is, which value was found, which value
+// is expected, and what to do next.
 class UserError : public std::runtime_error {
  public:
   UserError(ExitCode exit_code, const std::string& message) : std::runtime_error(message), exit_code_(exit_code) {}
@@ -44,7 +46,7 @@ template <class... Args>
   throw UserError(exit_code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Rnnlab's own defect.
+// A defect of rnnlab itself.
 class InvariantError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -54,6 +56,6 @@ class InvariantError : public std::logic_error {
 
 }  // namespace rnnlab
 
-// Always on, in release builds too.
+// The check also runs in release builds.
 #define RNNLAB_INVARIANT(condition, message) \
   ((condition) ? void() : ::rnnlab::fail_invariant(#condition, __FILE__, __LINE__, (message)))

@@ -1,5 +1,5 @@
-// What stands in a folder, such as beside a file, to suggest what was meant by a name that is not there; one spelling
-// of a path; what small files of the system say; and the folder for what costs no more than time to lose.
+// Helpers for folders and paths: names in a folder (to suggest a name for a missing file), one normal form of a path,
+// the text of small system files, and the cache folder. Files in the cache folder can be deleted: only time is lost.
 #pragma once
 
 #include <filesystem>
@@ -9,25 +9,26 @@
 
 namespace rnnlab {
 
-// The names in the folder of `path`, at most 2,000, for a folder may hold millions; none where it cannot be read.
+// Returns the names in the folder that contains `path`; empty if the folder cannot be read. At most 2,000 names are
+// returned, because a folder may hold millions.
 std::vector<std::string> names_beside(const std::filesystem::path& path);
 
-// Whether anything is at `path`; not where it cannot be seen.
+// Returns whether a file or folder exists at `path`; false if `path` cannot be accessed.
 bool is_there(const std::filesystem::path& path);
 
-// The folders in `folder` that hold one of these names, sorted; none where it cannot be read.
+// Returns the folders in `folder` that hold one of these names, sorted; empty if `folder` cannot be read.
 std::vector<std::filesystem::path> folders_with(const std::filesystem::path& folder,
                                                 std::initializer_list<const char*> any_of);
 
-// Absolute, without ".", ".." and a slash behind it, however it was given. Links are not followed. Not of an empty
-// path.
+// Returns `path` as an absolute path without ".", ".." and a trailing slash. Links are not followed. `path` must not be
+// empty.
 std::filesystem::path whole_path(const std::filesystem::path& path);
 
-// What a small file of the system says (/proc, /sys, /etc); "" where it cannot be read.
+// Returns the content of a small system file (in /proc, /sys or /etc); "" if the file cannot be read.
 std::string system_text(const std::filesystem::path& file);
 
-// $RNNLAB_CACHE, else $XDG_CACHE_HOME/rnnlab, else ~/.cache/rnnlab; empty where none of the three is set. It need not
-// exist.
+// Returns $RNNLAB_CACHE, else $XDG_CACHE_HOME/rnnlab, else ~/.cache/rnnlab; empty if none of the three variables is
+// set. The folder may be missing.
 std::filesystem::path cache_folder();
 
 }  // namespace rnnlab

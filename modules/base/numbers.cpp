@@ -10,7 +10,7 @@
 namespace rnnlab {
 namespace {
 
-// from_chars takes no plus sign.
+// std::from_chars rejects a plus sign.
 std::string_view without_plus(std::string_view text) {
   const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
   return plus ? text.substr(1) : text;
@@ -43,7 +43,7 @@ std::string format_shortest(double value) { return std::isnan(value) ? "nan" : f
 
 std::string format_bytes(int64_t bytes) {
   constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
-  constexpr double kRoundsUp = 1023.995;  // to the next unit, at two decimals
+  constexpr double kRoundsUp = 1023.995;  // two decimals round this value up to the next unit
   if (bytes < 1024) return fmt::format("{} B", bytes);
   auto scaled = static_cast<double>(bytes);
   size_t unit = 0;
@@ -52,7 +52,7 @@ std::string format_bytes(int64_t bytes) {
 }
 
 std::string format_seconds(double seconds) {
-  constexpr double kRoundsUp = 0.9995;  // to one of the unit, at three digits
+  constexpr double kRoundsUp = 0.9995;  // three digits round this value up to 1 of the unit
   if (seconds >= 1000 * kRoundsUp) return fmt::format("{:.0f} s", seconds);
   if (seconds >= kRoundsUp || seconds == 0) return fmt::format("{:.3g} s", seconds);
   if (seconds >= kRoundsUp * 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
@@ -80,7 +80,7 @@ std::string counted(int64_t count, std::string_view noun) {
 }
 
 std::string format_within(size_t width, std::string_view format, double value) {
-  if (std::isnan(value)) return "nan";  // whose sign means nothing
+  if (std::isnan(value)) return "nan";  // The sign of a NaN has no meaning.
   std::string text = fmt::format(fmt::runtime(format), value);
   return text.size() <= width ? text : fmt::format("{:.3e}", value);
 }

@@ -1,4 +1,5 @@
-// Numbers from text and back, independent of the locale. Strict: the whole text must be the number.
+// Converts text to numbers and numbers to text, independent of the locale. Parsing is strict: the whole text must be
+// the number.
 #pragma once
 
 #include <cstdint>
@@ -8,40 +9,41 @@
 
 namespace rnnlab {
 
-// Decimal integers with an optional sign ("42", "-7", "+3"). No hexadecimal, no octal, no separators, no spaces:
-// "010" is refused, for people do not agree on what it means.
+// Parses a decimal integer with an optional sign ("42", "-7", "+3"). Returns nullopt for hexadecimal digits,
+// separators, spaces and leading zeros: "010" is refused, because some readers take it for octal. Returns nullopt on
+// overflow too.
 std::optional<int64_t> parse_int64(std::string_view text);
 
-// Decimal floating point, "1e3" and "-.5" included. "nan", "inf" and what overflows are refused.
+// Parses a decimal floating-point number, such as "1e3" and "-.5". Returns nullopt for "nan", "inf" and on overflow.
 std::optional<double> parse_double(std::string_view text);
 
-// The shortest text that parse_double reads back to the same value.
+// Returns the shortest text that parse_double reads back as the same value.
 std::string format_shortest(double value);
 
-// "1.50 GiB", "312 B".
+// Returns a text such as "1.50 GiB" or "312 B".
 std::string format_bytes(int64_t bytes);
 
-// Three significant digits with the unit that fits: "1.23 s", "45.6 ms", "7.89 us"; all digits of whole seconds,
-// "1234 s".
+// Returns three significant digits with the unit that fits: "1.23 s", "45.6 ms", "7.89 us". Whole seconds have all
+// their digits: "1234 s".
 std::string format_seconds(double seconds);
 
-// As format_seconds below a minute, and "3 min 20 s" from there on.
+// Returns format_seconds(seconds) below a minute, and a text such as "3 min 20 s" from a minute on.
 std::string format_duration(double seconds);
 
-// "1,234,567".
+// Returns a text such as "1,234,567".
 std::string format_count(int64_t count);
 
-// "1 token", "1,234 tokens", "2 classes": the noun in the singular, whose plural is regular.
+// Returns a text such as "1 token", "1,234 tokens" or "2 classes". `noun` is a singular with a regular plural.
 std::string counted(int64_t count, std::string_view noun);
 
-// By fmt's `format` ("{:.4f}") where that takes at most `width` columns, else "1.234e+30".
+// Formats `value` with fmt's `format` ("{:.4f}") if the text has at most `width` columns, else as "1.234e+30".
 std::string format_within(size_t width, std::string_view format, double value);
 
-// a * b, or nothing where it does not fit.
+// Returns a * b, or nullopt on overflow.
 std::optional<int64_t> checked_multiply(int64_t a, int64_t b);
 
-// The same for sizes that are only held against limits: neither is negative, and a result that does not fit is the
-// largest int64_t, which is beyond every limit.
+// Add and multiply sizes for comparisons with limits. `a` and `b` must not be negative. On overflow the result is the
+// largest int64_t, which exceeds every limit.
 int64_t saturating_add(int64_t a, int64_t b);
 int64_t saturating_multiply(int64_t a, int64_t b);
 

@@ -6,17 +6,16 @@
 
 namespace rnnlab {
 
-// SplitMix64, a small generator of random bits: the same numbers on every machine. Seeds near each other give streams
-// that have nothing in common, so one draw also serves to mix a seed. Not for secrets.
+// SplitMix64, a small generator of random bits that yields the same numbers on every machine. Streams of neighbouring
+// seeds are not correlated, so a single draw also serves to mix a seed. Do not use it for secrets.
 // Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
-
 class SplitMix64 {
  public:
-  static constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio, made odd
+  static constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 divided by the golden ratio, rounded to an odd number
 
   explicit SplitMix64(uint64_t state) : state_(state) {}
 
-  // From a state that grows by kStep a draw: draw i (from 0) is the first of SplitMix64(state + i * kStep).
+  // The state grows by kStep with each draw: draw i (from 0) is the first draw of SplitMix64(state + i * kStep).
   uint64_t next() {
     state_ += kStep;
     uint64_t bits = state_;
@@ -29,8 +28,7 @@ class SplitMix64 {
   uint64_t state_;
 };
 
-// A name that no other process has drawn: 16 hexadecimal digits from the system's random numbers.
-
+// Returns a name that no other process has drawn: 16 hexadecimal digits from the random numbers of the system.
 std::string random_name();
 
 }  // namespace rnnlab

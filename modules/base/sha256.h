@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4) of bytes and of files, and hexadecimal text.
+// SHA-256 (FIPS 180-4) of bytes, and conversion of bytes to hexadecimal text and back.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace rnnlab {
 
-// Bytes as hexadecimal digits, two a byte, and back.
+// These two functions convert bytes to hexadecimal digits, two digits a byte, and back.
 
 std::string to_hex(std::span<const std::byte> bytes);  // lower case
 
-// Nothing where `digits` is not of an even number of hexadecimal digits, of either case.
+// Returns nullopt if `digits` is not an even number of hexadecimal digits. Upper and lower case are accepted.
 std::optional<std::vector<std::byte>> from_hex(std::string_view digits);
 
-// SHA-256 of bytes that come in pieces, by OpenSSL. The fingerprint of data and files; not for passwords.
-
+// Computes SHA-256 of bytes that arrive in pieces, through OpenSSL. It identifies data and files; it is not for
+// passwords.
 class Sha256 {
  public:
   Sha256();
@@ -30,7 +30,7 @@ class Sha256 {
   Sha256& update(std::span<const std::byte> bytes);
   Sha256& update(std::string_view text) { return update(std::as_bytes(std::span(text))); }
 
-  // The digest of everything so far as 64 lower-case digits; more updates may follow.
+  // Returns the digest of all bytes so far as 64 lower-case digits. More updates may follow.
   std::string hex() const;
 
  private:

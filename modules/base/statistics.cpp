@@ -20,7 +20,7 @@ double quantile_of_sorted(const std::vector<double>& sorted, double q) {
   return sorted[below] + part * (sorted[above] - sorted[below]);
 }
 
-// P(X = k) of the binomial distribution with n trials of one half.
+// P(X = k) of the binomial distribution with n trials of probability one half.
 double binomial_half(size_t k, size_t n) {
   const auto log_factorial = [](size_t i) { return std::lgamma(static_cast<double>(i) + 1); };
   const double log_choose = log_factorial(n) - log_factorial(k) - log_factorial(n - k);
@@ -28,7 +28,7 @@ double binomial_half(size_t k, size_t n) {
 }
 
 struct Ranks {
-  double first_sum = 0;         // of the first sample, tied values sharing their mean rank
+  double first_sum = 0;         // of the first sample; tied values share their mean rank
   double tie_term = 0;          // sum of t^3 - t over groups of t tied values
   std::vector<size_t> doubled;  // of both samples, twice each rank
 };
@@ -52,19 +52,20 @@ Ranks rank_sums(std::span<const double> first, std::span<const double> second) {
   return ranks;
 }
 
-// How many ways there are to draw `count` of the doubled ranks (whole numbers, also of tied values) by their sum.
+// Returns, for each sum, in how many ways `count` of the doubled ranks have this sum. Doubled ranks are whole numbers
+// even for tied values.
 std::vector<double> ways_by_sum(const std::vector<size_t>& doubled_ranks, size_t count) {
   const size_t largest_sum = std::accumulate(doubled_ranks.begin(), doubled_ranks.end(), size_t{0});
   std::vector<std::vector<double>> ways(count + 1, std::vector<double>(largest_sum + 1, 0));
   ways[0][0] = 1;
   for (const size_t rank : doubled_ranks)
-    for (size_t drawn = count; drawn > 0; --drawn)  // downwards, so that each rank is drawn once
+    for (size_t drawn = count; drawn > 0; --drawn)  // The order is descending, so that each rank is drawn once.
       for (size_t sum = rank; sum <= largest_sum; ++sum) ways[drawn][sum] += ways[drawn - 1][sum - rank];
   return ways[count];
 }
 
-// Twice the smaller of P(sum <= seen) and P(sum >= seen), which with ties are no mirror images of each other. Either
-// side tells the same, so the smaller is counted.
+// Returns twice the smaller of P(sum <= seen) and P(sum >= seen), which are not symmetric if there are ties. The rank
+// sums of both samples hold the same information, so the sums of the smaller sample are counted.
 double exact_two_sided(const Ranks& ranks, size_t n, size_t m) {
   const auto all_ranks = static_cast<double>((n + m) * (n + m + 1));  // doubled, as all sums here
   const double seen = n <= m ? 2 * ranks.first_sum : all_ranks - 2 * ranks.first_sum;
@@ -86,7 +87,8 @@ double normal_two_sided(double u, double n, double m, double tie_term) {
   return std::erfc(distance / std::sqrt(2 * variance));
 }
 
-// std::uniform_int_distribution differs between standard libraries; this does not, and its bias is below 2^-32.
+// std::uniform_int_distribution differs between standard libraries. This function does not, and its bias is below
+// 2^-32.
 size_t random_index(std::mt19937_64& random, size_t size) { return static_cast<size_t>((random() >> 32) * size >> 32); }
 
 double resampled_median(const std::vector<double>& samples, std::mt19937_64& random, std::vector<double>& buffer) {
@@ -114,7 +116,7 @@ MedianInterval median_interval(std::vector<double> samples) {
   std::ranges::sort(samples);
   const size_t n = samples.size();
   size_t first = 0;
-  double tail = binomial_half(0, n);  // of the population's median lying below samples[first]
+  double tail = binomial_half(0, n);  // probability that the population's median is below samples[first]
   const bool is_full_range = tail > kMostInOneTail;
   for (double next = tail; !is_full_range && next <= kMostInOneTail; next += binomial_half(++first, n)) tail = next;
   if (first > 0) --first;
@@ -152,7 +154,7 @@ MedianRatio median_ratio(const std::vector<double>& numerator, const std::vector
 
 namespace {
 
-// A denominator of the continued fraction, kept away from zero (Lentz's method).
+// Keeps a denominator of the continued fraction different from zero (Lentz's method).
 double not_zero(double value) {
   constexpr double kTiny = 1e-300;
   return std::abs(value) < kTiny ? kTiny : value;
@@ -180,7 +182,7 @@ double beta_fraction(double a, double b, double x) {
   return fraction;
 }
 
-// I_x(a, b), with y = 1 - x, which the caller knows to more digits where x is near 1.
+// I_x(a, b). The caller passes y = 1 - x, because it knows y to more digits when x is near 1.
 double regularized_beta(double a, double b, double x, double y) {
   if (x <= 0 || y <= 0) return x <= 0 ? 0 : 1;
   const double log_front = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log(y);
@@ -194,7 +196,7 @@ double upper_tail(double t, double degrees_of_freedom) {
   return regularized_beta(degrees_of_freedom / 2, 0.5, degrees_of_freedom / sum, t * t / sum) / 2;
 }
 
-// Where the upper tail, which falls, is `tail`.
+// Returns the t at which the upper tail, which decreases with t, equals `tail`.
 double quantile_of_upper_tail(double tail, double degrees_of_freedom) {
   double low = 0, high = 1;
   while (upper_tail(high, degrees_of_freedom) > tail) high *= 2;
@@ -214,7 +216,7 @@ double student_t_quantile(double q, double degrees_of_freedom) {
 
 namespace {
 
-// A mean of samples, which may be logarithms, and how far it may be off.
+// The mean of samples, which may be logarithms, and its squared standard error.
 struct Mean {
   double value = 0;
   double squared_error = 0;  // the variance over the number of samples
@@ -245,7 +247,7 @@ std::vector<double> logarithms(std::span<const double> samples) {
 // Half the width of the interval.
 double reach_of(const Mean& mean) {
   constexpr double kUpperQuantile = 0.975;
-  // Equal samples, such as those of a coarse clock, have no error, and perhaps no degrees of freedom.
+  // Equal samples, such as times of a coarse clock, have a zero error, and their degrees of freedom may be undefined.
   if (mean.squared_error <= 0) return 0;
   return student_t_quantile(kUpperQuantile, mean.degrees_of_freedom) * std::sqrt(mean.squared_error);
 }

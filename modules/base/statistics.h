@@ -1,5 +1,6 @@
-// The few statistics that comparing times takes: quantiles, medians and exact rank tests, which assume nothing about
-// the distribution, and t intervals over processes. Pure functions; samples that are sorted are taken by value.
+// The statistics that comparisons of times need: quantiles, medians and exact rank tests, which assume nothing about
+// the distribution (times are skewed and have outliers), and t intervals over processes. All functions are pure.
+// Samples that are sorted are taken by value. Samples must not be empty.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,8 @@
 
 namespace rnnlab {
 
-// The few statistics that comparing epoch times takes, all free of assumptions about the distribution: times are skewed
-// and have outliers. Pure functions; samples are taken by value because they are sorted. Nothing here may be empty.
-
-// The q-quantile, 0 <= q <= 1, by linear interpolation between order statistics
-// (Hyndman and Fan, 1996, definition 7; what NumPy does by default).
+// Returns the q-quantile, 0 <= q <= 1, by linear interpolation between order statistics (Hyndman and Fan, 1996,
+// definition 7; the default of NumPy).
 double quantile(std::vector<double> samples, double q);
 
 double median(std::vector<double> samples);
@@ -26,17 +24,17 @@ struct Interval {
 // An interval that covers the median of the population.
 struct MedianInterval {
   Interval bounds;
-  double coverage = 0;         // the confidence that it really has: at least .95 unless is_full_range
-  bool is_full_range = false;  // fewer than 6 samples: minimum and maximum, which is all they can say
+  double coverage = 0;         // the confidence: at least .95 unless is_full_range
+  bool is_full_range = false;  // fewer than 6 samples: the interval is from the minimum to the maximum
 };
 
-// The narrowest symmetric pair of order statistics with at least 95 % coverage, from the binomial distribution of the
-// number of samples below the median (Conover, Practical Nonparametric Statistics, 3rd edition, section 3.2).
+// Returns the narrowest symmetric pair of order statistics with at least 95 % coverage, from the binomial distribution
+// of the number of samples below the median (Conover, Practical Nonparametric Statistics, 3rd edition, section 3.2).
 MedianInterval median_interval(std::vector<double> samples);
 
-// How likely rank sums this far from the expected one are when both samples come from one distribution; two-sided.
-// Mann and Whitney, 1947, tied values sharing their mean rank: exact for at most 100 samples together, by counting all
-// ways to give the ranks to the sides; else the normal approximation with tie correction and continuity correction
+// The two-sided p-value of the rank sums if both samples come from one distribution (Mann and Whitney, 1947; tied
+// values share their mean rank). For at most 100 samples together the p-value is exact: all assignments of ranks to the
+// two sides are counted. For more samples it is the normal approximation with tie correction and continuity correction
 // (Lehmann, Nonparametrics, 1975, section 1.4).
 struct MannWhitney {
   double u = 0;  // of the first sample
@@ -46,49 +44,49 @@ struct MannWhitney {
 MannWhitney mann_whitney(std::span<const double> first, std::span<const double> second);
 
 // median(numerator) / median(denominator) with a 95 % percentile bootstrap interval (Efron and Tibshirani, 1993,
-// chapter 13): 10,000 resamples of each side with a fixed seed, so the same samples give the same interval everywhere.
+// chapter 13). Each side is resampled 10,000 times with a fixed seed, so equal samples give equal intervals on every
+// machine.
 struct MedianRatio {
   double ratio = 0;
   Interval bounds;
 };
 MedianRatio median_ratio(const std::vector<double>& numerator, const std::vector<double>& denominator);
 
-// Student's t distribution, for intervals of a mean.
-
-// The value that a t variable of so many degrees of freedom (above 0, not only whole ones) lies below with probability
-// q, 0 < q < 1.
+// Returns the quantile q, 0 < q < 1, of Student's t distribution, for intervals of a mean. The degrees of freedom are
+// above 0 and need not be whole.
 double student_t_quantile(double q, double degrees_of_freedom);
 
-// Intervals over processes: t intervals of mean logarithms, so that times and ratios are treated alike whichever side
-// is the slower. The samples are positive, one a process. Differences may be negative, and have an arithmetic mean.
+// The functions below give intervals over processes, with one sample a process. They are t intervals of mean
+// logarithms, so that the interval of a ratio does not depend on which side is the slower. Their samples are positive,
+// except for arithmetic_mean_estimate: differences may be negative.
 
-// Of at least one sample.
+// Returns the geometric mean of at least one sample.
 double geometric_mean(std::span<const double> samples);
 
-// What stands for an epoch's time in several runs: their geometric mean; not a number if one of them is not positive.
+// Pools an epoch's times of several runs: returns their geometric mean, or NaN if a time is not positive and finite.
 double pooled_seconds(std::span<const double> samples);
 
-// What stands for an epoch's loss or metric in several runs: their median; not a number if one of them is not.
+// Pools an epoch's losses or metrics of several runs: returns their median, or NaN if one of them is NaN.
 double pooled_metric(std::span<const double> samples);
 
-// A value with its 95 % interval.
+// A value with its 95 % confidence interval.
 struct MeanEstimate {
   double value = 0;
   Interval bounds;
 };
 
-// The geometric mean of at least two samples.
+// Returns the geometric mean of at least two samples.
 MeanEstimate geometric_mean_estimate(std::span<const double> samples);
 
-// The arithmetic mean of at least two samples of any sign.
+// Returns the arithmetic mean of at least two samples of any sign.
 MeanEstimate arithmetic_mean_estimate(std::span<const double> samples);
 
-// The ratio of the geometric means of two sides whose i-th samples belong together, as those of one round: what slowed
-// down both cancels. At least two pairs.
+// Returns the ratio of the geometric means of two sides whose i-th samples were measured in the same round, so that a
+// slowdown of both sides cancels. Each side needs the same number of samples, at least two.
 MeanEstimate paired_ratio(std::span<const double> numerators, std::span<const double> denominators);
 
-// The same for sides that were measured independently, at least two samples each: Welch, 1947, with his degrees of
-// freedom, so the sides may vary differently.
+// Returns the ratio of the geometric means of two sides that were measured independently, with at least two samples
+// each. The interval uses the degrees of freedom of Welch, 1947, so the variances of the sides may differ.
 MeanEstimate unpaired_ratio(std::span<const double> numerators, std::span<const double> denominators);
 
 }  // namespace rnnlab

@@ -76,7 +76,7 @@ struct CodePoints {
   char32_t first, last;
 };
 
-// Control characters; marks that change the direction of the text behind them; the line and paragraph separators.
+// Control characters, marks that change the direction of the text after them, and the line and paragraph separators.
 constexpr CodePoints kNotShown[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C},
                                     {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
 
@@ -86,7 +86,7 @@ std::string bytes_in_hex(std::string_view bytes) {
   return shown;
 }
 
-// The first character of `text`, which is not empty, as messages show it; takes it off `text`.
+// Removes the first character from `text`, which is not empty, and returns it as messages show it.
 std::string take_shown(std::string_view& text) {
   const size_t shown_length = shown_sequence_length(text);
   const std::string_view first = text.substr(0, std::max<size_t>(utf8_sequence_length(text), 1));
@@ -99,7 +99,7 @@ bool begins_with_space(std::string_view text) { return text.starts_with('\n') ||
 }  // namespace
 
 char32_t code_point(std::string_view sequence) {
-  constexpr unsigned char kLeadBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};  // by length
+  constexpr unsigned char kLeadBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};  // by the length of the sequence
   char32_t value = static_cast<unsigned char>(sequence[0]) & kLeadBits[sequence.size()];
   for (const char c : sequence.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3F);
   return value;
@@ -147,7 +147,7 @@ std::string for_people(std::string_view text) {
   for (std::string& line : lines) {
     if (line.size() <= kLongestLine) continue;
     size_t end = kLongestLine;
-    while (end > 0 && (line[end] & 0xC0) == 0x80) --end;  // at the end of a character
+    while (end > 0 && (line[end] & 0xC0) == 0x80) --end;  // The cut must not split a character.
     line = fmt::format("{}... ({} more bytes)", line.substr(0, end), line.size() - end);
   }
   return join(lines, "\n");
@@ -176,7 +176,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-// Octal digits, because shells differ in how many hexadecimal digits they read.
+// The digits are octal, because shells differ in how many hexadecimal digits they read.
 std::string ansi_c_quoted(std::string_view word) {
   std::string quoted = "$'";
   while (!word.empty()) {
@@ -223,7 +223,8 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; 
 
 constexpr std::string_view kFileScheme = "file:";
 
-// Whether an absolute path begins at `at`, and not the rest of a relative one, of a quotient or of a URL but file:.
+// Returns whether an absolute path begins at `at`. A slash within a relative path, a quotient or a URL does not begin
+// one, except in a URL with the scheme file:.
 bool begins_path(std::string_view text, size_t at) {
   if (text[at] != '/') return false;
   const char before = at == 0 ? ' ' : text[at - 1];
@@ -234,21 +235,21 @@ bool begins_path(std::string_view text, size_t at) {
   return before != ':' || name == at + 1;
 }
 
-// Whether the mark at `at` ends something: names of folders may hold marks, but seldom at the end of a word.
+// Returns whether the mark at `at` ends a word. Names of folders may contain marks, but seldom at the end of a word.
 bool ends_word(std::string_view text, size_t at) {
   const char next = at + 1 < text.size() ? text[at + 1] : ' ';
   if (text[at] == ':' && next >= '0' && next <= '9') return true;  // FILE:LINE
   return is_space(next) || std::string_view("'\".,:;)]}>|`").find(next) != std::string_view::npos;
 }
 
-// The first of these marks that ends a word, or the end of the text.
+// Returns the position of the first of these marks that ends a word, or the end of the text.
 size_t find_end(std::string_view text, std::string_view marks, size_t from) {
   for (size_t i = from; i < text.size(); ++i)
     if (marks.find(text[i]) != std::string_view::npos && ends_word(text, i)) return i;
   return text.size();
 }
 
-// Of the absolute path that `text` begins with.
+// Returns the length of the absolute path that `text` begins with.
 size_t path_length(std::string_view text) {
   const size_t end_of_line = std::min(text.find('\n'), text.size());
   const std::string_view clause = text.substr(0, find_end(text.substr(0, end_of_line), "'\",:;)]}>|`", 0));
@@ -293,7 +294,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
-    if (longer >= best_distance) continue;  // and a candidate may be megabytes long
+    if (longer >= best_distance) continue;  // A candidate may be megabytes long, so edit_distance is avoided.
     const size_t distance = edit_distance(word, candidate);
     if (distance >= best_distance) continue;
     best = candidate;

@@ -1,4 +1,5 @@
-// Small text helpers shared by messages, tables and readers. Bytes are taken as they are; nothing here knows locales.
+// Small text functions shared by messages, tables and readers. Text is bytes: the functions do not depend on the
+// locale.
 #pragma once
 
 #include <algorithm>
@@ -11,80 +12,84 @@
 
 namespace rnnlab {
 
-inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // that some editors put before UTF-8
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors write it before UTF-8
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::string_view trim(std::string_view text);
 std::string lower_case(std::string_view text);  // of ASCII letters
-std::string first_line(std::string_view text);  // without its end
+std::string first_line(std::string_view text);  // without the end of the line
 bool is_valid_utf8(std::string_view text);
 
-// The length of the well-formed UTF-8 sequence that `text` begins with, or 0 where it begins with none or is empty.
+// Returns the length of the well-formed UTF-8 sequence that `text` begins with; 0 if `text` is empty or begins with an
+// invalid byte.
 size_t utf8_sequence_length(std::string_view text);
 
-// The offset of the first byte that belongs to no well-formed UTF-8 sequence.
+// Returns the offset of the first byte that does not belong to a well-formed UTF-8 sequence; nullopt if all bytes do.
 std::optional<size_t> first_invalid_utf8(std::string_view text);
 
-// The number of a well-formed UTF-8 sequence.
+// Returns the code point of a well-formed UTF-8 sequence.
 char32_t code_point(std::string_view sequence);
 
-// utf8_sequence_length, but 0 also where `text` begins with a character that a terminal or a page may obey: a control
-// character (C0, DEL, C1), a mark that changes the direction of the text behind it (as U+202E does), or a line or
-// paragraph separator (U+2028, U+2029). All functions below use this one table.
+// Returns utf8_sequence_length, but 0 if `text` begins with a character that a terminal or a page may obey: a control
+// character (C0, DEL, C1), a mark that changes the direction of the text after it (such as U+202E), or a line or
+// paragraph separator (U+2028, U+2029). All functions below use the same table of these characters.
 size_t shown_sequence_length(std::string_view text);
 
-// `text` in single quotes, cut to `max_bytes` with "...". Bytes that are not shown (shown_sequence_length) become \xNN.
+// Returns `text` in single quotes, cut to `max_bytes` with "...". Bytes that are not shown (shown_sequence_length)
+// become \xNN.
 std::string in_quotes(std::string_view text, size_t max_bytes = 60);
 
-// `text` with the bytes that are not shown as \xNN; line ends and tabs stay. Safe to print on a terminal.
+// Returns `text` with \xNN for the bytes that are not shown, except line ends and tabs. The result is safe on a
+// terminal.
 std::string without_controls(std::string_view text);
 
-// The same, with line ends and tabs as \xNN too: for names within a line.
+// Returns `text` with \xNN for the bytes that are not shown, line ends and tabs included: for names within a line.
 std::string on_one_line(std::string_view text);
 
-// without_controls for messages and log lines: a line of more than 4,096 bytes is cut, and the message says so. The
-// texts that a file may put into a message have no other bound.
+// Returns without_controls(text) for messages and log lines, with lines cut to 4,096 bytes. A cut line ends with the
+// number of missing bytes. The limit is needed because texts from a file may be arbitrarily long.
 std::string for_people(std::string_view text);
 
-// As one word of a shell's command line, in single quotes where it needs them. A word that a terminal cannot show is
-// written as $'...' (ANSI-C quoting of bash, zsh and ksh), which names the same bytes and is safe to show.
+// Returns `word` as one word of a shell's command line, in single quotes if it needs them. A word that a terminal
+// cannot show is written as $'...' (ANSI-C quoting of bash, zsh and ksh), which is safe to show and stands for the same
+// bytes.
 std::string shell_quoted(const std::string& word);
 
-// The words of a command line, each shell_quoted.
+// Returns the words of a command line, each quoted by shell_quoted.
 std::string command_text(const std::vector<std::string>& words);
 
-// "x.csv" of "/data/x.csv" and of "data/x.csv/"; "~" of a home folder, because its name is its user's.
+// Returns "x.csv" for "/data/x.csv" and for "data/x.csv/"; "~" for a home folder, because its name is the user's name.
 std::string last_name(std::string_view path);
 
-// `text` with every absolute path cut to its last name, so that it tells nothing of folders and users. A path in quotes
-// ends at the quote; any other one ends with the name behind the last slash of its clause, because folders may have
-// spaces in their names. A relative path stays.
+// Returns `text` with every absolute path cut to its last name, so that folders and users are not disclosed. A path in
+// quotes ends at the quote. A path without quotes ends with the name after the last slash of its clause, because names
+// of folders may contain spaces. Relative paths are unchanged.
 std::string without_folders(std::string_view text);
 
-// "a", "a or b", "a, b or c".
+// Returns "a", "a or b" or "a, b or c".
 std::string one_of(std::span<const std::string> choices);
 
-// "a", "a and b", "a, b and c".
+// Returns "a", "a and b" or "a, b and c".
 std::string each_of(std::span<const std::string> parts);
 
-// Puts `item` (a text, a path) at the end of `list`, unless it is empty or stands there already.
+// Appends `item` (a text, a path) to `list`, unless `item` is empty or `list` already contains it.
 template <class T>
 void add_once(std::vector<T>& list, const std::type_identity_t<T>& item) {
   if (!item.empty() && std::ranges::find(list, item) == list.end()) list.push_back(item);
 }
 
-// The candidate nearest to `word` in edits (insert, delete, replace, swap of neighbours), or "" when none is near
-// enough to be what was meant: at most one edit for each three letters, at least one.
+// Returns the candidate with the fewest edits to `word` (insert, delete, replace, swap of neighbours), or "" if every
+// candidate needs more than one edit for each three letters (at least one edit is allowed).
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-// " (did you mean 'x'?)" or "".
+// Returns " (did you mean 'x'?)" with the nearest candidate, or "".
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
-// `text` cut at spaces into lines of at most `width` columns; a longer word has a line of its own. At least one line.
+// Returns `text` cut at spaces into at least one line of at most `width` columns. A longer word has its own line.
 std::vector<std::string> wrap(std::string_view text, size_t width);
 
-// The columns that `utf8` takes on a terminal, one a code point. Wide and combining characters are not told apart.
+// Returns the columns that `utf8` takes on a terminal: one a code point. Wide and combining characters count as one.
 size_t display_width(std::string_view utf8);
 
 }  // namespace rnnlab
