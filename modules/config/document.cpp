@@ -36,7 +36,8 @@ bool is_yaml_notation(std::string_view text) {
   return !text.empty() && std::string_view("[{'\"").find(text[0]) != std::string_view::npos;
 }
 
-// Parsed as the value of a key, so that what follows the value is a mistake and an open bracket is named as one.
+// The text is parsed as the value of a key, so that text after the value is an error and an open bracket is reported as
+// one.
 std::optional<Value> parse_yaml_value(std::string_view text, const Place& place, Findings& findings) {
   std::optional<Value> map = parse_yaml(
       fmt::format("value: {}", text), [&](int, int) { return place; }, findings);
@@ -56,7 +57,7 @@ std::optional<Value> parse_override_value(std::string_view text, const Place& pl
   return value;
 }
 
-// What is wrong with the key of an override, or "".
+// Returns an error message about the key of an override, or "" for a valid key.
 std::string complaint_about_key(std::string_view key) {
   if (key.empty()) return "no key before '='";
   if (const size_t bracket = key.find('['); bracket != std::string_view::npos)

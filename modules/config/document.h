@@ -1,5 +1,5 @@
-// One configuration file with the overrides of the command line laid over it; every value knows its place. What is
-// malformed goes to Findings. Which keys exist and what they may hold is the schema's business (config/schema.h).
+// One configuration file with the overrides of the command line applied. Every value carries its place. Malformed text
+// is added to Findings. The schema (config/schema.h) decides which keys exist and which values they accept.
 #pragma once
 
 #include <map>
@@ -14,30 +14,32 @@ namespace rnnlab::config {
 
 class Document {
  public:
-  // A regular file of at most 1 MiB that holds one YAML document: a map, UTF-8, without anchors, tags or merge keys.
+  // Reads a regular file of at most 1 MiB that holds one YAML document: a map, UTF-8, without anchors, tags or merge
+  // keys.
   static Document from_file(const std::string& path, Findings& findings);
 
-  // The same rules for text; `source` names it in messages.
+  // Reads `text` by the same rules as from_file; `source` names the text in messages.
   static Document from_text(std::string_view text, const std::string& source, Findings& findings);
 
-  // "training.epochs=3". The key is dotted; the value is YAML: [lists], {maps} and "quoted text" as in a file, anything
-  // else is one plain value as it stands, `#` and `: ` included, nothing or `null` is null. It replaces the whole value
-  // of the key, also where that is a list or a map. Later overrides win.
+  // Applies an override such as "training.epochs=3". The key is dotted; the value is YAML: [lists], {maps} and "quoted
+  // text" as in a file. An empty value, `~` and `null` are null. Every other value is one plain value, including any
+  // `#` and `: `. The override replaces the whole value of the key, even if this value is a list or a map. A later
+  // override replaces an earlier override of the same key.
   void apply_override(std::string_view assignment, Findings& findings);
 
   const Value& root() const { return root_; }
   const std::string& source() const { return source_; }
 
-  // False where the file could not be read as YAML: then root() holds the overrides alone.
+  // Returns false if the file could not be read as YAML: then root() holds the overrides alone.
   bool is_whole() const { return wholeness_ == Wholeness::kWhole; }
 
   struct Override {
     std::string key;
-    int argument;  // 1 for the first
+    int argument;  // 1 for the first argument
   };
   const std::vector<Override>& overrides() const { return overrides_; }
 
-  // The same source and overrides with another tree.
+  // Returns a document with the same source and overrides, and with `root` as its tree.
   Document with_root(Value root) const;
 
  private:
@@ -50,17 +52,18 @@ class Document {
   Value root_;
   Wholeness wholeness_;
   std::vector<Override> overrides_;
-  int num_overrides_ = 0;  // malformed ones count too
+  int num_overrides_ = 0;  // malformed overrides count too
 };
 
-// Where the value of each key stands that the document sets, by dotted key.
+// Returns, by dotted key, the place of the value of each key that the document sets.
 std::map<std::string, Place> places_of_keys(const Document& document);
 
-// A message that begins with a key, "layer: cudnn needs a CUDA GPU", with the place in front where that key is set.
+// Returns a message that begins with a key, such as "layer: cudnn needs a CUDA GPU", with the place of this key in
+// front if the document sets the key.
 std::string with_place(const std::string& message, const std::map<std::string, Place>& places);
 
-// Puts `value` at a dotted key below the map `root`, making maps on the way. A value in the way that is neither a map
-// nor nothing is a finding at `value`'s place.
+// Sets the value of a dotted key below the map `root`, and creates maps as needed. If a part of the key has a value
+// that is neither a map nor null, a finding at `key_place` is added.
 void assign(Value& root, std::string_view dotted_key, const Place& key_place, Value value, Findings& findings);
 
 }  // namespace rnnlab::config

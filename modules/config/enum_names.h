@@ -1,4 +1,4 @@
-// The names of an enum's values, as configuration files and messages write them. Specialise beside the enum:
+// The names of an enum's values, as configuration files and messages write them. Specialise EnumNames next to the enum:
 //   template <> struct rnnlab::config::EnumNames<Cell> {
 //     static constexpr std::array<std::pair<Cell, std::string_view>, 2> kNames = {
 //         {{Cell::kLstm, "lstm"}, {Cell::kGru, "gru"}}};
@@ -23,7 +23,7 @@ concept NamedEnum = std::is_enum_v<E> && requires {
   EnumNames<E>::kNames;
 };
 
-// The name of a value that kNames lists; "" for any other.
+// Returns the name of a value that kNames lists; "" for every other value.
 template <NamedEnum E>
 constexpr std::string_view name_of(E value) {
   for (const auto& [listed, name] : EnumNames<E>::kNames)

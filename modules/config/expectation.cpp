@@ -63,7 +63,8 @@ std::optional<Scalar> as_scalar(const std::optional<Number>& number) {
   return number ? std::optional<Scalar>(*number) : std::nullopt;
 }
 
-// The scalar by its kind alone. Text and choices may be quoted or not; a quoted number is text.
+// Parses the scalar by its kind only, without bounds and conditions. Text and choices may be quoted or not; a quoted
+// number is text.
 std::optional<Scalar> parse(const FieldSpec& field, const Value& value) {
   if (!value.is_scalar()) return std::nullopt;
   if (field.kind == ScalarKind::kText) return Scalar(value.text);
@@ -93,7 +94,7 @@ std::optional<int64_t> parse_base(std::string_view digits, int base) {
   return is_whole ? std::optional(number) : std::nullopt;
 }
 
-// 0x10, 0o17 and 0b1, which some readers of YAML take.
+// Parses 0x10, 0o17 and 0b1, which some readers of YAML accept.
 std::optional<int64_t> parse_other_base(const std::string& lower) {
   if (lower.starts_with("0x")) return parse_base(std::string_view(lower).substr(2), 16);
   if (lower.starts_with("0o")) return parse_base(std::string_view(lower).substr(2), 8);

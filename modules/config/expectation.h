@@ -1,4 +1,4 @@
-// What a field takes, in words, and the judging of one value against it.
+// Describes in words which values a field accepts, and checks a value against its field.
 #pragma once
 
 #include <optional>
@@ -10,22 +10,22 @@
 
 namespace rnnlab::config {
 
-// "an integer, at least 1", "true or false", "lstm or gru", "text".
+// Returns a text such as "an integer, at least 1", "true or false", "lstm or gru" or "text".
 std::string expected_item(const FieldSpec& field);
 
-// What expected_item leaves to the type: "at least 1", "lstm or gru", "".
+// Returns expected_item without the type: "at least 1", "lstm or gru", "".
 std::string constraints(const FieldSpec& field);
 
-// expected_item for the field as a whole: "a list of at least one item, each an integer, at least 1".
+// Returns the text for the field as a whole: "a list of at least one item, each an integer, at least 1".
 std::string expectation(const FieldSpec& field);
 
-// The scalar that `value` spells, or nothing if the field does not take it: bounds and conditions count.
+// Returns the scalar that `value` spells, or nullopt if the field does not accept it (type, bounds and conditions).
 std::optional<Scalar> accept(const FieldSpec& field, const Value& value);
 
-// What a user who wrote `value` probably wants: " (write 1000)", " (did you mean 'lstm'?)", or "".
+// Returns a correction of a wrong `value`: " (write 1000)", " (did you mean 'lstm'?)", or "".
 std::string hint(const FieldSpec& field, const Value& value);
 
-// As YAML: 3, 0.001, true, "text".
+// Returns the scalar as YAML: 3, 0.001, true, "text".
 std::string scalar_text(const Scalar& scalar);
 
 }  // namespace rnnlab::config

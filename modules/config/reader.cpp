@@ -14,8 +14,8 @@
 
 namespace rnnlab::config {
 
-// What one reading of a document shares: the document, where complaints go, and which keys already have one.
-
+// The state that one reading of a document shares: the document, its findings, and the keys that already have a
+// finding.
 class ReadContext {
  public:
   ReadContext(const Document& document, const StructSpec& root, Findings& findings)
@@ -25,10 +25,11 @@ class ReadContext {
   const StructSpec& root() const { return root_; }
   Findings& findings() { return findings_; }
 
-  // Rules that name the dotted key stay silent from now on: its value is not what the user meant.
+  // Rules that name this dotted key are not reported from now on, because its value is not the value that the user
+  // meant.
   void mark_wrong(const std::string& key) { wrong_keys_.push_back(key); }
 
-  // Whether the key, a group that it is in, or a key below it is marked.
+  // Returns whether the key, a group that contains the key, or a key below the key is marked.
   bool is_wrong(const std::string& key) const;
 
  private:
@@ -38,16 +39,15 @@ class ReadContext {
   std::vector<std::string> wrong_keys_;
 };
 
-// What to say about a key that no schema lists.
-
+// The message about a key that no schema lists.
 struct UnknownKey {
   std::string message;  // "unknown key 'epoch' in training (did you mean 'epochs'?)"
   std::string meant;    // the dotted key that was probably meant, or ""
   bool lists_keys = false;
 };
 
-// `key` stands in the group at `prefix` ("" or "training."), whose keys are `group`'s.
-// The keys that there are stand in the message where none is near, unless `listing` says that they were said before.
+// Explains a `key` in the group at `prefix` ("" or "training."), which has the keys of `group`. If no key is similar,
+// the message lists the keys of the group, unless `listing` is kNone because an earlier message listed them.
 enum class Listing { kOfKeys, kNone };
 UnknownKey explain_unknown_key(const StructSpec& root, const StructSpec& group, const std::string& prefix,
                                const std::string& key, Listing listing);
@@ -61,7 +61,7 @@ void collect_dotted_keys(const StructSpec& spec, const std::string& prefix, std:
   }
 }
 
-// The first key elsewhere in the tree that ends in `key`, or "".
+// Returns the first key in the tree that ends in `key`, or "".
 std::string same_name_elsewhere(const StructSpec& root, const std::string& key) {
   std::vector<std::string> keys;
   collect_dotted_keys(root, "", keys);
@@ -110,7 +110,7 @@ bool ReadContext::is_wrong(const std::string& key) const {
 Checker::Checker(ReadContext& context, const StructSpec& spec, std::string prefix)
     : context_(context), spec_(spec), prefix_(std::move(prefix)) {}
 
-// The finding stands at the first key that is set; the others carry their places with them.
+// The finding is placed at the first key that is set; the names of the later keys include their places.
 void Checker::complain(const std::vector<std::string>& keys, const std::string& message) {
   RNNLAB_INVARIANT(!keys.empty(), "a rule must name the keys that it is about");
   const Document& document = context_.document();
@@ -140,7 +140,7 @@ std::string list_hint(const Value& value) {
   return fmt::format(" (write [{}])", std::string_view(shown_text).substr(1, shown_text.size() - 2));
 }
 
-// What the value holds as a list, be it "naive,fused" or [naive, fused].
+// Returns the items of a list, written either as "naive,fused" or as [naive, fused].
 std::vector<Value> items_meant(const Value& value) {
   if (!value.is_scalar()) return value.items;
   std::vector<Value> items;
@@ -151,7 +151,7 @@ std::vector<Value> items_meant(const Value& value) {
   return items;
 }
 
-// Several values where one is wanted: probably a run for each.
+// Several values for a key that takes one value probably mean a run for each value.
 std::string sweep_hint(const ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {
   const std::vector<Value> items = items_meant(value);
   const auto is_fine = [&](const Value& item) { return accept(field, item).has_value(); };
@@ -224,7 +224,7 @@ void complain_unknown_keys(ReadContext& context, const StructSpec& spec, const V
   }
 }
 
-// "epochs:5" or "epochs: 5" in place of a map: what an argument comes to when the shell takes its braces away.
+// Explains "epochs:5" or "epochs: 5" in place of a map: the shell has removed the braces from an argument.
 std::string map_hint(const std::string& key, const Value& value) {
   const size_t colon = value.is_scalar() ? value.text.find(':') : std::string::npos;
   if (colon == std::string::npos || colon == 0) return "";
@@ -243,7 +243,7 @@ void complain_no_map(ReadContext& context, const Value& value, const std::string
   context.mark_wrong(key);
 }
 
-// `value` is null where the group is absent: its rules still hold for the defaults.
+// `value` is null if the group is absent: its rules still apply to the defaults.
 void read_group(ReadContext& context, const StructSpec& spec, void* object, const Value& value,
                 const std::string& prefix) {
   if (!value.is_map() && !value.is_null()) return complain_no_map(context, value, prefix);

@@ -1,6 +1,6 @@
-// Schema<T> is the one field list of a struct of settings: parsing, checks, help and printing all come from it.
-// Defaults are what T{} holds. A struct declares `static const config::Schema<TrainingSettings>& schema();` and defines
-// it in its .cpp:
+// Schema<T> is the one field list of a struct of settings: parsing, checks, help and printing all use it. The defaults
+// are the values of T{}. A struct declares `static const config::Schema<TrainingSettings>& schema();` and defines it in
+// its .cpp:
 //
 //   const config::Schema<TrainingSettings>& TrainingSettings::schema() {
 //     static const config::Schema<TrainingSettings> schema = [] {
@@ -34,8 +34,8 @@
 
 namespace rnnlab::config {
 
-// A struct of settings with its types erased: what the readers and printers of config work on. Schema<T>
-// (config/schema.h) builds it; nobody else needs it.
+// A struct of settings with its types erased, for the readers and printers of config. Schema<T> builds it; code outside
+// of config does not need it.
 
 class Checker;
 
@@ -45,7 +45,7 @@ enum class Arity { kOne, kOptional, kList };
 
 struct Bound {
   enum class Limit { kIncluded, kExcluded };
-  Scalar value;  // int64_t or double, as the field's kind
+  Scalar value;  // int64_t or double, according to the kind of the field
   Limit limit;
 };
 
@@ -60,13 +60,13 @@ struct FieldSpec {
   ScalarKind kind = ScalarKind::kText;
   Arity arity = Arity::kOne;
   std::vector<std::string> choices;
-  std::string word;  // that may stand in place of a number, and is held as text; none if it is empty
+  std::string word;  // text that is accepted in place of a number and held as text; "" if there is no such word
   std::string unit;
   std::optional<Bound> lower, upper;          // of each scalar
   std::vector<Condition> conditions;          // of each scalar
   Emptiness emptiness = Emptiness::kAllowed;  // of the text, or of the list
 
-  std::function<std::vector<Scalar>(const void* object)> get;  // no scalars: an empty list or optional
+  std::function<std::vector<Scalar>(const void* object)> get;  // an empty vector: an empty list or optional
   std::function<void(void* object, const std::vector<Scalar>&)> set;
 };
 
@@ -91,8 +91,8 @@ struct StructSpec {
   enum class Sweep { kTaken, kRefused };
 
   std::string title;
-  Sweep sweep = Sweep::kTaken;  // whether `sweep:` may stand at the top of a file
-  std::deque<Entry> entries;    // a deque, so that handles to entries stay valid
+  Sweep sweep = Sweep::kTaken;  // whether `sweep:` is accepted at the top of a file
+  std::deque<Entry> entries;    // a deque keeps references to its entries valid
   std::vector<std::function<void(const void* object, Checker&)>> rules;
 
   const Entry* find(std::string_view key) const;
@@ -100,12 +100,14 @@ struct StructSpec {
   std::vector<std::string> keys() const;
 };
 
-// How a C++ member becomes scalars and back, and Field<V>, the handle by which a schema states what a member may hold.
+// The functions below convert a C++ member to scalars and back. Field<V> is the handle with which a schema states which
+// values a member accepts.
 
-// The upper bound of every count: more than any run has, and so small that the product of two counts fits into int64_t.
+// The upper bound of every count: larger than the counts of any run, and small enough for the product of two counts to
+// fit into int64_t.
 inline constexpr int64_t kMostCounted = 1'000'000'000;
 
-// The upper bound of every number that becomes a float32, whose largest is 3.4e38.
+// The upper bound of every number that becomes a float32. The largest float32 is 3.4e38.
 inline constexpr double kMostFloat = 1e38;
 
 template <class E>
@@ -115,7 +117,7 @@ template <class E>
 concept SettingScalar = std::same_as<E, bool> || SettingInteger<E> || std::same_as<E, double> ||
     std::same_as<E, std::string> || NamedEnum<E>;
 
-// What a member of type V holds: one Element, perhaps one, or any number.
+// The content of a member of type V: one Element, an optional Element, or a list of Elements.
 template <class V>
 struct Shape {
   using Element = V;
@@ -193,8 +195,8 @@ V from_scalars(const std::vector<Scalar>& scalars) {
   }
 }
 
-// States what a member may hold, in a chain: schema.field(...).unit("samples").at_least(1). Bounds and conditions hold
-// for each item of a list, and for the value of an optional where there is one.
+// States which values a member accepts, in a chain: schema.field(...).unit("samples").at_least(1). Bounds and
+// conditions apply to each item of a list, and to the value of an optional if it has one.
 template <class V>
 class Field {
  public:
@@ -214,7 +216,7 @@ class Field {
   Field& at_most(Element limit) { return bound(spec_.upper, limit, Bound::Limit::kIncluded); }
   Field& below(Element limit) { return bound(spec_.upper, limit, Bound::Limit::kExcluded); }
 
-  // A word for a number outside of the bounds, which the program reads as it likes: or_word("all", 0).
+  // Accepts a word in place of a number that is outside of the bounds: or_word("all", 0) stores 0 for "all".
   Field& or_word(std::string word, Element number) requires SettingInteger<Element> {
     const Scalar as_text = word, as_number = to_scalar<Element>(number);
     spec_.get = [get = spec_.get, as_text, as_number](const void* object) {
@@ -230,13 +232,13 @@ class Field {
     return *this;
   }
 
-  // No empty text; for a list: at least one item.
+  // Refuses empty text; a list needs at least one item.
   Field& not_empty() {
     spec_.emptiness = FieldSpec::Emptiness::kRefused;
     return *this;
   }
 
-  // A rule of the field's own: where("auto, cpu, cuda or cuda:N", is_device_name). Help shows `expected` too.
+  // Adds a condition on the value: where("auto, cpu, cuda or cuda:N", is_device_name). Help shows `expected` too.
   template <std::predicate<const Element&> Holds>
   Field& where(std::string expected, Holds holds) {
     spec_.conditions.push_back(
@@ -254,7 +256,7 @@ class Field {
   FieldSpec& spec_;
 };
 
-// The field of a member, with the limits of its type where that is narrower than int64_t.
+// Returns the field of a member, with the limits of its type if the type is narrower than int64_t.
 template <class T, class V>
 FieldSpec make_field_spec(V T::*member) {
   using Element = typename Shape<V>::Element;
@@ -278,15 +280,15 @@ FieldSpec make_field_spec(V T::*member) {
 
 class ReadContext;
 
-// What a rule over several keys complains to.
+// Reports the errors of rules over several keys.
 class Checker {
  public:
   Checker(ReadContext& context, const StructSpec& spec, std::string prefix);
 
-  // Names every key with its place, or "(default)" where the file does not set it. `keys` are dotted and start at the
-  // struct of the rule; name all that the rule looked at, for a rule about a key that is wrong in itself is not
-  // reported. A rule must not depend on whether a key is set: use std::optional, so that a printed configuration means
-  // the same as the file it came from.
+  // Adds a finding that names every key with its place, or with "(default)" if the file does not set the key. `keys`
+  // are dotted and relative to the struct of the rule. Pass all keys that the rule depends on, because a rule is not
+  // reported if one of its keys already has a finding. A rule must not depend on whether a key is set: use
+  // std::optional, so that a printed configuration means the same as its source file.
   void complain(const std::vector<std::string>& keys, const std::string& message);
 
  private:
@@ -298,18 +300,18 @@ class Checker {
 template <class T>
 class Schema {
  public:
-  // The title heads the printed configuration and the reference page.
+  // The title is the first line of the printed configuration and of the reference page.
   explicit Schema(std::string title) { spec_.title = std::move(title); }
 
-  // V: bool, an integer, double, std::string, an enum with EnumNames, or a std::vector or std::optional of one of
-  // these. The help is one line without its full stop; the unit, the default and the bounds are added to it.
+  // V is bool, an integer, double, std::string, an enum with EnumNames, or a std::vector or std::optional of one of
+  // these types. The help is one line without a full stop; the unit, the default and the bounds are added to it.
   template <class V>
   Field<V> field(std::string key, V T::*member, std::string help) {
     spec_.entries.push_back({std::move(key), std::move(help), make_field_spec(member)});
     return Field<V>(std::get<FieldSpec>(spec_.entries.back().content));
   }
 
-  // `schema` must outlive this one.
+  // `schema` must outlive this object.
   template <class V>
   void group(std::string key, V T::*member, std::string help, const Schema<V>& schema) {
     GroupSpec group{&schema.spec(), [member](void* object) -> void* { return &(static_cast<T*>(object)->*member); },
@@ -317,14 +319,15 @@ class Schema {
     spec_.entries.push_back({std::move(key), std::move(help), std::move(group)});
   }
 
-  // A rule over several keys. It runs on the finished struct, whose every key holds a valid value or its default.
+  // Adds a rule over several keys. The rule runs on the finished struct, in which every key holds a valid value or its
+  // default.
   void check(std::function<void(const T&, Checker&)> rule) {
     spec_.rules.push_back([rule = std::move(rule)](const void* object, Checker& checker) {
       rule(*static_cast<const T*>(object), checker);
     });
   }
 
-  // A file of these settings has no `sweep:`, and no message proposes one.
+  // A file of these settings must not contain `sweep:`, and messages do not propose a sweep.
   void refuse_sweep() { spec_.sweep = StructSpec::Sweep::kRefused; }
 
   const StructSpec& spec() const { return spec_; }
@@ -339,8 +342,8 @@ std::string describe_struct(const StructSpec& spec, const void* defaults);
 std::string markdown_struct(const StructSpec& spec, const void* defaults);
 std::string json_schema_struct(const StructSpec& spec, const void* defaults);
 
-// T{} with what the document sets. What is wrong goes to `findings` and leaves its key at the default.
-// A top-level `sweep` is not looked at: Sweep (config/sweep.h) takes it out.
+// Returns T{} with the values that the document sets. An error is added to `findings`, and its key keeps its default. A
+// top-level `sweep` is ignored: Sweep (config/sweep.h) handles it.
 template <class T>
 T read(const Document& document, const Schema<T>& schema, Findings& findings) {
   T object{};
@@ -348,28 +351,28 @@ T read(const Document& document, const Schema<T>& schema, Findings& findings) {
   return object;
 }
 
-// YAML with a comment a key (meaning, unit, default, bounds); it reads back to an equal value.
+// Returns YAML with a comment for each key (meaning, unit, default, bounds). The YAML reads back to an equal value.
 template <class T>
 std::string print(const T& object, const Schema<T>& schema) {
   const T defaults{};
   return print_struct(schema.spec(), &object, &defaults);
 }
 
-// Plain text, one line a key: dotted key, what it takes, default, meaning.
+// Returns plain text, with the dotted key, the accepted values, the default and the meaning of each key.
 template <class T>
 std::string describe(const Schema<T>& schema) {
   const T defaults{};
   return describe_struct(schema.spec(), &defaults);
 }
 
-// A Markdown page, one section and table a group.
+// Returns a Markdown page with one section and one table for each group.
 template <class T>
 std::string markdown(const Schema<T>& schema) {
   const T defaults{};
   return markdown_struct(schema.spec(), &defaults);
 }
 
-// JSON Schema (draft 2020-12) of a file, its sweep included: for editors.
+// Returns a JSON Schema (draft 2020-12) of a file, including its sweep, for editors.
 template <class T>
 std::string json_schema(const Schema<T>& schema) {
   const T defaults{};

@@ -12,18 +12,18 @@
 
 namespace rnnlab::config {
 
-// How printers show a field: its value, its meaning and what it takes.
+// The functions below show a field: its value, its meaning and the values that it accepts.
 
-// Help and titles go into comments and tables: line ends become spaces.
+// Replaces line ends by spaces, because help and titles are written into comments and tables.
 std::string one_line(std::string_view text);
 
-// What the field holds in `object`, as YAML: "3", "[64, 32]", "null".
+// Returns the value of the field in `object` as YAML: "3", "[64, 32]", "null".
 std::string value_text(const FieldSpec& field, const void* object);
 
-// "passes over the training data [epochs]".
+// Returns a text such as "passes over the training data [epochs]".
 std::string meaning(const Entry& entry);
 
-// "default 3; at least 1".
+// Returns a text such as "default 3; at least 1".
 std::string limits_text(const FieldSpec& field, const void* defaults);
 
 std::string one_line(std::string_view text) {
@@ -51,7 +51,7 @@ std::string limits_text(const FieldSpec& field, const void* defaults) {
   return one_line(fmt::format("default {}{}{}", value == "null" ? "none" : value, takes.empty() ? "" : "; ", takes));
 }
 
-// An object as commented YAML: "key: value  # meaning [unit] (default x; what it takes)".
+// The functions below print an object as commented YAML: "key: value  # meaning [unit] (default x; accepted values)".
 
 namespace {
 
@@ -64,7 +64,8 @@ std::string padded(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, display_width(text)), ' ');
 }
 
-// An absent optional is a comment, unless its default is a value, which only null takes back.
+// An absent optional is printed as a comment, unless its default is a value: then null is printed, because only null
+// restores the absent state.
 Line field_line(const Entry& entry, const void* object, const void* defaults) {
   const FieldSpec& field = *entry.field();
   const bool is_absent = field.arity == Arity::kOptional && field.get(object).empty() && field.get(defaults).empty();
@@ -73,7 +74,7 @@ Line field_line(const Entry& entry, const void* object, const void* defaults) {
   return {content, fmt::format("{} ({})", meaning(entry), limits_text(field, defaults))};
 }
 
-// The comment goes on below itself where it is long, and stands above the key where its value leaves too little room.
+// A long comment continues on the lines below. The comment is placed above the key if the value leaves too little room.
 void append_line(std::string& text, const std::string& indent, const Line& line, size_t width) {
   constexpr size_t kMostColumns = 120, kFewestForComment = 40;
   const std::string mark = "  # ";
@@ -94,7 +95,7 @@ void append_line(std::string& text, const std::string& indent, const Line& line,
 
 void print_group(std::string& text, const StructSpec& spec, const void* object, const void* defaults,
                  const std::string& indent) {
-  constexpr size_t kWidest = 40;  // a longer value pushes its own comment only
+  constexpr size_t kWidest = 40;  // a longer value shifts only its own comment
   std::vector<Line> lines;
   size_t width = 0;
   for (const Entry& entry : spec.entries) {
@@ -118,7 +119,7 @@ std::string print_struct(const StructSpec& spec, const void* object, const void*
   return sets_nothing ? text + "{}\n" : text;
 }
 
-// All keys of a schema as plain text and as a Markdown page.
+// The functions below describe all keys of a schema as plain text and as a Markdown page.
 
 namespace {
 
@@ -151,7 +152,7 @@ void collect_rows(const StructSpec& spec, const std::string& prefix, const void*
 constexpr const char* kSweepMeaning = "every combination of the listed values is a run of its own";
 constexpr const char* kRepeatsMeaning = "how often each case is measured, each time in a process of its own";
 
-// Of the keys at the top of a file that are in no struct.
+// Returns the rows of the keys that are accepted at the top of a file but do not belong to a struct.
 std::vector<Row> rows_around(const StructSpec& spec) {
   if (spec.sweep == StructSpec::Sweep::kRefused) return {};
   return {{std::string(kSweepKey), "a map of keys, each with a list of values", "none", kSweepMeaning},
@@ -205,7 +206,7 @@ std::string describe_row(const Row& row, size_t key_width) {
   return fmt::format("{:<{}}  {}\n{:<{}}  {}{}\n", row.key, key_width, row.meaning, "", key_width, row.takes, initial);
 }
 
-// A cell ends at '|', in code too.
+// The character '|' ends a cell, even in code.
 std::string cell(std::string text) {
   for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.insert(at, "\\");
   return text;
@@ -246,8 +247,9 @@ std::string markdown_struct(const StructSpec& spec, const void* defaults) {
   return page + sections_around(spec);
 }
 
-// A schema as JSON Schema (draft 2020-12, https://json-schema.org), by which editors complete and check files. It
-// refuses nothing that read() takes; conditions of a field's own and rules over several keys are read()'s alone.
+// The functions below print a schema as JSON Schema (draft 2020-12, https://json-schema.org), with which editors
+// complete and check files. It accepts every file that read() accepts. Only read() checks the conditions of fields and
+// the rules over several keys.
 
 namespace {
 
@@ -257,7 +259,7 @@ Json to_json(const Scalar& scalar) {
   return std::visit([](const auto& value) { return Json(value); }, scalar);
 }
 
-// A plain 10 or true is text too where a text is asked for.
+// A plain 10 or true is also accepted as text.
 Json type_names(ScalarKind kind) {
   switch (kind) {
     case ScalarKind::kBool:
@@ -315,7 +317,7 @@ Json field_schema(const Entry& entry, const void* defaults) {
   return json;
 }
 
-// A group may be left empty, which YAML reads as null.
+// A group may be empty in the file; YAML reads an empty group as null.
 Json group_schema(const StructSpec& spec, const void* defaults) {
   Json properties = Json::object();
   for (const Entry& entry : spec.entries) {
@@ -336,7 +338,7 @@ void add_axes(Json& axes, const StructSpec& spec, const std::string& prefix) {
   }
 }
 
-// Dotted keys; nested maps are allowed and not looked into.
+// The keys are dotted. Nested maps are accepted and not checked.
 Json sweep_schema(const StructSpec& spec) {
   Json axes = Json::object();
   add_axes(axes, spec, "");

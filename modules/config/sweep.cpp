@@ -17,7 +17,7 @@ std::optional<int64_t> count_in(const Value& value) {
   return count && *count >= 1 && *count <= kMostRepeats ? count : std::nullopt;
 }
 
-// "1 %" or 0.01.
+// Parses "1 %" or 0.01.
 std::optional<double> part_in(const Value& value) {
   if (!value.is_scalar()) return std::nullopt;
   const std::string_view text = trim(value.text);
@@ -83,7 +83,7 @@ std::string print_repeats(const Repeats& repeats) {
 
 namespace {
 
-// Words with commas between them.
+// Returns whether the text consists of plain words with commas between them.
 bool is_plain_list_text(std::string_view text) {
   const std::vector<std::string> parts = split(text, ',');
   return std::ranges::all_of(parts, [](const std::string& part) { return is_plain_safe(trim(part)); });
@@ -103,7 +103,7 @@ void complain_repeated_values(const SweepAxis& axis, Findings& findings) {
       findings.add(value.place, fmt::format("sweep of {}: {} is listed twice", in_quotes(axis.key), text));
 }
 
-// Of two lists for one key, the one from the later argument counts; within one source it is a mistake.
+// If two lists are given for one key, the list of the later argument is used; within one source this is an error.
 void add_axis(std::vector<SweepAxis>& axes, SweepAxis axis, Findings& findings) {
   complain_repeated_values(axis, findings);
   const auto same = std::find_if(axes.begin(), axes.end(), [&](const SweepAxis& a) { return a.key == axis.key; });
@@ -131,7 +131,7 @@ void collect_axes(const Value& map, const std::string& prefix, std::vector<Sweep
   }
 }
 
-// Whether a later argument sets the key, by itself or with the whole group that it is in.
+// Returns whether a later argument sets the key, directly or with the whole group that contains it.
 bool is_overridden(const SweepAxis& axis, const Document& document) {
   const Member* member = find_path(document.root(), axis.key);
   const auto overrides_axis = [&](const Document::Override& override) {
@@ -156,7 +156,7 @@ void complain_overlaps(const std::vector<SweepAxis>& axes, const Document& docum
   }
 }
 
-// The number of combinations, at most a little over the cap.
+// Returns the number of combinations. Counting stops at the first number above kMaxSweepCases.
 size_t count_cases(const std::vector<SweepAxis>& axes) {
   size_t count = 1;
   for (const SweepAxis& axis : axes) {
@@ -166,7 +166,7 @@ size_t count_cases(const std::vector<SweepAxis>& axes) {
   return count;
 }
 
-// The last part of the key where no other axis ends alike.
+// Returns the last part of the key if no other axis has the same last part, else the whole key.
 std::string short_name(const SweepAxis& axis, const std::vector<SweepAxis>& axes) {
   const auto ends_alike = [&](const SweepAxis& other) { return last_part(other.key) == last_part(axis.key); };
   return std::count_if(axes.begin(), axes.end(), ends_alike) == 1 ? last_part(axis.key) : axis.key;
@@ -211,7 +211,7 @@ Sweep::Sweep(const Document& document, Findings& findings) : base_(document) {
   for (const SweepAxis& axis : axes) names_.push_back(short_name(axis, axes));
   axes_ = std::move(axes);
   num_cases_ = num_cases;
-  made(0, findings);  // where a swept key cannot be set, it cannot in any of them
+  made(0, findings);  // A swept key that cannot be set in case 0 cannot be set in later cases either.
 }
 
 const Value& Sweep::value_of(size_t axis, size_t number) const {

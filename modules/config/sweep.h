@@ -1,4 +1,4 @@
-// Sweeps and repeats: which cases a file asks for, and how often each is to run.
+// Sweeps and repeats: the cases that a file requests, and how often each case runs.
 #pragma once
 
 #include <cstdint>
@@ -12,61 +12,63 @@
 
 namespace rnnlab::config {
 
-// Keys such as training.batch_size, by their parts.
+// Helper for dotted keys such as training.batch_size.
 
-// "batch_size" of "training.batch_size".
+// Returns "batch_size" for "training.batch_size".
 inline std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-// `repeats:` in a configuration: how often each of its cases is measured, each time in a process of its own.
+// `repeats:` in a configuration says how often each of its cases is measured, each time in a separate process.
 
 inline constexpr std::string_view kRepeatsKey = "repeats";
 inline constexpr int64_t kMostRepeats = 1000;
-inline constexpr int64_t kUsualMostRepeats = 20;  // of `until` without `at_most`
-inline constexpr int64_t kFewestUntil = 7;        // rounds before a precision ends them
+inline constexpr int64_t kUsualMostRepeats = 20;  // default of `at_most` if `until` is given
+inline constexpr int64_t kFewestUntil = 7;        // rounds before `until` can end the repeats
 
 struct Repeats {
   int64_t at_most = 1;          // 1: once, in the process of the command itself
-  std::optional<double> until;  // no more once an interval reaches at most this part of its value to each side
+  std::optional<double> until;  // end when every interval reaches at most this part of its value to each side
 
   friend bool operator==(const Repeats&, const Repeats&) = default;
 };
 
-// `repeats: 5`, or `repeats: {until: 1 %, at_most: 20}`; once where the document says nothing. What is wrong goes to
-// `findings`.
+// Reads `repeats: 5`, or `repeats: {until: 1 %, at_most: 20}`; one run if the document has no `repeats`. Errors are
+// added to `findings`.
 Repeats repeats_of(const Document& document, Findings& findings);
 
 Document without_repeats(const Document& document);
 
-// As YAML to put below a printed configuration; "" for once.
+// Returns YAML to append to a printed configuration; "" for one run.
 std::string print_repeats(const Repeats& repeats);
 
-// A `sweep:` in a configuration: every combination of the listed values, each as a document of its own, made when it is
-// asked for.
+// `sweep:` in a configuration requests every combination of the listed values. Each combination is a separate document,
+// which is created on request.
 
 inline constexpr std::string_view kSweepKey = "sweep";
 inline constexpr size_t kMaxSweepCases = 1000;
 inline constexpr size_t kMaxSweepKeys = 32;
 
-// One swept key.
+// A swept key and its values.
 struct SweepAxis {
   std::string key;  // dotted
   Place key_place;
   std::vector<Value> values;
 };
 
-// `sweep: {device: [cpu, cuda], training.batch_size: [64, 128]}`, or with nested maps instead of dotted keys. The last
-// key varies fastest. A key that the command line overrides (later than its sweep) leaves the sweep: the override wins.
-// A document without a sweep is one case without a label. Whether the keys exist is found when the cases are read.
+// Reads `sweep: {device: [cpu, cuda], training.batch_size: [64, 128]}`, or the same with nested maps instead of dotted
+// keys. The last key varies fastest. A key that a later argument of the command line overrides is removed from the
+// sweep. A document without a sweep is one case without a label. Whether the keys exist is checked when the cases are
+// read.
 class Sweep {
  public:
   Sweep(const Document& document, Findings& findings);
 
   size_t num_cases() const { return num_cases_; }
 
-  // "device=cpu layer=naive": the last part of each key, or the whole key where two end alike.
+  // Returns a label such as "device=cpu layer=naive", with the last part of each key, or the whole key if two keys have
+  // the same last part.
   std::string label(size_t number) const;
 
-  // Without `sweep`; swept values keep their places in the sweep's lists.
+  // Returns the document of a case, without `sweep`. Swept values keep their places in the lists of the sweep.
   Document document(size_t number) const;
 
  private:
@@ -79,7 +81,7 @@ class Sweep {
   size_t num_cases_ = 1;
 };
 
-// The combinations that a Sweep has, as YAML to put below a printed configuration; "" where there are none.
+// Returns the combinations of a Sweep as YAML to append to a printed configuration; "" if the document has no sweep.
 std::string print_sweep(const Document& document);
 
 }  // namespace rnnlab::config

@@ -52,13 +52,14 @@ bool is_alphanumeric(char c) { return std::isalnum(static_cast<unsigned char>(c)
 
 bool is_harmless(char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '/' || c == '-' || c == '+'; }
 
-// A colon is text only inside a word: "cuda:1".
+// A colon is plain text only inside a word: "cuda:1".
 bool is_inner_colon(std::string_view text, size_t at) {
   return text[at] == ':' && at > 0 && at + 1 < text.size() && is_alphanumeric(text[at - 1]) &&
          is_alphanumeric(text[at + 1]);
 }
 
-// Readers of YAML 1.1 know numbers such as 1_000 and 12:30, and dates: whatever begins like a number may be one.
+// Readers of YAML 1.1 accept numbers such as 1_000 and 12:30, and dates, so every text that begins like a number may be
+// read as a number.
 bool begins_like_a_number(std::string_view text) {
   if (text[0] == '-' || text[0] == '.') text.remove_prefix(1);
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0;
@@ -70,7 +71,7 @@ bool means_something_else(std::string_view text) {
   return begins_like_a_number(text) || std::ranges::find(kWords, lower_case(text)) != kWords.end();
 }
 
-// The length of a character beyond ASCII that YAML or a terminal would not show as it is, or 0.
+// Returns the length of a character beyond ASCII that YAML or a terminal would not show unchanged, or 0.
 size_t unprintable_length(std::string_view rest) {
   if (rest.starts_with(kByteOrderMark)) return kByteOrderMark.size();
   const size_t length = utf8_sequence_length(rest);

@@ -1,4 +1,4 @@
-// A value of a YAML file with the place where it stands, and what was found wrong at places, told together.
+// The values of a YAML file with their places, and the errors found at these places, which are reported together.
 #pragma once
 
 #include <set>
@@ -8,33 +8,30 @@
 
 namespace rnnlab::config {
 
-// Where a value stands: a line and column of a file, or an override on the command line.
-
+// The place of a value: a line and column of a file, or an override on the command line.
 struct Place {
   std::string source;  // the path as the user wrote it, or "argument 'training.epochs=x'"
-  int line = 0;        // from 1; 0 where only the source is known
+  int line = 0;        // from 1; 0 if only the source is known
   int column = 0;      // from 1, in code points
   int argument = 0;    // 1, 2, ... for the first, second, ... override; 0 for a file
 
   bool operator==(const Place&) const = default;
 };
 
-// "mnist.yaml:3:5", "mnist.yaml" or "argument 'training.epochs=x'".
+// Returns a text such as "mnist.yaml:3:5", "mnist.yaml" or "argument 'training.epochs=x'".
 std::string to_string(const Place& place);
 
-// Everything that is wrong with a configuration, collected so that the user sees all of it in one go.
-// A finding is added once, however often it is met; they come out sorted by place, those of the file before those of
-// the arguments.
-
+// Collects all errors of a configuration, so that the user sees all of them at once. Equal findings are kept once.
+// Findings are sorted by place: those of the file before those of the arguments.
 class Findings {
  public:
   void add(const Place& place, const std::string& message);
   bool empty() const { return findings_.empty(); }
 
-  // "mnist.yaml:7:15: training.epochs: got 'ten', expected an integer, at least 1"
+  // Returns lines such as "mnist.yaml:7:15: training.epochs: got 'ten', expected an integer, at least 1".
   std::vector<std::string> lines() const;
 
-  // UserError with ExitCode::kUsage, one line a finding, of a very large number only the first.
+  // Throws UserError kUsage if there are findings, with one line for each of the first 100 findings.
   void throw_if_any() const;
 
  private:
@@ -46,19 +43,20 @@ class Findings {
   std::set<Finding> findings_;
 };
 
-// Text as YAML writes it: plain where every reader takes it as text, else in double quotes on one line.
+// The functions below write text as YAML: plain if every reader reads it as text, else in double quotes on one line.
 
-// No character that YAML gives a meaning to, in a block or within [ ] and { }. "3" and "yes" are safe in this sense.
+// Returns whether `text` contains only characters without a meaning in YAML, in a block or within [ ] and { }. By this
+// definition "3" and "yes" are safe.
 bool is_plain_safe(std::string_view text);
 
-// `text` in double quotes, escaped so that it stays on one line.
+// Returns `text` in double quotes, escaped so that it stays on one line.
 std::string double_quoted(std::string_view text);
 
-// Plain where it is safe and no reader could take it for a number, a bool or null.
+// Returns `text` unquoted if it is safe and no reader could read it as a number, a bool or null; else in double quotes.
 std::string yaml_text(std::string_view text);
 
-// A YAML document as a plain tree: what was written and where, before anyone decides what it means. Scalars keep their
-// text, for whether `010` or `yes` is acceptable depends on the key that asks.
+// A YAML document as a plain tree: texts and places, without interpretation. Scalars keep their text, because the
+// schema of the key decides whether `010` or `yes` is valid.
 
 struct Member;
 
@@ -85,26 +83,26 @@ struct Member {
   Value value;
 };
 
-// The member of a map, or nullptr: also where `value` is no map.
+// Returns the member of a map, or nullptr. Returns nullptr too if `value` is not a map.
 const Member* find_member(const Value& value, std::string_view key);
 Member* find_member(Value& value, std::string_view key);
 
-// The member at a dotted key such as "training.epochs", or nullptr.
+// Returns the member at a dotted key such as "training.epochs", or nullptr.
 const Member* find_path(const Value& root, std::string_view dotted_key);
 
-// Whether a dotted key lies inside a group: "training.epochs" in "training".
+// Returns whether a dotted key lies inside a group: "training.epochs" in "training".
 bool is_key_below(std::string_view key, std::string_view group);
 
-// "'ten'", "the text '10'" (quoted in the file), "a list", "a map" or "nothing": as messages show what they got.
+// Returns the value as messages show it: "'ten'", "the text '10'" (quoted in the file), "a list", "a map" or "nothing".
 std::string shown(const Value& value);
 
-// The value in one line of YAML: "[64, 32]", "{source: digits}".
+// Returns the value in one line of YAML: "[64, 32]", "{source: digits}".
 std::string to_flow(const Value& value);
 
-// The same for the inside of a list: "64, 32".
+// Returns the items as the inside of a list in one line of YAML: "64, 32".
 std::string flow_items(const std::vector<Value>& items);
 
-// Scalars, lists and maps in the tree, itself included.
+// Returns the number of scalars, lists and maps in the tree, including `value`.
 size_t count_values(const Value& value);
 
 }  // namespace rnnlab::config

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// " (did you mean 'experiments/mnist.yaml'?)" or "".
+// Returns a suggestion such as " (did you mean 'experiments/mnist.yaml'?)", or "".
 std::string similar_file(const fs::path& path) {
   const std::string meant = nearest(path.filename().string(), names_beside(path));
   return meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", (path.parent_path() / meant).string());
@@ -55,7 +55,7 @@ bool is_control(char c) {
   return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7F;
 }
 
-// yaml-cpp takes a lone CR for nothing at all, and glues the lines together.
+// yaml-cpp ignores a lone CR and joins the lines around it.
 std::optional<size_t> first_control(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const bool is_lone_return = text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n');
@@ -131,7 +131,7 @@ bool is_clean_text(std::string_view text, const LineMap& lines, Findings& findin
 
 namespace {
 
-// Ends the parse; its finding is already known.
+// The exception that ends the parse. Its message becomes a finding.
 struct Refusal {
   Place place;
   std::string message;
@@ -140,13 +140,14 @@ struct Refusal {
 constexpr const char* kNoAliases =
     "aliases (*name) are not supported; write the value out, or put quotes around the text";
 
-// "!!int" for "tag:yaml.org,2002:int".
+// Returns "!!int" for "tag:yaml.org,2002:int".
 std::string shown_tag(std::string_view tag) {
   constexpr std::string_view kStandard = "tag:yaml.org,2002:";
   return tag.starts_with(kStandard) ? in_quotes("!!" + std::string(tag.substr(kStandard.size()))) : in_quotes(tag);
 }
 
-// Whether `text` begins with a quote that is never closed. A pair of single quotes inside single quotes stands for one.
+// Returns whether `text` begins with a quote that is never closed. Within single quotes, two single quotes stand for
+// one.
 bool has_open_quote(std::string_view text) {
   if (text.empty() || (text[0] != '"' && text[0] != '\'')) return false;
   const char quote = text[0];
@@ -162,7 +163,7 @@ bool has_open_quote(std::string_view text) {
   return true;
 }
 
-// What stands on the line of `mark` before it.
+// Returns the text before `mark` on its line.
 std::string_view text_before(std::string_view text, const YAML::Mark& mark) {
   for (int line = mark.line; line > 0 && text.find('\n') != std::string_view::npos; --line)
     text.remove_prefix(text.find('\n') + 1);
@@ -178,7 +179,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   Place place(const YAML::Mark& mark) const { return place_of_(mark.line, mark.column); }
 
-  // Where the innermost open list or map began.
+  // Returns the place at which the innermost open list or map begins.
   std::optional<Place> innermost(Value::Kind kind) const {
     for (const Frame& frame : std::views::reverse(frames_))
       if (frame.value.kind == kind) return frame.value.place;
@@ -232,7 +233,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   struct Frame {
     Value value;
-    Next next = Next::kKey;  // of a map
+    Next next = Next::kKey;  // used for maps only
     std::string key;
     Place key_place;
   };
@@ -249,7 +250,7 @@ class TreeBuilder : public YAML::EventHandler {
     return value;
   }
 
-  // What is refused already needs no second complaint about its type.
+  // A value that is already refused needs no second finding about its type.
   void drop_next_value() {
     if (!frames_.empty() && frames_.back().next == Next::kValue) frames_.back().next = Next::kValueToDrop;
   }
@@ -260,7 +261,7 @@ class TreeBuilder : public YAML::EventHandler {
     drop_next_value();
   }
 
-  // yaml-cpp takes a text whose quote is open at the end of the file, if a line end comes before that.
+  // yaml-cpp accepts a text whose quote is still open at the end of the file, if a line end comes before the end.
   void refuse_open_quote(const YAML::Mark& mark) {
     const std::string_view rest = text_.substr(std::min(static_cast<size_t>(mark.pos), text_.size()));
     if (has_open_quote(rest)) throw Refusal{place(mark), "this quoted text has no closing quote"};
@@ -308,12 +309,12 @@ class TreeBuilder : public YAML::EventHandler {
       return "merge keys (<<) are not supported; write the keys out";
     const Member* first = find_member(map, key.text);
     if (!first) return "";
-    const bool tells_more = first->key_place != key.place;  // an argument has no lines and columns
+    const bool tells_more = first->key_place != key.place;  // places of an argument have no lines and columns
     return fmt::format("key {} is given twice{}", in_quotes(key.text),
                        tells_more ? fmt::format(" (first: {})", to_string(first->key_place)) : "");
   }
 
-  // Nothing written after a key is found at the next line, which would mislead: its place is the key's.
+  // The parser reports an empty value at the next line, which would mislead, so its place is the place of the key.
   void end_member(Value value) {
     Frame& frame = frames_.back();
     if (value.is_null()) value.place = frame.key_place;
@@ -332,7 +333,7 @@ class TreeBuilder : public YAML::EventHandler {
 
 constexpr const char* kTabInIndentation = "a tab in the indentation; use spaces";
 
-// yaml-cpp's messages are terse; these are the ones that people meet.
+// The messages of yaml-cpp are terse; this table explains the common ones.
 std::string explain(const std::string& message) {
   constexpr std::pair<std::string_view, const char*> kExplanations[] = {
       {"illegal map value", "':' cannot stand here; check the indentation, or put quotes around the text"},
@@ -351,14 +352,14 @@ std::string explain(const std::string& message) {
   return "not valid YAML: " + message;
 }
 
-// What stands on the line of `mark`, behind its indentation.
+// Returns the line of `mark` without its indentation.
 std::string_view line_at(std::string_view text, const YAML::Mark& mark) {
   const std::string_view before = text_before(text, mark);
   const std::string_view from_line(before.data(), static_cast<size_t>(text.data() + text.size() - before.data()));
   return trim(from_line.substr(0, from_line.find('\n')));
 }
 
-// A second "key:" in one line is most often a map without its braces; nothing where it is no such line.
+// A second "key:" in one line is usually a map without its braces. Returns "" if the line does not have this form.
 std::string message_of_second_colon(std::string_view line) {
   constexpr size_t kMostShown = 80;
   const size_t colon = line.find(": ");
@@ -394,7 +395,8 @@ Place place_of_error(const YAML::Exception& error, const TreeBuilder& builder) {
 std::optional<Value> parse_yaml(std::string_view text, const PlaceOf& place_of, Findings& findings) {
   TreeBuilder builder(text, place_of, findings);
   try {
-    std::istringstream stream{std::string(text) + '\n'};  // without it, an open '[' at the end is taken for a key
+    std::istringstream stream{std::string(text) + '\n'};  // Without the line end, yaml-cpp reads an open '[' at the end
+                                                          // as a key.
     YAML::Parser parser(stream);
     if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
     return builder.take_root();
