@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kMendNumbers = "rnnlab trains on finite float32 numbers only: mend the file";
 
-// The place of the first NaN or Inf, or -1.
+// Returns the index of the first NaN or Inf, or -1.
 int64_t first_not_finite(const at::Tensor& tensor) {
   const auto* begin = tensor.const_data_ptr<float>();
   const auto* end = begin + tensor.numel();
@@ -22,7 +22,7 @@ int64_t first_not_finite(const at::Tensor& tensor) {
   return found == end ? -1 : found - begin;
 }
 
-// The place of the first number outside least .. most, or -1.
+// Returns the index of the first number outside least .. most, or -1.
 int64_t first_outside(const at::Tensor& tensor, int64_t least, int64_t most) {
   const auto* begin = tensor.const_data_ptr<int64_t>();
   const auto* end = begin + tensor.numel();
@@ -82,7 +82,7 @@ at::Tensor to_float(const Array& array, at::IntArrayRef shape) {
   return tensor;
 }
 
-// Whether int64_t holds the value exactly.
+// Returns whether int64_t represents the value exactly.
 template <class T>
 bool is_whole(T value) {
   if constexpr (std::is_floating_point_v<T>) {

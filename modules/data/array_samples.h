@@ -1,5 +1,5 @@
-// Arrays as files hold them -> the tensors of samples. Whatever does not fit the task is refused with the file's name,
-// exit code kData, and kDiverged for NaN or Inf; nothing is cut off, and nothing scaled.
+// Converts arrays from files to the tensors of samples. An array that does not fit the task throws UserError kData with
+// the name of the file, and NaN or Inf throws kDiverged. No data are cut off or scaled.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,36 +13,37 @@
 
 namespace rnnlab {
 
-// What samples from files must fulfil before anything is trained on them. `origin` is the file, for messages; samples,
-// steps and features count from 0.
+// The functions below check samples from files before training. `origin` is the file, for messages; samples, steps and
+// features count from 0.
 
-// UserError kDiverged names the first NaN or Inf of float32 inputs (N, T, F) or targets (N, K).
+// Throws UserError kDiverged with the first NaN or Inf of float32 inputs (N, T, F) or targets (N, K).
 void require_finite_inputs(const at::Tensor& inputs, const std::string& origin);
 void require_finite_targets(const at::Tensor& targets, const std::string& origin);
 
-// UserError kData where counts differ.
+// Throws UserError kData if the counts differ.
 void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, int64_t num_others,
                           const std::string& others_origin);
 
-// UserError kData names the first class (N) outside 0 .. num_classes - 1.
+// Throws UserError kData with the first class (N) outside 0 .. num_classes - 1.
 void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin);
 
-// UserError kData names the first length (N) outside 1 .. num_steps.
+// Throws UserError kData with the first length (N) outside 1 .. num_steps.
 void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::string& origin);
 
-// (N, T) or (N, T, ...) of any type -> (N, T, F) float32, finite; what follows the steps is flattened to F.
+// Converts (N, T) or (N, T, ...) of any type to (N, T, F) float32, finite; the dimensions after T are flattened to F.
 at::Tensor inputs_from(const Array& array, const std::string& origin);
 
-// kAutomatic: classification for (N) of integers, else regression.
+// Returns the task that `choice` names. For kAutomatic: classification if the targets are (N) integers, else
+// regression.
 Task task_for(const Array& targets, TaskChoice choice);
 
-// (N) or (N, 1) whole numbers from 0 -> (N) int64.
+// Converts (N) or (N, 1) whole numbers from 0 to (N) int64.
 at::Tensor classes_from(const Array& array, const std::string& origin);
 
-// (N) or (N, K) -> (N, K) float32, finite; for Task::kBinary from 0 to 1.
+// Converts (N) or (N, K) to (N, K) float32, finite; for Task::kBinary from 0 to 1.
 at::Tensor values_from(const Array& array, Task task, const std::string& origin);
 
-// (N) whole numbers -> (N) int64.
+// Converts (N) whole numbers to (N) int64.
 at::Tensor lengths_from(const Array& array, const std::string& origin);
 
 }  // namespace rnnlab

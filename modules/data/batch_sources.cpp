@@ -20,7 +20,7 @@ namespace {
 
 enum class Layout { kSampleMajor, kTimeMajor };
 
-// (B, ...) or (T, B, ...) of a source (N, ...) or (N, T, ...).
+// Returns (B, ...) or (T, B, ...) for a source (N, ...) or (N, T, ...).
 std::vector<int64_t> batch_shape(const at::Tensor& source, Layout layout, int64_t batch_size) {
   std::vector<int64_t> shape = source.sizes().vec();
   shape[0] = batch_size;
@@ -88,13 +88,13 @@ namespace {
 
 constexpr size_t kBatchesAhead = 2;
 
-// A batch on its way to the consumer. `ready` is recorded behind the copies to the device; none on the CPU.
+// A batch for the consumer. `ready` is recorded after the copies to the device; it is empty on the CPU.
 struct Prepared {
   Batch batch;
   std::optional<c10::Event> ready;
 };
 
-// Turns the samples of a batch into tensors on the device. Lives on the prefetch thread.
+// Converts the samples of a batch to tensors on the device. It runs on the prefetch thread.
 class Preparer {
  public:
   virtual ~Preparer() = default;
@@ -108,12 +108,13 @@ class HostPreparer : public Preparer {
   }
 };
 
-// Pinned memory that grows to the largest batch and then stays. Tensors cut from it lie behind one another.
+// Pinned memory that grows to the size of the largest batch and is then reused. Tensors cut from the buffer are
+// consecutive.
 class PinnedBuffer {
  public:
   explicit PinnedBuffer(c10::DeviceType type) : copied_(type) {}
 
-  // Waits until the copies out of this buffer have ended: only then may it be written again.
+  // Waits until the copies out of this buffer have ended, because only then may the buffer be overwritten.
   void reuse(int64_t bytes) {
     if (copied_.was_marked_for_recording()) copied_.synchronize();
     used_ = 0;
@@ -176,7 +177,7 @@ std::unique_ptr<Preparer> make_preparer(c10::Device device) {
   return std::make_unique<DevicePreparer>(device);
 }
 
-// One thread an epoch; its destructor asks it to stop and waits for it.
+// Each epoch has its own thread. The destructor of the thread requests a stop and joins the thread.
 class PrefetchedSource : public BatchSource {
  public:
   PrefetchedSource(const Samples& samples, c10::Device device)
@@ -206,8 +207,8 @@ class PrefetchedSource : public BatchSource {
     }
   }
 
-  // The consumer's stream waits for the copies (the consumer does not), and the allocator learns that it uses the
-  // tensors.
+  // The consumer's stream waits for the copies (the host does not wait), and the allocator is informed that this stream
+  // uses the tensors.
   void hand_over(Prepared& prepared) {
     const c10::Stream stream = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
     prepared.ready->block(stream);
@@ -219,7 +220,7 @@ class PrefetchedSource : public BatchSource {
   c10::Device device_;
   std::unique_ptr<Preparer> preparer_;
   std::unique_ptr<BoundedQueue<Prepared>> queue_;
-  std::jthread worker_;  // last, so that it ends before what it uses
+  std::jthread worker_;  // declared last, so that the thread ends before the members that it uses are destroyed
 };
 
 }  // namespace
@@ -232,7 +233,7 @@ namespace {
 
 constexpr int64_t kUploadBytes = 64 << 20;
 
-// (N, T, ...) on the CPU -> (T, N, ...) on the device, with never more than one chunk held twice.
+// Copies (N, T, ...) on the CPU to (T, N, ...) on the device. At most one chunk exists twice at the same time.
 at::Tensor upload_time_major(const at::Tensor& source, c10::Device device) {
   std::vector<int64_t> shape = source.sizes().vec();
   std::swap(shape[0], shape[1]);

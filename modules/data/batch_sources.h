@@ -1,5 +1,5 @@
-// The three ways in which a batch is made of samples: gathered when asked for, gathered ahead by a thread, or selected
-// on the device. Internal to Batches, which says what to make; these know how, and all make the same.
+// Batches are made from samples in three ways: gathered on request, gathered ahead by a thread, or selected on the
+// device. All three make equal batches. This header is internal to Batches, which decides which batches to make.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,16 +22,15 @@
 
 namespace rnnlab {
 
-// A queue between one producing and one consuming thread that holds at most `capacity` items: the producer waits for
-// room, the consumer for an item. A producer that fails leaves its exception, which reaches the consumer after the
-// items before it.
-
+// A queue between one producer thread and one consumer thread that holds at most `capacity` items. The producer waits
+// for room, the consumer for an item. If the producer fails, the consumer receives the earlier items and then the
+// exception.
 template <class T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  // False, with the item thrown away, when `stop` is asked for before there is room.
+  // Returns false, and drops the item, if `stop` is requested before the queue has room.
   bool push(T item, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait(lock, stop, [this] { return items_.size() < capacity_; })) return false;
@@ -46,7 +45,7 @@ class BoundedQueue {
     changed_.notify_all();
   }
 
-  // Waits for an item, or throws what the producer failed with.
+  // Waits for an item; rethrows the exception of the producer if it failed.
   T pop() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !items_.empty() || error_; });
@@ -65,27 +64,28 @@ class BoundedQueue {
   std::exception_ptr error_;
 };
 
-// Batches on the CPU: the chosen samples, turned time-major in the same pass. The memory is the caller's choice, so
-// that a batch can be gathered straight into pinned memory.
+// The functions below gather batches on the CPU and change the samples to time-major order in the same pass. The caller
+// chooses the memory, so that a batch can be gathered directly into pinned memory.
 
-// An uninitialised, contiguous CPU tensor of this shape and type.
+// Returns an uninitialised, contiguous CPU tensor of this shape and type.
 using Allocate = std::function<at::Tensor(at::IntArrayRef shape, at::ScalarType type)>;
 
 at::Tensor allocate_plain(at::IntArrayRef shape, at::ScalarType type);
 
-// Of one sample of a contiguous (N, ...).
+// Returns the bytes of one sample of a contiguous (N, ...).
 int64_t sample_bytes(const at::Tensor& tensor);
 
-// `order` names the samples of the batch; inputs and targets are written to what `allocate` gives for each in turn.
+// `order` holds the indices of the batch's samples. `allocate` is called for the inputs and then for the targets.
 Batch gather_batch(const Samples& samples, std::span<const int64_t> order, const Allocate& allocate = allocate_plain);
 
-// The batches of one epoch: batch i holds the samples order[i * batch_size ...], and the last one all that are left.
+// The batches of one epoch: batch i holds the samples order[i * batch_size ...], and the last batch all remaining
+// samples.
 struct EpochPlan {
   at::Tensor order;  // (N) int64 on the CPU
   int64_t batch_size = 1;
   int64_t num_batches = 0;
-  int64_t first_batch = 0;          // that will be asked for
-  at::Tensor order_on_device = {};  // as SelectingSource::uploaded() gives it, for such a source
+  int64_t first_batch = 0;          // the first batch to fetch
+  at::Tensor order_on_device = {};  // order from SelectingSource::uploaded(), for a SelectingSource
 
   int64_t size(int64_t batch) const;
   std::span<const int64_t> samples(int64_t batch) const;
@@ -95,12 +95,12 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual void start(const EpochPlan& plan) = 0;
-  // A batch of the plan, each asked for once and in order, beginning with the first.
+  // Returns a batch of the plan. Batches are fetched once each and in order, beginning with first_batch.
   virtual Batch fetch(int64_t batch) = 0;
 };
 
-// A source that selects on the device can tell what it selects. Samples with lengths, which the host must know, are
-// fetched only.
+// A source that selects on the device and can return its selections. Samples with lengths, which the host must know,
+// can only be fetched.
 class SelectingSource : public BatchSource {
  public:
   virtual bool has_lengths() const = 0;
@@ -109,14 +109,14 @@ class SelectingSource : public BatchSource {
   virtual Batch gather(const at::Tensor& selection) const = 0;
 };
 
-// Gathers each batch when it is asked for, on the CPU.
+// Gathers each batch on request, on the CPU.
 std::unique_ptr<BatchSource> make_direct_source(const Samples& samples);
 
-// Keeps a time-major copy of the samples on the device, uploaded in chunks: a batch is one index_select.
+// Keeps a time-major copy of the samples on the device, uploaded in chunks. A batch is one index_select.
 std::unique_ptr<SelectingSource> make_resident_source(const Samples& samples, c10::Device device);
 
-// A thread gathers ahead. For a GPU, into one of two pinned buffers, from where it goes to the device on a stream of
-// its own.
+// A thread gathers batches ahead. For a GPU it gathers into one of two pinned buffers, which are copied to the device
+// on a separate stream.
 std::unique_ptr<BatchSource> make_prefetched_source(const Samples& samples, c10::Device device);
 
 }  // namespace rnnlab

@@ -17,7 +17,8 @@
 namespace rnnlab {
 namespace {
 
-// From 0 to bound - 1. Draws below 2^64 mod bound are thrown away: they would favour the small numbers.
+// Returns a number from 0 to bound - 1. Draws below 2^64 mod bound are rejected, because they would favour small
+// numbers.
 uint64_t draw_below(SplitMix64& random, uint64_t bound) {
   const uint64_t threshold = (0 - bound) % bound;
   uint64_t draw = random.next();
@@ -25,7 +26,7 @@ uint64_t draw_below(SplitMix64& random, uint64_t bound) {
   return draw % bound;
 }
 
-// Seeds and epochs are small and near each other; one round of mixing sets their streams apart.
+// Seeds and epochs are small numbers near each other; one round of mixing makes their streams independent.
 uint64_t stream_of(uint64_t seed, int64_t epoch) {
   return SplitMix64(SplitMix64(seed).next() ^ static_cast<uint64_t>(epoch)).next();
 }
@@ -45,7 +46,7 @@ at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch) {
 
 namespace {
 
-// Adds the time from its making to its end to `seconds`.
+// Adds the time from its construction to its destruction to `seconds`.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
@@ -72,7 +73,7 @@ int64_t count_batches(int64_t num_samples, const BatchOptions& options) {
   return batches;
 }
 
-// "cuda" is the current GPU.
+// The device "cuda" without an index is the current GPU.
 c10::Device with_index(c10::Device device) {
   if (device.is_cpu() || device.has_index()) return device;
   return c10::impl::VirtualGuardImpl(device.type()).getDevice();
@@ -82,12 +83,12 @@ int64_t free_bytes(c10::Device device) {
   return static_cast<int64_t>(c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
 }
 
-// The samples [begin, end) of a batch of so many that are one process's.
+// Returns the range [begin, end) of this process's samples in a batch of `batch_size` samples.
 std::pair<int64_t, int64_t> part_of(int64_t batch_size, const BatchShare& share) {
   return {batch_size * share.index / share.count, batch_size * (share.index + 1) / share.count};
 }
 
-// How many samples of a batch of so many are this process's, which has the batch or a part of it.
+// Returns how many samples of a batch of `batch_size` samples belong to this process, which has all or a part of them.
 int64_t own_size_of(int64_t batch_size, const BatchShare& share) {
   if (share.kind == BatchShare::Kind::kWholeBatches) return batch_size;
   const auto [begin, end] = part_of(batch_size, share);
@@ -161,7 +162,7 @@ int64_t Batches::whole_size(int64_t batch) const {
   return std::min(options_.batch_size, samples_per_epoch() - number * options_.batch_size);
 }
 
-// Of an order of all processes: what this one takes, batch after batch.
+// Returns this process's samples of an order of all processes, batch after batch.
 at::Tensor Batches::own_share(const at::Tensor& order) const {
   if (options_.share.is_all()) return order;
   const bool has_part_of_each = options_.share.kind == BatchShare::Kind::kPartOfEach;

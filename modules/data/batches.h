@@ -1,6 +1,6 @@
-// One epoch after another of batches from samples, on the device that trains. Where the samples lie (on the device, or
-// on the host behind a thread that prepares batches ahead) changes the speed and nothing else: the batches of an epoch
-// are the same, bit for bit, for every placement and device. Not for use by several threads at once.
+// Batches of samples for one epoch after another, on the device that trains. The placement of the samples (on the
+// device, or on the host with a thread that prepares batches ahead) affects only the speed: the batches of an epoch are
+// equal, bit for bit, for every placement and device. This class is not thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,26 +15,25 @@
 
 namespace rnnlab {
 
-// The order in which an epoch visits the samples: a pure function of its arguments, the same on every machine, so that
-// going on at epoch 7 needs no state but the number 7. Not for cryptography.
-
-// (n) int64 on the CPU: 0 .. n-1, shuffled by Fisher and Yates' method (Knuth, The Art of Computer Programming
-// 2, 3.4.2, algorithm P) on splitmix64 (Steele, Lea, Flood 2014), every order equally likely but for the seed's 64
-// bits.
+// The order in which an epoch visits the samples. It is a pure function of its arguments, equal on every machine, so
+// that a run can resume at epoch 7 without stored state. It is not for cryptography.
+// Returns (n) int64 on the CPU: 0 .. n-1, shuffled by Fisher and Yates' method (Knuth, The Art of Computer Programming
+// 2, 3.4.2, algorithm P) on SplitMix64 (Steele, Lea, Flood 2014). Every order is equally likely, as far as 64 bits of
+// seed allow.
 at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch);
 
 class BatchSource;
 class SelectingSource;
 
-enum class TailPolicy { kKeep, kDrop };       // what becomes of a last batch that is not full
+enum class TailPolicy { kKeep, kDrop };       // whether a last batch that is not full is kept
 enum class Order { kShuffled, kSequential };  // shuffled: permutation(n, seed, epoch)
 enum class Placement { kAutomatic, kDevice, kHost };
 
-// What of an epoch is this process's where several train together. The first process of one is all of it.
+// The share of this process in an epoch if several processes train together. A single process has all of the epoch.
 struct BatchShare {
   enum class Kind {
-    kPartOfEach,    // of a batch of n samples, those from n * index / count to n * (index + 1) / count, maybe none
-    kWholeBatches,  // every batch whose number, divided by `count`, leaves `index`
+    kPartOfEach,    // of a batch of n samples, those from n * index / count to n * (index + 1) / count; may be empty
+    kWholeBatches,  // every batch whose number modulo `count` is `index`
   };
   Kind kind = Kind::kPartOfEach;
   int64_t index = 0;
@@ -48,8 +47,8 @@ struct BatchOptions {
   TailPolicy tail = TailPolicy::kKeep;
   Order order = Order::kShuffled;
   uint64_t seed = 0;
-  // Automatic: on a GPU, on the device where the samples take at most half of its free memory, else on the host; on a
-  // CPU, batches come straight from the samples. Host: pinned memory (for a GPU) and a prefetch thread.
+  // Automatic: on a GPU, kDevice if the samples take at most half of its free memory, else kHost; on a CPU, batches are
+  // gathered directly from the samples. Host: pinned memory (for a GPU) and a prefetch thread.
   Placement placement = Placement::kAutomatic;
   BatchShare share = {};
 };
@@ -59,67 +58,67 @@ struct Batch {
   at::Tensor targets;      // (B) int64, (B, K) float32 or (T, B) int64, contiguous, on the device
   at::Tensor lengths;      // (B) int64 on the CPU, or undefined
   int64_t size = 0;        // B
-  int64_t whole_size = 0;  // samples of the batch that this is a part of (BatchShare)
+  int64_t whole_size = 0;  // samples of the whole batch, of which this is the part of one process (BatchShare)
 };
 
-// Which samples the next batches have, without their values.
+// The indices of the samples of the next batches, without values.
 struct Selection {
-  at::Tensor samples;                // int64, on the GPU: those of one batch after another
-  std::vector<int64_t> sizes;        // of the batches, or of this process's parts of them
+  at::Tensor samples;                // int64, on the GPU: the indices of one batch after another
+  std::vector<int64_t> sizes;        // of the batches, or of this process's parts of the batches
   std::vector<int64_t> whole_sizes;  // of the batches
 };
 
 class Batches {
  public:
-  // UserError kUsage when no batch would be left, or a batch has fewer samples than parts; kDevice when placement is
-  // kDevice and the samples do not fit.
+  // Throws UserError kUsage if there would be no batch, or if a batch has fewer samples than parts; kDevice if the
+  // placement is kDevice and the samples do not fit into the GPU's free memory.
   Batches(const Samples& samples, const BatchOptions& options, c10::Device device);
   ~Batches();
   Batches(Batches&&) noexcept;
   Batches& operator=(Batches&&) noexcept;
 
-  // Begins epoch `epoch` (from 0) at its batch `first_batch`, as if those before had been taken; an epoch that is under
-  // way is given up. At batches_per_epoch() there is nothing left of it.
+  // Starts epoch `epoch` (from 0) at its batch `first_batch`, as if the earlier batches had been taken; an unfinished
+  // epoch is abandoned. If first_batch is batches_per_epoch(), the epoch has no batches left.
   void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
-  // Draws the order of epoch `epoch` ahead, for start_epoch() to find it on the device: while that still works on the
-  // epoch before. Does nothing where it would gain nothing.
+  // Draws the order of epoch `epoch` and uploads it while the device still works on the previous epoch, so that
+  // start_epoch() finds it on the device. Does nothing if the source does not select on a device.
   void prepare_epoch(int64_t epoch);
 
-  // The next batch, or nothing at the end of the epoch. Never waits for the device. What the prefetch thread threw
-  // is thrown from here.
+  // Returns the next batch, or nullopt at the end of the epoch. Never waits for the device. Rethrows exceptions of the
+  // prefetch thread.
   std::optional<Batch> next();
 
-  // Instead of next(), for samples on a GPU: the choice of the next `count` batches, or of all that are left, and the
-  // batch of the samples of any one. Neither waits for the device, so that gather() can be captured in a CUDA graph.
-  // Requires has_selections().
+  // An alternative to next() for samples on a GPU: next_selection() returns the indices of the next `count` batches, or
+  // of all remaining batches, and gather() makes a batch from the indices of one batch. Neither waits for the device,
+  // so that gather() can be captured in a CUDA graph. Requires has_selections().
   bool has_selections() const;
   std::optional<Selection> next_selection(int64_t count = 1);
   Batch gather(const at::Tensor& samples, int64_t whole_size) const;
 
-  // The samples of epoch `epoch` (from 0) in the order in which all processes take them: (N) int64 on the CPU, without
-  // those that TailPolicy::kDrop leaves out.
+  // Returns the samples of epoch `epoch` (from 0) in the order in which all processes take them: (N) int64 on the CPU,
+  // without the samples that TailPolicy::kDrop drops.
   at::Tensor order(int64_t epoch) const;
 
   int64_t batch_size() const { return options_.batch_size; }
   int64_t batches_per_epoch() const { return num_batches_; }              // of this process
   int64_t whole_batches_per_epoch() const { return num_whole_batches_; }  // of all processes
-  // Of those that next() or next_selection() will give of this epoch, the parts of batches that its end does not cut
-  // short.
+  // Returns the number of this process's full batches (or parts of full batches) that the epoch has left. A last batch
+  // that is not full does not count.
   int64_t full_batches_left() const;
   int64_t samples_per_epoch() const;  // of all processes
 
-  // Seconds that the caller spent in start_epoch() and next() since the epoch began.
+  // Returns the seconds that the caller spent in start_epoch(), next() and next_selection() since the epoch began.
   double seconds_waited() const { return seconds_waited_; }
 
-  // Where the samples lie: never kAutomatic.
+  // Returns where the samples are stored; never kAutomatic.
   Placement placement() const { return placement_; }
 
  private:
   struct EpochOrder {
     int64_t epoch = 0;
     at::Tensor on_host;
-    at::Tensor on_device;  // of a source that selects there
+    at::Tensor on_device;  // for a source that selects on the device
   };
 
   const SelectingSource* selecting() const;
@@ -139,7 +138,8 @@ class Batches {
   double seconds_waited_ = 0;
 };
 
-// Device or host for these samples, as BatchOptions::placement says; UserError kDevice as Batches.
+// Returns kDevice or kHost for these samples, as BatchOptions::placement describes. Throws UserError kDevice as
+// Batches.
 Placement choose_placement(const Samples& samples, Placement wanted, c10::Device device);
 
 }  // namespace rnnlab

@@ -22,7 +22,7 @@ namespace {
 
 double value(const std::vector<double>& column, int64_t row) { return column[static_cast<size_t>(row)]; }
 
-// Windows overlap, so a small file can become samples of any size.
+// Windows overlap, so the samples of a small file can take any amount of memory.
 void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_columns) {
   const int64_t values = saturating_multiply(num_samples, saturating_multiply(num_rows, num_columns));
   const auto subject = fmt::format("data.window: {} of {} x {} take", counted(num_samples, "window"),
@@ -36,7 +36,7 @@ void require_memory_for(int64_t num_samples, int64_t num_rows, int64_t num_colum
 Windows windows_in(const std::vector<int64_t>& rows, int64_t window, int64_t horizon, const std::string& part) {
   if (window == 0) return {0, rows, rows};
   const auto num_rows = static_cast<int64_t>(rows.size());
-  const int64_t reach = saturating_add(window - 1, horizon);  // rows from the first of the window to the target
+  const int64_t reach = saturating_add(window - 1, horizon);  // rows from the first row of the window to the target
   if (reach >= num_rows) {
     throw_error(ExitCode::kData, "{} has {}, but a data.window of {} with a data.horizon of {} needs at least {}", part,
                 counted(num_rows, "row"), window, horizon, saturating_add(reach, 1));
@@ -115,7 +115,8 @@ std::vector<std::string> names_of_numbers(const Table& table, const std::vector<
   return found;
 }
 
-// Dates and texts among columns that nobody named show in the first row; those that can be named instead, too.
+// Refuses a feature column whose first row is a text, if data.features names no columns, and proposes the numeric
+// columns.
 void refuse_texts(const Table& table, const std::vector<std::string>& names) {
   constexpr size_t kMostNamed = 12;
   for (const std::string& name : names) {
@@ -130,7 +131,8 @@ void refuse_texts(const Table& table, const std::vector<std::string>& names) {
   }
 }
 
-// Where none are named: all columns but data.id's and the target, which a series of numbers may look back on too.
+// Returns the feature columns. By default these are all columns except those of data.id and the target; in a series of
+// numbers the target is a feature too.
 std::vector<std::string> feature_names(const Table& table, const DataSettings& settings) {
   if (!settings.features.empty()) return settings.features;
   const bool looks_back = settings.window > 0 && csv_task(settings) != Task::kClassification;
@@ -149,7 +151,7 @@ std::vector<std::string> feature_names(const Table& table, const DataSettings& s
   return names;
 }
 
-// With the key that names what is not there.
+// Adds the key that names the missing column to the message.
 void require_columns(const Table& table, const char* key, const std::vector<std::string>& names) {
   try {
     for (const std::string& name : names) table.column_index(name);
@@ -169,7 +171,8 @@ void require_within(const Table& table, const NumericColumn& column, double leas
   }
 }
 
-// The mean is of the training part, which is known only after the split: until then such values stay missing.
+// The mean is computed over the training part, which is known only after the split: until then such values stay
+// missing.
 MissingPolicy reading_policy(MissingPolicy policy) {
   return policy == MissingPolicy::kMean ? MissingPolicy::kDrop : policy;
 }
@@ -189,7 +192,7 @@ bool is_decimal(const std::string& label) {
   return number && *number != std::floor(*number);
 }
 
-// A class for each of 17.38, 17.5 ... is hardly ever meant; who means it says so.
+// Each of 17.38, 17.5 ... as its own class is rarely intended; a user who wants it sets data.task: classification.
 void refuse_decimal_classes(const std::string& path, const std::string& name, const std::vector<std::string>& labels) {
   const auto decimal = std::ranges::find_if(labels, is_decimal);
   const bool are_numbers = std::ranges::all_of(labels, [](const std::string& label) { return !!parse_double(label); });
@@ -243,7 +246,7 @@ std::optional<double> mean_over(const NumericColumn& column, const std::vector<i
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
-// A policy such as kZero has filled the column, so its missing values are found by reading it once more.
+// A policy such as kZero has filled the column, so its missing values are found by a second reading of the column.
 std::optional<double> mean_in_file(const Table& table, const NumericColumn& column, const std::vector<int64_t>& rows) {
   if (column.num_missing == 0) return mean_over(column, rows);
   return mean_over(numeric_column(table, column.name, MissingPolicy::kDrop), rows);
@@ -320,7 +323,7 @@ void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) 
 
 namespace {
 
-// The cells of data.id's columns.
+// Reads the cells of the columns of data.id.
 class IdReader {
  public:
   IdReader(const Table& table, const std::vector<std::string>& names) : table_(table) {
@@ -339,7 +342,7 @@ class IdReader {
   std::vector<int64_t> columns_;
 };
 
-// The rows of a window follow one another in the file.
+// The rows of a window are consecutive in the file.
 int64_t predicted_row(const Windows& windows, size_t sample, int64_t horizon) {
   const int64_t first = windows.first[sample];
   return windows.window == 0 ? first : first + windows.window - 1 + horizon;

@@ -18,7 +18,7 @@ using Schema = config::Schema<DataSettings>;
 struct Use {
   std::string key;
   std::vector<Source> sources;
-  std::function<bool(const DataSettings&)> differs;  // from its default
+  std::function<bool(const DataSettings&)> differs;  // whether the value differs from its default
 };
 
 template <class V>

@@ -1,5 +1,5 @@
-// The `data:` part of an experiment: where the samples come from and how they are split and scaled. Which keys belong
-// to which source stands in the .cpp; a key that the chosen source does not use is a finding, not ignored.
+// The `data:` part of an experiment: the source of the samples, and how they are split and scaled. The table in the
+// .cpp says which sources use a key. A key that the chosen source does not use is a finding; it is not ignored.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ struct DataSettings {
   static const config::Schema<DataSettings>& schema();
 };
 
-// The task that the file names, or nothing where it leaves that to the data.
+// Returns the task that `choice` names; nullopt for kAutomatic, because then the task depends on the data.
 std::optional<Task> named_task(TaskChoice choice);
 
 }  // namespace rnnlab

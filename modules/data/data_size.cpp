@@ -23,7 +23,7 @@ int64_t largest_file_bytes(const DataSettings& settings) {
   return largest;
 }
 
-// float32 inputs, and targets as int64 classes or float32 numbers.
+// Inputs are float32; targets are int64 classes or float32 numbers.
 int64_t sample_bytes(const DataSettings& settings, const DataShape& shape) {
   const bool are_classes = settings.source == Source::kDigits || settings.labels == Labels::kClasses;
   const int64_t target = are_classes ? sizeof(int64_t) : sizeof(float);

@@ -8,21 +8,23 @@
 
 namespace rnnlab {
 
-// Bytes that are in memory at once while the data are loaded: all samples of generated data, of files the largest one.
-// A packed file counts as it is. A missing file counts nothing: loading it says where it was looked for.
+// Returns the bytes that are in memory at the same time while the data are loaded: all samples of generated data, or
+// the largest of the files. A packed file counts with its packed size. A missing file counts as 0, because loading
+// reports it.
 int64_t least_data_bytes(const DataSettings& settings);
 
-// Whether the data are drawn by rnnlab itself: then no file says more of them than the settings.
+// Returns whether rnnlab generates the data itself: then the settings determine their size, without files.
 bool is_generated(const DataSettings& settings);
 
-// Samples of generated data.
+// Numbers of samples of generated data.
 struct GeneratedCounts {
   int64_t train = 0;
   int64_t valid = 0;
 };
 GeneratedCounts generated_counts(const DataSettings& settings);
 
-// Generated data have their shape. Of files it has what the settings say, and 1 for what only the file says.
+// Returns the shape of generated data. For files it returns the sizes that the settings state, and 1 for sizes that
+// only the file states.
 DataShape least_shape(const DataSettings& settings);
 
 }  // namespace rnnlab

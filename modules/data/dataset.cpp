@@ -34,7 +34,7 @@ bool is_token(const std::string& text) { return text.size() == 1 || (is_valid_ut
 
 bool is_size(int64_t size) { return size >= 1 && size <= std::numeric_limits<int32_t>::max(); }
 
-// One fault after another, each with the sizes that contradict each other.
+// Checks one size after another; a message contains both sizes that disagree.
 std::string fault_of_sizes(const FittedData& data) {
   const DataShape& shape = data.shape;
   if (!is_size(shape.input_size) || !is_size(shape.sequence_length) || !is_size(shape.num_outputs))
@@ -86,7 +86,7 @@ std::string fault_of_text(const FittedData& data) {
   return "";
 }
 
-// Of the other sources, whose features are scaled alike in all samples.
+// In all other sources the features are scaled in the same way in all samples.
 std::string fault_of_arrays(const FittedData& data) {
   const auto num_scales = std::ssize(data.feature_scales);
   const int64_t expected = is_scaled_by_columns(data.normalization) ? data.shape.input_size : 0;

@@ -1,5 +1,6 @@
-// What every source of data becomes: two sets of samples in memory, training and validation, and what a model must know
-// of them. Tensors lie on the CPU, contiguous, without NaN or Inf. Nothing here knows files or devices.
+// The result of loading any data source: two sets of samples in memory, training and validation, and the metadata that
+// a model needs. Tensors are on the CPU, contiguous, without NaN or Inf. This header does not depend on files or
+// devices.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,15 +32,15 @@ struct Samples {
 
 struct DataShape {
   Task task = Task::kClassification;
-  int64_t input_size = 0;       // features of a step; the vocabulary of a language model
-  int64_t sequence_length = 0;  // steps; of the longest sequence where lengths vary
+  int64_t input_size = 0;       // features of a step; the vocabulary size of a language model
+  int64_t sequence_length = 0;  // steps; of the longest sequence if lengths vary
   int64_t num_outputs = 0;      // classes, targets or vocabulary
   bool has_lengths = false;
 };
 
-// How numbers of one kind, a feature's or a target's, were scaled for training: scaled = (value - offset) / scale.
+// The scaling of one feature or target for training: scaled = (value - offset) / scale.
 struct ColumnScale {
-  std::string name;  // of the column, where it has one
+  std::string name;  // of the column, if it has a name
   double offset = 0;
   double scale = 1;
 
@@ -51,24 +52,24 @@ struct ColumnScale {
   }
 };
 
-// What the training part decided about how data are read: with it, new data are read as the training part was.
+// Values fitted on the training part. With them, new data are read and scaled in the same way as the training part.
 struct FittedData {
   DataShape shape;
   std::vector<std::string> vocabulary;      // a token's text by its number, or the names of the classes; may be empty
-  std::vector<ColumnScale> target_scales;   // one a target where targets were scaled, else empty
-  Normalization normalization{};            // of the inputs; what data.normalize came to
-  std::vector<ColumnScale> feature_scales;  // csv: one a column, in order; else where scaling was fitted, one a feature
+  std::vector<ColumnScale> target_scales;   // one a target if targets were scaled, else empty
+  Normalization normalization{};            // of the inputs; the resolved data.normalize
+  std::vector<ColumnScale> feature_scales;  // csv: one a column, in order; else one a feature if the scaling was fitted
   std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
 };
 
-// What cannot have been fitted to data of these settings, in words; "" where nothing is wrong. For what comes from a
-// file.
+// Validates `data`, which come from a file, against these settings. Returns a description of the first contradiction,
+// or "".
 std::string fault_of(const FittedData& data, const DataSettings& settings);
 
 struct Dataset : FittedData {
   Samples train;
   Samples valid;
-  std::vector<std::string> notes;  // what was done to the data on the way, a sentence each
+  std::vector<std::string> notes;  // sentences about changes to the data while loading
   std::string description;         // one line
   std::string fingerprint;         // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
 };
@@ -87,10 +88,9 @@ struct rnnlab::config::EnumNames<rnnlab::Task> {
 
 namespace rnnlab {
 
-// A name for the content of a data set: two runs saw the same data exactly when their fingerprints are equal. Where the
-// data came from, and what it is called, has no part in it.
-
-// SHA-256 over shapes, types and bytes of all tensors of both parts, as 64 hexadecimal digits.
+// The fingerprint identifies the content of a data set: two runs used the same data exactly if their fingerprints are
+// equal. The path and the name of the data do not affect it.
+// Returns the SHA-256 over shapes, types and bytes of all tensors of both parts, as 64 hexadecimal digits.
 std::string fingerprint(const Samples& train, const Samples& valid);
 
 }  // namespace rnnlab

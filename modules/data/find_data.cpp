@@ -11,7 +11,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// $RNNLAB_DATA, where it is set, and data/.
+// Returns $RNNLAB_DATA, if it is set, and data/.
 std::vector<Path> roots() {
   std::vector<Path> list;
   if (const char* root = std::getenv("RNNLAB_DATA"); root != nullptr && *root != '\0') list.emplace_back(root);
@@ -73,7 +73,7 @@ std::vector<Path> data_files(const DataSettings& settings) {
   const auto add = [&](const std::string& name, const std::string& folder) {
     try {
       add_once(files, find_data({settings.path, name, folder, ""}));
-    } catch (const UserError&) {  // it is missing, which loading it will say
+    } catch (const UserError&) {  // Loading the data reports a missing file.
     }
   };
   if (settings.source == Source::kMnist)

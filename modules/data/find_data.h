@@ -1,6 +1,6 @@
-// Where a data file lies: in data.path (from the current directory, then from the experiment file's folder), then in
-// $RNNLAB_DATA, then in data/, under its name or with .gz behind it. Looks at names only; whether the file holds what
-// it should is its reader's affair.
+// Searches a data file: in data.path (relative to the current directory, then to the folder of the experiment file),
+// then in $RNNLAB_DATA, then in data/, under its name or with .gz appended. Only names are checked; the reader of the
+// file checks its content.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@
 namespace rnnlab {
 
 struct DataQuery {
-  std::string path;    // data.path: a folder, or the file itself where `name` is empty; may be empty
-  std::string name;    // the file, without .gz; an absolute name is the place itself
-  std::string folder;  // the set's own folder below $RNNLAB_DATA and data/, such as "mnist"; may be empty
-  std::string advice;  // how to bring it here: the last line of the message
+  std::string path;    // data.path: a folder, or the file itself if `name` is empty; may be empty
+  std::string name;    // the file, without .gz; an absolute name is the only candidate
+  std::string folder;  // folder of the data set in $RNNLAB_DATA and data/, such as "mnist"; may be empty
+  std::string advice;  // how to obtain the file: the last line of the message
 };
 
-// The first place that has the file. UserError kData lists every place looked at, as absolute paths.
+// Returns the first place that has the file. Throws UserError kData with every candidate as an absolute path.
 std::filesystem::path find_data(const DataQuery& query);
 
-// The files that the settings name, those of training first, where find_data finds them. Missing ones are left out.
+// Returns the files that the settings name and find_data finds, those of training first. Missing files are left out.
 std::vector<std::filesystem::path> data_files(const DataSettings& settings);
 
-// data.path of settings that stand in a file in `folder`: where nothing is there from the current directory, but
-// something from `folder`, the path from there; else as it stands.
+// Returns data.path for settings from a file in `folder`. If the data are missing relative to the current directory but
+// exist relative to `folder`, the result is the path in `folder`; else data.path is returned unchanged.
 std::string path_beside(const DataSettings& settings, const std::filesystem::path& folder);
 
 }  // namespace rnnlab

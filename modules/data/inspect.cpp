@@ -26,7 +26,7 @@ std::string head_of(const Path& path) {
   return head;
 }
 
-// A format that is not read, by the bytes that its files begin with.
+// A format that rnnlab does not read, identified by the bytes that its files begin with.
 struct ForeignFormat {
   std::string_view magic;
   std::string_view what_it_is;
@@ -125,7 +125,7 @@ std::string class_name(const Dataset& dataset, int64_t label) {
   return dataset.vocabulary.empty() ? std::to_string(label) : dataset.vocabulary[static_cast<size_t>(label)];
 }
 
-// "class 5", "target 0.25 1", or the text of a window.
+// Returns "class 5" or "target 0.25 1".
 std::string target_text(const Dataset& dataset, int64_t sample) {
   if (dataset.shape.task == Task::kClassification) {
     return "class " + class_name(dataset, values_of<int64_t>(dataset.train.targets)[static_cast<size_t>(sample)]);
@@ -148,7 +148,7 @@ int64_t num_steps(const Samples& samples, int64_t sample) {
   return samples.inputs.size(1);
 }
 
-// What lies beyond a sample's length is no part of it.
+// Steps beyond a sample's length do not belong to the sample.
 Json first_steps(const Samples& samples, int64_t sample) {
   const int64_t num_shown = std::min(kFirstSteps, num_steps(samples, sample));
   const at::Tensor corner = samples.inputs[sample].slice(0, 0, num_shown).slice(1, 0, kFirstFeatures);
@@ -205,7 +205,7 @@ Json inspect(const DataSettings& settings) {
 
 namespace {
 
-// `text` with the lines that are wider than `width` broken at spaces; what follows a break is indented a step deeper.
+// Breaks the lines of `text` that are wider than `width` at spaces. Text after a break is indented one step deeper.
 std::string wrapped(const std::string& text, size_t width) {
   std::string result;
   for (std::string line : split(text, '\n')) {
@@ -223,7 +223,7 @@ std::string wrapped(const std::string& text, size_t width) {
   return result;
 }
 
-// Texts may hold what a file holds.
+// Texts may contain bytes of the file, so control characters are escaped.
 std::string plain(const Json& value) {
   return value.is_string() ? on_one_line(value.get<std::string>()) : value.dump();
 }
@@ -307,7 +307,7 @@ std::string dataset_text(const Json& json) {
   return text;
 }
 
-// The first of them.
+// Returns the first texts of a list.
 std::string listed_texts(const Json& texts) {
   constexpr size_t kMostShown = 10;
   std::string listed;
@@ -325,7 +325,7 @@ std::string column_text(const Json& column) {
   return text + "\n";
 }
 
-// The first cells.
+// Returns the first cells of a row.
 std::string row_text(const Json& row) {
   constexpr size_t kMostCells = 12;
   const size_t num_shown = std::min(kMostCells, row.size());
@@ -351,7 +351,7 @@ std::string table_text(const Json& json) {
   return text;
 }
 
-// What can be broken into lines.
+// Returns the part of the text that can be broken into lines.
 std::string file_words(const Json& json) {
   std::string text = fmt::format("{}: {}, ", plain(json["file"]), plain(json["format"]));
   if (json.contains("rows")) text += table_text(json);

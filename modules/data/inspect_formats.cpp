@@ -15,7 +15,7 @@
 
 namespace rnnlab {
 
-// idx and npy.
+// The functions below describe idx and npy files.
 
 namespace {
 
@@ -44,7 +44,7 @@ void add_class_counts(Json& json, const Array& array) {
   }
 }
 
-// One integer a sample, none below 1. Images' labels, which begin with class 0, are not.
+// One integer a sample, each at least 1, may be lengths. Labels of images are not, because they begin with class 0.
 bool may_be_lengths(const Array& array) {
   if (array.shape.size() != 1 || !holds_integers(array)) return false;
   bool are_positive = true;
@@ -60,11 +60,12 @@ void add_picture(Json& json, const Array& array) {
   }
 }
 
-// The names that are in use for a file of inputs and the one of its targets.
+// The usual pairs of names for a file of inputs and a file of targets.
 constexpr std::pair<std::string_view, std::string_view> kNamedAlike[] = {
     {"images-idx3", "labels-idx1"}, {"images", "labels"}, {"inputs", "targets"}, {"X", "y"}, {"x", "y"}};
 
-// The file beside `path` that is called like its other half; nothing where there is none.
+// Returns the file of targets next to the inputs `path`, or the inputs next to the targets, by name; nullopt if it is
+// missing.
 std::optional<Path> other_half(const Path& path, bool is_targets) {
   const std::string name = path.filename().string();
   for (const auto& [inputs, targets] : kNamedAlike) {
@@ -116,13 +117,13 @@ Json describe_array(const std::string& source, const Path& path) {
   return json;
 }
 
-// A text, its unit guessed.
+// The functions below describe a text and guess its unit.
 
 namespace {
 
 constexpr size_t kTextShown = 200;
 
-// Without the last line of a longer file: the head may end within a character.
+// Removes the last line of a longer file, because the head may end within a character.
 std::string whole_lines(const std::string& head) {
   return head.size() < kHeadBytes ? head : head.substr(0, head.find_last_of('\n') + 1);
 }

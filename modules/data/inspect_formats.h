@@ -1,4 +1,4 @@
-// What inspect_file() says of a file of each format, with the lines of YAML that train on it. Internal to inspect.h:
+// Describes a file of each format for inspect_file(), with the lines of YAML that train on it. Internal to inspect.h:
 // inspect_file() guesses the format and adds the file's name.
 #pragma once
 
@@ -16,9 +16,8 @@
 
 namespace rnnlab {
 
-// What `data inspect` says of numbers: range, mean and standard deviation, those that are not finite counted apart.
-// Goes into JSON.
-
+// The statistics of numbers in `data inspect`: range, mean and standard deviation of the finite numbers, and the count
+// of the rest. They are written to JSON.
 class NumberSummary {
  public:
   template <std::ranges::range Values>
@@ -36,7 +35,7 @@ class NumberSummary {
     }
   }
 
-  // Adds minimum, maximum, mean and standard_deviation to `json`, and not_finite where there are such.
+  // Adds minimum, maximum, mean and standard_deviation to `json`, and not_finite if there are NaN or Inf.
   void write(nlohmann::ordered_json& json) const {
     if (finite_.count() > 0) {
       json["minimum"] = finite_.minimum();
@@ -52,20 +51,20 @@ class NumberSummary {
   int64_t num_not_finite_ = 0;
 };
 
-// `source` is idx or npy, of which `path` must be one. UserError as the reader of that format.
+// `source` is idx or npy, and `path` must have this format. Throws UserError as the reader of that format.
 nlohmann::ordered_json describe_array(const std::string& source, const std::filesystem::path& path);
 
-// Nothing where the file is no table of at least two columns and rows, or is called .txt; one that is called .csv or
-// .tsv must be a table, or it is UserError kData. `head` is how the file begins.
+// Returns nullopt if the file is not a table of at least two columns and rows, or if its name ends in .txt. Throws
+// UserError kData if its name ends in .csv or .tsv and it is not a table. `head` is the beginning of the file.
 std::optional<nlohmann::ordered_json> describe_if_table(const std::filesystem::path& path, const std::string& head);
 
-// `head` is how the file begins, whole where it is shorter than kHeadBytes.
+// `head` is the beginning of the file, or all of it if the file is shorter than kHeadBytes.
 nlohmann::ordered_json describe_text(const std::filesystem::path& path, const std::string& head);
 
 inline constexpr size_t kHeadBytes = 4096;
-inline constexpr size_t kMostClasses = 100;  // that are listed
+inline constexpr size_t kMostClasses = 100;  // limit of listed classes
 
-// JSON's strings are YAML's double-quoted ones.
+// Returns `text` as a JSON string, which is also a double-quoted string of YAML.
 std::string yaml_text(const std::string& text);
 
 // Adds vocabulary_size, and the first tokens as vocabulary.

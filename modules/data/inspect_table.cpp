@@ -55,14 +55,14 @@ ColumnProfile profile_column(const Table& table, int64_t column) {
 
 namespace {
 
-// The last column that can be one.
+// Returns the last column that can be a target, or nullptr.
 const ColumnProfile* choose_target(const std::vector<ColumnProfile>& columns) {
   const auto can_be_target = [](const ColumnProfile& column) { return column.is_label() || column.is_numeric(); };
   const auto found = std::find_if(columns.rbegin(), columns.rend(), can_be_target);
   return found == columns.rend() ? nullptr : &*found;
 }
 
-// "2024-01-31", "1/2", "12:30": in a first column they say that the rows are in the order of time.
+// Values such as "2024-01-31", "1/2" or "12:30" in the first column show that the rows are in the order of time.
 bool is_time(const ColumnProfile& column) {
   const auto is_one = [](const std::string& text) {
     constexpr std::string_view kDigits = "0123456789";
@@ -71,14 +71,14 @@ bool is_time(const ColumnProfile& column) {
   return column.num_numbers == 0 && !column.texts.empty() && std::ranges::all_of(column.texts, is_one);
 }
 
-// An input at most: who forecasts wants something else.
+// Such a column is at most an input, because it is not a quantity to forecast.
 bool is_part_of_time(const ColumnProfile& column) {
   constexpr std::string_view kNames[] = {"year",   "month",  "week", "weekday", "day", "hour",
                                          "minute", "second", "time", "index",   "id"};
   return std::ranges::find(kNames, lower_case(trim(column.name))) != std::end(kNames);
 }
 
-// Of a series the first column of numbers that is no part of the time.
+// Returns the target of a series: the first column of numbers that is not a part of the time.
 const ColumnProfile* choose_series_target(const std::vector<ColumnProfile>& columns) {
   const auto can_be_target = [](const ColumnProfile& column) {
     return column.is_numeric() && !is_part_of_time(column);
@@ -87,11 +87,11 @@ const ColumnProfile* choose_series_target(const std::vector<ColumnProfile>& colu
   return found == columns.end() ? nullptr : &*found;
 }
 
-// What the target is predicted from. Where no other column is numeric, a series of numbers looks back on itself.
+// The plan for predicting a target. If only the target is numeric, a series of its earlier values is the input.
 struct Plan {
   const ColumnProfile* target = nullptr;
   std::vector<const ColumnProfile*> features;
-  bool names_features = false;  // for columns are left out
+  bool names_features = false;  // needed if some columns are left out
   bool is_classification = false;
   int64_t window = 0;
 
@@ -107,7 +107,7 @@ int64_t usual_window(const Table& table) {
   return std::clamp<int64_t>(table.num_rows() / 20, 1, kUsual);
 }
 
-// Numbers in the order of time: all of them, the target too, are looked back on.
+// For numbers in the order of time, all numeric columns are inputs, including the target.
 std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
   Plan plan;
   if (!is_time(columns[0]) || columns.back().is_label()) return std::nullopt;
@@ -136,7 +136,7 @@ Plan make_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
   return plan;
 }
 
-// "  features: [...]", on several lines where there are many.
+// Adds "  features: [...]", on several lines if there are many features.
 void add_features(std::vector<std::string>& lines, const Plan& plan) {
   constexpr size_t kWidest = 90;
   std::string line = "  features: [";
@@ -211,13 +211,13 @@ TableAdvice advise(const std::string& path, const Table& table, const std::vecto
   add_once(advice.hints, hint_on_delimiter(table));
   const std::string misread = hint_on_decimal_commas(columns);
   add_once(advice.hints, misread);
-  if (!misread.empty()) return advice;  // a plan for other columns than the file's author sees would be none
+  if (!misread.empty()) return advice;  // A plan for misread columns would be wrong.
   add_once(advice.hints, hint_on_plan(plan));
   if (plan.is_possible()) advice.yaml = yaml_for(path, table, plan);
   return advice;
 }
 
-// csv, its delimiter and header guessed.
+// The functions below describe a csv file and guess its delimiter and header.
 
 namespace {
 
@@ -226,7 +226,7 @@ using Path = std::filesystem::path;
 
 constexpr int64_t kFirstRows = 3;
 
-// The commonest of the usual delimiters in the first line, or a comma.
+// Returns the most frequent of the usual delimiters in the first line, or a comma.
 char guess_delimiter(std::string_view head) {
   const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
   char best = ',';
@@ -238,7 +238,7 @@ char guess_delimiter(std::string_view head) {
 
 bool is_number(std::string_view cell) { return parse_double(trim(cell)).has_value() || has_decimal_comma(trim(cell)); }
 
-// Names are not numbers.
+// A row with a number is not a header, because names of columns are not numbers.
 CsvHeader guess_header(const Table& headless) {
   for (int64_t column = 0; column < headless.num_columns(); ++column) {
     if (is_number(headless.cell(0, column))) return CsvHeader::kAbsent;
@@ -302,8 +302,8 @@ bool is_named_text(const Path& path) {
   return name.ends_with(".txt") || name.ends_with(".txt.gz");
 }
 
-// A table of at least two columns and two rows, by its content; a file that is called .csv must be one, and one that is
-// called .txt is a text.
+// Returns the table if the content has at least two columns and two rows. A file named .csv must be a table, and a file
+// named .txt is always a text.
 std::optional<Table> read_if_table(const Path& path, const std::string& head) {
   if (is_named_csv(path)) return read_guessing(path, head);
   if (is_named_text(path)) return std::nullopt;
@@ -312,7 +312,7 @@ std::optional<Table> read_if_table(const Path& path, const std::string& head) {
     const bool has_header = table.options().header == CsvHeader::kPresent;
     if (table.num_columns() >= 2 && table.num_rows() + (has_header ? 1 : 0) >= 2) return table;
   } catch (const UserError&) {
-    return std::nullopt;  // ragged or empty: text
+    return std::nullopt;  // a file with ragged rows or without content is text
   }
   return std::nullopt;
 }

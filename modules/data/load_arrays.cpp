@@ -1,4 +1,4 @@
-// mnist, idx and npy: a file of inputs beside a file of targets, and perhaps one of lengths.
+// Loads mnist, idx and npy: a file of inputs, a file of targets, and optionally a file of lengths.
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using Reader = Array (*)(const Path&);
 
 struct PartFiles {
   Path inputs;
-  Path targets;  // empty: there are none
+  Path targets;  // empty: no targets
   Path lengths;  // empty: every sequence is whole
 };
 
@@ -64,7 +64,7 @@ TaskChoice as_choice(Task task) {
   return task == Task::kBinary ? TaskChoice::kBinary : TaskChoice::kRegression;
 }
 
-// Training and validation must be of one kind.
+// Training and validation must have equal shapes.
 void require_same_shape(const Samples& train, const PartFiles& train_files, const Samples& valid,
                         const PartFiles& valid_files) {
   if (train.inputs.sizes().slice(1) != valid.inputs.sizes().slice(1)) {
@@ -138,7 +138,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
   return loaded;
 }
 
-// A file of MNIST beside the one that was found.
+// Returns a file of MNIST in the folder of the file that was found.
 Path beside(const Path& found, const std::string& name) {
   const Path plain = found.parent_path() / name;
   Path packed = plain;

@@ -1,5 +1,5 @@
-// csv: rows that each stand alone, or a series that a window slides over. Scaled column by column, by what the rows of
-// the training part hold.
+// Loads csv: independent rows, or a series with a sliding window. Columns are scaled one by one, with values fitted on
+// the rows of the training part.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -33,13 +33,13 @@ std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settin
   return rows;
 }
 
-// Rows that so many samples need.
+// Returns how many rows this number of samples needs.
 std::optional<int64_t> rows_for(std::optional<int64_t> num_samples, const DataSettings& settings) {
   if (!num_samples || *num_samples == 0 || settings.window == 0) return num_samples;
   return saturating_add(*num_samples, saturating_add(settings.window - 1, settings.horizon));
 }
 
-// Rows that data.num_train leaves out must not have a say in the scaling.
+// Rows that data.num_train leaves out must not affect the scaling.
 void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
   if (count && *count < static_cast<int64_t>(rows.size())) rows.resize(static_cast<size_t>(*count));
 }
@@ -78,7 +78,7 @@ Parts read_parts(const DataSettings& settings, const CsvLayout* like) {
   return parts;
 }
 
-// One file, of which every row that can be is used.
+// Reads one file and uses every row that is complete or filled.
 Parts read_whole_file(const DataSettings& settings, const CsvLayout& like, Targets targets) {
   Parts parts;
   parts.train = read_csv_part(read_table(settings, settings.train_file), settings, &like, targets);
@@ -199,7 +199,7 @@ CsvLayout layout_of(const FittedData& fitted) {
   return layout;
 }
 
-// Scaling by columns is done with the table, scaling within a sample is left to the samples.
+// Scaling by columns is already done on the table; only scaling within a sample remains for the samples.
 Normalization left_to_do(Normalization how) { return how == Normalization::kColumnMinMax ? how : Normalization::kNone; }
 
 }  // namespace
@@ -213,7 +213,8 @@ Loaded load_csv(const DataSettings& settings) {
   loaded.normalize = left_to_do(how);
   Dataset& dataset = loaded.dataset;
   dataset.normalization = how;
-  dataset.column_means = column_means(parts.train, parts.rows.train);  // the model may be used with missing: mean later
+  dataset.column_means = column_means(parts.train, parts.rows.train);  // The model may later be used with missing:
+                                                                       // mean.
   fill_missing(parts, settings, dataset.column_means);
   const Task task = csv_task(settings);
   const CsvScalings scalings = fit_scalings(parts, task, how);

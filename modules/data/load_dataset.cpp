@@ -22,7 +22,7 @@ TaskChoice choice_of(Task task) {
   return task == Task::kRegression ? TaskChoice::kRegression : TaskChoice::kClassification;
 }
 
-// What `auto` came to in training stands, whatever it would come to for these data.
+// The values that `auto` had in training are used, even if `auto` would have different values for these data.
 DataSettings as_trained(DataSettings settings, const FittedData& fitted) {
   settings.normalize = fitted.normalization;
   const bool has_task = settings.source == Source::kCsv || has_files_of_arrays(settings);
@@ -66,7 +66,7 @@ void require_samples(const LoadedPart& loaded, const DataSettings& settings, Dat
               are_none_kept ? ": data.num_valid is 0; use --part all" : "");
 }
 
-// Other files may hold numbers where training's held classes, and more classes.
+// Another file may hold numbers although training had classes, or more classes than training.
 void require_fitting_targets(const LoadedPart& loaded, const DataShape& shape) {
   const at::Tensor& targets = loaded.samples.targets;
   if (!targets.defined()) return;
@@ -86,7 +86,7 @@ void require_fitting_targets(const LoadedPart& loaded, const DataShape& shape) {
                 loaded.origin.text(), counted(targets.size(1), "target"), shape.num_outputs);
 }
 
-// Steps may be more or fewer.
+// The number of steps may differ.
 void require_fit(const LoadedPart& loaded, const DataShape& shape) {
   if (shape.task == Task::kLanguageModel) return;
   const int64_t num_features = loaded.samples.inputs.size(2);
@@ -102,7 +102,7 @@ std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
   return scalings;
 }
 
-// A user who wants a prediction for each row of a file needs to know.
+// A user who wants a prediction for each row of a file needs this note.
 bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
   const bool has_one_file = settings.valid_file.empty() && settings.valid_inputs.empty();
   const bool is_split = settings.source == Source::kCsv || has_files_of_arrays(settings);
@@ -120,7 +120,7 @@ std::string description_of(const LoadedPart& loaded, DataPart part) {
   return fmt::format("{}: {}", loaded.origin.shared_text(), counted(loaded.samples.size(), part_name(part) + "sample"));
 }
 
-// data.num_train and data.num_valid may have left out the last samples.
+// data.num_train and data.num_valid may have removed the last samples.
 void keep_rows_of(const Samples& samples, FileRows& rows) {
   std::erase_if(rows.rows, [&](const FileRow& row) { return row.sample.value_or(-1) >= samples.size(); });
 }
@@ -184,7 +184,7 @@ std::string outputs_text(const DataShape& shape) {
   return fmt::format("vocabulary {}", shape.num_outputs);
 }
 
-// Tables have kept theirs, column by column.
+// Tables have already stored their scaling, column by column.
 void keep_scaling(Dataset& dataset, Normalization how, const std::vector<Scaling>& features) {
   dataset.normalization = how;
   for (const Scaling& feature : features) dataset.feature_scales.push_back({"", feature.offset, feature.scale});

@@ -1,5 +1,4 @@
-// Settings -> Dataset: the one door to all sources. What comes out is checked, split, cut and scaled, on the CPU;
-// nothing of it is looked at twice.
+// Loads a Dataset from settings, for all sources. The result is checked, split, cut and scaled, and lies on the CPU.
 #pragma once
 
 #include <optional>
@@ -11,40 +10,40 @@
 
 namespace rnnlab {
 
-// Data for a model that is trained: read, checked and scaled exactly as its training data were, by what was fitted
-// then. Nothing is fitted again, so the same row always gives the same sample, whatever stands around it.
+// Data for a trained model are read, checked and scaled exactly as its training data were, with the values fitted in
+// training. No value is fitted again, so a row always gives the same sample, independent of the rows around it.
 
-// The parts of training, split as it split them; or everything that there is as one part, in its own order.
+// kTrain and kValid: the parts of training, with the same split. kAll: all data as one part, in their own order.
 enum class DataPart { kTrain, kValid, kAll };
 
-// kWhereThere: targets may be absent altogether (undefined) or missing in some rows (NaN, or class -1). Of a series the
-// last windows are there too although their targets lie beyond its end.
+// kWhereThere: all targets may be absent (undefined), or some may be missing (NaN, or class -1). The last windows of a
+// series are included although their targets lie after its end.
 enum class Targets { kRequired, kWhereThere };
 
-// A row of a CSV file, or one that a forecast lies on beyond the end of the file.
+// A row of a CSV file, or a row of a forecast after the end of the file.
 struct FileRow {
-  int64_t number = 0;             // of the file's rows of data, from 1: the header and blank lines do not count
-  std::vector<std::string> id;    // what the columns of data.id hold, as in the file; empty beyond its end
+  int64_t number = 0;             // number of the row of data, from 1: the header and blank lines do not count
+  std::vector<std::string> id;    // cells of the columns of data.id, as in the file; empty for forecast rows
   std::optional<int64_t> sample;  // the sample whose prediction is for this row
-  std::string reason;             // why there is no sample; else empty
+  std::string reason;             // why the row has no sample; else empty
 };
 
-// The rows that predictions are for, in the order of the samples. Of a whole file every row, in the order of the file.
+// The rows of the predictions, in the order of the samples. For a whole file: every row, in the order of the file.
 struct FileRows {
   std::vector<std::string> id_names;
-  std::vector<FileRow> rows;  // empty where the data do not come from a CSV file
+  std::vector<FileRow> rows;  // empty if the data do not come from a CSV file
 };
 
 struct InferenceData {
   Samples samples;
   std::string description;         // one line, without the folder of the data
-  std::vector<std::string> notes;  // what was done to the data on the way, a sentence each
-  FileRows rows = {};              // with Targets::kWhereThere alone
+  std::vector<std::string> notes;  // sentences about changes to the data while loading
+  FileRows rows = {};              // only with Targets::kWhereThere
 };
 
-// UserError as load_dataset, and kData where the data do not fit the model: other features, a class or token that
-// training never saw, named; or where there are no samples. kUsage where a source has no kAll: generated ones and mnist
-// have their parts.
+// Throws UserError as load_dataset, and kData if the data do not fit the model (different features, or a class or token
+// that is not in the training data, which the message names) or if there are no samples. Throws kUsage for kAll of
+// generated data and of mnist, because they have fixed parts.
 InferenceData load_for_inference(const DataSettings& settings, const FittedData& fitted, DataPart part,
                                  Targets targets);
 
@@ -58,7 +57,8 @@ struct rnnlab::config::EnumNames<rnnlab::DataPart> {
 
 namespace rnnlab {
 
-// UserError: kData for files that are missing, torn or do not fit together, kDiverged for NaN or Inf in binary files.
+// Throws UserError kData for files that are missing, damaged or do not match each other; kDiverged for NaN or Inf in
+// binary files.
 Dataset load_dataset(const DataSettings& settings);
 
 }  // namespace rnnlab

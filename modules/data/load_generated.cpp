@@ -1,4 +1,5 @@
-// digits and synthetic: data that the program makes, so that everything runs on a machine without data or network.
+// Loads digits and synthetic, which the program generates, so that everything runs on a machine without data or
+// network.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -34,8 +35,8 @@ at::Tensor column_of(const std::vector<float>& values) {
   return tensor;
 }
 
-// Classes and binary labels follow from the inputs, by a direction that the seed of the data chooses for both parts;
-// Gaussian ones are noise of their own.
+// Classes and binary labels are functions of the inputs, by a direction that the seed of the data chooses for both
+// parts. Gaussian targets are independent noise.
 at::Tensor synthetic_targets(const at::Tensor& inputs, const DataSettings& settings, uint64_t stream) {
   if (settings.labels == Labels::kGaussian) return column_of(random_targets(inputs.size(0), stream));
   const std::vector<float> scores =
@@ -75,7 +76,7 @@ Loaded load_digits(const DataSettings& settings) {
 
 Loaded load_synthetic(const DataSettings& settings) {
   const auto train_stream = static_cast<uint64_t>(settings.seed);
-  const uint64_t valid_stream = ~train_stream;  // of no seed that a user can write
+  const uint64_t valid_stream = ~train_stream;  // users cannot write a seed with this stream
   Loaded loaded;
   loaded.origin = {fmt::format("synthetic by seed {}", settings.seed)};
   loaded.normalize = settings.normalize == Normalization::kAutomatic ? Normalization::kNone : settings.normalize;

@@ -1,4 +1,4 @@
-// text: windows that do not overlap, each step's target the token after it.
+// Loads text as windows that do not overlap. The target of each step is the next token.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace rnnlab {
 namespace {
 
-// (N, T) with N = (tokens - 1) / T: every window needs one token behind it, and what is left over is not used.
+// Returns (N, T) with N = (tokens - 1) / T: every window needs one token after it, and the remaining tokens are not
+// used.
 Samples windows_of(const std::vector<int64_t>& tokens, int64_t num_steps, const std::string& origin) {
   const int64_t num_windows = (static_cast<int64_t>(tokens.size()) - 1) / num_steps;
   if (num_windows == 0) {

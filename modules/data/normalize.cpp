@@ -8,7 +8,7 @@
 namespace rnnlab {
 namespace {
 
-// A constant's deviation is not always exactly 0 in floating point, but far below its magnitude.
+// In floating point the deviation of a constant may differ from 0, but it is far below the constant's magnitude.
 double nonzero(double scale, const Moments& moments) {
   const double magnitude = std::max(std::abs(moments.minimum()), std::abs(moments.maximum()));
   return scale > magnitude * 1e-12 ? scale : 1;
@@ -27,7 +27,7 @@ Moments moments_of(std::span<const double> values) {
   return moments;
 }
 
-// Calls visit(float* step, features) for the steps of sample n that count.
+// Calls visit(float* step, features) for the steps of sample n within its length.
 template <class Visit>
 void visit_steps(const Samples& samples, int64_t n, const Visit& visit) {
   const int64_t num_steps = samples.inputs.size(1);

@@ -1,5 +1,5 @@
-// Scaling of inputs (N, T, F), in place. Steps beyond a sample's length are neither looked at nor touched. Targets are
-// not scaled here: load_csv.cpp does that column by column.
+// Scales inputs (N, T, F) in place. Steps beyond a sample's length are neither read nor changed. Targets are not scaled
+// here: load_csv.cpp scales them column by column.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,8 @@
 
 namespace rnnlab {
 
-// Count, range, mean and standard deviation of numbers that come one by one (Welford 1962): one pass, and no loss of
-// digits where the mean is far from 0. Numbers must be finite.
-
+// Count, range, mean and standard deviation of a stream of numbers (Welford 1962), in one pass and without loss of
+// digits if the mean is far from 0. The numbers must be finite.
 class Moments {
  public:
   void add(double value) {
@@ -31,9 +30,9 @@ class Moments {
 
   int64_t count() const { return count_; }
   double mean() const { return mean_; }
-  // Of the population; 0 without numbers.
+  // Returns the deviation of the population; 0 if there are no numbers.
   double standard_deviation() const { return std::sqrt(squares_ / static_cast<double>(std::max<int64_t>(count_, 1))); }
-  // Infinite without numbers.
+  // The minimum is infinity and the maximum -infinity if there are no numbers.
   double minimum() const { return minimum_; }
   double maximum() const { return maximum_; }
 
@@ -55,14 +54,15 @@ Scaling fit_standard(std::span<const double> values);  // mean and standard devi
 Scaling fit_minmax(std::span<const double> values);    // onto 0 to 1
 
 struct Normalized {
-  std::string note;               // a sentence that says what was done, "" for kNone
-  std::vector<Scaling> features;  // what was fitted, one a feature; empty where nothing is
+  std::string note;               // a sentence about the scaling; "" for kNone
+  std::vector<Scaling> features;  // the fitted values, one a feature; empty if nothing was fitted
 };
 
-// Scales both parts; kStandard and kMinMax are fitted to each feature of the training part. Not kAutomatic.
+// Scales both parts; kStandard and kMinMax are fitted to each feature of the training part. `how` must not be
+// kAutomatic.
 Normalized normalize(Samples& train, Samples& valid, Normalization how);
 
-// Scales further samples as `features` and `how` once did.
+// Scales `samples` with `how` and the `features` that an earlier normalize() fitted.
 void normalize_as(Samples& samples, Normalization how, const std::vector<Scaling>& features);
 
 }  // namespace rnnlab

@@ -37,7 +37,7 @@ std::string_view element_name(ElementType type) { return facts(type).name; }
 int64_t element_size(ElementType type) { return facts(type).size; }
 
 std::optional<int64_t> checked_num_bytes(std::span<const int64_t> shape, ElementType type) {
-  // An overflow before a size of 0 would be none after it.
+  // The product may overflow before a size of 0 is reached, so a 0 is handled first.
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::optional<int64_t> product = element_size(type);
   for (const int64_t size : shape) {

@@ -1,5 +1,5 @@
-// A dense array as a reader hands it on: element type, shape, bytes. Row-major, native byte order. No arithmetic, no
-// views.
+// A dense array as readers return it: element type, shape, bytes. It is row-major, in native byte order. It has no
+// arithmetic and no views.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ namespace rnnlab {
 enum class ElementType { kBool, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64 };
 
 std::string_view element_name(ElementType type);  // "bool", "u8", "i8", ... "f64"
-int64_t element_size(ElementType type);           // in bytes; a bool takes one, 0 or 1
+int64_t element_size(ElementType type);           // in bytes; a bool takes one byte, 0 or 1
 
-// What every reader promises: at least one dimension, every size at least 1, and as many bytes as they need.
+// Every reader promises: at least one dimension, every size at least 1, and as many bytes as the sizes require.
 struct Array {
   ElementType type = ElementType::kU8;
   std::vector<int64_t> shape;
@@ -28,7 +28,7 @@ struct Array {
 
   int64_t num_elements() const { return static_cast<int64_t>(bytes.size()) / element_size(type); }
 
-  // The elements as T, which must be as wide as the element type.
+  // Returns the elements as T, which must be as wide as the element type.
   template <class T>
   std::span<const T> values() const {
     RNNLAB_INVARIANT(element_size(type) == static_cast<int64_t>(sizeof(T)), "an array read as another type");
@@ -41,15 +41,15 @@ struct Array {
   }
 };
 
-// The product of all sizes times the element size, or nothing where it passes 2^63 - 1. Sizes are not negative.
+// Returns the product of all sizes and the element size, or nullopt if it exceeds 2^63 - 1. Sizes are not negative.
 std::optional<int64_t> checked_num_bytes(std::span<const int64_t> shape, ElementType type);
 
-std::string format_shape(std::span<const int64_t> shape);  // "60000 x 28 x 28", cut after eight
+std::string format_shape(std::span<const int64_t> shape);  // "60000 x 28 x 28", cut after eight sizes
 
-// Turns the byte order of every element around, in place.
+// Reverses the byte order of every element, in place.
 void swap_bytes(std::span<std::byte> bytes, int64_t element_size);
 
-// Calls visitor(std::span<const T>) with the array's elements; a bool comes as uint8_t.
+// Calls visitor(std::span<const T>) with the array's elements; T is uint8_t for a bool.
 template <class Visitor>
 decltype(auto) visit_values(const Array& array, Visitor&& visitor) {
   switch (array.type) {
@@ -78,10 +78,9 @@ decltype(auto) visit_values(const Array& array, Visitor&& visitor) {
   return visitor(array.values<double>());
 }
 
-// The data part that IDX and npy share: so many elements in one block, and then the end of the file, to the byte.
-
-// Reads the elements as they lie in the file, whatever their byte order. `offset` is where the stream stands.
-// The sizes are held against what the file can hold before any memory is taken.
+// Reads the data part that IDX and npy share: all elements in one block, followed by the end of the file. The elements
+// keep the byte order of the file. `offset` is the position of the stream. The sizes are compared with the most bytes
+// that the file can hold before memory is allocated.
 Array read_array(ByteStream& stream, int64_t offset, ElementType type, std::vector<int64_t> shape);
 
 }  // namespace rnnlab

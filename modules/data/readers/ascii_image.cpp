@@ -15,7 +15,7 @@ struct Image {
   int64_t num_columns;
 };
 
-// Averages blocks of factor x factor pixels; those at the right and lower edge may be smaller.
+// Averages blocks of factor x factor pixels; blocks at the right and lower edge may be smaller.
 Image shrink(std::span<const float> pixels, int64_t num_rows, int64_t num_columns, int64_t factor) {
   Image result{{}, (num_rows + factor - 1) / factor, (num_columns + factor - 1) / factor};
   for (int64_t row = 0; row < num_rows; row += factor) {

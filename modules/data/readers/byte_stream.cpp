@@ -44,13 +44,13 @@ void fail_at(const ByteStream& stream, int64_t offset, const std::string& messag
   throw_error(ExitCode::kData, "{}: {}: {}", stream.path(), stream.position(offset), message);
 }
 
-// A plain file is read in one piece; packed data in pieces that double, for nobody knows how much there is.
+// A plain file is read in one piece. Packed data are read in pieces that double, because their size is unknown.
 std::string read_whole(const std::filesystem::path& path, int64_t limit) {
   const std::unique_ptr<ByteStream> stream = open_stream(path);
   const int64_t most_bytes = stream->most_bytes();
   if (!stream->is_packed() && most_bytes > limit) fail_too_large(path, limit);
   constexpr int64_t kFirstPiece = 1 << 16;
-  // One byte more than there can be, so that the end shows without another turn.
+  // One byte more than the maximum lets the first read detect the end of the file.
   auto room = static_cast<size_t>((stream->is_packed() ? std::min(most_bytes, kFirstPiece) : most_bytes) + 1);
   std::string text;
   size_t used = 0;

@@ -1,5 +1,5 @@
-// Bytes in order from a file on disk, plain or gzip: what every reader reads from. Errors are UserError, kData, and
-// name the path, the byte and the next step. No seeking, no writing.
+// The bytes of a file on disk in order, plain or unpacked from gzip; all readers use it. Errors throw UserError kData
+// with the path, the byte and the next step. The class neither seeks nor writes.
 #pragma once
 
 #include <cstddef>
@@ -15,32 +15,32 @@ class ByteStream {
  public:
   virtual ~ByteStream() = default;
 
-  // Fills `into` from where the last read ended and returns how many bytes came: fewer than asked only at the end.
+  // Fills `into` from the end of the last read and returns the number of bytes: fewer than requested only at the end.
   virtual size_t read(std::span<std::byte> into) = 0;
 
-  // No stream holds more bytes than this: the size of a plain file, and what the compressed bytes could unpack to.
+  // Returns an upper bound of the stream's bytes: the size of a plain file, or the most that gzip data can unpack to.
   virtual int64_t most_bytes() const = 0;
 
   virtual const std::string& path() const = 0;
 
-  // Whether these bytes are unpacked from others: their number is then unknown and their offsets are not the file's.
+  // Returns whether the bytes are unpacked from gzip: then their number is unknown, and offsets differ from the file's.
   virtual bool is_packed() const = 0;
 
-  // "byte 16" or "unpacked byte 16", for messages.
+  // Returns "byte 16" or "unpacked byte 16", for messages.
   std::string position(int64_t offset) const;
 };
 
-// Opens a regular file, unpacking it where its content (not its name) says gzip.
-// A name that ends in .gz over other content is an error: the file is not what somebody thinks it is.
+// Opens a regular file and unpacks it if its content (not its name) is gzip. Throws if the name ends in .gz but the
+// content is not gzip, because then the file is not what its name says.
 std::unique_ptr<ByteStream> open_stream(const std::filesystem::path& path);
 
-// UserError kData: "<path>: byte 16: <message>".
+// Throws UserError kData: "<path>: byte 16: <message>".
 [[noreturn]] void fail_at(const ByteStream& stream, int64_t offset, const std::string& message);
 
-// Everything that the file holds, unpacked; an error where that is more than `limit` bytes.
+// Returns the content of the file, unpacked. Throws UserError kData if it has more than `limit` bytes.
 std::string read_whole(const std::filesystem::path& path, int64_t limit);
 
-// "1f 8b 08".
+// Returns a text such as "1f 8b 08".
 std::string format_hex(std::span<const std::byte> bytes);
 
 }  // namespace rnnlab

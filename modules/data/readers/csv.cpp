@@ -35,7 +35,7 @@ int64_t count_line_breaks(std::string_view text) {
   return count;
 }
 
-// A few names for a message.
+// Returns the first names, for a message.
 std::string list_names(std::span<const std::string> names) {
   constexpr size_t kMostShown = 10;
   std::vector<std::string> shown;
@@ -44,7 +44,7 @@ std::string list_names(std::span<const std::string> names) {
   return join(shown, ", ") + more;
 }
 
-// What a table of one column was perhaps really separated by.
+// Proposes a delimiter for a table that has only one column.
 std::string delimiter_hint(const std::vector<std::string>& names, char delimiter) {
   if (names.size() != 1) return "";
   for (const char other : std::string_view(",;\t|"))
@@ -55,7 +55,8 @@ std::string delimiter_hint(const std::vector<std::string>& names, char delimiter
 
 }  // namespace
 
-// Walks the text once and packs the cells, without quotes and delimiters, into its front: they never take more room.
+// Parses the text in one pass and moves the cells, without quotes and delimiters, to its front. They never need more
+// space than the text that was read.
 class CsvParser {
  public:
   CsvParser(std::string text, const std::string& name, const CsvOptions& options) {
@@ -100,7 +101,7 @@ class CsvParser {
 
   void end_cell() { table_.cell_ends_.push_back(static_cast<uint32_t>(write_)); }
 
-  // One row into the table; false at the end of the file.
+  // Adds one row to the table; returns false at the end of the file.
   bool parse_row() {
     skip_blank_lines();
     if (at_end()) return false;
@@ -226,7 +227,7 @@ class CsvParser {
   size_t write_ = 0;
   uint32_t line_ = 1;
   uint32_t row_line_ = 1;
-  uint32_t first_line_ = 1;  // of the row that set the number of columns
+  uint32_t first_line_ = 1;  // line of the row that set the number of columns
   size_t num_columns_ = 0;
 };
 
@@ -329,7 +330,8 @@ void fill_with_previous(std::vector<double>& values) {
     if (std::isnan(values[i])) values[i] = values[i - 1];
 }
 
-// The mean of what is there, or NaN where nothing is. A running mean, for a sum could overflow.
+// Returns the mean of the values without NaN, or NaN if there are none. A running mean is used, because a sum could
+// overflow.
 double mean_of(const std::vector<double>& values, std::span<const int64_t> rows) {
   double mean = 0;
   double count = 0;
@@ -360,7 +362,7 @@ void apply(MissingPolicy policy, const Table& table, int64_t column, std::span<c
   fill_with(mean, values);
 }
 
-// The label as it is compared: integers in their plain form, so that "+3" and "3" are one.
+// Returns the label in the form in which labels are compared: integers are normalised, so that "+3" and "3" are equal.
 std::string normal_label(std::string_view cell, bool integers) {
   return integers ? fmt::format("{}", *parse_int64(cell)) : std::string(cell);
 }
@@ -385,7 +387,7 @@ std::string_view label_at(const Table& table, int64_t row, int64_t column) {
   return cell;
 }
 
-// A label's class, or -1. An integer is found in whatever form it is written.
+// Returns the class of a label, or -1. An integer is found in every spelling.
 int64_t find_class(const std::unordered_map<std::string, int64_t>& class_of, std::string_view cell) {
   auto found = class_of.find(std::string(cell));
   if (found == class_of.end() && parse_int64(cell)) found = class_of.find(normal_label(cell, true));

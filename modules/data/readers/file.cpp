@@ -51,7 +51,7 @@ std::string_view remedy_for(mode_t mode) {
   return "check the path";
 }
 
-// O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
+// Without O_NONBLOCK, opening a FIFO without a writer would wait forever.
 int open_descriptor(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) fail_to_open(path, errno);

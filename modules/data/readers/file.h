@@ -1,5 +1,5 @@
-// A regular file opened for reading. Never hangs on a FIFO or a device, and notices a file that changes its length
-// meanwhile.
+// A regular file opened for reading. It never blocks on a FIFO or a device, and it throws UserError kData if the length
+// of the file changes while it is read.
 #pragma once
 
 #include "data/readers/byte_stream.h"
@@ -18,7 +18,7 @@ class File : public ByteStream {
   const std::string& path() const override { return path_; }
   bool is_packed() const override { return false; }
 
-  // The first bytes, without moving on; fewer than asked where the file is shorter.
+  // Reads the first bytes and keeps the position; fewer bytes than requested if the file is shorter.
   size_t peek(std::span<std::byte> into) const;
 
  private:

@@ -21,8 +21,8 @@ constexpr double kTwoToMinus53 = 0x1p-53;
 
 double uniform(uint64_t bits) { return static_cast<double>(bits >> 11) * kTwoToMinus53; }
 
-// The natural logarithm of a normal x > 0, with an error below 1e-13: x = m * 2^e with m near 1, and
-// log m = 2 artanh((m - 1) / (m + 1)).
+// Returns the natural logarithm of a normal x > 0, with an error below 1e-13: x = m * 2^e with m near 1, and log m = 2
+// artanh((m - 1) / (m + 1)).
 double logarithm(double x) {
   constexpr uint64_t kSqrtHalf = 0x3FE6A09E667F3BCD;  // the bits of sqrt(1/2)
   const auto bits = std::bit_cast<uint64_t>(x);
@@ -37,7 +37,7 @@ double logarithm(double x) {
 
 }  // namespace
 
-// Taylor's series on an eighth of a turn to either side of the nearest quarter.
+// The Taylor series is evaluated within an eighth of a turn of the nearest quarter turn.
 CosSin cos_sin(double turns) {
   const double quarter = std::floor(4 * turns + 0.5);
   const double t = (4 * turns - quarter) * (std::numbers::pi / 2);
@@ -85,14 +85,14 @@ void parallel_for(int64_t count, const std::function<void(int64_t, int64_t)>& bo
   try {
     for (; begin < count; begin += part) threads.emplace_back(body, begin, std::min(begin + part, count));
   } catch (const std::system_error&) {
-    body(begin, count);  // the system makes no more threads
+    body(begin, count);  // The system cannot create more threads.
   }
   body(0, std::min(part, count));
 }
 
 namespace {
 
-// The first part of a stream's key: what its numbers are for.
+// The first part of a stream's key is the purpose of its numbers.
 enum Purpose : uint64_t { kInputs = 1, kDirection = 3, kTargets = 4, kOrder = 11, kHand = 12, kNoise = 13 };
 
 void fill_part(std::span<float> values, const RandomStream& stream, int64_t first_index) {
@@ -112,7 +112,7 @@ void fill_from(const RandomStream& stream, std::span<float> values) {
   });
 }
 
-// A direction of length 1 / sqrt(num_steps), so that the score's variance is 1.
+// Returns a direction of length 1 / sqrt(num_steps), so that the score's variance is 1.
 std::vector<double> direction_of(int64_t num_steps, int64_t num_features, uint64_t seed) {
   const RandomStream stream{kDirection, seed};
   std::vector<double> direction;
@@ -174,7 +174,7 @@ struct Ellipse {
   Point radius;
 };
 
-// From one angle to another, in turns, clockwise from the right.
+// Returns the arc from one angle to another, in turns, clockwise from the right.
 Stroke arc(const Ellipse& ellipse, double begin, double end) {
   constexpr int kNumSteps = 16;
   Stroke stroke;
@@ -185,7 +185,7 @@ Stroke arc(const Ellipse& ellipse, double begin, double end) {
   return stroke;
 }
 
-// Without lifting the pen.
+// Joins two strokes without lifting the pen.
 Stroke then(Stroke first, const Stroke& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -258,7 +258,7 @@ constexpr int64_t kNumDigits = 10;
 
 using Canvas = std::array<double, kNumPixels>;  // 0 paper ... 1 ink
 
-// How one image is written. Lengths in pixels, angles in turns.
+// The style of one image. Lengths are in pixels, angles in turns.
 struct Hand {
   explicit Hand(RandomStream& random)
       : height(random.next_uniform(13, 21)),
@@ -273,7 +273,7 @@ struct Hand {
         wobble_phase{random.next_uniform(0, 1), random.next_uniform(0, 1)},
         wobble_waves(random.next_uniform(.6, 1.4)) {}
 
-  // From the box of the strokes to the canvas.
+  // Maps a point from the box of the strokes to the canvas.
   Point place(Point point) const {
     const double x = point.x + wobble * cos_sin(wobble_waves * point.y + wobble_phase.x).sin - .5;
     const double y = point.y + wobble * cos_sin(wobble_waves * point.x + wobble_phase.y).sin - .5;
@@ -305,13 +305,13 @@ double distance_to_segment(Point point, Point a, Point b) {
   return std::sqrt(x * x + y * y);
 }
 
-// The pixels whose centers a coordinate range touches.
+// Returns the pixels whose centers lie in a range of coordinates.
 std::pair<int64_t, int64_t> pixel_range(double low, double high) {
   const auto clamp = [](double x) { return std::clamp<int64_t>(static_cast<int64_t>(std::floor(x)), 0, kDigitSize); };
   return {clamp(low), clamp(high + 1)};
 }
 
-// A pixel is ink as far as the pen covers it, to within the edge's one pixel.
+// The ink of a pixel is the part that the pen covers, with a linear edge of one pixel.
 void draw_segment(Canvas& canvas, Point a, Point b, double pen_radius) {
   const double reach = pen_radius + .5;
   const auto [top, bottom] = pixel_range(std::min(a.y, b.y) - reach, std::max(a.y, b.y) + reach);
@@ -347,7 +347,7 @@ void develop(const Canvas& canvas, const Hand& hand, const RandomStream& random,
   }
 }
 
-// The digits of images 10 * block ... 10 * block + 9: a shuffle (Fisher and Yates).
+// Returns the digits of images 10 * block ... 10 * block + 9 in shuffled order (Fisher and Yates).
 std::array<uint8_t, kNumDigits> digits_of_block(uint64_t seed, DigitSplit split, int64_t block) {
   RandomStream random{kOrder, seed, static_cast<uint64_t>(split), static_cast<uint64_t>(block)};
   std::array<uint8_t, kNumDigits> digits{};

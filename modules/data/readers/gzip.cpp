@@ -10,8 +10,8 @@ namespace rnnlab {
 namespace {
 
 constexpr int64_t kBufferBytes = 1 << 18;
-constexpr int kGzipWindowBits = 15 + 16;  // zlib's way to say: a gzip wrapper and nothing else
-constexpr int64_t kMostExpansion = 1032;  // deflate's best ratio: 258 bytes from two bits
+constexpr int kGzipWindowBits = 15 + 16;  // zlib's code for gzip data only
+constexpr int64_t kMostExpansion = 1032;  // deflate's highest ratio: 258 bytes from two bits
 
 std::string_view complaint(const z_stream& inflater) {
   return inflater.msg != nullptr ? inflater.msg : "the data makes no sense";

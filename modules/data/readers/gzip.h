@@ -1,5 +1,5 @@
-// Unpacks gzip data (RFC 1952, by zlib) piece by piece: members one after the other, each with its checksum checked
-// when its end is read. Memory is one buffer, whatever the data unpacks to; who reads decides how much is enough.
+// Unpacks gzip data (RFC 1952, with zlib) piece by piece. Members follow each other, and the checksum of each is
+// verified at its end. The memory is one buffer, independent of the unpacked size; the caller limits how much it reads.
 #pragma once
 
 #include <zlib.h>
@@ -10,7 +10,7 @@
 
 namespace rnnlab {
 
-// Whether a file that begins with these bytes is gzip.
+// Returns whether a file that begins with these bytes is gzip.
 bool is_gzip(std::span<const std::byte> start);
 
 class GzipStream : public ByteStream {

@@ -19,16 +19,15 @@
 
 namespace rnnlab {
 
-// The header of an npy file: a Python dictionary of three keys. Parsed strictly; nothing is evaluated.
-
+// The header of an npy file: a Python dictionary of three keys. It is parsed strictly, and never evaluated.
 struct NpyHeader {
-  char byte_order = '<';     // '<', '>', or '|' where elements are single bytes
+  char byte_order = '<';     // '<', '>', or '|' if elements are single bytes
   std::string element_code;  // "f4": NumPy's kind and number of bytes
   bool fortran_order = false;
   std::vector<int64_t> shape;
 };
 
-// `text` was read from `stream`, where it begins at `offset`: messages name both. UserError kData.
+// Parses `text`, which was read from `stream` at `offset`: messages name both. Throws UserError kData.
 NpyHeader parse_npy_header(std::string_view text, const ByteStream& stream, int64_t offset);
 
 namespace {
@@ -64,7 +63,7 @@ class HeaderParser {
 
   void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
 
-  // The next character that is no space, or 0 at the end.
+  // Returns the next character that is not a space, or 0 at the end.
   char next() {
     skip_space();
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -188,7 +187,7 @@ namespace {
 
 constexpr std::array<unsigned char, 6> kMagic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 constexpr int64_t kPreambleBytes = 8;        // magic, major and minor version
-constexpr int64_t kLongestHeader = 1 << 16;  // NumPy itself stops at 10,000 characters
+constexpr int64_t kLongestHeader = 1 << 16;  // NumPy itself accepts at most 10,000 characters
 constexpr std::string_view kCutOff = "the file is cut off, write it again with numpy.save";
 
 // Checks magic and version; returns the major version.
@@ -214,7 +213,7 @@ int read_preamble(ByteStream& stream) {
   return major;
 }
 
-// The header's length: two bytes in version 1, four since, least byte first.
+// Reads the header's length: two bytes in version 1, four bytes in later versions, least significant byte first.
 int64_t read_header_length(ByteStream& stream, int64_t num_bytes) {
   std::array<std::byte, 4> bytes{};
   const auto got = static_cast<int64_t>(stream.read(std::span(bytes).first(static_cast<size_t>(num_bytes))));
@@ -253,7 +252,7 @@ constexpr std::array<Encoding, 12> kEncodings = {{
     {"i4", ElementType::kI32},
     {"u8", ElementType::kU64},
     {"i8", ElementType::kI64},
-    {kHalf, ElementType::kU16},  // its bits, until they are widened
+    {kHalf, ElementType::kU16},  // the bits, before they are widened
     {"f4", ElementType::kF32},
     {"f8", ElementType::kF64},
 }};
@@ -279,7 +278,7 @@ void require_elements(const ByteStream& stream, int64_t header_offset, const Npy
             fmt::format("got the shape {}: the array holds no data", format_shape(header.shape)));
 }
 
-// IEEE 754 binary16 -> binary32, exact.
+// Converts IEEE 754 binary16 to binary32, exactly.
 float widen(uint16_t half) {
   const int exponent = half >> 10 & 0x1F;
   const int mantissa = half & 0x3FF;
@@ -295,12 +294,12 @@ Array widened(const Array& halves) {
   return floats;
 }
 
-// Column-major -> row-major. Walks the result in order and keeps the place in the source.
+// Converts column-major to row-major order. The result is written in order; `from` is the matching index in the source.
 Array transposed(const Array& source) {
   Array result{source.type, source.shape, std::vector<std::byte>(source.bytes.size())};
   const auto width = static_cast<size_t>(element_size(source.type));
   std::vector<int64_t> shape = source.shape;
-  std::erase(shape, 1);  // they move nothing
+  std::erase(shape, 1);  // A dimension of size 1 does not move elements.
   const size_t rank = shape.size();
   std::vector<size_t> stride(rank, 1);
   for (size_t i = 1; i < rank; ++i) stride[i] = stride[i - 1] * static_cast<size_t>(shape[i - 1]);

@@ -26,12 +26,12 @@ std::string read_checked(const std::filesystem::path& path, TextUnit unit) {
   return text;
 }
 
-// The first unit of `text`, which is valid UTF-8 where units are code points.
+// Returns the first unit of `text`, which is valid UTF-8 if units are code points.
 std::string_view first_unit(std::string_view text, TextUnit unit) {
   return text.substr(0, unit == TextUnit::kByte ? 1 : utf8_sequence_length(text));
 }
 
-// The code point of a well-formed UTF-8 sequence, or the value of a byte.
+// Returns the code point of a well-formed UTF-8 sequence, or the value of a byte.
 size_t unit_value(std::string_view bytes) {
   const auto lead = static_cast<unsigned char>(bytes[0]);
   if (bytes.size() == 1) return lead;
@@ -40,7 +40,8 @@ size_t unit_value(std::string_view bytes) {
   return value;
 }
 
-// A number for each value of a unit. Its room comes in pages, for even a short text may hold the last code point.
+// Maps each value of a unit to a number. Memory is allocated in pages, because even a short text may hold the last code
+// point.
 class UnitTable {
  public:
   static constexpr int64_t kNothing = -1;
@@ -56,7 +57,7 @@ class UnitTable {
     return page.empty() ? kNothing : page[value % kPageSize];
   }
 
-  // Calls take(number) for each that there is, in order of value.
+  // Calls take(number) for each stored number, in order of value.
   template <class Take>
   void for_each(Take take) const {
     for (const std::vector<int64_t>& page : pages_)
@@ -70,7 +71,7 @@ class UnitTable {
   std::array<std::vector<int64_t>, kNumCodePoints / kPageSize> pages_;
 };
 
-// In order of value.
+// Returns the vocabulary in order of value.
 std::vector<std::string> vocabulary_of(std::string_view text, TextUnit unit) {
   UnitTable first_at;
   for (size_t at = 0; at < text.size();) {

@@ -1,6 +1,6 @@
-// Text as token numbers, a token a byte or a Unicode code point. The vocabulary is the set of tokens that occur, in
-// order of their value. No normalisation: what the file holds is what the model sees, byte order marks and CRLF
-// included.
+// Text as token numbers; a token is a byte or a Unicode code point. The vocabulary is the set of tokens that occur, in
+// order of their value. Text is not normalised: the model sees the content of the file, including byte order marks and
+// CRLF.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ enum class TextUnit { kByte, kCodePoint };
 
 struct Text {
   std::vector<int64_t> tokens;          // indices into the vocabulary
-  std::vector<std::string> vocabulary;  // the bytes of each token; in units of bytes not always UTF-8
+  std::vector<std::string> vocabulary;  // the bytes of each token; not always UTF-8 if the unit is a byte
 };
 
-// A file of at most 2 GiB. UserError kData: empty, invalid UTF-8 (in code points; by byte offset), a single character
-// only.
+// Reads a file of at most 2 GiB. Throws UserError kData if the file is empty, is invalid UTF-8 (for code points; with
+// the byte offset), or has only one distinct character.
 Text read_text(const std::filesystem::path& path, TextUnit unit);
 
-// The tokens of another file in the vocabulary of the text that a model was trained on.
-// UserError kData: as above, and the first character that the vocabulary lacks, with its byte offset.
+// Returns the tokens of another file in the vocabulary of a model's training text. Throws UserError kData as read_text,
+// and for the first character that is not in the vocabulary, with its byte offset.
 std::vector<int64_t> read_text_as(const std::filesystem::path& path, TextUnit unit,
                                   const std::vector<std::string>& vocabulary);
 
