@@ -28,7 +28,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// What stands between `begin` and `end`, if `text` has both.
+// Returns the text between `begin` and `end`, or nullopt if `text` does not have both.
 std::optional<std::string> between(const std::string& text, std::string_view begin, std::string_view end) {
   if (text.size() < begin.size() + end.size() || !text.starts_with(begin) || !text.ends_with(end)) return std::nullopt;
   return text.substr(begin.size(), text.size() - begin.size() - end.size());
@@ -109,7 +109,8 @@ void make_folder(const fs::path& path) {
 
 void make_durable_folder(const fs::path& folder) {
   if (make(folder) != 0 && errno != EEXIST) throw_system_error(folder, "make", errno);
-  sync_folder(parent_of(folder));  // also if it existed: the process that made it may not have synced it
+  sync_folder(parent_of(folder));  // The folder is also synced if it existed, because the process that made it may not
+                                   // have synced it.
 }
 
 void move_into_place(const fs::path& from, const fs::path& to) {
@@ -175,7 +176,7 @@ FileRecord record_of(const Pieces& pieces) {
   return record;
 }
 
-// Goes away unless it is published.
+// The temporary folder is removed unless it is published.
 class NewCheckpoint {
  public:
   NewCheckpoint(const fs::path& folder, int64_t step)
@@ -202,7 +203,7 @@ class NewCheckpoint {
     move_into_place(path_, target);
     is_published_ = true;
     sync_folder(folder_);
-    remove_whole(path_);  // the earlier checkpoint of this step, if there was one
+    remove_whole(path_);  // the earlier checkpoint of this step, if one existed
     return target;
   }
 
@@ -222,7 +223,7 @@ std::string state_text(const Json& state) {
 
 // ---- reading ----
 
-// A checkpoint that someone renamed would be taken for newer or older than it is.
+// A renamed checkpoint would be treated as newer or older than it is.
 void check_step(const fs::path& checkpoint, const Manifest& manifest) {
   const auto named = step_of(whole_path(checkpoint).filename().string());
   if (named && *named != manifest.step)
@@ -250,7 +251,7 @@ Manifest read_manifest(const fs::path& checkpoint) {
 void check_size(const fs::path& path, const FileRecord& wanted) {
   std::error_code error;
   const auto bytes = static_cast<int64_t>(fs::file_size(path, error));
-  if (!error && bytes != wanted.bytes)  // opening it will give the error
+  if (!error && bytes != wanted.bytes)  // opening the file will report the error
     refuse_checkpoint("{}: {} bytes, expected {} by the manifest beside it; the file is damaged or was cut off",
                       path.string(), bytes, wanted.bytes);
 }

@@ -1,5 +1,5 @@
-// A checkpoint: tensors, state and settings of one step in a folder of files, sealed by hashes. It is there whole or
-// not at all, and it is verified when it is read.
+// A checkpoint: tensors, state and settings of one step in a folder of files, sealed by hashes. It is written
+// completely or not at all, and it is verified when it is read.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,23 +18,22 @@
 
 namespace rnnlab {
 
-// The names in a folder of checkpoints: step-000123, and what may be left of a save or removal that was interrupted.
+// The names in a folder of checkpoints: step-000123, and leftovers of an interrupted save or removal.
 
 inline constexpr const char* kBestFile = "best.json";
 
 std::string step_folder_name(int64_t step);               // "step-000123"
-std::optional<int64_t> step_of(const std::string& name);  // its inverse: nothing for any other name
+std::optional<int64_t> step_of(const std::string& name);  // inverse of step_folder_name; nullopt for every other name
 std::string temporary_name(int64_t step);                 // ".step-000123.tmp-<process>": being written
 std::string removed_name(int64_t step);                   // ".step-000123.old-<process>": being removed
-bool is_leftover(const std::string& name);                // one of these two, or best.json being written
+bool is_leftover(const std::string& name);                // one of the two names above, or best.json being written
 
-// Reading a sealed JSON file (system/json_fields.h) of a checkpoint: one whose seal does not fit is refused.
-
-// The object without its seal. UserError kCheckpoint, with `file`.
+// Reads a sealed JSON file (system/json_fields.h) of a checkpoint and returns its object without the seal. Throws
+// UserError kCheckpoint with the name `file` if the seal does not match.
 nlohmann::ordered_json unsealed(const std::string& text, const std::string& file);
 
-// What a checkpoint consists of: the size and SHA-256 of each file, in a sealed JSON file beside them (checkpoint.h).
-
+// The manifest lists the files of a checkpoint with the size and SHA-256 of each, in a sealed JSON file next to these
+// files.
 struct FileRecord {
   int64_t bytes = 0;
   std::string sha256;  // 64 lower-case digits
@@ -63,54 +62,57 @@ struct Manifest {
 
 std::string manifest_text(const Manifest& manifest);
 
-// UserError kCheckpoint, with `file`: a seal that does not fit, another schema version, a missing or unknown key.
+// Throws UserError kCheckpoint with the name `file` for a wrong seal, a different schema version, or a missing or
+// unknown key.
 Manifest parse_manifest(const std::string& text, const std::string& file);
 
-// The changes that a folder of checkpoints goes through. What makes a checkpoint appear, give way or disappear is one
-// rename each, which either happened or did not. All fail with UserError kDevice, go on after EINTR, and follow no
+// The operations on a folder of checkpoints. A checkpoint is added, replaced or removed by one rename, which happens
+// completely or not at all. All operations throw UserError kDevice on failure, retry after EINTR, and do not follow
 // links.
 
 void make_folder(const std::filesystem::path& path);
 
-// Where it is missing; it lasts through a loss of power when this returns.
+// Creates the folder if it is missing. When the function returns, the folder survives a loss of power.
 void make_durable_folder(const std::filesystem::path& folder);
 
-// Renames the folder `from` to `to`. A folder that is there already takes the name `from` in the same moment, or, where
-// the file system cannot do that, is removed first.
+// Renames the folder `from` to `to`. If `to` exists, the two folders exchange their names atomically; on a file system
+// without this operation, `to` is removed first.
 void move_into_place(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// A file, a link or a folder with all that is in it. Nothing there is fine.
+// Removes a file, a link or a folder with its content. A missing path is not an error.
 void remove_whole(const std::filesystem::path& path);
 
-// Under another name first, so that half a checkpoint never looks like one.
+// Renames the checkpoint before its files are removed, so that a partly removed checkpoint never has a checkpoint's
+// name.
 void remove_checkpoint(const std::filesystem::path& folder, int64_t step);
 
-// What interrupted saves and removals left. The folder must be locked (system/locks.h), so that what looks left
-// over is.
+// Removes the leftovers of interrupted saves and removals. The folder must be locked (system/locks.h), so that these
+// files do not belong to a running process.
 void remove_leftovers(const std::filesystem::path& folder);
 
-// The names in a folder, sorted; none where it is missing.
+// Returns the names in a folder, sorted; empty if the folder is missing.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
-// One checkpoint: a folder of model.safetensors, optimizer.safetensors, state.json and manifest.json, which holds the
-// size and SHA-256 of the others and seals itself: a changed bit or missing byte in any of them is noticed and named.
-// It appears whole, by one rename of a temporary folder after every file was synced, or not at all.
-// What the state says is the caller's; checkpoint_folder.h has several checkpoints side by side.
+// One checkpoint: a folder of model.safetensors, optimizer.safetensors, state.json and manifest.json. The manifest
+// holds the size and SHA-256 of the first three files and seals itself, so a changed bit or missing byte in any file is
+// detected, and the message names the file. A checkpoint appears by one rename of a temporary folder, after every file
+// was synced. The caller defines the content of the state. Several checkpoints in one folder are in
+// checkpoint_folder.h.
 
 inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 inline constexpr const char* kStateFile = "state.json";
 inline constexpr const char* kManifestFile = "manifest.json";
 
-// To be saved.
+// The contents to save.
 struct CheckpointContents {
   std::vector<TensorView> model;
   std::vector<TensorView> optimizer;
-  nlohmann::ordered_json state;       // at most 64 MiB of text; numbers in it are finite, strings UTF-8
-  std::shared_ptr<const void> owner;  // keeps the bytes of the tensors alive; null where something else does
+  nlohmann::ordered_json state;       // at most 64 MiB of text; its numbers are finite and its strings are UTF-8
+  std::shared_ptr<const void> owner;  // keeps the bytes of the tensors alive; null if another object does
 };
 
-// As it was saved, in memory of its own.
+// The contents as they were saved, in memory of this object.
 struct Checkpoint {
   int64_t step = 0;
   TensorFile model;
@@ -118,19 +120,20 @@ struct Checkpoint {
   nlohmann::ordered_json state;
 };
 
-// Writes <folder>/step-000123, durable when this returns, and returns its path. Makes `folder` (not its parents) where
-// it is missing; first removes what an interrupted save left there. An earlier checkpoint of the same step is replaced
-// in one go. Saves of several processes in one folder wait for one another. UserError kDevice: nothing has changed
-// then, except that the new checkpoint may be there, whole, where only the last steps failed; also where `folder` is a
-// link.
+// Writes <folder>/step-000123, which is durable when the function returns, and returns its path. Creates `folder` (not
+// its parents) if it is missing, and first removes leftovers of an interrupted save. An earlier checkpoint of the same
+// step is replaced atomically. Processes that save in one folder wait for each other. Throws UserError kDevice: then
+// nothing has changed, except that the new checkpoint may exist completely if only the last steps failed. `folder` must
+// not be a link (kDevice).
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, int64_t step,
                                       const CheckpointContents& contents);
 
-// Reads every file of the checkpoint in little memory. UserError kCheckpoint names the first that is not as it was
-// saved.
+// Reads every file of the checkpoint with little memory. Throws UserError kCheckpoint with the first file that differs
+// from the saved file.
 Manifest verify_checkpoint(const std::filesystem::path& checkpoint);
 
-// The same, keeping what was read: the bytes that are parsed are those that were hashed. UserError kCheckpoint.
+// Verifies the checkpoint and returns its contents: the parsed bytes are the hashed bytes. Throws UserError
+// kCheckpoint.
 Checkpoint load_checkpoint(const std::filesystem::path& checkpoint);
 
 }  // namespace rnnlab

@@ -38,7 +38,7 @@ std::optional<int64_t> best_step(const fs::path& folder) {
   });
 }
 
-// Why the checkpoint does not verify, or "".
+// Returns why the checkpoint does not verify, or "".
 std::string fault_of(const fs::path& checkpoint) {
   try {
     verify_checkpoint(checkpoint);
@@ -48,7 +48,7 @@ std::string fault_of(const fs::path& checkpoint) {
   }
 }
 
-// The newest first, of which the first is `newest`.
+// Returns the checkpoints up to step `newest`, the newest first.
 std::vector<CheckpointPlace> up_to(const fs::path& folder, int64_t newest) {
   std::vector<CheckpointPlace> places = list_checkpoints(folder);
   std::erase_if(places, [&](const CheckpointPlace& place) { return place.step > newest; });
@@ -94,7 +94,8 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
 }
 
 void mark_best_checkpoint(const fs::path& folder, int64_t step) {
-  const FolderLock lock(folder, WhenTaken::kWait);  // or another would take the file for left over before it is renamed
+  const FolderLock lock(folder, WhenTaken::kWait);  // Without the lock, another process would remove the temporary file
+                                                    // as a leftover.
   std::error_code ignored;
   RNNLAB_INVARIANT(fs::is_directory(folder / step_folder_name(step), ignored), "the best checkpoint is not there");
   write_file_atomically(folder / kBestFile, sealed_text(to_json(BestMark{.step = step})));

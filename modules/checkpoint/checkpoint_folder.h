@@ -1,5 +1,5 @@
-// The checkpoints of one run side by side, <run>/checkpoints/step-000123, and best.json, which names one of them.
-// Which is newest is told by their steps and by verifying them, by no clock and no file that could be out of date.
+// The checkpoints of one run, <run>/checkpoints/step-000123, and best.json, which names one of them. The newest
+// checkpoint is determined by steps and verification, not by a clock or by a file that could be outdated.
 #pragma once
 
 #include <cstdint>
@@ -21,48 +21,50 @@ struct CheckpointPlace {
   bool operator==(const CheckpointPlace&) const = default;
 };
 
-// By step, the oldest first; none where the folder is missing. Nothing is verified. UserError kCheckpoint where the
-// folder cannot be read.
+// Returns the checkpoints by step, the oldest first; empty if the folder is missing. No checkpoint is verified. Throws
+// UserError kDevice if the folder cannot be read.
 std::vector<CheckpointPlace> list_checkpoints(const std::filesystem::path& folder);
 
 struct LatestCheckpoint {
-  std::optional<CheckpointPlace> place;  // the newest that verifies
-  std::vector<std::string> notes;        // why each newer one does not
+  std::optional<CheckpointPlace> place;  // the newest checkpoint that verifies
+  std::vector<std::string> notes;        // for each newer checkpoint, why it does not verify
 };
 
 LatestCheckpoint latest_checkpoint(const std::filesystem::path& folder);
 
-// The marked one, which may no longer verify; nothing where none was marked. UserError kCheckpoint where the mark is
-// damaged or the checkpoint that it names is gone.
+// Returns the checkpoint marked as best, which may no longer verify; nullopt if there is no mark. Throws UserError
+// kCheckpoint if the mark is damaged or its checkpoint is missing.
 std::optional<CheckpointPlace> best_checkpoint(const std::filesystem::path& folder);
 
-// Atomically and durably. The checkpoint of that step must be there. UserError kDevice.
+// Marks the best checkpoint, atomically and durably. The checkpoint of that step must exist. Throws UserError kDevice.
 void mark_best_checkpoint(const std::filesystem::path& folder, int64_t step);
 
-// Removes what is older than the newest `keep` up to step `newest`, which was just saved. Always stay: the best, one
-// older than `newest` that verifies, and what lies between these two, for it may only be unreadable today. Those of
-// later steps, from before a return to an earlier one, are left alone.
-// UserError kDevice, or kCheckpoint where the mark of the best is damaged: nothing is removed then.
+// Removes checkpoints that are older than the newest `keep` up to step `newest`, which was just saved. Three kinds are
+// always kept: the best checkpoint, the first checkpoint older than `newest` that verifies, and all checkpoints between
+// this one and `newest`, because their failure to verify may be temporary. Checkpoints of later steps, which exist if
+// the run restarted from an earlier step, are not removed. Throws UserError kDevice, or kCheckpoint if the mark of the
+// best is damaged: then nothing is removed.
 void prune_checkpoints(const std::filesystem::path& folder, int64_t newest, int64_t keep);
 
-// Saves checkpoints on a thread of its own, one at a time and in order: the caller goes on as soon as it has handed
-// over the contents. If no thread can be made, submit() saves and then returns. To be used from one thread.
+// Saves checkpoints on a background thread, one at a time and in order: submit() returns before the checkpoint is
+// saved. If no thread can be created, submit() saves and then returns. Use the writer from one thread.
 
 enum class Standing { kOrdinary, kBest };
 
 class CheckpointWriter {
  public:
-  // `folder`: of the run's checkpoints; `keep`: see prune_checkpoints, at least 1.
+  // `folder` holds the checkpoints of the run. `keep`, at least 1, is passed to prune_checkpoints.
   CheckpointWriter(std::filesystem::path folder, int64_t keep);
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Waits for the save before, whose error it throws instead of taking this one; then makes the contents, saves them,
-  // marks the best and removes old ones on a background thread. What they are made of must not change until then.
+  // Waits for the previous save. If the previous save failed, its error is thrown and this checkpoint is not saved.
+  // Then a background thread calls `contents`, saves the result, marks the best and removes old checkpoints. The data
+  // that `contents` reads must not change before it has returned.
   void submit(int64_t step, std::function<CheckpointContents()> contents, Standing standing);
 
-  // Until the last submitted one is durable. Throws what went wrong, once. Without it, the destructor waits and an
-  // error is lost.
+  // Waits until the last submitted checkpoint is durable. Throws its error, once. If wait() is not called, the
+  // destructor waits and an error is lost.
   void wait();
 
  private:

@@ -1,4 +1,5 @@
-// How a checkpoint that cannot be used is refused: UserError kCheckpoint, whatever module found out.
+// Errors about checkpoints that cannot be used: UserError kCheckpoint, independent of the module that detects the
+// error.
 #pragma once
 
 #include <utility>
@@ -12,7 +13,7 @@ template <class... Args>
   throw_error(ExitCode::kCheckpoint, format, std::forward<Args>(args)...);
 }
 
-// What `read` returns; its errors about data become errors about the checkpoint.
+// Returns the result of `read`; rethrows its kData errors as kCheckpoint errors.
 template <class Read>
 auto reading_checkpoint(Read read) {
   try {

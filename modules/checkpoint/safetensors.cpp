@@ -23,27 +23,28 @@
 
 namespace rnnlab {
 
-// The header of a safetensors file: the JSON object that says what each tensor is and where its bytes stand.
-// Reading is strict and takes memory in proportion to the text. Whether the tensors fill the buffer is the caller's.
+// The header of a safetensors file: the JSON object with the type, shape and byte offsets of each tensor. Reading is
+// strict and needs memory in proportion to the text. The caller checks whether the tensors fill the buffer.
 
-inline constexpr size_t kLengthBytes = 8;  // of the header's length, which stands before the header
+inline constexpr size_t kLengthBytes = 8;  // of the header's length, which precedes the header
 
 struct SafetensorsEntry {
   TensorSpec spec;
-  uint64_t begin = 0;  // in the buffer behind the header
+  uint64_t begin = 0;  // in the buffer after the header
   uint64_t end = 0;
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> entries;  // as they come
+  std::vector<SafetensorsEntry> entries;  // in the order of the file
   std::map<std::string, std::string> metadata;
 };
 
-// `file` is how messages call the file. UserError kCheckpoint for anything but one JSON object of tensors: not UTF-8,
-// an unknown or duplicate key, a missing or mistyped value, an unknown dtype, a size that is no whole number.
+// `file` is the name of the file in messages. Throws UserError kCheckpoint for every text except one JSON object of
+// tensors: invalid UTF-8, an unknown or duplicate key, a missing or mistyped value, an unknown dtype, a size that is
+// not a whole number.
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file);
 
-// Padded with spaces to whole 8 bytes.
+// Returns the header, padded with spaces to a multiple of 8 bytes.
 std::string safetensors_header_text(const SafetensorsHeader& header);
 
 namespace {
@@ -60,8 +61,8 @@ DType dtype_from(const std::string& name, const std::string& place) {
   refuse_checkpoint("{} is {}, expected {}", place, in_quotes(name), one_of(known));
 }
 
-// Takes the parser's events one by one; each is expected or refused. There is no tree in between, which would take
-// many times the memory of the text.
+// Handles the parser's events one by one; an event that is not expected is an error. No tree is built, because a tree
+// would need many times the memory of the text.
 class HeaderEvents {
  public:
   using number_integer_t = Json::number_integer_t;
@@ -112,7 +113,7 @@ class HeaderEvents {
         begin_tensor_value(name);
         break;
       default:
-        begin_metadata_value(name);  // there is no other object
+        begin_metadata_value(name);  // objects of other kinds do not occur
     }
     return true;
   }
@@ -271,7 +272,7 @@ class HeaderEvents {
   Expected expected_ = Expected::kHeader;
   std::string tensor_;
   std::string key_;             // of a tensor or of the metadata
-  std::set<std::string> keys_;  // of this tensor, so far
+  std::set<std::string> keys_;  // of the current tensor, so far
   int num_offsets_ = 0;
   bool has_metadata_ = false;
 };
@@ -283,7 +284,7 @@ void check_text(std::string_view text, const std::string& file) {
   if (const auto invalid = first_invalid_utf8(text))
     refuse_checkpoint("{}: its header is not UTF-8 at byte {} of the file; the file is damaged", file,
                       kLengthBytes + *invalid);
-  // The parser would take a zero for the end.
+  // The parser would treat a zero as the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
     refuse_checkpoint("{}: its header has a zero at byte {} of the file; the file is damaged", file,
                       kLengthBytes + zero);
@@ -379,7 +380,7 @@ void check_size(const SafetensorsEntry& entry, const std::string& name) {
                       config::name_of(entry.spec.dtype), shape_text(entry.spec));
 }
 
-// In the order of the buffer, which they must fill.
+// Sorts the entries in the order of the buffer. They must fill the buffer without gaps.
 void check_places(std::vector<SafetensorsEntry>& entries, uint64_t buffer_bytes, const std::string& name) {
   std::ranges::stable_sort(entries, {}, [](const SafetensorsEntry& e) { return std::pair(e.begin, e.end); });
   uint64_t end = 0;
@@ -398,7 +399,7 @@ void check_places(std::vector<SafetensorsEntry>& entries, uint64_t buffer_bytes,
                       end, buffer_bytes < end ? "was cut off" : "has something after its end");
 }
 
-// Any other byte would be undefined behaviour in a program that computes with bool.
+// Every other byte would be undefined behaviour in a program that computes with bool.
 void check_bools(const TensorView& tensor, const std::string& name) {
   if (tensor.spec.dtype != DType::kBool) return;
   const auto bad = std::ranges::find_if(tensor.bytes, [](std::byte b) { return b > std::byte{1}; });
@@ -417,7 +418,7 @@ std::string described(const TensorSpec& spec) {
   return fmt::format("{} {}", config::name_of(spec.dtype), shape_text(spec));
 }
 
-// "" where they agree.
+// Returns "" if the two agree.
 std::string difference(const TensorSpec& got, const TensorSpec& wanted) {
   if (got.dtype != wanted.dtype)
     return fmt::format("tensor {} has dtype {}, expected {}", quoted(wanted), config::name_of(got.dtype),
@@ -427,7 +428,8 @@ std::string difference(const TensorSpec& got, const TensorSpec& wanted) {
   return "";
 }
 
-// Of a model in Python that has the same layer as a member: "lstm.weight_ih_l0" for "recurrent.weight_ih_l0".
+// Returns a hint for a model in Python that has the same layer as a member: "lstm.weight_ih_l0" for
+// "recurrent.weight_ih_l0".
 std::string member_hint(const TensorFile& file, const TensorSpec& missing) {
   const std::string last = "." + missing.name.substr(missing.name.rfind('.') + 1);
   for (const TensorView& tensor : file.tensors)
@@ -482,7 +484,7 @@ TensorFile parse_safetensors(std::string bytes, const std::string& name) {
 
 TensorFile read_safetensors(const std::filesystem::path& path) {
   return reading_checkpoint([&] {
-    // Whatever else may be called so is refused before it is read.
+    // A file of a different kind is refused before it is read completely.
     check_length_limit(read_beginning(path, kLengthBytes), path.string());
     constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
     return parse_safetensors(read_file(path, kNoLimit), path.string());

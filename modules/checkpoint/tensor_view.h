@@ -1,4 +1,4 @@
-// A tensor as a file holds it: what it is called, what it is, and where its bytes stand. It owns no bytes.
+// A tensor in a file: its name, type, shape and a view of its bytes. It does not own the bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,13 @@
 
 namespace rnnlab {
 
-// The types of numbers that checkpoints hold, by the names that the safetensors format gives them.
+// The number types of checkpoints, with their names in the safetensors format.
 // Source: https://github.com/huggingface/safetensors, "Format".
-
 enum class DType { kF64, kF32, kF16, kBf16, kI64, kI32, kI16, kI8, kU8, kBool };
 
 int64_t bytes_of(DType dtype);  // of one number
 
-// Names that the format has and rnnlab has no numbers for: "F8_E4M3", "U64".
+// Returns the types of the format that rnnlab does not support, such as "F8_E4M3" and "U64".
 std::vector<std::string_view> foreign_dtype_names();
 
 }  // namespace rnnlab
@@ -43,7 +42,7 @@ struct rnnlab::config::EnumNames<rnnlab::DType> {
 
 namespace rnnlab {
 
-// What a tensor must be. No size is negative; no size at all is a scalar.
+// The name, type and shape of a tensor. Sizes are not negative. A tensor without sizes is a scalar.
 struct TensorSpec {
   std::string name;
   DType dtype = DType::kF32;
@@ -54,13 +53,13 @@ struct TensorSpec {
 
 struct TensorView {
   TensorSpec spec;
-  std::span<const std::byte> bytes;  // contiguous, the last dimension fastest, little-endian; aligned for nothing
+  std::span<const std::byte> bytes;  // contiguous, the last dimension fastest, little-endian; not aligned
 };
 
-// How many bytes such a tensor takes, or nothing where that does not fit into 63 bits.
+// Returns the bytes of a tensor of this type and shape, or nullopt if the number exceeds 63 bits.
 std::optional<int64_t> num_bytes(const TensorSpec& spec);
 
-// "[2, 3]", "[]".
+// Returns a text such as "[2, 3]" or "[]".
 std::string shape_text(const TensorSpec& spec);
 
 }  // namespace rnnlab
