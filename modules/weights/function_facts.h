@@ -1,5 +1,5 @@
-// What a file says of the function that its weights are for: in its metadata, and by its names and shapes, which must
-// agree. Every reader of a layout begins with start_network.
+// The function that the weights of a file belong to: its metadata, and its names and shapes, which must agree with the
+// metadata. Every reader of a layout begins with start_network.
 #pragma once
 
 #include "checkpoint/safetensors.h"
@@ -7,14 +7,15 @@
 
 namespace rnnlab {
 
-// Without tensors and sizes, knowing what the metadata say. UserError kCheckpoint as facts_in.
+// Returns a network without tensors and sizes, with the values in the metadata. Throws UserError kCheckpoint as
+// facts_in.
 NetworkWeights start_network(const TensorFile& file);
 
-// The cell that the tensors are of; kRnnTanh stands for both plain cells, which have the same. UserError kCheckpoint
-// where the metadata say another.
+// Sets the cell of the tensors; kRnnTanh stands for both plain cells, which have equal tensors. Throws UserError
+// kCheckpoint if the metadata contradict it.
 void settle_cell(NetworkWeights& network, Cell cell, const TensorFile& file);
 
-// The same for a GRU's reset gate.
+// Sets the reset gate of a GRU. Throws UserError kCheckpoint if the metadata contradict it.
 void settle_reset_gate(NetworkWeights& network, ResetGate reset_gate, const TensorFile& file);
 
 }  // namespace rnnlab

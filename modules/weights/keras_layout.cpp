@@ -25,7 +25,7 @@ constexpr std::string_view kEmbeddings = "/embeddings";
 constexpr std::string_view kForwardMark = "forward_";
 constexpr std::string_view kBackwardMark = "backward_";
 
-// "model/lstm_1" -> {"model", "lstm_1"}; without a slash, {"", "lstm_1"}.
+// Splits "model/lstm_1" into {"model", "lstm_1"}, and "lstm_1" into {"", "lstm_1"}.
 std::pair<std::string, std::string> parent_and_last(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {"", path};
@@ -154,7 +154,7 @@ void add_dense_layers(std::vector<NamedTensor>& tensors, const NetworkWeights& n
 
 namespace {
 
-// Of the gates; a GRU's are z r h. Each order is its own inverse.
+// Returns the order of the gates; those of a GRU are z r h. Each order is its own inverse.
 std::vector<int64_t> keras_order(Cell cell) {
   if (cell == Cell::kLstm) return {0, 1, 2, 3};
   return cell == Cell::kGru ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{0};

@@ -1,4 +1,4 @@
-// Weights as Keras names and lays them out.
+// Weights with the names and shapes of Keras.
 #pragma once
 
 #include <array>
@@ -12,40 +12,36 @@
 
 namespace rnnlab {
 
-// Which layers a file of Keras's variables has, by their paths: `sequential/lstm_1/lstm_cell/kernel`. A file has no
-// order of its own, so layers of a kind are taken by the number at the end of their names.
-
+// The layers in a file of Keras's variables, by their paths: `sequential/lstm_1/lstm_cell/kernel`. The file does not
+// store the order of layers, so layers of one kind are ordered by the number at the end of their names.
 struct KerasNames {
   std::string cell;  // "lstm_cell", "gru_cell" or "simple_rnn_cell"
   std::vector<std::array<std::string, 2>>
-      recurrent;                   // of each layer, its cell's path and that of its backward cell or ""
+      recurrent;                   // for each layer, the path of its cell, and the path of its backward cell or ""
   std::vector<std::string> dense;  // paths of layers
   std::string embedding;           // the path of the layer, or ""
 };
 
 bool is_keras_layout(const TensorFile& file);
 
-// UserError kCheckpoint where the order of layers cannot be told, or where they are no stack.
+// Throws UserError kCheckpoint if the names do not determine the order of layers, or if the layers are not a stack.
 KerasNames keras_names(const TensorFile& file);
 
-// What Keras calls the layer number `index` of a model: "dense", "dense_1".
+// Returns Keras's name for layer number `index` of a model: "dense", "dense_1".
 std::string keras_layer_name(const std::string& kind, size_t index);
 
-// The path of a cell: "lstm_1/lstm_cell", "bidirectional_1/backward_lstm_1/lstm_cell".
+// Returns the path of a cell: "lstm_1/lstm_cell", "bidirectional_1/backward_lstm_1/lstm_cell".
 std::string keras_cell_path(const std::string& kind, size_t layer, const char* direction);
 
-// Dense layers and embeddings as Keras and TensorFlow have them: `dense_1/kernel` (inputs, outputs), `dense_1/bias`,
-// `embedding/embeddings`.
-
-// UserError kCheckpoint. `path` is that of the layer.
+// The dense layers and embeddings of Keras and TensorFlow: `dense_1/kernel` (inputs, outputs), `dense_1/bias`,
+// `embedding/embeddings`. `path` is the path of the layer. Throws UserError kCheckpoint.
 LinearWeights take_dense(TensorReader& taker, const std::string& path);
 at::Tensor take_embedding(TensorReader& taker, const std::string& path);
 
 void add_dense_layers(std::vector<NamedTensor>& tensors, const NetworkWeights& network);
 
-// Keras 3's layout: kernels of (inputs, gates), an LSTM's gates in PyTorch's order and a GRU's z r h, one bias, but two
-// for a GRU with reset_after=True, which is Keras's default and the reset gate of cuDNN.
-
+// Keras 3's layout: kernels of (inputs, gates); an LSTM's gates in PyTorch's order and a GRU's gates z r h; one bias,
+// but two for a GRU with reset_after=True, which is Keras's default and the reset gate of cuDNN.
 NetworkWeights read_keras_layout(const TensorFile& file);
 std::vector<NamedTensor> keras_layout(const NetworkWeights& network);
 

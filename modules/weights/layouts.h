@@ -1,6 +1,6 @@
-// Weights in the layouts of PyTorch, Keras and TensorFlow, read and written: docs/weights.md has the tables. Where
-// a layout has one bias and PyTorch two, the sum goes out and halves come back, which is TensorFlow's own rule: the
-// halves add up to exactly what was read.
+// Reads and writes weights in the layouts of PyTorch, Keras and TensorFlow; docs/weights.md has the tables. If a layout
+// has one bias and PyTorch has two, the sum is written, and each of the two is read as half of the bias, as TensorFlow
+// does: the sum of the halves is exactly the bias in the file.
 #pragma once
 
 #include <array>
@@ -17,10 +17,8 @@
 
 namespace rnnlab {
 
-// The ways in which libraries name and lay out the same weights.
-
-// kPyTorch: rnnlab's own, torch.nn's names. kKeras: Keras 3's paths of variables. kTensorFlow: the cells that
-// TensorFlow 1's cuDNN layers save themselves as.
+// The naming and layout of the same weights in different libraries. kPyTorch: rnnlab's own, with the names of torch.nn.
+// kKeras: the variable paths of Keras 3. kTensorFlow: the cells as which TensorFlow 1's cuDNN layers are saved.
 enum class Layout { kPyTorch, kKeras, kTensorFlow };
 
 }  // namespace rnnlab
@@ -36,29 +34,31 @@ struct rnnlab::config::EnumNames<rnnlab::Layout> {
 
 namespace rnnlab {
 
-// By its names; nothing where they are of no recurrent layer.
+// Returns the layout by the names of the tensors; nullopt if they do not belong to a recurrent layer.
 std::optional<Layout> layout_of(const TensorFile& file);
 
-// A file of float32 tensors. UserError kCheckpoint names the first tensor that is missing, different or unexpected, and
-// what the layout says that rnnlab's layers are not.
+// Reads a file of float32 tensors. Throws UserError kCheckpoint with the first tensor that is missing, different or
+// unexpected, or with a property of the file that rnnlab's layers do not support.
 NetworkWeights read_network(const TensorFile& file, Layout layout);
 
-// Contiguous float32 tensors. PyTorch's layout has torch.nn's bare names where there is nothing but recurrent layers.
-// UserError kUsage where the layout cannot say what the network computes.
+// Returns contiguous float32 tensors. PyTorch's layout has the names of torch.nn without prefix if the network has only
+// recurrent layers. Throws UserError kUsage if the layout cannot represent the network's function.
 std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout layout);
 
-// What to put beside the tensors in the file, and what a file says so.
+// metadata_of returns the metadata of a file with such tensors; facts_in reads them. Throws UserError kCheckpoint if a
+// value is unknown.
 TensorMetadata metadata_of(const LayoutMetadata& known, Layout layout);
 LayoutMetadata facts_in(const TensorFile& file);
 
-// That the file's weights are of the function that `options` compute, as far as it is known. UserError kCheckpoint, as
-// of a model's settings.
+// Checks that the weights of the file belong to the function that `options` describe, as far as the file states it.
+// Throws UserError kCheckpoint with the setting of the model to change.
 void require_same_function(const LayoutMetadata& known, const RecurrentOptions& options, const std::string& file);
 
-// "torch.nn.LSTM(28, 128, num_layers=2)", "2 x keras.layers.LSTM(128)": what takes the recurrent layers' weights.
+// Returns the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128, num_layers=2)", "2 x
+// keras.layers.LSTM(128)".
 std::string layer_text(const RecurrentOptions& options, Layout layout);
 
-// What the layer of layer_text would compute otherwise, or needs to be told.
+// Returns the differences between the layer of layer_text and the function of the network.
 std::vector<std::string> layout_notes(const RecurrentOptions& options, Layout layout);
 
 }  // namespace rnnlab

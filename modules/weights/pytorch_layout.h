@@ -1,5 +1,5 @@
-// PyTorch's layout: the names of torch.nn.LSTM, GRU and RNN, bare or as `recurrent.*` beside the other modules of
-// rnnlab's models.
+// PyTorch's layout: the names of torch.nn.LSTM, GRU and RNN, without prefix, or as `recurrent.*` next to the other
+// modules of rnnlab's models.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// The tensors of a file, taken one by one by who knows what to expect; in the end none may be left.
+// Reads the tensors of a file one by one with their expected shapes, and checks that all tensors were read. Converts
+// LibTorch's tensors to the bytes of checkpoints and back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,35 +16,34 @@
 
 namespace rnnlab {
 
-// LibTorch's tensors as the bytes that checkpoints hold, and back.
-
-// What the tensor is, without its numbers.
+// Returns the name, type and shape of the tensor.
 TensorSpec spec_of(const NamedTensor& tensor);
 std::vector<TensorSpec> specs_of(const std::vector<NamedTensor>& tensors);
 
-// Over the tensor's own memory, which must outlive it: contiguous, on the CPU.
+// Returns a view of the tensor's own memory, which must outlive the view: contiguous, on the CPU.
 TensorView view_of(const NamedTensor& tensor);
 std::vector<TensorView> views_of(const std::vector<NamedTensor>& tensors);
 
-// A copy.
+// Returns a copy.
 NamedTensor to_tensor(const TensorView& view);
 std::vector<NamedTensor> to_tensors(const std::vector<TensorView>& views);
 
 class TensorReader {
  public:
-  explicit TensorReader(const TensorFile& file);  // which must outlive it
+  explicit TensorReader(const TensorFile& file);  // `file` must outlive the reader
 
   const TensorFile& file() const { return file_; }
   bool has(std::string_view name) const { return views_.contains(name); }
-  bool has_under(std::string_view prefix) const;  // a tensor whose name begins so
+  bool has_under(std::string_view prefix) const;  // whether a tensor's name begins with `prefix`
 
-  // The sizes of a tensor that has so many of them, each above zero. UserError kCheckpoint where there is none such.
+  // Returns the sizes of a tensor with `num_dimensions` sizes, each above zero. Throws UserError kCheckpoint if the
+  // tensor is missing or has a different shape.
   std::vector<int64_t> sizes_of(const std::string& name, size_t num_dimensions) const;
 
-  // A copy of a float32 tensor of this shape. UserError kCheckpoint where it is not there or is something else.
+  // Returns a copy of a float32 tensor of this shape. Throws UserError kCheckpoint if it is missing or different.
   at::Tensor take(const std::string& name, const std::vector<int64_t>& shape);
 
-  // UserError kCheckpoint names the first that nobody took.
+  // Throws UserError kCheckpoint with the first tensor that take() did not return.
   void require_all_taken() const;
 
  private:

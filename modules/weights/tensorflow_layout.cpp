@@ -31,7 +31,7 @@ constexpr CellName kCellNames[] = {{"cudnn_compatible_lstm_cell", Cell::kLstm, R
                                    {"gru_cell", Cell::kGru, ResetGate::kBefore},
                                    {"basic_rnn_cell", Cell::kRnnTanh, ResetGate::kAfter}};
 
-// Without the cell's name, which follows.
+// Returns the path before the cell's name.
 std::string cell_prefix(int64_t layer, int64_t direction, bool is_bidirectional) {
   if (!is_bidirectional) return fmt::format("{}{}/", kOneDirection, layer);
   return fmt::format("{}{}/bidirectional_rnn/{}/", kBothDirections, layer, direction == 0 ? "fw" : "bw");
@@ -45,7 +45,7 @@ const char* tensorflow_cell(const RecurrentOptions& options) {
   return "";
 }
 
-// Of the cell that the file's first layer has.
+// Returns the cell of the file's first layer.
 const CellName& find_cell(const TensorReader& taker, const std::string& prefix) {
   for (const CellName& one : kCellNames)
     if (taker.has_under(prefix + one.name + "/")) return one;
@@ -82,10 +82,11 @@ void read_tensorflow_sizes(const TensorReader& taker, NetworkWeights& network) {
 }
 
 std::vector<int64_t> tensorflow_order(Cell cell) {
-  return cell == Cell::kLstm ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0};  // i c f o: its own inverse
+  return cell == Cell::kLstm ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0};  // i c f o; the order is its
+                                                                                            // own inverse
 }
 
-// One kernel over inputs and hidden state, with one bias.
+// Reads one kernel over inputs and hidden state, with one bias.
 DirectionWeights take_joint(TensorReader& taker, const std::string& path, const RecurrentOptions& sizes, int64_t rows) {
   const int64_t columns = sizes.input_size + sizes.hidden_size;
   const at::Tensor kernel = taker.take(path + "/kernel", {columns, rows}).t();
@@ -100,7 +101,7 @@ DirectionWeights take_apart(TensorReader& taker, const std::string& path, const 
           taker.take(path + "/input_projection/bias", {rows}), taker.take(path + "/hidden_projection/bias", {rows})};
 }
 
-// `sizes.input_size` is that of this cell's layer.
+// `sizes.input_size` is the input size of this cell's layer.
 DirectionWeights take_tensorflow_cell(TensorReader& taker, const std::string& path, const RecurrentOptions& sizes) {
   const int64_t hidden = sizes.hidden_size;
   if (sizes.cell != Cell::kGru)
@@ -132,7 +133,7 @@ void add_tensorflow_cell(std::vector<NamedTensor>& tensors, const std::string& p
   add(tensors, path + "/candidate", candidate);
 }
 
-// Paths of the dense layers: "dense", "dense_1" ...
+// The paths of the dense layers are "dense", "dense_1" ...
 void take_tensorflow_dense(TensorReader& taker, NetworkWeights& network) {
   if (taker.has("embedding/embeddings")) network.embedding = take_embedding(taker, "embedding");
   for (size_t i = 0; taker.has(keras_layer_name("dense", i) + "/kernel"); ++i)

@@ -1,6 +1,7 @@
-// TensorFlow's canonical layout: what the cuDNN layers of TensorFlow 1 (tf.contrib.cudnn_rnn) saved themselves as, for
-// cells that run anywhere. One kernel (inputs + hidden, gates) a cell; an LSTM's gates in the order i c f o; a GRU's
-// gates r u apart from its candidate; biases summed, and halved on the way back.
+// TensorFlow's canonical layout: the form in which the cuDNN layers of TensorFlow 1 (tf.contrib.cudnn_rnn) were saved,
+// for cells that run on every device. Each cell has one kernel (inputs + hidden, gates). An LSTM's gates are in the
+// order i c f o. A GRU's gates r u are separate from its candidate. Biases are summed when written and halved when
+// read.
 // Source: tensorflow 1, contrib/cudnn_rnn/python/ops/cudnn_rnn_ops.py, the Saveable classes; GRUCell for the other
 // reset gate.
 #pragma once
@@ -16,7 +17,7 @@ namespace rnnlab {
 bool is_tensorflow_layout(const TensorFile& file);
 NetworkWeights read_tensorflow_layout(const TensorFile& file);
 
-// UserError kUsage where the cells have another activation than TensorFlow's.
+// Throws UserError kUsage if the cells have a different activation than TensorFlow's cells.
 std::vector<NamedTensor> tensorflow_layout(const NetworkWeights& network);
 
 }  // namespace rnnlab
