@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 
-// Fields of Event and SessionLog, TensorFlow's event.proto.
+// The fields of Event and SessionLog in TensorFlow's event.proto.
 enum class EventField : protozero::pbf_tag_type {
   kWallTime = 1,
   kStep = 2,
@@ -57,20 +57,20 @@ std::string as_little_endian(uint64_t value, size_t num_bytes) {
   return bytes;
 }
 
-// A checksum of data that hold checksums would be weak: TFRecord masks them.
+// TFRecord masks checksums, because a checksum of data that contain checksums would be weak.
 std::string masked_checksum(std::string_view bytes) {
   const uint32_t crc = crc32c(bytes);
   return as_little_endian(((crc >> 15) | (crc << 17)) + 0xa282ead8U, sizeof(crc));
 }
 
-// The seconds in an event file's name; 0 for any other.
+// Returns the seconds in an event file's name; 0 for every other name.
 int64_t seconds_in(const std::string& name) {
   if (!name.starts_with(kPrefix)) return 0;
   const std::string digits = name.substr(kPrefix.size(), name.find('.', kPrefix.size()) - kPrefix.size());
   return parse_int64(digits).value_or(0);
 }
 
-// Readers take files in the order of their names.
+// Readers read files in the order of their names, so a new file gets a later time than the existing files.
 int64_t seconds_for_new_file(const fs::path& folder) {
   int64_t seconds = std::time(nullptr);
   std::error_code ignored;

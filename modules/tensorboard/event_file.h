@@ -1,6 +1,6 @@
 // One event file of TensorBoard: records with their lengths and checksums (TFRecord), each an Event message of
-// TensorFlow's event.proto. Records are written whole as they come, one write(2) each; a full disk is an error. What
-// the messages say of summaries and graphs is encoded in the files beside this one.
+// TensorFlow's event.proto. Each record is appended with one write(2); a full disk is an error. Summaries and graphs
+// are encoded in summaries.h.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@
 
 namespace rnnlab::tensorboard {
 
-// CRC-32C, Castagnoli's polynomial, by the processor's own instruction (SSE 4.2, which every processor with AVX2 has).
+// CRC-32C, Castagnoli's polynomial, with the processor's instruction (SSE 4.2, which every processor with AVX2 has).
 uint32_t crc32c(std::string_view bytes);
 
-// Seconds since 1970, as events have them.
+// Returns seconds since 1970, as events store them.
 inline double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -25,17 +25,17 @@ inline constexpr const char* kAnyMachine = "rnnlab";
 
 class EventFile {
  public:
-  // A new file, events.out.tfevents.<seconds>.<machine>.<process>, which readers take after those that are in the
-  // folder already. `machine` is usually not the host's name, because event files are made to be shared. UserError
-  // kDevice.
+  // Creates a new file, events.out.tfevents.<seconds>.<machine>.<process>, which readers read after the existing files
+  // of the folder. `machine` is usually not the host's name, because event files are shared. Throws UserError kDevice.
   explicit EventFile(const std::filesystem::path& folder, std::string machine = kAnyMachine);
 
-  // Readers forget what earlier files say of this step and those after it. UserError kDevice, as all below.
+  // Makes readers drop the values of earlier files for this step and later steps. Like all functions below, it throws
+  // UserError kDevice.
   void append_start(int64_t first_step);
   void append_summary(int64_t step, std::string_view summary);
   void append_graph(std::string_view graph_def);
 
-  // Until the disk has it.
+  // Waits until the file is on the disk.
   void sync() { file_.sync(); }
 
   const std::filesystem::path& path() const { return file_.path(); }
@@ -46,7 +46,8 @@ class EventFile {
   AppendFile file_;
 };
 
-// `data` as one record: 8 bytes of length, 4 of their checksum, the data, 4 of theirs; little-endian.
+// Returns `data` as one record: 8 bytes of length, 4 bytes of its checksum, the data, 4 bytes of its checksum;
+// little-endian.
 std::string as_record(std::string_view data);
 
 }  // namespace rnnlab::tensorboard

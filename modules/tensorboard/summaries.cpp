@@ -34,7 +34,7 @@ std::vector<double> right_edges(const Histogram& histogram) {
   return edges;
 }
 
-// TensorFlow's HistogramProto, histogram.proto.
+// Returns a HistogramProto of TensorFlow's histogram.proto.
 std::string histogram_proto(const Histogram& histogram) {
   constexpr protozero::pbf_tag_type kMin = 1, kMax = 2, kNum = 3, kSum = 4, kSumSquares = 5, kLimits = 6, kCounts = 7;
   const auto edges = right_edges(histogram);
@@ -69,7 +69,7 @@ using protozero::pbf_writer;
 
 constexpr pbf_tag_type kSessionStartInfo = 3, kSessionEndInfo = 4;  // of HParamsPluginData
 
-// google.protobuf.Value.
+// Adds a google.protobuf.Value.
 void add_value(pbf_writer& entry, pbf_tag_type field, const std::string& text) {
   constexpr pbf_tag_type kNumber = 2, kText = 3, kBool = 4;
   pbf_writer value(entry, field);
@@ -82,7 +82,7 @@ void add_value(pbf_writer& entry, pbf_tag_type field, const std::string& text) {
     value.add_string(kText, text);
 }
 
-// A tensor of one float64, 0: readers want one, and look at what the plugin has alone.
+// Returns a tensor of one float64, 0: readers require a tensor but use only the plugin's data.
 std::string empty_tensor() {
   constexpr pbf_tag_type kType = 1, kShape = 2, kDoubles = 6;
   constexpr int32_t kDouble = 2;
@@ -94,7 +94,7 @@ std::string empty_tensor() {
   return tensor;
 }
 
-// A Summary of one value with the plugin's data, TensorFlow's summary.proto.
+// Returns a Summary of TensorFlow's summary.proto with one value and the plugin's data.
 std::string hparams_summary(const std::string& tag, pbf_tag_type info_field, const std::string& info) {
   constexpr pbf_tag_type kValue = 1, kTag = 1, kTensor = 8, kMetadata = 9;
   constexpr pbf_tag_type kPluginData = 1, kDataClass = 4, kPluginName = 1, kContent = 2;
@@ -141,7 +141,7 @@ std::string session_end(SessionEnd end) {
 
 namespace {
 
-// Fields of TensorFlow's graph.proto, node_def.proto, attr_value.proto and tensor_shape.proto.
+// The fields of TensorFlow's graph.proto, node_def.proto, attr_value.proto and tensor_shape.proto.
 namespace field {
 constexpr pbf_tag_type kNode = 1, kVersions = 4, kProducer = 1;
 constexpr pbf_tag_type kName = 1, kOperation = 2, kInput = 3, kAttribute = 5;
@@ -150,7 +150,7 @@ constexpr pbf_tag_type kList = 1, kBytes = 2, kShapeInList = 7, kDimension = 2, 
 }  // namespace field
 constexpr int32_t kProducerVersion = 22;
 
-// The attribute from which edges get their labels: a list of one shape.
+// Adds the attribute from which TensorBoard labels edges: a list of one shape.
 void add_shape(pbf_writer& node, const std::vector<int64_t>& shape) {
   pbf_writer entry(node, field::kAttribute);
   entry.add_string(field::kKey, "_output_shapes");

@@ -1,4 +1,4 @@
-// What TensorBoard shows, as the bytes of its messages: scalars, histograms, hyperparameters and a graph.
+// Encodes the messages that TensorBoard shows: scalars, histograms, hyperparameters and a graph.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,10 @@
 
 namespace rnnlab::tensorboard {
 
-// A Summary message: one value. The reader takes it as float32.
+// Returns a Summary message with one value. Readers read the value as float32.
 std::string scalar_summary(std::string_view tag, double value);
 
-// How often values lie where, for TensorBoard's histograms and distributions.
-
-inline constexpr int64_t kNumBuckets = 30;  // as TensorBoard's own writers have
+inline constexpr int64_t kNumBuckets = 30;  // as in TensorBoard's own writers
 
 struct Histogram {
   double lowest = 0;
@@ -26,33 +24,33 @@ struct Histogram {
   std::span<const double> counts;  // kNumBuckets of equal width from the lowest to the highest value
 };
 
-// A Summary message.
+// Returns a Summary message with the number of values in each bucket, for TensorBoard's histograms and distributions.
 std::string histogram_summary(std::string_view tag, const Histogram& histogram);
 
-// A run's settings and end for TensorBoard's HParams dashboard, which sets them beside the metrics of the run's scalars
-// (the plugin's plugin_data.proto).
+// The settings and the end of a run for TensorBoard's HParams dashboard, which shows them next to the metrics of the
+// run's scalars (the plugin's plugin_data.proto).
 
-// A Summary message: the session began. Settings by key, each "true" or "false", a number, or a text. The session has
-// no group name, so TensorBoard shows each run as a row of its own: it would show a group as one row of mean metrics.
+// Returns a Summary message for the start of the session. `settings` are by key, each "true" or "false", a number, or a
+// text. The session has no group name, so TensorBoard shows each run in a separate row: it would show a group as one
+// row of mean metrics.
 std::string session_start(const std::map<std::string, std::string>& settings);
 
 enum class SessionEnd { kDone = 1, kFailed = 2 };
 
-// A Summary message: the session ended. One that may yet go on has none.
+// Returns a Summary message for the end of the session. A session that may be resumed has none.
 std::string session_end(SessionEnd end);
 
-// A network as TensorBoard draws it: nodes with their operations and the shapes of what they give, joined by name. A
-// slash in a name puts a node into a scope, which is drawn as one box that opens.
-
+// A network as TensorBoard draws it: nodes with their operations and the shapes of their outputs, connected by name. A
+// slash in a name puts a node into a scope, which is drawn as one box that can be expanded.
 struct GraphNode {
   std::string name;  // "dense0/product"
   std::string operation;
   std::vector<std::string> inputs = {};  // names of nodes
-  std::vector<int64_t> shape = {};       // of its output; -1 where it varies
+  std::vector<int64_t> shape = {};       // of its output; -1 if it varies
   std::vector<std::pair<std::string, std::string>> attributes = {};
 };
 
-// A GraphDef message.
+// Returns a GraphDef message.
 std::string graph_def_of(const std::vector<GraphNode>& nodes);
 
 }  // namespace rnnlab::tensorboard
