@@ -1,5 +1,5 @@
-// A trained model's loss and metrics on data: computed as a run's validation is, so that the same data, layer and
-// device give the same digits.
+// Computes a trained model's loss and metrics on data in the same way as a run's validation, so that equal data, layer
+// and device give equal digits.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -15,10 +15,9 @@
 
 namespace rnnlab {
 
-// How long passes over data take: the device is waited for before each and after it, and the caller has run a batch
-// of each size before the first, for libraries load, algorithms are chosen and kernels are compiled then. Reading the
-// data and, where they fit there, their way to the device are left out.
-
+// The times of passes over data. The device is synchronised before and after each pass. The caller must run a batch of
+// each size before the first pass, because libraries load, algorithms are chosen and kernels are compiled in the first
+// batch. The time to read the data is left out, and also the upload of data that stay on the device.
 struct PassTimes {
   int64_t num_samples = 0;
   std::vector<double> seconds = {};  // of each pass; never empty
@@ -30,8 +29,8 @@ struct PassTimes {
 
 PassTimes time_passes(c10::Device device, int64_t num_samples, int64_t num_passes, const std::function<void()>& pass);
 
-// "3.2 ms, 1250 samples/s, 800 us a sample"; of several passes the median, and the range: "3.2 ms (3.1 ms .. 3.5 ms in
-// 5 passes), ...".
+// Returns a text such as "3.2 ms, 1250 samples/s, 800 us a sample". For several passes it has the median and the range:
+// "3.2 ms (3.1 ms .. 3.5 ms in 5 passes), ...".
 std::string pass_times_text(const PassTimes& times);
 
 struct ModelEvaluation {
@@ -39,13 +38,13 @@ struct ModelEvaluation {
   PassTimes times;
 };
 
-// The first batch and the last one, which may be smaller: what runs before passes are timed (evaluate_model.h).
+// Returns the first batch and the last batch, which may be smaller: they run before passes are timed (PassTimes).
 std::set<int64_t> untimed_batches(const Batches& batches);
 
-// All passes give the same metrics. UserError kData where there are no samples.
+// Evaluates the model `num_passes` times; all passes give equal metrics. `samples` must not be empty.
 ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples, int64_t num_passes = 1);
 
-// What the model was trained to minimise.
+// Returns the objective that the model was trained to minimise.
 Objective objective_of(const TrainedModel& trained);
 
 }  // namespace rnnlab

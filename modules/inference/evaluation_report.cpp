@@ -29,7 +29,8 @@ std::string precision_of(const TrainedModel& trained) {
   return effective_precision(trained.experiment.precision, trained.device);
 }
 
-// "flowers/2026-11-21T13-53-25Z-cpu-fused/checkpoints/step-000171"; of a checkpoint outside of a run its own name.
+// Returns "flowers/2026-11-21T13-53-25Z-cpu-fused/checkpoints/step-000171". For a checkpoint outside of a run it
+// returns the name of the checkpoint.
 std::string shared_name(const TrainedModel& trained) {
   const std::filesystem::path checkpoint = whole_path(trained.checkpoint);
   const std::filesystem::path folder = checkpoint.parent_path();
@@ -39,7 +40,7 @@ std::string shared_name(const TrainedModel& trained) {
                      name);
 }
 
-// What ran, on what, and how long it took.
+// Returns the model, layer and device of the passes, the data, and the times.
 Json pass_json(const TrainedModel& trained, const InferenceData& data, const PassTimes& times) {
   const Experiment& e = trained.experiment;
   return {{"schema_version", kFileVersion},

@@ -1,4 +1,4 @@
-// An evaluation, or a prediction that went to a file, for people and for programs.
+// Writes an evaluation, or a prediction to a file, as text for people and as JSON for programs.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace rnnlab {
 
-// A line on the model, one on the data, one a metric, one on the time, and one for each of `machine`. Apart from these
-// no line tells of the folders above the run and the data.
+// Returns one line on the model, one on the data, one for each metric, one on the time, and one for each entry of
+// `machine`. Only the entries of `machine` contain the folders above the run and the data.
 std::string evaluation_text(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
                             const MachineFacts& machine = {});
 
-// The same with all digits; metrics are called as in epochs.csv, without "valid_"; what is asked of the machine is
-// below "machine".
+// Returns the same facts as JSON with all digits. Metrics have their names in epochs.csv, without "valid_"; the entries
+// of `machine` are below "machine".
 std::string evaluation_json(const TrainedModel& trained, const InferenceData& data, const ModelEvaluation& evaluation,
                             const MachineFacts& machine = {});
 
-// "out.npy: 10,000 samples in 1.2 s, ..."; as JSON without the folders of `out`.
+// Returns "out.npy: 10,000 samples in 1.2 s, ..."; the JSON leaves out the folders of `out`.
 std::string prediction_text(const Predictions& predictions, const std::string& out);
 std::string prediction_json(const TrainedModel& trained, const InferenceData& data, const Predictions& predictions,
                             const std::string& out);

@@ -24,7 +24,7 @@ std::vector<NamedTensor> tensors_of_part(const Model& model, ExportPart part) {
   return tensors;
 }
 
-// Of the part that is exported.
+// Returns the metadata of the exported part.
 LayoutMetadata facts_of_part(LayoutMetadata known, ExportPart part) {
   known.is_tied = known.is_tied && part != ExportPart::kRecurrent;
   return known;
@@ -47,7 +47,7 @@ LayoutMetadata facts_of(const RecurrentOptions& options, const ModelSettings& se
 
 int64_t num_not_finite(const at::Tensor& tensor) { return tensor.numel() - at::isfinite(tensor).sum().item<int64_t>(); }
 
-// "" where all are finite.
+// Returns "" if all values are finite.
 std::string warning_of(const std::vector<NamedTensor>& tensors) {
   std::string first;
   int64_t num_others = 0;
@@ -82,7 +82,7 @@ Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentO
   return exported;
 }
 
-// As it is: there is nothing in it that layouts differ in.
+// An image model is written unchanged, because its tensors are equal in all layouts.
 Exported export_image_model(const Model& model, const ExportFormat& format, const std::filesystem::path& file,
                             const MachineFacts& machine) {
   if (format.part == ExportPart::kRecurrent)

@@ -1,5 +1,5 @@
-// A trained model's weights in a file of their own, for other programs; and such files, of other programs too, from one
-// layout to another. Safetensors, float32.
+// Exports a trained model's weights to a file for other programs, and converts weight files, also those of other
+// programs, from one layout to another. The files are safetensors in float32.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace rnnlab {
 
-// kRecurrent: the recurrent layers alone.
+// kRecurrent: only the recurrent layers
 enum class ExportPart { kModel, kRecurrent };
 
 struct ExportFormat {
@@ -21,18 +21,20 @@ struct ExportFormat {
 
 struct Exported {
   int64_t num_tensors = 0;
-  int64_t num_parameters = 0;      // numbers written: a layout that sums biases has fewer
-  std::string module;              // "torch.nn.LSTM(28, 128, num_layers=2)", which takes the recurrent layers' weights
-  std::vector<std::string> notes;  // where that would compute something else with them
-  std::string warning = {};        // that weights are not finite; "" where all are
+  int64_t num_parameters = 0;      // numbers written; fewer in a layout that sums biases
+  std::string module;              // the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128,
+                                   // num_layers=2)"
+  std::vector<std::string> notes;  // differences between this layer and the model
+  std::string warning = {};        // names the weights that are not finite; "" if all are finite
 };
 
-// Atomically, with `machine` among the metadata as "rnnlab.host" and so on. UserError kUsage where the layout cannot
-// say what the model computes, kDevice where it cannot be written.
+// Writes the file atomically, with `machine` in the metadata as "rnnlab.host" and so on. Throws UserError kUsage if the
+// layout cannot represent the model's function, kDevice if the file cannot be written.
 Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file,
                         const MachineFacts& machine = {});
 
-// The weights of a file in `expected`, or else in the layout that its names tell. UserError also kCheckpoint.
+// Converts the weights of a file. `expected` is the layout of the file; by default the layout is detected from the
+// names of the tensors. Throws UserError as export_weights, and kCheckpoint.
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,
                          const std::filesystem::path& file, const MachineFacts& machine = {});
 

@@ -18,7 +18,7 @@ namespace {
 
 size_t token_length(std::string_view text, TextUnit unit) {
   if (unit == TextUnit::kByte) return 1;
-  return std::max<size_t>(utf8_sequence_length(text), 1);  // a byte that is no UTF-8 is in no vocabulary
+  return std::max<size_t>(utf8_sequence_length(text), 1);  // a byte that is not UTF-8 is not in a vocabulary
 }
 
 std::vector<int64_t> tokens_of(const std::string& prompt, const TrainedModel& trained) {
@@ -39,7 +39,7 @@ std::vector<int64_t> tokens_of(const std::string& prompt, const TrainedModel& tr
   return tokens;
 }
 
-// One text's tokens, one after the other.
+// Reads the tokens of one text, one after the other.
 class Reader {
  public:
   explicit Reader(const TrainedModel& trained)
@@ -47,7 +47,7 @@ class Reader {
         device_(trained.device),
         precision_(trained.experiment.precision) {}
 
-  // The logits of what comes behind `tokens`, on the CPU: (vocabulary) float32.
+  // Returns the logits of the token after `tokens`, on the CPU: (vocabulary) float32.
   at::Tensor read(std::span<const int64_t> tokens) {
     at::Tensor input = at::empty({static_cast<int64_t>(tokens.size()), 1}, at::kLong);
     std::ranges::copy(tokens, input.mutable_data_ptr<int64_t>());
@@ -64,7 +64,7 @@ class Reader {
   RecurrentState state_;
 };
 
-// From 0 to 1, without 1.
+// Returns a number from 0 to 1, without 1.
 double uniform(SplitMix64& random) { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
 
 int64_t sample(const at::Tensor& logits, double temperature, SplitMix64& random) {
@@ -82,7 +82,7 @@ int64_t sample(const at::Tensor& logits, double temperature, SplitMix64& random)
     left -= weights[token];
     if (left < 0) return static_cast<int64_t>(token);
   }
-  return best - scores.begin();  // rounding left nothing over
+  return best - scores.begin();  // The sum may be exhausted by rounding.
 }
 
 }  // namespace

@@ -13,13 +13,13 @@
 namespace rnnlab {
 namespace {
 
-// Batches want targets; nobody looks at these.
+// Batches need targets, but predictions do not use them.
 Samples with_some_targets(Samples samples) {
   samples.targets = at::zeros({samples.size()}, at::kLong);
   return samples;
 }
 
-// (B, K) float32 on the host.
+// Returns (B, K) float32 on the host.
 at::Tensor output_of(const TrainedModel& trained, const Batch& batch) {
   const at::NoGradGuard no_grad;
   const AutocastGuard autocast(trained.experiment.precision, trained.device);
@@ -50,7 +50,7 @@ PredictionKind kind_of(LossKind loss) {
   return loss == LossKind::kBinaryCrossEntropy ? PredictionKind::kProbabilities : PredictionKind::kValues;
 }
 
-// (N, K) float64.
+// Returns (N, K) float64.
 at::Tensor unscaled(const at::Tensor& values, const std::vector<ColumnScale>& scales) {
   if (scales.empty()) return values.to(at::kDouble);
   std::vector<double> factors, offsets;

@@ -1,5 +1,5 @@
-// What a trained model says of each sample: its raw outputs, and what they mean: classes with their probabilities, or
-// values in the targets' own units.
+// Predicts each sample with a trained model. The result has the raw outputs, and their interpretation: classes with
+// probabilities, or values in the units of the targets.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,13 +22,14 @@ enum class PredictionKind {
 struct Predictions {
   PredictionKind kind = PredictionKind::kClasses;
   std::vector<std::string> names;  // of the K classes or targets
-  at::Tensor raw;                  // (N, K) float32: what the output layer gives
-  at::Tensor values;               // (N, K) float64: probabilities, or values in the targets' own units
+  at::Tensor raw;                  // (N, K) float32: the result of the output layer
+  at::Tensor values;               // (N, K) float64: probabilities, or values in the units of the targets
   at::Tensor targets;              // (N) int64 classes, -1 unknown; (N, K) float64, NaN unknown; undefined: none
-  PassTimes times = {};            // of computing `raw`, its way to the host included
+  PassTimes times = {};            // of computing `raw`, including the copy to the host
 };
 
-// Not for language models (generate_text.h). Batches are of training.valid_batch_size. All passes give the same.
+// Language models are refused (see generate_text.h). Batches have training.valid_batch_size samples. All passes give
+// equal outputs.
 Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes = 1);
 
 }  // namespace rnnlab

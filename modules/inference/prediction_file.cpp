@@ -17,9 +17,8 @@
 
 namespace rnnlab {
 
-// The npy format, version 1.0, as far as a table of float32 needs it. Source: numpy.lib.format, "NPY format".
-
-// What stands before the numbers of a (rows, columns) array of little-endian float32, the last dimension fastest.
+// Returns the header of an npy file, version 1.0, for a (rows, columns) array of little-endian float32, with the last
+// dimension fastest. Source: numpy.lib.format, "NPY format".
 std::string npy_header(int64_t num_rows, int64_t num_columns);
 
 std::string npy_header(int64_t num_rows, int64_t num_columns) {
@@ -27,7 +26,7 @@ std::string npy_header(int64_t num_rows, int64_t num_columns) {
   std::string start("\x93NUMPY\x01\x00", 8);
   std::string entries =
       fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", num_rows, num_columns);
-  const size_t size = start.size() + 2 + entries.size() + 1;  // with its own length, and a line end
+  const size_t size = start.size() + 2 + entries.size() + 1;  // with the two bytes of the length, and a line end
   entries.append((kAlignment - size % kAlignment) % kAlignment, ' ');
   entries += '\n';
   start += static_cast<char>(entries.size() & 0xff);
@@ -37,7 +36,7 @@ std::string npy_header(int64_t num_rows, int64_t num_columns) {
 
 namespace {
 
-// A table of predictions by plain numbers.
+// Accesses the tensors of predictions as plain numbers.
 class Rows {
  public:
   explicit Rows(const Predictions& predictions)
@@ -50,7 +49,7 @@ class Rows {
   bool has_targets() const { return predictions_.targets.defined(); }
   double value(size_t row, size_t column) const { return values_[row * num_columns_ + column]; }
 
-  // NaN where it is unknown.
+  // Returns NaN if the target is unknown.
   double target(size_t row, size_t column) const {
     return predictions_.targets.const_data_ptr<double>()[row * num_columns_ + column];
   }
@@ -60,7 +59,7 @@ class Rows {
     return static_cast<size_t>(std::max_element(first, first + num_columns_) - first);
   }
 
-  // "" where it is unknown.
+  // Returns "" if the target is unknown.
   std::string target_class(size_t row) const {
     const int64_t number = predictions_.targets.const_data_ptr<int64_t>()[row];
     return number < 0 ? "" : predictions_.names.at(static_cast<size_t>(number));
@@ -72,7 +71,8 @@ class Rows {
   const double* values_;
 };
 
-// Outputs are float32: more digits would say nothing. In the targets' own units they may be larger than float32 can be.
+// Outputs are float32, so more digits have no meaning. In the units of the targets, values may exceed the float32
+// range.
 std::string number_text(double value) {
   if (std::isnan(value)) return "";
   const bool is_large = std::abs(value) > std::numeric_limits<float>::max();
@@ -83,7 +83,7 @@ Json number_json(double value) { return std::isfinite(value) ? Json::parse(numbe
 
 bool is_yes(double probability) { return probability >= 0.5; }
 
-// "target_height", or "target" where there is one only.
+// Returns "target_height", or "target" if there is only one.
 std::string column_name(const char* what, const Predictions& predictions, size_t column) {
   if (predictions.names.size() == 1 && predictions.kind != PredictionKind::kClasses) return what;
   return fmt::format("{}_{}", what, predictions.names[column]);
@@ -94,7 +94,7 @@ void add_columns(std::vector<std::string>& header, const char* what, const Predi
     header.push_back(column_name(what, predictions, column));
 }
 
-// The columns that say something of a sample.
+// Returns the columns with the results of a sample.
 std::vector<std::string> sample_columns(const Predictions& predictions) {
   std::vector<std::string> header;
   const bool classes = predictions.kind == PredictionKind::kClasses;
@@ -108,7 +108,7 @@ std::vector<std::string> sample_columns(const Predictions& predictions) {
   return header;
 }
 
-// The columns of data.id as the table calls them: its own columns keep their names.
+// Returns the names of the data.id columns in the table: the table's own columns keep their names.
 std::vector<std::string> id_columns(const FileRows& rows, std::vector<std::string> taken) {
   taken.insert(taken.end(), {"index", "row", "reason"});
   std::vector<std::string> names;
@@ -175,7 +175,7 @@ std::string csv_row(const Rows& rows, const Predictions& predictions, const File
   return plain_csv_line(cells);
 }
 
-// One number by itself, several by their names.
+// Returns a single number directly, and several numbers as an object by name.
 template <class NumberOf>
 Json by_name(const Predictions& predictions, NumberOf number_of) {
   if (predictions.names.size() == 1) return number_of(0);

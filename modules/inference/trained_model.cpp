@@ -59,7 +59,7 @@ constexpr std::array<std::string_view, 3> kOfParts = {"data.num_train", "data.nu
 
 std::string key_of(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
 
-// A key that there is not is left to be told of with the other findings.
+// A key that does not exist is reported later, with the other findings.
 void require_changeable(const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides) {
     if (std::ranges::find(kMayChange, key_of(assignment)) != kMayChange.end()) continue;
@@ -74,7 +74,7 @@ void require_changeable(const std::vector<std::string>& overrides) {
   }
 }
 
-// The overrides by their keys, the last of a key counting.
+// The overrides by key. The last override of a key is used.
 class Overrides {
  public:
   explicit Overrides(const std::vector<std::string>& list) : list_(list) {}
@@ -98,7 +98,7 @@ void settle_device(Experiment& experiment, const Overrides& overrides, std::vect
   experiment.device = "cpu";
 }
 
-// What the device can compute of what was trained.
+// Returns a layer with which the device can compute the trained model.
 LayerKind other_layer(const Experiment& experiment, c10::Device device) {
   const RecurrentOptions options = recurrent_options(experiment.model, 1);
   for (const LayerKind kind : {LayerKind::kFused, LayerKind::kHoisted})
@@ -124,13 +124,14 @@ void settle_precision(Experiment& experiment, c10::Device device, const Override
   experiment.precision = Precision::kFp32;
 }
 
-// Nothing where the name means none, which the settings' own checks report.
+// Returns nullopt for an invalid name, which the checks of the settings report.
 std::optional<c10::Device> device_named(const std::string& name) {
   if (!is_device_name(name) || !why_no_device(name).empty()) return std::nullopt;
   return resolve_device(name);
 }
 
-// Before the overrides, so that what they leave open fits what they say.
+// Resolves the settings before the overrides are applied, so that the remaining settings are compatible with the
+// overrides.
 Experiment settled(Experiment experiment, const Overrides& overrides, std::vector<std::string>& notes) {
   experiment.layer = computed_layer(experiment);
   experiment.auto_layer.reset();
@@ -169,7 +170,8 @@ void require_same_family(Source trained, const Overrides& overrides) {
               config::name_of(trained), config::name_of(*now));
 }
 
-// Of a path alone, the names that training's files had are not meant; of inputs alone, not the old targets.
+// If only a new path is given, the file names of training are dropped; if only new inputs are given, the old targets
+// are.
 void forget_old_files(DataSettings& data, const Overrides& overrides, std::vector<std::string>& notes) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(data.path, ignored);
@@ -186,7 +188,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, ignored);
 }
 
-// Training's own file under whatever path is no other data: most of it was trained on.
+// The training file under a different path does not count as other data, because the model was trained on most of it.
 bool has_other_data(const Experiment& trained, const Experiment& now, const Overrides& overrides) {
   if (!std::ranges::any_of(kOtherData, [&](std::string_view key) { return overrides.has(key); })) return false;
   const bool same_names = trained.data.source == now.data.source && trained.data.train_file == now.data.train_file &&
@@ -194,7 +196,7 @@ bool has_other_data(const Experiment& trained, const Experiment& now, const Over
   return !same_names || !is_same_file(trained.data.path, now.data.path);
 }
 
-// All samples have no parts: what says how to part them would be passed over.
+// With all samples there is only one part, so settings of the split would be ignored.
 void require_parts(DataPart part, const Overrides& overrides) {
   if (part != DataPart::kAll) return;
   for (const std::string_view key : kOfParts)
@@ -265,7 +267,7 @@ fs::path best_of(const fs::path& folder) {
               folder.string(), kCheckpointsFolder, kManifestFile);
 }
 
-// The folder of the run that the checkpoint is in, where it is in one.
+// Returns the folder of the run that contains the checkpoint, if the checkpoint is in a run.
 fs::path run_of(const fs::path& checkpoint) { return whole_path(checkpoint).parent_path().parent_path(); }
 
 std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
@@ -302,7 +304,7 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   TrainedModel trained;
   trained.checkpoint = find_checkpoint(request, trained.notes);
   const SavedRun saved = read_saved_run(trained.checkpoint);
-  // Data that lie beside the run, or beside the experiment's file in times of training.
+  // The data may be in the folder of the run, or, during training, in the folder of the experiment file.
   const Experiment experiment = with_paths_beside(saved.facts.experiment, run_of(trained.checkpoint));
   InferenceSettings use = inference_settings(experiment, request.overrides, request.part);
   trained.notes.insert(trained.notes.end(), use.notes.begin(), use.notes.end());
@@ -313,10 +315,10 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   trained.device = resolve_device(trained.experiment.device);
   trained.experiment.device = trained.device.str();
   require_runs_on(trained.experiment, trained.device);
-  // Before a model is made: forged settings must not take the memory of one that is not in the file.
+  // The tensors are checked first, because forged settings must not allocate a model that is not in the file.
   require_same_tensors(saved.snapshot.model, parameter_specs(trained.experiment.model, trained.data.shape),
                        (trained.checkpoint / kModelFile).string());
-  // Not every use of a model loads data: load_data() checks them.
+  // Data are not always loaded; load_data() checks their memory.
   const DataSize no_data{.shape = trained.data.shape};
   const MemoryEstimate estimate = estimate_memory(trained.experiment, Purpose::kInference, no_data);
   for (const std::string& warning : check_memory_of(trained, estimate)) trained.notes.push_back(warning);
