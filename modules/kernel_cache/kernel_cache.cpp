@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An entry: this line, the SHA-256 of all behind its line, then numbers and texts, each number on a line of its own:
-// how many symbols, and of each symbol and of the code the length before it.
+// The format of an entry: this line; a line with the SHA-256 of all bytes after it; then numbers and texts, each number
+// on its own line. The numbers are the count of symbols, and the length before each symbol and before the code.
 constexpr std::string_view kFormat = "rnnlab kernels 1\n";
 constexpr size_t kDigits = 64;
 constexpr size_t kMostSymbols = 64;
@@ -37,7 +37,7 @@ std::string content_of(const CompiledKernels& kernels) {
   return content;
 }
 
-// Of content whose digest is right.
+// Reads content whose digest was verified.
 class ContentReader {
  public:
   explicit ContentReader(std::string_view content) : rest_(content) {}
@@ -87,13 +87,13 @@ struct Used {
   fs::path file;
 };
 
-// A hidden file is one that a process is writing (system/files.h), or was writing when it was killed.
+// A hidden file is being written by a process (system/files.h), or was being written when the process was killed.
 bool is_being_written(const fs::path& file, fs::file_time_type when) {
   return file.filename().string().starts_with('.') &&
          fs::file_time_type::clock::now() - when < std::chrono::minutes(10);
 }
 
-// The files that may be removed. A file that another process removes meanwhile is left out.
+// Returns the files that may be removed. A file that a different process removes at the same time is left out.
 std::vector<Used> files_of(const fs::path& folder) {
   std::vector<Used> files;
   std::error_code error;
@@ -140,7 +140,7 @@ void KernelCache::add(const std::string& key, const CompiledKernels& kernels) co
   remove_oldest();
 }
 
-// Counts files of any name, because a process that was killed while it wrote may have left some.
+// Files of every name count, because a process that was killed while writing may have left temporary files.
 void KernelCache::remove_oldest() const {
   std::vector<Used> files = files_of(folder_);
   int64_t bytes = 0;

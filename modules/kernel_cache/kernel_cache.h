@@ -1,6 +1,7 @@
-// Compiled kernels in a folder, a file each, from one process to the next. Losing one costs only the time to compile
-// it: a file that is missing, cut off or damaged is no entry. Several processes may use a folder at once; a file is
-// written whole (system/files.h). The files that were used longest ago go when all are larger than a bound.
+// Keeps compiled kernels in a folder, one file each, for later processes. Losing a file only costs the time to compile
+// it again: a missing, truncated or damaged file is not an entry. Several processes may use a folder at the same time,
+// because files are written atomically (system/files.h). If all files exceed a limit, the least recently used ones are
+// removed.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace rnnlab {
 
-// What a program's kernels depend on, but for the compiler's version: SHA-256 of its texts, names and options.
+// Returns the SHA-256 of everything that determines the kernels of a program, except the compiler's version: its texts,
+// names and options.
 std::string key_of(const KernelProgram& program);
 
 class KernelCache {
@@ -24,10 +26,10 @@ class KernelCache {
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // What `key` was added with. An entry that is found counts as used.
+  // Returns the kernels that were added with `key`. An entry that is found counts as used.
   std::optional<CompiledKernels> find(const std::string& key) const;
 
-  // Makes the folder where it is not there. UserError kDevice where the entry cannot be written.
+  // Creates the folder if it is missing. Throws UserError kDevice if the entry cannot be written.
   void add(const std::string& key, const CompiledKernels& kernels) const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kFolder = "kernels";
 
-// Kernels that the build compiled; an empty path if the program does not find itself.
+// Returns the folder of kernels that the build compiled; empty if the path of the program is unknown.
 std::filesystem::path folder_of_build() {
   std::error_code unknown;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);

@@ -1,5 +1,5 @@
-// Kernels for this process: from the folder that a build may have filled, else from the cache, else compiled and kept
-// there. A cache that cannot be read or written costs time, and one note.
+// Provides kernels for this process: from the folder of the build, else from the cache, else compiled and added to the
+// cache. A cache that cannot be read or written costs time, and adds one note.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@ namespace rnnlab {
 
 class KernelSupply {
  public:
-  // built: made with the program, under keys without a compiler's version; need not be there. An empty path: there is
-  // no such folder, and nothing is kept.
+  // `built` was filled by the build, under keys without a compiler's version; it may be missing. If `built` is empty,
+  // there is no such folder; if `cache` is empty, compiled kernels are not kept.
   KernelSupply(std::filesystem::path built, std::filesystem::path cache)
       : built_(std::move(built)), cache_(std::move(cache)) {}
 
-  // Why no kernel can be had, as one sentence; nothing where one can.
+  // Returns one sentence that says why no kernel is available; nullopt if kernels are available.
   std::optional<std::string> refusal() const;
 
-  // As compile(). One thread at a time.
+  // Returns the compiled kernels; throws as compile(). It is not thread-safe.
   CompiledKernels get(const KernelProgram& program);
 
-  // What to tell the user since the last call: what was compiled in how many seconds and where it is kept, and why it
-  // could not be kept.
+  // Returns notes for the user since the last call: the number of compiled kernels, the seconds and the cache folder,
+  // or why the kernels could not be kept.
   std::vector<std::string> take_notes();
 
  private:
@@ -34,11 +34,11 @@ class KernelSupply {
   KernelCache built_, cache_;
   int num_compiled_ = 0;
   double seconds_ = 0;
-  std::string fault_;            // of keeping, not yet told
-  bool could_not_keep_ = false;  // told or not: it is not tried again
+  std::string fault_;            // why kernels were not kept, until it is reported
+  bool could_not_keep_ = false;  // reported or not; keeping is not retried
 };
 
-// The process's own: `kernels` beside the program, and `kernels` in cache_folder().
+// Returns the supply of this process: `kernels` next to the program, and `kernels` in cache_folder().
 KernelSupply make_kernel_supply();
 
 }  // namespace rnnlab

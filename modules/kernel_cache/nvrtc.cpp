@@ -15,13 +15,14 @@ namespace {
 constexpr const char* kLibrary = "libnvrtc.so.13";
 constexpr std::array kOptions = {"-std=c++20"};
 
-// As nvrtc.h of CUDA 13 declares them.
+// These declarations are those of nvrtc.h of CUDA 13.
 using Program = struct OpaqueProgram*;
 using Result = int;
 constexpr Result kSuccess = 0;
 constexpr Result kCompilationFailed = 6;
 
-// Beside the CUDA runtime that this process has loaded: in one folder of LibTorch's own needs.
+// Returns the path next to the CUDA runtime that this process has loaded, because the CUDA packages that LibTorch needs
+// share one folder.
 std::filesystem::path beside_runtime() {
   Dl_info info = {};
   void* const any_function = ::dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion");
@@ -31,7 +32,7 @@ std::filesystem::path beside_runtime() {
 
 class Library {
  public:
-  // Where it is not there, `refusal` says why, and nothing else may be used.
+  // If the library is missing, `refusal` says why, and the remaining members must not be used.
   Library() {
     handle_ = ::dlopen(beside_runtime().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) handle_ = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
@@ -85,8 +86,8 @@ class Library {
     if (function == nullptr) refusal = fmt::format("NVRTC ({}) has no {}; install that of CUDA 13", kLibrary, name);
   }
 
-  // NVRTC asks the system for this library of its own by name when it compiles, and a system does not look into a
-  // Python package's folder. One that is loaded is found.
+  // NVRTC loads this library by name when it compiles, and the system does not search the folder of a Python package. A
+  // library that is already loaded is found.
   void load_builtins() const {
     Dl_info info = {};
     int major = 0, minor = 0;
@@ -98,7 +99,7 @@ class Library {
   void* handle_ = nullptr;
 };
 
-// For as long as the process: unloading a compiler gains nothing.
+// The library stays loaded until the process ends, because unloading has no benefit.
 const Library& library() {
   static const Library kIt;
   return kIt;
@@ -175,7 +176,7 @@ class Compilation {
   Program it_ = nullptr;
 };
 
-// "sm_90a" is 90: NVRTC lists no variants.
+// Returns 90 for "sm_90a", because NVRTC does not list variants.
 int number_of(const std::string& architecture) { return std::stoi(architecture.substr(architecture.find('_') + 1)); }
 
 void require_known(const std::string& architecture) {

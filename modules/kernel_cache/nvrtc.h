@@ -1,5 +1,5 @@
-// NVIDIA's compiler of kernels as a library, NVRTC of CUDA 13, which LibTorch for CUDA brings along. It is loaded when
-// it is asked for first; it needs no GPU and no CUDA toolkit.
+// Compiles kernels with NVRTC of CUDA 13, NVIDIA's compiler as a library, which LibTorch for CUDA requires too. The
+// library is loaded at its first use; it needs neither a GPU nor the CUDA toolkit.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,7 @@
 
 namespace rnnlab {
 
-// Source of GPU kernels, and what a compiler makes of it.
-
-// A file that sources include by this name; it is nowhere on the disk.
+// A file that sources include by this name; it does not exist on the disk.
 struct KernelHeader {
   std::string_view name;
   std::string_view text;
@@ -22,27 +20,27 @@ struct KernelProgram {
   std::string source;
   std::span<const KernelHeader> headers;
   std::string architecture;        // "sm_90a", or "compute_90" for PTX, which the driver compiles for the GPU
-  std::vector<std::string> names;  // of kernels, as C++ names them: "ns::kernel<ns::Tiles<128>>"
+  std::vector<std::string> names;  // of kernels, as C++ expressions: "ns::kernel<ns::Tiles<128>>"
 };
 
 struct CompiledKernels {
   std::string code;                  // cubin or PTX
-  std::vector<std::string> symbols;  // of the names, in their order
+  std::vector<std::string> symbols;  // of the names, in the same order
 
   bool operator==(const CompiledKernels&) const = default;
 };
 
-// Why nothing can be compiled, as one sentence; nothing where it can.
+// Returns one sentence that says why kernels cannot be compiled; nullopt if they can.
 std::optional<std::string> nvrtc_refusal();
 
-// "13.0"; needs NVRTC.
+// Returns a version such as "13.0"; throws if NVRTC is missing.
 std::string nvrtc_version();
 
-// The options that every program is compiled with, besides its architecture.
+// Returns the options with which every program is compiled, without its architecture.
 std::string kernel_options();
 
-// UserError kDevice where there is no NVRTC, it does not know the architecture, or it does not compile the source: then
-// with its words. Several threads may compile at once.
+// Compiles a program. Throws UserError kDevice if NVRTC is missing, does not support the architecture, or cannot
+// compile the source: then with the compiler's log. Several threads may compile at once.
 CompiledKernels compile(const KernelProgram& program);
 
 }  // namespace rnnlab
