@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kDriver = "libcuda.so.1";
 constexpr const char* kLibrary = "librnnlab_cuda.so";
 
-// Of the library that this function is in.
+// Returns the folder of the library that contains this function.
 std::filesystem::path own_folder() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0) return {};

@@ -1,6 +1,6 @@
-// librnnlab_cuda.so, which has all that needs CUDA's own libraries: own kernels, cuDNN, CUDA graphs. It brings
-// LibTorch's part for GPUs with it, and lies beside the other libraries of rnnlab. A build without CUDA
-// (RNNLAB_CUDA=OFF) has none.
+// Loads librnnlab_cuda.so, which holds the code that needs CUDA's libraries: own kernels, cuDNN, CUDA graphs. It loads
+// LibTorch's part for GPUs, and is in the folder of rnnlab's other libraries. A build without CUDA (RNNLAB_CUDA=OFF)
+// does not have it.
 #pragma once
 
 #include <string>
@@ -10,13 +10,12 @@
 
 namespace rnnlab {
 
-// Functions that only librnnlab_cuda.so has, because they need CUDA's own libraries. A module declares such a function
-// here as an object and calls it by its name; the library defines it when it is loaded (cuda_library.h).
+// CudaFunction declares a function that only librnnlab_cuda.so defines, because it needs CUDA's libraries. A module
+// declares such a function as an object and calls it by name; the library defines it when it is loaded.
 //
 //   inline constinit CudaFunction<std::string(c10::Device)> uuid_of_gpu;                  in a header
-//   const std::string uuid = uuid_of_gpu(device);                                         where a GPU is
+//   const std::string uuid = uuid_of_gpu(device);                                         on a machine with a GPU
 //   const auto defined = uuid_of_gpu.define([](c10::Device device) { ... });              in librnnlab_cuda.so
-
 template <class Signature>
 class CudaFunction;
 
@@ -27,7 +26,7 @@ class CudaFunction<Result(Arguments...)> {
 
   constexpr CudaFunction() = default;
 
-  // True, so that a constant of the library's own can be initialised by it.
+  // Returns true, so that a constant of the library can be initialised with it.
   bool define(Pointer function) {
     function_ = function;
     return true;
@@ -35,7 +34,7 @@ class CudaFunction<Result(Arguments...)> {
 
   bool is_defined() const { return function_ != nullptr; }
 
-  // Without the library there is no GPU to call it for.
+  // Calls the function. Without the library there is no GPU, so an undefined function is a defect.
   Result operator()(Arguments... arguments) const {
     RNNLAB_INVARIANT(function_ != nullptr, "a function for GPUs was called, and librnnlab_cuda.so is not loaded");
     return function_(std::forward<Arguments>(arguments)...);
@@ -45,12 +44,12 @@ class CudaFunction<Result(Arguments...)> {
   Pointer function_ = nullptr;
 };
 
-// Loads it once, if this machine has NVIDIA's driver. To be called before LibTorch is asked anything about GPUs: it
-// looks only once for what it can do with them. From any thread.
+// Loads the library once, if this machine has NVIDIA's driver. Call it before LibTorch is used for GPUs, because
+// LibTorch checks only once which GPU functions exist. It is thread-safe.
 void load_cuda_library();
 
-// Why there are no GPUs for this process: the driver is missing, or the library is missing or cannot be loaded, with
-// the system's words and what to do. "" if it is loaded.
+// Returns why this process cannot use GPUs: the driver is missing, or the library is missing or cannot be loaded, with
+// the system's message and the next step. Returns "" if the library is loaded.
 std::string why_no_cuda_library();
 
 }  // namespace rnnlab
