@@ -14,9 +14,10 @@
 namespace rnnlab::report {
 namespace {
 
-constexpr size_t kMostWaterfalls = 6;  // sizes; more are what heat maps are for
+constexpr size_t kMostWaterfalls = 6;  // sizes; heat maps show more sizes
 
-// Layers that each have all of the one before; the others are set beside them.
+// Returns whether the layer is a step of the ladder, in which each layer includes the changes of the previous layer.
+// The remaining layers are shown as whole times.
 bool is_rung(const std::string& layer) {
   constexpr std::array<std::string_view, 9> kLadder = {"naive",           "grouped",       "streamed",
                                                        "fused_pointwise", "pretransposed", "hoisted",
@@ -24,9 +25,9 @@ bool is_rung(const std::string& layer) {
   return std::ranges::find(kLadder, layer) != kLadder.end();
 }
 
-// What was measured at one size.
+// The rows measured at one size.
 struct Size {
-  std::string label;  // "H 256 B 64", or "" where there is but one
+  std::string label;  // "H 256 B 64", or "" if there is only one size
   std::vector<const BenchRow*> rows;
 };
 
@@ -125,7 +126,7 @@ void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::
 
 // ---- heat maps ----
 
-// Rows and columns of a map: the last of the sizes that vary lies across.
+// The rows and columns of a map: the last size that varies is on the horizontal axis.
 struct Grid {
   std::vector<KeyColumn> down;
   KeyColumn across;
@@ -156,7 +157,7 @@ HeatMap empty_map(const BenchReport& report, const Grid& grid) {
   return map;
 }
 
-// Of the first layer the times, of the others the gains over it.
+// The map of the first layer shows times; the maps of the remaining layers show gains over the first layer.
 Chart heat_map(const BenchReport& report, const Grid& grid, const std::string& layer, const std::string& prefix) {
   const std::string& first = report.rows[0].key.layer;
   const bool is_first = layer == first;

@@ -1,4 +1,4 @@
-// The section on one benchmark of layers.
+// Makes the report's section on one benchmark of layers.
 #pragma once
 
 #include <string>
@@ -11,17 +11,16 @@
 
 namespace rnnlab::report {
 
-// The charts of one benchmark: the ladder of layers as waterfalls, a sweep of sizes as heat maps of the gains, or the
-// times as bars.
-
-// "<prefix>-..." are the ids. A waterfall for each size at which two rungs of the ladder at least were measured, of at
-// most six sizes; heat maps where two sizes at least were measured for a layer.
+// Returns the charts of one benchmark: the ladder of layers as waterfalls, a sweep of sizes as heat maps of the gains,
+// and the times as bars. The ids are "<prefix>-...". There is a waterfall for each size at which at least two steps of
+// the ladder were measured, if there are at most six sizes, and there are heat maps if at least two kinds of sizes
+// vary.
 std::vector<Chart> bench_charts(const BenchReport& report, const std::string& prefix);
 
-// Warnings of the benchmark and doubts about its rows, for the opening of the report.
+// Returns the warnings of the benchmark and the quality warnings of its rows, for the opening of the report.
 std::vector<Block> alarms(const Benchmark& benchmark);
 
-// `prefix` begins the ids in it.
+// `prefix` begins the ids of the section.
 Section bench_section(const Benchmark& benchmark, const std::string& prefix);
 
 }  // namespace rnnlab::report

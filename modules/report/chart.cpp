@@ -27,7 +27,8 @@ class CellText {
   Digits digits_;
 };
 
-// Whether one of the curves has every x that there is, as with epochs, of which some runs have fewer.
+// Returns whether one of the curves contains every x of the chart. Charts by epoch do, even if some runs have fewer
+// epochs.
 bool share_x(const Curves& chart) {
   std::set<double> all;
   size_t most = 0;
@@ -42,7 +43,7 @@ std::optional<double> end_of(const Point& point, double Interval::*end) {
   return point.interval ? std::optional((*point.interval).*end) : std::nullopt;
 }
 
-// What a curve's columns hold: its values, then the ends of their intervals where it has any.
+// Returns the columns of a curve: its values, then the ends of the intervals if it has intervals.
 std::vector<std::string> columns_of(const Curve& curve) {
   if (!has_intervals(curve)) return {curve.name};
   return {curve.name, curve.name + ": low", curve.name + ": high"};

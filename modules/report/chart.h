@@ -1,5 +1,5 @@
-// The charts of a report as plain values: what is drawn, in which units, and nothing of how. Each can be read as a
-// table too, for those who cannot see it and for programs.
+// The charts of a report as plain values: their content and units, without drawing. Each chart is also available as a
+// table, for programs and for people who cannot see it.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct Axis {
   Scale scale = Scale::kLinear;
 };
 
-// "training time of an epoch (s)".
+// Returns a text such as "training time of an epoch (s)".
 std::string label_of(const Axis& axis);
 
 struct Point {
@@ -31,7 +31,7 @@ struct Point {
 };
 
 struct Curve {
-  std::string group;  // curves of one group look alike and are switched on and off together
+  std::string group;  // curves of one group have the same style and are shown and hidden together
   std::string name;   // unique
   std::vector<Point> points;
 };
@@ -53,9 +53,9 @@ struct Bars {
 };
 
 enum class StepKind {
-  kWhole,  // from nothing
-  kGain,   // from the one before, for the better: less
-  kLoss,   // for the worse
+  kWhole,  // a whole value, from zero
+  kGain,   // a smaller value than the previous step, which is better
+  kLoss,   // a larger value than the previous step, which is worse
 };
 
 struct WaterfallStep {
@@ -76,48 +76,46 @@ struct HeatMap {
   std::vector<std::vector<std::optional<double>>> cells;  // by row
 };
 
-// Of a row and a column that the map has.
+// Returns the cell of a row and a column that exist in the map.
 std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::string& column);
 
-// What is long and seldom read is folded away on a page and left out of Markdown.
+// Long content that is rarely read is folded on a page and left out of Markdown.
 enum class Prominence { kOpen, kFolded };
 
 struct Chart {
-  std::string id;           // a file's name and an anchor: of letters, digits, '-' and '_'; unique in a report
-  std::string title;        // "Epoch time by epoch"
-  std::string description;  // a sentence or two: what it shows and how to read it
-  Prominence data = Prominence::kFolded;  // of the table behind it
+  std::string id;                         // file name and anchor, of letters, digits, '-' and '_'; unique in a report
+  std::string title;                      // "Epoch time by epoch"
+  std::string description;                // one or two sentences: what the chart shows and how to read it
+  Prominence data = Prominence::kFolded;  // of the table below the chart
   std::variant<Curves, Bars, Waterfall, HeatMap> body;
 };
 
 bool has_intervals(const Curve& curve);
 
-// Without those that hold no finite number: of a run that diverged at once, say.
+// Removes charts without a finite number, such as the loss of a run that diverged in its first epoch.
 std::vector<Chart> with_something_to_draw(std::vector<Chart> charts);
 
 enum class Digits {
   kAll,  // the shortest text that reads back to the same number
-  kFew,  // six significant ones, for people
+  kFew,  // six significant digits, for people
 };
 
-// A row for each value, or, where curves share their values of x, for each x, with a column for each curve. What is
-// absent is an empty cell.
+// Returns a table with a row for each value. If curves share their values of x, it has a row for each x and a column
+// for each curve. Absent values are empty cells.
 TextTable data_of(const Chart& chart, Digits digits);
 
-// Which scale shows some values best.
-
-// Logarithmic where all finite values are above 0 and the largest is more than 20 times the least.
+// Returns kLogarithmic if all finite values are above 0 and the largest is more than 20 times the smallest; else
+// kLinear.
 Scale scale_for(const std::vector<double>& values);
 
-// Curves of one group as one curve, for a table that has room for a column a group. Charts keep a curve for each run.
-
+// Pools the curves of each group into one curve, for a table with one column a group. Charts keep one curve a run.
 struct PooledCurves {
-  Curves curves;     // of several runs "cpu fused (5 runs)"; a single one, and one with intervals, as it was
-  std::string rule;  // "of several runs the geometric mean"; "" where nothing was pooled
+  Curves curves;     // "cpu fused (5 runs)" for several runs; a single curve, and curves with intervals, are unchanged
+  std::string rule;  // "of several runs the geometric mean"; "" if nothing was pooled
 };
 
-// At each x the geometric mean of seconds, as in the comparison's table, and the median of any other quantity, over the
-// runs that have a value there. Not a number where one of these diverged.
+// Pools the values at each x over the runs that have a value there: seconds by geometric mean, as in the comparison's
+// table, all other quantities by median. The result is NaN if one of the values is NaN.
 PooledCurves pooled_by_group(const Curves& chart);
 
 }  // namespace rnnlab::report

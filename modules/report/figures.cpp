@@ -27,9 +27,8 @@
 
 namespace rnnlab::report {
 
-// Colours that people who see few colours tell apart too (after Okabe and Ito, 2008), each with a contrast of 3 to 1 at
-// least to white. page/charts.js has the same ones for the page.
-
+// Colours that colour-blind readers can distinguish (after Okabe and Ito, 2008), each with a contrast of at least 3 to
+// 1 against white. page/charts.js has the same colours for the page.
 inline constexpr std::array<std::string_view, 8> kPalette = {"#0072b2", "#c94f00", "#007a5e", "#a8447f",
                                                              "#7d6608", "#4f46b8", "#555d66", "#b3261e"};
 inline constexpr std::string_view kGainColor = "#007a5e";
@@ -40,7 +39,7 @@ namespace {
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
-using TemporaryFile = std::unique_ptr<std::FILE, CloseFile>;  // without a name, gone when it is closed
+using TemporaryFile = std::unique_ptr<std::FILE, CloseFile>;  // without a name; removed when it is closed
 
 TemporaryFile make_temporary_file() {
   TemporaryFile file(std::tmpfile());
@@ -114,8 +113,8 @@ Outcome run(const std::vector<const char*>& arguments, const std::string& input)
   return outcome;
 }
 
-// gnuplot repeats the command in which it fails, which holds everything that a file holds. What it says about it stands
-// behind the last "line N:".
+// gnuplot repeats the failing command, which may contain the whole content of a file. The reason follows the last "line
+// N:".
 std::string reason_in(const std::string& errors) {
   const size_t line = errors.rfind(" line ");
   const size_t colon = line == std::string::npos ? line : errors.find(": ", line);
@@ -123,7 +122,7 @@ std::string reason_in(const std::string& errors) {
   return on_one_line(first_line(trim(reason)));
 }
 
-// -d: without the user's own settings.
+// The option -d ignores the user's own settings.
 Outcome run_script(const std::string& script) { return run({"gnuplot", "-d", "-"}, script); }
 
 [[noreturn]] void throw_unusable(const std::string& reason) {
@@ -154,9 +153,9 @@ GnuplotResult run_gnuplot(const std::string& script) {
 
 namespace {
 
-// Double quotes, because gnuplot 5.4 reads a single quote at the beginning of a string in single quotes wrongly. In
-// double quotes gnuplot acts on a quote, a backslash and a backquote (which would run a command): they become octal
-// numbers.
+// Strings are in double quotes, because gnuplot 5.4 misreads a single quote at the beginning of a string in single
+// quotes. In double quotes gnuplot interprets a quote, a backslash and a backquote (which would run a command), so
+// these characters are written as octal numbers.
 std::string string_literal(const std::string& text) {
   constexpr std::string_view kActedOn = "\"\\`";
   std::string string = "\"";
@@ -166,7 +165,7 @@ std::string string_literal(const std::string& text) {
   return string + "\"";
 }
 
-// Cut at a letter's end. Labels of tics are formats, too.
+// Cuts a label after a whole character. A percent sign is doubled, because gnuplot reads labels of tics as formats.
 std::string tic_label(const std::string& text) {
   constexpr size_t kLongest = 48;
   const std::string whole = readable(text);
@@ -197,7 +196,7 @@ std::string tics(const char* axis, const std::vector<std::string>& labels) {
   return fmt::format("set {}tics ({}) nomirror\n", axis, join(parts, ", "));
 }
 
-// What is drawn, and how large it wants to be.
+// The lines of a script, and the height of the picture.
 struct Drawing {
   std::string lines;
   int height = 480;
@@ -221,7 +220,7 @@ std::string interval_block(const std::string& name, const Curve& curve) {
   return text + "END\n";
 }
 
-// How the curves of one group look.
+// The style of the curves of one group.
 struct Look {
   std::string color;
   int dash_type = 1;
@@ -244,13 +243,13 @@ bool has_warmup(const Curve& curve) {
 
 constexpr size_t kMostInKey = 24;
 
-// Whether its points are drawn, and those of warm-up told from the others.
+// Returns whether the points of the curve are drawn, with a different mark for warm-up.
 bool is_marked(const Curve& curve, const Curves& chart) {
   constexpr size_t kMostPoints = 60, kMostCurves = 24;
   return curve.points.size() <= kMostPoints && chart.curves.size() <= kMostCurves;
 }
 
-// Of few epochs gnuplot would mark halves, too.
+// For few epochs gnuplot would also mark halves.
 std::string whole_tics(const Curves& chart) {
   constexpr double kFew = 12;
   double most = 0;
@@ -262,7 +261,7 @@ std::string whole_tics(const Curves& chart) {
   return most <= kFew ? "set xtics 1\n" : "";
 }
 
-// At the sides, for the ends of whiskers.
+// Leaves room at both sides for the ends of whiskers.
 std::string room_for_intervals(const Curves& chart) {
   return std::ranges::any_of(chart.curves, has_intervals) ? "set offsets graph 0.02, graph 0.02, 0, 0\n" : "";
 }
@@ -305,7 +304,7 @@ Drawing draw(const Curves& chart) {
 
 // ---- bars and waterfalls ----
 
-// A bar that lies.
+// A horizontal bar.
 struct Lying {
   double from = 0, to = 0;
   std::string color, label;
@@ -403,7 +402,7 @@ std::vector<double> values_of(const HeatMap& chart) {
 }
 
 Drawing draw(const HeatMap& chart) {
-  constexpr int kLeastHeight = 360;  // for the name of the scale beside it
+  constexpr int kLeastHeight = 360;  // for the name of the scale next to the map
   std::string blocks = "$cells << END\n";
   std::string labels;
   for (size_t i = 0; i < chart.rows.size(); ++i)
@@ -451,8 +450,8 @@ namespace {
 
 struct Format {
   Terminal terminal;
-  const char* ending;    // of the file's name
-  std::string_view end;  // of a whole picture
+  const char* ending;    // ending of the file's name
+  std::string_view end;  // last bytes of a complete picture
 };
 constexpr Format kFormats[] = {{Terminal::kSvg, ".svg", "</svg>"}, {Terminal::kPng, ".png", "IEND\xAE\x42\x60\x82"}};
 
@@ -477,7 +476,7 @@ void require_files(const std::vector<const Chart*>& charts, const std::filesyste
     }
 }
 
-// gnuplot ends well also where the disk of its standard output is full.
+// gnuplot's exit status is 0 even if the disk of its standard output is full.
 void require_whole(const std::string& picture, const Format& format, const Chart& chart) {
   constexpr size_t kEnoughForTheEnd = 64;
   const size_t from = picture.size() - std::min(picture.size(), kEnoughForTheEnd);
@@ -486,7 +485,7 @@ void require_whole(const std::string& picture, const Format& format, const Chart
               chart.id, format.ending);
 }
 
-// Both are drawn before either is written: a chart has both pictures or none.
+// Both pictures are drawn before the first is written, so that a chart has both pictures or none.
 void write_pictures(const Chart& chart, const std::filesystem::path& folder, Figures& figures) {
   std::vector<std::string> pictures;
   for (const Format& format : kFormats) {
@@ -504,7 +503,7 @@ void write_pictures(const Chart& chart, const std::filesystem::path& folder, Fig
   }
 }
 
-// One chart may hold values that gnuplot cannot draw; if it draws none, gnuplot itself is at fault.
+// A single chart may hold values that gnuplot cannot draw. If no chart is drawn, gnuplot itself is the cause.
 void require_pictures(const std::vector<const Chart*>& charts, const Figures& figures) {
   if (charts.empty() || figures.left_out.size() < charts.size()) return;
   throw_error(ExitCode::kDevice, "--figures: gnuplot drew no chart ({}: {}); their CSV is written",

@@ -1,4 +1,4 @@
-// Charts as PDF and PNG files, drawn by gnuplot.
+// Writes charts as SVG and PNG files, drawn by gnuplot, and their data as CSV files.
 #pragma once
 
 #include <filesystem>
@@ -10,30 +10,25 @@
 
 namespace rnnlab::report {
 
-// The program gnuplot, as far as figures need it.
-
-// UserError kDevice, saying how to get it, where gnuplot does not run here or lacks a terminal that figures need.
+// Throws UserError kDevice, with the command that installs gnuplot, if gnuplot cannot run or lacks a required terminal.
 void check_gnuplot();
 
 struct GnuplotResult {
   bool is_drawn = false;
-  std::string picture;  // what it wrote to standard output
-  std::string reason;   // why it drew nothing, in a line: "y_min should not equal y_max!"
+  std::string picture;  // standard output of gnuplot
+  std::string reason;   // why gnuplot drew no picture, in one line: "y_min should not equal y_max!"
 };
 
-// Has it run `script`. UserError kDevice where it cannot be started, is ended by a signal, or nothing can be written
-// for it.
+// Runs `script` with gnuplot. Throws UserError kDevice if gnuplot cannot be started or is ended by a signal, or if its
+// temporary files cannot be written.
 GnuplotResult run_gnuplot(const std::string& script);
 
-// A chart as a script for gnuplot 5.4 or newer, which writes the picture to its standard output. Texts in the script
-// are strings without anything that gnuplot or a shell would act on.
+// Returns a script for gnuplot 5.4 or newer, which writes the picture of a chart to its standard output. Texts in the
+// script are string literals without characters that gnuplot or a shell would interpret.
 
 enum class Terminal { kSvg, kPng };
 
 std::string gnuplot_script(const Chart& chart, Terminal terminal);
-
-// The charts of a report as pictures: SVG and PNG, and the data of each as CSV. Drawn by gnuplot, which must be there
-// when this runs.
 
 // A chart without pictures.
 struct ChartLeftOut {
@@ -42,14 +37,14 @@ struct ChartLeftOut {
 };
 
 struct Figures {
-  std::vector<std::string> files;  // that were written
+  std::vector<std::string> files;  // files that were written
   std::vector<ChartLeftOut> left_out;
 };
 
-// Writes <id>.svg, <id>.png and <id>.csv for each chart into `folder`, which is made where it is missing. A chart that
-// gnuplot cannot draw, such as one of values near 1e308, gets its CSV alone. UserError kUsage where one of the files
-// is a link or cannot be written as a file (resolve_output_file), before anything is drawn; kDevice where gnuplot is
-// missing, draws none of the charts, or a file cannot be written.
+// Writes <id>.svg, <id>.png and <id>.csv for each chart of the report into `folder`, which is created if it is missing.
+// For a chart that gnuplot cannot draw, such as a chart of values near 1e308, only the CSV is written. Throws UserError
+// kUsage, before drawing, if a file is a link or cannot be written as a file (resolve_output_file); kDevice if gnuplot
+// is missing or draws none of the charts, or if a file cannot be written.
 Figures write_figures(const Report& report, const std::filesystem::path& folder);
 
 }  // namespace rnnlab::report

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostSentences = 8;
 
-// " (95 % interval 0.200 .. 0.300)"; of too few processes there is none.
+// Returns " (95 % interval 0.200 .. 0.300)"; "" if there are too few processes for an interval.
 std::string interval_text(const GroupResult& group) {
   if (!group.ratio_low) return "";
   return fmt::format(" (95 % interval {} .. {})", significant_digits(group.ratio_low, 3),
@@ -30,7 +30,7 @@ std::string why_no_verdict(const GroupResult& group, const Comparison& compariso
                      group.num_processes, baseline_of(comparison).num_processes);
 }
 
-// "3.31 times as fast" is said of what the table calls faster, and of nothing else.
+// "3.31 times as fast" appears only if the table has the verdict faster.
 std::string verdict_text(const GroupResult& group, const Comparison& comparison) {
   switch (group.verdict.value_or(TimeVerdict::kNone)) {
     case TimeVerdict::kFaster:

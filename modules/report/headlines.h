@@ -1,4 +1,4 @@
-// The result of a comparison in sentences, with the digits of its table.
+// Summarises a comparison in sentences, with the digits of its table.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace rnnlab::report {
 
-// "NOT COMPARABLE: " where the comparison had to be forced, for titles that travel alone; else "".
+// Returns "NOT COMPARABLE: " if the comparison was forced, for titles that may be quoted alone; else "".
 std::string not_comparable(const Comparison& comparison);
 
-// A sentence for each group that was set against the baseline; of more than eight, for the fastest and the slowest.
-// Each begins with not_comparable.
+// Returns a sentence for each group that was compared with the baseline; for more than eight groups, only for the
+// fastest and the slowest. Each sentence begins with not_comparable.
 std::vector<std::string> headlines(const Comparison& comparison);
 
 }  // namespace rnnlab::report

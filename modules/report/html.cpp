@@ -27,7 +27,7 @@ Json list_json(const std::vector<std::string>& texts) {
   return list;
 }
 
-// Those of a curve that has any: the place, and both ends.
+// Returns x and both ends of each interval of the curve.
 Json intervals_json(const Curve& curve) {
   Json intervals = Json::array();
   for (const Point& point : curve.points)
@@ -132,7 +132,7 @@ std::string table_html(const TextTable& table, const std::string& caption) {
   return html + "</tbody>\n</table>\n";
 }
 
-// Wide tables scroll by themselves, by keyboard too.
+// Wide tables have their own scroll bar, also for the keyboard.
 std::string scrolling(const std::string& html, const std::string& name) {
   return fmt::format("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n{}</div>\n",
                      html_escaped(name), html);
@@ -176,8 +176,8 @@ NoticeLook look_of(Severity severity) {
   return {};
 }
 
-// The table behind a chart, or, where it is so large that it would slow the page down, a place where the page's script
-// makes it from the CSV once somebody wants to see it.
+// Returns the table below a chart. If the table is so large that it would slow the page down, the region is empty, and
+// the page's script creates the table from the CSV when it is opened.
 std::string data_html(const Chart& chart) {
   constexpr size_t kMostCells = 1500;
   const TextTable table = data_of(chart, Digits::kFew);
@@ -189,7 +189,7 @@ std::string data_html(const Chart& chart) {
          folded(summary, scrolling(content, "The numbers of " + chart.title));
 }
 
-// Only notes may be folded away.
+// Only notes may be folded.
 std::string notice_lines(const Notice& notice) {
   constexpr size_t kMostOpen = 8;
   const std::string lines = list_html(notice.lines);

@@ -1,4 +1,4 @@
-// The report as one HTML file, which needs nothing else.
+// Writes the report as one HTML file without external files.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,26 +11,24 @@
 
 namespace rnnlab::report {
 
-// The files that go into every page, compiled into the program: nothing is read or loaded when a page is made or
+// The files that every page contains. They are compiled into the program, so no file is read when a page is made or
 // opened.
 
 std::string_view page_style();           // page/page.css
 std::string_view page_script();          // page/charts.js and page.js
 std::string_view chart_library();        // third_party/echarts/echarts.min.js
-std::string_view chart_library_terms();  // its NOTICE and LICENSE
+std::string_view chart_library_terms();  // NOTICE and LICENSE of ECharts
 
-// A chart as the JSON that the page's script draws it from. Only for .cpp files: it brings in nlohmann's header.
-
-// What is not finite is null. Texts are readable().
+// Returns the JSON from which the page's script draws a chart. Numbers that are not finite are null. Texts are
+// readable(). Include this header only in .cpp files, because it includes nlohmann's header.
 nlohmann::ordered_json chart_json(const Chart& chart);
 
-// As it may stand in a <script> element whatever is in it: no '<' at all.
+// Returns JSON text that is safe inside a <script> element: it has no '<'.
 std::string script_text(const nlohmann::ordered_json& json);
 
-// A report as one HTML file that needs nothing but a browser: charts, with their data as tables and CSV, style, script
-// and chart library are in it. A content security policy keeps it from loading anything and from running any script but
-// its own two, whatever the texts in it hold.
-
+// Returns a report as one HTML file that needs only a browser: it contains the charts, their data as tables and CSV,
+// style, script and chart library. A content security policy prevents the page from loading files and from running
+// every script except its own two, independent of the texts in the report.
 std::string html_of(const Report& report);
 
 }  // namespace rnnlab::report

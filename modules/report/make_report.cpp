@@ -21,7 +21,7 @@
 namespace rnnlab::report {
 namespace {
 
-// The section on runs, or one for each experiment, with what is to be said before them all.
+// Writes the sections on runs (one, or one for each experiment) and on benchmarks, and the opening of the report.
 class Writer {
  public:
   void tell_left_out(const std::vector<LeftOut>& all) {
@@ -82,7 +82,7 @@ class Writer {
     add_once(subjects_, name);
   }
 
-  // A slug has no dash, and the ids of what is in a section are its own, a dash and more: all differ.
+  // A slug has no dash. The ids within a section are its id, a dash and more characters, so all ids differ.
   std::string unique_id(const std::string& name) {
     const std::string wanted = slug(name);
     std::string id = wanted;
@@ -92,7 +92,7 @@ class Writer {
   }
 
   Report report_;
-  std::vector<std::string> ids_ = {"content"};  // the page's own
+  std::vector<std::string> ids_ = {"content"};  // ids that the page itself uses
   std::vector<std::string> subjects_;
 };
 
@@ -111,7 +111,7 @@ Report make_report(const Sources& sources) {
 
 namespace {
 
-// Gives names to paths, the same to the same and no name to two of them.
+// Maps paths to names: equal paths have equal names, and different paths have different names.
 class Names {
  public:
   std::string name(const std::string& original, const std::string& wanted) {
@@ -152,7 +152,7 @@ void clean(std::optional<T>& value) {
   if (value) clean(*value);
 }
 
-// The keys are names of settings and columns.
+// The keys are names of settings and columns, so only the values are cleaned.
 template <class T>
 void clean(std::map<std::string, T>& values) {
   for (auto& [key, value] : values) clean(value);

@@ -1,4 +1,4 @@
-// From what was measured to what a report says: training runs compared with one another, and benchmarks of layers.
+// Makes a report from measurements: comparisons of training runs, and benchmarks of layers.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Benchmark {
 
 // A run or a benchmark that could not be read.
 struct LeftOut {
-  std::string source;  // as it was named
+  std::string source;  // path in the command line
   std::string reason;
 };
 
@@ -27,17 +27,16 @@ struct Sources {
   std::vector<LeftOut> left_out = {};
 };
 
-// Runs that `rnnlab compare` takes together are one section. Where it refuses that and the runs are of several
-// experiments, each experiment is a section of its own, and the report opens with the reasons. What it would refuse
-// within a section is compared all the same, as by --force, and the report opens with that. So it does with every
-// warning. UserError kUsage where there is nothing to report.
+// Runs that `rnnlab compare` accepts together form one section. If it refuses them and they belong to several
+// experiments, each experiment has its own section, and the report opens with the reasons. Differences within a section
+// are compared as with --force, and the report opens with these differences and with every warning. Throws UserError
+// kUsage if there are neither runs nor benchmarks.
 Report make_report(const Sources& sources);
 
-// Removes everything from a report that names the machine or its user. CPU, GPU, load and libraries stay.
-
-// `sources` without the host's name, its kernel and command lines, and with every path cut to what is below the folders
-// of a user: runs to shared_run_name, files to their last name. Paths that differ keep names that differ, so a report
-// compares the same runs with and without this. In texts of runs and errors, absolute paths lose their folders.
+// Returns `sources` without values that identify the machine or its user: without the host's name, its kernel and
+// command lines, and with every path cut to the part below a user's folders (runs to shared_run_name, files to their
+// last name). Different paths keep different names, so a report compares the same runs with and without this function.
+// In texts of runs and errors, absolute paths lose their folders. CPU, GPU, load and libraries stay.
 Sources without_machine(Sources sources);
 
 }  // namespace rnnlab::report

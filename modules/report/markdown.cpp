@@ -44,7 +44,7 @@ std::string alarm_word(Severity severity) {
   return "";
 }
 
-// What a block comes to; "" where Markdown leaves it out.
+// Returns the text of a block; "" if Markdown leaves the block out.
 struct BlockText {
   std::string operator()(const Notice& notice) const {
     std::string text = bold(alarm_word(notice.severity) + notice.title) + "\n\n";
@@ -56,7 +56,7 @@ struct BlockText {
     for (const std::string& line : sentences.lines) text += markdown_escaped(line) + "\n\n";
     return text;
   }
-  std::string operator()(const Heading&) const { return ""; }  // most of what they head is left out
+  std::string operator()(const Heading&) const { return ""; }  // Most blocks under headings are left out.
   std::string operator()(const NamedTable& table) const {
     if (table.prominence == Prominence::kFolded) return "";
     return bold(table.title) + "\n\n" + limited(table.table, "of the page");

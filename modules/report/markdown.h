@@ -1,5 +1,5 @@
-// A report as Markdown for a README: notices, sentences and tables, and of the charts the short ones as tables.
-// GitHub's flavour.
+// Writes a report as Markdown (GitHub's dialect) for a README: notices, sentences and tables, and short charts as
+// tables.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// What a report says, apart from how it is shown: sections of notices, sentences, tables and charts. The writers
-// (html.h, markdown.h, figures.h) take it as it stands; whatever came from a file is still as untrusted as it was
-// there.
+// The content of a report, independent of its presentation: sections of notices, sentences, tables and charts. The
+// writers (html.h, markdown.h, figures.h) do not change it. Texts from files are untrusted, and the writers must escape
+// them.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace rnnlab::report {
 
 enum class Severity {
-  kRefusal,  // the numbers must not be taken for a comparison
+  kRefusal,  // the numbers must not be used as a comparison
   kWarning,  // the numbers are doubtful
   kNote,
 };

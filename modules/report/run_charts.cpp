@@ -111,7 +111,7 @@ std::optional<Interval> speed_up_interval(const DeviceSpeed& speed) {
   return Interval{*speed.speed_up_low, *speed.speed_up_high};
 }
 
-// Of the same work on several numbers of devices, from the fewest on.
+// Returns the curve of speed-ups for the same work on several numbers of devices, starting with the fewest devices.
 Curve speed_up_curve(const Comparison& comparison, const DeviceSpeed& reference) {
   Curve curve{.group = "over " + reference.reference, .name = "over " + reference.reference, .points = {}};
   curve.points.push_back({static_cast<double>(reference.reference_devices), 1});
@@ -123,7 +123,7 @@ Curve speed_up_curve(const Comparison& comparison, const DeviceSpeed& reference)
   return curve;
 }
 
-// To the most devices of the chart, at each number that it has.
+// Returns the ideal speed-up at each number of devices in the chart.
 Curve ideal_curve(int64_t fewest_devices, const std::set<double>& devices) {
   const auto fewest = static_cast<double>(fewest_devices);
   const std::string name = fewest_devices == 1 ? "ideal" : fmt::format("ideal, from {} devices on", fewest_devices);
@@ -230,14 +230,15 @@ std::string setting(const RunGroup& group, const std::string& key) {
   return value_or_absent(group.runs[0]->config, key);
 }
 
-// "cpu fused batch_size 64": what tells the rows of the map apart. Its axes have the whole keys.
+// Returns the settings that distinguish the rows of the map, such as "cpu fused batch_size 64". The axes have the full
+// keys.
 std::string row_of(const RunGroup& group, const std::vector<std::string>& keys) {
   std::string row = group.runs[0]->summary.device + " " + group.runs[0]->summary.layer;
   for (const std::string& key : keys) row += fmt::format(" {} {}", config::last_part(key), setting(group, key));
   return row;
 }
 
-// ", the geometric mean of 5 processes' medians" or "of 3 to 5"; "" where one process measured each cell.
+// Returns ", the geometric mean of 5 processes' medians" or "of 3 to 5"; "" if one process measured each cell.
 std::string pooled_text(const Comparison& comparison) {
   std::vector<int64_t> counts;
   for (const GroupResult& group : comparison.groups)
@@ -271,7 +272,7 @@ std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Compari
   map.cells.assign(map.rows.size(), std::vector<std::optional<double>>(map.columns.size()));
   for (size_t i = 0; i < groups.size(); ++i) {
     std::optional<double>& cell = cell_of(map, row_of(groups[i], row_keys), setting(groups[i], column_key));
-    if (cell) return {};  // they differ in more than their settings, by machine or revision, say
+    if (cell) return {};  // The groups differ in more than their settings, for example by machine or revision.
     cell = comparison.groups[i].seconds;
   }
   return {{.id = prefix + "-sweep",

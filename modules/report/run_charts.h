@@ -1,5 +1,5 @@
-// The charts of runs that are set against each other: epoch times and losses as curves, medians and ratios as bars, a
-// sweep as a heat map. Numbers are those of the epoch rows and of the comparison, as they are.
+// The charts of compared runs: epoch times and losses as curves, medians and ratios as bars, a sweep as a heat map. The
+// numbers of the epoch rows and of the comparison are not changed.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@
 
 namespace rnnlab::report {
 
-// A name for each run, in the order of the groups: its group's label, with the seed where the group has several runs.
+// Returns a name for each run of the group: the group's label, with the seed if the group has several runs.
 std::vector<std::string> run_names(const RunGroup& group);
 
-// "<prefix>-epoch-time" and so on are the charts' ids.
+// The ids of the charts are "<prefix>-epoch-time" and so on.
 std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::string& prefix);
 std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std::string& prefix);
 
-// Without the groups that have no time. No ratios where there is but one group.
+// Returns bars of times and ratios. Groups without a time are left out. With only one group there are no ratios.
 std::vector<Chart> time_bars(const Comparison& comparison, const std::string& prefix);
 
-// Of the groups that have one, against the number of their devices, beside the ideal line.
+// Returns the speed-up against the number of devices, with the ideal line, for the groups that have a speed-up.
 std::vector<Chart> speed_up_curves(const Comparison& comparison, const std::string& prefix);
 
-// Of the median epoch times, where one to three settings vary and both sides have two values at least.
+// Returns a heat map of the median epoch times if one to three settings vary and both axes have at least two values.
 std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Comparison& comparison,
                               const std::string& prefix);
 

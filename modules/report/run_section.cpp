@@ -47,7 +47,7 @@ std::string load_text(const CpuInfo& cpu) {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// Facts that name the machine and its user; empty members are left out (make_report.h).
+// Facts that name the machine and its user. Members that make_report.h has emptied are left out.
 Facts host_facts(const Environment& environment) {
   Facts facts;
   const HostInfo& host = environment.host;
@@ -57,7 +57,7 @@ Facts host_facts(const Environment& environment) {
   return facts;
 }
 
-// Which of the runs were trained together; what a run does not know of is left out.
+// The process and the round of a run. Facts that the run does not record are left out.
 Facts turn_facts(const Turn& turn) {
   Facts facts;
   if (!turn.process.empty()) facts.emplace_back("process", turn.process);
@@ -67,7 +67,7 @@ Facts turn_facts(const Turn& turn) {
   return facts;
 }
 
-// Of a run of several processes.
+// Facts of a run of several processes.
 Facts rank_facts(const RunRecord& run) {
   if (!run.environment.ranks) return {};
   const RanksInfo& ranks = *run.environment.ranks;
@@ -81,7 +81,7 @@ Facts rank_facts(const RunRecord& run) {
   return facts;
 }
 
-// Of all runs, in the order of their first appearance.
+// Returns the names of the facts of all runs, in the order of their first appearance.
 std::vector<std::string> names_of(const std::vector<RunFacts>& runs) {
   std::vector<std::string> names;
   std::map<std::string, bool> seen;
@@ -213,7 +213,7 @@ void append_device_speed(std::vector<Block>& blocks, const Comparison& compariso
   blocks.emplace_back(Sentences{device_speed_legend()});
 }
 
-// "cpu fused ran oneDNN rnn ref (training)", and why nothing faster did.
+// Returns lines such as "cpu fused ran oneDNN rnn ref (training)", with the reasons why no faster path ran.
 Sentences paths(const Comparison& comparison) {
   Sentences paths;
   for (const GroupResult& group : comparison.groups) {

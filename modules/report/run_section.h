@@ -1,4 +1,4 @@
-// The section on runs that are set against each other.
+// Makes the report's section on compared runs.
 #pragma once
 
 #include <string>
@@ -12,31 +12,30 @@
 
 namespace rnnlab::report {
 
-// What is known of each run besides its epochs, settings and machine, told so that many runs can be read: once what all
-// share, and a row a run of what differs.
-
-// Of one run: names in the order in which they are shown, each once, and values.
+// The facts of one run except its epochs: names in the order of presentation, each once, with values. The tables below
+// show shared facts once and differing facts in one row a run, so that many runs stay readable.
 struct RunFacts {
   std::string run;
   std::vector<std::pair<std::string, std::string>> values;
 };
 
-// Machine, build, libraries, load, what ran and what must be equal for a comparison.
+// Returns machine, build, libraries, load, the executed path, and the values that must be equal for a comparison.
 RunFacts environment_of(const RunRecord& run, const std::string& name);
 
-// The settings of config.yaml.
+// Returns the settings of config.yaml.
 RunFacts settings_of(const RunRecord& run, const std::string& name);
 
-// A row for each fact that is equal in all of `runs`, of which there must be one.
+// Returns a row for each fact that is equal in all of `runs`, which must not be empty.
 TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what);
 
-// A row for each run, a column for each fact that is not; "absent" where a run does not have it.
+// Returns a row for each run and a column for each fact that is not shared; "absent" if a run does not have the fact.
 TextTable differing_facts(const std::vector<RunFacts>& runs);
 
-// Refusals and warnings of the comparison, for the opening of the report. `name` says whose they are.
+// Returns refusals and warnings of the comparison, for the opening of the report. `name` is the name of the compared
+// runs.
 std::vector<Block> alarms(const Comparison& comparison, const std::string& name);
 
-// `comparison` is of `runs`. `prefix` begins the ids in it.
+// `comparison` must be the comparison of `runs`. `prefix` begins the ids of the section.
 Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
                     const std::string& prefix);
 

@@ -31,7 +31,7 @@ std::string_view html_entity(char c) {
   }
 }
 
-// Quotes mean nothing outside tags.
+// Quotes have no meaning outside of tags.
 std::string_view markdown_entity(char c) { return c == '"' || c == '\'' ? "" : html_entity(c); }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -42,7 +42,7 @@ bool is_word_at(std::string_view text, size_t i) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Of '.' and ')': "1. " and "1) " begin a list, "www." a link.
+// Checks '.' and ')': "1. " and "1) " begin a list, and "www." begins a link.
 bool ends_a_mark(std::string_view before, std::string_view after) {
   const bool ends_a_word = after.empty() || after[0] == ' ';
   return !before.empty() && ((ends_a_word && std::ranges::all_of(before, is_digit)) || before.ends_with("www"));
@@ -52,7 +52,7 @@ bool is_markup(std::string_view text, size_t i) {
   constexpr std::string_view kAlways = "\\`*|[]~$", kAtTheBeginning = "#+-";
   const std::string_view before = text.substr(0, i), after = text.substr(i + 1);
   switch (text[i]) {
-    case '_':  // within a word, as in num_layers, it is not emphasis
+    case '_':  // An underscore within a word, as in num_layers, is not emphasis.
       return before.empty() || !is_word_at(text, i - 1) || !is_word_at(text, i + 1);
     case ':':
       return after.starts_with("//");
@@ -127,7 +127,7 @@ std::string csv_of(const TextTable& table) {
 }
 
 std::string base64(std::string_view bytes) {
-  std::string encoded(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // and the 0 at its end
+  std::string encoded(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // with the 0 at its end
   const int length =
       EVP_EncodeBlock(reinterpret_cast<unsigned char*>(encoded.data()),
                       reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
