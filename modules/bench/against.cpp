@@ -38,7 +38,7 @@ std::vector<MatchedRow> match_rows(const BenchReport& now, const BenchReport& be
   return matched;
 }
 
-// Where nothing else is alike, rows of another precision are: to be refused by name, or forced.
+// If no keys match, rows that differ only in precision are matched: they are then refused with this reason, or forced.
 std::vector<MatchedRow> match_rows(const BenchReport& now, const BenchReport& before) {
   std::vector<MatchedRow> matched = match_rows(now, before, are_alike);
   return matched.empty() ? match_rows(now, before, are_alike_in_any_precision) : matched;
@@ -50,7 +50,7 @@ void add_difference(std::vector<std::string>& found, const char* what, const std
   if (are_recorded && now != before) add_once(found, fmt::format("{}: {} now, {} before", what, now, before));
 }
 
-// The CPU's part is to queue work where all rows are on a GPU.
+// If all rows are on a GPU, the CPU only queues work, so conditions of the CPU are not a reason to refuse.
 bool is_refused(const UnequalCondition& one, const std::vector<MatchedRow>& matched) {
   if (one.on_unequal != OnUnequal::kRefuse) return false;
   const bool has_cpu_rows =
@@ -98,7 +98,7 @@ constexpr auto kFewestProcessesForVerdict = static_cast<size_t>(kFewestForVerdic
 
 size_t fewest_processes(const RowAgainst& row) { return std::min(row.processes_before, row.processes_now); }
 
-// Both have one number of each process.
+// `now` and `before` have one number for each process.
 std::optional<Estimate> ratio_of(const std::vector<double>& now, const std::vector<double>& before) {
   const auto is_positive = [](double seconds) { return seconds > 0; };
   if (!std::ranges::all_of(now, is_positive) || !std::ranges::all_of(before, is_positive)) return std::nullopt;
@@ -171,7 +171,7 @@ std::string ratio_text(const std::optional<Estimate>& ratio, size_t num_processe
   return fmt::format("{:.3f} ({:.3f} .. {:.3f})", ratio->value, ratio->low, ratio->high);
 }
 
-// The layer stands for the row; row_text wants whole rows.
+// varying_columns needs whole rows, of which only the keys are set.
 std::vector<BenchRow> rows_with_keys(const BaselineComparison& against) {
   std::vector<BenchRow> rows;
   for (const RowAgainst& row : against.rows) rows.emplace_back().key = row.key;
@@ -215,7 +215,7 @@ bool has_too_few_processes(const RowAgainst& row) {
   return row.seconds_now && row.seconds_before && fewest_processes(row) < kFewestProcessesForVerdict;
 }
 
-// Why rows have no verdict, each reason once. "" if there are processes enough.
+// Returns why rows have no verdict, with each reason once; "" if there are enough processes.
 std::string too_few_lines(const BaselineComparison& against) {
   std::vector<std::string> lines;
   for (const RowAgainst& row : against.rows) {

@@ -1,5 +1,5 @@
-// What the timing protocol (run_bench.h) needs of the world: layers that run, and a clock. The real one is
-// torch_backend.h; tests have one whose times are written down.
+// The interface that the timing protocol (run_bench.h) needs: runnable layers and a clock. The real implementation is
+// torch_backend.h; tests have an implementation with predefined times.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace rnnlab {
 
-// Three programs, each with all of the one before: their differences are the times of the parts.
+// Three programs, each of which includes the previous one: the differences of their times are the times of the parts.
 enum class Program {
-  kForward,      // as in training: keeps what the backward pass needs
-  kForwardData,  // and the backward pass for the input and the initial state; the weights want no gradients
-  kAll,          // and for the weights
+  kForward,      // the forward pass of training, which keeps values for the backward pass
+  kForwardData,  // and the backward pass for the input and the initial state, without gradients of the weights
+  kAll,          // and the backward pass for the weights
 };
 inline constexpr std::array<Program, 3> kPrograms = {Program::kForward, Program::kForwardData, Program::kAll};
 
@@ -27,11 +27,11 @@ class LayerRunner {
  public:
   virtual ~LayerRunner() = default;
 
-  // Runs `program` `iterations` times and gives the seconds it took. Throws whatever the layer throws.
+  // Runs `program` `iterations` times and returns the seconds. Rethrows the exceptions of the layer.
   virtual double run(Program program, int64_t iterations) = 0;
 };
 
-// What the device does at its best, measured in the same process.
+// The highest rates of the device, measured in the same process.
 struct Ceiling {
   std::string device;
   std::string precision;
@@ -47,11 +47,11 @@ struct Ceiling {
   }
 };
 
-// One kind of kernel on a GPU, or of operator on a CPU, in one step of Program::kAll.
+// A kind of kernel on a GPU, or of operator on a CPU, in one step of Program::kAll.
 struct KernelUse {
   std::string name;
   int64_t count = 0;
-  double seconds = 0;  // of the kernel, or in the operator itself without those that it calls
+  double seconds = 0;  // of the kernel, or of the operator without the operators that it calls
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -61,19 +61,19 @@ struct KernelUse {
   }
 };
 
-// What one step of Program::kAll did, looked at outside the timing.
+// Observations of one step of Program::kAll, made outside the timing.
 struct Inspection {
   std::string path;                // "cuDNN standard algorithm (float32)"
-  std::vector<std::string> notes;  // why no faster path
+  std::vector<std::string> notes;  // why no faster path was used
   std::vector<KernelUse> kernels;  // the longest first
   int64_t peak_memory_bytes = 0;   // beyond weights, inputs and the given gradients
 };
 
-// What the layers of a combination took turns in.
+// The circumstances in which the layers of a combination were sampled.
 struct SamplingRecord {
-  std::optional<double> wall_seconds, cpu_seconds;  // that passed, and that all threads of the process computed
-  // What makes the times doubtful: what held the device back just now ("GPU 0 throttled: power cap, SM clock 1200 of
-  // 1980 MHz"), what kept the process waiting, and a need beyond the memory that was free.
+  std::optional<double> wall_seconds, cpu_seconds;  // elapsed, and computed by all threads of the process
+  // Reasons to doubt the times: GPU throttling ("GPU 0 throttled: power cap, SM clock 1200 of 1980 MHz"), waiting of
+  // the process, and an estimated need above the free memory.
   std::vector<Warning> doubts;
 };
 
@@ -81,24 +81,24 @@ class BenchBackend {
  public:
   virtual ~BenchBackend() = default;
 
-  // Sets the process up for a combination and draws its weights and inputs; what was made for another is void then.
-  // UserError where this machine cannot do it whatever the layer.
+  // Configures the process for a combination and draws its weights and inputs; runners of earlier combinations become
+  // invalid. Throws UserError if this machine cannot run the combination with any layer.
   virtual void begin(const BenchCase& combination) = 0;
 
-  // The device of the combination: "cpu", "cuda", "cuda1".
+  // Returns the device of the combination: "cpu", "cuda", "cuda1".
   virtual std::string device() const = 0;
 
-  // A layer with the combination's weights. UserError where the layer refuses.
+  // Returns a layer with the combination's weights. Throws UserError if the layer refuses the combination.
   virtual std::unique_ptr<LayerRunner> make_runner(LayerKind layer) = 0;
 
-  // Of the combination's device and precision.
+  // Measures the ceiling of the combination's device and precision.
   virtual Ceiling measure_ceiling() = 0;
 
-  // Called before the layers of a combination take turns, and after.
+  // These functions are called before and after the layers of a combination are sampled.
   virtual void begin_sampling() = 0;
   virtual SamplingRecord end_sampling() = 0;
 
-  // May slow down what runs later in this process.
+  // Profiling may slow down later work of this process.
   virtual Inspection inspect(LayerKind layer) = 0;
 };
 

@@ -7,13 +7,13 @@ namespace {
 
 using config::name_of;
 
-// Of everything that goes through memory; the weights of autocast are read in float32 once more, which is left out.
+// Returns the bytes of an element in memory. Autocast also reads the weights in float32 once; this is left out.
 double element_bytes(Precision precision) {
   const bool is_float32 = precision == Precision::kFp32 || precision == Precision::kTf32;
   return is_float32 ? 4 : 2;
 }
 
-// Elements of one layer, for all steps and sequences and both directions.
+// The elements of one layer, for all steps and sequences and both directions.
 struct LayerSize {
   double inputs = 0;
   double outputs = 0;
@@ -48,7 +48,7 @@ LayerSize size_of_all(const BenchCase& c) {
   return all;
 }
 
-// Calls `use` with the index of every value of every list, the last list fastest.
+// Calls `use` with the index of each value of each list, the last list fastest.
 template <class Use>
 void for_each_index(const std::vector<size_t>& sizes, Use use) {
   size_t count = 1;

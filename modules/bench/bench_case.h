@@ -1,4 +1,4 @@
-// One point of the grid that `rnnlab bench` walks through: everything that is equal for the layers compared there.
+// One point of the grid of `rnnlab bench`: all values that are equal for the layers compared there.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,22 @@ struct BenchCase {
   int64_t num_steps = 1;
 };
 
-// Every combination, device slowest and num_layers fastest, in the order of the settings' keys.
+// Returns every combination, device slowest and num_layers fastest, in the order of the settings' keys.
 std::vector<BenchCase> expand(const BenchSettings& settings);
 
-// "cuda graph fp32 lstm H 512 B 64 T 100 L 4"; other inputs than H as "I 28", and "bidirectional" where they are.
+// Returns "cuda graph fp32 lstm H 512 B 64 T 100 L 4"; with "I 28" if the inputs differ from H, and with
+// "bidirectional".
 std::string to_string(const BenchCase& combination);
 
-// ---- what one pass of it takes at least ----
+// ---- lower bounds of one pass ----
 
-// Multiplications and additions of the products of one forward pass; those of the backward pass for the data (inputs
-// and states) and for the weights are as many each. Point-wise work is left out: it is below 1 % at H 128 and less
-// above.
+// Returns the multiplications and additions of the products of one forward pass. The backward pass for the data (inputs
+// and states) and that for the weights have the same number each. Point-wise work is left out, because it is below 1 %
+// at H 128 and less at larger H.
 double forward_flops(const BenchCase& combination);
 
-// Bytes that must go through memory if everything else stays on the chip, each counted once: weights, the inputs and
-// outputs of every layer, and the gates, which training keeps for its backward pass.
+// The bytes that must go through memory if all other values stay on the chip, each counted once: weights, the inputs
+// and outputs of every layer, and the gates, which training keeps for its backward pass.
 struct LeastBytes {
   double forward = 0;           // reads weights and inputs, writes outputs and gates
   double backward_data = 0;     // reads weights, gates and output gradients, writes gate and input gradients
@@ -41,7 +42,7 @@ struct LeastBytes {
 };
 LeastBytes least_bytes(const BenchCase& combination);
 
-// Cell steps of a pass: T * L, twice that in both directions.
+// Returns the cell steps of a pass: T * L, or twice as many for both directions.
 int64_t num_layer_steps(const BenchCase& combination);
 
 }  // namespace rnnlab

@@ -24,7 +24,7 @@ namespace {
 
 using Reports = std::vector<BenchReport>;
 
-// The rows at one place of the reports, null where a process has none.
+// Returns the rows at one index of the reports; null if a process does not have the row.
 std::vector<const BenchRow*> rows_at(const Reports& reports, size_t place) {
   std::vector<const BenchRow*> rows;
   for (const BenchReport& report : reports) rows.push_back(place < report.rows.size() ? &report.rows[place] : nullptr);
@@ -62,7 +62,7 @@ Measurement joined(const std::vector<const BenchRow*>& rows) {
   return all;
 }
 
-// Over the processes that measured both layers.
+// Computes speed-ups over the processes that measured both layers.
 void set_speedups(Measurement& own, const std::vector<const BenchRow*>& base_rows,
                   const std::vector<const BenchRow*>& rows) {
   std::vector<PassSamples> base, samples;
@@ -76,7 +76,7 @@ void set_speedups(Measurement& own, const std::vector<const BenchRow*>& base_row
   own.speedup_total = speedup(base, samples, &PassSamples::all);
 }
 
-// What one process found out of a row beside its times.
+// Copies a process's observations of a row, without its times.
 void copy_findings(BenchRow& row, const BenchRow& from) {
   row.path = from.path;
   row.path_notes = from.path_notes;
@@ -134,7 +134,8 @@ size_t num_with_kind(const Reports& reports, const std::string& kind) {
   }));
 }
 
-// As the first process that has a kind of warning says it: the others differ in their figures.
+// Each kind of warning has the text of the first process that reported it, because the texts differ only in their
+// numbers.
 std::vector<Warning> combine_warnings(const Reports& reports) {
   std::vector<Warning> all;
   for (const BenchReport& report : reports) {
@@ -182,7 +183,7 @@ BenchReport combine(const std::vector<BenchReport>& reports, const BenchSettings
 
 namespace {
 
-// The name that the rows will have. A device that this machine lacks keeps the user's name for it.
+// Returns the device name of the rows. A device that this machine lacks keeps the user's name.
 std::string label_of(const std::string& device) {
   return why_no_device(device).empty() ? device_label(resolve_device(device)) : device;
 }
@@ -195,7 +196,7 @@ std::vector<BenchRow> planned_rows(const BenchSettings& settings) {
   return rows;
 }
 
-// For the number of threads that this process is set to.
+// Returns the plan for the number of threads of this process.
 BenchReport plan_of(const BenchSettings& settings, const std::vector<std::string>& command_line) {
   BenchReport plan;
   plan.environment = collect_environment(command_line, at::get_num_threads(), libraries());
@@ -203,7 +204,7 @@ BenchReport plan_of(const BenchSettings& settings, const std::vector<std::string
   return plan;
 }
 
-// The GPUs that will be measured, as they are once this process computes on them.
+// Surveys the GPUs that will be measured, after this process has used each of them.
 GpuSurvey survey_of_all(const BenchSettings& settings) {
   GpuSurvey all;
   for (const std::string& name : settings.device) {
@@ -227,7 +228,7 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
   const auto complete = [&](BenchReport report) {
     for (const Warning& warning : warnings(environment)) add_once(report.warnings, warning);
     for (const Warning& warning : bystanders.warnings()) add_once(report.warnings, warning);
-    // Of one kind the first row's stands above the table; each row has its own below.
+    // For each kind, the first row's warning is placed above the table; each row has its own warning below the table.
     for (const BenchRow& row : report.rows)
       for (const Warning& note : row.notes)
         if (std::ranges::find(report.warnings, note.kind, &Warning::kind) == report.warnings.end())
@@ -244,7 +245,7 @@ BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std
 
 namespace {
 
-// The processes of one benchmark, one after the other.
+// Runs the processes of one benchmark, one after the other.
 class BenchProcesses {
  public:
   BenchProcesses(const BenchSettings& settings, const std::vector<std::string>& command_line, const BenchHooks& hooks,
@@ -285,8 +286,8 @@ class BenchProcesses {
       outcome_.failure = "nothing was measured: " + reason;
   }
 
-  // What the first process reports is kept at once. Of the others only the last report is, at their end: to combine
-  // reports takes time, which would disturb a process that measures.
+  // Each report of the first process is kept immediately. Of later processes only the last report is kept, at their
+  // end, because combining reports takes time and would disturb a process that measures.
   void keep(const std::string& json, int64_t number) {
     BenchReport report = report_from(json, fmt::format("the report of process {}", number));
     report.environment.command_line = command_line_;
@@ -295,7 +296,7 @@ class BenchProcesses {
     if (hooks_.on_report) hooks_.on_report(combined());
   }
 
-  // The first row's reason; "" if a row was measured.
+  // Returns the first row's reason; "" if a row was measured.
   std::string why_nothing_was_measured() const {
     if (reports_.empty() || reports_[0].rows.empty()) return "";
     const auto is_measured = [](const BenchRow& row) { return row.measurement.has_value(); };
@@ -341,7 +342,7 @@ class BenchProcesses {
   const std::vector<std::string>& command_line_;
   const BenchHooks& hooks_;
   const std::vector<std::string>& arguments_;
-  std::vector<BenchReport> reports_;  // of each process so far
+  std::vector<BenchReport> reports_;  // one for each process so far
   BenchOutcome outcome_;
 };
 

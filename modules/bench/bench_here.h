@@ -1,5 +1,5 @@
-// A benchmark on this machine with everything around it: the environment before, and what disturbed it after; in this
-// process, or in several that measure the same grid one after the other.
+// Runs a benchmark on this machine and records its environment and disturbances, in this process, or in several
+// processes that measure the same grid one after the other.
 #pragma once
 
 #include <functional>
@@ -12,30 +12,30 @@
 
 namespace rnnlab {
 
-// One report from those of several processes that measured the same grid: the means of their numbers with intervals. A
-// pure function.
-
-// Rows of equal place are of one combination and layer; a report that was cut short has fewer. A row is measured if
-// one process measured it, and its speed-up pairs the processes that measured both layers. Warnings of one kind are
-// told once, and a ceiling is the highest. At least one report; `settings` are those that all of them share.
+// Combines the reports of several processes that measured the same grid into one report with means and intervals. It is
+// a pure function. Rows with equal indices have the same combination and layer; an interrupted report has fewer rows. A
+// row is measured if at least one process measured it; its speed-up pairs the processes that measured both layers.
+// Warnings of one kind are reported once, and a ceiling is the highest of all. There must be at least one report;
+// `settings` are those of all reports.
 BenchReport combine(const std::vector<BenchReport>& reports, const BenchSettings& settings);
 
-// Gets the environment and the rows, none of them measured yet, before the first is. What it throws ends the benchmark.
+// Receives the environment and the rows before the first row is measured. An exception of this function ends the
+// benchmark.
 using CheckPlan = std::function<void(const BenchReport& plan)>;
 
-// In this process, whatever `processes` says. Call it before anything else has used CUDA, so that others on the GPU can
-// be told from this process.
+// Runs in this process and ignores `processes`. Call it before other code uses CUDA, so that foreign processes on the
+// GPU can be distinguished from this process.
 BenchOutcome run_bench_here(const BenchSettings& settings, const std::vector<std::string>& command_line,
                             const BenchHooks& hooks, const CheckPlan& check_plan);
 
-// In as many processes as the settings say, each with weights, inputs and an order of its own, drawn by `seed` plus its
-// number; their reports are combined (bench_here.h). One that fails, or a signal, ends the benchmark with what there
-// is. `arguments` go to each process besides its settings. UserError as of run_child.
+// Runs as many processes as the settings say, each with its own weights, inputs and order, drawn with `seed` plus its
+// index (from 0), and combines their reports. A failing process, or a signal, ends the benchmark with the results so
+// far. `arguments` are passed to each process in addition to its settings. Throws UserError as run_child.
 BenchOutcome run_bench_in_processes(const BenchSettings& settings, const std::vector<std::string>& command_line,
                                     const BenchHooks& hooks, const CheckPlan& check_plan,
                                     const std::vector<std::string>& arguments);
 
-// Such a process prints each state of its report to stdout, on a line of its own behind this.
+// Each process prints every state of its report to stdout, on a separate line after this mark.
 inline constexpr std::string_view kReportMark = "bench report: ";
 
 }  // namespace rnnlab

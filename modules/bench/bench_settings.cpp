@@ -36,7 +36,7 @@ config::Value as_list(const config::Value& value) {
   return list;
 }
 
-// Two equal values would give two rows that nothing tells apart.
+// Two equal values would give two rows that cannot be distinguished.
 void check_repetitions(const config::StructSpec& spec, const BenchSettings& settings, Checker& checker) {
   for (const config::Entry& entry : spec.entries) {
     if (entry.field()->arity != config::Arity::kList) continue;
@@ -167,7 +167,7 @@ std::vector<std::string> arguments_of(const BenchSettings& settings) {
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings) {
   if (const config::Member* sweep = config::find_member(document.root(), config::kSweepKey))
     findings.add(sweep->key_place, "unknown key 'sweep': here every key takes a list, such as hidden_size: [256, 512]");
-  // which with_lists leaves out
+  // with_lists removes the sweep.
   return config::read(with_lists(document), BenchSettings::schema(), findings);
 }
 

@@ -1,5 +1,5 @@
-// What `rnnlab bench` times: layers, and a grid of sizes, cells, precisions and devices on which each of them is timed.
-// Most keys take a list or one value; every combination of the values is measured.
+// The settings of `rnnlab bench`: layers, and a grid of sizes, cells, precisions and devices on which each layer is
+// timed. Most keys take a list or one value; every combination of the values is measured.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace rnnlab {
 
-// Who starts the kernels: the program, one by one, or the device, from a CUDA graph that was captured once.
+// Kernels are launched by the program one by one, or by the device from a CUDA graph that was captured once.
 enum class BenchMode { kEager, kGraph };
 
 struct BenchSettings {
@@ -30,7 +30,7 @@ struct BenchSettings {
   std::vector<int64_t> batch_size = {64};
   std::vector<int64_t> num_steps = {100};
   std::vector<int64_t> num_layers = {4};
-  std::optional<int64_t> input_size;  // hidden_size where not given
+  std::optional<int64_t> input_size;  // default: hidden_size
   bool bidirectional = false;
   int64_t processes = 1;
   int64_t repeats = 15;
@@ -43,14 +43,14 @@ struct BenchSettings {
   static const config::Schema<BenchSettings>& schema();
 };
 
-// `document` with every lone value of a key that takes a list as a list of one, and those of arguments cut at their
-// commas: `hidden_size=256,512`. Without its `sweep:`.
+// Returns `document` without its `sweep:`, and with lists for all keys that take a list: a single value becomes a list
+// of one, and a value from an argument is split at its commas: `hidden_size=256,512`.
 config::Document with_lists(const config::Document& document);
 
-// The settings as arguments of the command line, "hidden_size=256,512", which read_bench_settings reads back.
+// Returns the settings as arguments, such as "hidden_size=256,512", which read_bench_settings reads back.
 std::vector<std::string> arguments_of(const BenchSettings& settings);
 
-// What the document says; what is wrong goes to `findings`.
+// Returns the settings of the document; errors are added to `findings`.
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings);
 
 }  // namespace rnnlab

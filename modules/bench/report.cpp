@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kResamples = 10000;
 constexpr uint64_t kResamplingSeed = 1;
 
-// The difference of medians over resampled rounds, with buffers that are reused.
+// The difference of medians over resampled rounds, with reused buffers.
 class ResampledDifference {
  public:
   ResampledDifference(const std::vector<double>& whole, const std::vector<double>& part)
@@ -71,7 +71,7 @@ Estimate with_range(double value, const std::vector<double>& values) {
 
 bool has_interval(const std::vector<double>& values) { return std::ssize(values) >= kFewestForInterval; }
 
-// `values` has one number of each process, all above 0.
+// `values` has one number for each process, all above 0.
 Estimate geometric_estimate(const std::vector<double>& values) {
   if (has_interval(values)) return estimate_of(geometric_mean_estimate(values));
   return with_range(geometric_mean(values), values);
@@ -144,7 +144,7 @@ Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSam
 
 namespace {
 
-// What may have taken no time at all has no rate.
+// A part that may have taken no time has no rate.
 bool has_rate(const Estimate& seconds) { return seconds.low > 0; }
 
 PartRate rate_of(double seconds, double flops, double bytes, const BenchCase& combination, const Ceiling& ceiling) {
@@ -156,7 +156,7 @@ PartRate rate_of(double seconds, double flops, double bytes, const BenchCase& co
           .bandwidth_share = bytes / seconds / ceiling.copy_bytes_per_second};
 }
 
-// What compare_to_baseline takes for granted. `key` is of the list.
+// Checks what compare_to_baseline requires. `key` is the key of the list.
 void check_samples(const std::vector<double>& samples, size_t num_rounds, const std::string& file,
                    const std::string& key) {
   if (samples.empty()) throw_error(ExitCode::kData, "{}: {} is empty, expected seconds above 0", file, key);
@@ -181,7 +181,7 @@ void check_rounds(const Measurement& measurement, const std::string& file, size_
                 counted(std::ssize(measurement.samples.forward), "round"));
 }
 
-// Of kParts, without intervals, which take long for one process.
+// Returns the times of kParts without intervals, which are slow to compute for one process.
 std::array<double, kParts.size()> times_by_samples(const Measurement& measurement) {
   const PartValues values = part_values(by_process(measurement));
   const auto mean = [](const std::vector<double>& of_processes) {
@@ -191,7 +191,7 @@ std::array<double, kParts.size()> times_by_samples(const Measurement& measuremen
           geometric_mean(values.total)};
 }
 
-// What was edited beside its samples.
+// Detects times that were edited without their samples.
 void check_values(const Measurement& measurement, const std::string& file, size_t row) {
   constexpr double kRounding = 1e-9;
   const auto sampled = times_by_samples(measurement);
@@ -215,7 +215,7 @@ void check_rows(const BenchReport& report, const std::string& file) {
   }
 }
 
-// Files of earlier versions have them too where the interval holds 0.
+// Files of earlier versions have rates even if the interval contains 0.
 void drop_rates_of_nothing(Measurement& measurement) {
   for (const Part& part : kParts)
     if (!has_rate(measurement.seconds.*part.seconds)) (measurement.rates.*part.rate).reset();
@@ -286,7 +286,7 @@ BenchReport checked(BenchReport report, const std::string& file) {
   return report;
 }
 
-// Said before the parser says where a file of another kind stops to be JSON.
+// This check comes before parsing, so that a file of a different kind gets a clear message instead of a JSON error.
 void check_is_benchmark(const std::string& file) {
   constexpr size_t kEnough = 256;
   std::error_code ignored;

@@ -1,5 +1,4 @@
-// Everything that one `rnnlab bench` found out: what its table, CSV and JSON are made from, and what a later run is
-// compared with.
+// The results of one `rnnlab bench`: the source of its table, CSV and JSON, and the baseline of later comparisons.
 #pragma once
 
 #include <array>
@@ -16,11 +15,13 @@
 
 namespace rnnlab {
 
-// From samples to numbers: the times of the three programs and of their differences, with intervals. A process gives
-// one number, the median of its samples; several processes give the mean of theirs, with the interval of that mean. The
-// intervals of one process are of its samples and say nothing of another process. Pure functions.
+// Statistics from samples: the times of the three programs and of their differences, with intervals. A process gives
+// one number, the median of its samples. Several processes give the mean of their numbers, with the interval of this
+// mean. The interval of one process describes its samples only; it does not predict a different process. All functions
+// are pure.
 
-// A number with its 95 % interval; with fewer than 6 samples of one process, and with 2 processes, it is their range.
+// A number with its 95 % interval. With fewer than 6 samples of one process, and with 2 processes, the interval is the
+// range.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -36,7 +37,8 @@ struct Estimate {
 
 Estimate estimate_of(const MeanEstimate& mean);
 
-// Of one process: seconds of one iteration, round by round; equally many of each. By the programs of backend.h.
+// The seconds of one iteration in one process, round by round, for the programs of backend.h, with equal numbers of
+// rounds.
 struct PassSamples {
   std::vector<double> forward;
   std::vector<double> forward_data;
@@ -50,7 +52,7 @@ struct PassSamples {
   }
 };
 
-// The parts of a training step of the layer, in seconds.
+// The times of the parts of a layer's training step, in seconds.
 struct PartTimes {
   Estimate forward;
   Estimate backward_data;     // forward_data - forward
@@ -66,26 +68,27 @@ struct PartTimes {
   }
 };
 
-// Of at least one process. The mean over several is geometric for the programs, and arithmetic for the differences.
+// Returns the times of at least one process. The mean over several is geometric for the programs and arithmetic for the
+// differences.
 PartTimes part_times(const std::vector<PassSamples>& processes);
 
-// How many times as fast as `base` the i-th process was with `own`, by one program: paired by process, which measured
-// both in turn. As many processes of each, at least one.
+// Returns how many times as fast as `base` the layer `own` was, by one program. The i-th process of both sides is the
+// same process, which measured both in turn. Both sides have the same number of processes, at least one.
 Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
                  std::vector<double> PassSamples::*program);
 
-// median(whole) - median(part) of one process, of any sign. Rounds are resampled whole (10,000 times, fixed seed), so
-// that what slowed down both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993,
+// Returns median(whole) - median(part) of one process, of any sign. Whole rounds are resampled (10,000 times, fixed
+// seed), so that a slowdown of both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993,
 // chapter 13).
 Estimate difference(const std::vector<double>& whole, const std::vector<double>& part);
 
-// Each part's number of each process.
+// The number of each part in each process.
 struct PartValues {
   std::vector<double> forward, backward_data, backward_weights, total;
 };
 PartValues part_values(const std::vector<PassSamples>& processes);
 
-// What a row is about. Names are kept as text: a file may come from a version that had other layers.
+// The key of a row. Names are text, because a file may come from a version with different layers.
 struct RowKey {
   std::string layer;
   std::string device;  // "cpu", "cuda", "cuda1"
@@ -119,13 +122,13 @@ struct RowKey {
   }
 };
 
-// Of one part of a step, from its median time.
+// The rates of one part of a step, computed from its median time.
 struct PartRate {
   double microseconds_per_layer_step = 0;
   double gflops = 0;           // 1e9 operations a second
-  double gemm_share = 0;       // of the ceiling's, 1 is all of it
-  double least_bytes = 0;      // see least_bytes in combination.h
-  double bandwidth_share = 0;  // of the ceiling's copy, at those bytes
+  double gemm_share = 0;       // part of the ceiling's rate; 1 is all of it
+  double least_bytes = 0;      // see least_bytes in bench_case.h
+  double bandwidth_share = 0;  // part of the ceiling's copy rate, for these bytes
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -137,7 +140,7 @@ struct PartRate {
   }
 };
 
-// A part whose interval holds zero, as that of a difference may, has no rate.
+// A part whose interval contains zero, which is possible for a difference, has no rate.
 struct PartRates {
   std::optional<PartRate> forward;
   std::optional<PartRate> backward_data;
@@ -153,18 +156,19 @@ struct PartRates {
   }
 };
 
-// What was measured of a layer.
+// The measurement of a layer.
 struct Measurement {
   PartTimes seconds;
   PartRates rates;
-  std::optional<Estimate> speedup_forward;  // over the first layer of the list; none where that was not measured
+  std::optional<Estimate> speedup_forward;  // over the first layer of the list; nullopt if that layer was not measured
   std::optional<Estimate> speedup_total;
-  std::vector<int64_t> iterations;  // that a sample is the mean of, by program; of the first process
+  std::vector<int64_t> iterations;  // iterations of a sample, by program; of the first process
   PassSamples samples;              // of all processes, one after the other
-  // How many rounds of `samples` each process measured, 0 where it could not. Empty: all are of one process.
+  // The number of rounds of `samples` that each process measured; 0 if it could not measure. Empty: one process
+  // measured all.
   std::vector<int64_t> rounds_by_process;
-  // While the layers of the combination took turns, over all processes: seconds that passed, and that all threads
-  // together computed.
+  // The seconds while the layers of the combination were sampled, summed over all processes: elapsed, and computed by
+  // all threads.
   std::optional<double> wall_seconds, cpu_seconds;
 
   template <class Self, class Field>
@@ -185,11 +189,11 @@ struct BenchRow {
   RowKey key;
   std::string reason;  // why it was not measured, or ""
   std::optional<Measurement> measurement;
-  std::string path;  // what ran; "" where that was not looked at
+  std::string path;  // what ran; "" if it was not inspected
   std::vector<std::string> path_notes;
   std::vector<KernelUse> kernels;
   std::optional<int64_t> peak_memory_bytes;
-  std::vector<Warning> notes;  // what makes the row doubtful
+  std::vector<Warning> notes;  // reasons to doubt the row
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -223,7 +227,7 @@ struct BenchReport {
   }
 };
 
-// The four parts by name, in order, for code that prints or compares them all.
+// The four parts by name, in order, for code that prints or compares all of them.
 struct Part {
   const char* name;  // "backward_data"
   Estimate PartTimes::*seconds;
@@ -238,21 +242,21 @@ inline constexpr std::array<Part, 4> kParts = {{
 
 RowKey row_key(LayerKind layer, const std::string& device, const BenchCase& combination);
 
-// The rates that the times come to.
+// Returns the rates for these times.
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling);
 
-// The samples of each process that measured the row.
+// Returns the samples of each process that measured the row.
 std::vector<PassSamples> by_process(const Measurement& measurement);
 
-// As JSON; read_report reads it back to the same. UserError kDevice.
+// Writes the report as JSON, which read_report reads back to an equal report. Throws UserError kDevice.
 void write_report(const std::string& file, const BenchReport& report);
 
-// The same JSON on one line, and back; `source` names it in messages.
+// Convert a report to JSON on one line and back; `source` is the name of the text in messages.
 std::string report_on_one_line(const BenchReport& report);
 BenchReport report_from(const std::string& json, const std::string& source);
 
-// A report whose measurements have equally many samples of each program, at least one, all above 0, and as many in all
-// as its processes have rounds. UserError kData naming the file and the key.
+// Reads a report and checks its measurements: equal numbers of samples for all programs, at least one, all above 0, and
+// in total as many as the rounds of its processes. Throws UserError kData with the file and the key.
 BenchReport read_report(const std::string& file);
 
 }  // namespace rnnlab

@@ -23,7 +23,7 @@ std::string word(const RowKey& key) {
   return key.*member;
 }
 
-// What is usual goes without saying.
+// Usual values are not shown.
 std::string inputs(const RowKey& key) {
   return key.input_size == key.hidden_size ? "" : std::to_string(key.input_size);
 }
@@ -37,7 +37,7 @@ bool varies(const KeyColumn& column, const std::vector<BenchRow>& rows) {
                              [&](const BenchRow& row) { return column.text(row.key) != column.text(rows[0].key); });
 }
 
-// Sizes need their letter, words speak for themselves.
+// Sizes are shown with their letter; words need no heading.
 std::string with_heading(const KeyColumn& column, const RowKey& key) {
   const std::string text = column.text(key);
   const bool is_size = std::string_view(column.heading).size() == 1;
@@ -83,7 +83,7 @@ std::string shared_text(const std::vector<BenchRow>& rows) {
 std::string significant(double value, int digits) {
   constexpr int kMostDecimals = 9;
   if (!std::isfinite(value)) return fmt::format("{}", value);
-  // After rounding, for 99.99 may become 100.
+  // The magnitude is taken after rounding, because 99.99 may become 100.
   const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);
   const int magnitude = std::stoi(rounded.substr(rounded.find('e') + 1));
   return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, kMostDecimals));
@@ -99,11 +99,11 @@ namespace {
 
 constexpr const char* kNothing = "-";
 constexpr size_t kKernelsShown = 3;
-constexpr double kWidestHalf = 1;  // of the value: farther ends are no use as a percentage
+constexpr double kWidestHalf = 1;  // of the value; a wider interval is not useful as a percentage
 
 std::string milliseconds(double seconds) { return significant(seconds * 1e3, 4); }
 
-// The farther end of an interval that is above nothing, as a part of its value.
+// Returns the distance to the farther end of an interval above zero, as a part of its value.
 double half_width(const Estimate& seconds) {
   return std::max(seconds.high - seconds.value, seconds.value - seconds.low) / seconds.value;
 }
@@ -114,8 +114,8 @@ bool is_negative(const Estimate& seconds) { return seconds.high <= 0; }
 
 bool is_wide(const Estimate& seconds) { return !is_near_nothing(seconds) && half_width(seconds) > kWidestHalf; }
 
-// "12.81 ±0.3%": the farther end of the interval; "12.81 wide" where that is no use. "< 0.0455": a difference whose
-// interval reaches nothing, up to its other end; "negative" if that end lies below nothing, too.
+// Returns "12.81 ±0.3%" with the farther end of the interval; "12.81 wide" if the interval is too wide; "< 0.0455", the
+// upper end, for a difference whose interval contains zero.
 std::string with_half_width(const Estimate& seconds) {
   if (is_negative(seconds)) return "negative";
   if (is_near_nothing(seconds)) return "< " + milliseconds(seconds.high);
@@ -207,7 +207,7 @@ std::string kernel_text(const KernelUse& kernel) {
   return fmt::format("{} x{} {}", name, kernel.count, format_seconds(kernel.seconds));
 }
 
-// "" or a line of its own.
+// Returns "" or a separate line.
 std::string kernel_line(const BenchRow& row) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(kKernelsShown, row.kernels.size()); ++i) parts.push_back(kernel_text(row.kernels[i]));
@@ -221,7 +221,8 @@ bool has_part(const BenchReport& report, bool (*is_so)(const Estimate& seconds))
   });
 }
 
-// The most that measured a row; 0 if no row was measured. A row that fewer measured has a note.
+// Returns the largest number of processes that measured a row; 0 if no row was measured. A row that fewer processes
+// measured has a note.
 size_t num_processes(const BenchReport& report) {
   size_t most = 0;
   for (const BenchRow& row : report.rows)
@@ -236,7 +237,7 @@ bool has_few_samples(const BenchReport& report) {
   });
 }
 
-// What the intervals are of.
+// Explains the intervals of the table.
 std::string intervals_line(const BenchReport& report) {
   const size_t count = num_processes(report);
   if (count == 0) return "";
@@ -289,7 +290,7 @@ std::vector<std::string> report_ceilings(const BenchReport& report) {
   return ceilings;
 }
 
-// What rows have in common is said once: "naive: native loop, 8 GEMMs a step".
+// Returns shared information of rows only once: "naive: native loop, 8 GEMMs a step".
 std::vector<std::string> report_paths(const BenchReport& report, TableWidth width) {
   std::vector<std::string> paths;
   const std::vector<KeyColumn> varying = varying_columns(report.rows);
@@ -343,7 +344,7 @@ std::string report_text(const BenchReport& report, TableWidth width) {
 
 namespace {
 
-// A name and a value for each column; the names are equal for all rows.
+// A name and a value for each column; all rows have equal names.
 using CsvFields = std::vector<std::pair<std::string, std::string>>;
 
 std::string csv_text(const std::string& value) { return value; }
@@ -352,7 +353,7 @@ std::string csv_text(double value) { return format_shortest(value); }
 std::string csv_text(const std::optional<double>& value) { return value ? csv_text(*value) : ""; }
 std::string csv_text(bool value) { return value ? "1" : "0"; }
 
-// Every field of `value`, or as many empty ones, under "prefix_".
+// Adds every field of `value`, or as many empty fields, with names that begin with `prefix`.
 template <class T>
 void add_fields(CsvFields& fields, const std::string& prefix, const std::optional<T>& value) {
   const T one = value.value_or(T{});

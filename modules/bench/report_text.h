@@ -1,4 +1,4 @@
-// A report as the table that people read, and as CSV for programs.
+// Writes a report as a table for people and as CSV for programs.
 #pragma once
 
 #include <string>
@@ -9,28 +9,27 @@
 
 namespace rnnlab {
 
-// The parts of a row's key as people read them: what all rows share is said once, what differs makes a column.
-
+// The columns of row keys for people: values that all rows share are shown once, and each differing value has a column.
 struct KeyColumn {
   const char* heading;                 // "H"
-  std::string (*text)(const RowKey&);  // "" for what is usual
-  const char* usual = "";              // that, where it has to be said
+  std::string (*text)(const RowKey&);  // "" for the usual value
+  const char* usual = "";              // text for the usual value, where it must be shown
 };
 
-// device, mode, precision, cell, cuDNN's algorithm, I, H, B, T, L, D; the layer is not among them. Usual are the
-// algorithm auto, I where it is H, and D 1.
+// Returns the columns device, mode, precision, cell, cuDNN's algorithm, I, H, B, T, L, D, without the layer. The usual
+// values are algorithm auto, I equal to H, and D 1.
 const std::vector<KeyColumn>& key_columns();
 
-// The columns in which not all of `rows` are equal.
+// Returns the columns in which not all of `rows` are equal.
 std::vector<KeyColumn> varying_columns(const std::vector<BenchRow>& rows);
 
-// "cuda graph fp32 lstm H 512 B 64 T 100": of the columns that do not vary. "" where there are no rows.
+// Returns the values of the columns that do not vary: "cuda graph fp32 lstm H 512 B 64 T 100". "" if there are no rows.
 std::string shared_text(const std::vector<BenchRow>& rows);
 
-// "12.81" or "1281" for four digits: all digits of whole numbers, and never an exponent.
+// Returns "12.81" or "1281" for four digits: whole numbers keep all digits, and there is never an exponent.
 std::string significant(double value, int digits);
 
-// "naive" where no column varies, else "naive H 256 B 32".
+// Returns "naive" if no column varies, else "naive H 256 B 32".
 std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying);
 
 enum class TableWidth {
@@ -38,17 +37,17 @@ enum class TableWidth {
   kWide,    // and intervals, rates of the total, bytes, bandwidth, memory and the longest kernels
 };
 
-// Warnings first, then the table, then what ran, row by row, and why rows are missing.
+// Returns warnings, then the table, then the executed paths row by row, and the reasons for missing rows.
 std::string report_text(const BenchReport& report, TableWidth width);
 
-// What report_text is made of, for others who show a report.
+// The parts of report_text, for reports in different formats.
 TextTable report_table(const BenchReport& report, TableWidth width);
-std::vector<std::string> report_legend(const BenchReport& report);    // what the columns mean
-std::vector<std::string> report_ceilings(const BenchReport& report);  // what the devices do at their best
-std::vector<std::string> report_paths(const BenchReport& report, TableWidth width);  // what ran
-std::vector<Warning> report_doubts(const BenchReport& report);  // why rows are missing, and what makes others doubtful
+std::vector<std::string> report_legend(const BenchReport& report);                   // explains the columns
+std::vector<std::string> report_ceilings(const BenchReport& report);                 // highest rates of the devices
+std::vector<std::string> report_paths(const BenchReport& report, TableWidth width);  // executed paths
+std::vector<Warning> report_doubts(const BenchReport& report);  // reasons for missing rows, and reasons to doubt rows
 
-// One line a row, everything but the samples and the environment. What is absent is empty.
+// Returns one line for each row, without the samples and the environment. Absent values are empty.
 std::string report_csv(const BenchReport& report);
 
 }  // namespace rnnlab

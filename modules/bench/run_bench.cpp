@@ -61,18 +61,18 @@ std::string progress_line(size_t number, size_t count, const MeasuredCombination
   std::vector<std::string> layers;
   for (const BenchRow& row : measured.rows) layers.push_back(progress_text(row));
   BenchCase shown = measured.combination;
-  shown.device = measured.rows.at(0).key.device;  // and not auto
+  shown.device = measured.rows.at(0).key.device;  // shows the resolved device instead of auto
   return fmt::format("[{}/{}] {}: {}", number, count, to_string(shown), join(layers, ", "));
 }
 
 bool is_measured(const BenchRow& row) { return row.measurement.has_value(); }
 
-// "<what>: <what is being caught>".
+// Returns "<what>: <message of the exception being handled>".
 std::string note_of_failure(const char* what) {
   return fmt::format("{}: {}", what, first_line(describe_failure(std::current_exception()).message));
 }
 
-// Only what was measured can be doubtful.
+// Only measured rows can be doubtful.
 void add_note(std::vector<BenchRow>& rows, const Warning& note) {
   for (BenchRow& row : rows)
     if (is_measured(row)) row.notes.push_back(note);
@@ -102,7 +102,7 @@ void BenchRun::report(const std::vector<MeasuredCombination>& all) {
   if (hooks_.on_report) hooks_.on_report(outcome_.report);
 }
 
-// None once every combination has had its turn.
+// Returns no warning if every combination was processed.
 std::vector<Warning> BenchRun::unfinished_warning(size_t num_done) const {
   const size_t count = expand(settings_).size();
   if (num_done == count) return {};
@@ -144,7 +144,7 @@ MeasuredCombination BenchRun::measure(const BenchCase& combination) {
   return measured;
 }
 
-// A group for each layer, in order; a layer that could not be made is a group without programs that has failed.
+// Returns a group for each layer, in order. A layer that could not be created is a failed group without programs.
 std::vector<SampledGroup> BenchRun::sample_layers(SamplingRecord& record) {
   std::vector<std::unique_ptr<LayerRunner>> runners(settings_.layer.size());
   std::vector<SampledGroup> groups(settings_.layer.size());
@@ -189,7 +189,7 @@ void BenchRun::measure_layers(MeasuredCombination& measured) {
   add_rates(measured);
 }
 
-// The times are good without them.
+// A failure here is only a note, because the times are valid without rates.
 void BenchRun::add_rates(MeasuredCombination& measured) {
   if (std::ranges::none_of(measured.rows, is_measured)) return;
   try {
@@ -212,7 +212,7 @@ const Ceiling& BenchRun::ceiling(const BenchCase& combination) {
 void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {
   const Failure why = describe_failure(failure);
   row.measurement.reset();
-  row.reason = first_line(why.message);  // the others are advice for an experiment
+  row.reason = first_line(why.message);  // further lines are advice for an experiment
   if (!first_failure_) {
     first_failure_ = why.exit_code;
     outcome_.failure = "nothing was measured: " + row.reason;

@@ -1,5 +1,5 @@
-// The whole of a benchmark: each combination of the grid, the layers of one taking turns, and afterwards a look at what
-// each of them ran. A layer that cannot do a combination has a row with the reason; nothing but a signal ends a
+// Runs a whole benchmark: for each combination of the grid the layers are sampled in turn, and then the executed path
+// of each layer is inspected. If a layer cannot run a combination, its row has the reason. Only a signal ends a
 // benchmark early.
 #pragma once
 
@@ -13,15 +13,15 @@
 namespace rnnlab {
 
 struct BenchHooks {
-  std::function<bool()> should_stop;                         // asked between samples
-  std::function<void(const std::string& line)> on_progress;  // a line for each combination
-  std::function<void(const BenchReport&)> on_report = {};    // all that is known, whenever there is more
+  std::function<bool()> should_stop;                         // called between samples
+  std::function<void(const std::string& line)> on_progress;  // one line for each combination
+  std::function<void(const BenchReport&)> on_report = {};    // all results so far, after each change
 };
 
 struct BenchOutcome {
-  BenchReport report;                    // without environment; of the warnings with that of an unfinished benchmark
-  ExitCode exit_code = ExitCode::kDone;  // where no row at all was measured, that of the first reason
-  std::string failure;                   // what went wrong first, a sentence
+  BenchReport report;                    // without environment; the only warning is that of an unfinished benchmark
+  ExitCode exit_code = ExitCode::kDone;  // the first failure's code if no row was measured
+  std::string failure;                   // the first failure, a sentence
 };
 
 BenchOutcome run_bench(const BenchSettings& settings, BenchBackend& backend, const BenchHooks& hooks);

@@ -13,7 +13,7 @@ struct SamplingTurn {
   size_t program;
 };
 
-// Fisher and Yates. The bias of the remainder is below 2^-50 for as few turns as there are.
+// The method is by Fisher and Yates. The bias of the remainder is below 2^-50 for the small number of turns.
 void shuffle(std::vector<SamplingTurn>& turns, SplitMix64& random) {
   for (size_t i = turns.size(); i > 1; --i) std::swap(turns[i - 1], turns[random.next() % i]);
 }
@@ -40,7 +40,7 @@ void choose_iterations(SampledGroup& group, double sample_seconds) {
   }
 }
 
-// The seconds that the turn took.
+// Returns the seconds of the turn.
 double take_turn(SampledGroup& group, size_t program) {
   if (group.failure) return 0;
   try {
@@ -77,7 +77,7 @@ bool all_failed(const std::vector<SampledGroup>& groups) {
 int64_t iterations_for(const std::function<double(int64_t)>& program, double sample_seconds) {
   constexpr int64_t kMost = 1'000'000;
   constexpr double kMargin = 1.1;
-  constexpr double kFastestGrowth = 100;  // a first guess from too short a run may be far off
+  constexpr double kFastestGrowth = 100;  // a first estimate from a very short run may be far too small
   program(1);
   int64_t iterations = 1;
   for (double seconds = program(1); seconds < sample_seconds && iterations < kMost; seconds = program(iterations)) {

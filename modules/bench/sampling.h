@@ -1,6 +1,6 @@
-// The timing protocol for several programs that are to be compared: each is repeated until one sample is long enough
-// for the clock, and then they take turns, in a new random order every round, so that a machine that gets slower or
-// faster does so for all of them.
+// The timing protocol for programs that are compared. Each program is repeated until a sample is long enough for the
+// clock. Then the programs are sampled in turn, in a new random order in each round, so that a machine that becomes
+// slower or faster affects all programs.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 namespace rnnlab {
 
 struct SamplingPlan {
-  int64_t repeats = 15;           // rounds that count, at least
-  double min_seconds = 0;         // goes on until the samples took so long in sum
-  double sample_seconds = 0.002;  // that a sample takes at least
-  int64_t warmup = 2;             // rounds before those that count
-  uint64_t seed = 1;              // of the order
+  int64_t repeats = 15;           // minimum number of counted rounds
+  double min_seconds = 0;         // minimum sum of the samples; rounds are added until it is reached
+  double sample_seconds = 0.002;  // minimum duration of a sample
+  int64_t warmup = 2;             // rounds before the counted rounds
+  uint64_t seed = 1;              // of the random order
 };
 
-// Programs that live and die together: when one throws, its group is out, with the others' samples as they are.
+// A group of programs that fail together: if one throws, the group is dropped; samples of different groups are kept.
 struct SampledGroup {
-  std::vector<std::function<double(int64_t iterations)>> programs;  // seconds of so many iterations
+  std::vector<std::function<double(int64_t iterations)>> programs;  // returns the seconds of `iterations` runs
 
-  // What came of it.
+  // The results.
   std::vector<int64_t> iterations;           // of a sample, by program
-  std::vector<std::vector<double>> samples;  // seconds of one iteration, by program; equally many, round by round
-  std::exception_ptr failure;                // then there are no samples
+  std::vector<std::vector<double>> samples;  // seconds of one iteration, by program; equal numbers, round by round
+  std::exception_ptr failure;                // if set, there are no samples
 };
 
-// Fills the groups. Ends early, with the rounds that are whole, when `should_stop` says so.
+// Fills the groups. Returns early, with the complete rounds, if `should_stop` returns true.
 void sample_interleaved(std::vector<SampledGroup>& groups, const SamplingPlan& plan,
                         const std::function<bool()>& should_stop);
 
-// How often `program` must run for one sample. Runs it at least twice: the first run, which may be slow for reasons of
-// its own, is not relied on.
+// Returns how many times `program` must run for one sample. Runs it at least twice, because the first run may be slow
+// and is ignored.
 int64_t iterations_for(const std::function<double(int64_t)>& program, double sample_seconds);
 
 }  // namespace rnnlab

@@ -66,7 +66,7 @@ namespace profiler = torch::autograd::profiler;
 
 constexpr double kSecondsPerNanosecond = 1e-9;
 
-// User ranges are mirrored to the device as well.
+// User ranges are excluded, although the profiler mirrors them to the device.
 bool is_device_work(const profiler::KinetoEvent& event) {
   using libkineto::ActivityType;
   const auto type = static_cast<ActivityType>(event.activityType());
@@ -78,7 +78,7 @@ bool is_operator(const profiler::KinetoEvent& event) {
   return static_cast<libkineto::ActivityType>(event.activityType()) == libkineto::ActivityType::CPU_OP;
 }
 
-// Kernels overlap where there are several streams; each counts for itself.
+// Kernels overlap if there are several streams; the full duration of each counts.
 std::vector<KernelUse> longest_first(const std::map<std::string, KernelUse>& by_name) {
   std::vector<KernelUse> uses;
   for (const auto& [name, use] : by_name) uses.push_back(use);
@@ -111,12 +111,12 @@ std::vector<KernelUse> operators(const profiler::ProfilerResult& result) {
 }  // namespace
 
 std::vector<KernelUse> self_times(std::vector<CallSpan> calls) {
-  // A call comes before those within it.
+  // Sorting places a call before the calls within it.
   std::ranges::sort(calls, [](const CallSpan& a, const CallSpan& b) {
     return std::tuple(a.thread, a.start_ns, b.end_ns) < std::tuple(b.thread, b.start_ns, a.end_ns);
   });
   std::vector<double> self(calls.size());
-  std::vector<size_t> open;  // the calls that the present one is within
+  std::vector<size_t> open;  // the calls that enclose the current call
   for (size_t i = 0; i < calls.size(); ++i) {
     const auto encloses = [&](const CallSpan& outer) {
       return outer.thread == calls[i].thread && outer.end_ns >= calls[i].end_ns;
@@ -147,7 +147,7 @@ std::vector<KernelUse> kernels_during(c10::Device device, const std::function<vo
 
 namespace {
 
-// Hears of every allocation (positive) and release (negative) on the CPU by this thread.
+// Receives every allocation (positive) and release (negative) on the CPU by this thread.
 class CpuMemoryWatch : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device device) override {
@@ -213,7 +213,7 @@ Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t 
   const int64_t directions = o.num_directions();
   const int64_t batch_size = combination.batch_size;
   at::manual_seed(seed);
-  // Drawn on the CPU, so that every device has the same.
+  // Numbers are drawn on the CPU, so that every device has equal numbers.
   const auto draw = [&](at::IntArrayRef shape) { return at::randn(shape).to(device); };
   Problem problem;
   problem.combination = combination;
@@ -248,7 +248,7 @@ void LayerPrograms::step(Program program) {
     const AutocastGuard autocast(problem_.combination.precision, problem_.device);
     result = layer_->forward(input_, initial_);
   }
-  // Which type a layer gives under autocast is its own affair.
+  // The layer chooses its output type under autocast, so the gradient is converted to this type.
   if (!output_gradient_.defined()) output_gradient_ = problem_.output_gradient.to(result.output.scalar_type());
   if (program == Program::kForward) return;
   torch::autograd::grad({result.output}, program == Program::kAll ? data_and_weights_ : data_, {output_gradient_});
@@ -284,7 +284,7 @@ at::ScalarType gemm_type(Precision precision) {
   return precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf;
 }
 
-// Of several samples the shortest: a ceiling is what can be had.
+// Returns the shortest of several samples, because a ceiling is the highest possible rate.
 double shortest_seconds(c10::Device device, const std::function<void()>& work) {
   constexpr int kSamples = 7;
   constexpr double kSampleSeconds = 0.02;
@@ -367,7 +367,7 @@ void TorchBackend::begin_sampling() {
   sampling_began_ = std::chrono::steady_clock::now();
 }
 
-// The witness counts all of a combination as it counts an epoch.
+// The witness measures the sampling of a combination in the same way as an epoch.
 SamplingRecord TorchBackend::end_sampling() {
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - sampling_began_;
   const EpochEvidence seen = witness_.stop();
@@ -379,7 +379,7 @@ SamplingRecord TorchBackend::end_sampling() {
   return record;
 }
 
-// The system counts in hundredths of a second, which are too coarse for less.
+// The system counts in hundredths of a second, which is too coarse for shorter times.
 std::vector<Warning> TorchBackend::waiting_during(double wall_seconds, const EpochEvidence& seen) const {
   constexpr double kShortest = 0.05;
   if (wall_seconds < kShortest) return {};
@@ -395,7 +395,7 @@ Inspection TorchBackend::inspect(LayerKind layer) {
   const c10::DeviceGuard guard(problem_->device);
   LayerPrograms programs(problem_.value(), layer, nullptr);
   const auto step = [&] { programs.step(Program::kAll); };
-  step();  // what only the first one does and allocates
+  step();  // The first step has additional work and allocations.
   Inspection seen;
   seen.peak_memory_bytes = peak_bytes_during(problem_->device, step);
   ExecutionPath path = observe_execution_path(step);

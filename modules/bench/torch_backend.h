@@ -1,4 +1,4 @@
-// The real backend: LibTorch on this machine.
+// The real backend: it runs layers with LibTorch on this machine.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -20,20 +20,17 @@
 
 namespace rnnlab {
 
-// How long queued work takes on its device, from outside the work.
-
-// Seconds from the moment the device begins with what `work` queues on the current stream to the moment it has finished
-// it, by CUDA events; on the CPU by the steady clock. Waits for the device before and after. Time in which a device
-// waits for the host to queue more is counted.
+// Returns the seconds from the moment when the device starts the work that `work` queues on the current stream to the
+// moment when it has finished, by CUDA events; on the CPU by the steady clock. Synchronises the device before and
+// after. The time in which the device waits for the host to queue more work is included.
 double seconds_of(c10::Device device, const std::function<void()>& work);
 
-// Which kernels a piece of work ran on a GPU, or which operators on the CPU, by LibTorch's profiler. Watching a GPU
-// leaves hooks in the driver behind that may slow down what the process does later.
-
-// The kinds that took longest first, at most 20; names are cut to 160 bytes. Waits for the device.
+// Returns the kernels that `work` ran on a GPU, or the operators on the CPU, by LibTorch's profiler: at most 20 kinds,
+// the longest first, with names cut to 160 bytes. Synchronises the device. Profiling a GPU leaves hooks in the driver
+// that may slow down later work of the process.
 std::vector<KernelUse> kernels_during(c10::Device device, const std::function<void()>& work);
 
-// A call, within another one of its thread or not.
+// A call, which may be within a different call of its thread.
 struct CallSpan {
   std::string name;
   uint64_t thread = 0;
@@ -41,34 +38,30 @@ struct CallSpan {
   uint64_t end_ns = 0;
 };
 
-// By name: how many calls, and the time in them that was not in calls within. The longest first.
+// Returns for each name the number of calls, and the time in these calls without the calls within them; the longest
+// first.
 std::vector<KernelUse> self_times(std::vector<CallSpan> calls);
 
-// The most memory that a piece of work holds through LibTorch beyond what was there when it began.
-
-// On a CPU the tensors that this thread allocates; libraries' own buffers are not seen.
+// Returns the most memory that `work` holds through LibTorch in addition to the memory at its start. On a CPU only
+// tensors that this thread allocates count; buffers of libraries do not.
 int64_t peak_bytes_during(c10::Device device, const std::function<void()>& work);
 
-// Clocks that are held down while a benchmark runs, from a survey of the machine.
-
-// A line for each GPU whose clocks are held down.
+// Returns a line for each GPU of the survey whose clocks are throttled.
 std::vector<std::string> throttling(const GpuSurvey& survey);
 
-// One layer with its weights and inputs, and the three programs that are timed on it (backend.h), started kernel by
-// kernel or replayed from CUDA graphs.
-
-// What all layers of a combination have in common, drawn by a seed.
+// The common data of all layers of a combination, drawn with a seed.
 struct Problem {
   BenchCase combination;
   c10::Device device = c10::kCPU;
   std::shared_ptr<RecurrentLayer> weights;  // on the CPU, in float32
-  at::Tensor input;                         // (T, B, I) on the device, in float32, as all of these
+  at::Tensor input;                         // (T, B, I) on the device, in float32, like the tensors below
   RecurrentState initial;                   // (L * D, B, H)
   at::Tensor output_gradient;               // (T, B, D * H)
 };
 Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t seed);
 
-// UserError kUsage where the layer refuses the options or the device.
+// One layer with its weights and inputs, and the three timed programs (backend.h), with kernels launched one by one or
+// replayed from CUDA graphs. Throws UserError kUsage if the layer refuses the options or the device.
 class LayerPrograms : public LayerRunner {
  public:
   // Graphs share the memory of `graph_memory`, which may be null unless the combination's mode is graph.
@@ -76,7 +69,7 @@ class LayerPrograms : public LayerRunner {
 
   double run(Program program, int64_t iterations) override;
 
-  // One pass, eagerly: queues it and does not wait.
+  // Queues one pass eagerly and does not wait for it.
   void step(Program program);
 
  private:
@@ -96,7 +89,7 @@ class LayerPrograms : public LayerRunner {
 
 class TorchBackend : public BenchBackend {
  public:
-  // Draws by settings.seed, and sets the number of threads of this process.
+  // Uses settings.seed for all draws, and sets the number of threads of this process.
   explicit TorchBackend(const BenchSettings& settings);
 
   void begin(const BenchCase& combination) override;
@@ -115,7 +108,7 @@ class TorchBackend : public BenchBackend {
   std::optional<Problem> problem_;
   EpochWitness witness_;
   std::chrono::steady_clock::time_point sampling_began_;
-  std::unique_ptr<CapturedWork> graph_memory_;  // captures nothing itself
+  std::unique_ptr<CapturedWork> graph_memory_;  // captures no work; all graphs share its memory
 };
 
 }  // namespace rnnlab
