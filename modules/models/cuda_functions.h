@@ -1,4 +1,4 @@
-// What models call of librnnlab_cuda.so, beside the work of their kernels (recurrent/run_kernels.h).
+// The functions of librnnlab_cuda.so that models call, except the work of their kernels (recurrent/run_kernels.h).
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,10 +8,10 @@
 
 namespace rnnlab {
 
-// Whether images of so many columns have room in a block.
+// Returns whether images with this number of columns fit into the shared memory of a block.
 inline constinit CudaFunction<bool(int64_t num_columns)> has_first_convolution_kernels;
 
-// A stretch of the GPU's default generator, taken in a capture as well as out of it.
+// Reserves a range of the GPU's default generator, inside or outside of a graph capture.
 inline constinit CudaFunction<kernels::RandomStart(c10::Device)> take_random_numbers;
 
 }  // namespace rnnlab

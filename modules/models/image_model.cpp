@@ -16,7 +16,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr int64_t kSmallestSide = 4;  // two poolings leave one pixel of it
+constexpr int64_t kSmallestSide = 4;  // two poolings reduce this side to one pixel
 
 void require_images(const DataShape& shape) {
   if (shape.has_lengths)
@@ -37,14 +37,14 @@ torch::nn::Conv2d make_convolution(int64_t num_inputs, const ConvolutionPlan& pl
       torch::nn::Conv2dOptions(num_inputs, plan.num_channels, plan.kernel_size).padding(plan.kernel_size / 2));
 }
 
-// The images of a time-major batch as (B, 1, rows, columns). With one channel both formats are the same numbers in the
-// same order; the strides tell libraries which one is meant.
+// Returns the images of a time-major batch as (B, 1, rows, columns). With one channel both memory formats have the same
+// numbers in the same order; the strides tell libraries which format is meant.
 at::Tensor as_images(const at::Tensor& batch_inputs, bool is_channels_last) {
   const at::Tensor images = batch_inputs.transpose(0, 1).contiguous();
   return is_channels_last ? images.unsqueeze(-1).permute({0, 3, 1, 2}) : images.unsqueeze(1);
 }
 
-// What products come in under autocast.
+// Returns the type of products under autocast.
 at::ScalarType type_of_products(const at::Tensor& values) {
   const auto device = values.device().type();
   return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device) : values.scalar_type();
@@ -152,7 +152,8 @@ at::Tensor ImageModel::pooled(const at::Tensor& values, size_t number) {
   return bias_relu_pool(convolve(layer, values, {}), layer->bias, format_after(number));
 }
 
-// What is flattened next has its channels first, so that the dense weights mean the same for every kind.
+// The last result is flattened, so its format is channels first: then the dense weights have the same meaning for every
+// kind.
 at::MemoryFormat ImageModel::format_after(size_t number) const {
   const bool is_last = number + 1 == convolutions_.size();
   return is_last ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;

@@ -1,6 +1,7 @@
-// The image classifier: two or four convolutions with ReLU and zero padding that keeps the size, two 2 x 2 max
-// poolings, dense layers with dropout, and an output layer without a non-linearity. Two: 5 x 5 to 32 channels, pooling,
-// 5 x 5 to 64 channels, pooling. Four: a 3 x 3 of as many channels after each of them, before the pooling. Gray images.
+// The image classifier for gray images: two or four convolutions with ReLU and zero padding that keeps the size, two
+// max poolings of 2 x 2, dense layers with dropout, and an output layer without a non-linearity. Two convolutions: 5 x
+// 5 to 32 channels, pooling, 5 x 5 to 64 channels, pooling. With four, a 3 x 3 convolution with the same number of
+// channels follows each of the two, before the pooling.
 #pragma once
 
 #include <torch/nn/modules/conv.h>
@@ -19,18 +20,18 @@ struct ConvolutionPlan {
   bool is_pooled;
 };
 
-// Of 2 or 4 convolutions, in order.
+// Returns the plans of 2 or 4 convolutions, in order.
 std::vector<ConvolutionPlan> convolution_plans(int64_t num_convolutions);
 
-// Numbers of an image after both poolings, with so many channels; the largest int64_t where that does not fit.
+// Returns the numbers of an image with `num_channels` channels after both poolings; the largest int64_t on overflow.
 int64_t flat_size(int64_t num_channels, const DataShape& shape);
 
 class ImageModel : public Model {
  public:
-  // UserError kUsage where the samples are no images of one size, or too small for two poolings.
+  // Throws UserError kUsage if the samples are not images of one size, or are too small for two poolings.
   ImageModel(const ModelSettings& settings, ConvolutionKind kind, const DataShape& shape);
 
-  // Batch inputs (rows, B, columns) -> (B, classes). UserError kData where the images are of another size.
+  // Maps batch inputs (rows, B, columns) to (B, classes). Throws UserError kData if the images have a different size.
   at::Tensor forward(const Batch& batch) override;
 
  private:
@@ -42,7 +43,7 @@ class ImageModel : public Model {
   at::Tensor convolved(const at::Tensor& batch_inputs);
   at::Tensor convolved(const at::Tensor& values, size_t number);
   at::Tensor pooled(const at::Tensor& values, size_t number);
-  // The last dense layer and the output.
+  // These functions compute the last dense layer and the output layer with one own kernel.
   bool can_end_by_own_kernel() const;
   at::Tensor end_by_own_kernel(const at::Tensor& values);
   at::MemoryFormat format_after(size_t number) const;

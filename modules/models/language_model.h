@@ -1,6 +1,6 @@
-// A token-by-token language model: embedding, recurrent layers, dropout, and an output layer over the vocabulary at
-// every step. Tied, input and output share one table (Press and Wolf 2017). In training every batch starts from a zero
-// state: no text is carried over.
+// A language model over tokens: embedding, recurrent layers, dropout, and an output layer over the vocabulary at every
+// step. If it is tied, input and output share one weight matrix (Press and Wolf 2017). In training every batch starts
+// from a zero state, so text before the batch has no influence.
 #pragma once
 
 #include <torch/nn/modules/embedding.h>
@@ -19,10 +19,10 @@ class LanguageModel : public Model {
  public:
   LanguageModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
 
-  // Batch inputs (T, B) int64 -> (T, B, vocabulary).
+  // Maps batch inputs (T, B) int64 to (T, B, vocabulary).
   at::Tensor forward(const Batch& batch) override;
 
-  // tokens (T, B) int64, which go on from where `state` was left; an empty state begins a text.
+  // Continues with tokens (T, B) int64 after `state`; an empty state begins a text.
   LanguageModelResult go_on(const at::Tensor& tokens, const RecurrentState& state);
 
  private:
@@ -30,7 +30,7 @@ class LanguageModel : public Model {
 
   double output_dropout_;
   torch::nn::Embedding embedding_ =
-      nullptr;  // "embedding"; none where tied, for the output layer's weights serve as the table
+      nullptr;  // "embedding"; empty if tied, because then the output layer's weights are the embedding
   torch::nn::Linear output_ = nullptr;  // "output"
 };
 

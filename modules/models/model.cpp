@@ -14,7 +14,7 @@
 namespace rnnlab {
 namespace {
 
-// The kind that fits a task; a regressor may also be trained on 0/1 targets.
+// Returns whether the kind fits the task. A regressor may also be trained on 0/1 targets.
 bool fits(ModelKind kind, Task task) {
   switch (kind) {
     case ModelKind::kSequenceClassifier:

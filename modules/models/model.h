@@ -1,5 +1,5 @@
-// The one interface of all models: a batch in, unnormalised predictions out. Which loss they meet is training's affair,
-// how the recurrent layer computes is the layer's. An image model has none.
+// The interface of all models: a batch is the input, unnormalised predictions are the output. The loss belongs to
+// training, and the computation of the recurrent layer to the layer. An image model does not have a recurrent layer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,7 @@ namespace rnnlab {
 
 class Model : public torch::nn::Module {
  public:
-  // (B, classes) logits, (B, K) values or logits, or (T, B, vocabulary) logits, on the batch's device.
+  // Returns (B, classes) logits, (B, K) values or logits, or (T, B, vocabulary) logits, on the batch's device.
   virtual at::Tensor forward(const Batch& batch) = 0;
 
   bool has_recurrent() const { return recurrent_ != nullptr; }
@@ -31,18 +31,18 @@ class Model : public torch::nn::Module {
   Model() = default;  // without a recurrent layer
   Model(LayerChoice layer, const RecurrentOptions& options);
   RecurrentLayer& recurrent() { return *recurrent_; }
-  at::Tensor dropped(const at::Tensor& values, double probability) const;  // in training; as they are in evaluation
+  at::Tensor dropped(const at::Tensor& values, double probability) const;  // dropout in training only
 
  private:
-  std::shared_ptr<RecurrentLayer> recurrent_;  // registered as "recurrent", or none
+  std::shared_ptr<RecurrentLayer> recurrent_;  // registered as "recurrent"; null if the model has no recurrent layer
 };
 
-// On the CPU, in float32, with weights that are still to be set by initialize() (model_parameters.h).
-// UserError kUsage where the model does not fit the data or the layer cannot do what the settings ask.
+// Creates a model on the CPU, in float32; initialize() (model_parameters.h) must set its weights. Throws UserError
+// kUsage if the model does not fit the data or the layer does not support the settings.
 std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                   ConvolutionKind convolution = ConvolutionKind::kFused);
 
-// The recurrent layer's part of the settings.
+// Returns the settings of the recurrent layer.
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);
 
 }  // namespace rnnlab

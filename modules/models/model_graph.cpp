@@ -12,7 +12,7 @@ using tensorboard::GraphNode;
 
 constexpr int64_t kBatch = -1;
 
-// Goes from operation to operation: each reads what the one before gave.
+// Adds operation after operation; each reads the output of the previous operation.
 class Drawing {
  public:
   Drawing(const ModelSettings& settings, const DataShape& data, const std::string& loss)
@@ -51,7 +51,8 @@ class Drawing {
     nodes_shape_ = shape;
   }
 
-  // The node's name. `scope` is the module's in the drawing, `parameter` the name that checkpoints have.
+  // Adds a parameter and returns the node's name. `scope` is the module's scope in the drawing, `parameter` the name in
+  // checkpoints.
   std::string add_parameter(const std::string& scope, const std::string& parameter, const Shape& shape) {
     const std::string name = scope + "/" + parameter.substr(parameter.rfind('.') + 1);
     nodes_.push_back(
@@ -68,7 +69,7 @@ class Drawing {
   const std::string& loss_;
   std::vector<GraphNode> nodes_;
   std::string last_;
-  Shape nodes_shape_;  // of what the last operation gave
+  Shape nodes_shape_;  // shape of the last operation's output
 };
 
 void Drawing::draw_images() {
@@ -145,7 +146,7 @@ void Drawing::draw_dense_layers() {
   }
 }
 
-// `weight_of`: the scope that has the weights, which may be shared.
+// `weight_of` is the scope that owns the weights, which may be shared.
 void Drawing::draw_dense(const std::string& name, int64_t num_units, const std::string& weight_of) {
   const std::string weight =
       weight_of == name ? add_parameter(name, name + ".weight", {num_units, width()}) : weight_of + "/weight";

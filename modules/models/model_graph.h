@@ -1,5 +1,5 @@
-// A model as a drawing: its modules as scopes, in them its parameters and operations, with the shapes of what they
-// give, from the inputs to the loss. What is computed, never how: every layer kind has the same graph.
+// Draws a model as a graph: modules are scopes with parameters and operations and the shapes of their outputs, from the
+// inputs to the loss. The graph shows the function, not its implementation, so every layer kind has the same graph.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace rnnlab {
 
 // Parameters are nodes with the operation "Parameter" and their name as the attribute "parameter". A size of -1 is the
-// batch's. `loss`: what the drawing calls it.
+// batch size. `loss` is the operation name of the loss in the graph.
 std::vector<tensorboard::GraphNode> model_graph(const ModelSettings& settings, const DataShape& shape,
                                                 const std::string& loss);
 

@@ -39,7 +39,7 @@ class SpecList {
     add(name + ".weight", {num_outputs, num_inputs});
     add(name + ".bias", {num_outputs});
   }
-  // The dense layers and the output layer, on vectors of `width`.
+  // Adds the dense layers and the output layer, for input vectors of `width`.
   void add_dense(const ModelSettings& settings, int64_t width, int64_t num_outputs) {
     for (size_t i = 0; i < settings.dense.size(); ++i) {
       add_linear(fmt::format("dense{}", i), width, settings.dense[i]);
@@ -142,7 +142,8 @@ int64_t num_parameters(const Model& model) {
 
 namespace {
 
-// FNV-1a over the name, then draw `seed` of the stream that the name begins: neighbouring seeds share nothing.
+// Hashes the name with FNV-1a and takes draw `seed` of the stream that starts at this hash, so that neighbouring seeds
+// are not correlated.
 uint64_t seed_of(uint64_t seed, std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
@@ -151,14 +152,15 @@ uint64_t seed_of(uint64_t seed, std::string_view name) {
 
 bool is_bias(std::string_view name) { return name.find("bias") != std::string_view::npos; }
 
-// Of one output of a dense layer, (outputs, inputs), or a convolution, (channels out, channels in, rows, columns).
+// Returns the inputs of one output of a dense layer, (outputs, inputs), or of a convolution, (channels out, channels
+// in, rows, columns).
 int64_t num_inputs(const at::Tensor& weight) { return weight.numel() / weight.size(0); }
 
-// Of one input.
+// Returns the outputs of one input.
 int64_t num_outputs(const at::Tensor& weight) { return weight.numel() / weight.size(1); }
 
-// The number whose inverse root bounds PyTorch's uniform weights: hidden units of a recurrent layer, inputs of a dense
-// one or a convolution.
+// Returns the number whose inverse root bounds PyTorch's uniform weights: the hidden units of a recurrent layer, or the
+// inputs of a dense layer or a convolution.
 int64_t pytorch_fan(const Model& model, const std::string& name) {
   if (name.starts_with("recurrent.")) return model.recurrent().options().hidden_size;
   const auto weight = name.substr(0, name.rfind('.')) + ".weight";
@@ -190,7 +192,8 @@ void initialize(Model& model, Initialization initialization, uint64_t seed) {
     auto values = at::empty(parameter.value().sizes(), at::TensorOptions().dtype(at::kFloat));
     values = initialization == Initialization::kXavier ? drawn_as_xavier(name, values, generator)
                                                        : drawn_as_pytorch(model, name, values, generator);
-    parameter.value().copy_(values);  // in place: the layer may keep its weights in one flat buffer
+    parameter.value().copy_(values);  // The copy is in place, because the layer may keep its weights in one flat
+                                      // buffer.
   }
 }
 

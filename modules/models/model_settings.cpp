@@ -86,7 +86,7 @@ void check_language_model(const Settings& m, Checker& checker) {
   }
 }
 
-// Keys of recurrent layers that were set although there are none.
+// Refuses keys of recurrent layers that are set although the model has none.
 void check_image_model(const Settings& m, Checker& checker) {
   const Settings defaults;
   const auto refuse_other = [&](const char* key, auto Settings::*member) {

@@ -1,5 +1,5 @@
-// What the file says under `model:`: which network stands between the data and the loss. How its recurrent layer is
-// computed (`layer:`) and what the data needs (inputs, outputs) come from elsewhere.
+// The settings under `model:`: the network between the data and the loss. The implementation of its recurrent layer
+// (`layer:`) and its numbers of inputs and outputs (from the data) are not part of these settings.
 #pragma once
 
 #include <array>
@@ -16,14 +16,13 @@
 
 namespace rnnlab {
 
-// The implementations of an image model's convolutions. They differ only in how they compute: every kind gives the same
-// results, to rounding, from the same parameters. Each is the one before it with one thing more.
-
+// The implementations of an image model's convolutions. They differ only in the computation: from equal parameters
+// every kind gives equal results, up to rounding. Each kind adds one optimisation to the previous kind.
 enum class ConvolutionKind {
-  kPlain,         // torch.nn's: channels first, and every operation by itself
-  kChannelsLast,  // the channels of a pixel side by side in memory, as libraries' fastest kernels want them
-  kFusedPool,     // bias, ReLU and pooling by one own kernel
-  kFused,         // on a GPU also the first convolution, where a pooling follows it
+  kPlain,         // torch.nn's: channels first, and a separate kernel for every operation
+  kChannelsLast,  // adjacent channels of a pixel, the fastest format for libraries' kernels
+  kFusedPool,     // bias, ReLU and pooling in one own kernel
+  kFused,         // on a GPU also the first convolution in its pooling's kernel, if it is pooled
 };
 
 }  // namespace rnnlab
@@ -42,10 +41,10 @@ namespace rnnlab {
 
 enum class ModelKind { kSequenceClassifier, kSequenceRegressor, kLanguageModel, kImageClassifier };
 
-// How a sequence's outputs become one vector: those after its last step, or their mean over its steps.
+// How a sequence's outputs become one vector: the outputs after its last step, or their mean over its steps.
 enum class Pooling { kLast, kMean };
 
-// pytorch: what torch.nn draws. xavier: Glorot and Bengio's uniform kernels and zero biases.
+// pytorch: the distributions of torch.nn. xavier: Glorot and Bengio's uniform kernels and zero biases.
 enum class Initialization { kPyTorch, kXavier };
 
 struct ModelSettings {

@@ -109,11 +109,11 @@ at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, d
 
 namespace {
 
-constexpr int64_t kMostParts = 256;  // that a GPU's sums are made of
+constexpr int64_t kMostParts = 256;  // parts of a sum on a GPU
 
 at::ScalarType accumulator_of(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
-// The kernels count in 32 bits. sizes: as below.
+// The kernels use 32-bit indices. `sizes` is as in pool_shape.
 void require_countable(at::IntArrayRef sizes) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   const int64_t of_image = sizes[1] * sizes[2] * sizes[3];
@@ -124,7 +124,7 @@ void require_countable(at::IntArrayRef sizes) {
               sizes[0], of_image, kMost, kMost / of_image);
 }
 
-// sizes: (B, C, H, W) before pooling.
+// `sizes` is (B, C, H, W) before pooling.
 kernels::PoolShape pool_shape(at::ScalarType type, at::IntArrayRef sizes) {
   return {element_type(type), static_cast<uint32_t>(sizes[0]), static_cast<uint32_t>(sizes[1]),
           static_cast<uint32_t>(sizes[2]), static_cast<uint32_t>(sizes[3])};
@@ -132,8 +132,8 @@ kernels::PoolShape pool_shape(at::ScalarType type, at::IntArrayRef sizes) {
 
 std::vector<int64_t> pooled_sizes(at::IntArrayRef sizes) { return {sizes[0], sizes[1], sizes[2] / 2, sizes[3] / 2}; }
 
-// Where a tensor of (B, C, H, W) before pooling has its pooled elements, whatever strides a tensor gives dimensions of
-// size 1.
+// Returns the strides of the pooled tensor for a tensor (B, C, H, W) before pooling. They are computed from the sizes,
+// because tensors have arbitrary strides in dimensions of size 1.
 kernels::PooledStrides strides_for(at::IntArrayRef sizes, at::MemoryFormat format) {
   const int64_t pixels = (sizes[2] / 2) * (sizes[3] / 2);
   const int64_t image = pixels * sizes[1];
@@ -141,14 +141,14 @@ kernels::PooledStrides strides_for(at::IntArrayRef sizes, at::MemoryFormat forma
   return {.image = image, .channel = pixels, .pixel = 1};
 }
 
-// (B, h, w, C): which of the four was chosen.
+// Returns (B, h, w, C): the index of the chosen one of four values.
 at::Tensor empty_choices(at::IntArrayRef sizes, const at::TensorOptions& options) {
   return at::empty({sizes[0], sizes[2] / 2, sizes[3] / 2, sizes[1]}, options.dtype(at::kByte));
 }
 
 void run_pool(const kernels::PoolForward& work, int64_t num_pixels, const at::Tensor& values) {
   if (values.is_cuda()) return run_kernels(work, values);
-  constexpr int64_t kPixelsPerThread = 64;  // that a thread is worth starting for
+  constexpr int64_t kPixelsPerThread = 64;  // fewest pixels for which starting a thread is worthwhile
   at::parallel_for(0, num_pixels, kPixelsPerThread, [&](int64_t first, int64_t last) {
     kernels::run(work, kernels::Range{static_cast<uint32_t>(first), static_cast<uint32_t>(last)});
   });
@@ -161,7 +161,8 @@ void run_pool(const kernels::PoolBackward& work, const at::Tensor& gradient) {
   });
 }
 
-// Of the values before pooling. Rows and columns that have no partner get none, and no kernel writes there.
+// Returns a gradient of the values before pooling. Rows and columns without a partner are zero, because no kernel
+// writes them.
 at::Tensor make_gradient(at::IntArrayRef sizes, const at::TensorOptions& options) {
   const auto channels_last = options.memory_format(at::MemoryFormat::ChannelsLast);
   const bool is_even = sizes[2] % 2 == 0 && sizes[3] % 2 == 0;

@@ -6,45 +6,45 @@
 
 namespace rnnlab {
 
-// Sums that kernels leave in parts.
-
-// The rows of a dense (parts, n) added up in a fixed order: (n).
+// Adds the rows of a dense (parts, n), the partial sums of kernels, in a fixed order and returns (n).
 at::Tensor added_parts(const at::Tensor& parts);
 
-// The dense end of a classifier on a GPU as one operation with a gradient, by own kernels: bias, ReLU and dropout of
-// the last dense layer, and the output layer. Deterministic from a generator's state on. Not differentiable twice.
+// The functions below compute the dense end of a classifier on a GPU as one operation with a gradient, by own kernels:
+// bias, ReLU and dropout of the last dense layer, and the output layer. The result is deterministic for a given state
+// of the generator. The operation is not differentiable twice.
 
-// Whether dense_head() can take these: parameters in float32 on a GPU that its kernels are built for, few outputs.
+// Returns whether dense_head() supports these tensors: float32 parameters on a GPU that its kernels are built for, and
+// few outputs.
 bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight);
 
-// linear(dropout(relu(products + bias)), weight, output_bias) in float32. products: (B, K) float32, float16 or
-// bfloat16, whose type the hidden values are rounded to; bias: (K); weight: (C, K); output_bias: (C). `dropout`: the
-// probability, by the GPU's default generator; 0 draws nothing.
+// Returns linear(dropout(relu(products + bias)), weight, output_bias) in float32. products: (B, K) float32, float16 or
+// bfloat16, to whose type the hidden values are rounded; bias: (K); weight: (C, K); output_bias: (C). `dropout` is the
+// probability, with the GPU's default generator; 0 draws no numbers.
 at::Tensor dense_head(const at::Tensor& products, const at::Tensor& bias, double dropout, const at::Tensor& weight,
                       const at::Tensor& output_bias);
 
-// The same from what the dense layer reads, (B, I), by the two layers.
+// Returns dense_head of the two layers for the input of the dense layer, (B, I).
 at::Tensor dense_end(const at::Tensor& values, const torch::nn::Linear& dense, double dropout,
                      const torch::nn::Linear& output);
 
-// Bias, ReLU and 2 x 2 max pooling as one operation with a gradient, by own kernels on the CPU and on a GPU, and on a
-// GPU the first convolution of an image model with them. Deterministic. float64, float32, float16 and bfloat16; the
-// results may lie channels last, as the next convolution wants them, or contiguous, to be flattened.
+// The functions below compute bias, ReLU and 2 x 2 max pooling as one operation with a gradient, by own kernels on the
+// CPU and on a GPU, and on a GPU together with the first convolution of an image model. They are deterministic and
+// support float64, float32, float16 and bfloat16. The results are channels last, for a following convolution, or
+// contiguous, to be flattened.
 
-// Whether bias_relu_pool() can take these: on a CPU, or a GPU that this build has code of its kernels for.
+// Returns whether bias_relu_pool() supports these values: on a CPU, or on a GPU that the kernels of this build support.
 bool can_run_bias_relu_pool(const at::Tensor& values);
 
-// max_pool2d(relu(values + bias), 2). values: (B, C, H, W) with H and W at least 2; bias: (C), float64 for float64 and
-// else float32. Gives (B, C, H / 2, W / 2) in the type of the values. UserError kUsage for 2^31 values or
-// more.
+// Returns max_pool2d(relu(values + bias), 2): (B, C, H / 2, W / 2) in the type of the values. values: (B, C, H, W) with
+// H and W at least 2; bias: (C), float64 for float64 and else float32. Throws UserError kUsage for 2^31 values or more.
 at::Tensor bias_relu_pool(const at::Tensor& values, const at::Tensor& bias, at::MemoryFormat format);
 
-// Whether first_convolution() can take these: float32 on a GPU that this build has code
-// of its kernels for, 5 x 5 weights for one channel, rows that are not long.
+// Returns whether first_convolution() supports these tensors: float32 on a GPU that the kernels of this build support,
+// 5 x 5 weights for one channel, and short rows.
 bool can_run_first_convolution(const at::Tensor& images, const at::Tensor& weight);
 
-// max_pool2d(relu(conv2d(images, weight, bias, padding="same")), 2), computed in float32, given in `type`, without a
-// gradient of the images. images: (H, B, W), time-major as in Batch; weight: (C, 1, 5, 5); bias: (C).
+// Returns max_pool2d(relu(conv2d(images, weight, bias, padding="same")), 2), computed in float32 and returned in
+// `type`, without a gradient of the images. images: (H, B, W), time-major as in Batch; weight: (C, 1, 5, 5); bias: (C).
 at::Tensor first_convolution(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias,
                              at::ScalarType type, at::MemoryFormat format);
 

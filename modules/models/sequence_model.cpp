@@ -57,10 +57,11 @@ at::Tensor SequenceModel::pool(const RecurrentResult& result, const at::Tensor& 
 
 at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths) {
   if (!lengths.defined()) return outputs.mean(0);
-  // In float32: bfloat16 has no 257.
+  // The counts are in float32, because bfloat16 cannot represent 257.
   const auto counts = lengths.to(outputs.device(), at::kFloat, /*non_blocking=*/true).unsqueeze(1);
   const bool narrow = outputs.scalar_type() == at::kBFloat16;
-  const auto sums = narrow ? outputs.sum(0, /*keepdim=*/false, at::kFloat) : outputs.sum(0);  // zero beyond each length
+  const auto sums = narrow ? outputs.sum(0, /*keepdim=*/false, at::kFloat) : outputs.sum(0);  // outputs beyond each
+                                                                                              // length are zero
   return (sums / counts).to(outputs.scalar_type());
 }
 

@@ -1,5 +1,6 @@
-// The sequence classifier and the sequence regressor, which are one network: recurrent layers, a sequence pooled to one
-// vector, dropout, dense layers, and an output layer without a non-linearity. They differ in the loss alone.
+// The sequence classifier and the sequence regressor, which are the same network: recurrent layers, pooling of a
+// sequence to one vector, dropout, dense layers, and an output layer without a non-linearity. They differ only in the
+// loss.
 #pragma once
 
 #include <torch/nn/modules/linear.h>
@@ -14,14 +15,14 @@ class SequenceModel : public Model {
  public:
   SequenceModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
 
-  // Batch inputs (T, B, F) -> (B, num_outputs). Steps beyond a sequence's length have no influence.
+  // Maps batch inputs (T, B, F) to (B, num_outputs). Steps beyond a sequence's length have no influence.
   at::Tensor forward(const Batch& batch) override;
 
  private:
-  // (B, D * H). Last: each direction's output after the last step that it reads, forward then reverse, which is what
-  // Keras's Bidirectional and PyTorch's h_n give; the reverse direction ends at the first step.
+  // Returns (B, D * H). Last: each direction's output after the last step that it reads, forward then reverse, as in
+  // Keras's Bidirectional and PyTorch's h_n; the reverse direction ends at the first step.
   at::Tensor pool(const RecurrentResult& result, const at::Tensor& lengths) const;
-  // The last dense layer and the output, on a GPU: by operations.h.
+  // Returns whether operations.h can compute the last dense layer and the output with own kernels on a GPU.
   bool can_end_by_own_kernel() const;
 
   ModelSettings settings_;
@@ -29,7 +30,7 @@ class SequenceModel : public Model {
   torch::nn::Linear output_ = nullptr;    // "output"
 };
 
-// (T, B, D * H) -> (B, D * H): the mean over each sequence's own steps. lengths: (B) on the CPU, or undefined.
+// Returns (B, D * H), the mean of (T, B, D * H) over each sequence's own steps. lengths: (B) on the CPU, or undefined.
 at::Tensor mean_over_steps(const at::Tensor& outputs, const at::Tensor& lengths);
 
 }  // namespace rnnlab

@@ -1,9 +1,9 @@
-// The rows of a matrix added up, in a fixed order: the last step of sums that blocks made parts of.
+// Adds the rows of a matrix in a fixed order, as the last step of sums of which each block computed a part.
 #pragma once
 
 #include <cstdint>
 
-struct CUstream_st;  // what cudaStream_t points to
+struct CUstream_st;  // cudaStream_t is a pointer to this type
 
 namespace rnnlab::kernels {
 
@@ -14,7 +14,7 @@ struct AddParts {
   float* sums = nullptr;  // (size)
 };
 
-// Queued on `stream`. Throws std::runtime_error with CUDA's words if the launch fails.
+// Queues the work on `stream`. Throws std::runtime_error with CUDA's message if the launch fails.
 void run(const AddParts& work, CUstream_st* stream);
 
 }  // namespace rnnlab::kernels

@@ -1,4 +1,5 @@
-// Forward, a block takes a row; backward, a block takes 32 columns of a part of the rows, a thread one column.
+// In the forward pass a block computes one row. In the backward pass a block computes 32 columns of a part of the rows,
+// and a thread computes one column.
 #include "models/kernels/dense_head.h"
 
 #include <c10/util/Exception.h>
@@ -12,10 +13,10 @@ namespace rnnlab::kernels {
 namespace {
 
 constexpr uint32_t kHeadThreads = kLanes * kWarps;
-constexpr uint32_t kColumnsOfThread = 4;  // that share a draw of four random words
+constexpr uint32_t kColumnsOfThread = 4;  // these columns share a draw of four random words
 constexpr uint32_t kRowsOfPart = kRowsOfHeadPart;
 
-// 0, or what a kept value is multiplied by, for a thread's columns of an iteration.
+// Draws the factors of a thread's columns in one iteration: 0, or the scale of a kept value.
 class Dropout {
  public:
   __device__ Dropout(const HeadForward& work)
@@ -46,7 +47,7 @@ class Dropout {
   uint64_t offset_ = 0;
 };
 
-// Of the block's threads, to the row of the outputs.
+// Adds the sums of the block's threads and writes them to the row of the outputs.
 __device__ void write_outputs(const HeadForward& work, const float (&sums)[kMostOutputs]) {
   __shared__ float of_warps[kWarps][kMostOutputs];
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(kHeadThreads) head_kernel(const HeadForward wo
       const uint32_t column = first + i * kHeadThreads;
       if (column >= num_columns) break;
       const float value = load<T>(work.products, row + column) + work.bias[column];
-      const float active = value < 0.0F ? 0.0F : value;  // lets NaN through
+      const float active = value < 0.0F ? 0.0F : value;  // keeps NaN
       const T kept = static_cast<T>(active * factors[i]);
       static_cast<T*>(work.hidden)[row + column] = kept;
       const float rounded = static_cast<float>(kept);
@@ -106,7 +107,7 @@ __device__ void load_gradients(const HeadBackward& work, uint32_t first_row, uin
   __syncthreads();
 }
 
-// A thread's rows of its column: what goes on below, and the sums over them.
+// Computes a thread's rows of its column: the gradients of the products, and the sums over the rows.
 template <class T>
 __device__ ColumnSums sum_rows(const HeadBackward& work, uint32_t first_row, uint32_t num_rows, uint32_t column,
                                const float (&gradients)[kRowsOfPart][kMostOutputs]) {
@@ -135,7 +136,7 @@ __device__ ColumnSums sum_rows(const HeadBackward& work, uint32_t first_row, uin
   return sums;
 }
 
-// Adds up what the block's warps have, one sum after another, and writes it to the block's part.
+// Adds the sums of the block's warps, one sum after the other, and writes them to the block's part.
 __device__ void write_sums(const HeadBackward& work, const ColumnSums& sums, uint32_t column) {
   __shared__ float of_warps[kWarps][kMostOutputs + 1][kLanes];
 #pragma unroll

@@ -1,7 +1,7 @@
-// The first convolution of an image model on a GPU, with what comes after it in the same kernel: 5 x 5 over one
-// channel, zero padding "same", then bias, ReLU and 2 x 2 max pooling as in pooling.h. Libraries' convolutions are made
-// for many input channels, and what they would write here is the largest tensor of the network. Computed in float32
-// throughout, whatever the type of the result.
+// The first convolution of an image model on a GPU, fused with the following operations: 5 x 5 over one channel, zero
+// padding "same", then bias, ReLU and 2 x 2 max pooling as in pooling.h. Convolutions of libraries are optimised for
+// many input channels, and their output at this place would be the largest tensor of the network. All arithmetic is in
+// float32, for every type of the result.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rnnlab::kernels {
 inline constexpr int kFirstKernelSize = 5;
 inline constexpr int kTaps = kFirstKernelSize * kFirstKernelSize;
 
-// (images, rows, columns) float32: the pixels of a row side by side.
+// (images, rows, columns) float32; the pixels of a row are adjacent.
 struct GrayImages {
   const float* pixels = nullptr;
   int64_t image_stride = 0;
@@ -36,14 +36,14 @@ struct FirstConvolutionBackward {
   const void* pooled_gradient = nullptr;
   PooledStrides strides;
   const uint8_t* choices = nullptr;
-  float* parts = nullptr;  // (num_parts, channels * (kTaps + 1)), to be added up: of all weights, then of the bias
+  float* parts = nullptr;  // (num_parts, channels * (kTaps + 1)), to be added: all weights, then the bias
   uint32_t num_parts = 1;
 };
 
-// Whether a row of the images is short enough for the fast memory of a multiprocessor.
+// Returns whether a row of the images fits into the shared memory of a multiprocessor.
 bool can_run_first_convolution(int64_t num_columns);
 
-// Queued on `stream`. Throws std::runtime_error with CUDA's words if the launch fails.
+// Queues the work on `stream`. Throws std::runtime_error with CUDA's message if the launch fails.
 void run(const FirstConvolutionForward& work, CUstream_st* stream);
 void run(const FirstConvolutionBackward& work, CUstream_st* stream);
 

@@ -1,5 +1,6 @@
-// A block takes two pooled rows of an image, whose pixels it keeps in shared memory with a border of zeros; a warp
-// takes 32 channels of a pooled pixel, a thread one, with its 25 weights, or their gradients, in registers.
+// A block computes two pooled rows of an image and keeps their pixels in shared memory, with a border of zeros. A warp
+// computes 32 channels of a pooled pixel. A thread computes one channel and keeps its 25 weights, or their gradients,
+// in registers.
 #include <algorithm>
 
 #include "models/kernels/first_convolution.h"
@@ -14,11 +15,11 @@ constexpr uint32_t kBorder = kFirstKernelSize / 2;
 constexpr uint32_t kSliceRows = 2;  // pooled rows of a block
 constexpr uint32_t kTileRows = 2 * kSliceRows + 2 * kBorder;
 constexpr uint32_t kSums = kTaps + 1;  // a thread's gradients
-constexpr uint32_t kPixelsAtOnce = 4;  // of a thread, backward
+constexpr uint32_t kPixelsAtOnce = 4;  // of one thread, in the backward pass
 constexpr size_t kMostSharedBytes = 48 * 1024;
 
-// Even, so that two neighbours can be read at once, and such that a pixel, its neighbours to the right and below, and
-// the one across are in different banks.
+// The pitch is even, so that two neighbours can be read together. It also places a pixel, its right neighbour, the
+// pixel below and the diagonal pixel in different banks.
 __host__ __device__ constexpr uint32_t pitch_for(uint32_t num_columns) {
   const uint32_t width = (num_columns + 2 * kBorder + 1) / 2 * 2;
   return width % 32 == 0 ? width + 2 : width;
@@ -28,7 +29,7 @@ __host__ __device__ constexpr uint32_t num_slices(const PoolShape& shape) {
   return (shape.num_rows / 2 + kSliceRows - 1) / kSliceRows;
 }
 
-// A slice of an image, from its number among all.
+// A slice of an image, identified by its number among all slices.
 struct Slice {
   uint32_t image;
   uint32_t first_pooled_row;
@@ -42,7 +43,7 @@ __device__ Slice slice_of(const PoolShape& shape, uint32_t number) {
   return {number / slices, first, rows * (shape.num_columns / 2)};
 }
 
-// All threads of the block.
+// All threads of the block call this function.
 __device__ void load_tile(const GrayImages& images, const PoolShape& shape, const Slice& slice, float* tile) {
   const uint32_t pitch = pitch_for(shape.num_columns);
   const float* image = images.pixels + slice.image * images.image_stride;
@@ -55,9 +56,9 @@ __device__ void load_tile(const GrayImages& images, const PoolShape& shape, cons
   }
 }
 
-// Of a pooled pixel of a slice.
+// The places of a pooled pixel of a slice.
 struct TilePlace {
-  uint32_t tile;  // upper left of what it sees
+  uint32_t tile;  // upper left corner of its receptive field
   int64_t pooled;
   int64_t choice;
 };
@@ -71,7 +72,7 @@ __device__ TilePlace place_in(const PoolShape& shape, const PooledStrides& strid
           (static_cast<int64_t>(slice.image) * pixels_of_image(shape) + in_image) * shape.num_channels};
 }
 
-// The convolution at the four places of a pooled pixel, in reading order.
+// Computes the convolution at the four places of a pooled pixel, in reading order.
 __device__ void convolve(const float* seen, uint32_t pitch, const float (&weight)[kTaps], float (&sums)[4]) {
 #pragma unroll
   for (int y = 0; y <= kFirstKernelSize; ++y) {
@@ -96,7 +97,7 @@ __device__ void convolve(const float* seen, uint32_t pitch, const float (&weight
   }
 }
 
-// A block a slice.
+// Each block computes one slice.
 template <class T>
 __global__ void __launch_bounds__(kThreads) convolve_kernel(const FirstConvolutionForward work) {
   extern __shared__ __align__(16) float tile[];
@@ -123,9 +124,9 @@ __global__ void __launch_bounds__(kThreads) convolve_kernel(const FirstConvoluti
   }
 }
 
-// Adds up what the block's warps have and writes it to the block's part.
+// Adds the sums of the block's warps and writes them to the block's part.
 __device__ void write_part(const FirstConvolutionBackward& work, const float (&sums)[kSums], float* shared) {
-  __syncthreads();  // nobody reads the tile any more
+  __syncthreads();  // All threads have finished reading the tile.
   for (uint32_t i = 0; i < kSums; ++i) shared[(threadIdx.y * kSums + i) * kLanes + threadIdx.x] = sums[i];
   __syncthreads();
   for (uint32_t i = threadIdx.y; i < kSums; i += kWarps) {
@@ -138,13 +139,14 @@ __device__ void write_part(const FirstConvolutionBackward& work, const float (&s
   }
 }
 
-// What arrives at a pooled pixel, and at which of the four it was made of.
+// The gradient of a pooled pixel, and which of its four inputs receives the gradient.
 struct Arrival {
   float gradient;
   uint8_t choice;
 };
 
-// Of every kWarps-th pixel of a slice. All at once, so that the memory's delay is waited for but once.
+// Loads the gradients of every kWarps-th pixel of a slice. They are loaded together, so that the memory latency occurs
+// once.
 template <class T>
 __device__ void load_arrivals(const FirstConvolutionBackward& work, const Slice& slice, uint32_t first,
                               uint32_t channel, Arrival (&arrivals)[kPixelsAtOnce]) {
@@ -176,7 +178,7 @@ __device__ void add_arrivals(const FirstConvolutionBackward& work, const Slice& 
   }
 }
 
-// A block a part: every num_parts-th slice.
+// Each block computes one part from every num_parts-th slice.
 template <class T>
 __global__ void __launch_bounds__(kThreads) weight_gradient_kernel(const FirstConvolutionBackward work) {
   extern __shared__ __align__(16) float tile[];
@@ -187,7 +189,7 @@ __global__ void __launch_bounds__(kThreads) weight_gradient_kernel(const FirstCo
     const Slice slice = slice_of(work.shape, number);
     Arrival arrivals[kPixelsAtOnce];
     load_arrivals<T>(work, slice, threadIdx.y, channel, arrivals);
-    __syncthreads();  // nobody reads the last tile any more
+    __syncthreads();  // All threads have finished reading the last tile.
     load_tile(work.images, work.shape, slice, tile);
     __syncthreads();
     add_arrivals(work, slice, threadIdx.y, arrivals, tile, sums);

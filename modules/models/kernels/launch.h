@@ -1,5 +1,5 @@
-// What the CUDA sources here share: the shape of a block, an element type as a C++ type, and a launch that failed as an
-// exception.
+// Shared code of the CUDA sources in this folder: the shape of a block, the C++ type of an element type, and an
+// exception for a failed launch.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -14,11 +14,11 @@
 
 namespace rnnlab::kernels {
 
-// A block's threads: a warp works on neighbouring channels of a pixel, the warps on different pixels.
+// The threads of a block: a warp computes adjacent channels of a pixel, and the warps compute different pixels.
 inline constexpr uint32_t kLanes = 32;
 inline constexpr uint32_t kWarps = 8;
 
-// Calls `work` with a value of the type.
+// Calls `work` with a value of the C++ type.
 template <class Work>
 void with_element_type(ElementType type, const Work& work) {
   switch (type) {
@@ -33,7 +33,7 @@ void with_element_type(ElementType type, const Work& work) {
   }
 }
 
-// std::runtime_error with CUDA's words where the last launch failed.
+// Throws std::runtime_error with CUDA's message if the last launch failed.
 inline void require_started(const char* what) {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return;

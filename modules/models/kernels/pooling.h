@@ -1,17 +1,18 @@
-// What stands between two convolutions, as one pass over the memory, forward and backward: bias, ReLU and 2 x 2 max
-// pooling. On plain pointers and without LibTorch. ReLU and maximum change places, which changes nothing. A last row or
-// column that has no partner is left out, as in torch.nn.MaxPool2d. "acc" marks the accumulation type (element_type.h).
+// The operations between two convolutions in one pass over memory, forward and backward: bias, ReLU and 2 x 2 max
+// pooling, on plain pointers and without LibTorch. ReLU is applied after the maximum, which gives the same result. A
+// last row or column without a partner is left out, as in torch.nn.MaxPool2d. "acc" marks the accumulation type
+// (element_type.h).
 #pragma once
 
 #include <cstdint>
 
 #include "recurrent/kernels/element_type.h"
 
-struct CUstream_st;  // what cudaStream_t points to
+struct CUstream_st;  // cudaStream_t is a pointer to this type
 
 namespace rnnlab::kernels {
 
-// Of the values before pooling: (images, rows, columns, channels), dense, the channels of a pixel side by side.
+// The shape before pooling: (images, rows, columns, channels), dense, with adjacent channels of a pixel.
 struct PoolShape {
   ElementType type = ElementType::kFloat32;
   uint32_t num_images = 0;
@@ -20,15 +21,15 @@ struct PoolShape {
   uint32_t num_columns = 0;
 };
 
-// Elements between neighbours of a pooled tensor: it may hold the channels of a pixel or the pixels of a channel side
-// by side.
+// Distances in elements between neighbours of a pooled tensor, in which either the channels of a pixel or the pixels of
+// a channel are adjacent.
 struct PooledStrides {
   int64_t image = 0;
   int64_t channel = 0;
   int64_t pixel = 0;
 };
 
-// The choice of a pixel with no value above zero: nothing gets its gradient.
+// The choice of a pixel without a value above zero: the gradient of this pixel is dropped.
 inline constexpr uint8_t kNoneChosen = 4;
 
 struct PoolForward {
@@ -45,16 +46,17 @@ struct PoolBackward {
   const void* pooled_gradient = nullptr;  // by `strides`
   PooledStrides strides;
   const uint8_t* choices = nullptr;
-  void* gradient = nullptr;             // of the values; written but for rows and columns that have no partner
-  void* bias_gradient_parts = nullptr;  // (num_parts, channels) acc: to be added up
-  uint32_t num_parts = 1;               // the pooled pixels of all images are shared out between them
+  void* gradient = nullptr;             // of the values; rows and columns without a partner are not written
+  void* bias_gradient_parts = nullptr;  // (num_parts, channels) acc, to be added
+  uint32_t num_parts = 1;               // the pooled pixels of all images are divided among the parts
 };
 
-// On a GPU, queued on `stream`. Throws std::runtime_error with CUDA's words if the launch fails.
+// Queue the work on `stream` of a GPU. Throw std::runtime_error with CUDA's message if the launch fails.
 void run(const PoolForward& work, CUstream_st* stream);
 void run(const PoolBackward& work, CUstream_st* stream);
 
-// On the CPU, a part of the work, so that callers can share it out: pooled pixels of all images, or parts.
+// Run a part of the work on the CPU, so that callers can divide the work: a range of pooled pixels of all images, or of
+// parts.
 struct Range {
   uint32_t first = 0;
   uint32_t last = 0;

@@ -72,7 +72,7 @@ void spread_parts(const PoolBackward& work, Range parts) {
   }
 }
 
-// `work` of the element type that `shape` names.
+// Runs `work` with the C++ type of the element type of `shape`.
 template <class Work>
 void run_pooling(const Work& work, const PoolShape& shape) {
   switch (shape.type) {

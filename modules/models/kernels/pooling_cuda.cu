@@ -6,10 +6,10 @@
 namespace rnnlab::kernels {
 namespace {
 
-constexpr uint32_t kPixelsOfThread = 4;  // forward
+constexpr uint32_t kPixelsOfThread = 4;  // in the forward pass
 constexpr uint32_t kPixelsOfRun = 64;
 
-// Of one channel. The choice is written, the value is left to the caller.
+// Pools one channel. Writes the choice and returns the value.
 template <class T>
 __device__ Accumulation<T> pool_pixel(const PoolForward& work, const PixelPlace& place, uint32_t channel,
                                       Accumulation<T> bias) {
@@ -37,8 +37,8 @@ __host__ __device__ uint32_t runs_of_image(const PoolShape& shape) {
   return (pixels_of_image(shape) + kPixelsOfRun - 1) / kPixelsOfRun;
 }
 
-// For results whose pixels lie side by side, not their channels: a block takes 32 channels of a run of pixels of an
-// image and turns them around in shared memory, so that what it writes is not scattered.
+// Pools into results with adjacent pixels of a channel. A block takes 32 channels of a run of pixels of an image and
+// transposes them in shared memory, so that its writes are adjacent.
 template <class T>
 __global__ void __launch_bounds__(kLanes* kWarps) pool_turned_kernel(const PoolForward work) {
   __shared__ T pooled[kLanes][kPixelsOfRun + 1];
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kLanes* kWarps) pool_turned_kernel(const PoolF
   }
 }
 
-// A block a part of the pixels.
+// Each block computes one part of the pixels.
 template <class T>
 __global__ void __launch_bounds__(kLanes* kWarps) spread_kernel(const PoolBackward work) {
   using Real = Accumulation<T>;

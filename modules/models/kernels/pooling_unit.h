@@ -1,4 +1,4 @@
-// The pooling of pooling.h for one pooled pixel, the same lines on the CPU and in CUDA kernels.
+// The pooling of pooling.h for one pooled pixel, shared by the CPU code and the CUDA kernels.
 #pragma once
 
 #include "models/kernels/pooling.h"
@@ -12,14 +12,14 @@ RNNLAB_HOST_DEVICE uint32_t pixels_of_image(const PoolShape& shape) {
 
 RNNLAB_HOST_DEVICE uint32_t num_pixels(const PoolShape& shape) { return shape.num_images * pixels_of_image(shape); }
 
-// Where the first channel of a pooled pixel and of what it is made of lies.
+// The places of the first channel of a pooled pixel, of its inputs and of its choice.
 struct PixelPlace {
-  int64_t value;   // upper left of the four
-  int64_t pooled;  // by PooledStrides
+  int64_t value;   // upper left of the four inputs
+  int64_t pooled;  // according to PooledStrides
   int64_t choice;
 };
 
-// `pixel`: counted over all images.
+// `pixel` is counted over all images.
 RNNLAB_HOST_DEVICE PixelPlace place_of(const PoolShape& shape, const PooledStrides& strides, uint32_t pixel) {
   const uint32_t width = shape.num_columns / 2;
   const uint32_t per_image = pixels_of_image(shape);
@@ -37,7 +37,7 @@ struct Largest {
   uint8_t choice;
 };
 
-// The first of equals, and NaN before all, as torch.nn.MaxPool2d chooses.
+// Returns the first of equal values, and NaN before all numbers, as torch.nn.MaxPool2d does.
 template <class Real>
 RNNLAB_HOST_DEVICE Largest<Real> largest_of(Real first, Real second, Real third, Real fourth) {
   Real value = first;
