@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine, and random names that are not.
+// Random numbers that are equal on every machine, and random names that are different in every process.
 #pragma once
 
 #include <cstdint>

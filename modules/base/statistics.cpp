@@ -20,7 +20,7 @@ double quantile_of_sorted(const std::vector<double>& sorted, double q) {
   return sorted[below] + part * (sorted[above] - sorted[below]);
 }
 
-// P(X = k) of the binomial distribution with n trials of probability one half.
+// Returns P(X = k) of the binomial distribution with n trials of probability one half.
 double binomial_half(size_t k, size_t n) {
   const auto log_factorial = [](size_t i) { return std::lgamma(static_cast<double>(i) + 1); };
   const double log_choose = log_factorial(n) - log_factorial(k) - log_factorial(n - k);
@@ -160,7 +160,7 @@ double not_zero(double value) {
   return std::abs(value) < kTiny ? kTiny : value;
 }
 
-// The continued fraction of the incomplete beta function (Abramowitz and Stegun, 26.5.8). It converges fast for
+// Returns the continued fraction of the incomplete beta function (Abramowitz and Stegun, 26.5.8). It converges fast for
 // x < (a + 1) / (a + b + 2).
 double beta_fraction(double a, double b, double x) {
   constexpr int kMostTerms = 10000;
@@ -182,7 +182,7 @@ double beta_fraction(double a, double b, double x) {
   return fraction;
 }
 
-// I_x(a, b). The caller passes y = 1 - x, because it knows y to more digits when x is near 1.
+// Returns I_x(a, b). The caller passes y = 1 - x, because it knows y to more digits when x is near 1.
 double regularized_beta(double a, double b, double x, double y) {
   if (x <= 0 || y <= 0) return x <= 0 ? 0 : 1;
   const double log_front = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log(y);
@@ -190,7 +190,7 @@ double regularized_beta(double a, double b, double x, double y) {
   return 1 - std::exp(log_front) * beta_fraction(b, a, y) / b;
 }
 
-// P(T > t) for t >= 0.
+// Returns P(T > t) for t >= 0.
 double upper_tail(double t, double degrees_of_freedom) {
   const double sum = degrees_of_freedom + t * t;
   return regularized_beta(degrees_of_freedom / 2, 0.5, degrees_of_freedom / sum, t * t / sum) / 2;
@@ -244,7 +244,7 @@ std::vector<double> logarithms(std::span<const double> samples) {
   return logs;
 }
 
-// Half the width of the interval.
+// Returns half the width of the interval.
 double reach_of(const Mean& mean) {
   constexpr double kUpperQuantile = 0.975;
   // Equal samples, such as times of a coarse clock, have a zero error, and their degrees of freedom may be undefined.

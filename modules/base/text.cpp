@@ -42,7 +42,7 @@ std::string lower_case(std::string_view text) {
 
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
-// Unicode 15, table 3-7.
+// The valid byte sequences are those of Unicode 15, table 3-7.
 size_t utf8_sequence_length(std::string_view text) {
   if (text.empty()) return 0;
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -160,7 +160,7 @@ std::string listed(std::span<const std::string> parts, std::string_view before_l
   return fmt::format("{}{}{}", join(parts.first(parts.size() - 1), ", "), before_last, parts.back());
 }
 
-// Optimal string alignment: Levenshtein's distance with swaps of neighbours.
+// Returns the distance of optimal string alignment: Levenshtein's distance with swaps of neighbours.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;

@@ -40,7 +40,7 @@ enum class TableWidth {
 // Returns warnings, then the table, then the executed paths row by row, and the reasons for missing rows.
 std::string report_text(const BenchReport& report, TableWidth width);
 
-// The parts of report_text, for reports in different formats.
+// These functions return the parts of report_text, for reports in different formats.
 TextTable report_table(const BenchReport& report, TableWidth width);
 std::vector<std::string> report_legend(const BenchReport& report);                   // explains the columns
 std::vector<std::string> report_ceilings(const BenchReport& report);                 // highest rates of the devices

@@ -36,8 +36,8 @@ bool is_yaml_notation(std::string_view text) {
   return !text.empty() && std::string_view("[{'\"").find(text[0]) != std::string_view::npos;
 }
 
-// The text is parsed as the value of a key, so that text after the value is an error and an open bracket is reported as
-// one.
+// The text is parsed as the value of a key, so that text after the value is an error, and so that an open bracket has
+// its usual message.
 std::optional<Value> parse_yaml_value(std::string_view text, const Place& place, Findings& findings) {
   std::optional<Value> map = parse_yaml(
       fmt::format("value: {}", text), [&](int, int) { return place; }, findings);

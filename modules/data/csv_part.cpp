@@ -192,7 +192,7 @@ bool is_decimal(const std::string& label) {
   return number && *number != std::floor(*number);
 }
 
-// Each of 17.38, 17.5 ... as its own class is rarely intended; a user who wants it sets data.task: classification.
+// Each of 17.38, 17.5 ... as its own class is rarely intended; a user who intends such classes sets data.task.
 void refuse_decimal_classes(const std::string& path, const std::string& name, const std::vector<std::string>& labels) {
   const auto decimal = std::ranges::find_if(labels, is_decimal);
   const bool are_numbers = std::ranges::all_of(labels, [](const std::string& label) { return !!parse_double(label); });

@@ -71,7 +71,7 @@ bool is_time(const ColumnProfile& column) {
   return column.num_numbers == 0 && !column.texts.empty() && std::ranges::all_of(column.texts, is_one);
 }
 
-// Such a column is at most an input, because it is not a quantity to forecast.
+// A part of the time is at most an input, because it is not a quantity to forecast.
 bool is_part_of_time(const ColumnProfile& column) {
   constexpr std::string_view kNames[] = {"year",   "month",  "week", "weekday", "day", "hour",
                                          "minute", "second", "time", "index",   "id"};

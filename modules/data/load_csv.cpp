@@ -213,8 +213,8 @@ Loaded load_csv(const DataSettings& settings) {
   loaded.normalize = left_to_do(how);
   Dataset& dataset = loaded.dataset;
   dataset.normalization = how;
-  dataset.column_means = column_means(parts.train, parts.rows.train);  // The model may later be used with missing:
-                                                                       // mean.
+  // The model may later be used with missing: mean.
+  dataset.column_means = column_means(parts.train, parts.rows.train);
   fill_missing(parts, settings, dataset.column_means);
   const Task task = csv_task(settings);
   const CsvScalings scalings = fit_scalings(parts, task, how);

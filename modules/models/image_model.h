@@ -43,7 +43,7 @@ class ImageModel : public Model {
   at::Tensor convolved(const at::Tensor& batch_inputs);
   at::Tensor convolved(const at::Tensor& values, size_t number);
   at::Tensor pooled(const at::Tensor& values, size_t number);
-  // These functions compute the last dense layer and the output layer with one own kernel.
+  // These functions check for and run one own kernel for the last dense layer and the output layer.
   bool can_end_by_own_kernel() const;
   at::Tensor end_by_own_kernel(const at::Tensor& values);
   at::MemoryFormat format_after(size_t number) const;

@@ -13,7 +13,7 @@ at::Tensor activated(const at::Tensor& values, Activation activation) {
   return activation == Activation::kRelu ? at::relu(values) : at::tanh(values);
 }
 
-// hidden: (L * D, B, H).
+// `hidden` is (L * D, B, H).
 at::Tensor last_layer_state(const at::Tensor& hidden, bool bidirectional) {
   if (!bidirectional) return hidden[-1];
   return at::cat({hidden[-2], hidden[-1]}, -1);

@@ -57,7 +57,7 @@ Facts host_facts(const Environment& environment) {
   return facts;
 }
 
-// The process and the round of a run. Facts that the run does not record are left out.
+// Returns the process and the round of a run. Facts that the run does not record are left out.
 Facts turn_facts(const Turn& turn) {
   Facts facts;
   if (!turn.process.empty()) facts.emplace_back("process", turn.process);

@@ -33,8 +33,8 @@ std::string keras_layer_name(const std::string& kind, size_t index);
 // Returns the path of a cell: "lstm_1/lstm_cell", "bidirectional_1/backward_lstm_1/lstm_cell".
 std::string keras_cell_path(const std::string& kind, size_t layer, const char* direction);
 
-// The dense layers and embeddings of Keras and TensorFlow: `dense_1/kernel` (inputs, outputs), `dense_1/bias`,
-// `embedding/embeddings`. `path` is the path of the layer. Throws UserError kCheckpoint.
+// These functions read the dense layers and embeddings of Keras and TensorFlow: `dense_1/kernel` (inputs, outputs),
+// `dense_1/bias`, `embedding/embeddings`. `path` is the path of the layer. They throw UserError kCheckpoint.
 LinearWeights take_dense(TensorReader& taker, const std::string& path);
 at::Tensor take_embedding(TensorReader& taker, const std::string& path);
 

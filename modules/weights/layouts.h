@@ -54,8 +54,8 @@ LayoutMetadata facts_in(const TensorFile& file);
 // Throws UserError kCheckpoint with the setting of the model to change.
 void require_same_function(const LayoutMetadata& known, const RecurrentOptions& options, const std::string& file);
 
-// Returns the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128, num_layers=2)", "2 x
-// keras.layers.LSTM(128)".
+// Returns the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128, num_layers=2)" or
+// "2 x keras.layers.LSTM(128)".
 std::string layer_text(const RecurrentOptions& options, Layout layout);
 
 // Returns the differences between the layer of layer_text and the function of the network.

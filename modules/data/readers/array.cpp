@@ -13,7 +13,7 @@ struct ElementFacts {
   int64_t size;
 };
 
-// In the order of ElementType.
+// The entries are in the order of ElementType.
 constexpr std::array<ElementFacts, 11> kElements = {{
     {"bool", 1},
     {"u8", 1},
