@@ -20,8 +20,7 @@ bool is_there(const std::filesystem::path& path);
 std::vector<std::filesystem::path> folders_with(const std::filesystem::path& folder,
                                                 std::initializer_list<const char*> any_of);
 
-// Returns `path` as an absolute path without ".", ".." and a trailing slash. Links are not followed. `path` must not be
-// empty.
+// Returns the absolute form of a non-empty `path`, without ".", ".." and a trailing slash. Links are not followed.
 std::filesystem::path whole_path(const std::filesystem::path& path);
 
 // Returns the content of a small system file (in /proc, /sys or /etc); "" if the file cannot be read.

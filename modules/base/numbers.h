@@ -1,5 +1,4 @@
-// Converts text to numbers and numbers to text, independent of the locale. Parsing is strict: the whole text must be
-// the number.
+// Converts numbers to text and back, independent of the locale. Parsing is strict: the whole text must be the number.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +8,8 @@
 
 namespace rnnlab {
 
-// Parses a decimal integer with an optional sign ("42", "-7", "+3"). Returns nullopt for hexadecimal digits,
-// separators, spaces and leading zeros: "010" is refused, because some readers take it for octal. Returns nullopt on
-// overflow too.
+// Parses a decimal integer with an optional sign ("42", "-7", "+3"). Returns nullopt on overflow and for hexadecimal
+// digits, separators, spaces and leading zeros: "010" is refused, because some readers take it for octal.
 std::optional<int64_t> parse_int64(std::string_view text);
 
 // Parses a decimal floating-point number, such as "1e3" and "-.5". Returns nullopt for "nan", "inf" and on overflow.

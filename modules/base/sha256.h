@@ -18,8 +18,7 @@ std::string to_hex(std::span<const std::byte> bytes);  // lower case
 // Returns nullopt if `digits` is not an even number of hexadecimal digits. Upper and lower case are accepted.
 std::optional<std::vector<std::byte>> from_hex(std::string_view digits);
 
-// Computes SHA-256 of bytes that arrive in pieces, through OpenSSL. It identifies data and files; it is not for
-// passwords.
+// Computes SHA-256 of bytes in pieces, through OpenSSL. It identifies data and files; do not use it for passwords.
 class Sha256 {
  public:
   Sha256();

@@ -87,8 +87,7 @@ double normal_two_sided(double u, double n, double m, double tie_term) {
   return std::erfc(distance / std::sqrt(2 * variance));
 }
 
-// std::uniform_int_distribution differs between standard libraries. This function does not, and its bias is below
-// 2^-32.
+// std::uniform_int_distribution differs between standard libraries; this function does not. Its bias is below 2^-32.
 size_t random_index(std::mt19937_64& random, size_t size) { return static_cast<size_t>((random() >> 32) * size >> 32); }
 
 double resampled_median(const std::vector<double>& samples, std::mt19937_64& random, std::vector<double>& buffer) {

@@ -44,8 +44,7 @@ struct MannWhitney {
 MannWhitney mann_whitney(std::span<const double> first, std::span<const double> second);
 
 // median(numerator) / median(denominator) with a 95 % percentile bootstrap interval (Efron and Tibshirani, 1993,
-// chapter 13). Each side is resampled 10,000 times with a fixed seed, so equal samples give equal intervals on every
-// machine.
+// chapter 13). Each side is resampled 10,000 times with a fixed seed, so the interval is equal on every machine.
 struct MedianRatio {
   double ratio = 0;
   Interval bounds;

@@ -1,5 +1,4 @@
-// Small text functions shared by messages, tables and readers. Text is bytes: the functions do not depend on the
-// locale.
+// Small text functions for messages, tables and readers. Text is bytes; the functions do not depend on the locale.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +20,7 @@ std::string lower_case(std::string_view text);  // of ASCII letters
 std::string first_line(std::string_view text);  // without the end of the line
 bool is_valid_utf8(std::string_view text);
 
-// Returns the length of the well-formed UTF-8 sequence that `text` begins with; 0 if `text` is empty or begins with an
-// invalid byte.
+// Returns the length of the well-formed UTF-8 sequence at the beginning of `text`; 0 if there is none.
 size_t utf8_sequence_length(std::string_view text);
 
 // Returns the offset of the first byte that does not belong to a well-formed UTF-8 sequence; nullopt if all bytes do.
@@ -36,12 +34,10 @@ char32_t code_point(std::string_view sequence);
 // paragraph separator (U+2028, U+2029). All functions below use the same table of these characters.
 size_t shown_sequence_length(std::string_view text);
 
-// Returns `text` in single quotes, cut to `max_bytes` with "...". Bytes that are not shown (shown_sequence_length)
-// become \xNN.
+// Returns `text` in single quotes, cut to `max_bytes` with "...". Bytes not shown (shown_sequence_length) become \xNN.
 std::string in_quotes(std::string_view text, size_t max_bytes = 60);
 
-// Returns `text` with \xNN for the bytes that are not shown, except line ends and tabs. The result is safe on a
-// terminal.
+// Returns `text` with \xNN for the bytes that are not shown, except line ends and tabs: safe text for a terminal.
 std::string without_controls(std::string_view text);
 
 // Returns `text` with \xNN for the bytes that are not shown, line ends and tabs included: for names within a line.
@@ -52,8 +48,7 @@ std::string on_one_line(std::string_view text);
 std::string for_people(std::string_view text);
 
 // Returns `word` as one word of a shell's command line, in single quotes if it needs them. A word that a terminal
-// cannot show is written as $'...' (ANSI-C quoting of bash, zsh and ksh), which is safe to show and stands for the same
-// bytes.
+// cannot show is written as $'...' (ANSI-C quoting of bash, zsh and ksh), which is safe to show.
 std::string shell_quoted(const std::string& word);
 
 // Returns the words of a command line, each quoted by shell_quoted.

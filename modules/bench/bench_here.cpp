@@ -134,8 +134,7 @@ size_t num_with_kind(const Reports& reports, const std::string& kind) {
   }));
 }
 
-// Each kind of warning has the text of the first process that reported it, because the texts differ only in their
-// numbers.
+// Each kind of warning has the text of the first process that reported it: the texts differ only in numbers.
 std::vector<Warning> combine_warnings(const Reports& reports) {
   std::vector<Warning> all;
   for (const BenchReport& report : reports) {

@@ -19,8 +19,7 @@ namespace rnnlab {
 // `settings` are those of all reports.
 BenchReport combine(const std::vector<BenchReport>& reports, const BenchSettings& settings);
 
-// Receives the environment and the rows before the first row is measured. An exception of this function ends the
-// benchmark.
+// Receives the environment and the rows before the first measurement. If it throws, the benchmark ends.
 using CheckPlan = std::function<void(const BenchReport& plan)>;
 
 // Runs in this process and ignores `processes`. Call it before other code uses CUDA, so that foreign processes on the

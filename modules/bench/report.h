@@ -17,11 +17,9 @@ namespace rnnlab {
 
 // Statistics from samples: the times of the three programs and of their differences, with intervals. A process gives
 // one number, the median of its samples. Several processes give the mean of their numbers, with the interval of this
-// mean. The interval of one process describes its samples only; it does not predict a different process. All functions
-// are pure.
+// mean. The interval of one process describes only its samples, not a different process. All functions are pure.
 
-// A number with its 95 % interval. With fewer than 6 samples of one process, and with 2 processes, the interval is the
-// range.
+// A number with its 95 % interval; for fewer than 6 samples of one process, and for 2 processes, with the range.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -37,8 +35,7 @@ struct Estimate {
 
 Estimate estimate_of(const MeanEstimate& mean);
 
-// The seconds of one iteration in one process, round by round, for the programs of backend.h, with equal numbers of
-// rounds.
+// The seconds of one iteration in one process, by round, for the programs of backend.h; equal numbers of rounds.
 struct PassSamples {
   std::vector<double> forward;
   std::vector<double> forward_data;
@@ -68,7 +65,7 @@ struct PartTimes {
   }
 };
 
-// Returns the times of at least one process. The mean over several is geometric for the programs and arithmetic for the
+// Returns the times of at least one process. Means over processes are geometric for programs, arithmetic for
 // differences.
 PartTimes part_times(const std::vector<PassSamples>& processes);
 
@@ -164,11 +161,9 @@ struct Measurement {
   std::optional<Estimate> speedup_total;
   std::vector<int64_t> iterations;  // iterations of a sample, by program; of the first process
   PassSamples samples;              // of all processes, one after the other
-  // The number of rounds of `samples` that each process measured; 0 if it could not measure. Empty: one process
-  // measured all.
+  // The rounds in `samples` of each process; 0 if it could not measure. Empty: one process measured all.
   std::vector<int64_t> rounds_by_process;
-  // The seconds while the layers of the combination were sampled, summed over all processes: elapsed, and computed by
-  // all threads.
+  // The seconds of sampling the combination's layers, over all processes: elapsed, and computed by all threads.
   std::optional<double> wall_seconds, cpu_seconds;
 
   template <class Self, class Field>

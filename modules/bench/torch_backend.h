@@ -38,8 +38,7 @@ struct CallSpan {
   uint64_t end_ns = 0;
 };
 
-// Returns for each name the number of calls, and the time in these calls without the calls within them; the longest
-// first.
+// Returns for each name the number of calls, and their time without the calls within them; the longest first.
 std::vector<KernelUse> self_times(std::vector<CallSpan> calls);
 
 // Returns the most memory that `work` holds through LibTorch in addition to the memory at its start. On a CPU only

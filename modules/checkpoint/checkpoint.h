@@ -32,8 +32,7 @@ bool is_leftover(const std::string& name);                // one of the two name
 // UserError kCheckpoint with the name `file` if the seal does not match.
 nlohmann::ordered_json unsealed(const std::string& text, const std::string& file);
 
-// The manifest lists the files of a checkpoint with the size and SHA-256 of each, in a sealed JSON file next to these
-// files.
+// The manifest holds the size and SHA-256 of each file of a checkpoint, in a sealed JSON file next to these files.
 struct FileRecord {
   int64_t bytes = 0;
   std::string sha256;  // 64 lower-case digits
@@ -62,13 +61,12 @@ struct Manifest {
 
 std::string manifest_text(const Manifest& manifest);
 
-// Throws UserError kCheckpoint with the name `file` for a wrong seal, a different schema version, or a missing or
-// unknown key.
+// Throws UserError kCheckpoint, with `file`, for a wrong seal, a different schema version, and a missing or unknown
+// key.
 Manifest parse_manifest(const std::string& text, const std::string& file);
 
-// The operations on a folder of checkpoints. A checkpoint is added, replaced or removed by one rename, which happens
-// completely or not at all. All operations throw UserError kDevice on failure, retry after EINTR, and do not follow
-// links.
+// The operations on a folder of checkpoints. A checkpoint is added, replaced or removed by one rename, which is atomic.
+// All operations throw UserError kDevice on failure, retry after EINTR, and do not follow links.
 
 void make_folder(const std::filesystem::path& path);
 
@@ -82,8 +80,7 @@ void move_into_place(const std::filesystem::path& from, const std::filesystem::p
 // Removes a file, a link or a folder with its content. A missing path is not an error.
 void remove_whole(const std::filesystem::path& path);
 
-// Renames the checkpoint before its files are removed, so that a partly removed checkpoint never has a checkpoint's
-// name.
+// Renames the checkpoint before it removes the files, so that a partly removed checkpoint has a different name.
 void remove_checkpoint(const std::filesystem::path& folder, int64_t step);
 
 // Removes the leftovers of interrupted saves and removals. The folder must be locked (system/locks.h), so that these
@@ -132,8 +129,7 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& folder, int64
 // from the saved file.
 Manifest verify_checkpoint(const std::filesystem::path& checkpoint);
 
-// Verifies the checkpoint and returns its contents: the parsed bytes are the hashed bytes. Throws UserError
-// kCheckpoint.
+// Verifies the checkpoint and returns its contents, parsed from the hashed bytes. Throws UserError kCheckpoint.
 Checkpoint load_checkpoint(const std::filesystem::path& checkpoint);
 
 }  // namespace rnnlab

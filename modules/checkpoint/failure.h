@@ -1,5 +1,4 @@
-// Errors about checkpoints that cannot be used: UserError kCheckpoint, independent of the module that detects the
-// error.
+// Errors about checkpoints that cannot be used: UserError kCheckpoint, whichever module detects the error.
 #pragma once
 
 #include <utility>

@@ -49,13 +49,11 @@ class SafetensorsImage {
   std::string start_;  // length and header
 };
 
-// Writes a file whose path the user chose, with write_output_file (system/files.h). Throws UserError kUsage and
-// kDevice.
+// Writes a file whose path the user chose, with write_output_file (system/files.h). Throws UserError kUsage, kDevice.
 void write_safetensors(const std::filesystem::path& path, const SafetensorsImage& image);
 
 // Checks that the file holds exactly these tensors, with these shapes and dtypes, in any order. Throws UserError
-// kCheckpoint with the first tensor that is missing, different or unexpected, and with the number of further
-// differences.
+// kCheckpoint with the first missing, different or unexpected tensor, and the number of further differences.
 void require_tensors(const TensorFile& file, const std::vector<TensorSpec>& expected);
 
 }  // namespace rnnlab

@@ -35,8 +35,7 @@ std::vector<std::string_view> foreign_dtype_names() {
 }
 
 std::optional<int64_t> num_bytes(const TensorSpec& spec) {
-  // A size of zero does not hide an overflow of the product, because libraries multiply the remaining sizes for
-  // strides.
+  // A size of zero does not hide an overflow, because libraries multiply the remaining sizes for strides.
   std::optional<int64_t> bytes = bytes_of(spec.dtype);
   for (const int64_t size : spec.shape)
     if (bytes) bytes = checked_multiply(*bytes, std::max<int64_t>(size, 1));

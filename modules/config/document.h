@@ -14,8 +14,7 @@ namespace rnnlab::config {
 
 class Document {
  public:
-  // Reads a regular file of at most 1 MiB that holds one YAML document: a map, UTF-8, without anchors, tags or merge
-  // keys.
+  // Reads a regular file of at most 1 MiB with one YAML document: a map, UTF-8, without anchors, tags and merge keys.
   static Document from_file(const std::string& path, Findings& findings);
 
   // Reads `text` by the same rules as from_file; `source` names the text in messages.

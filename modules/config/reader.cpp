@@ -14,8 +14,7 @@
 
 namespace rnnlab::config {
 
-// The state that one reading of a document shares: the document, its findings, and the keys that already have a
-// finding.
+// The shared state of one reading of a document: the document, its findings, and the keys that have a finding.
 class ReadContext {
  public:
   ReadContext(const Document& document, const StructSpec& root, Findings& findings)
@@ -25,8 +24,7 @@ class ReadContext {
   const StructSpec& root() const { return root_; }
   Findings& findings() { return findings_; }
 
-  // Rules that name this dotted key are not reported from now on, because its value is not the value that the user
-  // meant.
+  // Rules that name this dotted key are not reported from now on, because the user meant a different value.
   void mark_wrong(const std::string& key) { wrong_keys_.push_back(key); }
 
   // Returns whether the key, a group that contains the key, or a key below the key is marked.

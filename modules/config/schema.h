@@ -319,8 +319,7 @@ class Schema {
     spec_.entries.push_back({std::move(key), std::move(help), std::move(group)});
   }
 
-  // Adds a rule over several keys. The rule runs on the finished struct, in which every key holds a valid value or its
-  // default.
+  // Adds a rule over several keys. The rule runs on the finished struct, whose keys hold valid values or defaults.
   void check(std::function<void(const T&, Checker&)> rule) {
     spec_.rules.push_back([rule = std::move(rule)](const void* object, Checker& checker) {
       rule(*static_cast<const T*>(object), checker);

@@ -56,8 +56,7 @@ struct SweepAxis {
 
 // Reads `sweep: {device: [cpu, cuda], training.batch_size: [64, 128]}`, or the same with nested maps instead of dotted
 // keys. The last key varies fastest. A key that a later argument of the command line overrides is removed from the
-// sweep. A document without a sweep is one case without a label. Whether the keys exist is checked when the cases are
-// read.
+// sweep. A document without a sweep is one case without a label. The keys are checked when the cases are read.
 class Sweep {
  public:
   Sweep(const Document& document, Findings& findings);

@@ -146,8 +146,7 @@ std::string shown_tag(std::string_view tag) {
   return tag.starts_with(kStandard) ? in_quotes("!!" + std::string(tag.substr(kStandard.size()))) : in_quotes(tag);
 }
 
-// Returns whether `text` begins with a quote that is never closed. Within single quotes, two single quotes stand for
-// one.
+// Returns whether `text` begins with a quote that is never closed. In single quotes, '' stands for a quote.
 bool has_open_quote(std::string_view text) {
   if (text.empty() || (text[0] != '"' && text[0] != '\'')) return false;
   const char quote = text[0];

@@ -33,8 +33,7 @@ void require_lengths(const at::Tensor& lengths, int64_t num_steps, const std::st
 // Converts (N, T) or (N, T, ...) of any type to (N, T, F) float32, finite; the dimensions after T are flattened to F.
 at::Tensor inputs_from(const Array& array, const std::string& origin);
 
-// Returns the task that `choice` names. For kAutomatic: classification if the targets are (N) integers, else
-// regression.
+// Returns the task that `choice` names. kAutomatic: classification for (N) integer targets, else regression.
 Task task_for(const Array& targets, TaskChoice choice);
 
 // Converts (N) or (N, 1) whole numbers from 0 to (N) int64.

@@ -108,8 +108,7 @@ class HostPreparer : public Preparer {
   }
 };
 
-// Pinned memory that grows to the size of the largest batch and is then reused. Tensors cut from the buffer are
-// consecutive.
+// Pinned memory that grows to the size of the largest batch. Tensors cut from the buffer are consecutive.
 class PinnedBuffer {
  public:
   explicit PinnedBuffer(c10::DeviceType type) : copied_(type) {}

@@ -22,9 +22,8 @@
 
 namespace rnnlab {
 
-// A queue between one producer thread and one consumer thread that holds at most `capacity` items. The producer waits
-// for room, the consumer for an item. If the producer fails, the consumer receives the earlier items and then the
-// exception.
+// A queue of at most `capacity` items between one producer thread and one consumer thread. The producer waits for room,
+// the consumer for an item. If the producer fails, the consumer receives the earlier items and then the exception.
 template <class T>
 class BoundedQueue {
  public:
@@ -78,8 +77,7 @@ int64_t sample_bytes(const at::Tensor& tensor);
 // `order` holds the indices of the batch's samples. `allocate` is called for the inputs and then for the targets.
 Batch gather_batch(const Samples& samples, std::span<const int64_t> order, const Allocate& allocate = allocate_plain);
 
-// The batches of one epoch: batch i holds the samples order[i * batch_size ...], and the last batch all remaining
-// samples.
+// The batches of one epoch: batch i holds the samples order[i * batch_size ...]; the last batch holds the rest.
 struct EpochPlan {
   at::Tensor order;  // (N) int64 on the CPU
   int64_t batch_size = 1;

@@ -17,8 +17,7 @@
 namespace rnnlab {
 namespace {
 
-// Returns a number from 0 to bound - 1. Draws below 2^64 mod bound are rejected, because they would favour small
-// numbers.
+// Returns a number from 0 to bound - 1. Draws below 2^64 mod bound are rejected, because they favour small numbers.
 uint64_t draw_below(SplitMix64& random, uint64_t bound) {
   const uint64_t threshold = (0 - bound) % bound;
   uint64_t draw = random.next();

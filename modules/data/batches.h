@@ -15,11 +15,10 @@
 
 namespace rnnlab {
 
-// The order in which an epoch visits the samples. It is a pure function of its arguments, equal on every machine, so
-// that a run can resume at epoch 7 without stored state. It is not for cryptography.
-// Returns (n) int64 on the CPU: 0 .. n-1, shuffled by Fisher and Yates' method (Knuth, The Art of Computer Programming
-// 2, 3.4.2, algorithm P) on SplitMix64 (Steele, Lea, Flood 2014). Every order is equally likely, as far as 64 bits of
-// seed allow.
+// The order in which an epoch visits the samples: a pure function of its arguments, equal on every machine, so that a
+// run can resume at epoch 7 without stored state. It is not for cryptography. Returns (n) int64 on the CPU: 0 .. n-1,
+// shuffled by Fisher and Yates' method (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm P) on SplitMix64
+// (Steele, Lea, Flood 2014). Every order is equally likely, as far as 64 bits of seed allow.
 at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch);
 
 class BatchSource;
@@ -138,8 +137,7 @@ class Batches {
   double seconds_waited_ = 0;
 };
 
-// Returns kDevice or kHost for these samples, as BatchOptions::placement describes. Throws UserError kDevice as
-// Batches.
+// Resolves BatchOptions::placement for these samples to kDevice or kHost. Throws UserError kDevice as Batches.
 Placement choose_placement(const Samples& samples, Placement wanted, c10::Device device);
 
 }  // namespace rnnlab

@@ -115,8 +115,7 @@ std::vector<std::string> names_of_numbers(const Table& table, const std::vector<
   return found;
 }
 
-// Refuses a feature column whose first row is a text, if data.features names no columns, and proposes the numeric
-// columns.
+// If data.features names no columns, refuses a column whose first row is a text, and proposes numeric columns.
 void refuse_texts(const Table& table, const std::vector<std::string>& names) {
   constexpr size_t kMostNamed = 12;
   for (const std::string& name : names) {
@@ -171,8 +170,7 @@ void require_within(const Table& table, const NumericColumn& column, double leas
   }
 }
 
-// The mean is computed over the training part, which is known only after the split: until then such values stay
-// missing.
+// The mean is computed over the training part, which is unknown before the split: until then values stay missing.
 MissingPolicy reading_policy(MissingPolicy policy) {
   return policy == MissingPolicy::kMean ? MissingPolicy::kDrop : policy;
 }

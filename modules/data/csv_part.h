@@ -64,8 +64,7 @@ struct CsvPart {
   std::vector<int64_t> complete_rows() const;  // rows that have all features and all required targets
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
-  int64_t num_missing() const;  // cells that the policy applies to; the target of a series counts once if it is a
-                                // feature too
+  int64_t num_missing() const;  // cells that the policy applies to; a series' target that is also a feature counts once
 };
 
 // Returns the task of data.task. The default is regression for a series and classification for independent rows.
@@ -92,8 +91,7 @@ void fill_with_means(CsvPart& part, const std::map<std::string, double>& means);
 // lie after the end of the file.
 FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings);
 
-// Returns every row of the file in order, and then the forecast rows after its end. The samples are in the order of the
-// file.
+// Returns every row of the file, then the forecast rows after its end. The samples are in the order of the file.
 FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSettings& settings);
 
 }  // namespace rnnlab

@@ -8,9 +8,8 @@
 
 namespace rnnlab {
 
-// Returns the bytes that are in memory at the same time while the data are loaded: all samples of generated data, or
-// the largest of the files. A packed file counts with its packed size. A missing file counts as 0, because loading
-// reports it.
+// Returns the bytes that loading the data keeps in memory at the same time: all samples of generated data, or the
+// largest of the files. A packed file counts with its packed size, a missing file as 0, because loading reports it.
 int64_t least_data_bytes(const DataSettings& settings);
 
 // Returns whether rnnlab generates the data itself: then the settings determine their size, without files.

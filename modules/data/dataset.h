@@ -62,8 +62,7 @@ struct FittedData {
   std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
 };
 
-// Validates `data`, which come from a file, against these settings. Returns a description of the first contradiction,
-// or "".
+// Validates `data` from a file against these settings. Returns a description of the first contradiction, or "".
 std::string fault_of(const FittedData& data, const DataSettings& settings);
 
 struct Dataset : FittedData {

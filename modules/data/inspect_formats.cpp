@@ -64,8 +64,7 @@ void add_picture(Json& json, const Array& array) {
 constexpr std::pair<std::string_view, std::string_view> kNamedAlike[] = {
     {"images-idx3", "labels-idx1"}, {"images", "labels"}, {"inputs", "targets"}, {"X", "y"}, {"x", "y"}};
 
-// Returns the file of targets next to the inputs `path`, or the inputs next to the targets, by name; nullopt if it is
-// missing.
+// Returns the file whose name pairs inputs with targets or targets with inputs; nullopt if it is missing.
 std::optional<Path> other_half(const Path& path, bool is_targets) {
   const std::string name = path.filename().string();
   for (const auto& [inputs, targets] : kNamedAlike) {

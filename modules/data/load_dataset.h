@@ -57,8 +57,7 @@ struct rnnlab::config::EnumNames<rnnlab::DataPart> {
 
 namespace rnnlab {
 
-// Throws UserError kData for files that are missing, damaged or do not match each other; kDiverged for NaN or Inf in
-// binary files.
+// Throws UserError kData for missing, damaged or inconsistent files; kDiverged for NaN or Inf in binary files.
 Dataset load_dataset(const DataSettings& settings);
 
 }  // namespace rnnlab

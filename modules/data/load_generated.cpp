@@ -1,5 +1,4 @@
-// Loads digits and synthetic, which the program generates, so that everything runs on a machine without data or
-// network.
+// Loads digits and synthetic, which the program generates, so that it also runs without data or network.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>

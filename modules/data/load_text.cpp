@@ -12,8 +12,7 @@
 namespace rnnlab {
 namespace {
 
-// Returns (N, T) with N = (tokens - 1) / T: every window needs one token after it, and the remaining tokens are not
-// used.
+// Returns (N, T) with N = (tokens - 1) / T: every window needs one token after it. Remaining tokens are not used.
 Samples windows_of(const std::vector<int64_t>& tokens, int64_t num_steps, const std::string& origin) {
   const int64_t num_windows = (static_cast<int64_t>(tokens.size()) - 1) / num_steps;
   if (num_windows == 0) {

@@ -58,8 +58,7 @@ struct Normalized {
   std::vector<Scaling> features;  // the fitted values, one a feature; empty if nothing was fitted
 };
 
-// Scales both parts; kStandard and kMinMax are fitted to each feature of the training part. `how` must not be
-// kAutomatic.
+// Scales both parts; kStandard and kMinMax are fitted to each feature of the training part. `how` is not kAutomatic.
 Normalized normalize(Samples& train, Samples& valid, Normalization how);
 
 // Scales `samples` with `how` and the `features` that an earlier normalize() fitted.

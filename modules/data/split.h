@@ -23,20 +23,19 @@ struct SplitRequest {
 };
 
 struct RowSplit {
-  std::vector<int64_t> train;  // in ascending order for an ordered split, in the order of the permutation for a random
-                               // split
+  std::vector<int64_t> train;  // ascending for an ordered split, permuted for a random split
   std::vector<int64_t> valid;
 };
 
 // Validation gets the last rows (kOrdered), or the last rows of the permutation of the seed (kRandom): not all rows,
-// and at least one row unless num_valid is 0. Throws UserError kData if there are too few rows; `origin` is the name of
-// the data.
+// and at least one row unless num_valid is 0. Throws UserError kData for too few rows; `origin` is the name of the
+// data.
 RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::string& origin);
 
 Samples take(const Samples& samples, const std::vector<int64_t>& rows);
 
-// Returns the first `count` samples, or all if `count` is not set. Throws UserError kData if there are fewer; `key` is
-// the setting.
+// Returns the first `count` samples; all if it is not set. Throws UserError kData if there are fewer; `key` is the
+// setting.
 Samples take_first(const Samples& samples, std::optional<int64_t> count, const std::string& key,
                    const std::string& origin);
 

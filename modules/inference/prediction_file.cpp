@@ -71,8 +71,7 @@ class Rows {
   const double* values_;
 };
 
-// Outputs are float32, so more digits have no meaning. In the units of the targets, values may exceed the float32
-// range.
+// Outputs are float32, so more digits have no meaning. In the targets' units, values may exceed the float32 range.
 std::string number_text(double value) {
   if (std::isnan(value)) return "";
   const bool is_large = std::abs(value) > std::numeric_limits<float>::max();

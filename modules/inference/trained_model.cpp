@@ -130,8 +130,7 @@ std::optional<c10::Device> device_named(const std::string& name) {
   return resolve_device(name);
 }
 
-// Resolves the settings before the overrides are applied, so that the remaining settings are compatible with the
-// overrides.
+// Resolves the settings before the overrides are applied, so that the two are compatible.
 Experiment settled(Experiment experiment, const Overrides& overrides, std::vector<std::string>& notes) {
   experiment.layer = computed_layer(experiment);
   experiment.auto_layer.reset();
@@ -170,8 +169,7 @@ void require_same_family(Source trained, const Overrides& overrides) {
               config::name_of(trained), config::name_of(*now));
 }
 
-// If only a new path is given, the file names of training are dropped; if only new inputs are given, the old targets
-// are.
+// A new path to a file replaces data.train_file; new inputs without targets or lengths drop the old ones.
 void forget_old_files(DataSettings& data, const Overrides& overrides, std::vector<std::string>& notes) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(data.path, ignored);

@@ -16,8 +16,7 @@
 
 namespace rnnlab {
 
-// The settings with which a trained model is used. The computation and the data may differ from training; the model
-// cannot.
+// The settings with which a trained model is used. Computation and data may differ from training; the model may not.
 struct InferenceSettings {
   Experiment experiment;
   DataPart part = DataPart::kValid;
@@ -61,8 +60,7 @@ std::filesystem::path find_checkpoint(const ModelRequest& request, std::vector<s
 // overrides, and kDevice if the model does not fit into memory.
 TrainedModel load_trained_model(const ModelRequest& request);
 
-// Returns the samples for the model. Throws UserError as load_for_inference, and kDevice if the samples do not fit into
-// memory.
+// Returns the samples for the model. Throws UserError as load_for_inference, and kDevice if memory is too small.
 InferenceData load_data(const TrainedModel& trained, Targets targets);
 
 // Identifies the machine and the source files of a result: "host", "command_line", "source" (the run, checkpoint or

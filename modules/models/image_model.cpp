@@ -152,8 +152,7 @@ at::Tensor ImageModel::pooled(const at::Tensor& values, size_t number) {
   return bias_relu_pool(convolve(layer, values, {}), layer->bias, format_after(number));
 }
 
-// The last result is flattened, so its format is channels first: then the dense weights have the same meaning for every
-// kind.
+// The last result is flattened, so it is channels first: the dense weights then have one meaning for every kind.
 at::MemoryFormat ImageModel::format_after(size_t number) const {
   const bool is_last = number + 1 == convolutions_.size();
   return is_last ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;

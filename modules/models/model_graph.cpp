@@ -51,8 +51,7 @@ class Drawing {
     nodes_shape_ = shape;
   }
 
-  // Adds a parameter and returns the node's name. `scope` is the module's scope in the drawing, `parameter` the name in
-  // checkpoints.
+  // Adds a parameter and returns the node's name. `scope` is the module's scope, `parameter` the name in checkpoints.
   std::string add_parameter(const std::string& scope, const std::string& parameter, const Shape& shape) {
     const std::string name = scope + "/" + parameter.substr(parameter.rfind('.') + 1);
     nodes_.push_back(

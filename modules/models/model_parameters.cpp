@@ -192,8 +192,7 @@ void initialize(Model& model, Initialization initialization, uint64_t seed) {
     auto values = at::empty(parameter.value().sizes(), at::TensorOptions().dtype(at::kFloat));
     values = initialization == Initialization::kXavier ? drawn_as_xavier(name, values, generator)
                                                        : drawn_as_pytorch(model, name, values, generator);
-    parameter.value().copy_(values);  // The copy is in place, because the layer may keep its weights in one flat
-                                      // buffer.
+    parameter.value().copy_(values);  // in place: the layer may keep its weights in one flat buffer
   }
 }
 

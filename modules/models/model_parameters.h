@@ -11,8 +11,7 @@
 
 namespace rnnlab {
 
-// Returns the parameters of the model that make_model would make, in its order. On overflow a size is the largest
-// int64_t.
+// Returns the parameters of the model that make_model would make, in its order; int64_t's maximum for an overflow.
 std::vector<ParameterSpec> parameter_specs(const ModelSettings& settings, const DataShape& shape);
 
 // Returns the bytes of float32 parameters; the largest int64_t on overflow.

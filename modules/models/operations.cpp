@@ -161,8 +161,7 @@ void run_pool(const kernels::PoolBackward& work, const at::Tensor& gradient) {
   });
 }
 
-// Returns a gradient of the values before pooling. Rows and columns without a partner are zero, because no kernel
-// writes them.
+// Returns a gradient of the values before pooling. No kernel writes rows and columns without a partner: they are zero.
 at::Tensor make_gradient(at::IntArrayRef sizes, const at::TensorOptions& options) {
   const auto channels_last = options.memory_format(at::MemoryFormat::ChannelsLast);
   const bool is_even = sizes[2] % 2 == 0 && sizes[3] % 2 == 0;

@@ -13,8 +13,7 @@ at::Tensor added_parts(const at::Tensor& parts);
 // bias, ReLU and dropout of the last dense layer, and the output layer. The result is deterministic for a given state
 // of the generator. The operation is not differentiable twice.
 
-// Returns whether dense_head() supports these tensors: float32 parameters on a GPU that its kernels are built for, and
-// few outputs.
+// Returns whether dense_head() supports these: float32 parameters on a GPU that its kernels support, few outputs.
 bool can_run_dense_head(const at::Tensor& bias, const at::Tensor& weight);
 
 // Returns linear(dropout(relu(products + bias)), weight, output_bias) in float32. products: (B, K) float32, float16 or

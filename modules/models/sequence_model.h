@@ -1,6 +1,5 @@
-// The sequence classifier and the sequence regressor, which are the same network: recurrent layers, pooling of a
-// sequence to one vector, dropout, dense layers, and an output layer without a non-linearity. They differ only in the
-// loss.
+// The sequence classifier and regressor, which are the same network: recurrent layers, pooling of a sequence to one
+// vector, dropout, dense layers, and an output layer without a non-linearity. They differ only in the loss.
 #pragma once
 
 #include <torch/nn/modules/linear.h>

@@ -27,8 +27,7 @@ class CellText {
   Digits digits_;
 };
 
-// Returns whether one of the curves contains every x of the chart. Charts by epoch do, even if some runs have fewer
-// epochs.
+// Returns whether one of the curves contains every x of the chart, as in charts by epoch.
 bool share_x(const Curves& chart) {
   std::set<double> all;
   size_t most = 0;

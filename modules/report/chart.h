@@ -104,8 +104,7 @@ enum class Digits {
 // for each curve. Absent values are empty cells.
 TextTable data_of(const Chart& chart, Digits digits);
 
-// Returns kLogarithmic if all finite values are above 0 and the largest is more than 20 times the smallest; else
-// kLinear.
+// Returns kLogarithmic if all finite values are above 0 and the largest exceeds 20 times the smallest; else kLinear.
 Scale scale_for(const std::vector<double>& values);
 
 // Pools the curves of each group into one curve, for a table with one column a group. Charts keep one curve a run.

@@ -113,8 +113,7 @@ Outcome run(const std::vector<const char*>& arguments, const std::string& input)
   return outcome;
 }
 
-// gnuplot repeats the failing command, which may contain the whole content of a file. The reason follows the last "line
-// N:".
+// gnuplot repeats the failing command, which may contain a file's whole content. The reason follows the last "line N:".
 std::string reason_in(const std::string& errors) {
   const size_t line = errors.rfind(" line ");
   const size_t colon = line == std::string::npos ? line : errors.find(": ", line);

@@ -11,8 +11,7 @@
 
 namespace rnnlab::report {
 
-// The files that every page contains. They are compiled into the program, so no file is read when a page is made or
-// opened.
+// The files that every page contains. They are compiled into the program, so no file is read.
 
 std::string_view page_style();           // page/page.css
 std::string_view page_script();          // page/charts.js and page.js

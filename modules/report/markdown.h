@@ -1,5 +1,4 @@
-// Writes a report as Markdown (GitHub's dialect) for a README: notices, sentences and tables, and short charts as
-// tables.
+// Writes a report as Markdown (GitHub's dialect): notices, sentences and tables, and short charts as tables.
 #pragma once
 
 #include <string>

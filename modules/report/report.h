@@ -1,6 +1,5 @@
-// The content of a report, independent of its presentation: sections of notices, sentences, tables and charts. The
-// writers (html.h, markdown.h, figures.h) do not change it. Texts from files are untrusted, and the writers must escape
-// them.
+// The content of a report, independent of its presentation: sections of notices, sentences, tables and charts. Texts
+// from files are untrusted, and the writers (html.h, markdown.h, figures.h) must escape them.
 #pragma once
 
 #include <string>

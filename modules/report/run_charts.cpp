@@ -230,8 +230,7 @@ std::string setting(const RunGroup& group, const std::string& key) {
   return value_or_absent(group.runs[0]->config, key);
 }
 
-// Returns the settings that distinguish the rows of the map, such as "cpu fused batch_size 64". The axes have the full
-// keys.
+// Returns the settings that distinguish the map's rows: "cpu fused batch_size 64". The axes have the full keys.
 std::string row_of(const RunGroup& group, const std::vector<std::string>& keys) {
   std::string row = group.runs[0]->summary.device + " " + group.runs[0]->summary.layer;
   for (const std::string& key : keys) row += fmt::format(" {} {}", config::last_part(key), setting(group, key));

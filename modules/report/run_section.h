@@ -31,8 +31,7 @@ TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& wha
 // Returns a row for each run and a column for each fact that is not shared; "absent" if a run does not have the fact.
 TextTable differing_facts(const std::vector<RunFacts>& runs);
 
-// Returns refusals and warnings of the comparison, for the opening of the report. `name` is the name of the compared
-// runs.
+// Returns refusals and warnings of the comparison, for the opening of the report. `name` names the compared runs.
 std::vector<Block> alarms(const Comparison& comparison, const std::string& name);
 
 // `comparison` must be the comparison of `runs`. `prefix` begins the ids of the section.

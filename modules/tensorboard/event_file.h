@@ -13,8 +13,7 @@
 
 namespace rnnlab::tensorboard {
 
-// Returns the CRC-32C (Castagnoli's polynomial), by the processor's instruction of SSE 4.2, which every processor with
-// AVX2 has.
+// Returns the CRC-32C (Castagnoli's polynomial), by an instruction of SSE 4.2, which every processor with AVX2 has.
 uint32_t crc32c(std::string_view bytes);
 
 // Returns seconds since 1970, as events store them.

@@ -7,8 +7,7 @@
 
 namespace rnnlab {
 
-// Returns a network without tensors and sizes, with the values in the metadata. Throws UserError kCheckpoint as
-// facts_in.
+// Returns a network without tensors and sizes, with the values in the metadata. Throws as facts_in.
 NetworkWeights start_network(const TensorFile& file);
 
 // Sets the cell of the tensors; kRnnTanh stands for both plain cells, which have equal tensors. Throws UserError

@@ -34,15 +34,13 @@ struct NetworkWeights {
   std::vector<LinearWeights> dense;         // the last is the output layer; empty: only recurrent layers
 };
 
-// The rows of a weight or bias are equal blocks, one for each gate. Layouts differ in the order of these blocks.
-// Returns the rows (G * H, ...) with the G blocks in a different order: block i of the result is block order[i] of
-// `rows`.
+// The rows of a weight or bias are equal blocks, one for each gate, whose order differs between layouts. Returns the
+// rows (G * H, ...) with the G blocks in a different order: block i of the result is block order[i] of `rows`.
 at::Tensor reordered(const at::Tensor& rows, const std::vector<int64_t>& order);
 
 DirectionWeights reordered(const DirectionWeights& weights, const std::vector<int64_t>& order);
 
-// stacked() appends the rows of `second` to those of `first`; rows_of() returns `num_rows` rows, starting at row
-// `from`.
+// stacked() appends the rows of `second` to those of `first`; rows_of() returns `num_rows` rows from row `from` on.
 DirectionWeights stacked(const DirectionWeights& first, const DirectionWeights& second);
 DirectionWeights rows_of(const DirectionWeights& weights, int64_t from, int64_t num_rows);
 

@@ -82,8 +82,7 @@ void read_tensorflow_sizes(const TensorReader& taker, NetworkWeights& network) {
 }
 
 std::vector<int64_t> tensorflow_order(Cell cell) {
-  return cell == Cell::kLstm ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0};  // i c f o; the order is its
-                                                                                            // own inverse
+  return cell == Cell::kLstm ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0};  // i c f o, its own inverse
 }
 
 // Reads one kernel over inputs and hidden state, with one bias.

@@ -330,8 +330,7 @@ void fill_with_previous(std::vector<double>& values) {
     if (std::isnan(values[i])) values[i] = values[i - 1];
 }
 
-// Returns the mean of the values without NaN, or NaN if there are none. A running mean is used, because a sum could
-// overflow.
+// Returns the mean of the values without NaN, or NaN if all are NaN. A running mean avoids the overflow of a sum.
 double mean_of(const std::vector<double>& values, std::span<const int64_t> rows) {
   double mean = 0;
   double count = 0;

@@ -93,8 +93,7 @@ struct ClassColumn {
   std::vector<std::string> labels;  // sorted: as numbers if all are integers, else by their bytes
 };
 
-// Throws UserError kData if the column or a label is missing. Different spellings of an integer (+3 and 3) are one
-// label.
+// Throws UserError kData if the column or a label is missing. All spellings of an integer (+3 and 3) are one label.
 ClassColumn class_column(const Table& table, std::string_view name);
 
 enum class MissingLabels { kRefused, kUnknown };  // kUnknown: class -1

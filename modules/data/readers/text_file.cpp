@@ -40,8 +40,7 @@ size_t unit_value(std::string_view bytes) {
   return value;
 }
 
-// Maps each value of a unit to a number. Memory is allocated in pages, because even a short text may hold the last code
-// point.
+// Maps each value of a unit to a number. It allocates pages, because a short text may hold the last code point.
 class UnitTable {
  public:
   static constexpr int64_t kNothing = -1;

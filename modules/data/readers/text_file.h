@@ -1,6 +1,5 @@
 // Text as token numbers; a token is a byte or a Unicode code point. The vocabulary is the set of tokens that occur, in
-// order of their value. Text is not normalised: the model sees the content of the file, including byte order marks and
-// CRLF.
+// order of value. Text is not normalised: the model sees the whole content, including byte order marks and CRLF.
 #pragma once
 
 #include <cstdint>

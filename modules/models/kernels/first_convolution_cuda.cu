@@ -145,8 +145,7 @@ struct Arrival {
   uint8_t choice;
 };
 
-// Loads the gradients of every kWarps-th pixel of a slice. They are loaded together, so that the memory latency occurs
-// once.
+// Loads the gradients of every kWarps-th pixel of a slice together, so that the memory latency occurs once.
 template <class T>
 __device__ void load_arrivals(const FirstConvolutionBackward& work, const Slice& slice, uint32_t first,
                               uint32_t channel, Arrival (&arrivals)[kPixelsAtOnce]) {

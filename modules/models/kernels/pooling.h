@@ -55,8 +55,7 @@ struct PoolBackward {
 void run(const PoolForward& work, CUstream_st* stream);
 void run(const PoolBackward& work, CUstream_st* stream);
 
-// Run a part of the work on the CPU, so that callers can divide the work: a range of pooled pixels of all images, or of
-// parts.
+// Run a part of the work on the CPU, so that callers can divide it: a range of pooled pixels, or of parts.
 struct Range {
   uint32_t first = 0;
   uint32_t last = 0;
