@@ -37,7 +37,7 @@ int64_t num_whole_samples(const Selection& selection) {
   return std::accumulate(selection.whole_sizes.begin(), selection.whole_sizes.end(), int64_t{0});
 }
 
-// So many batches for each turn; the last may have fewer.
+// Splits a selection into turns of `batches_per_turn` batches; the last turn may have fewer.
 std::vector<Selection> turns_in(const Selection& selection, int64_t batches_per_turn) {
   std::vector<Selection> turns;
   int64_t first_sample = 0;
@@ -63,7 +63,7 @@ std::vector<int64_t> num_samples_of(const std::vector<Selection>& turns) {
 }  // namespace
 
 struct BatchLoop::Graph {
-  Selection selection;  // where the captured work reads it
+  Selection selection;  // the captured work reads it at this address
   std::unique_ptr<CapturedWork> work;
   Turns result;
 };
@@ -101,7 +101,7 @@ std::optional<Batch> BatchLoop::next_batch() {
 }
 
 std::optional<BatchLoop::Turns> BatchLoop::next_eager() {
-  // All batches of one turn, for the weight of each may depend on the size of all.
+  // A turn needs all of its batches at once, because the weight of each batch may depend on the size of all.
   std::vector<Batch> turn;
   int64_t num_samples = 0;
   while (std::ssize(turn) < batches_per_turn_) {
@@ -144,13 +144,13 @@ BatchLoop::Turns BatchLoop::run_eager(const Selection& selection, int64_t count)
   return turns_of(steps, num_samples_of(turns));
 }
 
-// Of full turns. Every batch but the first is gathered on a lane of its own, beside the turn before.
+// Runs full turns. Every batch but the first is gathered on a stream of its own while the turn before it runs.
 BatchLoop::Turns BatchLoop::run_overlapped(const Selection& selection) const {
   constexpr size_t kMainLane = 0;
-  constexpr size_t kGatherLane = 3;  // a side lane: a pass may use its stream too, which only puts their work in order
+  constexpr size_t kGatherLane = 3;  // a side stream; if a pass uses it too, their work runs in turn
   StreamSet lanes(selection.samples.device(), kGatherLane);
   const std::vector<Selection> turns = turns_in(selection, batches_per_turn_);
-  std::vector<std::vector<Batch>> batches = {gather(turns.front())};  // until the end: no lane gets the memory again
+  std::vector<std::vector<Batch>> batches = {gather(turns.front())};  // kept, so that no stream reuses the memory
   std::vector<EvaluatedStep> steps;
   for (size_t i = 0; i < turns.size(); ++i) {
     lanes.order(kMainLane, kGatherLane);
@@ -185,7 +185,7 @@ void BatchLoop::capture(Graph& graph, const Selection& selection, int64_t count)
   if (failure.empty())
     graph.work = std::move(work);
   else if (count > 1)
-    joins_turns_ = false;  // there may be memory enough for one
+    joins_turns_ = false;  // the memory may suffice for a graph of one turn
   else
     refusal_ = failure;
 }

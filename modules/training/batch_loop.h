@@ -1,9 +1,10 @@
-// One piece of work on the batches of an epoch, some at a time: eagerly, or, on a GPU with the samples on it, as CUDA
-// graphs, one for each combination of batch sizes (the last batch of an epoch is often shorter). A graph holds the
-// gathering of the batch too, and gives the same results as eager work, bit for bit where that is deterministic. The
-// first turns, and the first of each combination, are eager, so that libraries choose their algorithms and allocate
-// outside of a capture; work that cannot be captured goes on eagerly, and says why. Several turns in a row can be one
-// graph, which saves the start of all but one of them, and in which a batch is gathered beside the turn before it.
+// Runs one piece of work on the batches of an epoch, turn by turn; a turn is one call of the work, on one batch or
+// several. The work runs eagerly or, if the samples are on a GPU, as CUDA graphs. There is one graph for each
+// combination of batch sizes, because the last batch of an epoch is often shorter. A graph also gathers the batch, and
+// its results equal those of eager work, bit for bit if the work is deterministic. The first turns, and the first turn
+// of each combination, are eager, so that libraries choose their algorithms and allocate outside of a capture. If the
+// work cannot be captured, the turns stay eager and refusal() has the reason. Several turns in a row can be one graph:
+// then the host starts one graph instead of several, and each batch is gathered while the turn before it runs.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -27,35 +28,35 @@ enum class Replay { kNever, kGraphs };
 
 class BatchLoop {
  public:
-  // Reads nothing back from the device. What it gives is its own, until the turns that are queued with it have run.
-  // `place`: among those, from 0.
+  // The work must not read from the device. The loop reads the results of the work only after the queued turns have
+  // run. `place` is the index of the turn among the turns that are queued together, from 0.
   using Work = std::function<EvaluatedStep(std::span<const Batch>, int64_t place)>;
 
-  // Whether what is so here is so for all processes that train together (Ranks::is_so_on_all).
+  // Returns whether the argument is true on all processes that train together (Ranks::is_so_on_all).
   using Agree = std::function<bool(bool)>;
 
   static constexpr int64_t kTurnsOfGraph = 8;
 
-  // At least one. What a graph gives is overwritten when that graph is queued again.
+  // Holds the results of one turn or more. A replay of a graph overwrites the results of its last replay.
   struct Turns {
-    at::Tensor rows;                   // (n, columns), of the steps
-    std::vector<int64_t> counts;       // of targets
+    at::Tensor rows;                   // (n, columns) of the steps
+    std::vector<int64_t> counts;       // number of targets
     std::vector<int64_t> num_samples;  // of all processes that train together
   };
 
-  // `batches` must outlive this; its epochs are begun by the caller. With graphs, every call must come on the same
-  // stream, which is not the default one (graph_stream). `agree`: where the work of several processes belongs together,
-  // so that all of them replay graphs, or none does.
+  // `batches` must outlive this loop; the caller begins its epochs. With graphs, every call must use the same stream,
+  // which must not be the default stream (graph_stream). `agree` is given if the work of several processes belongs
+  // together; then either all processes replay graphs or none of them does.
   BatchLoop(Batches& batches, int64_t batches_per_turn, Work work, Replay replay, Agree agree = {});
   ~BatchLoop();
 
-  // How many turns next() would best be asked for where at most that many may be queued together: 1 or kTurnsOfGraph.
+  // Returns the best argument for next() if at most `most` turns may be queued together: 1 or kTurnsOfGraph.
   int64_t turns_at_once(int64_t most) const;
 
-  // Queues so many turns, as turns_at_once() has it. Nothing at the end of the epoch.
+  // Queues `count` turns, a number that turns_at_once() returned. Returns nothing at the end of the epoch.
   std::optional<Turns> next(int64_t count = 1);
 
-  // Why there are no graphs although they were asked for; "" where there are, or may yet be.
+  // Returns the reason why graphs that were requested are not used; "" if graphs are used or may still be used.
   const std::string& refusal() const { return refusal_; }
 
  private:
@@ -81,11 +82,11 @@ class BatchLoop {
   bool joins_turns_ = true;
   int64_t eager_turns_ = 0;
   std::set<int64_t> eager_sizes_;                     // samples of turns that have run eagerly
-  std::map<int64_t, std::unique_ptr<Graph>> graphs_;  // by the samples of all turns, which tell their batches' sizes
+  std::map<int64_t, std::unique_ptr<Graph>> graphs_;  // by the samples of all turns, from which the batch sizes follow
 };
 
-// A stream to train on with graphs, of a high priority: what a layer runs beside its own work, on streams of a lower
-// one, takes what is left of the GPU. Nothing where the device has no streams.
+// Returns a stream for training with graphs, or nothing if the device has no streams. The stream has a high priority,
+// so that work which a layer runs at the same time on streams of a lower priority gets the rest of the GPU.
 std::optional<c10::Stream> graph_stream(c10::Device device);
 
 }  // namespace rnnlab

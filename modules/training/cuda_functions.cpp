@@ -19,7 +19,7 @@ namespace {
 void begin_range(const char* name) { nvtxRangePushA(name); }
 void end_range() { nvtxRangePop(); }
 
-constexpr uint64_t kNumbersOfStretch = uint64_t{1} << 26;  // of each thread of a kernel
+constexpr uint64_t kNumbersOfStretch = uint64_t{1} << 26;  // for each thread of a kernel
 
 void move_to_stretch(c10::Device device, uint64_t seed, uint64_t first, uint64_t next) {
   const at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device.index());

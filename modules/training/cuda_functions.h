@@ -1,5 +1,5 @@
-// What training calls of librnnlab_cuda.so, beside the work of its kernels (recurrent/run_kernels.h) and CUDA graphs
-// (cuda_graph.h).
+// Declares the functions of librnnlab_cuda.so that training calls, except those that start kernels
+// (recurrent/run_kernels.h) and those of CUDA graphs (cuda_graph.h).
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,11 +10,12 @@
 
 namespace rnnlab {
 
-// Moves the GPU's default generator with this seed to the stretch of random numbers `first` + `next`, of which each is
-// long enough for one step. While the current stream is captured: to stretch `next` from where a replay begins.
+// Seeds the GPU's default generator with `seed` and moves the generator to section `first` + `next` of its random
+// numbers; a section suffices for one step. While the current stream is captured, moves the generator to section
+// `next`, counted from the section at which a replay begins.
 inline constinit CudaFunction<void(c10::Device, uint64_t seed, uint64_t first, uint64_t next)> move_generator;
 
-// Ranges for NVIDIA's profilers, one within another.
+// These functions begin and end a range for NVIDIA's profilers; ranges may be nested.
 inline constinit CudaFunction<void(const char* name)> begin_profiler_range;
 inline constinit CudaFunction<void()> end_profiler_range;
 

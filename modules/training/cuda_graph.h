@@ -1,6 +1,6 @@
-// Work on one GPU, captured once as a CUDA graph and replayed as often as one likes: the host starts one graph instead
-// of every kernel. The work must do the same each time, on the same tensors: it reads its inputs where they were when
-// it was captured, and what it allocates is overwritten by the next replay. Random numbers are fresh at every replay.
+// Captures work on one GPU once as a CUDA graph and replays it any number of times: the host starts one graph instead
+// of every kernel. The work must do the same each time, on the same tensors: a replay reads its inputs at the addresses
+// of the capture and overwrites whatever the work allocated. Random numbers are different at every replay.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -21,26 +21,27 @@ class CapturedWork {
   CapturedWork(const CapturedWork&) = delete;
   CapturedWork& operator=(const CapturedWork&) = delete;
 
-  // Runs `work` kWarmupRuns times on a stream of its own, so that libraries choose their algorithms and allocate, and
-  // captures it there, once: its kernels do not run then. The work must stay on the current stream (a stream that it
-  // forks must be joined again), must not wait for the device or read from it, and must not keep what it allocates
-  // alive but for its results. UserError kDevice, with the reason, where it cannot be captured; what the warm-up runs
-  // throw passes through. Waits for the device.
+  // Runs `work` kWarmupRuns times on a separate stream, so that libraries choose their algorithms and allocate memory,
+  // and then captures the work once on that stream; during the capture its kernels do not run. The work must stay on
+  // the current stream (a stream that it forks must be joined again), must not wait for the device or read from it, and
+  // must not keep memory that it allocates, except its results. Throws UserError kDevice, with the reason, if the work
+  // cannot be captured; an exception of a warm-up run propagates. Waits for the device.
   virtual void capture(const std::function<void()>& work) = 0;
 
-  // The same without warm-up runs, on the current stream, which must not be the default one: for work that has run
-  // there before.
+  // Captures `work` without warm-up runs, on the current stream, which must not be the default stream. The work must
+  // have run on that stream before.
   virtual void capture_warm(const std::function<void()>& work) = 0;
 
   // Queues the captured work on the current stream.
   virtual void replay() = 0;
 };
 
-// UserError kDevice where `device` is no GPU. In the memory of another's work, where one is given, less is taken, and a
-// replay of either overwrites what the other allocated: they must not run at the same time then.
+// Throws UserError kDevice if `device` is not a GPU. If `shares_memory_with` is given, the new work uses the memory of
+// that work and needs less of its own; then a replay of one overwrites what the other allocated, so the two must not
+// run at the same time.
 std::unique_ptr<CapturedWork> make_captured_work(c10::Device device, const CapturedWork* shares_memory_with = nullptr);
 
-// What make_captured_work calls of librnnlab_cuda.so.
+// This is the function of librnnlab_cuda.so that make_captured_work calls.
 inline constinit CudaFunction<std::unique_ptr<CapturedWork>(c10::Device, const CapturedWork*)> make_cuda_graph;
 
 }  // namespace rnnlab

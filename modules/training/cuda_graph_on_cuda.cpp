@@ -27,7 +27,7 @@ class CudaGraph : public CapturedWork {
   void record(const std::function<void()>& work);
   void abandon_capture();
 
-  c10::cuda::CUDAStream stream_;  // of warm-up and capture: the allocator reuses memory within a stream only
+  c10::cuda::CUDAStream stream_;  // for warm-up and capture, because the allocator reuses memory only within a stream
   c10::MempoolId_t pool_;
   at::cuda::CUDAGraph graph_;
   bool is_captured_ = false;
@@ -36,11 +36,11 @@ class CudaGraph : public CapturedWork {
 void CudaGraph::warm_up(const std::function<void()>& work) const {
   for (int i = 0; i < kWarmupRuns; ++i) work();
   c10::cuda::device_synchronize();
-  c10::cuda::CUDACachingAllocator::emptyCache();  // while capturing it can give nothing back
+  c10::cuda::CUDACachingAllocator::emptyCache();  // during a capture the allocator cannot free memory
 }
 
-// LibTorch leaves its allocator in the state of capturing when the end of a capture fails, as it does for a work that
-// did what it may not.
+// If the end of a capture fails, as it does for work that is not allowed in a capture, LibTorch's allocator stays in
+// the state of capturing. This function ends that state.
 void CudaGraph::abandon_capture() {
   try {
     graph_.capture_end();
@@ -48,10 +48,10 @@ void CudaGraph::abandon_capture() {
     try {
       c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool_);
       c10::cuda::CUDACachingAllocator::releasePool(stream_.device_index(), pool_);
-    } catch (const std::exception&) {  // it had come that far by itself
+    } catch (const std::exception&) {  // LibTorch had already ended the state
     }
   }
-  (void)cudaGetLastError();  // the capture's; left there, the next kernel would be blamed
+  (void)cudaGetLastError();  // clears the error of the capture, which the next kernel would report otherwise
 }
 
 void CudaGraph::record(const std::function<void()>& work) {
@@ -68,7 +68,7 @@ void CudaGraph::record(const std::function<void()>& work) {
 
 void CudaGraph::capture(const std::function<void()>& work) {
   const c10::cuda::CUDAStreamGuard guard(stream_);
-  c10::cuda::device_synchronize();  // what the work reads may have been written on another stream
+  c10::cuda::device_synchronize();  // the inputs of the work may have been written on another stream
   warm_up(work);
   capture_warm(work);
 }

@@ -27,32 +27,32 @@ void set_determinism(Determinism determinism) {
   context.setDeterministicAlgorithms(on, /*warn_only=*/false);
   context.setDeterministicCuDNN(on);
   context.setDeterministicMkldnn(on);
-  context.setBenchmarkCuDNN(!on);  // of convolutions: cuDNN's algorithms are timed, once a shape
-  // Filling what nobody reads would only cost time: no operation here reads memory that it has not written.
+  context.setBenchmarkCuDNN(!on);  // cuDNN times the algorithms of convolutions once a shape
+  // Filling unused memory only costs time, because no operation here reads memory that it has not written.
   context.setDeterministicFillUninitializedMemory(false);
 }
 
 namespace {
 
-// LibTorch keeps two pools, its own and OpenMP's, and the caller works in both. Two more: the checkpoints' and the one
-// that prepares batches.
+// LibTorch has two thread pools, its own and OpenMP's, and the caller works in both. Two more threads write checkpoints
+// and prepare batches.
 int threads_of_run(int num_threads) { return 2 * (num_threads - 1) + 2; }
 
-// Makes so many threads at once, for a moment.
+// Makes `count` threads at once and then ends them.
 void try_threads(int count) {
   std::latch may_end(1);
   std::vector<std::jthread> threads;
   try {
     for (int i = 0; i < count; ++i) threads.emplace_back([&] { may_end.wait(); });
   } catch (...) {
-    may_end.count_down();  // the destructors of those that were made wait for them
+    may_end.count_down();  // the destructors of the started threads wait for them
     throw;
   }
   may_end.count_down();
 }
 
-// Without so many threads LibTorch's pool would wait for ever for those that the system refused, and OpenMP's would end
-// the process. Those of an earlier call are in the pools by now, or have ended.
+// If the system refuses threads, LibTorch's pool waits for the missing threads for ever and OpenMP's pool ends the
+// process. The threads of an earlier call are already in the pools, or have ended.
 void require_threads(int count) {
   static int num_found = 0;
   try {
@@ -78,9 +78,9 @@ void set_num_threads(std::optional<int64_t> num_threads) {
 
 namespace {
 
-// Spreads neighbouring epochs and shards over all bits.
+// The multiplications spread neighbouring epochs and shards over all bits.
 void seed_by(uint64_t seed, int64_t epoch, int64_t shard) {
-  constexpr uint64_t kStepOfShards = 0xd1342543de82ef95;  // another odd number
+  constexpr uint64_t kStepOfShards = 0xd1342543de82ef95;  // an odd number that differs from SplitMix64::kStep
   at::manual_seed(seed ^ (static_cast<uint64_t>(epoch) * SplitMix64::kStep) ^
                   (static_cast<uint64_t>(shard) * kStepOfShards));
 }

@@ -13,7 +13,8 @@ namespace {
 
 c10::DeviceIndex index_of(c10::Device device) { return device.has_index() ? device.index() : c10::DeviceIndex{0}; }
 
-// Linux counts the peak from the start of the process until somebody writes this (proc(5)). Some containers refuse it.
+// Linux counts the peak from the start of the process until this file is written (proc(5)). Some containers do not
+// permit this.
 bool reset_peak_of_process() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5" << std::flush;
@@ -61,7 +62,7 @@ void release_cached_memory() {
 namespace {
 
 void mark(std::optional<c10::Event>& event, c10::Device device) {
-  if (!event) event.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // PYTORCH_DEFAULT keeps no time
+  if (!event) event.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // PYTORCH_DEFAULT has no time
   event->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
 }
 

@@ -1,4 +1,4 @@
-// Memory and time of a GPU, as LibTorch and marks in its queue tell them.
+// Measures the memory of a device with LibTorch's allocator, and the time of a GPU with events in its queue.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,30 +9,28 @@
 
 namespace rnnlab {
 
-// The memory of the device that trains, seen through LibTorch's caching allocator on a GPU. On a CPU only the process
-// as a whole can be looked at.
-
-// The most that a GPU's allocator has handed out since the last reset; on a CPU the process's peak resident set since
-// then, libraries included. Nothing on a CPU whose system does not let its count be reset.
+// peak_memory_bytes returns the peak memory since the last reset. On a GPU the peak is the most bytes that LibTorch's
+// caching allocator has handed out. On a CPU the peak is that of the resident set of the whole process, libraries
+// included; nothing is returned if the system cannot reset its count.
 void reset_peak_memory(c10::Device device);
 std::optional<int64_t> peak_memory_bytes(c10::Device device);
 
-// Gives back what the allocators keep of tensors that are gone, on the CPU and on all GPUs: the next run, and its
-// choice of where the data goes, finds the memory free.
+// Frees the memory that the allocators keep of deleted tensors, on the CPU and on all GPUs, so that the next run, and
+// the placement of its data, can use it.
 void release_cached_memory();
 
-// The time between two moments by a GPU's own clock, from marks in its queue: a second witness for what the host's
-// clock says, since it is right whether or not the host waited.
+// Measures the time between two moments by a GPU's own clock, with events in its queue. The result is right whether or
+// not the host waited, so it is an independent check of the host's clock.
 
 class DeviceSpan {
  public:
   explicit DeviceSpan(c10::Device device);
 
-  // Marks on the current stream; neither waits.
+  // These functions record events on the current stream and do not wait.
   void begin();
   void end();
 
-  // From the first mark to the second, for which it waits. Nothing on a CPU, which has no clock but the host's.
+  // Returns the seconds between the two events, and waits for them. Nothing on a CPU, which has only the host's clock.
   std::optional<double> seconds() const;
 
  private:

@@ -29,14 +29,14 @@ void put_validation_metrics(const Metrics& metrics, EpochRow& row) {
 
 namespace {
 
-// What a process measures of itself, and the slowest's counts.
+// Each process measures these values for itself, and those of the slowest count.
 constexpr EpochMember kOfSlowest[] = {
     &EpochRow::train_seconds,   &EpochRow::data_seconds,      &EpochRow::samples_per_second,
     &EpochRow::device_seconds,  &EpochRow::cpu_seconds,       &EpochRow::boot_seconds,
     &EpochRow::steal_seconds,   &EpochRow::throttled_seconds, &EpochRow::voluntary_switches,
     &EpochRow::forced_switches, &EpochRow::cpu_joules,        &EpochRow::exchange_seconds};
 
-// What is told over all.
+// These values are combined over all ranks.
 constexpr EpochMember kOfAll[] = {&EpochRow::peak_memory_bytes, &EpochRow::gpu_joules};
 
 std::vector<EpochMember> measures() {
@@ -95,7 +95,7 @@ std::optional<int64_t> largest_memory(std::span<const EpochRow> rows) {
   return largest;
 }
 
-// Nothing unless every rank tells its own.
+// Returns nothing unless every rank has a value.
 std::optional<double> whole_energy(std::span<const EpochRow> rows) {
   double sum = 0;
   for (const EpochRow& row : rows) {

@@ -43,8 +43,8 @@ StepRow row_of(const at::Tensor& table) {
   return {.loss = cells[0], .weighted_loss = cells[1], .metric_sum = cells[2], .count = static_cast<int64_t>(cells[3])};
 }
 
-// Each rank has the rows of every `size`-th batch. All of them, in the order of batches, are the same on every rank,
-// and the same as one process has.
+// Gathers the rows of all ranks; rank r has the rows of batches r, r + size, r + 2 size and so on. The result is in the
+// order of the batches, and is the same on every rank and in one process.
 std::vector<StepRow> rows_of_all(Ranks& ranks, const std::vector<StepRow>& own, int64_t num_batches) {
   const int64_t most = (num_batches + ranks.size() - 1) / ranks.size();
   const at::Tensor tables = ranks.gather(table_of(own, most));

@@ -1,5 +1,5 @@
-// A model's loss and metric over a set of samples: dropout off, no gradients, in the run's precision. The same sums as
-// in training, so that both can be compared.
+// Computes a model's loss and metric over a set of samples: without dropout and gradients, in the run's precision. The
+// sums are those of training, so that both can be compared.
 #pragma once
 
 #include "distributed/ranks.h"
@@ -10,12 +10,13 @@
 
 namespace rnnlab {
 
-// What evaluates one batch, for a loop over them. Model and objective must outlive it.
+// Returns the work that evaluates one batch in a BatchLoop. Model and objective must outlive the work.
 BatchLoop::Work evaluation_work(Model& model, const Objective& objective, Precision precision);
 
-// Goes through one epoch of `batches` by `loop`, which is made of them and of evaluation_work. Waits for the device at
-// the end; the model's mode is what it was before. `ranks`, where not null, each go through their share of the batches
-// (BatchShare::Kind::kWholeBatches): the totals of all are the same bits on each of them, and those of one process.
+// Evaluates one epoch of `batches` with `loop`, which must have been made of these batches and of evaluation_work().
+// Waits for the device at the end and restores the model's mode. If `ranks` is not null, each rank evaluates its share
+// of the batches (BatchShare::Kind::kWholeBatches); every rank returns the same totals, bit for bit those of one
+// process.
 Totals evaluate(Model& model, Batches& batches, BatchLoop& loop, c10::Device device, Ranks* ranks = nullptr);
 
 }  // namespace rnnlab

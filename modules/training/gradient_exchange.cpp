@@ -47,7 +47,7 @@ int64_t num_whole_samples(std::span<const Batch> batches) {
   return sum;
 }
 
-// The first row becomes the sum of all, whose number is a power of two: neighbours first, then sums of neighbours.
+// Sums all rows into the first, first neighbours, then sums of neighbours. The number of rows must be a power of two.
 void add_up_in_tree(const at::Tensor& rows) {
   for (int64_t distance = 1; distance < rows.size(0); distance *= 2)
     for (int64_t i = 0; i + distance < rows.size(0); i += 2 * distance) rows[i].add_(rows[i + distance]);

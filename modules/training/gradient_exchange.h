@@ -1,10 +1,11 @@
-// What the processes of one run add up in each step, so that every one of them then makes the same update: gradients,
-// the sums that a step's row tells, and whether one of them was asked to stop. The gradient of all is that of the mean
-// loss over all targets, however these are divided.
+// Adds up, in each step, the values of the processes of one run, so that each process then makes the same update:
+// gradients, the sums in a step's row, and whether a process was asked to stop. The result is the gradient of the mean
+// loss over all targets, however the targets are divided.
 //
-// A batch is cut into shards, and each is computed by itself, with masks of dropout of its own. Every rank has as many,
-// one after another. Without `training.shards` that is one each, and the engine adds up in an order of its own. With
-// it, sums follow a fixed tree over the numbers of shards, so that any number of ranks that divides the shards gives
+// A batch is cut into shards, and each shard is computed separately, with its own masks of dropout. Every rank has the
+// same number of consecutive shards. Without `training.shards` each rank has one shard, and the engine adds them up in
+// an order of its own. With `training.shards`, the order of addition is a fixed tree over the numbers of shards, so
+// that any number of ranks that divides the number of shards gives the same bits.
 // the same bits.
 #pragma once
 
@@ -24,19 +25,19 @@
 
 namespace rnnlab {
 
-// Small values that a device computes turn after turn, read by the host some turns later, so that it never waits for
-// the turn that it queued last. Every reader of the same turns gets each value at the same turn.
+// Small values that a device computes in each turn and that the host reads some turns later, so that the host never
+// waits for the turn that it queued last. All readers of the same sequence of turns get each value at the same turn.
 
 class LateValues {
  public:
-  // So many turns stay queued on a GPU while the host reads. On a CPU values are there at once.
+  // This many turns stay queued on a GPU while the host reads. On a CPU values are available at once.
   static constexpr size_t kTurnsBehind = 2;
 
-  // After a turn was queued on the current stream: takes a copy of `values`.
+  // Copies `values`. Call this function after a turn was queued on the current stream.
   void append(const at::Tensor& values);
 
-  // The oldest values that were not read yet, on the CPU, if kTurnsBehind turns were queued since. `wait_until` waits
-  // for their turn to end.
+  // Returns the oldest unread values, on the CPU, if kTurnsBehind turns were queued after them. Calls `wait_until` to
+  // wait for their turn to end.
   using WaitUntil = std::function<void(const std::function<bool()>& has_ended)>;
   std::optional<at::Tensor> next(const WaitUntil& wait_until);
 
@@ -45,7 +46,7 @@ class LateValues {
  private:
   struct Copy {
     at::Tensor on_host;
-    std::optional<c10::Event> written;  // nothing on a CPU
+    std::optional<c10::Event> written;  // empty on a CPU
   };
 
   std::deque<Copy> copies_;
@@ -53,49 +54,50 @@ class LateValues {
 
 class GradientExchange {
  public:
-  // `ranks` must outlive this; null: this process alone. `shards`: a power of two that the number of ranks divides, or
-  // nothing. `targets_per_sample`: what a sample adds to Evaluation::count.
+  // `ranks` must outlive this object; null if this process trains alone. `shards` is a power of two that the number of
+  // ranks divides, or empty. `targets_per_sample` is the number of targets that a sample adds to Evaluation::count.
   GradientExchange(Ranks* ranks, std::optional<int64_t> shards, std::vector<NamedTensor> parameters,
                    int64_t targets_per_sample);
 
-  // This rank's shards: from first_shard() on, so many.
+  // This rank has num_own_shards() shards from first_shard() on.
   int64_t first_shard() const { return rank() * num_own_shards_; }
   int64_t num_own_shards() const { return num_own_shards_; }
 
-  int64_t num_shards() const { return num_shards_; }  // of all ranks
+  int64_t num_shards() const { return num_shards_; }  // number of shards of all ranks
 
-  // The samples of a shard, from this rank's part of a batch: maybe none.
+  // Returns the samples of a shard from this rank's part of a batch; there may be none.
   Batch shard_of(const Batch& batch, int64_t shard) const;
 
-  // The part of the targets of all ranks' `batches` that a batch of so many samples has: its mean loss counts so much.
+  // Returns the weight of the mean loss of `num_samples` samples: their part of the samples of `batches` on all ranks.
   static double share_of(int64_t num_samples, std::span<const Batch> batches);
 
-  // Takes the parameters' gradients, which may be undefined where a shard had no sample, and the sums of that shard, in
-  // which each loss is times its share.
+  // Stores the parameters' gradients and the sums of a shard. A gradient may be undefined if the shard has no sample.
+  // Each loss in `sums` must be multiplied by its share already.
   void take(int64_t shard, const Evaluation& sums);
 
-  // Of the rank that asks (an exit code, or any other number but 0), for the next steps. It stays until it is set
-  // again.
+  // Sets the stop request of this rank for the next steps (an exit code, or any other number but 0). The request stays
+  // until the next call.
   void ask_to_stop(double reason);
 
-  // After all of its shards were taken: the parameters' gradients become the sums over all ranks, and the sums come
-  // back.
+  // Sets the parameters' gradients to the sums over all ranks, and returns the sums of losses and metrics. All shards
+  // of this rank must have been taken.
   Evaluation add_up(std::span<const Batch> batches);
 
-  // How long add_up() took in the engine, waiting for other ranks included, since this was asked last. Nothing for a
-  // process alone, and on a GPU, where the engine only queues work.
+  // Returns the seconds that add_up() spent in the engine since the last call, including waits for other ranks. Returns
+  // nothing if this process trains alone, or on a GPU, because there the engine only queues work.
   std::optional<double> take_seconds();
 
-  // Seconds of one exchange by itself: the median of a few, after some to warm up. Collective; before the first step.
+  // Returns the seconds of one exchange alone: the median of a few, after a warm-up. All ranks must call this function,
+  // before the first step.
   double measure();
-  int64_t num_bytes() const { return result_.numel() * result_.element_size(); }  // of a message
+  int64_t num_bytes() const { return result_.numel() * result_.element_size(); }  // size of a message
 
-  // Once after each turn of steps, at the same steps on every rank: what each rank asked for in the last step of that
-  // turn, or, on a GPU, of a turn before it (LateValues), 0 where it asks for nothing. Nothing where it is not known
-  // yet.
+  // Returns the requests of all ranks in the last step of the turn, or, on a GPU, of a turn before it (LateValues); 0
+  // means that the rank has no request. Returns nothing if the requests are not known yet. Call this function once
+  // after each turn of steps, at the same steps on every rank.
   std::optional<std::vector<double>> stop_requests();
 
-  // What was asked for until now is not told any more.
+  // Drops the requests that stop_requests() has not returned yet.
   void forget_stop_requests() { late_requests_.clear(); }
 
  private:
@@ -113,14 +115,14 @@ class GradientExchange {
   int64_t num_own_shards_;
   std::vector<NamedTensor> parameters_;
   int64_t targets_per_sample_;
-  std::vector<int64_t> offsets_;  // in a message, of each parameter, then of the sums
-  at::Tensor messages_;           // one of each own shard: all gradients, three sums, and a request of each rank
-  at::Tensor messages_of_all_;    // of each rank, where they are added up in order
-  at::Tensor result_;             // the sum over all ranks, always at the same place
+  std::vector<int64_t> offsets_;  // in a message: of each parameter, then of the sums
+  at::Tensor messages_;           // one for each own shard: all gradients, three sums, and a request of each rank
+  at::Tensor messages_of_all_;    // one for each rank, if they are added up in order
+  at::Tensor result_;             // the sum over all ranks, always at the same address
   double own_request_ = 0;
-  at::Tensor own_request_on_device_;  // where captured steps find it
+  at::Tensor own_request_on_device_;  // captured steps read it
   LateValues late_requests_;
-  double seconds_ = 0;  // in the engine
+  double seconds_ = 0;  // spent in the engine
 };
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-// A tensor by the name that files and messages call it. Tensors are handles: a copy of this is no copy of the numbers.
+// Holds a tensor with its name in files and messages. A copy of a NamedTensor shares the numbers of the tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>

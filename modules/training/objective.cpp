@@ -45,7 +45,7 @@ class CrossEntropyOnGpu : public torch::autograd::Function<CrossEntropyOnGpu> {
                 logits);
     context->mark_non_differentiable({num_right});
     context->save_for_backward({gradient});
-    context->set_materialize_grads(false);  // of the number of right answers: zeros that nobody reads
+    context->set_materialize_grads(false);  // num_right needs no gradient, so LibTorch need not make zeros for it
     return {loss, num_right};
   }
 

@@ -1,7 +1,7 @@
-// What training minimises and what it reports: a loss and one metric, computed where the outputs are, without reading
-// anything back. A step's loss is the mean over its targets; an epoch's is the mean over all its targets, so a short
-// last batch weighs what it holds (as in Keras; the mean of batch means, common in PyTorch scripts, would count its
-// samples more). A language model's targets are tokens.
+// Defines the objective of training: a loss and one metric, computed on the device of the outputs without reading from
+// it. A step's loss is the mean over its targets, and an epoch's loss is the mean over all its targets, so a short last
+// batch has less weight (as in Keras; the mean of batch means, common in PyTorch scripts, would give its samples more
+// weight). The targets of a language model are tokens.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,18 +14,18 @@
 
 namespace rnnlab {
 
-// Cross-entropy on a GPU by own kernels, with a gradient: the loss and the count of right answers in one pass. Not
-// differentiable twice.
+// Computes cross-entropy on a GPU with our own kernels: one pass gives the loss, its gradient and the number of correct
+// answers. The loss is not differentiable twice.
 
 struct CrossEntropyResult {
   at::Tensor loss;       // () mean, differentiable in the logits
   at::Tensor num_right;  // () float32
 };
 
-// logits: (N, classes) float32, classes: (N) int64, both on one GPU that suit_own_kernels().
+// logits: (N, classes) float32, classes: (N) int64, both on one GPU; both must satisfy suit_own_kernels().
 CrossEntropyResult cross_entropy_on_gpu(const at::Tensor& logits, const at::Tensor& classes);
 
-// Sums over the targets of any number of steps, on the host.
+// Holds sums over the targets of any number of steps, on the host.
 struct Totals {
   double loss_sum = 0.0;
   double weighted_loss_sum = 0.0;
@@ -43,34 +43,36 @@ struct Totals {
   }
 };
 
-// Empty where a metric does not apply.
+// An optional metric is empty if it does not apply to the task.
 struct Metrics {
   double loss = 0.0;
-  // Share of right answers; for logits: of the right side of 0, a target being 1 from 0.5 on.
+  // This is the share of correct answers. For binary targets an answer is correct if (logit > 0) equals (target >=
+  // 0.5).
   std::optional<double> accuracy = std::nullopt;
   std::optional<double> perplexity = std::nullopt;      // exp(loss), language models
   std::optional<double> bits_per_token = std::nullopt;  // loss / ln 2, language models
-  // MSE, over all targets of all samples, in the targets' own units: where targets were scaled, the scaling is undone.
+  // These two metrics apply to MSE. Both are over all targets of all samples, in the targets' own units; if targets
+  // were scaled, this is undone.
   std::optional<double> mean_absolute_error = std::nullopt;
   std::optional<double> root_mean_squared_error = std::nullopt;
 };
 
-// How a scaled error becomes one in its target's own units: times unit and the target's weight. The largest weight is
-// 1, so a mean of weighted squares is finite where the loss is.
+// Converts a scaled error to its target's own units: error times `unit` times the target's weight. The largest weight
+// is 1, so a mean of weighted squares is finite if the loss is finite.
 struct ErrorUnits {
   double unit = 1.0;
-  at::Tensor weights = {};  // (K) float32 on the device, or undefined: all are 1
+  at::Tensor weights = {};  // (K) float32 on the device; undefined if all weights are 1
 };
 
 class Objective {
  public:
-  // kAuto takes what the task asks for. UserError kUsage where loss and targets do not fit.
+  // kAuto selects the loss of the task. Throws UserError kUsage if the loss does not fit the targets.
   Objective(LossKind loss, const Dataset& dataset, c10::Device device);
 
-  // output, targets: (B, classes) and (B); (T, B, vocabulary) and (T, B); or (B, K) and (B, K). Computed in float32,
-  // whatever the output is. Binary cross-entropy takes logits and any real target, as in sum(softplus(x) - t x): with
-  // targets outside [0, 1] it has no lower bound. The metric's sum is that of right answers (cross-entropies) or of
-  // absolute weighted errors (MSE).
+  // Shapes of output and targets: (B, classes) and (B); (T, B, vocabulary) and (T, B); or (B, K) and (B, K). Computes
+  // in float32 for every type of the output. Binary cross-entropy takes logits and any real targets, as in
+  // sum(softplus(x) - t x); with targets outside [0, 1] it has no lower bound. `metric_sum` is the number of correct
+  // answers (cross-entropies) or the sum of absolute weighted errors (MSE).
   Evaluation evaluate(const at::Tensor& output, const at::Tensor& targets) const;
 
   Metrics metrics(const Totals& totals) const;

@@ -1,5 +1,6 @@
-// What watches a run: console, log, files, checkpoints. Calls come in the order of the functions below, on the
-// training thread; an observer that is slow makes the run slow, but only on_step falls into the timed part of an epoch.
+// An observer watches a run; console, log, files and checkpoints are observers. The functions of an observer are called
+// in the order of their declarations, on the training thread. A slow observer slows the run, but only the time of
+// on_step counts as training time of an epoch.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +13,21 @@
 
 namespace rnnlab {
 
-// How far a run has come and, once it has ended, why. One value that the loop owns and observers read: all progress is
-// in it but the weights and the optimiser's own tensors.
-
 enum class StopReason { kEpochs, kSteps, kSeconds, kEarlyStopping, kSignal };
 
+// Holds the progress of a run and, after its end, the reason for the end. The training loop owns this state and
+// observers read it. The state has all progress except the weights and the optimiser's tensors.
 struct TrainingState {
   int64_t epoch = 0;  // epochs begun
   int64_t step = 0;   // optimiser updates done
   int64_t best_epoch = 0;
-  std::optional<double>
-      best_value;  // of the metric that early stopping watches, else of the validation (or training) loss
+  std::optional<double> best_value;  // of early stopping's metric, or of the validation (else training) loss
   std::optional<StopReason> stop_reason;
   std::string stop_text;                 // the reason as a sentence: "3 epochs are done"
   ExitCode exit_code = ExitCode::kDone;  // 128 + the signal's number after kSignal
 
   bool stopped() const { return stop_reason.has_value(); }
-  // Without the reason to stop.
+  // Visits all fields except the reason to stop.
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
     field("epoch", self.epoch);
@@ -37,7 +36,7 @@ struct TrainingState {
     field("best_value", self.best_value);
   }
 
-  // The first reason stays.
+  // Sets the reason to stop, unless one is set already.
   void stop(StopReason reason, std::string text, ExitCode code = ExitCode::kDone);
 };
 
@@ -45,8 +44,8 @@ struct RunPlan {
   int64_t num_train = 0;  // samples of an epoch
   int64_t num_valid = 0;
   int64_t steps_per_epoch = 0;  // optimiser updates
-  int64_t total_steps = 0;      // 0 where only time bounds the run
-  int64_t epochs = 0;           // 0 where epochs do not bound it
+  int64_t total_steps = 0;      // 0 if only time bounds the run
+  int64_t epochs = 0;           // 0 if epochs do not bound the run
 };
 
 struct StepProgress {
@@ -55,7 +54,7 @@ struct StepProgress {
   int64_t steps_per_epoch = 0;
   int64_t step = 0;      // of the whole run, from 1
   double seconds = 0.0;  // since the epoch began
-  // The loss of this step. Waits for the device: ask about once a second, not at every step.
+  // Returns the loss of this step. Waits for the device, so call it about once a second, not at every step.
   std::function<double()> read_loss;
 };
 
@@ -65,8 +64,8 @@ class Observer {
   virtual void on_run_begin(const RunPlan&) {}
   virtual void on_epoch_begin(const TrainingState&) {}
   virtual void on_step(const StepProgress&) {}
-  // Whether on_step reads more at this step than what it is told, as a snapshot does. Other steps may be queued
-  // together with some after them, before they are told one by one.
+  // Returns whether on_step reads more than its argument at this step, for example for a snapshot. At different steps
+  // the trainer may queue several steps together before it calls on_step for each of them.
   virtual bool needs_sync_at(int64_t /*step*/) const { return false; }
   virtual void on_epoch_end(const TrainingState&, const EpochRow&) {}
   virtual void on_run_end(const TrainingState&) {}

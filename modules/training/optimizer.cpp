@@ -51,7 +51,7 @@ class Sgd : public Optimizer {
   template <class Rate>
   void update_with(at::TensorList weights, at::TensorList gradients, const Rate& learning_rate,
                    const std::optional<at::Tensor>& found_inf) {
-    // The velocity starts at zero, so the first step needs no case of its own.
+    // The velocity starts at zero, so the first step is not a special case.
     at::_fused_sgd_(weights, gradients, velocity_, weight_decay_, momentum_, learning_rate, /*dampening=*/0.0,
                     /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
   }
@@ -61,14 +61,14 @@ class Sgd : public Optimizer {
   std::vector<at::Tensor> velocity_;
 };
 
-// Of tensors of one shape.
+// Returns whether two tensors of one shape have the same order of elements in memory.
 bool share_order(const at::Tensor& a, const at::Tensor& b) {
   for (int64_t i = 0; i < a.dim(); ++i)
     if (a.size(i) != 1 && a.stride(i) != b.stride(i)) return false;
   return true;
 }
 
-// The gradients with their elements in the order of the weights', as they nearly always are.
+// Returns the gradients with their elements in the memory order of the weights; copies are rarely necessary.
 std::vector<at::Tensor> in_the_order_of(at::TensorList weights, at::TensorList gradients) {
   std::vector<at::Tensor> ordered = gradients.vec();
   for (size_t i = 0; i < ordered.size(); ++i)
@@ -110,8 +110,8 @@ class Adam : public Optimizer {
     update_with(weights, gradients, learning_rate, found_inf);
   }
 
-  // LibTorch's operator gives a block so many elements that a large GPU is idle: 69 us for 3.2 million weights on an
-  // H200, where the memory needs 22.
+  // LibTorch's operator gives each block so many elements that a large GPU is partly idle: it takes 69 us for 3.2
+  // million weights on an H200, although the memory needs only 22 us.
   void update_by_own_kernels(at::TensorList weights, at::TensorList gradients, const at::Tensor& learning_rate,
                              const std::optional<at::Tensor>& found_inf, const at::Tensor& gradient_scale) {
     const std::vector<at::Tensor> aligned = in_the_order_of(weights, gradients);
@@ -142,7 +142,7 @@ class Adam : public Optimizer {
   void update_with(at::TensorList weights, at::TensorList gradients, const Rate& learning_rate,
                    const std::optional<at::Tensor>& found_inf) {
     step_.add_(1);
-    const std::vector<at::Tensor> ordered = in_the_order_of(weights, gradients);  // as LibTorch's operator demands
+    const std::vector<at::Tensor> ordered = in_the_order_of(weights, gradients);  // as LibTorch's operator requires
     const auto apply = [&](auto&& adam) {
       adam(weights, ordered, exp_avg_, exp_avg_sq_, /*max_exp_avg_sqs=*/at::TensorList(), steps_, learning_rate, beta1_,
            beta2_, weight_decay_, epsilon_, /*amsgrad=*/false, /*maximize=*/false,
@@ -163,7 +163,7 @@ class Adam : public Optimizer {
   std::vector<at::Tensor> exp_avg_;
   std::vector<at::Tensor> exp_avg_sq_;
   at::Tensor step_;
-  std::vector<at::Tensor> steps_;  // the operator wants one a parameter: all are the same tensor
+  std::vector<at::Tensor> steps_;  // the operator takes one tensor a parameter; all are the same tensor
 };
 
 }  // namespace
@@ -185,7 +185,7 @@ void Optimizer::set_learning_rates(std::span<const double> learning_rates) {
     learning_rates_on_device_[0].fill_(learning_rates[0]);
     return;
   }
-  // Pinned, so that the host need not wait for what the device is at.
+  // The tensor is pinned, so that the host does not wait for the work that is queued on the device.
   const at::Tensor host = at::tensor(at::ArrayRef<double>(learning_rates.data(), learning_rates.size()), at::kFloat);
   learning_rates_on_device_.narrow(0, 0, count).copy_(host.pin_memory(), /*non_blocking=*/true);
 }

@@ -1,6 +1,6 @@
-// SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019): one kernel for all parameters on
-// a GPU, for Adam an own one, and one vectorised pass on a CPU, the step count beside the weights. torch::optim's
-// versions loop over the parameters and count on the host.
+// Implements SGD with momentum, Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019). On a GPU one kernel
+// updates all parameters (Adam has our own kernel); on a CPU one vectorised pass does. The step count is a tensor on
+// the device of the weights. torch::optim's versions loop over the parameters and count on the host.
 #pragma once
 
 #include <memory>
@@ -16,18 +16,18 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Steps that may be queued together, each with a learning rate of its own.
+  // The number of steps that may be queued together, each with its own learning rate.
   static constexpr int64_t kMostStepsAtOnce = 8;
 
-  // Of the steps that are queued next, at most kMostStepsAtOnce. On a GPU they lie there, in float32, where captured
-  // steps find them: this is no part of a capture.
+  // Sets the rates of the steps that are queued next, at most kMostStepsAtOnce. On a GPU the rates are a float32 tensor
+  // that captured steps read; this call must not be part of a capture.
   void set_learning_rates(std::span<const double> learning_rates);
   void set_learning_rate(double learning_rate) { set_learning_rates({&learning_rate, 1}); }
 
-  // One update from the parameters' gradients, which must all be there. `found_inf` (() float32 on the same device, or
-  // undefined): where it holds 1, neither weights nor state change; no host synchronisation finds that out.
-  // `gradient_scale` (() on the same device, or undefined): gradients count times that, and may be changed so in place.
-  // `place`: which of the learning rates counts.
+  // Makes one update from the parameters' gradients, which must all be defined. `found_inf`: () float32 on the same
+  // device, or undefined; if it is 1, neither weights nor state change, and the host does not wait to find that out.
+  // `gradient_scale`: () on the same device, or undefined; the gradients are multiplied by it, possibly in place.
+  // `place`: the index of the learning rate.
   void step(const at::Tensor& found_inf, const at::Tensor& gradient_scale = {}, int64_t place = 0);
 
   // Frees the gradients; the next backward pass writes new ones.
@@ -36,14 +36,14 @@ class Optimizer {
   std::vector<at::Tensor> gradients() const;
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
 
-  // The optimiser's own tensors, not copies, by PyTorch's words for them: "<parameter>.exp_avg",
+  // Returns the optimiser's own tensors, not copies, with PyTorch's names: "<parameter>.exp_avg",
   // "<parameter>.exp_avg_sq" and one "step" for Adam and AdamW, "<parameter>.momentum_buffer" for SGD with momentum.
   virtual std::vector<NamedTensor> state() const = 0;
 
  protected:
   explicit Optimizer(std::vector<NamedTensor> parameters);
   std::vector<at::Tensor> zeros_like_parameters() const;
-  // One tensor a parameter, as "<parameter>.<suffix>".
+  // Appends one tensor a parameter, named "<parameter>.<suffix>".
   void append_named(const std::vector<at::Tensor>& tensors, const char* suffix, std::vector<NamedTensor>& named) const;
 
  private:
@@ -59,9 +59,9 @@ class Optimizer {
   std::vector<at::Tensor> weights_;
 };
 
-// Weight decay adds weight_decay * w to the gradient for sgd and adam, and for adamw takes learning_rate * weight_decay
-// * w off the weight. SGD's velocity is v = momentum * v + g, w -= learning_rate * v, as in PyTorch (Keras puts the
-// rate inside the velocity).
+// Weight decay adds weight_decay * w to the gradient for sgd and adam; for adamw it subtracts learning_rate *
+// weight_decay * w from the weight. SGD computes v = momentum * v + g and w -= learning_rate * v, as PyTorch does
+// (Keras multiplies the rate into the velocity v).
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters);
 
 }  // namespace rnnlab

@@ -9,8 +9,7 @@
 namespace rnnlab {
 
 void set_precision(Precision precision) {
-  // LibTorch keeps an older and a newer set of switches and refuses to run when they disagree. The older setters write
-  // both.
+  // LibTorch keeps an older and a newer set of switches and throws if they disagree. The older setters write both.
   const bool allow_tf32 = precision == Precision::kTf32;
   auto& context = at::globalContext();
   context.setAllowTF32CuDNN(allow_tf32);

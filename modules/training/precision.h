@@ -1,7 +1,7 @@
-// One word for the arithmetic of a whole run, so that no side of a comparison runs in another precision unseen:
-// LibTorch starts with TF32 on in cuDNN and off in cuBLAS. fp32 and tf32 set both libraries alike; bf16 and fp16 are
-// autocast with float32 weights, and whatever autocast leaves in float32 stays true float32. Gradients of fp16 are
-// train_step.h's affair.
+// One setting for the arithmetic of a whole run, so that both sides of a comparison use the same precision: LibTorch
+// starts with TF32 on in cuDNN and off in cuBLAS. fp32 and tf32 set both libraries alike. bf16 and fp16 are autocast
+// with float32 weights, and operations that autocast leaves in float32 use true float32. train_step.h scales the
+// gradients of fp16.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -17,21 +17,23 @@ namespace rnnlab {
 
 enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 
-// Sets cuDNN, cuBLAS and oneDNN of this process alike.
+// Sets cuDNN, cuBLAS and oneDNN of this process to the same precision.
 void set_precision(Precision precision);
 
-// Why a CPU does not have it; nothing where it does.
+// Returns why a CPU does not support the precision, or nothing if it does.
 std::optional<std::string> refusal_on_cpu(Precision precision);
 
-// What products really run in, by the switches as they stand in this process and by the GPU: "fp32", "tf32", "bf16",
-// "fp16", or "fp32 (the CPU has no tf32)"; "fp32 with tf32 in cuDNN only" and the like where somebody else set them.
+// Returns the real precision of products, from the present switches of this process and from the GPU: "fp32", "tf32",
+// "bf16", "fp16" or "fp32 (the CPU has no tf32)"; or, for example, "fp32 with tf32 in cuDNN only" if different code has
+// set the switches.
 std::string effective_precision(Precision precision, c10::Device device);
 
-// The same on a GPU of that capability: before 8.0 there is no tf32, and bf16 is emulated.
+// Returns effective_precision() for a GPU of that capability: before 8.0 tf32 is missing and bf16 is emulated.
 std::string effective_precision_on_gpu(Precision precision, Capability capability);
 
-// Autocast to bf16 or fp16 while it lives where that is the precision, and nothing otherwise. Leaving it drops the
-// cached converted weights, so that the next step casts the updated ones. Backward passes belong outside.
+// Switches autocast to bf16 or fp16 on during its lifetime if `precision` is one of these; otherwise it does nothing.
+// The destructor drops the cached converted weights, so that the next step casts the updated weights. Backward passes
+// must run outside of its lifetime.
 class AutocastGuard {
  public:
   AutocastGuard(Precision precision, c10::Device device);

@@ -11,7 +11,7 @@ namespace rnnlab {
 Profiling::Profiling(const std::set<Activity>& activities) {
   using torch::profiler::impl::ProfilerConfig;
   using torch::profiler::impl::ProfilerState;
-  // On a machine without a GPU it would complain about that on stderr.
+  // Without this setting Kineto prints a complaint to stderr on a machine without a GPU.
   ::setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
   const ProfilerConfig config(ProfilerState::KINETO);
   torch::autograd::profiler::prepareProfiler(config, activities);

@@ -1,5 +1,5 @@
-// LibTorch's profiler, Kineto, over a stretch of the program: the operators and ranges (profiling.h) of this thread
-// and of those that autograd runs backward passes on, and what a GPU did. One at a time in a process.
+// Records a section of the program with Kineto, LibTorch's profiler: the operators and ranges of this thread and of the
+// threads that run autograd's backward passes, and the work of a GPU. A process can have one recording at a time.
 #pragma once
 
 #include <torch/csrc/autograd/profiler_kineto.h>
@@ -9,8 +9,8 @@
 
 namespace rnnlab {
 
-// From its making to finish(); an exception between them ends it too. Watching a GPU leaves hooks in the driver behind
-// that may slow down what the process does later.
+// Records from its construction to finish() or, after an exception, to its destruction. Recording a GPU leaves hooks in
+// the driver that may slow down the process afterwards.
 class Profiling {
  public:
   using Activity = torch::profiler::impl::ActivityType;
@@ -20,7 +20,7 @@ class Profiling {
   Profiling(const Profiling&) = delete;
   Profiling& operator=(const Profiling&) = delete;
 
-  // Once. What a GPU has not finished by now is left out.
+  // Call this function once. The result does not contain GPU work that has not finished yet.
   std::unique_ptr<torch::autograd::profiler::ProfilerResult> finish();
 
  private:
@@ -31,18 +31,17 @@ class Profiling {
 
 namespace at {
 
-// A named stretch of what the host does: a range in NVTX, which Nsight Systems shows, and in LibTorch's profiler while
-// one watches this thread (profiling.h). Where nobody watches it costs a few nanoseconds, so it may stay in a step.
-
 class RecordFunction;
 }  // namespace at
 
 namespace rnnlab {
 
-// From its making to its end, on one thread. Ranges nest.
+// A named range of host work on one thread, from construction to destruction; ranges may be nested. The range appears
+// in NVTX (which Nsight Systems shows) and in LibTorch's profiler while a profiler records this thread. Without a
+// profiler a range costs a few nanoseconds, so it may stay in a training step.
 class TraceRange {
  public:
-  // `name` must outlive the profile: a literal.
+  // `name` must outlive the profile, so it should be a literal.
   explicit TraceRange(const char* name);
   ~TraceRange();
   TraceRange(const TraceRange&) = delete;

@@ -51,7 +51,7 @@ double learning_rate_at(const Schedule& schedule, int64_t step) {
     return schedule.learning_rate * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
   }
   const double rate = std::max(decayed(schedule, step - schedule.warmup_steps), schedule.minimum);
-  return std::min(rate, config::kMostFloat);  // a GPU holds it in float32
+  return std::min(rate, config::kMostFloat);  // a GPU stores it as float32
 }
 
 }  // namespace rnnlab

@@ -1,5 +1,5 @@
-// The learning rate as a pure function of the step, so that resuming a run is a matter of knowing its step.
-// Steps count optimiser updates from 0. A linear warm-up comes first; the schedule's own clock starts where it ends.
+// The learning rate is a pure function of the step, so a resumed run needs only its step number. Steps count optimiser
+// updates from 0. A linear warm-up comes first; the schedule counts its steps from the end of the warm-up.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ struct Schedule {
   int64_t warmup_steps = 0;
 };
 
-// The schedule of `settings`. Where the file gives no decay_steps, cosine reaches its minimum at the run's last step
-// and inverse_time decays by the single step. `total_steps`: updates in the whole run, 0 where only time bounds it.
+// Returns the schedule of `settings`. If the file gives no decay_steps, cosine reaches its minimum at the run's last
+// step and inverse_time decays with n = 1. `total_steps` is the number of updates in the whole run, 0 if only time
+// bounds it.
 Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps);
 
 // With t = step - warmup_steps, r = decay_rate, n = decay_steps:
@@ -27,7 +28,8 @@ Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps);
 //   cosine        min + (lr - min) * (1 + cos(pi * t / n)) / 2, and min from t = n on (Loshchilov and Hutter 2016)
 //   inverse_time  lr / (1 + r * t / n), Keras's `decay` with n = 1
 //   exponential   lr * r^(t / n)
-// Never below `minimum`. During warm-up: lr * (step + 1) / warmup_steps, which does not heed the minimum.
+// The result is never below `minimum`. During warm-up the result is lr * (step + 1) / warmup_steps, without this
+// minimum.
 double learning_rate_at(const Schedule& schedule, int64_t step);
 
 }  // namespace rnnlab

@@ -14,7 +14,7 @@ namespace rnnlab {
 
 namespace {
 
-// The largest count that a run is resumed with: what training adds to it still fits into int64_t.
+// The largest count with which a run can be resumed; training adds to it without an overflow of int64_t.
 constexpr int64_t kMostSaved = std::numeric_limits<int64_t>::max() / 4;
 
 bool are_finite(const RunProgress& progress) {
@@ -34,7 +34,7 @@ bool are_counts(const RunProgress& progress) {
          tally.seconds >= 0 && tally.data_seconds >= 0 && progress.seconds >= 0 && tally.skipped_steps <= tally.steps;
 }
 
-// Steps of whole epochs and of the one under way; nothing if that is more than kMostSaved.
+// Returns the steps of whole epochs and of the present epoch; nothing if the whole epochs have more than kMostSaved.
 std::optional<int64_t> steps_before(const RunProgress& progress, int64_t steps_per_epoch) {
   const auto whole = checked_multiply(progress.state.epoch - 1, steps_per_epoch);
   if (!whole || *whole > kMostSaved) return std::nullopt;

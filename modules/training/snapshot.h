@@ -1,5 +1,6 @@
-// All that a run needs to go on as if it had never stopped: taken between two steps, copied to the host, and checked:
-// what is not finite is never taken. What does not change (settings, data) is not in it.
+// A snapshot holds all that a run needs to resume as if it had never stopped. A snapshot is taken between two steps,
+// copied to the host, and never contains a number that is not finite. Settings and data are left out, because they do
+// not change.
 #pragma once
 
 #include <optional>
@@ -13,16 +14,16 @@
 
 namespace rnnlab {
 
-// What the epoch under way adds up to so far.
+// Holds the sums of the present epoch up to this step.
 struct EpochTally {
   Totals totals;
   int64_t skipped_steps = 0;
-  double gradient_norm_sum = 0.0;  // of the others
+  double gradient_norm_sum = 0.0;  // over steps that were not skipped
   double learning_rate = 0.0;      // of the last step
   int64_t steps = 0;
   int64_t samples = 0;
   double seconds = 0.0;       // of training
-  double data_seconds = 0.0;  // of these, waiting for batches
+  double data_seconds = 0.0;  // spent waiting for batches, part of `seconds`
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -37,14 +38,15 @@ struct EpochTally {
   }
 };
 
-// How far a run has come, in numbers.
+// Holds the progress of a run in numbers.
 struct RunProgress {
-  TrainingState state;  // never stopped: why it stopped is not part of where it was
-  // The epoch was trained, validated and told to the observers. Else `tally.steps` of its steps are done.
+  TrainingState state;  // without a reason to stop
+  // True if the epoch was trained, validated and reported to the observers; if false, `tally.steps` of its steps are
+  // done.
   bool epoch_is_over = true;
   EpochTally tally;
   std::optional<double> last_loss;
-  double seconds = 0.0;  // since the run began, without the time between stopping and going on
+  double seconds = 0.0;  // since the run began, without the time between stop and resume
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -63,14 +65,15 @@ struct Snapshot {
   GeneratorStates generators;
 };
 
-// What cannot be the progress of a run with epochs of so many steps, in words; "" where nothing is wrong. For what
-// comes from a file.
+// Checks progress that was read from a file. Returns in words why a run with epochs of `steps_per_epoch` steps cannot
+// have it, or "" if it is valid.
 std::string fault_of(const RunProgress& progress, int64_t steps_per_epoch);
 
-// Copies on the CPU.
+// Returns copies on the CPU.
 std::vector<NamedTensor> copied_to_host(const std::vector<NamedTensor>& tensors);
 
-// Writes the numbers of `from` into the tensors of `to` of the same names: both must hold the same names and shapes.
+// Copies the numbers of `from` into the tensors of `to` by name. The tensors of both must have the same names and
+// shapes.
 void copy_tensors(const std::vector<NamedTensor>& from, const std::vector<NamedTensor>& to);
 
 }  // namespace rnnlab

@@ -78,7 +78,8 @@ StepEnd end_by_own_kernels(at::TensorList gradients, const Evaluation& evaluatio
   return {{row, evaluation.count}, scale};
 }
 
-// Made for unscaling gradients; on the row of losses and norms, times one, it is a check by one small kernel.
+// The operator was made for unscaling gradients. Here the operator checks the row of losses and norms, times one, with
+// one small kernel.
 void flag_non_finite(const at::Tensor& row, at::Tensor& found_inf) {
   at::_amp_foreach_non_finite_check_and_unscale_(row, found_inf, at::ones_like(found_inf));
 }

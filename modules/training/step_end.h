@@ -1,5 +1,5 @@
-// What a training step tells of itself between the gradients and the update: its row of numbers, whether one of them is
-// not finite, and by how much clipping scales the gradients (Pascanu et al. 2013). Nothing is read back.
+// Computes the numbers of a training step between the gradients and the update: its row, whether a number is not
+// finite, and the factor by which clipping scales the gradients (Pascanu et al. 2013). Nothing is read from the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,22 +10,21 @@
 
 namespace rnnlab {
 
-// Which tensors the kernels of kernels/ can take; recurrent/run_kernels.h starts them.
-
-// Whether all are float32, dense, and on one GPU that this build has the kernels for.
+// Returns whether our own kernels (kernels/) can take the tensors: all are float32, dense, and on one GPU for which
+// this build has the kernels. recurrent/run_kernels.h starts them.
 bool suit_own_kernels(at::TensorList tensors);
 
-// Norms and clipping of all gradients at once, by multi-tensor operators and without waiting for the device. NaN and
-// Inf go through: finding them is train_step.h's affair.
+// The functions below compute norms and clip all gradients at once, with multi-tensor operators and without waiting for
+// the device. These functions do not check for NaN or Inf; train_step.h does.
 
-// The Euclidean norm of each gradient, (number of gradients).
+// Returns the Euclidean norm of each gradient, (number of gradients).
 at::Tensor gradient_norms(at::TensorList gradients);
 
-// The same by own kernels (step_end.h), to a tensor of that many float32.
+// Writes these norms with our own kernels to `norms`, (number of gradients) float32.
 void write_gradient_norms(at::TensorList gradients, const at::Tensor& norms);
 
-// What clipping multiplies all gradients by: min(1, max_norm / (total + 1e-6)), total being the norm of `norms`
-// (Pascanu et al. 2013). The 1e-6 keeps gradients that are all zero from becoming NaN; PyTorch adds the same.
+// Returns the factor for all gradients: min(1, max_norm / (total + 1e-6)), where total is the norm of `norms` (Pascanu
+// et al. 2013). With the 1e-6, gradients that are all zero do not become NaN; PyTorch adds the same.
 at::Tensor clip_scale(const at::Tensor& norms, double max_norm);
 
 // Clamps every element in place to [-limit, limit].
@@ -36,8 +35,8 @@ struct StepEnd {
   at::Tensor clip_scale;  // (), undefined without clipping by norm
 };
 
-// `skipped`: () float32, or undefined where no loss scale leaves updates out; the norms of a skipped step count as 0.
-// `found_inf`, () float32: set to 1 where a number of the row is not finite, and never lowered.
+// `skipped`: () float32, or undefined if there is no loss scale that skips updates; the norms of a skipped step count
+// as 0. `found_inf`: () float32, set to 1 if a number of the row is not finite, and never set to 0.
 StepEnd end_of_step(at::TensorList gradients, const Evaluation& evaluation, const at::Tensor& skipped,
                     at::Tensor& found_inf, const std::optional<double>& max_norm);
 

@@ -24,12 +24,12 @@ constexpr std::array kStopSignals = {
     StopSignal{SIGHUP, "hung up (SIGHUP)"},         StopSignal{SIGXCPU, "out of processor time (SIGXCPU)"},
     StopSignal{SIGUSR1, "asked to stop (SIGUSR1)"},
 };
-constexpr int kKilling[] = {SIGINT, SIGTERM};  // when one of them comes again
+constexpr int kKilling[] = {SIGINT, SIGTERM};  // these kill the process when they arrive again
 
 constexpr size_t kHandlerStackBytes = 64 << 10;
 constexpr std::chrono::seconds kGrace{1};
 
-// What the handler uses, set before it is installed.
+// These variables are set before the handler, which reads them, is installed.
 std::atomic<int> first_signal = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 std::string_view announcement_text;
@@ -42,7 +42,7 @@ sem_t& wake_up() {
   return semaphore;
 }
 
-// Does not wait for a reader that has stopped reading: the process could not be ended then.
+// Skips the text if a write would block: with a reader that has stopped reading, the process could not be ended.
 void write_to_stderr(std::string_view text) {
   pollfd waiting = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (::poll(&waiting, 1, 0) != 1 || (waiting.revents & POLLOUT) == 0) return;
@@ -51,11 +51,11 @@ void write_to_stderr(std::string_view text) {
 
 void announce() {
   if (announcement_text.empty()) return;
-  if (::isatty(STDERR_FILENO) != 0) write_to_stderr("\n");  // behind ^C or a progress bar
+  if (::isatty(STDERR_FILENO) != 0) write_to_stderr("\n");  // after ^C or a progress bar
   write_to_stderr(announcement_text);
 }
 
-// Calls nothing but what a signal handler may call (signal-safety(7)).
+// The handler calls only functions that a signal handler may call (signal-safety(7)).
 extern "C" void handle_stop_signal(int number) {
   const int saved_errno = errno;
   int none = 0;
@@ -96,7 +96,7 @@ StopSignalGuard::StopSignalGuard(const std::string& announcement, SecondSignal s
   RNNLAB_INVARIANT(has_stack, "no stack for the handler of signals");
   struct sigaction action = {};
   action.sa_handler = handle_stop_signal;
-  action.sa_flags = SA_RESTART | SA_ONSTACK;  // a write of results that is under way continues
+  action.sa_flags = SA_RESTART | SA_ONSTACK;  // an interrupted write of results is restarted
   sigemptyset(&action.sa_mask);
   for (const StopSignal& signal : kStopSignals) {
     struct sigaction previous = {};

@@ -1,10 +1,11 @@
-// SIGINT, SIGTERM, SIGHUP, SIGXCPU and SIGUSR1 ask what is under way to end at the next good moment, such as after a
-// training step. A signal that was ignored before stays ignored: nohup and background jobs of scripts want that. A
-// second SIGINT or SIGTERM kills at once, as if unhandled. The other three may come again and change nothing: a
-// terminal that closes sends SIGHUP twice, and a process beyond its limit of processor time gets SIGXCPU every second.
+// SIGINT, SIGTERM, SIGHUP, SIGXCPU and SIGUSR1 ask the program to end at the next good moment, such as after a training
+// step. A signal that was ignored before stays ignored, because nohup and background jobs of scripts need that. A
+// second SIGINT or SIGTERM kills the process at once, as if unhandled. Repetitions of the other three signals change
+// nothing: a terminal that closes sends SIGHUP twice, and a process beyond its limit of processor time gets SIGXCPU
+// every second.
 //
-// The handler runs on a stack of its own: the code that oneDNN generates keeps data below the stack pointer, where a
-// handler on the same stack would write over it. One guard at a time, on the main thread, which gets the signals.
+// The handler runs on its own stack: code that oneDNN generates keeps data below the stack pointer, and a handler on
+// the same stack would overwrite it. There can be one guard at a time, on the main thread, which gets the signals.
 #pragma once
 
 #include <signal.h>
@@ -27,11 +28,11 @@ struct StopRequest {
   std::string text;                             // "interrupted (SIGINT)"
 };
 
-// The first signal that came since the guard was made. Always nothing without a guard.
+// Returns the first signal since the guard was made. Returns nothing if there is no guard.
 std::optional<StopRequest> pending_stop();
 
-// What a second SIGINT or SIGTERM does. A process that another one of this program started ignores it: signals of a
-// terminal or a batch system reach both, so one wish may come twice.
+// Selects the effect of a second SIGINT or SIGTERM. A process that another process of this program started ignores the
+// second signal: signals of a terminal or a batch system reach both, so one request may arrive twice.
 enum class SecondSignal { kKills, kIsIgnored };
 
 class StopSignalGuard {
@@ -54,14 +55,14 @@ class StopSignalGuard {
   std::vector<Replaced> replaced_;
 };
 
-// Bounds work that cannot ask pending_stop(), such as loading data or one long measurement. If such work has not ended
+// Bounds work that cannot call pending_stop(), such as loading data or one long measurement. If the work has not ended
 // a second after a signal, a thread calls `last_words` and ends the process with the signal's exit code. Waiting for
-// the signal costs no time. One at a time; without a StopSignalGuard it does nothing.
+// the signal costs no time. There can be one deadline at a time; without a StopSignalGuard it does nothing.
 class StopDeadline {
  public:
-  using LastWords = std::function<void(const StopRequest&)>;  // runs beside the work, which does not end meanwhile
+  using LastWords = std::function<void(const StopRequest&)>;  // runs while the work still runs
 
-  // std::system_error where no thread can be made.
+  // Throws std::system_error if no thread can be made.
   explicit StopDeadline(LastWords last_words);
   ~StopDeadline();
   StopDeadline(const StopDeadline&) = delete;
@@ -75,7 +76,7 @@ class StopDeadline {
   std::mutex mutex_;
   std::condition_variable ended_;
   bool is_over_ = false;
-  std::thread thread_;  // last, because it uses the others
+  std::thread thread_;  // last, because it uses the members above
 };
 
 }  // namespace rnnlab

@@ -68,7 +68,7 @@ std::optional<std::string> first_not_finite(const std::vector<NamedTensor>& tens
   return bad->name;
 }
 
-// In chunks, for the mask of a large data set need not fit beside it.
+// The check runs in chunks, because the mask of a large data set may not fit in memory together with the data.
 std::optional<int64_t> first_bad_sample(const at::Tensor& tensor) {
   constexpr int64_t kChunk = 4096;
   if (!tensor.defined() || !tensor.is_floating_point()) return std::nullopt;

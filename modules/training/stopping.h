@@ -1,4 +1,4 @@
-// What ends a run before its last epoch: no more progress, or a loss that is not a number.
+// Ends a run before its last epoch: early stopping, and errors for losses and weights that are not finite.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace rnnlab {
 
-// Remembers the best epoch, and says when a metric has stopped improving. It keeps no state of its own: what it
-// remembers is part of TrainingState, so a run that is resumed stops where it would have stopped.
+// Records the best epoch, and stops a run whose metric has stopped improving. The class has no state of its own: the
+// record is part of TrainingState, so a resumed run stops at the epoch at which it would have stopped.
 
 class EarlyStopping {
  public:
   explicit EarlyStopping(const TrainingSettings& settings);
 
-  // Takes a whole epoch into account. One that lacks the metric (no validation data) is passed over. Without
-  // early_stopping the best is that of the least loss.
+  // Updates the best epoch with the row of a whole epoch. An epoch without the metric (no validation data) is skipped.
+  // If early_stopping is not set, the best epoch is the one with the least loss.
   void remember(const EpochRow& row, TrainingState& state) const;
 
-  // Stops `state` if its last epoch, which is over, is `patience` epochs or more behind the best.
+  // Stops `state` if its last epoch, which must be over, is `patience` epochs or more after the best.
   void stop_if_patience_is_over(TrainingState& state) const;
 
  private:
@@ -39,10 +39,8 @@ class EarlyStopping {
   double min_delta_;
 };
 
-// What to say when training meets NaN or Inf: where it began, in which weights the model was left, and what to try. And
-// a warning for a run that ended with a loss which is finite but absurd. Looked into only after the fact, so a healthy
-// run pays nothing for it.
-
+// Holds the facts for the error message about NaN or Inf: the step that found it, and the losses and gradients there.
+// The functions below look for the cause only after the fact, so they cost a healthy run no time.
 struct BadStep {
   int64_t epoch = 0;
   int64_t step = 0;  // of the whole run, from 1
@@ -53,23 +51,24 @@ struct BadStep {
 
 bool is_finite(const StepRow& row);
 
-// Always UserError kDiverged. Blames, in this order, the weights that the step began with, the data, the loss, the
-// gradients.
+// Always throws UserError kDiverged. The message names the first cause that it finds, in this order: the weights at the
+// beginning of the step, the data, the loss, the gradients.
 [[noreturn]] void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& parameters, const Samples& train);
 
-// Before a state is kept: UserError kDiverged where a weight or a number of the optimiser's is not finite after `step`
-// updates. Waits for the device.
+// Call this function before a state is saved. The function throws UserError kDiverged if a weight or a number of the
+// optimiser is not finite after `step` updates, and waits for the device.
 void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>& parameters,
                     const std::vector<NamedTensor>& optimizer_state);
 
-// As throw_diverged, for a validation loss after `step` updates.
+// Does what throw_diverged does, for a validation loss after `step` updates.
 [[noreturn]] void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss,
                                                const std::vector<NamedTensor>& parameters, const Samples& valid);
 
-// The loss of outputs that are all 0: about that of an untrained model. Takes one pass over the targets.
+// Returns the loss of outputs that are all 0, which is about that of an untrained model. Takes one pass over the
+// targets.
 double loss_of_zeros(LossKind loss, const Dataset& dataset);
 
-// For the last training loss of a run: a sentence if it is more than ten times `of_zeros`, else nothing.
+// Returns a warning if the last training loss of a run is more than ten times `of_zeros`, else nothing.
 std::optional<std::string> high_loss_warning(double train_loss, double of_zeros);
 
 }  // namespace rnnlab

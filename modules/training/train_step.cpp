@@ -152,7 +152,7 @@ at::Tensor TrainStep::unscale(at::TensorList gradients) {
   return loss_scale_ ? loss_scale_->unscale(gradients) : at::Tensor();
 }
 
-// Gives back what is left for the update to multiply gradients by.
+// Returns the scale by which the update must still multiply the gradients.
 at::Tensor TrainStep::clip(at::TensorList gradients, const at::Tensor& scale) const {
   const TraceRange range("clip");
   if (!clip_value_) return scale;

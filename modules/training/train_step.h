@@ -1,7 +1,7 @@
-// One optimiser update: forward and backward over one batch or several, clipping, the update, and the step's numbers.
-// Everything is queued on the device and nothing is read back. The first loss or gradient that is not finite raises a
-// flag that stays up: from then on no update is applied, so when the host learns of it, the weights are still the last
-// good ones. In fp16 a gradient that is too large for its loss scale only costs that one update.
+// Makes one optimiser update: forward and backward over one batch or several, clipping, the update, and the step's
+// numbers. Everything is queued on the device and nothing is read from it. The first loss or gradient that is not
+// finite sets a flag that stays set: from then on no update is applied, so when the host reads the flag, the weights
+// are still the last good ones. In fp16 a gradient that is too large for its loss scale only skips one update.
 #pragma once
 
 #include <memory>
@@ -20,55 +20,57 @@
 
 namespace rnnlab {
 
-// Dynamic loss scaling for float16 (Micikevicius et al. 2018, arXiv 1710.03740): the loss is multiplied before the
-// backward pass so that small gradients do not vanish, and the gradients are divided before they are used. Where one
-// overflows, the update is left out and the scale halves; after 2000 good steps in a row it doubles. Lives on the
-// device and reads nothing back, so a CUDA graph can hold it.
+// Implements dynamic loss scaling for float16 (Micikevicius et al. 2018, arXiv 1710.03740): the loss is multiplied
+// before the backward pass so that small gradients do not vanish, and the gradients are divided before they are used.
+// If a gradient overflows, the update is skipped and the scale halves; after 2000 good steps in a row it doubles. The
+// scale is on the device and the host does not read it, so a CUDA graph can hold it.
 
 class LossScale {
  public:
   explicit LossScale(c10::Device device);
 
-  // () float32, from 65536; a power of two, so that it costs no rounding.
+  // Returns the scale, () float32: at first 65536, and always a power of two, so that scaling does not round.
   const at::Tensor& value() const { return value_; }
 
-  // Both its tensors, not copies: "loss_scale.value" and "loss_scale.good_steps".
+  // Returns both tensors of the scale, not copies: "loss_scale.value" and "loss_scale.good_steps".
   std::vector<NamedTensor> state() const;
 
-  // Divides the gradients in place by the scale and then changes it for the next step. () float32: 1 where a gradient
-  // overflowed and a smaller scale may mend that, else 0. At a scale of 1 or less an overflow is the gradient's own.
+  // Divides the gradients in place by the scale and then updates the scale for the next step. Returns () float32: 1 if
+  // a gradient overflowed and a smaller scale may prevent that, else 0. At a scale of 1 or less the scale does not
+  // cause an overflow.
   at::Tensor unscale(at::TensorList gradients);
 
  private:
   at::Tensor value_;
-  at::Tensor good_steps_;  // () int32, in a row
+  at::Tensor good_steps_;  // () int32, good steps in a row
 };
 
 class TrainStep {
  public:
-  // `model` must be on `device` already, and outlive this.
+  // `model` must be on `device` already, and must outlive this object.
   TrainStep(Model& model, const Objective& objective, const TrainingSettings& settings, Precision precision,
             c10::Device device);
 
-  // Before the first step: from now on each step is one of several ranks (null: of this process alone), or of
-  // settings.shards. `seed`: of dropout, which each shard of each step draws by itself. As GradientExchange.
+  // Call this function before the first step. Each step is then one of several ranks (null: this process trains alone),
+  // or is cut into settings.shards. `seed` is the seed of dropout, for which each shard of each step draws its own
+  // numbers. GradientExchange documents `ranks` and `targets_per_sample`.
   void exchange_with(Ranks* ranks, uint64_t seed, int64_t targets_per_sample);
 
-  // Of the next step, or the first of those that are queued together: from 1. The masks of dropout depend on it where
-  // there is an exchange.
+  // Sets the number of the next step, or of the first step of those that are queued together, from 1. With an exchange,
+  // the masks of dropout depend on this number.
   void set_number(int64_t step);
 
   void set_learning_rates(std::span<const double> rates) { optimizer_->set_learning_rates(rates); }
 
-  // The gradient is that of the mean loss over the targets of all `batches`, however they are cut. `place`: which of
-  // the learning rates counts. Can be captured in a CUDA graph.
+  // The gradient is that of the mean loss over the targets of all `batches`, however they are cut. `place` is the index
+  // of the learning rate. The call can be captured in a CUDA graph.
   EvaluatedStep run(std::span<const Batch> batches, int64_t place = 0);
 
   const Optimizer& optimizer() const { return *optimizer_; }
-  GradientExchange* exchange() { return exchange_ ? &*exchange_ : nullptr; }  // null where one process trains alone
+  GradientExchange* exchange() { return exchange_ ? &*exchange_ : nullptr; }  // null if one process trains alone
 
-  // The optimiser's state and, in fp16, the loss scale's: all tensors, besides the weights, that the next step depends
-  // on. Not copies.
+  // Returns the optimiser's state and, in fp16, that of the loss scale: all tensors, besides the weights, on which the
+  // next step depends. The tensors are not copies.
   std::vector<NamedTensor> state() const;
 
  private:
@@ -91,16 +93,17 @@ class TrainStep {
   at::Tensor one_;
   std::optional<int64_t> shards_;
   std::optional<GradientExchange> exchange_;
-  uint64_t seed_ = 0;  // of dropout, where there is an exchange
+  uint64_t seed_ = 0;  // of dropout, if there is an exchange
   int64_t number_ = 0;
 };
 
-// One forward pass in the run's precision, and one backward pass from the loss (times `scale`, () float32, where that
-// is defined): adds to the gradients. The loss itself is float32, outside autocast, and comes back whole and detached.
+// Runs one forward pass in the run's precision, and one backward pass from the loss (times `scale`, () float32, if it
+// is defined), which adds to the gradients. Returns the loss in float32, computed outside autocast, without the scale
+// and detached.
 Evaluation backpropagate(Model& model, const Batch& batch, const Objective& objective, Precision precision,
                          const at::Tensor& scale = {});
 
-// Of a module, in registration order.
+// Returns the parameters of a module in registration order.
 std::vector<NamedTensor> named_parameters(const torch::nn::Module& module);
 
 }  // namespace rnnlab

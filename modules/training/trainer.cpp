@@ -22,7 +22,7 @@
 namespace rnnlab {
 namespace {
 
-// 0 where neither epochs nor steps bound the run.
+// Returns 0 if neither epochs nor steps bound the run.
 int64_t total_steps(const TrainingSettings& settings, int64_t steps_per_epoch) {
   if (settings.epochs == 0) return settings.max_steps.value_or(0);
   const auto by_epochs = checked_multiply(settings.epochs, steps_per_epoch);
@@ -106,7 +106,7 @@ void put_evidence(const EpochEvidence& evidence, EpochRow& row) {
   row.cpu_joules = evidence.cpu_joules;
 }
 
-// What a rank asks of the others: the exit code of a signal, or this.
+// A rank's stop request is the exit code of a signal, or this value.
 constexpr double kSecondsAreOver = -1;
 
 int64_t targets_per_sample(const Samples& samples) {
@@ -153,7 +153,7 @@ Trainer::ExchangeAlone Trainer::measure_exchange() {
   return {seconds, step_.exchange()->num_bytes()};
 }
 
-// A rank that is gone would let the device wait for ever.
+// If a rank has ended, a plain wait for the device would never return.
 void Trainer::wait_for_device() const {
   if (has_ranks()) options_.ranks->wait_for(options_.device);
   wait_for(options_.device);
@@ -162,7 +162,7 @@ void Trainer::wait_for_device() const {
 const TrainingState& Trainer::run() {
   RNNLAB_INVARIANT(state_.epoch == 0 || restored_, "a trainer runs once");
   run_began_ = Clock::now();
-  wait_for_device();  // what was queued before is on another stream than graphs may run on
+  wait_for_device();  // earlier work is queued on a stream that graphs may not use
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
   for (auto* observer : observers_) observer->on_run_begin(plan_);
   while (!state_.stopped() || is_within_restored_epoch()) {
@@ -209,13 +209,13 @@ void Trainer::train_epoch() {
   witness_.start();
   device_span_.begin();
   training_since_ = record_read_ = Clock::now();
-  const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may take fewer
+  const int64_t batches_done = tally_.steps * options_.settings.accumulate;  // the last step may have fewer batches
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
   if (has_ranks()) step_.exchange()->forget_stop_requests();
   if (!is_whole()) train_steps();
   device_span_.end();
   if (is_whole() && has_next_epoch())
-    train_batches_.prepare_epoch(state_.epoch);  // the next one, while the device works
+    train_batches_.prepare_epoch(state_.epoch);  // prepares the next epoch while the device works
   wait_for_device();
   tally_.seconds = epoch_seconds();
   evidence_ = witness_.stop();
@@ -249,7 +249,7 @@ void Trainer::train_steps() {
 }
 
 bool Trainer::train_next_steps() {
-  // Of ranks, only one takes snapshots, which make room; all must queue as many steps.
+  // Only one rank takes snapshots, which empty the record; but all ranks must queue the same number of steps.
   if (has_ranks() && record_.room() < BatchLoop::kTurnsOfGraph) read_record();
   const int64_t count = train_loop_.turns_at_once(most_steps_at_once());
   step_.set_number(state_.step + 1);
@@ -272,7 +272,8 @@ bool Trainer::train_next_steps() {
   return true;
 }
 
-// Up to one that must be the last that has run when observers are told of it, for they look at it or it ends the run.
+// The last of these steps must be the last queued step when observers are told of it, because an observer reads the
+// state at that step or the step ends the run.
 int64_t Trainer::most_steps_at_once() const {
   const auto is_last = [&](int64_t step) {
     const bool is_looked_at = std::any_of(observers_.begin(), observers_.end(),
@@ -316,7 +317,7 @@ double Trainer::latest_loss() const {
 }
 
 void Trainer::read_record_if_due() {
-  // Ranks find the same NaN at the same step, so each looks after the same number of steps.
+  // All ranks find the same NaN at the same step, so each rank checks after the same number of steps.
   const bool is_long_ago = !has_ranks() && Clock::now() - record_read_ > kMaxUncheckedTime;
   if (record_.full() || is_long_ago) read_record();
 }
@@ -359,7 +360,7 @@ void Trainer::stop_at_requests() {
   if (const auto requests = step_.exchange()->stop_requests()) stop_where_a_rank_asks(*requests);
 }
 
-// All ranks come to the same end, because all see the same requests.
+// All ranks stop for the same reason, because all have the same requests.
 void Trainer::stop_where_a_rank_asks(const std::vector<double>& requests) {
   const auto first = std::ranges::find_if(requests, [](double request) { return request != 0; });
   if (first == requests.end()) return;
@@ -388,7 +389,7 @@ void Trainer::stop_at_bounds() {
   if (settings.max_steps && state_.step >= *settings.max_steps) {
     state_.stop(StopReason::kSteps, fmt::format("training.max_steps ({}) are done", *settings.max_steps));
   }
-  // The clocks of ranks differ, so the first one's counts.
+  // The clocks of ranks differ, so only that of the first rank counts.
   if (!has_ranks() && are_seconds_over()) stop_at_seconds();
 }
 
@@ -401,7 +402,7 @@ void Trainer::end_epoch() {
   if (has_ranks()) row = row_over_ranks(*options_.ranks, row);
   epoch_is_over_ = is_whole() && row.valid_loss.has_value() == valid_batches_.has_value();
   if (epoch_is_over_) early_stopping_.remember(row, state_);
-  stop_where_done();  // validation took time too
+  stop_where_done();  // validation may have reached the bound of time
   const TraceRange range("observers");
   for (auto* observer : observers_) observer->on_epoch_end(state_, row);
 }
@@ -451,8 +452,6 @@ void Trainer::validate(EpochRow& row) {
   throw_diverged_in_validation(state_.epoch, state_.step, *row.valid_loss, optimizer().parameters(), dataset_.valid);
 }
 
-// A run as a snapshot, and a trainer that goes on from one.
-
 Snapshot Trainer::snapshot() {
   RNNLAB_INVARIANT(unreported_steps_ == 0, "a snapshot at a step that the observer does not look at");
   read_record();
@@ -486,7 +485,7 @@ void Trainer::restore(Snapshot snapshot) {
   first_epoch_ = epoch_is_over_ ? state_.epoch + 1 : state_.epoch;
   restored_ = std::move(snapshot.generators);
   stop_where_done();
-  // All ranks read the same number from the checkpoint, whatever their clocks say.
+  // All ranks read the same number from the checkpoint, so they need no agreement of their clocks.
   const auto& most_seconds = options_.settings.max_seconds;
   if (has_ranks() && !state_.stopped() && most_seconds && seconds_before_ >= *most_seconds) stop_at_seconds();
 }

@@ -1,7 +1,8 @@
-// The training loop. It owns the run's progress (TrainingState) and nothing else that lasts: files, tables and progress
-// bars are observers'. On a GPU the host only queues work: it waits for the device at an epoch's edges, and about every
-// ten seconds within long epochs to look for NaN. Where several processes train together (TrainerOptions::ranks), each
-// has a trainer: all make the same updates from parts of the same batches, and stop after the same step.
+// Implements the training loop. The trainer owns the run's progress (TrainingState) and no other lasting state:
+// observers write files, tables and progress bars. On a GPU the host only queues work: it waits for the device at the
+// start and end of an epoch, and about every ten seconds within long epochs to check for NaN. If several processes
+// train together (TrainerOptions::ranks), each has a trainer: all make the same updates from parts of the same batches,
+// and stop after the same step.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -27,23 +28,23 @@
 
 namespace rnnlab {
 
-// What a trainer is told, and what follows from it before the first step: which batches, and how many steps they make.
+// Holds the options of a trainer. The functions below derive the batches and the number of steps from them.
 
 struct TrainerOptions {
   TrainingSettings settings;
-  uint64_t seed = 0;  // of batch order and dropout
+  uint64_t seed = 0;  // for the order of batches and dropout
   c10::Device device = c10::Device(c10::kCPU);
   Precision precision = Precision::kFp32;
   Placement placement = Placement::kAutomatic;
-  Ranks* ranks = nullptr;  // that train this run with this process, each a part of every batch; null: none
+  Ranks* ranks = nullptr;  // of all processes of this run, each with a part of every batch; null: this one alone
 };
 
 Batches make_train_batches(const Samples& train, const TrainerOptions& options);
 
-// In their own order; nothing where there are no samples.
+// Returns the validation batches in the order of the samples; nothing if there are no samples.
 std::optional<Batches> make_valid_batches(const Samples& valid, const TrainerOptions& options);
 
-// UserError kUsage where the steps are more than can be counted.
+// Throws UserError kUsage if the number of steps overflows.
 RunPlan make_plan(const TrainingSettings& settings, const Batches& train, const std::optional<Batches>& valid);
 
 Replay replay(const TrainerOptions& options);
@@ -56,39 +57,41 @@ class Trainer {
 
   void add_observer(Observer& observer) { observers_.push_back(&observer); }
 
-  // Until a bound, early stopping or a signal (StopSignalGuard, stop_signal.h) ends it; once. UserError kDiverged at
-  // NaN or Inf. An epoch that is cut short gets its row too, marked as warm-up so that its time is not counted; after a
-  // signal it is not validated.
+  // Trains until a bound, early stopping or a signal (StopSignalGuard, stop_signal.h) ends the run. Call this function
+  // once. Throws UserError kDiverged at NaN or Inf. An interrupted epoch gets a row too, marked as warm-up so that its
+  // time is not counted; after a signal this epoch is not validated.
   const TrainingState& run();
 
-  // Where the run stands, for a later restore(). Between two steps: from an observer's on_step, where it looks at that
-  // step, on_epoch_end or on_run_end. Waits for the device. UserError kDiverged where anything in it is not finite.
+  // Returns the state of the run for a later restore(). Call this function between two steps: from an observer's
+  // on_step if its needs_sync_at() is true for that step, from on_epoch_end or from on_run_end. Waits for the device.
+  // Throws UserError kDiverged if a number of the state is not finite.
   Snapshot snapshot();
 
-  // Before run(): it then goes on from there, and ends with the weights of a run that was never stopped, bit for bit
-  // where the mode is deterministic. The snapshot must be of the same model, data and settings, without a fault
-  // (fault_of); bounds may be others. Where one of these is reached already, state() is stopped from here on, and run()
-  // only ends the epoch that the snapshot was taken within.
+  // Call this function before run(), which then resumes from the snapshot and ends with the weights of a run that was
+  // never stopped, bit for bit in deterministic mode. The snapshot must be of the same model, data and settings, and
+  // valid (fault_of); the bounds may differ. If a bound is already reached, state() is stopped after this call, and
+  // run() only ends the epoch within which the snapshot was taken.
   void restore(Snapshot snapshot);
 
   struct ExchangeAlone {
     double seconds = 0;
-    int64_t num_bytes = 0;  // of a rank's message
+    int64_t num_bytes = 0;  // of the message of a rank
   };
-  // With ranks, before run(), on all of them: what one exchange of gradients takes by itself. On a GPU, where each step
-  // only queues its own, epochs tell it times their steps.
+  // Measures one exchange of gradients alone; all ranks must call it, before run(). On a GPU each step only queues its
+  // exchange, so the row of an epoch has this time multiplied by the number of steps.
   ExchangeAlone measure_exchange();
 
   const TrainingState& state() const { return state_; }
   bool epoch_is_over() const { return epoch_is_over_; }
-  // Why the steps are not CUDA graphs although training.cuda_graph asks for them; "" where they are, or nobody asked.
+  // Returns the reason why the steps are not CUDA graphs although training.cuda_graph is set; "" if they are, or if it
+  // is not set.
   const std::string& why_no_graphs() const { return train_loop_.refusal(); }
   const Optimizer& optimizer() const { return step_.optimizer(); }
-  std::vector<NamedTensor> optimizer_state() const { return step_.state(); }  // with the loss scale's; not copies
+  std::vector<NamedTensor> optimizer_state() const { return step_.state(); }  // includes the loss scale; not copies
   const RunPlan& plan() const { return plan_; }
   Placement placement() const { return train_batches_.placement(); }  // of the training samples: never kAutomatic
   at::Tensor order(int64_t epoch) const { return train_batches_.order(epoch); }  // Batches::order
-  double run_seconds() const;  // of run() so far, and of the parts of the run before this one
+  double run_seconds() const;  // of this run() so far and of the parts of the run before a resume
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -145,22 +148,22 @@ class Trainer {
   TrainingState state_;
   std::vector<Observer*> observers_;
 
-  // Of the epoch that began last.
+  // The values below belong to the epoch that began last.
   EpochTally tally_;
-  int64_t unreported_steps_ = 0;  // that are queued, and that observers have not been told yet
+  int64_t unreported_steps_ = 0;  // queued, but not reported to observers yet
   bool epoch_is_over_ = true;
-  bool epoch_was_resumed_ = false;                   // it was begun before the run was stopped
-  std::optional<Clock::time_point> training_since_;  // the steps of an epoch are under way
-  DeviceSpan device_span_;                           // of them, by the device's own clock
-  EpochWitness witness_;                             // of them, by the operating system
+  bool epoch_was_resumed_ = false;                   // the epoch began before the run was stopped
+  std::optional<Clock::time_point> training_since_;  // set while the steps of an epoch run
+  DeviceSpan device_span_;                           // of these steps, by the device's own clock
+  EpochWitness witness_;                             // of these steps, by the operating system
   EpochEvidence evidence_;
   std::optional<double> exchange_seconds_;
 
-  std::optional<double> seconds_of_exchange_;  // on a GPU, by itself
+  std::optional<double> seconds_of_exchange_;  // of one exchange alone, on a GPU
   std::optional<double> last_loss_;
-  std::optional<GeneratorStates> restored_;  // until the run goes on
-  double seconds_before_ = 0.0;              // the run was stopped
-  int64_t first_epoch_ = 1;                  // since then
+  std::optional<GeneratorStates> restored_;  // until the run resumes
+  double seconds_before_ = 0.0;              // of the run before it was stopped
+  int64_t first_epoch_ = 1;                  // since the resume
   Clock::time_point run_began_ = Clock::now();
   Clock::time_point record_read_;
 };

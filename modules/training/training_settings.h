@@ -1,5 +1,6 @@
-// What the file says under `training:`. Validated when it is read: the loop does not re-check.
-// The whole run's seed, precision and determinism stand at the top of the file, not here.
+// Holds the settings under `training:` in an experiment file. The settings are validated when the file is read; the
+// loop does not check them again. The whole run's seed, precision and determinism are at the top level of the file
+// instead.
 #pragma once
 
 #include <cstdint>

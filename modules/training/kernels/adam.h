@@ -1,4 +1,4 @@
-// Adam and AdamW over all parameters by one kernel, in float32, by the formulas of LibTorch's fused operators.
+// Updates all parameters with Adam or AdamW by one kernel, in float32, with the formulas of LibTorch's fused operators.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ struct AdamTensor {
   const float* gradient = nullptr;
   float* mean = nullptr;
   float* square = nullptr;
-  int64_t size = 0;  // elements, in one order in all four
+  int64_t size = 0;  // number of elements; all four arrays have the same order
 };
 
 enum class Decay { kOfGradient, kOfWeight };  // Adam, AdamW
 
 struct AdamUpdate {
   std::span<const AdamTensor> tensors;
-  float* step = nullptr;                  // () count of updates, which this raises
+  float* step = nullptr;                  // () count of updates, which the kernel increments
   const float* learning_rate = nullptr;   // ()
-  const float* found_inf = nullptr;       // () or none: where it is not 0, nothing changes
-  const float* gradient_scale = nullptr;  // () or none: what gradients are multiplied by first
+  const float* found_inf = nullptr;       // () or null: if it is not 0, nothing changes
+  const float* gradient_scale = nullptr;  // () or null: factor of the gradients
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
@@ -31,7 +31,7 @@ struct AdamUpdate {
   Decay decay = Decay::kOfGradient;
 };
 
-// Queued on `stream`. Throws std::runtime_error with CUDA's words if a launch fails.
+// Queues the update on `stream`. Throws std::runtime_error with CUDA's message if a launch fails.
 void run(const AdamUpdate& update, CUstream_st* stream);
 
 }  // namespace rnnlab::kernels

@@ -1,4 +1,4 @@
-// What is read and written of the four tensors is all there is to it: a thread has all its loads in flight at once.
+// The kernel's time is that of reading and writing the four tensors, so a thread issues all its loads at once.
 #include <cmath>
 
 #include "training/kernels/adam.h"
@@ -24,16 +24,16 @@ __global__ void count_step_kernel(float* step, const float* found_inf) {
   if (found_inf == nullptr || *found_inf == 0.0F) *step += 1.0F;
 }
 
-// What an element's update needs beside its own four numbers.
+// The factors that the update of every element shares.
 struct Factors {
   float beta1, beta2, new_part1, new_part2, epsilon;
   float gradient_scale;
   float step_size;           // rate over the bias correction of the mean
-  float root_of_correction;  // of the square's
+  float root_of_correction;  // root of the bias correction of the square
   float decay_of_gradient, decay_of_weight;
 };
 
-// 1 - beta^step as expm1 has all digits where the power is close to 1.
+// The function computes 1 - beta^step with expm1, which keeps all digits if the power is close to 1.
 __device__ Factors factors_of(const AdamNumbers& numbers) {
   const float step = *numbers.step, rate = *numbers.learning_rate;
   const bool is_of_weight = numbers.decay == Decay::kOfWeight;
@@ -50,7 +50,7 @@ __device__ Factors factors_of(const AdamNumbers& numbers) {
 }
 
 __device__ void update(const Factors& factors, float& weight, float gradient, float& mean, float& square) {
-  gradient = __fmul_rn(gradient, factors.gradient_scale);  // rounded, as where the gradients themselves are scaled
+  gradient = __fmul_rn(gradient, factors.gradient_scale);  // rounded as if the gradients themselves were scaled
   gradient += factors.decay_of_gradient * weight;
   weight -= factors.decay_of_weight * weight;
   mean = factors.beta1 * mean + factors.new_part1 * gradient;
@@ -66,7 +66,7 @@ __device__ bool is_aligned(const AdamTensor& tensor) {
 
 __device__ float4* vector_at(float* data, int64_t index) { return reinterpret_cast<float4*>(data + index); }
 
-// A whole piece from `first` on.
+// Updates a whole piece, from element `first` on.
 __device__ void update_vectors(const Factors& factors, const AdamTensor& tensor, int64_t first) {
   float4 weight[kVectorsOfThread], gradient[kVectorsOfThread], mean[kVectorsOfThread], square[kVectorsOfThread];
   const auto place = [&](int i) { return first + 4 * (i * static_cast<int64_t>(kThreadsOfPiece) + threadIdx.x); };

@@ -1,4 +1,4 @@
-// A warp takes a row.
+// One warp computes one row.
 #include "training/kernels/cross_entropy.h"
 #include "training/kernels/work_list.h"
 
@@ -13,7 +13,7 @@ struct Best {
   int64_t place;
 };
 
-// NaN before all and the first of equals, as argmax chooses.
+// As in argmax, NaN is larger than every number, and the first of equal values is chosen.
 __device__ bool is_better(const Best& a, const Best& b) {
   const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
   if (a_is_nan != b_is_nan) return a_is_nan;
@@ -21,7 +21,7 @@ __device__ bool is_better(const Best& a, const Best& b) {
   return a.value > b.value;
 }
 
-// All lanes have it.
+// All lanes return the result.
 __device__ Best best_of(const float* logits, int64_t num_classes) {
   Best best = {-INFINITY, num_classes};
   for (int64_t i = threadIdx.x; i < num_classes; i += kLanesOfRow) {
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kLanesOfRow* kRowsAtOnce) rows_kernel(const Cr
   work.parts[2 * blockIdx.x + 1] = sum.is_right;
 }
 
-// One warp.
+// The kernel runs in one warp.
 __global__ void add_parts_kernel(const CrossEntropy work, int64_t num_parts) {
   RowResult sum = {0.0F, 0.0F};
   for (int64_t i = threadIdx.x; i < num_parts; i += kLanesOfRow) {

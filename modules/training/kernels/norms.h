@@ -1,4 +1,4 @@
-// Euclidean norms of many float32 tensors, in a fixed order of addition.
+// Computes the Euclidean norms of many float32 tensors. The order of addition is fixed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct NormTensor {
   int64_t size = 0;
 };
 
-// How many floats `parts` of norms of these must have.
+// Returns the number of floats that Norms::parts must have for these tensors.
 inline int64_t num_norm_parts(std::span<const NormTensor> tensors) {
   int64_t parts = 0;
   for (const NormTensor& tensor : tensors) parts += num_pieces(tensor.size);
@@ -24,11 +24,11 @@ inline int64_t num_norm_parts(std::span<const NormTensor> tensors) {
 
 struct Norms {
   std::span<const NormTensor> tensors;
-  float* parts = nullptr;  // for sums on the way
+  float* parts = nullptr;  // partial sums
   float* norms = nullptr;  // (tensors)
 };
 
-// Queued on `stream`. Throws std::runtime_error with CUDA's words if a launch fails.
+// Queues the work on `stream`. Throws std::runtime_error with CUDA's message if a launch fails.
 void run(const Norms& work, CUstream_st* stream);
 
 }  // namespace rnnlab::kernels

@@ -7,7 +7,7 @@ namespace {
 constexpr uint32_t kLanes = 32;
 constexpr int kOfThread = kPiece / kThreadsOfPiece;
 
-// Over the block; thread 0 has it.
+// Returns the sum over the block in thread 0.
 __device__ float block_sum(float value) {
   __shared__ float sums[kThreadsOfPiece / kLanes];
   for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) value += __shfl_down_sync(~0U, value, lanes);
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreadsOfPiece)
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// A block a tensor.
+// Each block computes the norm of one tensor.
 __global__ void __launch_bounds__(kThreadsOfPiece)
     roots_kernel(const __grid_constant__ WorkList<NormTensor> list, const float* parts, float* norms) {
   float sum = 0;

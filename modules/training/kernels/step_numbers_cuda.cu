@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kLanesOfNumbers = 32;
 
-// One warp, for which a network's parameters are few.
+// One warp suffices, because a network has few parameter tensors.
 __global__ void step_numbers_kernel(const StepNumbers work) {
   const float firsts[kNumbersBeforeNorms] = {*work.loss, *work.weighted_loss, *work.metric_sum,
                                              work.skipped == nullptr ? 0.0F : *work.skipped};

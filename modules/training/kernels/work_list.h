@@ -1,5 +1,6 @@
-// Work on many float32 tensors by one launch: each tensor is cut into pieces, one a block. LibTorch's fused operators
-// give a block 65,536 elements, so that a network with one large weight keeps half of a large GPU waiting.
+// Works on many float32 tensors by one launch: each tensor is cut into pieces, and a block works on one piece.
+// LibTorch's fused operators give a block 65,536 elements, so a network with one large weight leaves half of a large
+// GPU idle.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,9 +15,9 @@
 
 namespace rnnlab::kernels {
 
-inline constexpr size_t kTensorsAtOnce = 48;  // what a launch's arguments hold
+inline constexpr size_t kTensorsAtOnce = 48;  // the limit of a launch's arguments
 
-// Tensor: a struct with an int64_t `size`.
+// `Tensor` must be a struct with an int64_t `size`.
 template <class Tensor>
 struct WorkList {
   Tensor tensors[kTensorsAtOnce];
@@ -31,9 +32,9 @@ struct WorkList {
 
   uint32_t num_blocks() const { return first_block[num_tensors]; }
 
-  // The tensor that a block works on, by its number in the list.
+  // Returns the index in the list of the tensor on which a block works.
   __device__ uint32_t tensor_of(uint32_t block) const {
-    uint32_t low = 0, high = num_tensors;  // by halving: first_block[low] <= block < first_block[high]
+    uint32_t low = 0, high = num_tensors;  // bisection keeps first_block[low] <= block < first_block[high]
     while (high - low > 1) {
       const uint32_t middle = (low + high) / 2;
       (first_block[middle] <= block ? low : high) = middle;
@@ -42,14 +43,14 @@ struct WorkList {
   }
 };
 
-// Calls `work` with one list of at most kTensorsAtOnce after another.
+// Calls `work` with successive lists of at most kTensorsAtOnce tensors.
 template <class Tensor, class Work>
 void for_each_list(std::span<const Tensor> tensors, const Work& work) {
   for (size_t first = 0; first < tensors.size(); first += kTensorsAtOnce)
     work(WorkList<Tensor>(tensors.subspan(first, std::min(kTensorsAtOnce, tensors.size() - first))));
 }
 
-// std::runtime_error with CUDA's words where the last launch failed.
+// Throws std::runtime_error with CUDA's message if the last launch failed.
 inline void require_queued(const char* what) {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return;
