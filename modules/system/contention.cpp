@@ -14,7 +14,7 @@
 namespace rnnlab {
 namespace {
 
-// Of all threads, in user and kernel mode.
+// Returns the CPU time of all threads of this process, in user and kernel mode.
 double own_cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -1,5 +1,5 @@
-// Who else uses the machine while a run goes on. environment.h looks once, at the start; this looks from one moment to
-// another, by what the operating system has counted in between, which costs the run nothing.
+// Detects other processes that use the machine during a run. results/environment.h records the machine once, at the
+// start; ContentionMonitor compares two moments by the operating system's counters, which costs the run no time.
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,14 @@ namespace rnnlab {
 
 class ContentionMonitor {
  public:
-  // From now on. `gpus`: those to watch, as they are now that this process uses them, for in a container it cannot tell
-  // itself from others. `num_threads`: how many CPUs the work needs. `num_processes` of this host do it together, each
-  // as much as this one.
+  // Begins the period. `gpus` are the GPUs to watch, as surveyed when this process already uses them, because in a
+  // container this process cannot tell its own id on a GPU from those of other processes. `num_threads` is the
+  // number of CPUs that the work needs. `num_processes` processes of this host do the work together, each as much as
+  // this one.
   ContentionMonitor(GpuSurvey gpus, int64_t num_threads, int64_t num_processes = 1);
 
-  // Until now: "THE CPU WAS SHARED: ...", "GPU 0 (NVIDIA H200) WAS SHARED: ...".
+  // Returns warnings for the time since the construction: "THE CPU WAS SHARED: ...", "GPU 0 (NVIDIA H200) WAS SHARED:
+  // ...".
   std::vector<Warning> warnings() const;
 
  private:
@@ -32,12 +34,12 @@ class ContentionMonitor {
   std::chrono::steady_clock::time_point since_;
 };
 
-// The part of the time of `cpus` that other processes took between two readings of /proc/stat, of which this one had
-// `own_seconds`, at so many ticks a second.
+// Returns the part of the time of `cpus` that other processes used between two readings of /proc/stat. This process
+// used `own_seconds`, and a second has `ticks_per_second`.
 double part_of_others(std::string_view before, std::string_view after, const std::vector<int64_t>& cpus,
                       double own_seconds, double ticks_per_second);
 
-// A sentence for each GPU of the start, known again by its UUID, that processes compute on which did not then.
+// Returns a warning for each GPU of `start`, identified by its UUID, on which new processes compute in `now`.
 std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now);
 
 }  // namespace rnnlab

@@ -36,7 +36,8 @@ std::optional<int64_t> read_number(const FileDescriptor& file) {
 
 }  // namespace
 
-// Of the parts of a package, "intel-rapl:0:1", the package counts already; "psys" counts the packages again.
+// A package includes its parts, such as "intel-rapl:0:1", and "psys" includes the packages, so only packages are
+// summed.
 CpuEnergy::CpuEnergy(const fs::path& root) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root / "sys/class/powercap", error)) {
@@ -65,7 +66,8 @@ std::optional<double> CpuEnergy::joules() const {
 
 namespace {
 
-// By a system call of its own: a library that stands before the C library's clock_gettime has no part in it.
+// The function makes its own system call, so that a library which replaces the C library's clock_gettime cannot change
+// the result.
 std::chrono::nanoseconds time_of(clockid_t clock) {
   timespec time{};
   ::syscall(SYS_clock_gettime, clock, &time);
@@ -78,7 +80,7 @@ double seconds_between(std::chrono::nanoseconds begin, std::chrono::nanoseconds 
 
 FileDescriptor open_to_read(const fs::path& path) { return FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
 
-// From its beginning, as far as there is room: the lines of CPUs come first in /proc/stat.
+// Reads the file from its beginning until the buffer is full; the lines of CPUs come first in /proc/stat.
 std::string_view read_into(std::array<char, 1 << 16>& room, const FileDescriptor& file) {
   const ssize_t got = uninterrupted([&] { return ::pread(file.number(), room.data(), room.size(), 0); });
   return {room.data(), static_cast<size_t>(std::max<ssize_t>(got, 0))};
@@ -174,8 +176,8 @@ void EpochWitness::read_counters(Reading& reading) const {
   reading.forced_switches = usage.ru_nivcsw;
 }
 
-// The kernel's clock is read last here and first at the end, next to the span that it is held against: a busy system
-// likes to give the CPU to others where a system call returns.
+// The kernel's clock is read last here and first in stop(), next to the span with which it is compared, because a busy
+// system often schedules another process when a system call returns.
 void EpochWitness::start() {
   start_ = {};
   read_counters(start_);
@@ -184,8 +186,8 @@ void EpochWitness::start() {
   start_.boot_time = time_of(CLOCK_BOOTTIME);
 }
 
-// A GPU counts its energy ten times a second, and asking an H200 for it was seen to take three milliseconds: that is
-// for long epochs, and the one before tells whether this will be one.
+// A GPU updates its energy counter ten times a second, and reading the counter of an H200 took three milliseconds. So
+// the counter is read only in long epochs; the length of the epoch before predicts whether an epoch is long.
 EpochEvidence EpochWitness::stop() {
   constexpr double kLongEnough = 1;
   Reading end;

@@ -1,4 +1,4 @@
-// What the operating system and the energy counters say about a span of time, beside the clock that timed it.
+// Measures a span of time by the operating system's counters and by energy counters, to check the clock that timed it.
 #pragma once
 
 #include <chrono>
@@ -14,48 +14,48 @@
 
 namespace rnnlab {
 
-// What the processors of the machine have taken of energy, by their own counters (RAPL, by Linux's powercap). All that
-// runs on them counts, not this process alone. Many systems let only root read it.
-
+// Measures the energy used by the processors of the machine, by their own counters (RAPL, through Linux's powercap).
+// The energy includes that of all programs on the processors, not only of this process. On many systems only root may
+// read the counters.
 class CpuEnergy {
  public:
-  // Of the packages below `root`, the root of the file system.
+  // Finds the packages below `root`, the root of the file system.
   explicit CpuEnergy(const std::filesystem::path& root = "/");
 
   // Begins to count.
   void start();
 
-  // Joules since start(), of all packages together. Nothing where one of them does not count. A counter that began at
-  // zero again once is put right; one of them takes minutes.
+  // Returns the joules since start(), over all packages; nothing if there is no package or a counter cannot be read.
+  // The result is right if a counter has overflowed at most once; a counter overflows within minutes.
   std::optional<double> joules() const;
 
  private:
   struct Package {
     FileDescriptor counter;
-    int64_t range = 0;  // microjoules at which it begins at zero again
+    int64_t range = 0;  // microjoules after which it starts again at zero
     std::optional<int64_t> start = std::nullopt;
   };
 
   std::vector<Package> packages_;
 };
 
-// What the operating system says of an epoch beside its time: how much the process computed, whether it was kept
-// waiting, and how long the epoch was by a second clock. Both readings are taken outside the timed span and cost some
-// microseconds each. What the system does not tell is absent.
-
+// Holds the operating system's measurements of an epoch, in addition to its time: how much the process computed,
+// whether it had to wait, and how long the epoch was by a second clock. Both readings are taken outside the timed span
+// and take some microseconds each. Values that the system does not provide are absent.
 struct EpochEvidence {
-  std::optional<double> cpu_seconds;        // that all threads of the process computed
-  std::optional<double> boot_seconds;       // the span by the kernel's clock since boot, asked by a system call
-  std::optional<double> steal_seconds;      // that a hypervisor kept the usable CPUs from this system, all together
-  std::optional<double> throttled_seconds;  // that the quotas of its control groups held its CPUs, all together
-  std::optional<int64_t> voluntary_switches, forced_switches;  // of its threads: to wait, and for others to run
-  std::optional<double> gpu_joules;                            // where the epoch before took a second or more
+  std::optional<double> cpu_seconds;        // computed by all threads of the process
+  std::optional<double> boot_seconds;       // the span by the kernel's clock since boot, read by a system call
+  std::optional<double> steal_seconds;      // during which a hypervisor withheld usable CPUs, summed over CPUs
+  std::optional<double> throttled_seconds;  // during which quotas of control groups paused CPUs, summed over CPUs
+  std::optional<int64_t> voluntary_switches, forced_switches;  // of its threads: to wait, and preempted
+  std::optional<double> gpu_joules;                            // only if the epoch before took a second or more
   std::optional<double> cpu_joules;                            // of all processors, for all processes
 };
 
 class EpochWitness {
  public:
-  // `gpu_uuid`: of the GPU that works, "" for none. `root` is the root of the file system, another folder in tests.
+  // `gpu_uuid` is the UUID of the GPU that computes, "" for none. `root` is the root of the file system, or a different
+  // folder in tests.
   explicit EpochWitness(const std::string& gpu_uuid = "", const std::filesystem::path& root = "/");
 
   void start();
@@ -71,7 +71,7 @@ class EpochWitness {
   void read_counters(Reading& reading) const;
 
   std::vector<int64_t> cpus_;
-  FileDescriptor cpu_counters_;                 // /proc/stat, in a virtual machine only: elsewhere nobody steals
+  FileDescriptor cpu_counters_;  // /proc/stat; open in a virtual machine only, because elsewhere there is no steal
   std::vector<FileDescriptor> throttle_files_;  // cpu.stat of the groups that may have a quota
   GpuEnergy gpu_energy_;
   CpuEnergy cpu_energy_;
@@ -79,10 +79,11 @@ class EpochWitness {
   Reading start_;
 };
 
-// In /proc/stat, over the CPUs in `cpus`.
+// Returns the steal time in /proc/stat, summed over the CPUs in `cpus`.
 double steal_seconds_in(std::string_view counters, const std::vector<int64_t>& cpus, double ticks_per_second);
 
-// In a cpu.stat of version 1 or 2; nothing where it has no such line, as that of a group that can have no quota.
+// Returns the throttled time in a cpu.stat of version 1 or 2; nothing if the line is missing, as for a group that
+// cannot have a quota.
 std::optional<double> throttled_seconds_in(std::string_view cpu_stat);
 
 }  // namespace rnnlab

@@ -1,7 +1,7 @@
 // The version of the files that this program writes: summary.json, environment.json, epochs.jsonl, checkpoints, sweeps
-// and benchmarks share one count. Every file of version 1 or 2 can still be read, and so will those of this version be:
-// a new field names the version that brought it (json_fields.h), and a kind of file that changes otherwise gets a
-// reader of its own for what came before. tests/stored has files of each version.
+// and benchmarks share one number. Files of versions 1 and 2 can still be read, and files of this version will be. A
+// new field names the version that introduced it (json_fields.h); a kind of file that changes in a different way gets a
+// separate reader for its older versions. The folder tests/stored has files of each version.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace rnnlab {
 
 inline constexpr int64_t kFileVersion = 3;
 
-// In the place of the version that brought a field: a text or an optional that only some files have (json_fields.h).
+// Stands for the version of a field that only some files have: a text or an optional (json_fields.h).
 inline constexpr int64_t kWhereGiven = -1;
 
 }  // namespace rnnlab

@@ -72,13 +72,13 @@ void write_and_sync(const FileDescriptor& descriptor, const std::filesystem::pat
   if (uninterrupted([&] { return ::fsync(descriptor.number()); }) != 0) throw_system_error(path, "write", errno);
 }
 
-// A long name is cut, because the name of the temporary file must be no longer than a name may be.
+// A long name is cut, because the name of the temporary file must not exceed the file system's limit.
 std::string temporary_name(const std::string& name) {
   constexpr size_t kMostBytes = 200;
   return fmt::format(".{}.{}.tmp", name.substr(0, kMostBytes), ::getpid());
 }
 
-// Of any process.
+// Returns true for the temporary files of any process.
 bool is_temporary_name(const std::string& name) {
   static const std::regex kPattern(R"(\..+\.[0-9]+\.tmp)");
   return std::regex_match(name, kPattern);
@@ -88,7 +88,7 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-// Removes its file unless the rename has taken it away.
+// Owns a temporary file, and removes the file unless it was renamed.
 class TemporaryFile {
  public:
   TemporaryFile(std::filesystem::path path, FileDescriptor descriptor)
@@ -120,7 +120,7 @@ bool is_same_file(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-// Renaming another file to its name would send what is printed afterwards to a file without a name.
+// If a different file replaced such a file, later output would go to a file without a name.
 bool receives_a_stream(const struct stat& file) {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat status {};
@@ -165,7 +165,7 @@ bool is_kept_by_sticky_folder(const std::filesystem::path& folder, const struct 
   return user != 0 && user != file.st_uid && user != status.st_uid;
 }
 
-// The end of a chain of links, which stat(2) has followed without an error.
+// Returns the end of a chain of links that stat(2) has followed without an error.
 std::filesystem::path end_of_links(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path, error);
@@ -183,7 +183,7 @@ std::optional<struct stat> status_of(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
-// In the folder of `target`, under a name that is free: what a killed process left there stays as it is.
+// Makes a file in the folder of `target`, under a free name; files of killed processes are left unchanged.
 TemporaryFile make_temporary_file(const std::filesystem::path& target, mode_t mode) {
   constexpr int kMostTries = 100;
   const std::string name = temporary_name(target.filename().string());
@@ -198,8 +198,8 @@ TemporaryFile make_temporary_file(const std::filesystem::path& target, mode_t mo
   throw_system_error(path, "open for writing", errno);
 }
 
-// A root without all rights (in a user namespace, on NFS with root_squash) may not keep the owner: the result matters
-// more. The mode comes last, because fchown(2) takes bits of it away.
+// A root user without all rights (in a user namespace, on NFS with root_squash) may be unable to keep the owner; the
+// file is then written anyway. The mode is set last, because fchown(2) clears some of its bits.
 void take_over_rights(int descriptor, const std::filesystem::path& path, const struct stat& replaced) {
   mode_t mode = replaced.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
   struct stat own {};
@@ -218,7 +218,7 @@ void take_over_rights(int descriptor, const std::filesystem::path& path, const s
               is_missing ? kRemedy : "make it readable, and run the same command again");
 }
 
-// Opening a FIFO would wait for its writer without O_NONBLOCK.
+// Without O_NONBLOCK, opening a FIFO would wait for its writer.
 FileDescriptor open_regular_file(const std::filesystem::path& path) {
   FileDescriptor descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); }));
   if (!descriptor.is_open()) throw_unreadable(path, errno);
@@ -228,14 +228,14 @@ FileDescriptor open_regular_file(const std::filesystem::path& path) {
   return descriptor;
 }
 
-// 0: the end of the file, or no room.
+// Returns 0 at the end of the file, or if `room` is empty.
 size_t read_some(const FileDescriptor& descriptor, const std::filesystem::path& path, std::span<char> room) {
   const ssize_t got = uninterrupted([&] { return ::read(descriptor.number(), room.data(), room.size()); });
   if (got < 0) throw_unreadable(path, errno);
   return static_cast<size_t>(got);
 }
 
-// Once for all that will come: growing would hold it twice.
+// Reserves the memory once, because growing the string would hold the text twice.
 void reserve_for(std::string& text, const std::filesystem::path& path, int64_t max_bytes) {
   std::error_code ignored;
   const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(path, ignored));
@@ -316,7 +316,7 @@ void sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor descriptor(
       uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!descriptor.is_open()) throw_system_error(folder, "open", errno);
-  // Some file systems refuse to sync a folder; they have nothing to lose.
+  // Some file systems do not support fsync of a folder (EINVAL), and do not need it.
   if (uninterrupted([&] { return ::fsync(descriptor.number()); }) != 0 && errno != EINVAL)
     throw_system_error(folder, "write", errno);
 }
@@ -364,13 +364,13 @@ void AppendFile::append(std::string_view text) {
   const off_t size_before = size_of(descriptor_.number());
   if (write_some(descriptor_.number(), text) == text.size()) return;
   const int error_number = errno;
-  // Best effort: the write has failed already and that is what is reported.
+  // The result is ignored, because the failed write is reported anyway.
   [[maybe_unused]] const bool is_taken_back = size_before >= 0 && ::ftruncate(descriptor_.number(), size_before) == 0;
   throw_system_error(path_, "write", error_number);
 }
 
 void AppendFile::sync() {
-  // EINVAL: a device or pipe that has nothing to sync.
+  // EINVAL means a device or pipe, which cannot be synced.
   if (uninterrupted([&] { return ::fsync(descriptor_.number()); }) != 0 && errno != EINVAL)
     throw_system_error(path_, "write", errno);
 }

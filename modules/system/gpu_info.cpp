@@ -14,13 +14,11 @@
 
 namespace rnnlab {
 
-// NVIDIA's management library (NVML), which tells of GPUs without CUDA and without waking them. It comes with the
-// driver and is opened when the program runs; its declarations are those of NVIDIA's own header. Only for .cpp files:
-// it brings in nvml.h.
-
+// Opens NVIDIA's management library (NVML) at run time and calls its functions, with the declarations of NVIDIA's own
+// header, nvml.h.
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
-// A function of NVML by its declaration and its name, for Nvml::call.
+// Holds the declaration and the name of a function of NVML, for Nvml::call.
 template <class Function>
 struct NvmlFunction {
   const char* name;
@@ -41,7 +39,7 @@ class Nvml {
   bool is_loaded() const { return handle_ != nullptr; }
   bool is_ready() const { return is_ready_; }
 
-  // False when the function is missing (an older driver) or fails (a GPU that lacks the sensor).
+  // Returns false if the function is missing (an older driver) or fails (a GPU without the sensor).
   template <class Function, class... Args>
   bool call(NvmlFunction<Function> declared, Args... args) const {
     auto* function = reinterpret_cast<Function*>(::dlsym(handle_.get(), declared.name));
@@ -81,7 +79,7 @@ std::vector<int64_t> other_compute_pids(const Nvml& nvml, nvmlDevice_t device) {
   };
   std::vector<int64_t> pids;
   bool is_answered = ask();
-  if (!is_answered && count > processes.size()) {  // it says how many there are; some may come meanwhile
+  if (!is_answered && count > processes.size()) {  // `count` is now the number needed; it may still grow
     processes.resize(count + kUsualProcesses);
     count = static_cast<unsigned>(processes.size());
     is_answered = ask();
@@ -109,7 +107,7 @@ int64_t cuda_version_of(const Nvml& nvml) {
   return version;
 }
 
-// Drivers that CUDA's release notes (table 3, "minimum required driver version") ask for.
+// Returns the minimum driver version in CUDA's release notes (table 3, "minimum required driver version").
 std::string_view wanted_driver(int64_t cuda_major) {
   switch (cuda_major) {
     case 12:
@@ -157,7 +155,7 @@ GpuInfo inspect(const Nvml& nvml, nvmlDevice_t device) {
 }  // namespace
 
 std::vector<std::string> throttle_reasons(uint64_t mask) {
-  // NVML API reference, "nvmlClocksThrottleReasons".
+  // The names are from the NVML API reference, "nvmlClocksThrottleReasons".
   constexpr std::array<std::pair<uint64_t, const char*>, 5> kReasons = {{
       {nvmlClocksThrottleReasonSwPowerCap, "power cap"},
       {nvmlClocksThrottleReasonHwSlowdown, "hardware slowdown"},

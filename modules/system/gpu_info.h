@@ -1,5 +1,6 @@
-// What NVML tells about GPUs: names, clocks, processes, energy. NVML is loaded when it is needed; without it nothing is
-// told and nothing fails.
+// Reads the GPUs of the machine through NVIDIA's management library (NVML): names, clocks, processes, energy; without
+// CUDA and without waking the GPUs. NVML comes with the driver and is opened at run time. Without NVML the results are
+// empty and no function fails.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,6 @@
 #include <vector>
 
 namespace rnnlab {
-
-// The GPUs of the machine as NVIDIA's management library (NVML) sees them: without CUDA, without waking them. The
-// library comes with the driver and is opened at run time; a machine that has none has no GPUs here.
 
 struct GpuInfo {
   std::string name;
@@ -25,12 +23,11 @@ struct GpuInfo {
   int64_t max_memory_clock_mhz = 0;
   int64_t temperature_celsius = 0;
   double power_watts = 0;
-  std::vector<std::string>
-      throttle_reasons;               // that hold the clocks down now: "power cap", "thermal slowdown (hardware)"
-  std::vector<int64_t> compute_pids;  // processes that compute on it, this one left out
-  double power_limit_watts = 0;       // that is enforced now
+  std::vector<std::string> throttle_reasons;  // why clocks are low now: "power cap", "thermal slowdown (hardware)"
+  std::vector<int64_t> compute_pids;          // processes that compute on it, without this process
+  double power_limit_watts = 0;               // enforced now
 
-  // Not among the fields, so that files of earlier versions can still be read.
+  // These two members are not in the field list, so that files of earlier versions can still be read.
   int64_t compute_capability_major = 0;
   int64_t compute_capability_minor = 0;
 
@@ -57,7 +54,7 @@ struct GpuSurvey {
   std::string driver_version;
   std::string note;  // why there are no GPUs: "libnvidia-ml.so.1 not found"
   std::vector<GpuInfo> gpus;
-  int64_t cuda_version = 0;  // the newest that the driver is for, as CUDA counts: 13000 is 13.0. Not among the fields
+  int64_t cuda_version = 0;  // the newest that the driver supports, e.g. 13000 for 13.0; not in the field list
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -67,29 +64,28 @@ struct GpuSurvey {
   }
 };
 
-// What NVML does not answer is left at its default. `library` is another one in tests.
+// Surveys the GPUs; values that NVML does not provide keep their defaults. `library` differs in tests.
 GpuSurvey survey_gpus(const char* library = "libnvidia-ml.so.1");
 
-// Why CUDA programs built for `cuda_version` cannot use the GPUs that are there: the driver is older, with its version
-// and the one that is wanted. Nothing where it is new enough, unknown, or there is no GPU.
+// Returns why CUDA programs built for `cuda_version` cannot use the GPUs: the driver is too old, with its version and
+// the required version. Returns nothing if the driver is new enough or unknown, or if there is no GPU.
 std::optional<std::string> driver_fault(const GpuSurvey& survey, int64_t cuda_version);
 
-// The reasons in NVML's bit mask that slow a running kernel down; idle clocks and a user's own settings are not among
-// them.
+// Returns the reasons in NVML's bit mask that slow a running kernel down. Idle clocks and a user's own settings are
+// left out.
 std::vector<std::string> throttle_reasons(uint64_t mask);
 
-// What a GPU has taken of energy, by its own counter: a witness of an epoch that no clock of the host has a part in.
-
+// Measures the energy used by a GPU by the GPU's own counter, which does not depend on any clock of the host.
 class GpuEnergy {
  public:
-  // Of the GPU with this UUID; "" is none. `library` is another one in tests.
+  // Opens the GPU with this UUID; "" means no GPU. `library` differs in tests.
   explicit GpuEnergy(const std::string& uuid, const char* library = "libnvidia-ml.so.1");
   ~GpuEnergy();
   GpuEnergy(const GpuEnergy&) = delete;
   GpuEnergy& operator=(const GpuEnergy&) = delete;
 
-  // Joules since the driver was loaded. It counts in steps of a tenth of a second, and to ask takes milliseconds.
-  // Nothing where the GPU does not count.
+  // Returns the joules since the driver was loaded, or nothing if the GPU has no counter. The counter is updated ten
+  // times a second, and reading it takes milliseconds.
   std::optional<double> joules() const;
 
  private:

@@ -13,7 +13,7 @@ std::string place_of_byte(const std::string& text, size_t byte) {
   return fmt::format("{}:{}", std::ranges::count(before, '\n') + 1, before.size() - line_begin + 1);
 }
 
-// The parser itself takes the last of two equal keys in silence, and anything as deep and wide as memory holds.
+// The parser alone would accept the last of two equal keys silently, and any depth and width that fits into memory.
 class StrictObjects {
  public:
   explicit StrictObjects(const std::string& file) : file_(file) {}
@@ -27,7 +27,7 @@ class StrictObjects {
     const auto key = parsed.get<std::string>();
     if (!open_.back().insert(key).second)
       throw_error(ExitCode::kData, "{}: the key {} occurs twice", file_, in_quotes(key));
-    // Each key is looked up among all before it.
+    // Each key is compared with all keys before it, so their number is limited.
     constexpr size_t kMostKeys = 4096;
     if (open_.back().size() > kMostKeys)
       throw_error(ExitCode::kData, "{}: more than {} keys in one object", file_, kMostKeys);
@@ -47,7 +47,7 @@ class StrictObjects {
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& file) {
-  // The parser would take a zero for the end.
+  // The parser would treat a zero byte as the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string::npos) throw_no_json(text, zero + 1, file);
   try {
     return Json::parse(text, StrictObjects(file));

@@ -1,5 +1,5 @@
-// Structs as JSON by their lists of fields, with errors that name the file and the field, and seals that show an edited
-// file.
+// Converts structs to JSON and back by their lists of fields, with errors that name the file and the field, and seals
+// files so that an edit can be detected.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -26,12 +26,12 @@
 
 namespace rnnlab {
 
-// Structs to JSON and back by one field list a struct: a static `visit(self, field)` that calls field("key",
-// self.member) for each. Reading is strict: a missing, unknown, duplicate or mistyped key is UserError kData naming
-// file and key. A field that came later names the version that brought it, field("key", self.member, 3): files of
-// earlier versions do not have it, and it keeps its default. A text or an optional that only some files have is
-// field("key", self.member, kWhereGiven): it is written where it is not empty. All kinds of files share one count of
-// versions (file_version.h). Only for .cpp files: it brings in nlohmann's header.
+// A struct has one field list for both directions: a static `visit(self, field)` that calls field("key", self.member)
+// for each member. Reading is strict: a missing, unknown, duplicate or mistyped key throws UserError kData with the
+// file and the key. A field that was added later names its first version, field("key", self.member, 3): it is missing
+// in files of earlier versions and then keeps its default. A text or an optional that only some files have is
+// field("key", self.member, kWhereGiven): it is written if it is not empty. All kinds of files share one version number
+// (file_version.h). Include this header only in .cpp files, because it includes nlohmann's header.
 
 using Json = nlohmann::ordered_json;
 
@@ -64,7 +64,7 @@ inline Json to_json(const std::string& value) { return value; }
 inline Json to_json(bool value) { return value; }
 inline Json to_json(int64_t value) { return value; }
 
-// JSON has no nan and no infinity: they are written as strings.
+// JSON has no numbers for nan and infinity, so they are written as strings.
 inline Json to_json(double value) { return std::isfinite(value) ? Json(value) : Json(format_shortest(value)); }
 
 template <config::NamedEnum T>
@@ -103,7 +103,7 @@ Json to_json(const T& value) {
   return object;
 }
 
-// Indented, with a line end; bytes that are not UTF-8 become U+FFFD.
+// The text is indented and ends with a line end; bytes that are not UTF-8 become U+FFFD.
 inline std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -114,13 +114,13 @@ inline std::string shown(const Json& json) {
   return in_quotes(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// Any text as a part of a message.
+// Returns any text in a form that fits into a message.
 inline std::string on_one_line(const std::string& text) {
   const std::string quoted = in_quotes(text);
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// A value with the file, its version and the dotted key that it came from.
+// Refers to a JSON value, with its file, the file's version and the dotted key of the value.
 struct JsonPlace {
   const Json& json;
   const std::string& file;
@@ -220,23 +220,26 @@ void from_json(const JsonPlace& place, T& value) {
                   did_you_mean(key, known));
 }
 
-// The JSON in a whole file. UserError kData with `file:line:column`, also for a duplicate key, and for what no file of
-// ours holds but would cost a reader its stack or minutes: 100 levels, or 4,096 keys in one object.
+// Returns the JSON of a whole file. Throws UserError kData with `file:line:column`; also for a duplicate key, and for
+// more than 100 levels or 4,096 keys in one object, which our files never have and which could exhaust the stack or
+// take minutes.
 Json parse_json(const std::string& text, const std::string& file);
 
 // ---- files ----
 
-// Atomically. UserError kDevice.
+// Writes the record atomically. Throws UserError kDevice.
 template <HasFields T>
 void write_record(const std::filesystem::path& path, const T& record) {
   write_file_atomically(path, json_text(to_json(record)));
 }
 
-// The "schema_version" of a file's JSON, an object, if it is one from `first` to this program's. UserError kData.
+// Returns the "schema_version" of a file's JSON. Throws UserError kData unless the JSON is an object and the version is
+// between `first` and this program's.
 int64_t version_of(const Json& json, const std::string& file, int64_t first);
 
-// The record in a file's JSON, of any version from `first`, that of its first kind, to this program's. Checks the
-// version before anything else, so that a file of a later version is named as such. UserError kData.
+// Returns the record in a file's JSON, of any version from `first_version`, the first of its kind, to this program's.
+// Checks the version before anything else, so that the error for a file of a later version says so. Throws UserError
+// kData.
 template <HasFields T>
 T record_from(const Json& json, const std::string& file, int64_t first_version = 1) {
   const JsonPlace whole{json, file, "", version_of(json, file, first_version)};
@@ -246,23 +249,22 @@ T record_from(const Json& json, const std::string& file, int64_t first_version =
   return record;
 }
 
-// A file that write_record made. UserError kData.
+// Reads a file that write_record wrote. Throws UserError kData.
 template <HasFields T>
 T read_record(const std::filesystem::path& path, int64_t first_version = 1, int64_t max_bytes = 1 << 22) {
   const std::string file = path.string();
   return record_from<T>(parse_json(read_file(path, max_bytes), file), file, first_version);
 }
 
-// A small JSON file whose last line holds the SHA-256 of every byte before that line: a single changed, missing or
-// added byte anywhere is noticed. Against damage and slips, not against forgery: everyone who can write the file can
-// seal it.
-
+// A seal is the SHA-256 of all bytes before the last line of a small JSON file, in this last line: it detects a single
+// changed, missing or added byte. A seal protects against damage and mistakes, not against forgery, because everyone
+// who can write the file can seal it.
 inline constexpr const char* kSealKey = "seal";
 
-// The members of `object`, which is not empty, and "seal".
+// Returns the members of `object`, which must not be empty, followed by "seal".
 std::string sealed_text(const nlohmann::ordered_json& object);
 
-// Whether the whole text of a file ends with the seal of what is before it.
+// Returns whether the text of a whole file ends with the right seal of the text before it.
 bool has_fitting_seal(std::string_view text);
 
 }  // namespace rnnlab

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The lock file of a folder; links are not followed, because the run is wherever its own folder is.
+// Returns the lock file of a folder. Links are not followed, because a run must be in its own folder.
 fs::path lock_in(const fs::path& folder) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(folder, error);
@@ -31,14 +31,16 @@ fs::path lock_in(const fs::path& folder) {
 
 fs::path lock_beside(const fs::path& file) { return file.parent_path() / ("." + file.filename().string() + ".lock"); }
 
-// That a user may only read, because a process of another user was killed. A local file system locks it all the same.
+// Opens a lock file that this user may only read, because a killed process of a different user left it. A local file
+// system can lock such a file nevertheless.
 FileDescriptor open_file_of_another(const fs::path& path) {
   FileDescriptor descriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC); }));
   if (!descriptor.is_open()) throw_system_error(path, "make", EACCES);
   return descriptor;
 }
 
-// For writing, though nothing is written: network file systems give an exclusive lock on no other file.
+// The file is opened for writing, because network file systems give an exclusive lock only on files that may be
+// written.
 FileDescriptor open_file(const fs::path& path) {
   FileDescriptor descriptor(
       uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); }));
@@ -52,14 +54,14 @@ bool has_no_locks(int error_number) {
   return error_number == ENOLCK || error_number == ENOSYS || error_number == EOPNOTSUPP;
 }
 
-// "the file system nfs4 at /home", by what the system says of its mounts.
+// Returns for example "the file system nfs4 at /home", from the system's table of mounts.
 std::string file_system_of(const FileDescriptor& descriptor) {
   struct stat status {};
   ::fstat(descriptor.number(), &status);
   const std::string device = fmt::format("{}:{}", major(status.st_dev), minor(status.st_dev));
   std::ifstream mounts("/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
-    // 36 35 98:0 /root /mount-point options - type source options
+    // This is an example of a line: 36 35 98:0 /root /mount-point options - type source options
     const std::vector<std::string> fields = split(line, ' ');
     const auto dash = std::ranges::find(fields, "-");
     if (fields.size() > 4 && fields[2] == device && std::distance(dash, fields.end()) > 1)
@@ -68,7 +70,7 @@ std::string file_system_of(const FileDescriptor& descriptor) {
   return "its file system";
 }
 
-// Whether it is held now; not where another process has it and nobody waits.
+// Returns whether this process holds the lock now: false if another process holds it and `when_taken` is kRefuse.
 bool take(const FileDescriptor& descriptor, const fs::path& locked, WhenTaken when_taken, std::string& warning) {
   const int operation = when_taken == WhenTaken::kWait ? LOCK_EX : LOCK_EX | LOCK_NB;
   if (uninterrupted([&] { return ::flock(descriptor.number(), operation); }) == 0) return true;
@@ -82,7 +84,7 @@ bool take(const FileDescriptor& descriptor, const fs::path& locked, WhenTaken wh
   return true;
 }
 
-// The process that held the lock before may have removed its file since it was opened here.
+// Returns whether `path` still names the opened file: the process that held the lock before may have removed it.
 bool is_still(const fs::path& path, const FileDescriptor& descriptor) {
   struct stat named {};
   struct stat opened {};
@@ -94,7 +96,7 @@ bool is_still(const fs::path& path, const FileDescriptor& descriptor) {
 
 LockFile::LockFile(fs::path path, WhenTaken when_taken, const fs::path& locked, std::string_view where)
     : path_(std::move(path)) {
-  constexpr int kMostTries = 100;  // some file systems give a file another identity each time
+  constexpr int kMostTries = 100;  // on some file systems a file has a different identity at each call
   for (int i = 0; i < kMostTries && !is_still(path_, descriptor_); ++i) {
     descriptor_ = open_file(path_);
     if (!take(descriptor_, locked, when_taken, warning_))
@@ -104,7 +106,7 @@ LockFile::LockFile(fs::path path, WhenTaken when_taken, const fs::path& locked, 
 }
 
 LockFile::~LockFile() {
-  std::error_code ignored;  // one that stays is taken by the next
+  std::error_code ignored;  // the next process can lock a file that remains
   if (is_still(path_, descriptor_)) fs::remove(path_, ignored);
 }
 

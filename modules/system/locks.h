@@ -1,9 +1,8 @@
-// What one process at a time changes: a folder, or a file that is replaced whenever it changes. Each has a lock file,
-// which goes with the lock. The system releases a lock when its process ends, however it ends, so a lock never has to
-// be cleared by hand, and a lock file that stays behind locks nothing. If the file system has no locks, a lock is taken
-// all the same, and its warning() says so.
-// Left out: processes that reach a folder through two mounts of a file system whose locks are of one mount only, such
-// as sshfs.
+// Locks a folder, or a file that is replaced whenever it changes, so that one process at a time can change it. Each
+// lock has a lock file, which is removed with the lock. The system releases a lock when its process ends for any
+// reason, so a lock never has to be removed by hand, and a remaining lock file locks nothing. If the file system has no
+// locks, the constructor succeeds anyway, and warning() says so. Left out: processes that reach a folder through two
+// mounts of a file system whose locks belong to one mount only, such as sshfs.
 #pragma once
 
 #include <filesystem>
@@ -21,12 +20,12 @@ class LockFile {
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
 
-  // "<locked>: the file system nfs4 at /home has no locks (...): ..."; "" if it has them.
+  // Returns "<locked>: the file system nfs4 at /home has no locks (...): ...", or "" if the file system has locks.
   const std::string& warning() const { return warning_; }
 
  protected:
-  // UserError kDevice where the file cannot be made (links are not followed), or, with kRefuse, where another process
-  // holds the lock: "<locked>: another process is at work in this folder", with `where` = "in this folder".
+  // Throws UserError kDevice if the file cannot be made (links are not followed), or, with kRefuse, if a different
+  // process holds the lock: "<locked>: another process is at work in this folder", with `where` = "in this folder".
   LockFile(std::filesystem::path path, WhenTaken when_taken, const std::filesystem::path& locked,
            std::string_view where);
   ~LockFile();
@@ -37,14 +36,15 @@ class LockFile {
   std::string warning_;
 };
 
-// By a file `.lock` in it. A network file system tells its other clients of locks of files, but not of folders.
+// Locks a folder by a file `.lock` in it, because a network file system shares locks of files with its other clients,
+// but not locks of folders.
 class FolderLock : public LockFile {
  public:
-  // UserError kDevice also where `folder` is no folder (links are not followed).
+  // Throws UserError kDevice also if `folder` is not a folder (links are not followed).
   FolderLock(const std::filesystem::path& folder, WhenTaken when_taken);
 };
 
-// By a file `.<name>.lock` beside it. Refuses where another process holds it.
+// Locks a file by a file `.<name>.lock` in the same folder. Throws if another process holds the lock.
 class FileLock : public LockFile {
  public:
   explicit FileLock(const std::filesystem::path& file);

@@ -15,7 +15,7 @@
 namespace rnnlab {
 namespace {
 
-// spdlog's own file sink only prints a line when a write fails. This one keeps the failure and writes no more.
+// spdlog's own file sink only prints a line when a write fails. This sink keeps the failure and does not write again.
 class CheckedFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit CheckedFileSink(const std::filesystem::path& path) : file_(path) {
@@ -50,13 +50,13 @@ class CheckedFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::optional<UserError> failure_;
 };
 
-// Information as it is, warnings and errors with the program and their level in front; the progress bar makes way
-// first.
+// Prints information unchanged, and warnings and errors with the program's name and their level in front; clears the
+// progress bar first.
 class ConsoleSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit ConsoleSink(spdlog::color_mode colors) : plain_(colors), marked_(colors) {
     plain_.set_pattern("%v");
-    marked_.set_pattern("%^%n: %l: %v%$");  // as main does
+    marked_.set_pattern("%^%n: %l: %v%$");  // the same form as in main
   }
   void set_before_line(std::function<void()> before_line) {
     const std::lock_guard lock(mutex_);
@@ -94,7 +94,7 @@ class Logger::Impl {
     logger_.set_level(spdlog::level::debug);
   }
 
-  // Lines may hold what files hold.
+  // A line may contain text from files, so it is escaped.
   void log(spdlog::level::level_enum level, std::string_view line) {
     const std::string shown = for_people(line);
     logger_.log(level, spdlog::string_view_t(shown));

@@ -1,6 +1,6 @@
-// The log of the program: lines for people on stderr, and the same with times in a run's train.log. A train.log that
-// cannot be written is an error at the next check(), not a lost line. The progress bar makes way for lines. Both show
-// control characters as \xNN and cut very long lines (for_people in base/text.h).
+// Writes the log of the program: lines for people on stderr, and the same lines with times in a run's train.log. If
+// train.log cannot be written, the next check() throws, so no line is lost silently. The progress bar is cleared before
+// a line. Both outputs show control characters as \xNN and cut very long lines (for_people in base/text.h).
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ enum class Verbosity { kErrors, kQuiet, kNormal, kVerbose };  // on stderr: erro
 
 class Logger {
  public:
-  // Colours as `console` allows.
+  // Uses colours if `console` allows them.
   Logger(Verbosity verbosity, const Terminal& console);
   ~Logger();
   Logger(const Logger&) = delete;
@@ -27,20 +27,22 @@ class Logger {
   void warn(std::string_view line);
   void error(std::string_view line);
 
-  // From now on every line goes to `path` too, whatever the verbosity, as "2026-11-21T02:59:51.123Z info  text".
-  // UserError kDevice when the file cannot be opened.
+  // After this call every line is also written to `path`, with any verbosity, as "2026-11-21T02:59:51.123Z info  text".
+  // Throws UserError kDevice if the file cannot be opened.
   void open_file(const std::filesystem::path& path);
 
-  // UserError kDevice when a line since the last check did not reach the file. Call it after every epoch.
+  // Throws UserError kDevice if a line since the last check did not reach the file. Call this function after every
+  // epoch.
   void check();
 
-  // Ends the file, synced to the disk; nothing when none is open. UserError kDevice as check().
+  // Syncs the file to the disk and closes it; does nothing if no file is open. Throws UserError kDevice as check()
+  // does.
   void close_file();
 
-  // Ends the file whether or not it is whole: for what has failed already.
+  // Closes the file without a check; for a run that has failed already.
   void abandon_file();
 
-  // Called before every line that goes to the console: the progress bar's clear().
+  // `before_line` is called before every line on the console; it is the progress bar's clear().
   void set_before_line(std::function<void()> before_line);
 
  private:

@@ -29,8 +29,8 @@
 namespace rnnlab {
 namespace {
 
-// The firmware's own id may be read by root alone, and the name must not depend on who asks: it serves where the system
-// has none.
+// The firmware's own id is used only if the system has no machine id, because only root may be able to read it, and the
+// name must not depend on the user.
 std::string unique_id(const std::filesystem::path& root) {
   for (const char* file : {"etc/machine-id", "var/lib/dbus/machine-id", "sys/class/dmi/id/product_uuid"})
     if (const std::string id = first_line(system_text(root / file)); !id.empty() && id != "uninitialized") return id;
@@ -56,7 +56,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMounts = "sys/fs/cgroup";
 
-// A line of /proc/self/cgroup: "4:cpu,cpuacct:/docker/3f2a", in version 2 "0::/user.slice/a.scope".
+// Holds a line of /proc/self/cgroup: "4:cpu,cpuacct:/docker/3f2a"; in version 2 "0::/user.slice/a.scope".
 struct Membership {
   std::string controllers;
   std::string path;
@@ -74,8 +74,8 @@ std::vector<Membership> memberships(const fs::path& root) {
   return found;
 }
 
-// From the group's folder up to `mount`, those that exist. A path from outside of what the process sees, "/../a",
-// leaves `mount` alone.
+// Returns the existing folders from the group's folder up to `mount`. For a path outside of what the process can see,
+// "/../a", it returns only `mount`.
 std::vector<fs::path> folders_up_to(const fs::path& mount, const std::string& path) {
   std::vector<fs::path> folders;
   std::error_code ignored;
@@ -87,10 +87,10 @@ std::vector<fs::path> folders_up_to(const fs::path& mount, const std::string& pa
   return folders;
 }
 
-// Version 1 mounts each controller under its name; several in one folder have a link for each.
+// Version 1 mounts each controller under its name; controllers that share a folder have a link each.
 fs::path mount_of(std::string_view controller, const fs::path& root) { return root / kMounts / controller; }
 
-// Version 2 alone is mounted at the top, and below it where version 1 has the controllers.
+// Version 2 alone is mounted at the top; if version 1 has the controllers, version 2 is mounted below the top.
 fs::path unified_mount(const fs::path& root) {
   std::error_code ignored;
   const fs::path below = root / kMounts / "unified";
@@ -123,7 +123,7 @@ std::optional<int64_t> cgroup_number(const fs::path& file) {
 
 namespace {
 
-// Lines "MemTotal:  16303428 kB", in bytes.
+// Parses lines such as "MemTotal:  16303428 kB" and returns bytes.
 std::map<std::string, int64_t> read_meminfo(const fs::path& root) {
   std::ifstream file(root / "proc/meminfo");
   std::map<std::string, int64_t> values;
@@ -200,12 +200,12 @@ namespace {
 using Quota = std::optional<double>;
 
 void apply(std::optional<int64_t> quota, std::optional<int64_t> period, Quota& least) {
-  if (!quota || !period || *quota <= 0 || *period <= 0) return;  // "max", and -1 in version 1, are no limit
+  if (!quota || !period || *quota <= 0 || *period <= 0) return;  // "max", and -1 in version 1, mean no limit
   const double cpus = static_cast<double>(*quota) / static_cast<double>(*period);
   least = std::min(least.value_or(cpus), cpus);
 }
 
-// Version 2 has both numbers in one file: "150000 100000" or "max 100000".
+// In version 2 one file has both numbers: "150000 100000" or "max 100000".
 void apply_v2(const fs::path& folder, Quota& least) {
   std::ifstream file(folder / "cpu.max");
   std::string quota, period;
@@ -231,7 +231,7 @@ int64_t allowed_cpus(const fs::path& root) {
 
 namespace {
 
-// "key : value" or "key=value" lines; the first of a key wins.
+// Parses lines "key : value" or "key=value"; the first line of a key counts.
 std::string value_of(std::string_view text, std::string_view key, char separator) {
   for (const std::string& line : split(text, '\n')) {
     const size_t at = line.find(separator);
@@ -241,7 +241,7 @@ std::string value_of(std::string_view text, std::string_view key, char separator
   return "";
 }
 
-// "" if the control groups cannot be read, as in a sandbox that does not show them: there may be a quota then.
+// Returns "" if the control groups cannot be read, as in some sandboxes, because there may be a quota then.
 std::string quota_text() {
   const auto quota = cpu_quota();
   std::error_code ignored;
@@ -257,8 +257,8 @@ int64_t usable_memory_bytes() {
   return least == limits.end() ? 0 : least->bytes;
 }
 
-// The places of OpenMP (OpenMP 5.0, section 3.2.24 and following) are what its threads are bound to; it has none where
-// they are not bound. Asked by name, for this module is not linked with OpenMP.
+// The places of OpenMP (OpenMP 5.0, section 3.2.24 and following) are the CPUs to which its threads are bound; unbound
+// threads have no places. The functions are looked up by name, because this module is not linked with OpenMP.
 std::vector<int64_t> cpus_of_openmp() {
   const auto num_places = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "omp_get_num_places"));
   const auto num_cpus = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_get_place_num_procs"));
@@ -279,7 +279,8 @@ std::vector<double> load_average() {
   return {loads.begin(), loads.begin() + std::max(got, 0)};
 }
 
-// Lines "cpu3 user nice system idle iowait irq softirq steal ...", in ticks. Steal counts as busy: it is taken from us.
+// Parses lines "cpu3 user nice system idle iowait irq softirq steal ...", in ticks. Steal counts as busy, because this
+// system cannot use that time.
 std::map<std::string, CpuTicks> cpu_times(std::string_view stat) {
   std::map<std::string, CpuTicks> times;
   for (const std::string& line : split(stat, '\n')) {
@@ -303,7 +304,7 @@ std::vector<int64_t> usable_cpus() {
   if (std::vector<int64_t> bound = cpus_of_openmp(); !bound.empty()) return bound;
   constexpr size_t kBitsOfWord = 8 * sizeof(unsigned long);
   constexpr size_t kMostWords = 4096;
-  // The kernel refuses a set that is smaller than its own.
+  // The kernel rejects a set that is smaller than its own.
   std::vector<unsigned long> words(CPU_SETSIZE / kBitsOfWord);
   while (::sched_getaffinity(0, words.size() * sizeof(unsigned long), reinterpret_cast<cpu_set_t*>(words.data())) !=
          0) {
@@ -347,7 +348,7 @@ std::string number_list(const std::vector<int64_t>& numbers) {
 }
 
 std::vector<int64_t> numbers_in_list(std::string_view list) {
-  constexpr int64_t kMostNumbers = 1 << 16;  // a file may say anything
+  constexpr int64_t kMostNumbers = 1 << 16;  // a file may contain any range
   std::vector<int64_t> numbers;
   for (const std::string& range : split(list, ',')) {
     const std::vector<std::string> ends = split(range, '-');
@@ -381,7 +382,7 @@ CpuInfo parse_cpuinfo(std::string_view cpuinfo) {
   return cpu;
 }
 
-// The kernel's documents: admin-guide/pm/cpufreq and admin-guide/pm/intel_pstate.
+// The files are documented in the kernel's admin-guide/pm/cpufreq and admin-guide/pm/intel_pstate.
 std::string frequency_policy(const std::filesystem::path& root) {
   const std::filesystem::path cpus = root / "sys/devices/system/cpu";
   const std::string governor(trim(system_text(cpus / "cpu0/cpufreq/scaling_governor")));
@@ -390,7 +391,7 @@ std::string frequency_policy(const std::filesystem::path& root) {
   return governor.empty() ? "" : governor + (has_no_boost ? " without boost" : "");
 }
 
-// "always [madvise] never": the one in brackets is chosen (admin-guide/mm/transhuge).
+// The text is for example "always [madvise] never"; the chosen value is in brackets (admin-guide/mm/transhuge).
 std::string huge_pages(const std::filesystem::path& root) {
   const std::string choices = system_text(root / "sys/kernel/mm/transparent_hugepage/enabled");
   const size_t begin = choices.find('['), end = choices.find(']');

@@ -48,7 +48,7 @@ void TextTable::add_row(std::vector<std::string> cells) {
 
 namespace {
 
-// A line end in a cell would begin a row of its own.
+// A line end in a cell would begin a new row.
 std::vector<std::string> on_one_line_each(const std::vector<std::string>& cells) {
   std::vector<std::string> shown;
   for (const std::string& cell : cells) shown.push_back(on_one_line(cell));

@@ -1,4 +1,4 @@
-// Text tables for a terminal, and lines of CSV (RFC 4180).
+// Makes text tables for a terminal, and lines of CSV (RFC 4180).
 #pragma once
 
 #include <string>
@@ -6,18 +6,15 @@
 
 namespace rnnlab {
 
-// Fields as a line of CSV (RFC 4180, with a plain line end): quoted if they hold a comma, a quote or a line end.
-// The tables written with it are opened in spreadsheets. A text that begins with = + - @, a tab or a carriage return
-// gets a leading ', because a spreadsheet would run it as a formula; numbers stay as they are. Predictions are data for
+// Returns fields as a line of CSV (RFC 4180, with a plain line end): fields with a comma, a quote or a line end are
+// quoted. The tables are often opened in spreadsheets, so a text that begins with = + - @, a tab or a carriage return
+// gets a leading ', because a spreadsheet would run it as a formula; numbers stay unchanged. Predictions are data for
 // programs, so their texts stay unchanged (inference/prediction_file.h).
-
 enum class Formulas { kEscaped, kUnchanged };
 
 std::string csv_line(const std::vector<std::string>& fields, Formulas formulas = Formulas::kEscaped);
 
-// Rows of cells, and the text of them that lines up: UTF-8 counted by code points, numbers to the right and words to
-// the left.
-
+// Makes a text table with aligned columns: widths count code points of UTF-8, numbers are aligned right and words left.
 enum class Align { kLeft, kRight };
 
 struct TableColumn {
@@ -29,14 +26,14 @@ class TextTable {
  public:
   void add_column(std::string heading, Align align);
 
-  // One cell for each column.
+  // The row must have one cell for each column.
   void add_row(std::vector<std::string> cells);
 
   const std::vector<TableColumn>& columns() const { return columns_; }
   const std::vector<std::vector<std::string>>& rows() const { return rows_; }
 
-  // Columns two spaces apart, a rule under the headings, no trailing spaces, a line end after each line. Control
-  // characters of a cell are shown as on_one_line shows them; rows() has the cells unchanged.
+  // Returns the table with two spaces between columns, a rule under the headings, no trailing spaces and a line end
+  // after each line. Control characters of a cell are shown as on_one_line shows them; rows() has the cells unchanged.
   std::string text() const;
 
  private:
@@ -47,7 +44,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// `cell` filled up with spaces to `width` columns; as it is when longer.
+// Returns `cell` padded with spaces to `width` columns; a longer cell is unchanged.
 std::string padded(const std::string& cell, size_t width, Align align);
 
 }  // namespace rnnlab

@@ -56,7 +56,7 @@ void write_to_stderr(const std::string& text) {
   std::fflush(stderr);
 }
 
-// The first `width` code points.
+// Returns the first `width` code points.
 std::string cut(const std::string& text, size_t width) {
   size_t columns = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -113,7 +113,7 @@ void ProgressBar::update(int64_t done, const std::function<std::string()>& detai
   progress_.done = done;
   progress_.seconds = now - start_;
   progress_.detail = on_one_line(detail());
-  // The last column stays free: some terminals wrap as soon as it is written.
+  // The last column stays free, because some terminals wrap the line as soon as it is written.
   write_(kEraseLine + format_progress(progress_, terminal_.width - 1));
   last_drawn_ = now;
   is_drawn_ = true;

@@ -1,4 +1,4 @@
-// What standard error is, and the bar that shows the progress of an epoch on a terminal.
+// Inspects an output stream, and shows the progress of an epoch as a bar on a terminal.
 #pragma once
 
 #include <cstddef>
@@ -8,41 +8,39 @@
 
 namespace rnnlab {
 
-// What may be written to an output stream: whether it is a terminal, how wide, whether in colour.
+enum class Tty { kNo, kYes };  // the result of isatty(3)
 
-enum class Tty { kNo, kYes };  // what isatty(3) says
-
+// Holds the properties of an output stream.
 struct Terminal {
-  bool is_terminal = false;  // that understands escape sequences: carriage returns and erasing work
+  bool is_terminal = false;  // supports escape sequences: carriage returns and erasing
   bool has_color = false;
   size_t width = 80;
 };
 
-using GetVariable = std::function<std::string(const char* name)>;  // of the environment, "" when it is not set
+using GetVariable = std::function<std::string(const char* name)>;  // of the environment; "" if it is not set
 
-// `descriptor` is 1 or 2. TERM=dumb or none is no terminal; NO_COLOR, when set to anything, takes the colours
-// (https://no-color.org). The width comes from the terminal, else from COLUMNS, else it is 80.
+// `descriptor` is 1 or 2. With TERM=dumb or without TERM the stream is not a terminal; NO_COLOR, set to any value,
+// switches colours off (https://no-color.org). The width is that of the terminal, else COLUMNS, else 80.
 Terminal inspect_terminal(int descriptor);
 
-// The same from its ingredients; `columns` is 0 when the terminal does not know.
+// Returns the properties from given values; `columns` is 0 if the terminal does not report its width.
 Terminal terminal_from(Tty tty, size_t columns, const GetVariable& variable);
 
-// A progress bar on the terminal's last line: redrawn at most ten times a second, gone when a log line comes or the
-// work ends. Where there is no terminal it writes nothing; plain lines are the log's business. What it shows is made by
-// a pure function.
-
+// Draws a progress bar on the terminal's last line: the bar is redrawn at most ten times a second, and erased before a
+// log line and at the end of the work. If there is no terminal, the bar writes nothing; the log writes plain lines. A
+// pure function makes the text of the bar.
 struct Progress {
   std::string title;  // "epoch 2/3"
   int64_t done = 0;   // of `total` steps, at least 1
   int64_t total = 1;
   double seconds = 0;  // since the work began
-  std::string detail;  // "loss 0.1234"; the first to go where the line is narrow
+  std::string detail;  // "loss 0.1234"; dropped first if the line is narrow
 };
 
-// "epoch 2/3 [#####.....]  50 % 234/469, 0:12 left, loss 0.1234", at most `width` columns; as much as fits.
+// Returns "epoch 2/3 [#####.....]  50 % 234/469, 0:12 left, loss 0.1234", cut to at most `width` columns.
 std::string format_progress(const Progress& progress, size_t width);
 
-// "0:07", "12:34", "1:02:03", "?" when it is not known.
+// Returns "0:07", "12:34", "1:02:03", or "?" if the duration is not known.
 std::string format_duration(double seconds);
 
 class ProgressBar {
@@ -50,20 +48,20 @@ class ProgressBar {
   using Clock = std::function<double()>;  // seconds, steady
   using Write = std::function<void(const std::string&)>;
 
-  // Writes to stderr. Draws nothing when `terminal` is none: give it Terminal{} for --quiet.
+  // Writes to stderr. Draws nothing if `terminal` is not a terminal; pass Terminal{} for --quiet.
   explicit ProgressBar(const Terminal& terminal);
   ProgressBar(const Terminal& terminal, Clock clock, Write write);
   ~ProgressBar() { clear(); }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Begins a piece of work of `total` steps; the time left is reckoned from here.
+  // Begins a piece of work of `total` steps; the remaining time is estimated from this moment.
   void start(const std::string& title, int64_t total);
 
-  // Cheap when it is not yet time to draw. `detail` is called only for drawing.
+  // This call is cheap if it is too early to draw. `detail` is called only for drawing.
   void update(int64_t done, const std::function<std::string()>& detail);
 
-  // Takes the bar off the screen; the next update draws it again.
+  // Erases the bar; the next update draws it again.
   void clear();
 
  private:

@@ -11,7 +11,7 @@
 namespace rnnlab {
 namespace {
 
-// A part of the sentence that is in no sentence of another kind.
+// Each text is a part of the sentences of one kind and of no different kind.
 constexpr std::pair<std::string_view, const char*> kOldWords[] = {
     {"THIS BUILD IS NOT FOR TIMING", warning::kSlowBuild},
     {"MORE THREADS THAN CPUS", warning::kMoreThreadsThanCpus},
@@ -59,7 +59,7 @@ namespace {
 struct RemarkOfSeveral {
   Remark first;
   std::vector<std::string> who;
-  bool differ = false;  // in `after`
+  bool differ = false;  // whether `after` differs
 };
 
 bool are_of_one_kind(const Remark& a, const Remark& b) {
@@ -67,13 +67,14 @@ bool are_of_one_kind(const Remark& a, const Remark& b) {
   return !a.kind.empty() || a.after == b.after;
 }
 
-// Two different remarks of one kind about the same one are both told.
+// Two different remarks of one kind about the same subject are not merged, so that both are reported.
 bool can_share(const RemarkOfSeveral& shared, const Remark& remark) {
   if (!are_of_one_kind(shared.first, remark)) return false;
   return shared.first.after == remark.after || std::ranges::find(shared.who, remark.who) == shared.who.end();
 }
 
-// At least one, then as many as three that fit on a line beside what is said of them.
+// Returns the number of subjects to name: at least one, at most three, as many as fit on a line with the rest of the
+// sentence.
 size_t num_named(const std::vector<std::string>& who) {
   constexpr size_t kMostNamed = 3, kLongest = 100;
   size_t length = who.front().size(), count = 1;

@@ -1,5 +1,5 @@
-// Warnings: a code for programs beside a sentence for people. Remarks that differ only in whom they are about become
-// one warning.
+// Defines warnings: each has a code for programs and a sentence for people. Remarks that differ only in their subject
+// become one warning.
 #pragma once
 
 #include <string>
@@ -8,14 +8,12 @@
 
 namespace rnnlab {
 
-// A reason to doubt the times of a run or a benchmark: a sentence for the reader, and a code for programs. Nothing is
-// read back out of the sentence. Files before version 3 hold the sentence alone, from which their reader finds the
-// code.
-
+// States a reason to doubt the times of a run or a benchmark: a sentence for the reader and a code for programs, which
+// never parse the sentence. Files before version 3 contain only the sentence; their reader derives the code from it.
 struct JsonPlace;
 
 struct Warning {
-  std::string kind;  // one of `warning`, or that of a later version
+  std::string kind;  // a code of namespace `warning`, or of a later version
   std::string text;
 
   friend bool operator==(const Warning&, const Warning&) = default;
@@ -28,9 +26,9 @@ struct Warning {
 };
 
 namespace warning {
-inline constexpr const char* kOther = "other";  // of an old file, or about nothing of the times
+inline constexpr const char* kOther = "other";  // from an old file, or not about times
 
-// The build and the machine when the run began.
+// These warnings are about the build, and the machine when the run began.
 inline constexpr const char* kSlowBuild = "slow_build";
 inline constexpr const char* kMoreThreadsThanCpus = "more_threads_than_cpus";
 inline constexpr const char* kCpuBusy = "cpu_busy";
@@ -41,20 +39,20 @@ inline constexpr const char* kLittleMemory = "little_memory";
 inline constexpr const char* kDebugged = "debugged";
 inline constexpr const char* kFixedAddresses = "fixed_addresses";
 
-// What came while it ran.
+// These warnings are about events during the run.
 inline constexpr const char* kCpuShared = "cpu_shared";
 inline constexpr const char* kGpuShared = "gpu_shared";
-inline constexpr const char* kWaited = "waited";        // less CPU time than the work wants
+inline constexpr const char* kWaited = "waited";        // less CPU time than the work needs
 inline constexpr const char* kThrottled = "throttled";  // by the quota of a control group
 inline constexpr const char* kStolen = "stolen";        // by a hypervisor
 inline constexpr const char* kUnfinished = "unfinished";
-inline constexpr const char* kStraggler = "straggler";  // a process that the others of its run wait for
+inline constexpr const char* kStraggler = "straggler";  // one process is slower, and the others of its run wait for it
 
-// How it was run.
+// These warnings are about the way of running.
 inline constexpr const char* kCopiesInEpochs = "copies_in_epochs";
 inline constexpr const char* kTraced = "traced";
-inline constexpr const char* kOtherMachine = "other_machine";      // than before it was resumed, or than the baseline's
-inline constexpr const char* kDevicesChanged = "devices_changed";  // when it was resumed
+inline constexpr const char* kOtherMachine = "other_machine";      // than before a resume, or than the baseline's
+inline constexpr const char* kDevicesChanged = "devices_changed";  // at a resume
 inline constexpr const char* kScheduleChanged = "schedule_changed";
 inline constexpr const char* kCheckpointUnusable = "checkpoint_unusable";
 inline constexpr const char* kBestForgotten = "best_forgotten";
@@ -64,12 +62,12 @@ inline constexpr const char* kInterrupted = "interrupted";
 inline constexpr const char* kNotMeasured = "not_measured";
 inline constexpr const char* kNotInspected = "not_inspected";
 
-// What its numbers show.
+// These warnings are about the numbers of a run.
 inline constexpr const char* kHighLoss = "high_loss";
 inline constexpr const char* kWarmupCounted = "warmup_counted";
 inline constexpr const char* kUnprovenTimer = "unproven_timer";
 inline constexpr const char* kUnsynchronisedTimer = "unsynchronised_timer";
-inline constexpr const char* kOtherClock = "other_clock";  // the kernel's says otherwise
+inline constexpr const char* kOtherClock = "other_clock";  // the kernel's clock differs
 inline constexpr const char* kImpossibleSum = "impossible_sum";
 inline constexpr const char* kMissingTime = "missing_time";
 inline constexpr const char* kImpossibleWait = "impossible_wait";
@@ -80,21 +78,21 @@ inline constexpr const char* kUnequalEpochs = "unequal_epochs";
 inline constexpr const char* kWrongIdentity = "wrong_identity";
 inline constexpr const char* kOtherPrecision = "other_precision";
 
-// What was changed in its folder afterwards.
+// These warnings are about changes in a run's folder afterwards.
 inline constexpr const char* kBrokenSeal = "broken_seal";      // of the rows
-inline constexpr const char* kRowsDisagree = "rows_disagree";  // in the two files that have them
+inline constexpr const char* kRowsDisagree = "rows_disagree";  // the two files with the rows differ
 inline constexpr const char* kEditedSummary = "edited_summary";
 inline constexpr const char* kEditedConfig = "edited_config";
 inline constexpr const char* kEditedEnvironment = "edited_environment";
 
-// The shape of its times.
+// These warnings are about the distribution of the times.
 inline constexpr const char* kOutlier = "outlier";
 inline constexpr const char* kTrend = "trend";
 inline constexpr const char* kTwoModes = "two_modes";
 inline constexpr const char* kEqualTimes = "equal_times";
 inline constexpr const char* kColdEpoch = "cold_epoch";
 
-// Of a comparison.
+// These warnings are about a comparison.
 inline constexpr const char* kOtherWeights = "other_weights";
 inline constexpr const char* kLossesPart = "losses_part";
 inline constexpr const char* kOneAfterTheOther = "one_after_the_other";
@@ -103,30 +101,30 @@ inline constexpr const char* kOnOneMachine = "on_one_machine";
 inline constexpr const char* kMissingRounds = "missing_rounds";
 }  // namespace warning
 
-// The sentences alone.
+// Returns only the sentences.
 std::vector<std::string> texts_of(const std::vector<Warning>& warnings);
 
-// Unless it is among them.
+// Appends the warning unless the list already contains it.
 void add_once(std::vector<Warning>& warnings, const Warning& warning);
 
-// The kind that a sentence of a file before version 3 has.
+// Returns the code of a sentence from a file before version 3.
 std::string kind_of_old_warning(std::string_view text);
 
-// An object, or a sentence in a file before version 3.
+// Reads an object, or a sentence from a file before version 3.
 void from_json(const JsonPlace& place, Warning& warning);
 
-// What is to be said about several runs or groups in one line: remarks that are alike but for whom they are about
-// become one, with a list of names.
-
+// States a remark about a run or a group. Remarks that differ only in their subject become one warning with a list of
+// names.
 struct Remark {
   std::string before;     // "batch size: 64 in cpu naive, 128 in "
   std::string who;        // "cpu fused"
   std::string after;      // " (data.batch: 1 and 2)"
-  std::string kind = {};  // remarks of one kind are alike though `after` differs, as in a number; "": `after` counts
+  std::string kind = {};  // remarks of one kind are alike even if `after` differs; "": compares `after`
 };
 
-// With the kind of each, in the order of the first of each. "a", "a and b" or "a, b, c and 5 more" takes the place of
-// `who`; where `after` differs, the first stands for all and says so.
+// Merges alike remarks; the warnings have the order in which their first remarks occur, and the kind of these. `who` is
+// replaced by "a", "a and b" or "a, b, c and 5 more". If `after` differs, the warning has that of the first remark and
+// says so.
 std::vector<Warning> merged(const std::vector<Remark>& remarks);
 
 }  // namespace rnnlab
