@@ -1,5 +1,5 @@
-// What the file says under `distributed:`: how long the processes of one run wait for each other. None of it changes
-// what is trained.
+// Holds the settings under `distributed:` in an experiment file: how long the processes of one run wait for each other.
+// The settings do not change the training.
 #pragma once
 
 #include "config/schema.h"

@@ -33,14 +33,14 @@
 namespace rnnlab {
 namespace {
 
-// gloo_headers/ stand for gloo's own, as of this version.
+// The declarations in gloo_headers/ replace gloo's own headers; they match this version of LibTorch.
 static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11);
 static_assert(sizeof(c10d::ProcessGroupGloo) == 488 && sizeof(c10d::ProcessGroupGloo::Options) == 176);
 
 using GroupPointer = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
-// A socket that listens on the loopback interface, at a port that the system chooses or at `port`.
+// Returns a socket that listens on the loopback interface, at `port` or, if it is 0, at a port that the system chooses.
 int listen_on_loopback(int64_t port) {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int yes = 1;
@@ -109,8 +109,8 @@ StorePointer store_of_run(const Launch& launch, const RanksOptions& options) {
 
 bool holds_store(const Launch& launch) { return launch.rank == 0 && !launch.launcher_hosts_store; }
 
-// The result of `work`, which a thread of its own does and may never end: a store whose process is stopped gives no
-// answer. So `work` owns all that it uses.
+// Starts `work` on a new thread and returns its future result. The work may never end, because a store whose process is
+// suspended does not answer; so `work` must own all that it uses.
 template <class Work>
 auto begin_beside(Work work) -> std::future<decltype(work())> {
   std::packaged_task<decltype(work())()> task(std::move(work));
@@ -121,7 +121,7 @@ auto begin_beside(Work work) -> std::future<decltype(work())> {
 
 std::atomic<bool> g_is_operation_left_behind = false;
 
-// The result of `work`, or nothing if it takes longer.
+// Returns the result of `work`, or nothing if the work takes longer than `limit`.
 template <class Work>
 auto within(std::chrono::milliseconds limit, Work work) -> std::optional<decltype(work())> {
   auto result = begin_beside(std::move(work));
@@ -132,7 +132,7 @@ auto within(std::chrono::milliseconds limit, Work work) -> std::optional<decltyp
 
 constexpr std::chrono::seconds kLongestLastWords{5};
 
-// As store_of_run. A process that is suspended has its connections accepted, and then gives no answer.
+// Returns store_of_run(), or throws after a time limit: a suspended process accepts connections but does not answer.
 StorePointer reached_store_of_run(const Launch& launch, const RanksOptions& options) {
   const auto limit = options.start_timeout + kLongestLastWords;
   if (auto store = within(limit, [launch, options] { return store_of_run(launch, options); })) return *store;
@@ -143,7 +143,7 @@ StorePointer reached_store_of_run(const Launch& launch, const RanksOptions& opti
       launch.rank, launch.size, launch.address, launch.port);
 }
 
-// The rank that holds the store stays until nobody needs it: each other rank has left, or gives no sign of life.
+// The rank that holds the store must stay until every other rank has left or sends no more signs of life.
 bool is_anybody_left(const Seen& seen) {
   constexpr int64_t kSilentRounds = 6;
   return !seen.is_store_gone && std::ranges::any_of(seen.signs.begin() + 1, seen.signs.end(), [](const Sign& sign) {
@@ -151,20 +151,21 @@ bool is_anybody_left(const Seen& seen) {
   });
 }
 
-// They say that they leave as this one does, and come when they do.
+// Waits until the other failing ranks have left the run; each sends a sign when it leaves, as this rank does.
 void await_those_who_fail_too(c10d::Store& store, int64_t size, std::chrono::milliseconds longest) {
   Heartbeat(store, 0, size).look_until(longest, [](const Seen& seen) {
     return std::all_of(seen.signs.begin() + 1, seen.signs.end(), [](const Sign& sign) { return sign.has_left; });
   });
 }
 
-// Their errors come as exceptions too, which say it in one line and with a next step.
+// Switches off LibTorch's own log lines about errors, because each error is also thrown as an exception, which gives it
+// in one line with a next step.
 void silence_process_groups() {
   constexpr int kFatal = 3;
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
-// Bounds no operation itself: that is what Patience is for.
+// The operations themselves have practically no time limit, because Patience limits the waits.
 constexpr std::chrono::hours kLongestOperation{24 * 20};
 
 std::unique_ptr<GpuGroup> connected_gpus(const StorePointer& store, const GpuGroupOptions& options) {
@@ -214,7 +215,8 @@ class GlooRanks : public Ranks {
   void connect_gpus(c10::Device device, bool shares_gpu) override {
     const GpuGroupOptions options{
         .device = device, .rank = rank(), .size = size(), .is_one_host = is_one_host_, .shares_gpu = shares_gpu};
-    // By a connection of its own: one that waits in the store would hold up the last words of this rank.
+    // NCCL gets its own connection to the store, because a request that waits in the store would delay the failure
+    // message of this rank.
     const auto make = [store = store_->clone(), options] { return connected_gpus(store, options); };
     guarded(start_timeout_, [&] { return begin_beside(make); });
     gpus_->make_current();
@@ -227,7 +229,7 @@ class GlooRanks : public Ranks {
     } catch (const RankFailed&) {
       leave_operation_behind();
       throw;
-    } catch (const std::exception&) {  // the GPU's
+    } catch (const std::exception&) {  // from the GPU
       fail_on_gpu();
     }
   }
@@ -246,7 +248,7 @@ class GlooRanks : public Ranks {
     return all;
   }
 
-  // A rank that does not come to its next step is behind the others.
+  // A rank that does not reach its next step has counted fewer operations than the others, so it is behind.
   void set_step(int64_t step) override {
     heartbeat_->set_step(step);
     heartbeat_->count_operation();
@@ -259,7 +261,7 @@ class GlooRanks : public Ranks {
         put_failure(*store, failure);
         return true;
       });
-    } catch (const std::exception&) {  // nobody is left to hear of it
+    } catch (const std::exception&) {  // no process is left to read the message
       return;
     }
   }
@@ -279,15 +281,15 @@ class GlooRanks : public Ranks {
 
  private:
   void leave() {
-    gpus_.reset();  // no CUDA graph with its operations is left
-    // The destructor of a group waits for operations under way.
+    gpus_.reset();  // no CUDA graph with its operations exists any more
+    // The destructor of a group waits for unfinished operations.
     if (is_broken_) static_cast<void>(group_.release());
     group_.reset();
     if (!holds_store_) return;
     heartbeat_->look_until(timeout_ + kLongestLastWords, [](const Seen& seen) { return !is_anybody_left(seen); });
   }
 
-  // A launcher may end the first rank once another one has ended.
+  // A launcher may kill the first rank as soon as another rank has ended.
   void await_files_of_first() {
     constexpr int64_t kSilentRounds = 4;
     heartbeat_->look_until(kLongestOperation, [](const Seen& seen) {
@@ -296,7 +298,8 @@ class GlooRanks : public Ranks {
     });
   }
 
-  // Of those that gave a sign before the store gave no answer any more; rank 0 may have held it.
+  // Returns whether this is the first living rank after rank 0, by the signs before the store stopped answering; rank 0
+  // may have held the store.
   bool is_first_that_lives() const {
     constexpr int64_t kSilentRounds = 4;
     const Seen seen = heartbeat_->seen();
@@ -321,19 +324,19 @@ class GlooRanks : public Ranks {
     guarded(longest, [&] { return group_->allgather(outputs, input, options); });
   }
 
-  // An operation on GPUs, which fails here only where it cannot be queued.
+  // Runs an operation on GPUs, which fails here only if it cannot be queued.
   template <class Queue>
   void queued(const Queue& queue) {
     RNNLAB_INVARIANT(gpus_ != nullptr, "tensors on GPUs before the GPUs are connected");
     try {
       queue();
-    } catch (const std::exception&) {  // LibTorch's and NCCL's
+    } catch (const std::exception&) {  // from LibTorch or NCCL
       if (gpus_->is_capturing()) throw;
       fail_on_gpu();
     }
   }
 
-  // Within a catch: this rank's own error, unless another one has failed before.
+  // Call this function within a catch block: it throws this rank's own error, unless another rank has failed before.
   [[noreturn]] void fail_on_gpu() {
     leave_operation_behind();
     const Seen seen = heartbeat_->seen();
@@ -356,13 +359,13 @@ class GlooRanks : public Ranks {
     } catch (const UserError&) {
       leave_operation_behind();
       throw;
-    } catch (const std::exception& error) {  // LibTorch's and gloo's
+    } catch (const std::exception& error) {  // from LibTorch or gloo
       leave_operation_behind();
       throw failure_after_broken_connection(*heartbeat_, rank(), first_line(error.what()));
     }
   }
 
-  // Whether it has ended within a turn. Throws what it threw.
+  // Returns whether the operation has ended within a turn. Throws the exception of the operation.
   static bool has_ended(const c10::intrusive_ptr<c10d::Work>& work) {
     try {
       work->wait(Patience::kTurn);
@@ -396,7 +399,8 @@ class GlooRanks : public Ranks {
     is_broken_ = true;
     g_is_operation_left_behind = true;
     if (gpus_ == nullptr) return;
-    // It ends when the graphs that hold operations are gone, which is after this thread has left the trainer.
+    // abort() returns only after the graphs with operations are destroyed, that is after this thread has left the
+    // trainer.
     constexpr std::chrono::seconds kForKernelsToEnd{1};
     begin_beside([gpus = gpus_] {
       gpus->abort();
@@ -404,7 +408,7 @@ class GlooRanks : public Ranks {
     }).wait_for(kForKernelsToEnd);
   }
 
-  // Until a sign of each rank is there.
+  // Waits until each rank has sent a sign.
   void meet() {
     const auto began = std::chrono::steady_clock::now();
     const Seen seen = heartbeat_->look_until(
@@ -440,7 +444,7 @@ class GlooRanks : public Ranks {
   StorePointer store_;
   std::optional<Heartbeat> heartbeat_;
   GroupPointer group_;
-  std::shared_ptr<GpuGroup> gpus_;  // null until connect_gpus()
+  std::shared_ptr<GpuGroup> gpus_;  // null before connect_gpus()
 };
 
 }  // namespace
@@ -518,7 +522,7 @@ void LocalStore::tell_failure(const std::string& name_of_run, int64_t rank, Exit
   try {
     c10d::PrefixStore store(prefix_of("", name_of_run), server_->store);
     put_failure(store, {rank, exit_code, message});
-  } catch (const std::exception&) {  // nobody is left to hear of it
+  } catch (const std::exception&) {  // no process is left to read the message
     return;
   }
 }

@@ -1,8 +1,8 @@
-// The collective operations of the processes of one run whose gradients are on GPUs: NCCL, by LibTorch's
-// ProcessGroupNCCL. They are queued on the current stream like kernels, also while it is captured in a CUDA graph, and
-// nothing here waits for them.
+// The collective operations of the processes of one run whose gradients are on GPUs, by NCCL through LibTorch's
+// ProcessGroupNCCL. The operations are queued on the current stream like kernels, also while the stream is captured in
+// a CUDA graph, and the functions do not wait for the operations.
 //
-// What goes wrong with them is not found here: kernels wait for a rank that is gone for ever, until abort() ends them.
+// Left out: failures of these operations. Kernels wait for a missing rank for ever, until abort() ends them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,17 +21,17 @@ class GpuGroup {
   GpuGroup(const GpuGroup&) = delete;
   GpuGroup& operator=(const GpuGroup&) = delete;
 
-  // As Ranks. `values` is contiguous, on this rank's GPU.
+  // These two functions do what those of Ranks do. `values` is contiguous and on this rank's GPU.
   virtual void add_up(at::Tensor& values) = 0;
   virtual void gather(const at::Tensor& values, const at::Tensor& all) = 0;
 
-  // Ends what is queued, whose results are without meaning then. Does not return while CUDA graphs with operations of
-  // this group live. The destructor does it too.
+  // Ends the queued operations; their results are then meaningless. Does not return before the CUDA graphs with
+  // operations of this group are destroyed. The destructor also calls this function.
   virtual void abort() noexcept = 0;
 
-  virtual bool is_capturing() const = 0;  // the current stream, in a CUDA graph
+  virtual bool is_capturing() const = 0;  // whether the current stream is captured in a CUDA graph
 
-  // Of the calling thread, from here on.
+  // Makes the GPU of this group the current device of the calling thread.
   virtual void make_current() = 0;
 };
 
@@ -40,7 +40,7 @@ struct GpuGroupOptions {
   int64_t rank = 0;
   int64_t size = 1;
   bool is_one_host = true;
-  bool shares_gpu = false;  // with another rank, which NCCL refuses unless it believes that they are on two hosts
+  bool shares_gpu = false;  // with another rank; NCCL permits that only if it believes that the ranks are on two hosts
 };
 
 // Connects to all ranks, and waits for them.

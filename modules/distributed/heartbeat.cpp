@@ -22,7 +22,7 @@ constexpr const char* kFailure = "failure";
 constexpr const char* kTold = "told";
 constexpr char kEndOfPart = '\n';
 
-// "x.csv: no such file", and "rank 1 of 2 failed: x.csv: no such file".
+// Returns true for example for "x.csv: no such file" and "rank 1 of 2 failed: x.csv: no such file".
 bool say_the_same(const std::string& a, const std::string& b) {
   return a.find(b) != std::string::npos || b.find(a) != std::string::npos;
 }
@@ -90,7 +90,7 @@ Sign sign_from(const std::string& text) {
   return {.process = parts[0], .num_operations = number(2), .writes_files = what == kWrites, .has_left = what == kLeft};
 }
 
-// The text of each rank; "" of one that gave none.
+// Returns the text of each rank; "" if a rank has sent no sign.
 std::vector<std::string> signs_in(c10d::Store& store, const std::vector<std::string>& keys) {
   std::vector<std::string> texts;
   for (const std::string& key : keys) texts.push_back(store.check({key}) ? text_at(store, key) : "");
@@ -102,17 +102,17 @@ std::vector<std::string> signs_in(c10d::Store& store, const std::vector<std::str
 struct Heartbeat::Shared {
   c10::intrusive_ptr<c10d::Store> store;
   int64_t rank = 0;
-  std::vector<std::string> keys;  // of all signs
+  std::vector<std::string> keys;  // one for each rank
 
   std::mutex mutex;
   std::condition_variable changed;
-  bool is_look_wanted = false;  // by look_now()
+  bool is_look_wanted = false;  // set by look_now()
   bool is_end_wanted = false;
   bool has_ended = false;
   int64_t num_operations = 0;
   int64_t num_writers = 0;
   std::chrono::steady_clock::time_point counted_at;
-  std::vector<std::string> texts;  // of the signs that were seen last
+  std::vector<std::string> texts;  // the last signs, as stored
   Seen seen;
 
   std::string own_sign() const {
@@ -121,7 +121,7 @@ struct Heartbeat::Shared {
   }
 
   void take(const std::vector<std::string>& now, std::optional<RankFailure> failure) {
-    // Looks that were wanted come before their time.
+    // Rounds that look_now() requested come early, so they do not count as silent rounds.
     const auto time = std::chrono::steady_clock::now();
     const int64_t one_more = time - counted_at >= kBetweenRounds ? 1 : 0;
     if (one_more > 0) counted_at = time;
@@ -135,7 +135,7 @@ struct Heartbeat::Shared {
     ++seen.num_rounds;
   }
 
-  // The lock is free while the store is asked, which may take for ever.
+  // The lock is released while the store is read, because the read may never return.
   void look(std::unique_lock<std::mutex>& lock) {
     const std::string sign = own_sign();
     lock.unlock();

@@ -15,10 +15,10 @@ namespace rnnlab {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
-constexpr const char* kParentProcess = "(parent process)";  // no variable, but asked for like one
+constexpr const char* kParentProcess = "(parent process)";  // not a variable, but read like one
 constexpr int64_t kMostRanks = 65'536, kLastPort = 65'535;
 
-// How a launcher names its numbers.
+// The names of a launcher's environment variables.
 struct Names {
   Launcher launcher;
   const char *rank, *size, *local_rank, *local_size;
@@ -29,7 +29,7 @@ constexpr Names kTorchrunNames = {Launcher::kTorchrun, "RANK", "WORLD_SIZE", "LO
 constexpr Names kOpenMpiNames = {Launcher::kMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                                  "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
 constexpr Names kMpichNames = {Launcher::kMpi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
-// Slurm says how many nodes there are instead.
+// Slurm has a variable for the number of nodes instead of the local size.
 constexpr Names kSlurmNames = {Launcher::kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr};
 
 int64_t number_of(const ReadVariable& variable, const char* name, int64_t least, int64_t most) {
@@ -53,15 +53,15 @@ Launch launch_by(const Names& names, const ReadVariable& variable) {
   return launch;
 }
 
-// FNV-1a, which is the same on every host.
+// The hash is FNV-1a, which is the same on every host.
 uint64_t hash_of(const std::string& text) {
   uint64_t hash = 14'695'981'039'346'656'037U;
   for (const char byte : text) hash = (hash ^ static_cast<uint8_t>(byte)) * 1'099'511'628'211U;
   return hash;
 }
 
-// Several jobs on a host get several ports; if two get the same one, the second finds it taken and says so. Below the
-// ports that Linux gives to connections by itself.
+// Several jobs on a host usually get different ports; if two get the same port, the second job fails with an error that
+// says so. The ports are below those that Linux assigns to connections automatically.
 int64_t port_of_job(const std::string& job) {
   constexpr uint64_t kFirst = 15'000, kCount = 10'000;
   return static_cast<int64_t>(kFirst + hash_of(job) % kCount);
@@ -72,7 +72,7 @@ void put_port(Launch& launch, const ReadVariable& variable) {
       variable("MASTER_PORT") ? number_of(variable, "MASTER_PORT", 1, kLastPort) : port_of_job(launch.attempt);
 }
 
-// Of a launcher that names none, where all processes are on one host.
+// The launcher gives no address; if all processes are on one host, MASTER_ADDR is not needed.
 void put_address(Launch& launch, const ReadVariable& variable) {
   const auto address = variable("MASTER_ADDR");
   if (!address && !launch.is_one_host)
@@ -80,7 +80,7 @@ void put_address(Launch& launch, const ReadVariable& variable) {
                 "{} started processes on several hosts, and none of them knows where rank 0 is: set MASTER_ADDR to its "
                 "host (mpirun -x MASTER_ADDR=HOST)",
                 name_of(launch.launcher));
-  launch.address = launch.is_one_host ? kLoopback : *address;  // where rank 0 listens then
+  launch.address = launch.is_one_host ? kLoopback : *address;  // rank 0 then listens there
   put_port(launch, variable);
 }
 
@@ -103,7 +103,7 @@ Launch torchrun_launch(const ReadVariable& variable) {
   return launch;
 }
 
-// "node[1-3],other" begins with "node1".
+// The first host of "node[1-3],other" is "node1".
 std::string first_host(const std::string& list) {
   const size_t bracket = list.find('['), comma = list.find(',');
   if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
@@ -127,7 +127,7 @@ Launch slurm_launch(const ReadVariable& variable) {
   return launch;
 }
 
-// Open MPI names each job. MPICH does not, but all its processes on one host have the same parent.
+// Open MPI gives each job a name. MPICH does not, but all its processes on one host have the same parent.
 std::string job_of_mpi(const ReadVariable& variable) {
   for (const char* name : {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"})
     if (const auto job = variable(name)) return *job;
@@ -141,7 +141,7 @@ Launch mpi_launch(const Names& names, const ReadVariable& variable) {
   return launch;
 }
 
-// A batch script without srun has SLURM_PROCID too, and is one process.
+// A batch script without srun also has SLURM_PROCID, but it is a single process.
 bool is_slurm_step(const ReadVariable& variable) {
   return variable("SLURM_STEP_ID") && variable("SLURM_STEP_NUM_TASKS").value_or("1") != "1";
 }

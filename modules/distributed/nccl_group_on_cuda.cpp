@@ -17,13 +17,13 @@
 namespace rnnlab {
 namespace {
 
-// Variables that LibTorch and NCCL read while they connect. They are as before after that, because a run's environment
-// is what the user has set. What the user says of NCCL itself stays, too.
+// Sets variables that LibTorch and NCCL read while they connect. The destructor restores the variables, because the
+// recorded environment of a run is the one that the user has set. Variables of NCCL that the user has set are kept.
 class Variables {
  public:
   explicit Variables(const GpuGroupOptions& options) {
-    // LibTorch's own watchdog would end the process after ten minutes, and does not see graphs: the ranks look after
-    // each other by their store instead (Patience).
+    // LibTorch's own watchdog would end the process after ten minutes, and it does not detect operations of graphs. The
+    // ranks watch each other through their store instead (Patience).
     for (const char* name :
          {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
           "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
@@ -64,7 +64,7 @@ class NcclGroup : public GpuGroup {
                                                          static_cast<int>(options.size),
                                                          c10d::ProcessGroupNCCL::Options::create());
     group_->eagerConnectSingleDevice(device_);
-    // The first operation allocates, which a later one may not within a capture.
+    // The first operation allocates memory, and an operation within a capture must not.
     at::Tensor one = at::ones({1}, at::TensorOptions().device(device_).dtype(at::kFloat));
     add_up(one);
     c10::cuda::device_synchronize();

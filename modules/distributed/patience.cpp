@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 constexpr int64_t kFewRounds = 3;
 constexpr int kTimesLonger = 3;
 
-// One look of the heartbeat a turn: a busy machine makes both longer.
+// The heartbeat makes one round in each turn; on a busy machine rounds and turns are both longer.
 int64_t num_rounds_in(milliseconds time) { return std::max<int64_t>(time / Patience::kTurn, 2); }
 
 std::string names_of(const Seen& seen, const std::function<bool(int64_t)>& is_meant) {
@@ -76,7 +76,7 @@ void Patience::wait_on() {
   const std::string behind = names_of(seen, [&](int64_t i) { return is_rank_behind(seen, i); });
   const bool is_long_work = for_ == For::kDevice && behind.empty();
   waited_ = writers.empty() && !is_long_work ? waited_ + kTurn : milliseconds(0);
-  // If none is behind, one is silent or cut off, which takes a moment longer to tell.
+  // If no rank is behind, a rank is silent or disconnected, and it takes longer to find out which.
   if (waited_ < (behind.empty() ? kTimesLonger * absence_ : absence_)) return;
   throw RankFailed(ExitCode::kDevice,
                    fmt::format("{} gives signs of life, but did not come within {} s; raise distributed.timeout if it "

@@ -1,6 +1,6 @@
-// The processes that train one run together, as the code that trains sees them: a few collective operations, in which
-// each of them takes part at the same place of its program. Tensors on CPUs travel by LibTorch's ProcessGroupGloo,
-// those on GPUs by NCCL (GpuGroup). A run of one process has no Ranks at all.
+// Represents the processes that train one run together, for the code that trains: a few collective operations, which
+// every rank must call at the same place of its program. Tensors on CPUs are sent by LibTorch's ProcessGroupGloo, those
+// on GPUs by NCCL (GpuGroup). A run of one process has no Ranks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,21 +17,22 @@
 
 namespace rnnlab {
 
-// Another rank ended the run: its exit code, and what it said.
+// Another rank ended the run; the error has that rank's exit code and message.
 class RankFailed : public UserError {
  public:
   using UserError::UserError;
 };
 
-// A failure that another process of the run tells the user, so this one only ends with its exit code.
+// Another process of the run reports this failure to the user, so this process only ends with its exit code.
 class ToldElsewhere : public UserError {
  public:
   using UserError::UserError;
 };
 
-// add_up(), gather(), wait_for() and what is made of these are collective. On a GPU the first two are only queued, on
-// the current stream, and it is wait_for() that fails. RankFailed where another process has failed, gives no sign of
-// life for the timeout, or gives signs but does not come for so long without writing files.
+// add_up(), gather(), wait_for() and the functions that use them are collective. On a GPU the first two only queue
+// their work on the current stream, and wait_for() throws their errors. All of these functions throw RankFailed if
+// another process has failed, sends no sign of life for the timeout, or sends signs but does not reach the operation
+// for that time without writing files.
 class Ranks {
  public:
   Ranks(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
@@ -43,43 +44,46 @@ class Ranks {
   int64_t size() const { return size_; }
   bool is_first() const { return rank_ == 0; }
 
-  // `values` becomes the sum over all ranks, with the same bits on each. Contiguous; the order of the sum is the
-  // engine's.
+  // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The engine
+  // chooses the order of the sum.
   virtual void add_up(at::Tensor& values) = 0;
 
-  // Every rank's `values`, in the order of ranks, into `all`: (size, ...), contiguous. The shape is the same on each.
+  // Writes every rank's `values`, in the order of ranks, into `all`: (size, ...), contiguous. The shape is the same on
+  // each rank.
   virtual void gather_into(const at::Tensor& values, const at::Tensor& all) = 0;
   at::Tensor gather(const at::Tensor& values);  // (size, ...)
 
-  // Every rank's text, in the order of ranks. A rank that gives signs of life has the start's timeout to come, because
-  // what is agreed on in words may need loading or measuring first.
+  // Returns every rank's text, in the order of ranks. A rank that sends signs of life may take as long as the start's
+  // timeout, because it may have to load or measure something before it has its text.
   virtual std::vector<std::string> gather_texts(const std::string& text) = 0;
 
-  // Whether `is_so` on every rank.
+  // Returns whether `is_so` is true on every rank.
   bool is_so_on_all(bool is_so);
 
-  // Until `has_ended`, which is asked again and again: queued work of a GPU, which would wait for ever for a rank that
-  // is gone.
+  // Waits until `has_ended`, which is called repeatedly, returns true. The function is for queued work of a GPU,
+  // because a plain wait would never end if a rank is missing.
   virtual void wait_for(const std::function<bool()>& has_ended);
-  void wait_for(c10::Device device);  // for what is queued on its current stream; nothing on a CPU
+  void wait_for(c10::Device device);  // waits for the work on its current stream; returns at once on a CPU
 
-  // "gloo" or "nccl"
+  // Returns "gloo" or "nccl".
   virtual std::string engine() const = 0;
 
-  // From here on tensors may be on this rank's GPU. No two ranks have the same one, unless `shares_gpu`.
+  // After this call tensors may be on this rank's GPU. Each rank has its own GPU, unless `shares_gpu`.
   virtual void connect_gpus(c10::Device device, bool shares_gpu);
 
-  // For messages: the training step at which this process is.
+  // Sets the training step of this process, for messages.
   virtual void set_step(int64_t) {}
 
-  // Until it is said to be over, the others wait for this process as long as it gives signs of life. May be nested.
+  // Between set_writing(true) and set_writing(false) the other ranks wait for this process while it sends signs of
+  // life. The calls may be nested.
   virtual void set_writing(bool) {}
 
-  // Before this process leaves the others: what they are to end with. The first failure counts.
+  // Call this function before this process leaves the run: it stores the failure with which the other ranks end. The
+  // first failure of all ranks counts.
   virtual void tell_failure(ExitCode exit_code, const std::string& message) noexcept = 0;
 
-  // Whether this process is the one of its run that tells the user why it ended: rank 0, or another one if rank 0 does
-  // not within three seconds.
+  // Returns whether this process is the one that reports to the user why the run ended: rank 0, or another rank if rank
+  // 0 does not do so within three seconds.
   virtual bool is_to_tell(const std::string& message) noexcept = 0;
 
  protected:
@@ -90,7 +94,7 @@ class Ranks {
   int64_t size_;
 };
 
-// Files are written while it lives. `ranks` may be null.
+// Marks this process as writing files during its lifetime. `ranks` may be null.
 class WritingFiles {
  public:
   explicit WritingFiles(Ranks* ranks) : ranks_(ranks) {
@@ -107,32 +111,34 @@ class WritingFiles {
 };
 
 struct RanksOptions {
-  std::chrono::milliseconds timeout{30'000};         // without another rank in an operation
-  std::chrono::milliseconds start_timeout{120'000};  // for all to come
-  std::string name;                                  // of the run: ranks of another one do not meet these in the store
+  std::chrono::milliseconds timeout{30'000};         // the limit for a missing rank in an operation
+  std::chrono::milliseconds start_timeout{120'000};  // the limit until all ranks have connected
+  std::string name;  // of the run; ranks of a run with a different name use different keys in the store
 };
 
-// Waits until all ranks have come. They talk over the loopback interface if they are on one host, else over the one
-// that the host's name leads to. UserError kDevice where the store cannot be reached or some do not come, naming them.
+// Waits until all ranks have connected. The ranks use the loopback interface if they are on one host, else the
+// interface to which the host's name resolves. Throws UserError kDevice if the store cannot be reached or ranks are
+// missing, which the message names.
 //
-// Rank 0 leaves last where it holds the store: its destructor waits for the others that still give signs of life.
+// If rank 0 holds the store, it leaves last: its destructor waits for ranks that still send signs of life.
 std::unique_ptr<Ranks> make_gloo_ranks(const Launch& launch, const RanksOptions& options);
 
-// For a process that fails before it can join the others: as tell_failure() and is_to_tell(), through a store that is
-// opened for that and asked for a few seconds. True where nobody can be asked.
+// Does what tell_failure() and is_to_tell() do, for a process that fails before it can join the others. Opens the store
+// for this purpose and waits a few seconds for the store's answers. Returns true if the store cannot be reached.
 bool is_to_tell_before_joining(const Launch& launch, const std::string& name_of_run, const UserError& failure) noexcept;
 
-// Whether an operation that will not end was left to a thread of its own, so that this process must end by _exit(2).
+// Returns whether a thread still runs an operation that will not end, so that this process must end by _exit(2).
 bool is_operation_left_behind();
 
-// What processes of one host meet by: a store that listens on the loopback interface alone. It ends with this.
+// Owns a store through which processes of one host connect; the store listens only on the loopback interface. The
+// destructor closes the store.
 class LocalStore {
  public:
-  LocalStore();  // UserError kDevice where no socket can be opened
+  LocalStore();  // throws UserError kDevice if no socket can be opened
   ~LocalStore();
   int64_t port() const;
 
-  // For a rank that cannot tell it any more: as Ranks::tell_failure of the run with this name.
+  // Does what Ranks::tell_failure does, for a rank of the run with this name that can no longer do so itself.
   void tell_failure(const std::string& name_of_run, int64_t rank, ExitCode exit_code,
                     const std::string& message) noexcept;
 
