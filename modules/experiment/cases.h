@@ -1,4 +1,4 @@
-// The experiments that a configuration asks for: the combinations of its sweep, and how often each is measured.
+// Lists the experiments of a configuration: the combinations of its sweep, and how often each is measured.
 #pragma once
 
 #include <map>
@@ -14,28 +14,28 @@
 namespace rnnlab {
 
 struct ExperimentCase {
-  std::string label;  // "device=cpu layer=naive"; "" where there is nothing to tell apart
+  std::string label;  // "device=cpu layer=naive"; "" if there is only one case
   Experiment experiment;
   std::map<std::string, config::Place> places;  // of the keys that are set, for messages
   config::Repeats repeats = {};
 };
 
-// Every combination that the document's sweep asks for, or the one experiment that it is.
+// Returns every combination of the document's sweep, or its single experiment.
 std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings);
 
-// Its label, or the experiment's name.
+// Returns the label of the case, or the name of the experiment.
 std::string name_of(const ExperimentCase& one);
 
-// The runs of a sweep that has each case once.
+// Returns the runs of a sweep that runs each case once.
 std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases);
 
-// The plan of a sweep from the cases of its files (sweep/plan.h).
-
-// Which sides are of one comparison: cases with equal text. They may differ in what a comparison varies (device, layer,
-// convolution) and in what does not change an epoch's work, as `rnnlab compare` has it.
+// Cases with equal results of this function are compared with each other. Such cases may differ in the settings that a
+// comparison varies (device, layer, convolution) and in settings that do not change the work of an epoch; `rnnlab
+// compare` has the same rule.
 std::string comparison_of(const Experiment& experiment);
 
-// UserError kUsage if the cases have rounds up to a precision, which is only known while they run, or if there are too
+// Returns the plan of a sweep from the cases of its files (sweep/plan.h). Throws UserError kUsage if the cases repeat
+// rounds until a precision is reached, because the number of rounds is then not known in advance, or if there are too
 // many runs.
 SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> command_line);
 

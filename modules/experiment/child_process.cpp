@@ -51,7 +51,7 @@ class FileActions {
   posix_spawn_file_actions_t actions_;
 };
 
-// Of this process, with `more` in front, which so hold instead of earlier values.
+// Returns the environment of this process after the assignments of `more`; the first assignment of a name counts.
 std::vector<char*> environment_with(std::vector<std::string>& more) {
   std::vector<char*> all;
   for (std::string& assignment : more) all.push_back(assignment.data());
@@ -77,13 +77,13 @@ pid_t start(const std::string& program, const std::vector<std::string>& argument
   return child;
 }
 
-// Hands each whole line to `on_line`.
+// Calls `on_line` with each complete line.
 class LineReader {
  public:
   LineReader(int descriptor, const std::function<void(const std::string&)>& on_line)
       : descriptor_(descriptor), on_line_(on_line) {}
 
-  // False at the end.
+  // Returns false at the end of the input.
   bool read_some() {
     std::array<char, 4096> bytes;
     const ssize_t count = uninterrupted([&] { return ::read(descriptor_, bytes.data(), bytes.size()); });
@@ -102,7 +102,7 @@ class LineReader {
   std::string text_;
 };
 
-// Before a child catches signals, and after its work, the signal that stops this command ends it.
+// The signal that stops this command also ends a child that does not catch signals yet, or not any more.
 bool is_the_stop(int signal) {
   const auto stop = pending_stop();
   return stop && stop->exit_code == exit_code_of_signal(signal);
@@ -110,7 +110,7 @@ bool is_the_stop(int signal) {
 
 struct Ending {
   ExitCode exit_code = ExitCode::kDone;
-  std::string text;  // of a signal that nobody asked for
+  std::string text;  // for a signal that did not come from a stop request
 };
 
 Ending ending_of(int status) {
@@ -121,12 +121,12 @@ Ending ending_of(int status) {
           fmt::format("the process of this run was ended by signal {} ({})", signal, ::strsignal(signal))};
 }
 
-// A process, and the end of its stdout that this process reads.
+// Owns a process, and the read end of its stdout.
 class Child {
  public:
   Child(const std::string& program, const ChildRequest& request, const std::function<void(const std::string&)>& on_line)
       : Child(make_pipe(), program, request, on_line) {}
-  // Killed if it still runs.
+  // Kills the process if it still runs.
   ~Child() {
     if (!is_running()) return;
     signal(SIGKILL);
@@ -137,7 +137,7 @@ class Child {
 
   bool is_running() const { return !ending_; }
   bool is_open() const { return is_open_; }
-  int descriptor() const { return is_open_ ? read_end_.number() : -1; }  // a negative one is passed over by poll(2)
+  int descriptor() const { return is_open_ ? read_end_.number() : -1; }  // poll(2) ignores a negative one
   const Ending& ending() const { return *ending_; }
 
   void signal(int number) const {
@@ -146,7 +146,7 @@ class Child {
   void read_some() { is_open_ = is_open_ && lines_.read_some(); }
   void close() { is_open_ = false; }
 
-  // True at the one call that finds it ended.
+  // Returns true at the one call that detects the end of the process.
   bool has_just_ended() {
     int status = 0;
     if (!is_running() || ::waitpid(pid_, &status, WNOHANG) != pid_) return false;
@@ -176,7 +176,7 @@ class Children {
       children_.push_back(std::make_unique<Child>(program, request, on_line));
   }
 
-  // `on_end` is told of each one that has ended, and `on_turn` is called at least ten times a second.
+  // Calls `on_end` for each child that has ended, and `on_turn` at least ten times a second.
   void run(const std::function<void(size_t)>& on_end, const std::function<void()>& on_turn) {
     while (is_any_open() || is_any_running()) {
       read_some();
@@ -202,7 +202,7 @@ class Children {
     return std::ranges::any_of(children_, [](const auto& child) { return child->is_running(); });
   }
 
-  // A process that a child has left behind may hold its pipe open.
+  // A process that a child has started may keep the child's pipe open, so the end of the pipe is not awaited.
   void read_some() {
     constexpr int kMillisecondsBetweenLooks = 100;
     std::vector<pollfd> waiting;
@@ -217,7 +217,7 @@ class Children {
     }
   }
 
-  // A signal may have been meant for this process alone.
+  // The signal may have been sent to this process alone, so it is sent to the children too.
   void forward_stop() {
     const auto stop = pending_stop();
     if (!stop || is_forwarded_) return;
@@ -229,7 +229,7 @@ class Children {
   bool is_forwarded_ = false;
 };
 
-// After the first failure the others get a while to end.
+// Gives the other children some time to end after the first failure, and then ends them.
 class EndingTogether {
  public:
   EndingTogether(const Children& children, const std::function<void(size_t, ExitCode, const std::string&)>& on_failure)
@@ -239,7 +239,7 @@ class EndingTogether {
     const Ending& ending = children_.ending(index);
     if (ending.exit_code == ExitCode::kDone) return;
     if (!first_) first_ = ending;
-    // One that was asked to stop leaves the others to save.
+    // A child that was asked to stop is not a failure: the other children get time to save.
     if (failed_at_ || is_of_stop(ending.exit_code)) return;
     failed_at_ = Clock::now();
     on_failure_(index, ending.exit_code, ending.text);
@@ -266,7 +266,7 @@ void kill_where(const std::function<bool()>& must_end, const Children& children)
   if (must_end && must_end()) children.signal_all(SIGKILL);
 }
 
-// Whether no process was left that could tell the user what happened.
+// Returns whether every child was ended by a signal, so that no child could report a reason to the user.
 bool are_all_ended_by_signals(const Children& children) {
   for (size_t i = 0; i < children.size(); ++i)
     if (children.ending(i).text.empty()) return false;
@@ -315,7 +315,7 @@ bool is_of_stop(ExitCode exit_code) { return exit_code > exit_code_of_signal(0) 
 
 void end_with_parent(int parent_reads) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have ended before.
+  // The parent may have ended before the call above.
   pollfd pipe = {.fd = parent_reads, .events = 0, .revents = 0};
   if (::poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR) != 0) ::raise(SIGKILL);
 }

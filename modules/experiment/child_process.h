@@ -1,5 +1,5 @@
-// This program as a process of its own, which does a part of the work: a run that shares no memory and no address
-// layout with others. Signals that ask to stop are handed on, and the child does not outlive its parent.
+// Starts this program as child processes that do parts of the work: a run in a child process has its own memory and
+// address layout. Signals that ask to stop are forwarded to the children, and a child does not outlive its parent.
 #pragma once
 
 #include <functional>
@@ -11,40 +11,44 @@
 namespace rnnlab {
 
 // Runs `program` with these arguments and waits for its end; its stdin is empty, and its stderr is that of this
-// process. `on_line` gets each line of its stdout as it comes. Returns its exit code, or that of the signal which stops
-// this command if that signal ended the child. UserError kDevice if it cannot be started, or if another signal ended
-// it. `must_end` is asked ten times a second; once it is true, the child is killed.
+// process. `on_line` is called with each line of its stdout. Returns the program's exit code, or, if the signal that
+// stops this command ended the child, the exit code of that signal. Throws UserError kDevice if the program cannot be
+// started, or if another signal ended it. `must_end` is called ten times a second; when it returns true, the child is
+// killed.
 ExitCode run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::function<void(const std::string&)>& on_line, const std::function<bool()>& must_end = {});
 
-// One of several children. Assignments ("RNNLAB_RANK=1") in `environment` hold before those of this process.
+// Requests one of several children. Assignments in `environment` ("RNNLAB_RANK=1") override those of this process.
 struct ChildRequest {
   std::vector<std::string> arguments;
   std::vector<std::string> environment = {};
 };
 
-// Several at once; returns when all have ended. `on_line` gets the lines of all. The exit code of one that another
-// signal ended is kDevice. UserError kDevice, with no child left behind, if one cannot be started.
+// Runs several children at once and returns their exit codes when all have ended. `on_line` is called with the lines of
+// all children. The exit code of a child that another signal ended is kDevice. Throws UserError kDevice if a child
+// cannot be started; then no child keeps running.
 std::vector<ExitCode> run_children(const std::string& program, const std::vector<ChildRequest>& requests,
                                    const std::function<void(const std::string&)>& on_line);
 
-// Several that work on one thing. If one fails, `on_failure` is told which one, its exit code, and in words which
-// signal ended it, or ""; the others have five seconds to end, are asked to end then, and are killed after five more.
-// Returns the exit code of the first that failed; UserError kDevice if signals ended all of them, because none could
-// tell why then. `must_end` as of run_child.
+// Runs several children that work together. If a child fails, `on_failure` is called with its index, its exit code and
+// the signal that ended it in words, or "". The other children then have five seconds to end; after that they are asked
+// to end, and after five more seconds they are killed. Returns the exit code of the first child that failed. Throws
+// UserError kDevice if signals ended all children, because then no child could report a reason. `must_end` works as in
+// run_child.
 ExitCode run_together(const std::string& program, const std::vector<ChildRequest>& requests,
                       const std::function<void(const std::string&)>& on_line,
                       const std::function<void(size_t, ExitCode, const std::string&)>& on_failure,
                       const std::function<bool()>& must_end = {});
 
-// Whether a process that ended so was asked to by a signal, and so has saved what it had.
+// Returns whether a process with this exit code was stopped by a signal that asks to stop, so that it has saved its
+// state.
 bool is_of_stop(ExitCode exit_code);
 
-// In the child, before its work: ends it at once if the parent ends. `parent_reads` is the descriptor that the parent
-// reads from.
+// Call this function in the child before its work: the child then ends at once if the parent ends. `parent_reads` is
+// the write end of the pipe from which the parent reads.
 void end_with_parent(int parent_reads);
 
-// This program's file.
+// This is the path of this program's executable file.
 inline constexpr const char* kThisProgram = "/proc/self/exe";
 
 }  // namespace rnnlab

@@ -20,7 +20,7 @@ int64_t cuda_index(std::string_view name) {
   return parse_int64(name.substr(kCudaPrefix.size())).value();
 }
 
-// Where there is a GPU that LibTorch does not see, it is the library that is missing.
+// If the machine has a GPU that LibTorch does not find, librnnlab_cuda.so is missing.
 std::string why_no_gpu() {
   const std::string fault = why_no_cuda_library();
   const bool is_fault = !fault.empty() && !survey_gpus().gpus.empty();

@@ -54,13 +54,13 @@ namespace {
 
 using config::Checker;
 
-// A run folder's part, so no slash and nothing that a shell would trip over.
+// The name is a part of a run folder's name, so it has no slash and no character with a meaning for a shell.
 bool is_plain_name(const std::string& name) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
   return !name.empty() && name.size() <= 100 && name[0] != '.' && std::ranges::all_of(name, is_plain);
 }
 
-// What no layer can do contradicts itself, which the model's own checks report.
+// Options that no layer supports contradict each other; the model's own checks report that.
 bool is_for_some_layer(const RecurrentOptions& options) {
   return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !refusal(kind, options); });
 }
@@ -85,7 +85,7 @@ void check_auto_layer(const Experiment& e, Checker& checker) {
     checker.complain({"auto_layer"}, "expected the layer that auto took; remove auto_layer to have it measured");
 }
 
-// Where the device is named; what `auto` comes to is checked when it is known.
+// The check needs a named device; for `auto` it is made when the device is known.
 void check_layer_on_device(const Experiment& e, Checker& checker) {
   if (e.device == "auto") return;
   const auto processor = e.device == "cpu" ? Processor::kCpu : Processor::kGpu;
@@ -100,7 +100,7 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
                                config::name_of(e.layer)));
 }
 
-// Of a refusal that the layer has only where it runs.
+// The layer itself detects this limit only when it runs.
 void check_persistent_size(const Experiment& e, Checker& checker) {
   if (e.layer != LayerKind::kPersistent || e.precision != Precision::kFp32 || is_image_classifier(e)) return;
   const auto has_kernels = [&](kernels::Factors factors) {
@@ -112,7 +112,7 @@ void check_persistent_size(const Experiment& e, Checker& checker) {
                    "tf32 or bf16, or layer: cudnn");
 }
 
-// A key that says how the other kind of network is computed.
+// Reports a key that applies only to a different kind of network.
 void check_implementation(const Experiment& e, Checker& checker) {
   const Experiment defaults;
   if (is_image_classifier(e) && e.layer != defaults.layer)

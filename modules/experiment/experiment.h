@@ -1,5 +1,6 @@
-// One experiment file as one value: what a comparison varies at the top, what it holds equal below. Once read without
-// findings it is valid as a whole, and nobody re-checks; what depends on the machine or on the data is found later.
+// Represents an experiment file as one struct: the settings that a comparison varies are at its top level, the settings
+// that a comparison keeps equal are below. An experiment that was read without findings is valid as a whole and is not
+// checked again; errors that depend on the machine or on the data are found later.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@
 
 namespace rnnlab {
 
-// What the file says under `checkpoint:`: when a run's state is saved, and how much of it is kept. None of it changes
-// what is trained.
+// Holds the settings under `checkpoint:`: when a run's state is saved, and how many checkpoints are kept. The settings
+// do not change the training.
 
 struct CheckpointSettings {
   bool save = true;
@@ -39,14 +40,14 @@ struct CheckpointSettings {
 class Model;
 struct DataShape;
 
-inline constexpr int64_t kAllGpus = 0;  // of Experiment::devices: a process for each GPU of this machine
+inline constexpr int64_t kAllGpus = 0;  // value of Experiment::devices: a process for each GPU of this machine
 
 struct Experiment {
   std::string name = "experiment";
   std::string device = "auto";
-  std::optional<int64_t> devices;  // processes that train together, or kAllGpus; unset: one, or what a launcher started
+  std::optional<int64_t> devices;  // processes of the run, or kAllGpus; unset: one, or those of a launcher
   LayerKind layer = LayerKind::kFused;
-  std::optional<LayerKind> auto_layer;  // what `layer: auto` took, once it is known
+  std::optional<LayerKind> auto_layer;  // the choice of `layer: auto`, when it is known
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
   ConvolutionKind convolution = ConvolutionKind::kFused;
   Precision precision = Precision::kFp32;
@@ -62,31 +63,30 @@ struct Experiment {
   static const config::Schema<Experiment>& schema();
 };
 
-// The kind that computes the recurrent layers: what `layer: auto` took where it has taken one.
+// Returns the kind that computes the recurrent layers: the choice of `layer: auto` if it is known.
 LayerKind computed_layer(const Experiment& experiment);
 
-// The implementation's name, with "auto" where it was chosen by measurement: "auto (blocked)".
+// Returns the implementation's name, with "auto" if it was chosen by measurement: "auto (blocked)".
 std::string implementation_label(const Experiment& experiment);
 
-// The word for how the network is computed, as folders and tables have it: the layer's, or, where there are no
-// recurrent layers, the convolutions'.
+// Returns the name of the implementation in folders and tables: that of the recurrent layers or, if the network has
+// none, that of the convolutions.
 std::string_view implementation_name(const Experiment& experiment);
 
-// With weights still to be set, on the CPU, as make_model.
+// Makes a model on the CPU whose weights are not set yet, as make_model of models/ does.
 std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape& shape);
 
-// An experiment from a document whose file is known, as every way of going on with a run or using its model reads it.
-
-// The document's one experiment with the overrides, "key=value", laid over it. UserError kUsage with all findings,
-// those that reading the document left among them.
+// Reads the document's one experiment, with the overrides ("key=value") applied. Throws UserError kUsage with all
+// findings, including those that reading the document has added to `findings`. All commands that resume a run or use
+// its model call this function.
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings);
 
-// Its paths as they are meant in a file in `folder`: from the current directory, or else from there. Those that are
-// there become absolute, so that the experiment means the same wherever it is read again.
+// Resolves the paths of an experiment whose file is in `folder`: relative to the current directory, or else to
+// `folder`. Existing paths become absolute, so that the experiment has the same meaning wherever it is read again.
 Experiment with_paths_beside(Experiment experiment, const std::filesystem::path& folder);
 
-// The settings that its config.yaml has, by dotted key.
+// Returns the settings in the experiment's config.yaml, by dotted key.
 std::map<std::string, std::string> effective_settings(const Experiment& experiment);
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-// What an exception means to the user: an exit code and one message, without a stack trace. The one place that knows
+// Converts an exception to an exit code and one message for the user, without a stack trace. Only this file handles
 // LibTorch's exceptions.
 #pragma once
 
@@ -27,10 +27,9 @@ bool is_of_type(const std::exception_ptr& exception) {
   }
 }
 
-// What torchrun shows of a process that failed: it reads the reason from a file that TORCHELASTIC_ERROR_FILE names.
-
-// Writes `message` there, as torchrun reads it. Does nothing if no launcher has named a file, if there is one already,
-// or if it cannot be written: the message is on stderr too.
+// Writes `message` to the file that TORCHELASTIC_ERROR_FILE names, from which torchrun reads why a process failed. Does
+// nothing if no launcher has named a file, if the file exists already, or if it cannot be written, because the message
+// is also on stderr.
 void write_error_file(const std::string& message) noexcept;
 
 }  // namespace rnnlab

@@ -36,16 +36,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A smaller gain is not worth runs that cannot be compared with those of a quiet machine.
+// A smaller gain is not worth a number of threads that makes the runs incomparable with those of a quiet machine.
 constexpr double kClearlyFaster = 2;
 
-// About a tenth of a millisecond: each addition waits for the one before it.
+// Takes about a tenth of a millisecond, because each addition waits for the one before it.
 void work_for_a_moment() {
   volatile double sum = 0;
   for (int i = 0; i < 20'000; ++i) sum = sum + 1;
 }
 
-// Units of work a second. Programs that share a CPU take turns of some milliseconds, so it is watched for longer.
+// Returns units of work a second. Programs that share a CPU alternate every few milliseconds, so the measurement takes
+// longer than that.
 double measure_speed(int64_t num_threads) {
   constexpr std::chrono::milliseconds kLongEnough(20);
   set_num_threads(num_threads);
@@ -89,17 +90,17 @@ std::optional<ThreadChoice> choose_num_threads(const std::map<int64_t, double>& 
 namespace {
 
 constexpr int kFewestRounds = 3;
-constexpr int kMostRounds = 8;         // while the noise is larger than what excuses a slower layer
-constexpr int kWarmupPasses = 2;       // of a round
-constexpr int kTimedPasses = 4;        // of a round
-constexpr double kLongEnough = 0.7;    // seconds after which no further pass of a round is timed
-constexpr double kLongestRace = 20;    // seconds after which only the fewest rounds are run
-constexpr double kHopeless = 1.5;      // times the shortest: only the fewest rounds, unless the noise is larger
+constexpr int kMostRounds = 8;         // while the noise is above kLargestNoise
+constexpr int kWarmupPasses = 2;       // in a round
+constexpr int kTimedPasses = 4;        // in a round
+constexpr double kLongEnough = 0.7;    // seconds after which a round times no further pass
+constexpr double kLongestRace = 20;    // seconds after which only kFewestRounds are run
+constexpr double kHopeless = 1.5;      // times the shortest: only kFewestRounds, unless the noise is larger
 constexpr double kFarBehind = 10;      // times the shortest: no second round
-constexpr double kLeastNoise = 0.01;   // that is believed of a machine
-constexpr double kLargestNoise = 0.2;  // that excuses a slower layer
+constexpr double kLeastNoise = 0.01;   // lower bound of the noise that is assumed
+constexpr double kLargestNoise = 0.2;  // upper bound of the noise that is tolerated
 
-// The one that usually is the fastest comes first.
+// The kind that is usually the fastest comes first.
 constexpr std::array kByExpectation = {LayerKind::kPersistent,
                                        LayerKind::kPersistentTeams,
                                        LayerKind::kPersistentClusters,
@@ -115,8 +116,8 @@ constexpr std::array kByExpectation = {LayerKind::kPersistent,
                                        LayerKind::kGrouped,
                                        LayerKind::kNaive};
 
-// In fp32, small factors of persistent have fewer digits; in tf32, hidden states of rnn_relu may overflow its float16:
-// nobody is to get that unasked.
+// In fp32, `persistent` computes small factors with fewer digits; in tf32, hidden states of rnn_relu may overflow its
+// float16. Users should not get either without a request.
 bool may_come_unasked(LayerKind kind, const RecurrentOptions& options, Precision precision) {
   if (!is_persistent(kind)) return true;
   const bool overflows = precision == Precision::kTf32 && options.cell == Cell::kRnnRelu;
@@ -150,7 +151,7 @@ double shortest_pass(const std::function<void()>& pass, c10::Device device) {
   return shortest;
 }
 
-// A kind that cannot be captured trains without graphs too.
+// A kind that cannot be captured also trains without graphs.
 bool can_capture(CapturedWork& graph, const std::function<void()>& pass) {
   try {
     graph.capture(pass);
@@ -167,17 +168,17 @@ double shortest_pass_as_trained(const std::function<void()>& pass, const Trainer
   return shortest_pass([&] { graph->replay(); }, options.device);
 }
 
-// A layer's own failures: to be unable, to find no memory, or not to start.
+// These are the failures of a layer itself: unsupported options, missing memory, or a failed start.
 bool is_of_layer(ExitCode exit_code) {
   return exit_code == ExitCode::kUsage || exit_code == ExitCode::kDevice || exit_code == ExitCode::kInternal;
 }
 
-// The kinds of one choice, timed by turns.
+// Times the kinds of one choice in turn.
 class Race {
  public:
   explicit Race(const MeasureLayer& measure) : measure_(measure) {}
 
-  // Whether any of them can.
+  // Returns whether any kind could be timed.
   bool run(const std::vector<LayerKind>& kinds) {
     for (const LayerKind kind : kinds) runners_.push_back({.kind = kind, .rounds = {}});
     const auto began = Clock::now();
@@ -213,7 +214,7 @@ class Race {
     double shortest() const { return std::ranges::min(rounds); }
   };
 
-  // Layers that cannot, for one reason.
+  // Lists layers that failed for the same reason.
   struct LeftOut {
     std::vector<std::string> layers;
     std::string reason;
@@ -233,8 +234,8 @@ class Race {
     return runner.shortest() > factor * shortest();
   }
 
-  // How much the rounds of a kind differ, as a part of its shortest time: the most among the kinds that may be the
-  // fastest.
+  // Returns the noise: how much the rounds of a kind differ, relative to its shortest time; the largest value among the
+  // kinds that may be the fastest.
   double noise() const {
     double most = kLeastNoise;
     for (const Runner& runner : runners_) {
@@ -246,10 +247,10 @@ class Race {
     return most;
   }
 
-  // The difference that excuses a slower layer.
+  // Returns the relative difference up to which a slower layer may be chosen.
   double tolerance() const { return std::min(noise(), kLargestNoise); }
 
-  // False where it turns out that the kind cannot.
+  // Returns false if the kind fails.
   bool time(Runner& runner) {
     try {
       runner.rounds.push_back(measure_(runner.kind));
@@ -272,7 +273,7 @@ class Race {
       left_out_.push_back({{std::string(config::name_of(kind))}, reason});
     else
       same->layers.emplace_back(config::name_of(kind));
-    release_cached_memory();  // the next one may need it
+    release_cached_memory();  // the next kind may need the memory
   }
 
   std::string note_on(const Runner& taken) const {
@@ -291,7 +292,7 @@ class Race {
   std::exception_ptr error_;
 };
 
-// The settings that a pass through the layer depends on, as text.
+// Returns, as text, the settings on which a pass through the layer depends.
 std::string work_of_layer(const Experiment& experiment) {
   Experiment work = experiment;
   const Experiment defaults;

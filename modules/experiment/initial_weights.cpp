@@ -11,7 +11,7 @@ namespace {
 
 bool has_bare_names(const TensorFile& file) { return file.find("weight_ih_l0") != nullptr; }
 
-// By PyTorch's names, whatever the file's are.
+// Returns the tensors with PyTorch's names, for any layout of the file.
 std::vector<NamedTensor> pytorch_tensors(const TensorFile& file, const Model& model) {
   const Layout layout = layout_of(file).value_or(Layout::kPyTorch);
   if (layout == Layout::kPyTorch || !model.has_recurrent()) return to_tensors(file.tensors);

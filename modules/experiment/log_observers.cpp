@@ -8,7 +8,7 @@
 namespace rnnlab {
 namespace {
 
-// What became of an epoch that did not reach its end; "" where there is none.
+// Returns a text about an epoch that did not reach its end; "" if there is none.
 std::string cut_short_text(const TrainingState& state, const RunPlan& plan) {
   const int64_t steps = state.step - (state.epoch - 1) * plan.steps_per_epoch;
   if (steps <= 0 || steps >= plan.steps_per_epoch) return "";
@@ -37,7 +37,7 @@ void ConsoleObserver::on_step(const StepProgress& progress) {
   bar_.update(progress.step_in_epoch, [&] { return loss_text(progress); });
 }
 
-// Reading the loss waits for the device, in the timed part of the epoch: so the bar shows one that is up to a second
+// Reading the loss waits for the device in the timed part of the epoch, so the bar shows a loss that is up to a second
 // old.
 const std::string& ConsoleObserver::loss_text(const StepProgress& progress) {
   constexpr double kSecondsBetweenReadings = 1.0;
@@ -81,7 +81,7 @@ void CheckpointObserver::on_run_begin(const RunPlan&) {
 }
 
 void CheckpointObserver::on_step(const StepProgress& progress) {
-  const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;  // which is told apart
+  const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;  // on_epoch_end handles it
   if (ends_epoch || !needs_sync_at(progress.step)) return;
   save(take(), Standing::kOrdinary);
 }
@@ -116,8 +116,8 @@ bool CheckpointObserver::is_due(const TrainingState& state) const {
   return Clock::now() - saved_at_ >= std::chrono::duration<double>(settings_.every_seconds);
 }
 
-// A best one that was held back comes first, for the newest is always the last that was saved; a better one that comes
-// now makes it needless.
+// A best state that was held back is written first, because the newest checkpoint must be the last one written. If the
+// new state is the best, the held state is dropped.
 void CheckpointObserver::save(Held held, Standing standing) {
   if (standing == Standing::kBest) best_.reset();
   save_held();

@@ -1,5 +1,6 @@
-// What a person and the run folder see of a run: the progress bar and a table row an epoch on the console, the same in
-// train.log, and epochs.csv / epochs.jsonl. Everything goes through the one Logger, so nothing is drawn across a line.
+// Declares the observers that report a run: the progress bar and a table row for each epoch on the console, the same
+// rows in train.log, and epochs.csv / epochs.jsonl. All lines go through one Logger, so the bar and the lines never
+// overlap.
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,7 @@ namespace rnnlab {
 
 class ConsoleObserver : public Observer {
  public:
-  // The bar makes way for the logger's lines as long as this lives.
+  // Until the destructor runs, the bar is cleared before each line of the logger.
   ConsoleObserver(Logger& logger, const Terminal& terminal);
   ~ConsoleObserver() override;
 
@@ -45,15 +46,15 @@ class ConsoleObserver : public Observer {
 
 class FileObserver : public Observer {
  public:
-  // `rows`: what the log holds already.
+  // `rows` are those that the log already has.
   FileObserver(const std::filesystem::path& run_folder, std::vector<EpochRow> rows)
       : log_(run_folder), rows_(std::move(rows)) {}
 
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
   void on_run_end(const TrainingState& state) override;
 
-  // Until the disk has every row. UserError kDevice where it was found full only now. For a run that ends without
-  // on_run_end, too: it diverged.
+  // Waits until the disk has every row. Throws UserError kDevice if the disk is found to be full. Call this function
+  // also for a run that diverged, which ends without on_run_end.
   void sync();
 
   const std::vector<EpochRow>& rows() const { return rows_; }
@@ -63,25 +64,25 @@ class FileObserver : public Observer {
   std::vector<EpochRow> rows_;
 };
 
-// Saves a run's state when its settings say so: at the ends of epochs, within them, when an epoch is the best so far,
-// and always at the end of the run, however it ends. Files are written on a background thread (checkpoint_folder.h):
-// the run waits for the copy to the host alone, and for a save before that is still under way.
-
+// Saves a run's state according to its settings: at the ends of epochs, within epochs, after the best epoch so far, and
+// always at the end of the run, however it ends. A background thread writes the files (checkpoint_folder.h): the run
+// waits only for the copy to the host, and for an earlier save that has not finished.
 class CheckpointObserver : public Observer {
  public:
-  // The trainer must outlive this. `make_log_durable` is called before each save, so that no checkpoint is of an epoch
-  // that the log could still lose. UserError kDevice from any call where a save failed.
+  // The trainer must outlive this observer. `make_log_durable` is called before each save, so that no checkpoint has an
+  // epoch that the log could still lose. After a failed save, any call throws UserError kDevice.
   CheckpointObserver(const std::filesystem::path& run_folder, RunFacts facts, Trainer& trainer,
                      std::function<void()> make_log_durable);
 
-  // A run that was resumed is where its checkpoint is: nothing to save until it has gone on.
+  // A resumed run is at its checkpoint, so nothing is saved before its next step.
   void on_run_begin(const RunPlan& plan) override;
   void on_step(const StepProgress& progress) override;
   bool needs_sync_at(int64_t step) const override;
   void on_epoch_end(const TrainingState& state, const EpochRow& row) override;
   void on_run_end(const TrainingState& state) override;
 
-  // For a run that ends without on_run_end: it diverged. What was taken before is saved.
+  // Writes the states that were taken before. Call this function for a run that diverged, which ends without
+  // on_run_end.
   void finish();
 
  private:
@@ -111,7 +112,7 @@ class CheckpointObserver : public Observer {
   CheckpointWriter writer_;
   Position saved_;
   Clock::time_point saved_at_ = Clock::now();
-  std::optional<Held> best_;  // taken, but too soon after another save to be written yet
+  std::optional<Held> best_;  // taken, but too soon after the last save to be written
 };
 
 }  // namespace rnnlab

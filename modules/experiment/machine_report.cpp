@@ -35,8 +35,8 @@
 namespace rnnlab {
 namespace {
 
-// The structure of MKL's mkl_get_version (oneMKL reference, "Service functions"), which LibTorch exports under its
-// inner name. The processor's text is of the instructions that MKL uses, whatever the CPU could do.
+// This is the structure of MKL's mkl_get_version (oneMKL reference, "Service functions"), which LibTorch exports under
+// its internal name. `processor` describes the instructions that MKL uses, not those that the CPU has.
 struct MklVersion {
   int major, minor, update;
   const char *status, *build, *processor, *platform;
@@ -52,15 +52,15 @@ std::string mkl_instruction_set() {
   return version.processor == nullptr ? "" : std::string(trim(version.processor));
 }
 
-// One operation of oneDNN, which makes it say what it is before it works.
+// Runs one operation of oneDNN; in verbose mode oneDNN prints its description before the operation.
 void talk() {
-  at::set_num_threads(1);  // the threads of the parent are not in this process
+  at::set_num_threads(1);  // this process has no threads of its parent
   torch::verbose::_mkldnn_set_verbose(1);
   at::ones({2, 2}).to_mkldnn();
   std::fflush(stdout);
 }
 
-// Until the other end closes, for five seconds at most.
+// Reads until the writer closes the pipe, for five seconds at most.
 std::string read_for_a_while(const FileDescriptor& reader) {
   constexpr std::chrono::seconds kPatience(5);
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -77,7 +77,7 @@ std::string read_for_a_while(const FileDescriptor& reader) {
   }
 }
 
-// In the copy of this process: its end is the end of the copy, whatever comes.
+// Runs in the copy of this process and ends it, even if `work` throws.
 [[noreturn]] void work_as_copy(const FileDescriptor& output, const std::function<void()>& work) {
   ::dup2(output.number(), STDOUT_FILENO);
   try {
@@ -88,7 +88,8 @@ std::string read_for_a_while(const FileDescriptor& reader) {
   ::_exit(0);
 }
 
-// What `work` prints in a copy of this process, so that nobody sees it here; as far as it comes within seconds.
+// Returns what `work` prints in a copy of this process, so that the output does not appear here; cut after some
+// seconds.
 std::string output_of_a_copy(const std::function<void()>& work) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return "";
@@ -104,7 +105,8 @@ std::string output_of_a_copy(const std::function<void()>& work) {
   return text;
 }
 
-// Its functions that tell are hidden in LibTorch; it prints them before the first operation after it was made to talk.
+// LibTorch does not export oneDNN's functions for this; but in verbose mode oneDNN prints the set before its first
+// operation.
 std::string onednn_instruction_set() { return at::hasMKLDNN() ? isa_in_verbose(output_of_a_copy(talk)) : ""; }
 
 }  // namespace
@@ -123,15 +125,15 @@ InstructionSets instruction_sets() {
 
 namespace {
 
-// 13000 -> "13.0".
+// Returns "13.0" for 13000.
 std::string cuda_version(long packed) { return fmt::format("{}.{}", packed / 1000, packed % 1000 / 10); }
 
-// 91900 -> "9.19.0".
+// Returns "9.19.0" for 91900.
 std::string cudnn_version(long packed) {
   return fmt::format("{}.{}.{}", packed / 10000, packed % 10000 / 100, packed % 100);
 }
 
-// "2.11.0" of a line with "TORCH_VERSION=2.11.0, " in what the library says of its build.
+// Returns a setting of the library's build description: "2.11.0" for "TORCH_VERSION=2.11.0, ".
 std::string build_setting(const std::string& build, const std::string& name) {
   const size_t at = build.find(" " + name + "=");
   if (at == std::string::npos) return "";
@@ -186,7 +188,7 @@ std::vector<std::string> device_names() {
   return names;
 }
 
-// What at least one of the devices accepts; tf32 is fp32 on a CPU.
+// Returns the precisions that at least one device accepts; tf32 is fp32 on a CPU.
 std::vector<std::string> precision_names() {
   const bool has_gpu = torch::cuda::is_available();
   std::vector<std::string> names;
@@ -227,7 +229,7 @@ std::string machine_lines(const MachineReport& report) {
          kernel_lines(report) + fmt::format("system      {}, {}\n", e.host.os, e.host.kernel);
 }
 
-// Each limit once, under the layers that it holds for.
+// Lists each limit once, with the layers that it affects.
 std::string limit_lines(const std::vector<LayerReport>& layers) {
   std::vector<std::string> limits;
   std::map<std::string, std::vector<std::string>> layers_of;

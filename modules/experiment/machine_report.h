@@ -1,5 +1,5 @@
-// What this machine and this build can do, for `rnnlab info`: hardware, libraries, devices, and for each layer what it
-// cannot do. Nothing is timed and no GPU is woken beyond counting.
+// Reports the abilities of this machine and this build for `rnnlab info`: hardware, libraries, devices, and the options
+// that each layer does not support. Nothing is timed, and the GPUs are counted but not woken.
 #pragma once
 
 #include <string>
@@ -11,28 +11,26 @@
 
 namespace rnnlab {
 
-// Which instruction sets the libraries use on this CPU: asked of the libraries themselves, because variables, the
-// number of the CPU and the libraries' own rules all have a say.
-
-// Found at the first call, in some tens of milliseconds, and the same for the life of the process, as the libraries'
-// own choice is. Not for several threads at once.
+// Returns the instruction sets that the libraries use on this CPU. The libraries themselves are asked, because
+// environment variables, the number of the CPU and the libraries' own rules all affect the choice. The first call takes
+// some tens of milliseconds; the result stays the same for the life of the process, as the libraries' choice does.
+// Several threads must not call this function at once.
 InstructionSets instruction_sets();
 
-// The words between "info,cpu,isa:" and the end of its line in what oneDNN prints when it is made to talk.
+// Returns the words between "info,cpu,isa:" and the end of its line in oneDNN's verbose output.
 std::string isa_in_verbose(std::string_view text);
 
-// The versions of the libraries that do the work, for environment.json and `rnnlab info`: those that are loaded, where
-// they can differ from those that were compiled against.
-
+// Returns the versions of the libraries that do the work, for environment.json and `rnnlab info`: those of the loaded
+// libraries if they can differ from those at compile time.
 SoftwareVersions software_versions();
 
-// With the instruction sets that they use (machine_report.h).
+// Returns the libraries with the instruction sets that they use.
 Libraries libraries();
 
 struct LayerReport {
   std::string name;
-  std::string computes;               // how, on each device
-  std::vector<std::string> refusals;  // the options that it cannot do
+  std::string computes;               // how it computes, on each device
+  std::vector<std::string> refusals;  // the options that it does not support
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -57,10 +55,10 @@ struct GpuReport {
 
 struct MachineReport {
   Environment environment;
-  std::vector<std::string> devices;  // "cpu", "cuda:0": what `device:` may be here
+  std::vector<std::string> devices;  // "cpu", "cuda:0": the values of `device:` here
   std::string cpu_kernels;           // the vector instructions that LibTorch's own kernels use
   std::vector<std::string> precisions;
-  std::string own_kernels;  // for which GPUs this build has code: "code for 8.0 and 9.0, PTX for 9.0"
+  std::string own_kernels;  // the GPUs for which this build has code: "code for 8.0 and 9.0, PTX for 9.0"
   std::vector<GpuReport> gpus;
   std::vector<LayerReport> layers;
   std::vector<Warning> warnings;
@@ -78,10 +76,10 @@ struct MachineReport {
   }
 };
 
-// What every layer cannot do: on any machine, and on these GPUs.
+// Returns the options that each layer does not support, on any machine and on these GPUs.
 std::vector<LayerReport> layer_reports(const std::vector<Gpu>& gpus);
 
-// As NVML tells of them, which wakes none.
+// Converts NVML's survey, which does not wake a GPU.
 std::vector<Gpu> gpus_of(const GpuSurvey& survey);
 
 MachineReport make_machine_report(const std::vector<std::string>& command_line);

@@ -26,7 +26,7 @@ int64_t sum(std::initializer_list<int64_t> terms) {
   return result;
 }
 
-// Bytes of one output; autocast halves them.
+// Returns the bytes of one output; autocast halves them.
 int64_t element_bytes(Precision precision) {
   return precision == Precision::kFp32 || precision == Precision::kTf32 ? 4 : 2;
 }
@@ -36,19 +36,19 @@ int64_t optimizer_copies(const TrainingSettings& training) {
   return training.momentum != 0 ? 1 : 0;
 }
 
-// Steps and samples of a batch.
+// Holds the number of steps and samples of a batch.
 struct BatchSize {
   int64_t num_steps = 0;
   int64_t num_samples = 0;
 };
 
-// Outputs of every layer, which the backward pass needs.
+// Returns the bytes of every layer's outputs, which the backward pass needs.
 int64_t recurrent_bytes(const RecurrentOptions& options, BatchSize batch, Precision precision) {
   return product({batch.num_steps, batch.num_samples, options.num_layers, options.num_directions(), options.hidden_size,
                   element_bytes(precision)});
 }
 
-// Outputs of every pooling, which the layer after it needs.
+// Returns the bytes of every pooling layer's outputs, which the next layer needs.
 int64_t image_bytes(int64_t num_convolutions, const DataShape& shape, BatchSize batch, Precision precision) {
   int64_t bytes = 0, num_rows = shape.sequence_length, num_columns = shape.input_size;
   for (const ConvolutionPlan& plan : convolution_plans(num_convolutions)) {
@@ -72,13 +72,13 @@ int64_t logit_bytes(const DataShape& shape, BatchSize batch, Precision precision
   return product({batch.num_steps, batch.num_samples, shape.num_outputs, element_bytes(precision)});
 }
 
-// The bytes that a forward pass keeps for its backward pass. In inference only the batch and its logits count.
+// Returns the bytes that a forward pass keeps for its backward pass. In inference only the batch and its logits count.
 int64_t step_bytes(const Experiment& e, Purpose purpose, const DataSize& data) {
   const DataShape& shape = data.shape;
   const int64_t num_processes = std::max<int64_t>(1, e.devices.value_or(1));  // each has a part of a batch
   const int64_t of_training = (e.training.batch_size + num_processes - 1) / num_processes;
   const int64_t wanted = purpose == Purpose::kTraining ? of_training : e.training.valid_batch_size;
-  const int64_t num_steps = shape.has_lengths ? 1 : shape.sequence_length;  // a batch may be of short ones alone
+  const int64_t num_steps = shape.has_lengths ? 1 : shape.sequence_length;  // a batch may have only short sequences
   const BatchSize batch{num_steps, std::min(wanted, data.num_samples)};
   const int64_t ends = sum({input_bytes(shape, batch), logit_bytes(shape, batch, e.precision)});
   if (purpose == Purpose::kInference) return ends;
@@ -87,7 +87,7 @@ int64_t step_bytes(const Experiment& e, Purpose purpose, const DataSize& data) {
                                    : recurrent_bytes(recurrent_options(e.model, 1), batch, e.precision)});
 }
 
-// How many samples a file holds is known once it is read.
+// The number of samples in a file is not known before it is read.
 int64_t least_samples(const DataSettings& data, Purpose purpose) {
   if (!is_generated(data)) return 1;
   const GeneratedCounts counts = generated_counts(data);

@@ -1,10 +1,10 @@
-// What a run takes of memory at least, by formulas over its settings, so that one that cannot fit is refused before
-// data are loaded or a model is made. Every number is a lower bound that saturates instead of overflowing.
+// Computes the least memory of a run from its settings, so that a run that cannot fit is rejected before data are
+// loaded or a model is made. Every number is a lower bound that saturates instead of overflowing.
 //
-// Included: the samples (data_size.h), float32 weights, their gradients, the optimiser's tensors, and what a step must
-// keep: the batch, the outputs of every recurrent or pooling layer, and the logits of a language model. Left out: what
-// LibTorch, CUDA and cuDNN take themselves (0.3 to 2 GiB), gates and work spaces of layers, copies while data are read,
-// and checkpoints. So a run within its estimate may still run out of memory, and one that is refused always would.
+// Included: the samples (data_size.h), float32 weights, their gradients, the optimiser's tensors, and the tensors that
+// a step must keep: the batch, the outputs of every recurrent or pooling layer, and the logits of a language model.
+// Left out: the memory of LibTorch, CUDA and cuDNN (0.3 to 2 GiB), gates and work spaces of layers, copies while data
+// are read, and checkpoints. So a run within its estimate may still run out of memory, but a rejected run always would.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -20,7 +20,7 @@ namespace rnnlab {
 
 enum class Purpose { kTraining, kInference };
 
-// Bytes.
+// All members are in bytes.
 struct MemoryEstimate {
   int64_t data = 0;
   int64_t weights = 0;
@@ -28,29 +28,31 @@ struct MemoryEstimate {
   int64_t optimizer = 0;
   int64_t activations = 0;  // of one step
   Placement placement = Placement::kAutomatic;
-  bool is_data_a_file = false;  // that is read whole, and gone before there is a model
+  bool is_data_a_file = false;  // that is read whole and freed before the model is made
 
-  // On the device that computes. Gradients come when activations go, so the larger of the two counts.
+  // Returns the bytes on the device that computes. Gradients are allocated when activations are freed, so the larger of
+  // the two counts.
   int64_t on_device(c10::Device device) const;
 
-  // On the host: the same on a CPU. With a GPU, the data and the weights, which need not be there at once.
+  // Returns the bytes on the host: on_device() if the device is a CPU; otherwise the larger of data and weights, which
+  // need not exist at the same time.
   int64_t on_host(c10::Device device) const;
 };
 
-// Before the data are loaded, from what the settings say of them; and once their shape and bytes are known.
+// The first function needs only the settings of the data, before loading; the second needs their known shape and bytes.
 MemoryEstimate estimate_memory(const Experiment& experiment, Purpose purpose);
 struct DataSize {
   DataShape shape;
   int64_t bytes = 0;
-  int64_t num_samples = 0;  // of the part that makes batches
+  int64_t num_samples = 0;  // of the part from which batches are made
 };
 MemoryEstimate estimate_memory(const Experiment& experiment, Purpose purpose, const DataSize& data);
 
-// Of one layer by itself that is timed, as `rnnlab bench` does.
+// Estimates one layer that is timed alone, as `rnnlab bench` does.
 MemoryEstimate estimate_memory(const RecurrentOptions& options, int64_t num_steps, int64_t batch_size,
                                Precision precision);
 
-// The keys to reduce where an estimate is too large, one of each of its parts.
+// The keys to reduce if an estimate is too large, one for each of its parts.
 struct MemoryAdvice {
   std::string data_key = "data.num_train";
   std::string weights_key = "model.hidden_size";
@@ -58,13 +60,13 @@ struct MemoryAdvice {
 };
 MemoryAdvice memory_advice(const Experiment& experiment, Purpose purpose);
 
-// UserError kDevice where the estimate is beyond a hard limit of the host, or of the GPU `device`; what is beyond the
-// memory that is free now comes back as warnings. Limits are those of this machine, others in tests.
+// Throws UserError kDevice if the estimate exceeds a hard limit of the host, or of the GPU `device`. Returns warnings
+// if the estimate exceeds the memory that is free now. The limits are those of this machine; tests pass their own.
 std::vector<std::string> check_memory(const MemoryEstimate& estimate, const MemoryAdvice& advice, c10::Device device);
 std::vector<std::string> check_memory(const MemoryEstimate& estimate, const MemoryAdvice& advice, c10::Device device,
                                       const MemoryLimits& host, const MemoryLimits& gpu);
 
-// The memory of the GPU; no limits on a CPU.
+// Returns the memory of the GPU; no limits on a CPU.
 MemoryLimits device_memory_limits(c10::Device device);
 
 }  // namespace rnnlab

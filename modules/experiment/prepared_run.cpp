@@ -84,7 +84,7 @@ TrainerOptions with_batch_size(TrainerOptions options, int64_t size) {
   return options;
 }
 
-// Of batches of `size`, the last of which may be smaller.
+// Returns the sizes of batches of `size` samples; the last batch may be smaller.
 std::set<int64_t> sizes_of_batches(const Samples& samples, int64_t size) {
   std::set<int64_t> sizes = {std::min(size, samples.size()), samples.size() % size};
   sizes.erase(0);
@@ -118,8 +118,8 @@ void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& op
 
 namespace {
 
-// With the device that `auto` came to; UserError kUsage where the layer or the precision is not for it. Ranks on GPUs
-// have one each.
+// Returns the experiment with the device that `auto` chose. Throws UserError kUsage if the layer or the precision does
+// not support the device. Each rank on GPUs has its own GPU, so the device is then just "cuda".
 Experiment with_device(Experiment experiment, c10::Device device, const Ranks* ranks) {
   require_runs_on(experiment, device);
   const bool is_one_of_several = ranks != nullptr && device.is_cuda();
@@ -154,7 +154,7 @@ FastestLayer taken_by_first_rank(const std::string& layer) {
   return {config::from_name<LayerKind>(layer).value(), {fmt::format("layer: auto took {}, as rank 0 measured", layer)}};
 }
 
-// Says in auto_layer what `auto` comes to.
+// Sets auto_layer to the choice of `auto`.
 const Experiment& settle_layer(Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
                                AutoLayers* earlier, std::vector<std::string>& notes) {
   if (experiment.layer != LayerKind::kAuto || experiment.auto_layer) return experiment;
@@ -181,7 +181,7 @@ std::vector<std::string> check_memory_before_loading(const Experiment& experimen
                       device);
 }
 
-// What the files hold is known only now. A warning from before loading stays, because it is about the data too.
+// The real size of the data is known only now. A warning from before loading is kept, because it is about the data too.
 Dataset load_within_memory(const Experiment& experiment, c10::Device device, std::vector<std::string>& warnings) {
   Dataset dataset = load_dataset(experiment.data);
   const DataSize size{dataset.shape, saturating_add(dataset.train.bytes(), dataset.valid.bytes()),
@@ -189,7 +189,7 @@ Dataset load_within_memory(const Experiment& experiment, c10::Device device, std
   MemoryEstimate estimate = estimate_memory(experiment, Purpose::kTraining, size);
   const MemoryAdvice advice = memory_advice(experiment, Purpose::kTraining);
   check_memory(estimate, advice, device);
-  estimate.data = device.is_cpu() ? 0 : estimate.data;  // on a CPU they are no longer among what is free
+  estimate.data = device.is_cpu() ? 0 : estimate.data;  // on a CPU the loaded data no longer count as free memory
   if (warnings.empty()) warnings = check_memory(estimate, advice, device);
   return dataset;
 }

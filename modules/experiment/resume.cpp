@@ -45,7 +45,7 @@ Experiment configured(const fs::path& folder, const std::vector<std::string>& ov
   return with_paths_beside(read_experiment(std::move(document), overrides, findings), folder);
 }
 
-// A folder made by a stranger must not redirect the log to another place, or to a pipe that nobody reads.
+// A folder from an unknown source must not redirect the log to a different place, or to a pipe that nobody reads.
 void refuse_what_is_no_file(const fs::path& file) {
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(file, ignored).type();
@@ -55,7 +55,7 @@ void refuse_what_is_no_file(const fs::path& file) {
               is_link ? "a link" : "a folder, pipe or device");
 }
 
-// What stands in the way of going on, or was left by a process that was killed.
+// Rejects files that prevent resuming, and removes files that a killed process has left.
 void tidy(const fs::path& folder) {
   refuse_what_is_no_file(folder / kLogFile);
   refuse_what_is_no_file(folder / kTraceFile);
@@ -67,7 +67,7 @@ struct Found {
   SavedRun saved;
 };
 
-// Nothing where none was ever saved.
+// Returns nothing if no checkpoint was ever saved.
 std::optional<Found> newest_state(const fs::path& folder, std::vector<Warning>& warnings) {
   const auto latest = latest_checkpoint(folder / kCheckpointsFolder);
   for (const std::string& fault : latest.notes)
@@ -103,7 +103,7 @@ void refuse_other_settings(const fs::path& source, const Experiment& before, con
               source.string(), join(changes, ", "), kWhatMayChange);
 }
 
-// Where there is no checkpoint, config.yaml alone says what the run is.
+// If there is no checkpoint, config.yaml alone has the settings of the run.
 void refuse_other_settings(const std::optional<Found>& found, const fs::path& folder, const Experiment& wanted) {
   if (found) return refuse_other_settings(found->path, found->saved.facts.experiment, wanted);
   refuse_other_settings(folder, configured(folder, {}), wanted);
@@ -118,7 +118,7 @@ void refuse_other_data(const Found& found, const PreparedRun& run) {
       found.path.string(), then.substr(0, 12), now.substr(0, 12));
 }
 
-// What does not forbid to go on, but leaves no bit-identical run behind.
+// Returns the changes with which a run can be resumed, but after which its results are not bit-identical.
 std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun& run) {
   const Identity& then = saved.identity;
   const Identity& now = run.identity;
@@ -169,12 +169,13 @@ std::string where_it_goes_on(const RunProgress& progress) {
                      state.epoch);
 }
 
-// Times of another machine are no times of this one.
+// Epochs that were timed on a different machine are excluded from the statistics.
 void exclude_from_timing(std::vector<EpochRow>& rows) {
   for (EpochRow& row : rows) row.warmup = true;
 }
 
-// But for config.yaml, in which other bounds may be asked for. A file that is damaged is refused where it is used.
+// config.yaml is left out, because the user may change bounds in it. Errors of damaged files are reported where they
+// are read again.
 std::vector<Warning> changes_since_its_end(const fs::path& folder) {
   try {
     std::vector<Warning> changes = load_run(folder).changed;
@@ -185,7 +186,7 @@ std::vector<Warning> changes_since_its_end(const fs::path& folder) {
   }
 }
 
-// What became known after its last checkpoint was written, such as who shared the machine.
+// Returns the warnings from after the last checkpoint, for example that the machine was shared.
 std::vector<Warning> warnings_at_its_end(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::exists(folder / kSummaryFile, ignored)) return {};
@@ -194,7 +195,7 @@ std::vector<Warning> warnings_at_its_end(const fs::path& folder) {
   return found;
 }
 
-// Nothing in the folder changes before everything was checked.
+// Nothing in the folder changes before everything is checked.
 ResumedHistory take_up(Found found, PreparedRun& run, const fs::path& folder) {
   refuse_other_data(found, run);
   require_resumable(found.saved, run.trainer, run.device, found.path);
@@ -231,8 +232,8 @@ void forget_best(const fs::path& checkpoints, const std::string& reason, std::ve
   warnings.emplace_back(warning::kBestForgotten, "which checkpoint was the best is forgotten: " + reason);
 }
 
-// A mark that cannot be read would end the run when the next checkpoints are removed. One of a later step, from before
-// a return to an earlier one, would name whatever comes to stand there.
+// A mark that cannot be read would end the run when checkpoints are removed next. A mark of a later step than the
+// resumed one would point to whichever checkpoint is written at that step.
 void settle_best(const fs::path& checkpoints, const PreparedRun& run, std::vector<Warning>& warnings) {
   std::optional<CheckpointPlace> marked;
   try {
@@ -249,14 +250,14 @@ void settle_best(const fs::path& checkpoints, const PreparedRun& run, std::vecto
               warnings);
 }
 
-// The run has not ended any more, and has no epochs but those that it goes on from.
+// The resumed run has not ended, and its log must have only the epochs before the resume.
 void cut_back(const fs::path& folder, const ResumedHistory& earlier) {
   remove_file(folder / kSummaryFile);
   sync_folder(folder);
   rewrite_epochs(folder, earlier.rows);
 }
 
-// Where the bounds are reached already and the run has told of it, nothing is trained and nothing changes.
+// If the bounds are already reached and the summary exists, nothing is trained and no file changes.
 std::optional<RunOutcome> already_done(const PreparedRun& run, const fs::path& folder, Logger& logger) {
   std::error_code ignored;
   if (!run.trainer.state().stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
@@ -289,7 +290,7 @@ void refuse_other_overrides(const std::vector<std::string>& overrides) {
 
 namespace {
 
-// A run of a measurement that is resumed by itself stays in its round.
+// A run of a measurement that is resumed alone keeps its round.
 Turn turn_before(const fs::path& folder) {
   std::error_code ignored;
   return fs::is_regular_file(folder / kSummaryFile, ignored) ? read_summary(folder).turn : Turn();

@@ -1,5 +1,5 @@
-// A run that goes on in its folder from its newest checkpoint that verifies, or from the beginning where it was stopped
-// before the first: in a deterministic mode it ends with the weights and the log of a run that was never stopped.
+// Resumes a run in its folder from its newest valid checkpoint, or from the beginning if it was stopped before the
+// first checkpoint. In deterministic mode the run ends with the weights and the log of a run that was never stopped.
 #pragma once
 
 #include <filesystem>
@@ -13,23 +13,23 @@
 
 namespace rnnlab {
 
-// Checks that training can continue from a checkpoint. A checksum does not protect against a forged one. Restores the
-// states of LibTorch's generators. UserError kCheckpoint.
+// Checks that training can continue from a checkpoint, because a checksum does not protect against a forged one.
+// Restores the states of LibTorch's generators. Throws UserError kCheckpoint.
 void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Device device,
                        const std::filesystem::path& checkpoint);
 
-// UserError kUsage where one of these, "key=value", is of a key that may not change.
+// Throws UserError kUsage if one of these overrides, "key=value", has a key that may not change.
 void refuse_other_overrides(const std::vector<std::string>& overrides);
 
-// `overrides` as on a command line, of what may change: bounds (training.epochs, max_steps, max_seconds), `devices`,
-// `checkpoint`, and where the data lie. UserError kUsage where another setting changed (config.yaml was edited),
-// kCheckpoint where no checkpoint verifies or the data are others, kDevice where another process is at work in the
-// folder, and what run_experiment throws.
+// `overrides` have the form of the command line, for keys that may change: bounds (training.epochs, max_steps,
+// max_seconds), `devices`, `checkpoint`, and the paths of the data. Throws UserError kUsage if a different setting
+// changed (config.yaml was edited), kCheckpoint if no checkpoint is valid or the data changed, kDevice if another
+// process works in the folder, and the errors of run_experiment.
 RunOutcome resume_experiment(const std::filesystem::path& run_folder, const std::vector<std::string>& overrides,
                              const RunRequest& request, Logger& logger);
 
-// Where the run needs several processes (run_ranks.h) and no launcher has started them: starts them, and waits for
-// their end. Nothing where it does not.
+// If the run needs several processes (run_ranks.h) and no launcher has started them, starts them and waits for their
+// end. Otherwise returns nothing.
 std::optional<RunOutcome> resume_by_ranks(const std::filesystem::path& run_folder,
                                           const std::vector<std::string>& overrides, const RunRequest& request);
 

@@ -25,7 +25,7 @@ namespace {
 
 enum class AskGpu {
   kYes,
-  kNo,  // which would create a context on it, and this process only waits for others that compute there
+  kNo,  // a question would create a context on the GPU, and this process only waits for others
 };
 
 std::string why_it_cannot_run(const Experiment& experiment, AskGpu ask) {
@@ -35,7 +35,7 @@ std::string why_it_cannot_run(const Experiment& experiment, AskGpu ask) {
   return (ask == AskGpu::kYes ? refusal(layer, device) : refusal(layer, processor_of(device))).value_or("");
 }
 
-// A run that will fail because its device or layer is missing is named before the others take their time.
+// Warns of runs that will fail because their device or layer is missing, before the other runs take their time.
 void warn_of_runs_that_cannot(const std::vector<ExperimentCase>& cases, AskGpu ask, Logger& logger) {
   std::map<std::string, size_t> reasons;
   for (const ExperimentCase& one : cases)
@@ -44,7 +44,7 @@ void warn_of_runs_that_cannot(const std::vector<ExperimentCase>& cases, AskGpu a
     logger.warn(fmt::format("{} of {} runs will fail: {}", count, cases.size(), reason));
 }
 
-// One of the runs of a command: a new one, or one that goes on.
+// Represents one of the runs of a command, which is new or resumed.
 struct RunTask {
   std::string label;
   std::function<RunOutcome(const RunRequest&, Logger&)> run;
@@ -54,7 +54,7 @@ std::string heading(const RunTask& task, size_t number, size_t count) {
   return fmt::format("=== run {} of {}: {}", number, count, task.label);
 }
 
-// Of several processes with one run, one tells why it ended. Within a catch block.
+// If several processes train one run, one of them reports why it ended. Call this function within a catch block.
 void tell_failure(const std::string& message, Logger& logger) {
   write_error_file(message);
   if (is_of_type<ToldElsewhere>(std::current_exception())) return;
@@ -62,7 +62,7 @@ void tell_failure(const std::string& message, Logger& logger) {
   logger.error(names_a_rank ? message : fmt::format("rank {}: {}", launch_here()->rank, message));
 }
 
-// What a log could not hold is told of a run that has not failed anyway.
+// A failed log is reported only if the run has not failed anyway.
 void run_one(const RunTask& task, const RunRequest& request, Logger& logger, RunAllOutcome& all) {
   try {
     all.finished.push_back(task.run(request, logger));
@@ -80,7 +80,7 @@ void run_one(const RunTask& task, const RunRequest& request, Logger& logger, Run
 void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest request, Logger& logger,
                RunAllOutcome& all) {
   size_t num_begun = 0;
-  // The first one is begun in any case: it says what a signal before it leaves undone.
+  // The first run begins even after a signal: it throws the error that says what the signal left undone.
   while (num_begun < tasks.size() && (num_begun == 0 || !pending_stop())) {
     const size_t number = num_begun++;
     if (sweep != nullptr) {
@@ -96,7 +96,8 @@ void run_tasks(const std::vector<RunTask>& tasks, SweepFile* sweep, RunRequest r
 
 constexpr const char* kStopping = "stopping after the current step";
 
-// Of a process that another rnnlab started: that one announces the stop, and hands on a signal which may come here too.
+// If another rnnlab process started this one, that process announces the stop; it also forwards the signal, so the
+// signal may arrive twice.
 StopSignalGuard guard_of_command() {
   return has_parent_here() ? StopSignalGuard("", SecondSignal::kIsIgnored) : StopSignalGuard(kStopping);
 }
@@ -109,7 +110,7 @@ RunAllOutcome run_in_turn(const std::vector<RunTask>& tasks, SweepFile* sweep, c
   return all;
 }
 
-// What is wrong with a key is said with the place in front where it is set.
+// An error about a key gets the place where the key is set.
 RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request, Logger& logger) {
   try {
     return run_experiment(one.experiment, request, logger);
@@ -120,7 +121,7 @@ RunOutcome run_with_places(const ExperimentCase& one, const RunRequest& request,
   }
 }
 
-// Several processes share the CPUs by a rule of their own (run_ranks.h).
+// Several processes divide the CPUs by a different rule (run_ranks.h).
 bool takes_num_threads(const ExperimentCase& one) {
   const bool is_divided = one.experiment.devices.value_or(1) != 1 || one.experiment.training.shards;
   return !is_divided && !one.experiment.training.num_threads;
@@ -131,8 +132,8 @@ bool chooses_num_threads(const ExperimentCase& one) {
          resolve_device(one.experiment.device).is_cpu();
 }
 
-// A busy CPU gets fewer threads: one number for all runs of a command, so that their times can be compared, and in
-// their settings, so that a resumed run keeps it.
+// On a busy CPU the runs get fewer threads: one number for all runs of a command, so that their times can be compared.
+// The number is put into the settings of the runs, so that a resumed run keeps it.
 std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, const MeasureSpeeds& measure,
                                              Logger& logger) {
   if (std::ranges::none_of(cases, chooses_num_threads)) return cases;
@@ -156,7 +157,7 @@ void refuse_repeats_of_launcher(const std::vector<ExperimentCase>& cases) {
               name_of(launch_here()->launcher));
 }
 
-// Repeats are processes of their own, and so are the ranks of a run.
+// Repeats run in processes of their own, and so do the ranks of a run.
 bool needs_processes(const ExperimentCase& one) { return has_repeats(one) || needs_ranks(one.experiment); }
 
 void refuse_sweep_of_launcher() {
@@ -178,7 +179,7 @@ RunTask task_of(const SweepEntry& entry, const std::string& source, const std::v
           }};
 }
 
-// One name for all runs of a sweep in this process, and again when it is resumed.
+// Returns one name for all runs of a sweep in this process; it is the same when the sweep is resumed.
 std::string measurement_of(const SweepFile& sweep) {
   constexpr size_t kDigits = 16;
   return Sha256().update(sweep.path().stem().string()).hex().substr(0, kDigits);

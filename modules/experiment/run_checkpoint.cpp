@@ -47,13 +47,13 @@ struct StateRecord {
   int64_t schema_version = kFileVersion;
   RunProgress progress;
   std::map<std::string, std::string> generators;  // hexadecimal
-  std::string experiment;                         // as config.yaml has it
+  std::string experiment;                         // in the form of config.yaml
   Identity identity;
   SoftwareVersions software;
   std::vector<Warning> warnings;
   ShapeRecord shape;
   std::vector<std::string> vocabulary;
-  bool vocabulary_is_hex = false;  // where tokens are bytes that JSON's UTF-8 cannot hold
+  bool vocabulary_is_hex = false;  // set if tokens are bytes that are not valid UTF-8, as JSON requires
   std::vector<ColumnScale> target_scales;
   std::string normalization;
   std::vector<ColumnScale> feature_scales;

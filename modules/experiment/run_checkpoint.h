@@ -1,5 +1,5 @@
-// A run's state as a checkpoint, and back: what state.json holds besides the tensors. The checkpoint suffices to use
-// the model: its settings, and what it must know of the data, are in it.
+// Converts a run's state to a checkpoint and back; state.json holds everything except the tensors. A checkpoint
+// suffices to use the model, because it has the settings and the facts about the data that the model needs.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +16,9 @@
 
 namespace rnnlab {
 
-// What does not change while a run goes on.
+// Holds the facts that do not change during a run.
 struct RunFacts {
-  Experiment experiment;  // as it runs, without any "auto"
+  Experiment experiment;  // as it runs, with the choices of "auto"
   Identity identity;
   SoftwareVersions software;
   FittedData data;
@@ -32,11 +32,12 @@ struct SavedRun {
 
 CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot);
 
-// Verifies and reads the checkpoint folder. UserError kCheckpoint where it is damaged, or of another version.
+// Verifies and reads the checkpoint folder. Throws UserError kCheckpoint if the checkpoint is damaged, or of an unknown
+// version.
 SavedRun read_saved_run(const std::filesystem::path& checkpoint);
 
-// That the tensors are those of a model and its optimiser. UserError kCheckpoint, with `file`, names the first that is
-// not.
+// Checks that the saved tensors are those of a model and its optimiser. Throws UserError kCheckpoint with `file` and
+// the first tensor that differs.
 void require_same_tensors(const std::vector<NamedTensor>& saved, const std::vector<NamedTensor>& wanted,
                           const std::string& file);
 void require_same_tensors(const std::vector<NamedTensor>& saved, const std::vector<ParameterSpec>& wanted,

@@ -25,7 +25,7 @@ RunFacts facts_of(const PreparedRun& run, const std::vector<Warning>& warnings) 
           .warnings = warnings};
 }
 
-// An observer may wait for its disk, and the other processes of the run then wait for it.
+// While an observer waits for its disk, the other processes of the run must wait for this one.
 class ObserverOfRanks : public Observer {
  public:
   ObserverOfRanks(Ranks& ranks, Observer& observer) : ranks_(ranks), observer_(observer) {}

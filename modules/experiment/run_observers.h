@@ -1,5 +1,5 @@
-// Everyone who watches a run, in the order in which they are told: its files, the console, TensorBoard, checkpoints,
-// who the request names, and the trace.
+// Holds all observers of a run, in the order in which they are called: its files, the console, TensorBoard,
+// checkpoints, the observers of the request, and the trace.
 #pragma once
 
 #include <filesystem>
@@ -17,13 +17,14 @@ namespace rnnlab {
 
 class RunObservers {
  public:
-  // Adds them to the run's trainer. `warnings`: what a checkpoint says of the run; `rows`: of earlier parts.
+  // Adds the observers to the run's trainer. `warnings` are stored in the run's checkpoints; `rows` are those of
+  // earlier parts of the run.
   RunObservers(PreparedRun& run, const std::filesystem::path& folder, const std::vector<Warning>& warnings,
                const std::vector<EpochRow>& rows, const RunRequest& request, Logger& logger);
   RunObservers(const RunObservers&) = delete;
   RunObservers& operator=(const RunObservers&) = delete;
 
-  // For a run that diverged.
+  // Call this function for a run that diverged.
   void finish();
 
   const std::vector<EpochRow>& rows() const { return files_.rows(); }
@@ -37,7 +38,7 @@ class RunObservers {
   std::optional<TensorBoardObserver> tensorboard_;
   std::optional<CheckpointObserver> checkpoints_;
   std::optional<TraceObserver> trace_;
-  std::vector<std::unique_ptr<Observer>> of_ranks_;  // each of the above, for other processes that wait for it
+  std::vector<std::unique_ptr<Observer>> of_ranks_;  // one for each observer above, if other processes wait for it
 };
 
 }  // namespace rnnlab

@@ -25,11 +25,11 @@
 namespace rnnlab {
 namespace {
 
-// One run after another is trained by the processes of one launcher, so each has its own name.
+// The processes of one launcher may train several runs one after another, so each run has its own name.
 int64_t g_num_runs_joined = 0;
 std::string name_of_next_run() { return fmt::format("run{}", g_num_runs_joined); }
 
-constexpr const char* kOnlyRun = "run0";  // of processes that are started for one run
+constexpr const char* kOnlyRun = "run0";  // name in processes that are started for one run
 
 void require_agreement(const Experiment& experiment, const Launch& launch) {
   const bool is_any = experiment.devices.value_or(kAllGpus) == kAllGpus;
@@ -38,7 +38,7 @@ void require_agreement(const Experiment& experiment, const Launch& launch) {
                 *experiment.devices, name_of(launch.launcher), counted(launch.size, "process"));
 }
 
-// Where one is meant that has none of its own, as on a machine with one GPU to try two processes.
+// The variable lets ranks share a GPU, for example to try two processes on a machine with one GPU.
 bool shares_gpus() { return std::getenv("RNNLAB_SHARE_GPUS") != nullptr; }
 
 int64_t num_gpus_here() { return static_cast<int64_t>(torch::cuda::device_count()); }
@@ -50,7 +50,7 @@ std::string too_few_gpus(int64_t num_processes) {
       counted(num_processes, "process"), num_gpus_here());
 }
 
-// A launcher may show each process one GPU, its own.
+// A launcher may make only one GPU visible to each process, so the index wraps around.
 c10::Device gpu_of_rank(const Launch& launch) {
   const int64_t num_gpus = num_gpus_here(), index = launch.local_rank;
   if (index >= num_gpus && num_gpus > 1 && !shares_gpus())
@@ -58,7 +58,7 @@ c10::Device gpu_of_rank(const Launch& launch) {
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index % num_gpus)};
 }
 
-// Whether two of them have the same.
+// Returns whether two ranks have the same GPU; throws if that is not permitted.
 bool are_shared(const std::vector<std::string>& uuids) {
   for (size_t i = 0; i < uuids.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
@@ -70,7 +70,7 @@ bool are_shared(const std::vector<std::string>& uuids) {
   return false;
 }
 
-// Before processes are started, so that it is said once.
+// This check comes before processes are started, so that the error appears once.
 void require_gpus_for(const Experiment& experiment) {
   const bool is_enough = num_devices(experiment) <= num_gpus_here() || shares_gpus();
   if (is_enough || resolve_device(experiment.device).is_cpu()) return;
@@ -107,7 +107,7 @@ std::string text_of(const Facts& facts) {
   return text;
 }
 
-// The first line in which two texts differ.
+// Returns the first pair of lines in which two texts differ.
 std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
   const auto first = split(a, kEndOfLine), second = split(b, kEndOfLine);
   for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
@@ -117,7 +117,7 @@ std::pair<std::string, std::string> first_difference(const std::string& a, const
 
 std::string value_in(const std::string& line) { return line.substr(line.find(kEndOfName) + 1); }
 
-// Two sums of the bits of every tensor, one of them by place.
+// Returns two sums over the bits of every tensor; the second is weighted by position.
 at::Tensor fingerprint_of(const std::vector<NamedTensor>& tensors) {
   constexpr int64_t kPlaces = 65'521;
   std::vector<at::Tensor> sums;
@@ -222,8 +222,8 @@ ExitCode leave(ExitCode exit_code) {
   ::_exit(static_cast<int>(exit_code));
 }
 
-// Sums depend on the number of threads, so with shards it does not depend on the number of processes. Beside GPUs
-// threads only prepare batches.
+// Sums depend on the number of threads, so with shards this number must not depend on the number of processes. With
+// GPUs, threads only prepare batches.
 Experiment with_ranks(Experiment experiment, const Ranks* ranks) {
   const int64_t num_ranks = ranks == nullptr ? 1 : ranks->size();
   const int64_t num_parts = experiment.training.shards.value_or(num_ranks);

@@ -1,5 +1,5 @@
-// A run that several processes train together (`devices`): which of them this one is, who starts them, and what they
-// agree on before their first step.
+// A run that several processes train together (`devices`): the rank of this process, how the processes are started, and
+// the checks that they make together before their first step.
 #pragma once
 
 #include <functional>
@@ -14,63 +14,66 @@
 
 namespace rnnlab {
 
-// Of this process; read once. UserError kUsage as launch_of.
+// Returns the launch of this process, which is read once. Throws UserError kUsage as launch_of does.
 const std::optional<Launch>& launch_here();
 
-// Whether this is the process of its run that writes files and tells what happens, as is one that trains alone.
+// Returns whether this process of its run writes files and reports to the user; true if it trains alone.
 bool is_first_here();
 
-// Whether rnnlab started this process as one of several, and so reads its stdout and hands on signals.
+// Returns whether rnnlab started this process as one of several; then the parent reads its stdout and forwards signals.
 bool has_parent_here();
 
-// How many processes `devices` says, of those that this process would start. UserError kUsage where it says `all` and
-// the device is no GPU.
+// Returns the number of processes that `devices` asks for, among those that this process would start. Throws UserError
+// kUsage if `devices` is `all` and the device is not a GPU.
 int64_t num_devices(const Experiment& experiment);
 
-// Whether this process must start others for this experiment, because no launcher has.
+// Returns whether this process must start others for this experiment, because no launcher has.
 bool needs_ranks(const Experiment& experiment);
 
-// Runs `program` with these arguments, in as many processes as `experiment.devices` says, which train one run. The rest
-// is as of run_child; the exit code is that of the first that failed.
+// Runs `program` with these arguments, in `experiment.devices` processes, which train one run. The other parameters are
+// those of run_child; returns the exit code of the first process that failed.
 ExitCode run_processes(const Experiment& experiment, const std::string& program,
                        const std::vector<std::string>& arguments,
                        const std::function<void(const std::string&)>& on_line,
                        const std::function<bool()>& must_end = {});
 
-// Joins the others, as one of those that a launcher started; null where this process trains alone. UserError kUsage
-// where `devices` and the launcher contradict each other; kDevice where there are too few GPUs.
+// Connects this process to the others that a launcher started; returns null if this process trains alone. Throws
+// UserError kUsage if `devices` and the launcher contradict each other, kDevice if there are too few GPUs.
 std::unique_ptr<Ranks> join_ranks(const Experiment& experiment);
 
-// Where this process trains: of several on GPUs, each has one of its own. UserError kDevice where there are too few.
+// Returns the device of this process: each of several processes on GPUs has its own GPU. Throws UserError kDevice if
+// there are too few.
 c10::Device device_here(const Experiment& experiment);
 
-// After joining, where these train on GPUs: UserError kDevice on all of them where two would have the same one.
+// Call this function after joining; it connects the GPUs if the ranks train on GPUs. Throws UserError kDevice on all
+// ranks if two have the same GPU.
 void connect_gpus(Ranks* ranks, const Experiment& experiment);
 
-// Does `work`, which each process of a launcher does before it joins the others. If it fails, the others end with it,
-// and ToldElsewhere is thrown in all processes but one. What fails after a run was joined is told by as_rank().
+// Runs `work`, which each process of a launcher does before it joins the others. If `work` fails, the other processes
+// end too, and all processes but one throw ToldElsewhere. as_rank() reports failures after a run was joined.
 void told_once(const std::function<void()>& work);
 
-// The exit code, for the end of main; or the end of the process at once if an operation with other ranks hangs.
+// Returns the exit code, for the end of main; or ends the process at once if an operation with other ranks does not
+// end.
 ExitCode leave(ExitCode exit_code);
 
-// `experiment` as one of the ranks runs it: with `devices`, and its part of the CPUs' threads.
+// Returns the experiment that a rank runs: with `devices`, and with its part of the CPUs' threads.
 Experiment with_ranks(Experiment experiment, const Ranks* ranks);
 
-// All ranks train the same experiment, on the same data, from the same weights, by the same program. UserError kUsage
-// on every rank, naming what differs, on which rank, and both values.
+// Checks that all ranks train the same experiment, on the same data, from the same weights, with the same program.
+// Throws UserError kUsage on every rank, with the difference, the rank, and both values.
 void require_same_run(Ranks& ranks, const PreparedRun& run);
 
-// What environment.json tells of them, each on its host. Collective.
+// Returns the ranks' entry in environment.json; `host` is the host of this rank. All ranks must call this function.
 RanksInfo ranks_info(Ranks& ranks, const HostInfo& host);
 
-// After every epoch, and at the steps whose state is saved, on all ranks: their weights have the same bits. UserError
-// kInternal naming the first tensor that differs and the rank.
+// Checks after every epoch, and at the steps whose state is saved, that the weights of all ranks have the same bits.
+// Throws UserError kInternal with the first tensor that differs and its rank.
 class WeightsObserver : public Observer {
  public:
   struct Steps {
     std::optional<int64_t> between_saves;
-    bool are_traced = false;  // by the first rank, which queues them one by one then, so that all have to
+    bool are_traced = false;  // by the first rank, which then queues them one by one, so all ranks must
   };
 
   WeightsObserver(Ranks& ranks, const Trainer& trainer, const Steps& steps)

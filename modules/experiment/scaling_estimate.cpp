@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-// Not a number where it cannot be done, as where the whole batch needs more memory than one GPU has.
+// Returns NaN if the pass fails, for example if the whole batch needs more memory than one GPU has.
 double seconds_of_pass(const PreparedRun& run, int64_t batch_size) {
   TrainerOptions options = run.options;
   options.settings.batch_size = batch_size;
@@ -25,7 +25,7 @@ double seconds_of_pass(const PreparedRun& run, int64_t batch_size) {
   }
 }
 
-// In words, for which ranks wait longer.
+// The values are exchanged as texts, because the ranks wait longer for texts.
 double largest_of(Ranks& ranks, double value) {
   double largest = 0;
   for (const std::string& text : ranks.gather_texts(format_shortest(value))) {
@@ -36,7 +36,7 @@ double largest_of(Ranks& ranks, double value) {
   return largest;
 }
 
-// The first one measures the whole batch while the others wait.
+// The first rank measures the whole batch while the others wait.
 ScalingEstimate estimate_of(PreparedRun& run, const Trainer::ExchangeAlone& exchange) {
   Ranks& ranks = *run.options.ranks;
   const int64_t batch_size = std::min(run.options.settings.batch_size, run.dataset.train.size());
@@ -63,7 +63,7 @@ std::string text_of(const ScalingEstimate& estimate) {
 void note_exchange(PreparedRun& run) {
   if (run.options.ranks == nullptr) return;
   const Trainer::ExchangeAlone exchange = run.trainer.measure_exchange();
-  const bool has_shards = run.options.settings.shards.has_value();  // smaller passes than these
+  const bool has_shards = run.options.settings.shards.has_value();  // their passes are smaller
   if (run.device.is_cuda() && !has_shards)
     run.exchange_note = text_of(estimate_of(run, exchange));
   else

@@ -30,7 +30,7 @@ Made make_empty_file(const fs::path& path) {
   throw_system_error(path, "open for writing", errno);
 }
 
-// The process tells apart two sweeps of one second, and O_EXCL those of one process number.
+// The number of the process distinguishes two sweeps of the same second, and O_EXCL those with the same process number.
 fs::path make_new_file(const fs::path& out) {
   make_folders(out);
   const std::string name = fmt::format("sweep-{:%Y-%m-%dT%H-%M-%S}Z-{}", fmt::gmtime(std::time(nullptr)), ::getpid());
@@ -65,7 +65,7 @@ SweepFile::SweepFile(const fs::path& out, std::vector<SweepEntry> entries, std::
   try {
     write();
   } catch (...) {
-    remove();  // an empty one could not be resumed
+    remove();  // an empty file could not be resumed
     throw;
   }
 }
@@ -89,11 +89,11 @@ void SweepFile::set_folder(size_t entry, const fs::path& folder) {
 }
 
 void SweepFile::remove() const {
-  std::error_code ignored;  // it only says again what the folders say
+  std::error_code ignored;  // the run folders have the same information
   fs::remove(path_, ignored);
 }
 
-// Folders as seen from here, so that all may be moved together.
+// Folders are written relative to the file, so that all may be moved together.
 void SweepFile::write() const {
   const fs::path here = whole_path(path_).parent_path();
   SweepRecord record = record_;

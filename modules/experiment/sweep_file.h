@@ -1,7 +1,7 @@
-// Which runs a sweep consists of and where each of them is, in one file beside the run folders, so that a sweep that
-// was stopped can go on: <out>/sweep-<start time>-<process>.json. A name that is taken gets -2, -3 and so on, because
-// processes in different containers may have the same number. It is replaced atomically whenever a run gets its
-// folder, and removed once every run has had its turn. One process at a time works on a sweep.
+// One file lists the runs of a sweep and their folders, so that a stopped sweep can be resumed. The file is in the
+// folder of the runs: <out>/sweep-<start time>-<process>.json. If a name is taken, -2, -3 and so on is appended,
+// because processes in different containers may have the same number. The file is replaced atomically whenever a run
+// gets its folder, and removed when every run has had its turn. One process at a time works on a sweep.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace rnnlab {
 struct SweepEntry {
   std::string label;                  // "device=cpu layer=naive"
   std::string experiment;             // as YAML
-  std::optional<std::string> folder;  // of the run, absolute; none before it has one
+  std::optional<std::string> folder;  // of the run, absolute; empty before it has one
   int64_t case_number = 0;            // from 1
   int64_t round = 0;                  // from 1; 0 without repeats
   int64_t position = 0;               // within the round, from 1
@@ -33,7 +33,7 @@ struct SweepEntry {
   }
 };
 
-// What a sweep with repeats must know to go on.
+// Holds the facts that are needed to resume a sweep with repeats.
 struct SweepRepeats {
   std::string measurement;                // a random name; the order of the runs follows from it (round_order.h)
   std::vector<int64_t> at_most;           // rounds, of each case
@@ -64,18 +64,18 @@ struct SweepRecord {
   }
 };
 
-// Folders are absolute. UserError kUsage where it is not readable as one. For a process that does one of its runs: the
-// file belongs to the process that started it.
+// Reads a sweep's file, with absolute folders; throws UserError kUsage if it is not a valid sweep. The function is for
+// a process that runs one of the sweep's runs, because only the parent of such a process owns the file.
 SweepRecord read_sweep(const std::filesystem::path& path);
 
 class SweepFile {
  public:
-  // A new file in `out`, which is made where it is missing. UserError kDevice.
+  // Creates a new file in `out`, and `out` itself if it is missing. Throws UserError kDevice.
   SweepFile(const std::filesystem::path& out, std::vector<SweepEntry> entries,
             std::optional<SweepRepeats> repeats = std::nullopt);
 
-  // One that is there. UserError kUsage where it is not readable as one, kDevice where another process is at work on
-  // it.
+  // Opens an existing file. Throws UserError kUsage if the file is not a valid sweep, kDevice if another process works
+  // on the file.
   explicit SweepFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -83,10 +83,11 @@ class SweepFile {
   const std::vector<SweepEntry>& entries() const { return record_.runs; }
   const std::optional<SweepRepeats>& repeats() const { return record_.repeats; }
 
-  // Of all commands that went on with the sweep, in their order: they hold for its runs that are still to come, too.
+  // Returns the overrides of all commands that resumed the sweep, in their order; they also apply to runs that have not
+  // begun.
   const std::vector<std::string>& overrides() const { return record_.overrides; }
 
-  // UserError kDevice.
+  // These functions throw UserError kDevice.
   void add_overrides(const std::vector<std::string>& more);
   void add_entries(const std::vector<SweepEntry>& more);
   void set_folder(size_t entry, const std::filesystem::path& folder);

@@ -9,7 +9,7 @@
 namespace rnnlab {
 namespace {
 
-// A run that was killed before its settings were in its folder does not count as a run yet.
+// A run that was killed before its settings were in its folder has not begun.
 bool has_begun(const SweepEntry& entry, Logger& logger) {
   if (!entry.folder) return false;
   std::error_code ignored;

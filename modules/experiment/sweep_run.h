@@ -1,5 +1,5 @@
-// One run of a sweep's file: begun where it has not, resumed where it was stopped, and only told of again once it has
-// ended as its settings want.
+// Runs one run of a sweep's file: begins it, resumes it if it was stopped, or only reports it if it has ended as its
+// settings require.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,17 @@
 
 namespace rnnlab {
 
-// The run in a folder if it has ended as its settings want.
+// Returns the run in a folder if it has ended as its settings require.
 std::optional<RunOutcome> ended_run(const std::filesystem::path& folder);
 
-// What `layer: auto` took in a run of a sweep; the others get the same. A run whose settings cannot be read is told of
-// when its turn comes.
+// Records the choice of `layer: auto` in a run of a sweep; the other runs get the same. If the settings of a run cannot
+// be read, the error is reported when that run begins.
 void remember_auto_layer(const SweepEntry& entry, AutoLayers& auto_layers);
 
-// `source` names the sweep's file in messages; `overrides` as of resume_experiment.
+// `source` names the sweep's file in messages; `overrides` work as in resume_experiment.
 Experiment experiment_of(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides);
 
-// As experiment_of. Throws what run_experiment and
-// resume_experiment throw.
+// The parameters are those of experiment_of. Throws the errors of run_experiment and resume_experiment.
 RunOutcome run_entry(const SweepEntry& entry, const std::string& source, const std::vector<std::string>& overrides,
                      const RunRequest& request, Logger& logger);
 

@@ -47,7 +47,7 @@ std::string scalars_of(const EpochRow& row) {
 
 namespace {
 
-// As in config.yaml, paths without their folders where the machine is not to be told.
+// Returns the settings of config.yaml; paths lose their folders if the machine must not be identified.
 std::map<std::string, std::string> settings_of(const Experiment& experiment) {
   config::Findings findings;
   auto settings = config_values(
@@ -67,7 +67,7 @@ std::string graph_of(const PreparedRun& run) {
       model_graph(run.experiment.model, run.dataset.shape, std::string(config::name_of(objective.loss()))));
 }
 
-// Nothing of a tensor that is not finite: an update that float16's range left out.
+// Returns "" for a tensor that is not finite: float16 overflowed and the update was skipped.
 std::string histogram_of(const std::string& tag, const at::Tensor& tensor) {
   if (!tensor.defined()) return "";
   const at::NoGradGuard no_grad;

@@ -16,10 +16,10 @@ std::set<Profiling::Activity> activities(c10::Device device) {
   return {Profiling::Activity::CPU, Profiling::Activity::CUDA};
 }
 
-// The profiler writes into this file first and renames it, or leaves it behind where the disk is full.
+// The profiler writes into this file first and then renames it; if the disk is full, the file remains.
 std::filesystem::path temporary_file(const std::filesystem::path& trace) { return trace.string() + ".tmp"; }
 
-// The profiler writes without looking whether it can.
+// The profiler does not check whether its writes succeed, so the end of the file is checked here.
 bool ends_as_json(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file || file.tellg() < 2) return false;
@@ -41,7 +41,7 @@ void TraceObserver::on_epoch_begin(const TrainingState& state) {
 void TraceObserver::on_step(const StepProgress& progress) {
   if (!profiling_) return;
   last_step_ = progress.step;
-  // After an epoch's last step what ends the epoch is of interest too.
+  // After the last step of an epoch the trace continues, because the end of the epoch is of interest too.
   const bool ends_epoch = progress.step_in_epoch == progress.steps_per_epoch;
   if (needs_sync_at(last_step_) && !ends_epoch) write();
 }
@@ -71,7 +71,7 @@ void TraceObserver::write() {
   const auto result = profiling_->finish();
   profiling_.reset();
   is_written_ = true;
-  remove_file(temporary_file(request_.file));  // one that a killed process left, or a link to elsewhere
+  remove_file(temporary_file(request_.file));  // left by a killed process, or a link to a different place
   result->save(request_.file.string());
   if (!ends_as_json(request_.file)) {
     remove_file(temporary_file(request_.file));

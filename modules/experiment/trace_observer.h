@@ -1,5 +1,5 @@
-// Writes trace.json, the Chrome trace of a run's first steps after warm-up: what the program does when, by the names of
-// trace_range.h, LibTorch's operators within, and what a GPU ran, on one time line. Tracing slows down what it watches.
+// Writes trace.json, the Chrome trace of a run's first steps after warm-up: the ranges of training/profiling.h,
+// LibTorch's operators within them, and the work of a GPU, on one time line. Tracing slows down the traced steps.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace rnnlab {
 
 struct TraceRequest {
   std::filesystem::path file;
-  int64_t num_steps = 0;      // at least; up to the end of the epoch where that comes with the last of them
-  int64_t warmup_epochs = 0;  // that come before
+  int64_t num_steps = 0;      // at least; up to the end of the epoch if the last of them ends it
+  int64_t warmup_epochs = 0;  // before the traced steps
   c10::Device device = c10::Device(c10::kCPU);
 };
 
-// Tell it of everything last, so that what the others do is in the trace.
+// Register this observer last, so that the trace includes the other observers.
 class TraceObserver : public Observer {
  public:
   TraceObserver(TraceRequest request, Logger& logger);
@@ -30,8 +30,8 @@ class TraceObserver : public Observer {
   bool needs_sync_at(int64_t step) const override;
   void on_run_end(const TrainingState& state) override;
 
-  // For a run that ends without on_run_end: it diverged. Writes what there is; warns where there is nothing. UserError
-  // kDevice where it cannot be written.
+  // Call this function for a run that diverged, which ends without on_run_end. The function writes the steps so far,
+  // and warns if there are none. Throws UserError kDevice if the file cannot be written.
   void finish();
 
  private:

@@ -83,13 +83,13 @@ void log_path(const ExecutionPath& path, Logger& logger) {
 
 namespace {
 
-// An epoch that was cut short has a row, but does not count as an epoch.
+// An interrupted epoch has a row, but does not count as an epoch.
 int64_t num_whole_epochs(const PreparedRun& run, const std::vector<EpochRow>& rows) {
   const int64_t steps_per_epoch = std::max<int64_t>(run.trainer.plan().steps_per_epoch, 1);
   return std::min<int64_t>(std::ssize(rows), run.trainer.state().step / steps_per_epoch);
 }
 
-// Drawn once by each process.
+// Each process draws its name once.
 const std::string& process_name() {
   static const std::string name = random_name();
   return name;
@@ -150,7 +150,7 @@ std::vector<std::string> graph_notes(const PreparedRun& run) {
 
 namespace {
 
-// What diverged is what the user is told in the end, whatever else fails.
+// The user must get the error of the divergence even if other work fails, so other failures are only logged.
 void finish_diverged(const RunOutcome& outcome, RunObservers& watchers, Logger& logger) {
   const auto try_to = [&](const std::function<void()>& work) {
     try {
@@ -183,7 +183,7 @@ void warn_of_waiting(const PreparedRun& run, const std::vector<EpochRow>& rows, 
   }
 }
 
-// A signal may have come before training could lower the loss.
+// A stopped run is not checked, because training may not have had time to lower the loss.
 void warn_of_high_loss(const PreparedRun& run, const std::vector<EpochRow>& rows, Summary& summary, Logger& logger) {
   if (rows.empty() || run.trainer.state().exit_code != ExitCode::kDone) return;
   const Objective objective(run.options.settings.loss, run.dataset, run.device);
@@ -217,11 +217,11 @@ const TrainingState& run_trainer(PreparedRun& run, const RunRequest& request) {
   return run.trainer.run();
 }
 
-// The first one writes files until now, and a launcher may end it once another has ended.
+// The first rank writes files until now, and a launcher may kill it when another rank has ended.
 void wait_for_end(Ranks& ranks) {
   try {
     ranks.gather_texts("end");
-  } catch (const RankFailed&) {  // of one that has written all that it had to
+  } catch (const RankFailed&) {  // from a rank that has written all of its files
     return;
   }
 }
@@ -279,7 +279,7 @@ RunOutcome train_run(PreparedRun& run, const std::filesystem::path& folder, cons
     warn_of(bystanders, outcome.summary, logger);
     warn_of_waiting(run, watchers.rows(), outcome.summary, logger);
     warn_of_high_loss(run, watchers.rows(), outcome.summary, logger);
-    const auto graphs = graph_notes(run);  // a capture may have failed since
+    const auto graphs = graph_notes(run);  // a capture may have failed during training
     if (graphs != graphs_wanted) log_notes(graphs, logger);
     outcome.summary.path_notes.insert(outcome.summary.path_notes.end(), graphs.begin(), graphs.end());
     outcome.exit_code = end.exit_code;

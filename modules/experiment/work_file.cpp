@@ -25,14 +25,14 @@ void require_bound(const RunPlan& plan) {
                 "export: only time bounds this run, so the number of its epochs is not known; give training.epochs");
 }
 
-// (epochs, samples of an epoch)
+// Returns the orders of the samples, (epochs, samples of an epoch).
 at::Tensor orders(const PreparedRun& run) {
   std::vector<at::Tensor> all;
   for (int64_t epoch = 0; epoch < num_epochs(run.trainer.plan()); ++epoch) all.push_back(run.trainer.order(epoch));
   return at::stack(all);
 }
 
-// (steps), float64
+// Returns the learning rates, (steps), float64.
 at::Tensor learning_rates(const PreparedRun& run) {
   const int64_t total_steps = run.trainer.plan().total_steps;
   const Schedule schedule = make_schedule(run.experiment.training, total_steps);

@@ -1,6 +1,6 @@
-// What a run of an experiment begins with, as one file for another program that is to do the same work: its samples as
+// Writes everything with which a run begins to one file, for another program that does the same work: the samples as
 // they are fed to the network, the initial weights, the order of the samples and the learning rate of each step, all
-// settings, and the machine. Such a program need not read data, draw numbers or know schedules.
+// settings, and the machine. Such a program need not read data, draw random numbers or implement schedules.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 
 namespace rnnlab {
 
-// What was written, in words.
+// Describes the written work.
 struct WorkFile {
   std::string work;  // "60,000 training samples an epoch, 3 epochs of 469 steps"
 };
 
-// A safetensors file at `out`, which docs/timing.md describes; `command_line` is for environment.json.
-// UserError as run_experiment before it makes a folder; kUsage if nothing but time bounds the run; those of
+// Writes a safetensors file at `out`, which docs/timing.md describes; `command_line` is for environment.json. Throws
+// the UserErrors of run_experiment before it makes a folder, kUsage if only time bounds the run, and those of
 // write_safetensors.
 WorkFile write_work_file(const Experiment& experiment, const std::vector<std::string>& command_line,
                          const std::filesystem::path& out);
