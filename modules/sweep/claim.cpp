@@ -30,7 +30,7 @@
 namespace rnnlab {
 namespace {
 
-// A file of /proc has no size, and may be gone at any moment.
+// A file of /proc has no size, and may disappear at any moment.
 std::string text_of_proc(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -69,7 +69,7 @@ bool can_be_seen(const WorkerId& worker, const WorkerId& own) {
 }  // namespace
 
 int64_t start_in_stat(std::string_view stat) {
-  // The name of the program stands in parentheses, and may hold some of its own.
+  // The name of the program is in parentheses, and may itself contain parentheses.
   const size_t name_end = stat.rfind(") ");
   if (name_end == std::string_view::npos) return 0;
   const std::vector<std::string> fields = split(stat.substr(name_end + 2), ' ');
@@ -90,7 +90,7 @@ WorkerId this_worker() {
 bool has_ended(const WorkerId& worker) {
   if (!can_be_seen(worker, this_worker())) return false;
   if (::kill(static_cast<pid_t>(worker.process), 0) != 0 && errno == ESRCH) return true;
-  // The file of another user's process may be hidden, so a process without one may be at work.
+  // If the file cannot be read, the process may belong to another user and still work.
   const std::string stat = text_of_proc(fmt::format("/proc/{}/stat", worker.process));
   return !stat.empty() && worker.started != 0 && start_in_stat(stat) != worker.started;
 }
@@ -104,18 +104,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostClaims = 1'000'000;  // on one thing
+constexpr int64_t kMostClaims = 1'000'000;  // on one task
 
 fs::path file_of_claim(const fs::path& folder, const std::string& name, int64_t number) {
   return folder / fmt::format("{}.{}", name, number);
 }
 
-// Of the file system, in seconds since 1970: when the file was touched last.
+// Returns when the file was touched last, in seconds since 1970 by the file system's clock.
 double touched(const struct stat& status) {
   return static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
 }
 
-// A file that only this process knows, until it is linked to its name. Its removal leaves the link.
+// Owns a file that only this process knows until the file is linked to its name. The destructor removes the file, but
+// not the link.
 class PrivateFile {
  public:
   PrivateFile(const fs::path& folder, const std::string& text)
@@ -130,7 +131,7 @@ class PrivateFile {
   const FileDescriptor& descriptor() const { return descriptor_; }
   FileDescriptor take_descriptor() { return std::move(descriptor_); }
 
-  // The file system's time now.
+  // Touches the file and returns the file system's present time.
   double touch() const {
     if (::futimens(descriptor_.number(), nullptr) != 0) fail("touch");
     struct stat status {};
@@ -138,7 +139,8 @@ class PrivateFile {
     return touched(status);
   }
 
-  // False if the name is taken. A server may have linked although its answer was lost, so the links are counted.
+  // Returns false if the name is taken. If the server made the link but its answer was lost, the number of links shows
+  // it.
   bool link_to(const fs::path& name) const {
     if (uninterrupted([&] { return ::link(path_.c_str(), name.c_str()); }) == 0) return true;
     const int error = errno;
@@ -168,7 +170,7 @@ struct ExistingClaim {
   double touched = 0;
 };
 
-// A record that cannot be read, as after a crash of the machine, names nobody: then only its time counts.
+// A record that cannot be read, as after a crash of the machine, has no worker; then only the file's time counts.
 ClaimRecord record_in(const fs::path& file) {
   try {
     return read_record<ClaimRecord>(file);
@@ -177,9 +179,9 @@ ClaimRecord record_in(const fs::path& file) {
   }
 }
 
-// Nothing if there is no such claim.
+// Returns nothing if there is no such claim.
 std::optional<ExistingClaim> existing_claim(const fs::path& file) {
-  // Opening a file makes a network file system ask its server for its times.
+  // Opening a file makes a network file system read its times from the server.
   const FileDescriptor descriptor(uninterrupted([&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC); }));
   struct stat status {};
   if (!descriptor.is_open() || ::fstat(descriptor.number(), &status) != 0) return std::nullopt;
@@ -191,7 +193,7 @@ bool is_over(const ExistingClaim& claim, double now, const ClaimTiming& timing) 
   return now - claim.touched > std::chrono::duration<double>(timing.over_after).count();
 }
 
-// Touches the claim's file until it ends.
+// Touches the claim's file until the destructor runs.
 class HeldClaim : public Claim {
  public:
   HeldClaim(fs::path folder, std::string name, int64_t number, FileDescriptor file, ClaimRecord record,
@@ -218,7 +220,7 @@ class HeldClaim : public Claim {
   bool is_lost() const override { return is_lost_; }
 
  private:
-  // Signals are for the main thread.
+  // The thread blocks all signals, because the main thread handles them.
   void start_thread() {
     sigset_t all, before;
     ::sigfillset(&all);
@@ -235,7 +237,7 @@ class HeldClaim : public Claim {
   void touch_until_end() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, touch_every_, [this] { return is_ending_; })) {
-      // A touch that fails, as on a full disk, is made up for by the next one.
+      // If a touch fails, as on a full disk, the next one may succeed.
       [[maybe_unused]] const int ignored = ::futimens(file_.number(), nullptr);
       if (is_taken_over()) is_lost_ = true;
     }
@@ -249,7 +251,7 @@ class HeldClaim : public Claim {
     try {
       write_record(file_of_claim(folder_, name_, number_), record_);
     } catch (const UserError&) {
-      return;  // on this machine the end of the process says the same, on others the missing touches
+      return;  // the claim then ends with the process, or on other machines after the last touch
     }
   }
 
@@ -266,7 +268,8 @@ class HeldClaim : public Claim {
   std::thread thread_;
 };
 
-// Seconds since 1970, by the clock of the file system that holds `folder` if a file can be made there.
+// Returns seconds since 1970, by the clock of the file system that holds `folder`, or by this machine's clock if no
+// file can be made there.
 double now_of(const fs::path& folder) {
   try {
     return PrivateFile(folder, "").touch();

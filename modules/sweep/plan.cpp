@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMostPlanBytes = int64_t{1} << 28;
 
-// The sides of one comparison, by their numbers from 0, in the order of the cases.
+// Returns the sides of each comparison, by their numbers from 0, in the order of the cases.
 std::vector<std::vector<size_t>> comparisons_of(const std::vector<PlanSide>& sides) {
   std::vector<std::vector<size_t>> comparisons;
   std::map<std::string, size_t> index_of;
@@ -44,7 +44,7 @@ int64_t most_rounds(const std::vector<PlanSide>& sides) {
   return most;
 }
 
-// The runs of one round of a comparison, in the order of their turns.
+// Returns the runs of one round of a comparison, in the drawn order.
 std::vector<PlannedRun> runs_of_round(const std::vector<PlanSide>& sides, const std::vector<size_t>& comparison,
                                       int64_t round, const std::string& measurement) {
   std::vector<size_t> takes_part;
@@ -95,7 +95,7 @@ void require_empty(const fs::path& folder) {
                 folder.string());
 }
 
-// A file may say anything: a name of a folder must not lead out of the plan's.
+// The file may be forged, so the name of a run's folder must not lead out of the plan's folder.
 bool is_sound(const SweepPlan& plan) {
   for (const PlannedTask& task : plan.tasks)
     for (const PlannedRun& run : task.runs) {
@@ -156,7 +156,7 @@ std::string write_plan(const fs::path& folder, const SweepPlan& plan) {
   const std::string text = sealed_text(to_json(plan));
   const fs::path file = folder / kPlanFile;
   write_file_atomically(file, text);
-  [[maybe_unused]] const int ignored = ::chmod(file.c_str(), 0444);  // a reminder; the hash is what counts
+  [[maybe_unused]] const int ignored = ::chmod(file.c_str(), 0444);  // a reminder; only the hash is checked
   return read_plan(folder).hash;
 }
 
@@ -179,7 +179,7 @@ SweepPlan read_plan(const fs::path& folder) {
 
 std::string launch_lines(const std::string& folder, int64_t num_tasks) {
   const std::string quoted = shell_quoted(folder);
-  // `--wrap` takes the whole command as one word, so the folder in it is quoted for a second shell.
+  // `--wrap` takes the whole command as one word, so its folder is quoted for a second shell.
   const std::string command = fmt::format("srun --ntasks=1 rnnlab train --wait --task $SLURM_ARRAY_TASK_ID {}", quoted);
   const int64_t last = num_tasks - 1;
   return fmt::format(

@@ -1,5 +1,5 @@
-// The plan of a sweep over machines: its cases, their order in rounds, and the lines that start its tasks under a
-// scheduler.
+// Makes the plan of a sweep over machines: its cases, their order in rounds, and the command lines that start its tasks
+// under a scheduler.
 #pragma once
 
 #include <array>
@@ -15,19 +15,20 @@
 
 namespace rnnlab {
 
-// The plan of a sweep that several processes or machines work on: <folder>/sweep.json. It has every run with its number
-// and its folder, is written once and never changed, and ends in a hash of itself (system/json_fields.h). What happens
-// to a run stands in the folder of the run, so workers share nothing that has to be merged.
+// The plan of a sweep on which several processes or machines work is the file <folder>/sweep.json. The plan has every
+// run with its number and its folder, is written once and never changed, and ends with a hash of itself
+// (system/json_fields.h). The results of a run are in the folder of the run, so workers share no data that must be
+// merged.
 //
-// A task is what one worker takes at a time. Tasks count from 0. By default a task is one round of all sides that may
-// be compared with each other, so these sides run on one machine, one right after the other.
+// A task is the unit that one worker takes at a time. Tasks count from 0. By default a task is one round of all sides
+// of a comparison, so these sides run on one machine, one immediately after the other.
 
 inline constexpr const char* kPlanFile = "sweep.json";
 inline constexpr const char* kClaimsFolder = "claims";
 
-// What a task consists of.
+// Says what a task contains.
 enum class Spread {
-  kRuns,        // one run: as many machines as there are runs, and sides of a comparison may meet different ones
+  kRuns,        // one run; uses any number of machines, but sides of a comparison may run on different ones
   kRounds,      // one round of all sides of a comparison
   kComparisons  // all rounds of all sides of a comparison
 };
@@ -50,7 +51,7 @@ struct PlannedCase {
 };
 
 struct PlannedRun {
-  std::string folder;       // within that of the plan: "0007-layer=naive"
+  std::string folder;       // within the folder of the plan: "0007-layer=naive"
   int64_t case_number = 0;  // from 1
   int64_t round = 0;        // from 1; 0 if the sides of a round may run on different machines
   int64_t position = 0;     // within the round of its comparison, from 1; 0 as above
@@ -75,12 +76,12 @@ struct PlannedTask {
 
 struct SweepPlan {
   int64_t schema_version = kFileVersion;
-  std::string measurement;  // a random name; the order of the runs follows from it (sweep/plan.h)
+  std::string measurement;  // a random name; the order of the runs follows from it
   Spread spread = Spread::kRounds;
   std::vector<std::string> command_line;
   std::vector<PlannedCase> cases;
   std::vector<PlannedTask> tasks;
-  std::string hash = {};  // of the file; not among the fields
+  std::string hash = {};  // of the file; not in the field list
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -97,34 +98,32 @@ struct SweepPlan {
   int64_t num_runs() const;
 };
 
-// One case in the order of a plan: what make_tasks puts together.
+// Describes one case for make_tasks, in the order of the plan.
 struct PlanSide {
   std::string label;
   std::string comparison;  // equal for sides whose times may be compared
   int64_t num_rounds = 1;
 };
 
-// Tasks of the first round come first. The runs of a task take the drawn order of their round.
+// Tasks of the first round come first. The runs of a task have the drawn order of their round.
 std::vector<PlannedTask> make_tasks(const std::vector<PlanSide>& sides, Spread spread, const std::string& measurement);
 
-// A name for the folder of a run: "0007-layer=naive", or "0007.2-layer=naive" for the second run of a task with
-// several. Bytes of the label that would have to be quoted in a shell become '_'.
+// Returns the name of a run's folder: "0007-layer=naive", or "0007.2-layer=naive" for the second run of a task with
+// several runs. Bytes of the label that a shell would require to be quoted become '_'.
 std::string folder_of_run(int64_t task, size_t position, size_t num_runs, const std::string& label);
 
-// "0007": the name of a task in names of files.
+// Returns "0007" for task 7, as in names of files.
 std::string name_of_task(int64_t task);
 
-// Makes the folder, which must be empty or missing, and writes its plan and the folder of its claims. Returns the hash.
-// UserError kUsage if the folder has files in it, kDevice if something cannot be written.
+// Creates the folder, which must be empty or missing, and writes its plan and the folder of its claims. Returns the
+// hash. Throws UserError kUsage if the folder contains files, kDevice if something cannot be written.
 std::string write_plan(const std::filesystem::path& folder, const SweepPlan& plan);
 
-// UserError kUsage if there is no plan, kData if it was changed or cannot be read.
+// Throws UserError kUsage if there is no plan, kData if it was changed or cannot be read.
 SweepPlan read_plan(const std::filesystem::path& folder);
 
-// Commands that run the tasks of a plan by what a user has: this machine, xargs, GNU parallel, a Slurm array. Each
-// engine only has to count.
-
-// Indented, a line each. `folder` as the user wrote it.
+// Returns commands that run the tasks of a plan with the tools of a user: this machine, xargs, GNU parallel, a Slurm
+// array. Each tool only has to count. The commands are indented, one a line; `folder` is as the user wrote it.
 std::string launch_lines(const std::string& folder, int64_t num_tasks);
 
 }  // namespace rnnlab

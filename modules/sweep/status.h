@@ -1,5 +1,5 @@
-// How far the tasks of a plan are, by what stands in the folders of their runs, in claims and in records of failures.
-// Reading changes nothing, so anybody who sees the folder may look at any time.
+// Reads the progress of the tasks of a plan from the folders of their runs, claims and records of failures. Reading
+// changes no files, so everyone who can read the folder may ask at any time.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@ namespace rnnlab {
 enum class RunState { kFree, kStopped, kDone, kDiverged };
 
 enum class TaskState {
-  kFree,     // nobody has begun it
+  kFree,     // no worker has begun it
   kAtWork,   // a process works on it
-  kStopped,  // it was begun, and nobody works on it; the next worker resumes it
+  kStopped,  // begun, but no process works on it; the next worker resumes it
   kFailed,   // a run ended with an error
   kDone
 };
@@ -44,10 +44,10 @@ struct config::EnumNames<TaskState> {
                                                                                     {TaskState::kDone, "done"}}};
 };
 
-// Of the last attempt at a task: <plan>/claims/0007.failed.
+// Describes the failure of the last attempt at a task, in the file <plan>/claims/0007.failed.
 struct TaskFailure {
   int64_t schema_version = kFileVersion;
-  std::string run;  // its folder within that of the plan
+  std::string run;  // its folder within the folder of the plan
   std::string reason;
   int64_t exit_code = 0;
   std::string host;
@@ -68,27 +68,25 @@ struct TaskStatus {
   int64_t task = 0;
   TaskState state = TaskState::kFree;
   std::vector<RunState> runs;          // in the order of the task
-  std::optional<ClaimRecord> holder;   // of a task that is at work
+  std::optional<ClaimRecord> holder;   // of a task on which a process works
   std::optional<TaskFailure> failure;  // of a task that failed
 };
 
-// By its files. UserError kData if its summary is damaged.
+// Returns the state by the files of the run. Throws UserError kData if the run's summary is damaged.
 RunState state_of_run(const std::filesystem::path& run_folder);
 
 TaskStatus status_of_task(const std::filesystem::path& folder, const SweepPlan& plan, int64_t task);
 std::vector<TaskStatus> status_of_tasks(const std::filesystem::path& folder, const SweepPlan& plan);
 
-// For who holds the claim on the task.
+// Only the holder of the claim on the task may call these functions.
 void write_failure(const std::filesystem::path& folder, int64_t task, const TaskFailure& failure);
 void remove_failure(const std::filesystem::path& folder, int64_t task);
 
-// The state of a sweep for people, for programs and for schedulers.
-
-// A row for each task that is not done and was begun, counts of all, and what to do next. `folder` as the user wrote
-// it.
+// Returns the state of a sweep for people: a row for each task that was begun and is not done, counts of all tasks, and
+// the next step. `folder` is as the user wrote it.
 std::string status_text(const std::string& folder, const SweepPlan& plan, const std::vector<TaskStatus>& tasks);
 
-// Every task with its runs, indented, with a line end.
+// Returns the state for programs: every task with its runs, indented, with a line end.
 std::string status_json(const SweepPlan& plan, const std::vector<TaskStatus>& tasks);
 
 }  // namespace rnnlab
