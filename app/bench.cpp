@@ -1,4 +1,4 @@
-// rnnlab bench: times recurrent layers by themselves over a grid of sizes, and against an earlier benchmark.
+// rnnlab bench: times single recurrent layers over a grid of sizes, and compares them with an earlier benchmark.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ struct BenchOptions {
   bool force = false;
   bool quiet = false;
   bool schema = false;
-  bool process = false;  // one of several of a benchmark, whose report the one that started it reads
+  bool process = false;  // one of several processes of a benchmark; the process that started it reads its report
 };
 
 BenchSettings read_settings(const std::vector<std::string>& arguments) {
@@ -63,7 +63,7 @@ BenchSettings read_settings(const std::vector<std::string>& arguments) {
   return settings;
 }
 
-// The rows measured so far, kept for a signal during a measurement that does not end.
+// Holds the rows measured so far, for a signal during a measurement that does not end.
 class LatestReport {
  public:
   void keep(const BenchReport& report) {
@@ -80,8 +80,8 @@ class LatestReport {
   std::optional<BenchReport> report_;
 };
 
-// --json has what was measured at any time, so that a process that is killed, or that a library ends, loses one
-// combination at most. What cannot be written now is written, or reported, at the end.
+// The file of --json is rewritten after each measurement, so a process that is killed, or that a library ends, loses at
+// most one combination. If a write fails now, it is repeated, or the error is reported, at the end.
 void keep(const BenchReport& report, const std::string& json) {
   if (json.empty()) return;
   try {
@@ -97,7 +97,7 @@ BenchHooks make_hooks(const BenchOptions& options) {
           .on_report = [&options](const BenchReport& report) { keep(report, options.json); }};
 }
 
-// For the process that started this one.
+// Prints the report for the process that started this one.
 void print_report(const BenchReport& report) {
   print_data(fmt::format("{}{}\n", kReportMark, report_on_one_line(report)));
 }
@@ -107,14 +107,15 @@ ExitCode bench_process(const BenchSettings& settings, const BenchOptions& option
   const StopSignalGuard signals("", SecondSignal::kIsIgnored);
   BenchHooks hooks = make_hooks(options);
   hooks.on_report = print_report;
-  const StopDeadline deadline([](const StopRequest&) {});  // all that was measured has been printed
+  const StopDeadline deadline([](const StopRequest&) {});  // all rows so far have been printed
   const BenchOutcome outcome = run_bench_here(settings, command_line, hooks, [](const BenchReport&) {});
   print_report(outcome.report);
   if (const auto stop = pending_stop()) return stop->exit_code;
   return outcome.exit_code;
 }
 
-// Each is tried, what holds every sample first: minutes of measuring are in them. Throws what failed afterwards.
+// Tries each file, first those with every sample, because minutes of measuring are in them. Throws all failures at the
+// end.
 void write_results(const BenchReport& report, const BenchOptions& options) {
   std::vector<Failure> failures;
   const auto attempt = [&](const auto& write) {
@@ -133,7 +134,7 @@ void write_results(const BenchReport& report, const BenchOptions& options) {
   throw UserError(failures.front().exit_code, join(messages, "\n"));
 }
 
-// Calls write_results and prints its error, because the process exits with the signal's code.
+// Calls write_results and prints its error instead of throwing, because the process exits with the signal's code.
 void write_what_there_is(const BenchReport& report, const BenchOptions& options) {
   try {
     write_results(report, options);
@@ -167,7 +168,7 @@ ExitCode print_against(const BenchReport& now, const BenchReport& before, const 
   return against.has_regression() ? ExitCode::kRegression : ExitCode::kDone;
 }
 
-// If the current measurement has not ended a second after a signal, what was measured before is written.
+// If the current measurement has not ended a second after a signal, the rows measured before are written.
 BenchOutcome measure_here(const BenchSettings& settings, const BenchOptions& options, const CommandLine& command_line,
                           const CheckPlan& check_plan) {
   LatestReport latest;
@@ -210,7 +211,7 @@ ExitCode bench(const BenchOptions& options, const CommandLine& command_line) {
   return print_against(outcome.report, *before, options);
 }
 
-// What is wrong with the text, or nothing: as CLI11 wants it.
+// Returns what is wrong with the text, or "", as CLI11 requires.
 std::string check_tolerance(const std::string& text) {
   const auto percent = parse_double(text);
   if (percent && *percent >= 0) return "";

@@ -1,4 +1,4 @@
-// rnnlab check: validates experiment files without running them and prints what they come to.
+// rnnlab check: validates experiment files without running them and prints the resulting settings.
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
@@ -30,7 +30,7 @@ struct CheckOptions {
   bool markdown = false;
 };
 
-// Returns the message of a memory refusal, or nothing if the run fits or only its files would tell.
+// Returns the message of a memory error, or nothing if the run fits or if its need is known only from its files.
 std::optional<std::string> memory_refusal(const Experiment& experiment, c10::Device device) {
   try {
     check_memory(estimate_memory(experiment, Purpose::kTraining), memory_advice(experiment, Purpose::kTraining), device,
@@ -41,7 +41,7 @@ std::optional<std::string> memory_refusal(const Experiment& experiment, c10::Dev
   return std::nullopt;
 }
 
-// The key and the reason why this machine would refuse what the file rightly says; nothing where it would not.
+// Returns why this machine does not support an experiment although its file is valid; nothing if it does.
 std::optional<std::string> refusal_here(const Experiment& experiment) {
   if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
   const c10::Device device = resolve_device(experiment.device);
@@ -51,7 +51,7 @@ std::optional<std::string> refusal_here(const Experiment& experiment) {
   return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto is the CPU here" : "");
 }
 
-// The first combination of a sweep stands for all: what the others change, the sweep says.
+// The first combination of a sweep is printed for all, because the sweep itself shows the differences of the others.
 std::string effective_config(const std::string& file, const std::vector<std::string>& overrides,
                              config::Findings& findings, std::vector<std::string>& notes) {
   const config::Document whole = read_document(file, overrides, findings);

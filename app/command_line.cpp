@@ -30,8 +30,8 @@ Exit codes: 0 done, 1 internal error, 2 usage or configuration, 3 data, 4 device
   results first), 141 the reader of standard output went away.
 `rnnlab help VERB` explains a verb; `rnnlab check --schema` lists the keys of an experiment file.)";
 
-// `rnnlab help train` is `rnnlab train --help`, `rnnlab help` is `rnnlab --help`. What is no verb is left to be
-// refused.
+// `rnnlab help train` means `rnnlab train --help`, and `rnnlab help` means `rnnlab --help`. If the word is not a verb,
+// the parser reports it.
 std::vector<const char*> with_help_as_option(const CLI::App& program, int argc, const char* const* argv) {
   std::vector<const char*> arguments(argv, argv + argc);
   if (argc < 2 || std::string_view(arguments[1]) != "help") return arguments;

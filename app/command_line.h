@@ -1,4 +1,5 @@
-// The command line: verbs and their options, help, and one clear message (exit code 2) for what cannot be understood.
+// Parses the command line: verbs and their options, help, and one clear message (exit code 2) for an invalid command
+// line.
 #pragma once
 
 #include <memory>
@@ -7,10 +8,10 @@
 
 namespace rnnlab::app {
 
-// The parser with every verb. The verb that the arguments name leaves its action in `chosen`.
+// Returns the parser with every verb. Parsing sets `chosen` to the action of the verb in the arguments.
 std::unique_ptr<CLI::App> make_parser(Action& chosen);
 
-// Parses and runs. Help and the version go to stdout.
+// Parses the arguments and runs the verb. Help and the version go to stdout.
 ExitCode run(int argc, const char* const* argv);
 
 }  // namespace rnnlab::app

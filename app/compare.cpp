@@ -1,4 +1,4 @@
-// rnnlab compare: sets the epoch times of finished runs against each other, and refuses where that would mislead.
+// rnnlab compare: compares the epoch times of finished runs, and refuses comparisons that would mislead.
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>

@@ -1,4 +1,4 @@
-// rnnlab completion: a completion script for bash or zsh, made from the parser and the field lists themselves.
+// rnnlab completion: prints a completion script for bash or zsh, made from the parser and the field lists.
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
@@ -20,8 +20,8 @@ Examples:
   source <(rnnlab completion bash)
   rnnlab completion zsh > ~/.zfunc/_rnnlab)";
 
-// Verbs complete to their options, experiment keys (with a trailing '=') and files; such a key to its values. Bash
-// takes `layer=na` for three words where '=' is among COMP_WORDBREAKS, as it usually is, zsh for one.
+// A verb is completed with its options, experiment keys (with a trailing '=') and files; a key is completed with its
+// values. Bash splits `layer=na` into three words if '=' is in COMP_WORDBREAKS, as it usually is; zsh does not.
 constexpr const char* kBashScript = R"bash(_rnnlab_values() {{
   case "$1" in
 {values}  esac
@@ -63,7 +63,7 @@ void append_keys(const config::StructSpec& spec, const std::string& prefix, std:
   }
 }
 
-// What a key may hold, where that is a list of words.
+// Returns the values of a key if they are a list of words.
 std::vector<std::string> values_of(const config::FieldSpec& field) {
   return field.kind == config::ScalarKind::kBool ? std::vector<std::string>{"true", "false"} : field.choices;
 }
@@ -78,7 +78,7 @@ void append_values(const config::StructSpec& spec, const std::string& prefix,
   }
 }
 
-// The keys of a benchmark are called like an experiment's and take the same words.
+// A key of a benchmark with the name of an experiment's key has the same values.
 std::string cases_of_values() {
   std::map<std::string, std::vector<std::string>> values;
   append_values(Experiment::schema().spec(), "", values);
@@ -89,7 +89,7 @@ std::string cases_of_values() {
   return cases;
 }
 
-// A verb's options and nested verbs, and theirs in turn.
+// Appends a verb's options and nested verbs, recursively.
 void append_words(const CLI::App& verb, std::vector<std::string>& words) {
   for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames()) add_once(words, "--" + name);
@@ -135,10 +135,10 @@ std::string bash_script() {
                      fmt::arg("verbs", join(verbs, " ")));
 }
 
-// zsh runs bash's completions as they are.
+// zsh runs bash's completions unchanged.
 std::string zsh_script() { return "#compdef rnnlab\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script(); }
 
-// What is wrong with the name, or nothing: as CLI11 wants it.
+// Returns what is wrong with the name, or "", as CLI11 requires.
 std::string check_shell(const std::string& name) {
   if (name == "bash" || name == "zsh") return "";
   return fmt::format("got {}, expected bash or zsh", in_quotes(name));

@@ -1,4 +1,4 @@
-// rnnlab convert: a trained model's weights as a file for other programs, and such files from one layout to another.
+// rnnlab convert: writes a trained model's weights for other programs, and converts weight files between layouts.
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
@@ -54,7 +54,7 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
   if (is_for_a_layer) print_text(fmt::format("for {}\n", exported.module));
 }
 
-// Whether it is a file of weights; else it is the folder of a run or a checkpoint.
+// Returns whether the path is a file of weights; otherwise it is the folder of a run or a checkpoint.
 bool is_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))

@@ -1,4 +1,4 @@
-// rnnlab data inspect: what rnnlab understands of a data file, or of the data of an experiment.
+// rnnlab data inspect: shows how rnnlab reads a data file, or the data of an experiment.
 #include <CLI/Option.hpp>
 #include <algorithm>
 #include <memory>
@@ -40,7 +40,7 @@ nlohmann::ordered_json inspect_experiment(const std::string& file, const std::ve
   return inspect(cases.front().experiment.data);
 }
 
-// No wider than what is easy to read.
+// The width is limited, because long lines are hard to read.
 size_t text_width() {
   constexpr size_t kWidest = 100;
   const Terminal terminal = inspect_terminal(1);

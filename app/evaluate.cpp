@@ -1,4 +1,4 @@
-// rnnlab evaluate: loss and metrics of a trained model.
+// rnnlab evaluate: computes loss and metrics of a trained model.
 #include <CLI/Option.hpp>
 #include <memory>
 

@@ -18,7 +18,7 @@ bool is_there(const std::string& file) {
   return std::filesystem::exists(file, ignored);
 }
 
-// A key stays a key whatever files the current folder holds.
+// If the key is known, the argument is an override even if the current folder has a file of that name.
 bool is_override(const std::string& argument, const config::StructSpec& keys) {
   const size_t equals = argument.find('=');
   if (equals == std::string::npos) return false;
@@ -27,7 +27,7 @@ bool is_override(const std::string& argument, const config::StructSpec& keys) {
   return keys.find_path(key) != nullptr || !is_there(argument);
 }
 
-// `training.epochs = 5` as one argument, or with the spaces of a file.
+// Reports `training.epochs = 5` as one argument, with the spaces of a file.
 void refuse_spaces_around_equals(const std::string& argument, const config::StructSpec& keys) {
   const size_t equals = argument.find('=');
   if (equals == std::string::npos || is_there(argument)) return;
@@ -38,7 +38,7 @@ void refuse_spaces_around_equals(const std::string& argument, const config::Stru
               trim(std::string_view(argument).substr(equals + 1)));
 }
 
-// `training.epochs 5`, or `training.epochs: 5` as in a file, at arguments[at].
+// Reports `training.epochs 5`, or `training.epochs: 5` as in a file, at arguments[at].
 void refuse_key_without_value(const std::vector<std::string>& arguments, size_t at, const config::StructSpec& keys) {
   const std::string& argument = arguments[at];
   const std::string key = argument.substr(0, argument.find_last_not_of(':') + 1);
@@ -56,7 +56,7 @@ int depth_of(std::string_view text) {
                           std::ranges::count_if(text, [](char c) { return c == '}' || c == ']'; }));
 }
 
-// `sweep={layer: [naive, fused]}` without quotes comes as several arguments, of which arguments[at] is the first.
+// Without quotes the shell splits `sweep={layer: [naive, fused]}` into several arguments; arguments[at] is the first.
 void refuse_cut_value(const std::vector<std::string>& arguments, size_t at) {
   std::string whole = arguments[at];
   const char opening = whole[std::min(whole.find('=') + 1, whole.size() - 1)];

@@ -1,4 +1,4 @@
-// The arguments FILE... [key=value ...] that several verbs share, told apart.
+// Separates the arguments FILE... [key=value ...] that several verbs share.
 #pragma once
 
 #include <string>
@@ -15,24 +15,24 @@ struct ExperimentArguments {
   std::vector<std::string> overrides;  // "training.epochs=3"
 };
 
-// An argument is an override when a dotted key and '=' stand at its start: `a/b=c.yaml` is a file. An existing file
-// such as `a=b.csv` is a file too unless `a` is one of `keys`; then `./a=b.csv` names the file. UserError kUsage for
-// what is neither: one of `keys` without its '=', and a map or list that the shell cut at its spaces.
+// An argument is an override if it begins with a dotted key and '=': `a/b=c.yaml` is a file. An existing file such as
+// `a=b.csv` is also a file, unless `a` is one of `keys`; then `./a=b.csv` names the file. Throws UserError kUsage for
+// an argument that is neither: one of `keys` without its '=', or a map or list that the shell split at its spaces.
 ExperimentArguments tell_apart(const std::vector<std::string>& arguments, const config::StructSpec& keys);
 
-// The same with the keys of an experiment, at least one file among them. UserError kUsage that begins with the verb's
-// name.
+// Does what tell_apart does with the keys of an experiment, and requires at least one file. The message of its
+// UserError kUsage begins with the verb's name.
 ExperimentArguments tell_apart_with_files(const std::string& verb, const std::vector<std::string>& arguments);
 
-// UserError kUsage that begins with the verb's name where a list of all keys was asked for and there are arguments too.
+// Throws UserError kUsage if there are arguments, because a list of all keys takes none. The message begins with the
+// verb's name.
 void refuse_arguments_of_a_list(const std::string& verb, const std::vector<std::string>& arguments);
 
-// The file with the overrides laid over it. What is wrong goes to `findings`.
+// Reads the file and applies the overrides. Errors are added to `findings`.
 config::Document read_document(const std::string& file, const std::vector<std::string>& overrides,
                                config::Findings& findings);
 
-// The cases of all files among the arguments of a verb. UserError kUsage with everything that is wrong with any of
-// them.
+// Returns the cases of all files among the arguments of a verb. Throws UserError kUsage with the errors of all files.
 std::vector<ExperimentCase> read_all_cases(const std::string& verb, const std::vector<std::string>& arguments);
 
 }  // namespace rnnlab::app

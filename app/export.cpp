@@ -1,4 +1,4 @@
-// rnnlab export: what a run begins with, as one file for another program that is to do the same work.
+// rnnlab export: writes everything with which a run begins to one file, for another program that does the same work.
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>

@@ -1,4 +1,4 @@
-// rnnlab info: what this machine and this build can do.
+// rnnlab info: shows the abilities of this machine and this build.
 #include <CLI/Option.hpp>
 #include <memory>
 

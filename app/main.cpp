@@ -1,4 +1,4 @@
-// The program: parse, dispatch to a verb, map failures to exit codes.
+// The program: parses the command line, runs a verb, and converts failures to exit codes.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,8 +13,9 @@
 
 namespace {
 
-// A library of LibTorch ends the process with a message of its own while it is loaded, before main. Only what stands in
-// .preinit_array runs earlier: it may use the C library, and nothing that a constructor or a sanitizer sets up.
+// Without a current folder or with too small a stack, a library of LibTorch ends the process with an unclear message
+// while it is loaded, before main. Only functions in .preinit_array run earlier. Such functions may use the C library,
+// but nothing that a constructor or a sanitizer sets up.
 __attribute__((no_sanitize("address", "undefined"))) void refuse_process(std::string_view message) {
   [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, message.data(), message.size());
   ::_exit(static_cast<int>(rnnlab::ExitCode::kDevice));
@@ -44,7 +45,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(rnnlab::app::run(argc, argv));
   } catch (...) {
     const rnnlab::Failure failure = rnnlab::describe_failure(std::current_exception());
-    if (failure.exit_code != rnnlab::ExitCode::kBrokenPipe)  // a pipe into `head` is no mistake
+    if (failure.exit_code != rnnlab::ExitCode::kBrokenPipe)  // a pipe into `head` is not a mistake
       rnnlab::app::print_notice(fmt::format("rnnlab: error: {}\n", failure.message));
     return static_cast<int>(failure.exit_code);
   }

@@ -1,4 +1,4 @@
-// The arguments RUN [key=value ...] and the options that the verbs on trained models share.
+// The arguments RUN [key=value ...] and the options that the verbs for trained models share.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -19,16 +19,16 @@ enum class TakesData { kNo, kYes };
 
 void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData takes_data);
 
-// --with-machine, for results that are made to be shared.
+// Adds --with-machine, for results that users share.
 void add_machine_option(CLI::App& command, bool& with_machine);
 
-// --passes N, for the time that is reported.
+// Adds --passes N, for the reported time.
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes);
 
-// UserError kUsage that begins with the verb's name, where there is not exactly one RUN.
+// Throws UserError kUsage unless there is exactly one RUN; the message begins with the verb's name.
 ModelRequest model_request(const std::string& verb, const ModelArguments& arguments);
 
-// The model, its notes told on stderr.
+// Loads the model and prints its notes on stderr.
 TrainedModel load_model(const ModelRequest& request);
 
 void print_notes(const std::vector<std::string>& notes);

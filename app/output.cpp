@@ -15,8 +15,8 @@
 namespace rnnlab::app {
 
 void open_missing_descriptors() {
-  // open(2) takes the lowest number that is free. A closed stdout stays one that cannot be written: a result that
-  // nobody gets is an error.
+  // open(2) uses the lowest free number. A closed stdout is opened for reading only, so that writing a result to it is
+  // an error.
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(number, F_GETFD) < 0) ::open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY);
 }

@@ -15,19 +15,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Other folders may have a config.yaml too.
+// Both files are checked, because other folders may have a config.yaml too.
 bool is_run_folder(const fs::path& folder) {
   std::error_code ignored;
   return fs::exists(folder / kConfigFile, ignored) && fs::exists(folder / kEnvironmentFile, ignored);
 }
 
-// The whole path without links, as far as it is there: `./best.json` in a folder of checkpoints has a parent, too.
+// Resolves links as far as the path exists, so that the parent of `./best.json` in a folder of checkpoints is found.
 fs::path real_path(const fs::path& path) {
   std::error_code ignored;
   return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
 }
 
-// The folder of the run that holds `path`, or an empty path.
+// Returns the folder of the run that contains `path`, or an empty path.
 fs::path run_around(const fs::path& path) {
   for (fs::path folder = path.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
     if (is_run_folder(folder)) return folder;
@@ -48,7 +48,7 @@ bool is_of_a_run(const fs::path& file) {
   return is_among_checkpoints(file, run_around(file)) || (is_own && is_run_folder(file.parent_path()));
 }
 
-// The file of a sweep or its plan, or a lock file, if there is one of this name.
+// Returns whether an existing file of this name is the file of a sweep, a plan, or a lock file.
 bool is_in_use_by_runs(const fs::path& file) {
   static const std::regex kNames(R"(sweep(-[-0-9T]+Z-[-0-9]+)?\.json|(\..+)?\.lock)");
   std::error_code ignored;

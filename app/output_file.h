@@ -1,6 +1,6 @@
-// Files that the user names for a verb to write. Each verb asks here before it reads or computes anything, so that no
-// work is lost to a name that cannot be written. What is written afterwards goes through write_output_file
-// (system/files.h), which asks again.
+// Checks files that the user names for a verb to write. Each verb calls these functions before it reads or computes
+// anything, so that no work is lost because of a name that cannot be written. The files are written by
+// write_output_file (system/files.h), which checks them again.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,16 @@
 
 namespace rnnlab::app {
 
-// UserError kUsage where `out` cannot be written as a file (resolve_output_file, with its `advice`), is one of
-// the `inputs` of the verb, is there as an experiment, a sweep or a lock, is a file of a run's own, or lies among
-// its checkpoints. Links are followed first, but not in a run folder, where they are refused. Empty paths name no file.
+// Throws UserError kUsage if `out` cannot be written as a file (resolve_output_file, with its `advice`), is one of the
+// `inputs` of the verb, exists as an experiment, a sweep or a lock, is a run's own file, or is among its checkpoints.
+// Links are followed first, but are rejected in a run folder. Empty paths are ignored.
 void require_harmless_output(const std::filesystem::path& out, std::string_view advice,
                              const std::vector<std::filesystem::path>& inputs = {});
 
-// The same for a folder that a verb fills with files, which is made where it is missing.
+// Does these checks for a folder that a verb fills with files, and creates the folder if it is missing.
 void require_harmless_folder(const std::filesystem::path& folder);
 
-// The same for the folder that the folders of runs go to: UserError kUsage also where it is the folder of a run.
+// Does these checks for the folder of new run folders; throws UserError kUsage also if it is the folder of a run.
 void require_folder_for_runs(const std::filesystem::path& folder);
 
 }  // namespace rnnlab::app

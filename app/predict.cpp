@@ -1,4 +1,4 @@
-// rnnlab predict: what a trained model says of each sample, or the text with which a language model goes on.
+// rnnlab predict: prints a trained model's prediction for each sample, or text that a language model generates.
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
@@ -43,7 +43,7 @@ void print_or_write(const std::string& text, const std::string& out) {
   write_output_file(out, text);
 }
 
-// Called before the model is loaded, and afterwards with the files of the data that it is used on.
+// Call this function before the model is loaded, and again when the files of its data are known.
 void require_output(const std::string& out, const std::vector<std::filesystem::path>& inputs = {}) {
   require_harmless_output(out, "leave --out out to print to standard output", inputs);
 }
@@ -79,7 +79,7 @@ void predict_samples(const TrainedModel& trained, const PredictOptions& options)
                : print_text(prediction_text(predictions, options.out));
 }
 
-// What is wrong with a number, or nothing: as CLI11 wants it.
+// Returns what is wrong with a number, or "", as CLI11 requires.
 std::string check_seed(const std::string& text) {
   const auto number = parse_int64(text);
   return number && *number >= 0 ? "" : fmt::format("got {}, expected an integer, at least 0", in_quotes(text));

@@ -1,4 +1,4 @@
-// rnnlab report: one HTML page of finished runs and benchmarks, the same as pictures, and as Markdown.
+// rnnlab report: writes finished runs and benchmarks as one HTML page, as pictures, or as Markdown.
 #include "report/make_report.h"
 
 #include <fmt/format.h>
@@ -43,14 +43,14 @@ struct ReportOptions {
   bool markdown = false;
   bool with_machine = false;
 
-  // The page is what a report is, unless other forms of it are all that is asked for.
+  // The page is written unless only other forms were requested.
   std::string page_to_write() const {
     const bool has_other_forms = markdown || !figures.empty();
     return page.empty() && !has_other_forms ? kDefaultPage : page;
   }
 };
 
-// One damaged run of many must not take the others with it.
+// A damaged run is left out, so that the report still has the others.
 void add_or_leave_out(report::Sources& sources, const std::string& source, const std::function<void()>& add) {
   try {
     add();
@@ -73,7 +73,7 @@ report::Sources read_sources(const std::vector<std::string>& names) {
     std::error_code ignored;
     const bool is_missing = !std::filesystem::exists(name, ignored);
     if (std::filesystem::is_regular_file(name, ignored) || (is_missing && name.ends_with(".json")))
-      add_once(files, name);  // of one that is missing, read_report says so
+      add_once(files, name);  // read_report reports a missing file
     else
       folders.push_back(name);
   }
@@ -86,7 +86,7 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   return sources;
 }
 
-// `--markdown -o summary.md` wants the Markdown there.
+// The user of `--markdown -o summary.md` expects the Markdown in that file, so the name is rejected.
 void require_page_name(const std::string& page) {
   const auto extension = std::filesystem::path(page).extension();
   if (page.empty() || extension == ".html" || extension == ".htm") return;
@@ -117,7 +117,7 @@ ExitCode write_forms(const ReportOptions& options) {
     print_notice(
         fmt::format("rnnlab: {} written to {}\n", counted(std::ssize(figures.files), "file"), options.figures));
   }
-  // The last of all, because the reader of a pipe may end early.
+  // Markdown is printed last, because the reader of a pipe may end early.
   if (options.markdown) print_data(report::markdown_of(report));
   return sources.left_out.empty() ? ExitCode::kDone : ExitCode::kData;
 }

@@ -26,13 +26,13 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& fol
   return unique;
 }
 
-// By the second of their start, which names them; results/run_record.h knows the order within it. What cannot be read
-// is left to load_run, which says what is wrong with it.
+// The runs are sorted by the second of their start, which is in their names; results/run_record.h orders runs of one
+// second. load_run reports runs that cannot be read.
 std::vector<fs::path> runs_below(const fs::path& folder) {
   return folders_with(folder, {kEpochsCsvFile, kSummaryFile});
 }
 
-// "runs" instead of "runs/gru_speed": experiments are not to be mixed by a slip.
+// The user may have written "runs" instead of "runs/gru_speed"; different experiments must not be mixed by mistake.
 void require_no_experiments_in(const fs::path& folder) {
   std::error_code unreadable;
   for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))

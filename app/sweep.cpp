@@ -1,4 +1,4 @@
-// rnnlab sweep: a sweep that several processes or machines work on, from a plan that is never changed.
+// rnnlab sweep: runs a sweep on several processes or machines, from a plan that is never changed.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ ExitCode plan(const PlanOptions& options, const CommandLine& command_line) {
   return ExitCode::kDone;
 }
 
-// What is wrong with the name, or nothing: as CLI11 wants it.
+// Returns what is wrong with the name, or "", as CLI11 requires.
 std::string check_spread(const std::string& name) {
   if (config::from_name<Spread>(name)) return "";
   return fmt::format("got {}, expected {}", in_quotes(name), one_of(config::names_of<Spread>()));
@@ -111,11 +111,11 @@ void add_plan(CLI::App& sweep, Action& chosen) {
 
 // ---- work ----
 
-constexpr const char* kAllGpus = "true";  // what CLI11 takes for a flag without a value
+constexpr const char* kAllGpus = "true";  // CLI11's value of a flag without a value
 
 struct WorkOptions {
   std::string folder;
-  std::string gpus;  // of this machine, "0,1", or kAllGpus; "": one worker with what it sees
+  std::string gpus;  // of this machine, "0,1", or kAllGpus; "": one worker with the visible ones
   std::string gpu;   // of this worker
   bool retry_failed = false;
   bool wait = false;
@@ -137,7 +137,7 @@ void refuse_several_processes() {
 }
 
 ExitCode work_alone(const WorkOptions& options) {
-  // Before anything of CUDA starts, and for the processes of the runs.
+  // The variable must be set before CUDA starts; the processes of the runs inherit it.
   if (!options.gpu.empty()) ::setenv("CUDA_VISIBLE_DEVICES", options.gpu.c_str(), 1);
   Logger logger(options.quiet ? Verbosity::kQuiet : Verbosity::kNormal, inspect_terminal(2));
   const SweepPlan plan = read_plan(options.folder);
@@ -146,7 +146,7 @@ ExitCode work_alone(const WorkOptions& options) {
                        {.folder = options.folder, .child_arguments = options_for_child(options)}, logger);
 }
 
-// A scheduler may have given this job a part of them.
+// Returns the visible GPUs, because a scheduler may have given this job only some of them.
 std::vector<std::string> gpus_of_this_machine() {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible != nullptr) return split(visible, ',');
@@ -164,7 +164,7 @@ std::vector<std::string> gpus_of(const WorkOptions& options) {
 }
 
 ExitCode work_on_gpus(const WorkOptions& options) {
-  read_plan(options.folder);  // once for all: a mistake gives one message
+  read_plan(options.folder);  // checked once for all workers, so that a mistake gives one message
   std::vector<ChildRequest> workers;
   for (const std::string& gpu : gpus_of(options)) {
     std::vector<std::string> words = {"sweep", "work", options.folder, "--gpu", gpu, "--ends-with-parent"};

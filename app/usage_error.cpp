@@ -25,13 +25,13 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-// The verb that was parsed, down to `data inspect`.
+// Returns the innermost parsed verb, such as `data inspect`.
 const CLI::App& innermost(const CLI::App& command) {
   const auto chosen = command.get_subcommands();
   return chosen.empty() ? command : innermost(*chosen.front());
 }
 
-// "data inspect"; "" for the program itself.
+// Returns "data inspect"; "" for the program itself.
 std::string verb_path(const CLI::App& command) {
   const CLI::App* parent = command.get_parent();
   if (parent == nullptr) return "";
@@ -39,13 +39,13 @@ std::string verb_path(const CLI::App& command) {
   return before.empty() ? command.get_name() : before + " " + command.get_name();
 }
 
-// "compare: ", to begin a message with.
+// Returns the beginning of a message, such as "compare: ".
 std::string opening(const CLI::App& command) {
   const std::string path = verb_path(command);
   return path.empty() ? "" : path + ": ";
 }
 
-// A key of an experiment may have been taken for an option: --training.epochs=5.
+// The user may have written a key of an experiment as an option: --training.epochs=5.
 std::string option_hint(const CLI::App& command, const std::string& extra) {
   const std::string name = extra.substr(std::min(extra.find_first_not_of('-'), extra.size()));
   const config::Entry* entry = Experiment::schema().spec().find_path(name.substr(0, name.find('=')));
@@ -62,7 +62,8 @@ std::string explain_extra(const CLI::App& command, const std::string& extra) {
   return fmt::format("unexpected argument {}", in_quotes(extra));
 }
 
-// What was left over by the verb, or before it: `rnnlab --quiet train` has an option of train's in front.
+// Explains an argument that remains after the verb, or before it: in `rnnlab --quiet train` an option of train is
+// first.
 std::string explain_leftover(const CLI::App& program, const CLI::App& verb) {
   if (const auto extras = verb.remaining(); !extras.empty()) return explain_extra(verb, extras.front());
   const auto extras = program.remaining();
@@ -102,7 +103,7 @@ std::string explain_by_kind(const CLI::App& command, const CLI::ParseError& erro
     return explain_pair(message, "{} and {} exclude each other: leave out one of the two");
   if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr)
     return explain_pair(message, "{0} is of use with {1} only: add {1} or leave out {0}");
-  return message;  // of a check of ours, such as of --tolerance
+  return message;  // from one of our checks, such as that of --tolerance
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What is wrong with a command line, in words of our own: CLI11 speaks of subcommands and of arguments that were not
-// expected, and suggests nothing.
+// Explains an invalid command line in our own words, because CLI11's messages mention subcommands and unexpected
+// arguments, and suggest no correction.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -7,8 +7,8 @@
 
 namespace rnnlab::app {
 
-// One message with the mistake, what was expected and where to read on. `program` has parsed the command line up to
-// `error`.
+// Returns one message with the mistake, the expected form and the command that shows help. `program` has parsed the
+// command line up to `error`.
 std::string explain_usage_error(const CLI::App& program, const CLI::ParseError& error);
 
 }  // namespace rnnlab::app

@@ -1,5 +1,5 @@
-// The verbs of the program, one file each, in one list. A verb adds its options to the parser; once they are parsed, it
-// leaves what to run in `chosen`. A new verb needs its file, and here its declaration and a line of the list.
+// Declares every verb of the program; each verb has one file. A verb adds its options to the parser; after parsing,
+// `chosen` is the action to run.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -12,7 +12,7 @@
 
 namespace rnnlab::app {
 
-using CommandLine = std::vector<std::string>;  // as typed, the program's name first
+using CommandLine = std::vector<std::string>;  // as typed; the program's name is first
 using Action = std::function<ExitCode(const CommandLine&)>;
 
 void add_train(CLI::App& program, Action& chosen);
