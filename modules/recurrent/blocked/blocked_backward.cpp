@@ -16,8 +16,8 @@
 namespace rnnlab {
 namespace {
 
-// Gradients of the gates are made for several steps at a time, for so many rows, and used while they are in the cache.
-// More threads have more cache, and more to do between two meetings.
+// Gradients of the gates are computed for several steps at a time, for this number of rows, and used while they are in
+// the cache. More threads have more cache, and should have more work between two synchronisations.
 int64_t rows_together() {
   constexpr int64_t kLeastRows = 1024, kRowsOfThread = 256;
   return std::max(kLeastRows, kRowsOfThread * at::get_num_threads());
@@ -88,7 +88,7 @@ class BlockedBackward {
             trace_.gates.size(2) * kPanelWidth, trace_.gates.scalar_type()};
   }
 
-  // The gradients of some steps, then what is made of them.
+  // Computes the gradients of some steps, and then the gradients that depend on them.
   void run_steps(const Steps& steps, WeightSums& weights) {
     const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
     RecurrenceSize size = size_;
@@ -109,7 +109,7 @@ class BlockedBackward {
     if (spec_.cell == Cell::kGru) weights.bias_hh.add_(recurrent_side.sum(0, /*keepdim=*/false, at::kFloat));
   }
 
-  // The step that is read as number `i`.
+  // Computes the step that is read as number `i`.
   void run_step(int64_t i, const Steps& steps, const kernels::Range& rows, const kernels::Range& blocks) {
     const ProductSeries series(trace_.gates.scalar_type());
     const int64_t t = place_of(spec_.direction, i, trace_.num_steps());
@@ -130,7 +130,7 @@ class BlockedBackward {
     return sums;
   }
 
-  // The recurrent side's gradients of the step that is read after number `i`.
+  // Returns the recurrent side's gradients of the step that is read after number `i`.
   RowBlock rows_after(int64_t i, const Steps& steps, const kernels::Range& rows) const {
     const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
     const void* data = i + 1 == steps.last ? next_.const_data_ptr()
@@ -153,11 +153,11 @@ class BlockedBackward {
   const LayerTrace& trace_;
   Needs needs_;
   int64_t steps_together_;
-  LayerGradients gradients_;  // of both sides for the steps at hand
+  LayerGradients gradients_;  // of both sides, for the present steps
   RecurrenceSize size_;
   PackedMatrix recurrent_, input_;
   at::Tensor sums_;
-  at::Tensor next_;  // (B, G * H): the recurrent side's gradients of the step after those at hand
+  at::Tensor next_;  // (B, G * H): the recurrent side's gradients of the step after the present steps
   PassGradients result_;
 };
 

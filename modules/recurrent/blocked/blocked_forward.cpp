@@ -14,16 +14,17 @@ namespace {
 
 using kernels::Range;
 
-// The inputs of several steps are multiplied together, for about so many rows to share a panel.
+// The inputs of several steps are multiplied together, so that about this number of rows share a panel.
 constexpr int64_t kRowsOfInputs = 64;
 
-// The sum that a gate's product goes to.
+// The sum to which a gate's product is written or added.
 struct GateSum {
   int64_t sum;
   Accumulate accumulate;
 };
 
-// The input's products come first. A GRU's candidate keeps both sides apart: the reset gate comes between them.
+// The input's products are computed first. A GRU's candidate needs a separate sum for each side, because the reset gate
+// is applied between them.
 std::vector<GateSum> input_sums(Cell cell) {
   std::vector<GateSum> sums;
   for (int64_t gate = 0; gate < num_gates(cell); ++gate) sums.push_back({gate, Accumulate::kOverwrite});
@@ -37,7 +38,7 @@ std::vector<GateSum> recurrent_sums(Cell cell) {
   return sums;
 }
 
-// One side's weights, gate by gate, and where its products go.
+// Holds one side's weights, gate by gate, and the sums of its products.
 struct Side {
   PackedMatrix weights;
   std::vector<GateSum> sums;
@@ -89,7 +90,8 @@ class BlockedForward {
     }
   }
 
-  // The steps from `step` on that are multiplied together. Whole batches of neighbouring steps are one matrix.
+  // Multiplies the inputs of the steps from `step` on that are computed together. Whole batches of neighbouring steps
+  // form one matrix.
   void multiply_inputs(int64_t step, const Range& rows, int64_t block) {
     const Steps steps = together_with(step);
     const int64_t first = first_place_of(spec_.direction, steps, size_.num_steps);
@@ -113,7 +115,7 @@ class BlockedForward {
     }
   }
 
-  // (rows, sums * 64) of a block of units, for a step and for the i-th place among those multiplied together.
+  // Returns (rows, sums * 64) of a block of units, for a step or for the i-th of the steps that are computed together.
   float* sums_of(int64_t step, const Range& rows, int64_t block) const {
     const int64_t place = place_of(spec_.direction, step, size_.num_steps);
     return sums_at(place - first_place_of(spec_.direction, together_with(step), size_.num_steps), rows, block);

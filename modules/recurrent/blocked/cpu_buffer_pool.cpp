@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-// Smaller blocks malloc keeps by itself.
+// malloc itself keeps smaller blocks.
 constexpr size_t kLeastBytes = size_t{32} << 10;
 
 struct Block {
@@ -52,7 +52,8 @@ class CpuBufferPool {
   }
 
  private:
-  // As LibTorch's own allocator does, so that profilers of memory see this too. Memory that waits here has no user.
+  // Reports to LibTorch's memory profiler, as LibTorch's own allocator does. Kept memory counts as reserved, not as
+  // used.
   void report(const Block& block, int64_t bytes) const {
     c10::reportMemoryUsageToProfiler(block.data, bytes, in_use_, in_use_ + waiting_bytes_, at::kCPU);
   }
@@ -63,11 +64,11 @@ class CpuBufferPool {
   }
 
   std::mutex mutex_;
-  std::deque<Block> waiting_;  // the one that waits longest first
+  std::deque<Block> waiting_;  // the block that was kept longest is first
   size_t waiting_bytes_ = 0, in_use_ = 0, most_in_use_ = 0;
 };
 
-// Never destroyed: tensors may outlive everything else.
+// The pool is never destroyed, because tensors may outlive static objects.
 CpuBufferPool& cpu_buffer_pool() {
   static auto* const kMemory = new CpuBufferPool;
   return *kMemory;

@@ -1,5 +1,5 @@
-// Tensors on the CPU whose memory is used again. glibc returns large blocks to the system, which fills every page of
-// the next ones with zeros first: up to a third of the time of a pass.
+// Makes CPU tensors whose memory is reused. glibc returns large blocks to the system, which then fills every page of a
+// new block with zeros: this takes up to a third of the time of a pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,11 +8,12 @@
 
 namespace rnnlab {
 
-// Like at::empty, without a gradient. Once nothing refers to it any more its memory waits for the next tensor of about
-// the size. In use and waiting together it is at most half more than was ever in use; what waits longest goes first.
+// Works like at::empty, without a gradient. Memory to which no tensor refers any more is kept for a later tensor of
+// about that size. Used and kept memory together are at most 1.5 times the most memory ever used; the memory that was
+// kept longest is freed first.
 at::Tensor empty_pooled(at::IntArrayRef shape, const at::TensorOptions& options);
 
-// Bytes that wait.
+// Returns the number of kept bytes.
 size_t kept_bytes();
 
 }  // namespace rnnlab

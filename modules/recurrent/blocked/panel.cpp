@@ -19,10 +19,11 @@ namespace {
 
 namespace cpublas = at::native::cpublas;
 
-// This many rows of a panel are multiplied at once, because with the block's rows they stay in the second cache.
+// This number of rows of a panel is multiplied at once, because these rows fit into the L2 cache together with the
+// block's rows.
 constexpr int64_t kDepthAtOnce = 512;
 
-// Rows that share one pass over a panel: fewer where threads would have nothing to do.
+// Limits of the number of rows that share one pass over a panel; it is smaller if threads would otherwise have no work.
 constexpr int64_t kLeastRowsAtOnce = 32, kMostRowsAtOnce = 128;
 
 static_assert(kPanelWidth == kernels::kTileColumns);
@@ -30,7 +31,7 @@ static_assert(kPanelWidth == kernels::kTileColumns);
 int64_t size_of(at::ScalarType type) { return type == at::kFloat ? 4 : 2; }
 int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
-// Rows of a panel in memory.
+// Returns the number of rows of a panel in memory.
 int64_t padded_depth(at::ScalarType type, int64_t depth) {
   return type == at::kFloat ? depth : rounded_up(depth, kernels::kTileDepth);
 }
@@ -58,8 +59,7 @@ void multiply_part(const RowBlock& rows, const Panel& panel, int64_t first, int6
                   /*is_vnni=*/true);
 }
 
-// LibTorch and oneDNN know what runs on this processor. LibTorch throws a c10::Error, and oneDNN an error of its own: it
-// has no bfloat16 kernel for AVX-512 without AVX512_BF16.
+// Only LibTorch knows whether the kernel runs here; it throws if not.
 bool try_product(at::ScalarType type) {
   if (kernels::simd_steps() == nullptr) return false;
   alignas(64) std::array<float, kernels::kTileDepth* kPanelWidth> zeros = {};
@@ -74,7 +74,7 @@ bool try_product(at::ScalarType type) {
   }
 }
 
-// Both rows of each pair as one row of words.
+// Writes both rows of each pair as one row of 32-bit words.
 void interleave_rows(const RowBlock& source, int64_t num_columns, void* target, int64_t target_stride) {
   const std::vector<uint16_t> zeros(static_cast<size_t>(num_columns));
   const auto* rows = static_cast<const uint16_t*>(source.data);
@@ -85,13 +85,13 @@ void interleave_rows(const RowBlock& source, int64_t num_columns, void* target, 
   }
 }
 
-// The rows that fill a panel up to its padded depth.
+// Clears the rows that fill a panel up to its padded depth.
 void clear_padding(at::ScalarType type, int64_t depth, void* panel) {
   const int64_t first = packed_depth(type, depth) * kPanelWidth, last = padded_depth(type, depth) * kPanelWidth;
   std::memset(at_element(panel, type, first), 0, static_cast<size_t>((last - first) * size_of(type)));
 }
 
-// Straight into the product where that is float32, else by way of a block of sums.
+// Writes directly into the product if it is float32, else through a block of float32 sums.
 void multiply_block(const RowBlock& rows, const Panel& panel, void* product, int64_t stride, std::vector<float>& sums) {
   if (panel.type == at::kFloat)
     return multiply(rows, panel, {static_cast<float*>(product), stride}, Accumulate::kOverwrite);
@@ -148,7 +148,7 @@ void transpose(const RowBlock& source, int64_t num_columns, at::ScalarType type,
   const auto& steps = *kernels::simd_steps();
   if (type == at::kFloat)
     return steps.transpose({source.data, source.stride, source.num_rows, num_columns}, target, target_stride);
-  // In bfloat16 a word holds a pair of rows, which are neighbours once transposed.
+  // In bfloat16 a 32-bit word holds a pair of rows, whose elements are neighbours after the transposition.
   constexpr int64_t kPairsAtOnce = 16;
   std::vector<int32_t> words(static_cast<size_t>(kPairsAtOnce * num_columns));
   for (int64_t first = 0; first < source.num_rows; first += 2 * kPairsAtOnce) {
@@ -193,7 +193,7 @@ PackedMatrix PackedMatrix::of(const at::Tensor& matrix) {
 PackedMatrix PackedMatrix::of_transposed(const at::Tensor& matrix, int64_t num_groups) {
   const at::ScalarType type = matrix.scalar_type();
   PackedMatrix packed(type, matrix.size(1), num_groups, matrix.size(0) / num_groups);
-  // Pairs of rows of the panel are pairs of columns here: words, if their number is even.
+  // Pairs of rows of the panel are pairs of columns here, which form 32-bit words if the number of columns is even.
   const bool is_odd = type != at::kFloat && packed.depth_ % 2 != 0;
   const at::Tensor source = is_odd ? at::constant_pad_nd(matrix, {0, 1}) : matrix;
   const int64_t num_words = source.size(1) * size_of(type) / 4;

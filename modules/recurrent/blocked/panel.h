@@ -1,8 +1,8 @@
-// Matrix products by panels: the right matrix lies packed in panels of 64 columns, so that a block of rows streams
-// through the cache past a panel that stays there. The kernels take float32 or bfloat16 operands, sum in float32 and
-// use one thread. They are oneDNN's, as LibTorch gives them out (at::native::cpublas::brgemm), but on a processor with
-// tile units (AMX) those for bfloat16 are our own (kernels/tile_products.h). Sharing out rows and panels is the
-// caller's.
+// Multiplies matrices by panels: the right matrix is packed in panels of 64 columns, so that a panel stays in the cache
+// while the rows of a block are read. The kernels take float32 or bfloat16 operands, sum in float32 and use one thread.
+// The kernels are oneDNN's, through LibTorch (at::native::cpublas::brgemm); but on a processor with tile units (AMX)
+// the kernels for bfloat16 are our own (kernels/tile_products.h). Left out: dividing rows and panels among threads,
+// which the caller does.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,15 +13,15 @@ namespace rnnlab {
 
 inline constexpr int64_t kPanelWidth = 64;
 
-// Whether such kernels run in this process for this type: on a processor with AVX-512, or AVX2 for float32, and with
-// oneDNN on.
+// Returns whether such kernels run in this process for this type: on a processor with AVX-512, or AVX2 for float32, and
+// with oneDNN switched on.
 bool has_panel_products(at::ScalarType type);
 
-// Whether they run on tile units.
+// Returns whether the kernels for this type use tile units.
 bool multiplies_by_tiles(at::ScalarType type);
 
-// (K, N), N up to kPanelWidth: row after row, or in bfloat16 both rows of a pair interleaved; there zeros make K a
-// multiple of what a tile holds.
+// Refers to a packed (K, N) matrix, with N up to kPanelWidth: row after row; in bfloat16 both rows of a pair are
+// interleaved, and rows of zeros are added until K is a multiple of the depth of a tile.
 struct Panel {
   const void* data = nullptr;
   at::ScalarType type = at::kFloat;
@@ -29,7 +29,7 @@ struct Panel {
   int64_t num_columns = 0;
 };
 
-// Rows of a row-major matrix of the panel's type; `stride` in elements.
+// Refers to rows of a row-major matrix of the panel's type; `stride` is in elements.
 struct RowBlock {
   const void* data = nullptr;
   int64_t stride = 0;
@@ -41,10 +41,10 @@ struct SumBlock {
   int64_t stride = 0;
 };
 
-enum class Accumulate { kOverwrite, kAdd };  // whether the product replaces what is there or is added to it
+enum class Accumulate { kOverwrite, kAdd };  // whether the product replaces the sum or is added to it
 
-// A thread's products of one type, in which nothing else but `multiply` uses tile units: the tiles are configured at
-// its beginning and released at its end.
+// Encloses a thread's products of one type: the constructor configures the tile units and the destructor releases them.
+// During its lifetime only `multiply` may use tile units on this thread.
 class ProductSeries {
  public:
   explicit ProductSeries(at::ScalarType type);
@@ -56,25 +56,25 @@ class ProductSeries {
   bool has_tiles_;
 };
 
-// (rows, K) x (K, N) to (rows, N), within a series of this thread.
+// Multiplies (rows, K) by (K, N) to (rows, N), within a series of this thread.
 void multiply(const RowBlock& rows, const Panel& panel, const SumBlock& sum, Accumulate accumulate);
 
-// Bytes of a panel, and packing of one from a row-major matrix whose rows are `stride` elements apart.
+// panel_bytes returns the bytes of a panel; pack_panel packs one from a row-major matrix.
 int64_t panel_bytes(at::ScalarType type, int64_t depth);
-int64_t packed_depth(at::ScalarType type, int64_t depth);  // with the row of zeros that makes pairs in bfloat16
+int64_t packed_depth(at::ScalarType type, int64_t depth);  // rounded up to pairs of rows in bfloat16
 void pack_panel(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target);
 
-// The transpose of a row-major (rows, columns) matrix, rows `target_stride` elements apart; in bfloat16 that is even
-// and zeros make the number of rows even.
+// Transposes a row-major (rows, columns) matrix; the rows of the result are `target_stride` elements apart. In bfloat16
+// this stride must be even, and zeros make the number of source rows even.
 void transpose(const RowBlock& source, int64_t num_columns, at::ScalarType type, void* target, int64_t target_stride);
 
-// A whole matrix in panels, packed by all threads. Its columns are groups of equal size, each of which begins a panel:
-// as many panels for each group, one group after another.
+// Holds a whole matrix in panels, packed by all threads. The columns of the matrix form groups of equal size, and each
+// group begins a new panel: all groups have the same number of panels, one group after another.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
   static PackedMatrix of(const at::Tensor& matrix);                                     // (K, N), dense, one group
-  static PackedMatrix of_transposed(const at::Tensor& matrix, int64_t num_groups = 1);  // (N, K), dense: its transpose
+  static PackedMatrix of_transposed(const at::Tensor& matrix, int64_t num_groups = 1);  // from (N, K), dense
 
   int64_t num_panels() const { return num_groups_ * panels_of_group(); }
   Panel panel(int64_t index) const;
@@ -93,10 +93,10 @@ class PackedMatrix {
   int64_t group_size_ = 0;
 };
 
-// Into how many rows a product with so many panels is cut, so that all threads have a part.
+// Returns the number of rows of a block, for a product with `num_panels` panels, so that all threads have work.
 int64_t rows_for_all_threads(int64_t num_rows, int64_t num_panels);
 
-// (R, K) x (K, N), one group, to a dense (R, N), in the type of the rows, by all threads.
+// Multiplies (R, K) by (K, N), one group, to a dense (R, N) in the type of the rows, with all threads.
 void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::Tensor& product);
 
 }  // namespace rnnlab

@@ -10,16 +10,17 @@
 namespace rnnlab {
 namespace {
 
-// Rows of the transpose that share a panel's pass.
+// Number of rows of the transpose that share one pass over a panel.
 constexpr int64_t kRowsOfTranspose = 128;
 
-// Rows of the transpose that are worth packing a panel for.
+// Least number of rows of the transpose for which packing a panel is worth its time.
 constexpr int64_t kLeastRowsOfPart = 32;
 
-// Rows that a thread transposes at once.
+// Number of rows that a thread transposes at once.
 constexpr int64_t kRowsToTranspose = 64;
 
-// Even, as pairs of rows want it, and no power of two, at which neighbours would share few places in the cache.
+// The stride is even, as pairs of rows require, and not a power of two, because then neighbouring rows would share few
+// sets of the cache.
 int64_t stride_for(int64_t num_rows) { return (num_rows + 31) / 32 * 32 + 16; }
 
 RowBlock block_of(const at::Tensor& tensor, int64_t row, int64_t column, int64_t num_rows) {
@@ -62,8 +63,8 @@ void WeightProduct::transpose_rows(const at::Tensor& right) {
   });
 }
 
-// A task is a panel of the left matrix and some rows of the transpose. Tasks of the same panel pack it each for itself,
-// which takes less time than waiting for one another.
+// A task is a panel of the left matrix and some rows of the transpose. Each task packs its panel, even if tasks share a
+// panel, because packing takes less time than waiting for another task.
 void WeightProduct::multiply_rows(const at::Tensor& left) {
   const at::ScalarType type = left.scalar_type();
   const int64_t num_rows = left.size(0), width = left.size(1), num_right = transposed_.size(0);

@@ -1,4 +1,4 @@
-// The gradient of a weight: one product over all steps and sequences, summed up as they come.
+// Computes the gradient of a weight: one product over all steps and sequences, summed over several calls.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,16 +8,16 @@
 
 namespace rnnlab {
 
-// The sum over rows of left^T right, for (R, M) and (R, N) of a type that panel.h has, by all threads. Of both, `right`
-// should be the narrower: it is the one that is transposed.
+// Computes the sum over rows of left^T right, for (R, M) and (R, N) of a type that panel.h supports, with all threads.
+// `right` should be the narrower of the two, because it is transposed.
 class WeightProduct {
  public:
   WeightProduct(int64_t num_left, int64_t num_right, int64_t most_rows, at::ScalarType type);
 
-  // Adds the product of up to `most_rows` rows; both dense.
+  // Adds the product of up to `most_rows` rows; both matrices must be dense.
   void add(const at::Tensor& left, const at::Tensor& right);
 
-  // (M, N), dense, in the type of the factors.
+  // Returns (M, N), dense, in the type of the factors.
   at::Tensor result() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace rnnlab {
 namespace {
 
-// Far above every count of steps, far below an overflow.
+// The value is far above every count of steps and far below an overflow.
 constexpr int32_t kGivenUp = int32_t{1} << 30;
 
 }  // namespace
@@ -43,11 +43,11 @@ void StepCounter::give_up() {
 
 namespace {
 
-// Weights that stay in a core's second cache.
+// Size of the weights that stay in the L2 cache of a core.
 constexpr int64_t kBytesInCache = int64_t{1} << 20;
 
-// What reading weights costs, in sequences that could be multiplied by them meanwhile: from the second cache, and from
-// what lies behind it. Tile units multiply several times as fast, and read no faster.
+// The cost of reading weights, as the number of sequences by which they could be multiplied meanwhile: from the L2
+// cache, and from the memory beyond it. Tile units multiply several times as fast, but do not read faster.
 struct ReadingCost {
   int64_t cached, uncached;
 };
@@ -55,11 +55,11 @@ ReadingCost reading_cost(at::ScalarType type) {
   return multiplies_by_tiles(type) ? ReadingCost{16, 128} : ReadingCost{8, 32};
 }
 
-// With more sequences their sums leave the second cache.
+// The sums of more sequences do not fit into the L2 cache.
 constexpr int64_t kMostRows = 128;
 
-// The costs of waiting after each step: kWorkOfSignal, in multiplications, is the time until a signal arrives, and
-// kUnevenness the factor by which the slowest thread is slower than the mean.
+// The costs of waiting after each step: kWorkOfSignal, in multiplications, is the time until a signal arrives;
+// kUnevenness is the time of the slowest thread relative to the mean.
 constexpr int64_t kWorkOfSignal = 100'000;
 constexpr double kUnevenness = 1.25;
 
@@ -70,7 +70,7 @@ WorkSplit make_split(const RecurrenceSize& size, int64_t num_groups, int64_t num
   return {rows, blocks, divided(size.batch_size, rows), divided(size.num_blocks, blocks)};
 }
 
-// The time of a step of one part, in multiplications.
+// Returns the time of a step of one part, in multiplications.
 double cost_of(const RecurrenceSize& size, const WorkSplit& split) {
   const int64_t weights = split.blocks_of_part * size.work_of_block;
   const bool is_cached = weights * static_cast<int64_t>(c10::elementSize(size.type)) <= kBytesInCache;
@@ -84,7 +84,7 @@ kernels::Range range_of(int64_t index, int64_t size, int64_t end) {
   return {index * size, std::min((index + 1) * size, end)};
 }
 
-// Groups of one part. Those of many sequences are cut further, and a thread takes one after another.
+// Runs groups that have one part. Groups of many sequences are cut further, and a thread runs one after another.
 void run_apart(const RecurrenceSize& size, const WorkSplit& split, const RunStep& run) {
   const int64_t num_groups = split.num_groups * divided(split.rows_of_group, kMostRows);
   const int64_t rows = divided(size.batch_size, num_groups);
@@ -116,8 +116,8 @@ class PartsTogether {
   }
 
  private:
-  // A thread with several parts takes them step by step, so that no part waits for one that its own thread has yet to
-  // begin.
+  // A thread with several parts runs them step by step, so that no part waits for a part that its own thread has not
+  // begun.
   void run_parts(int64_t first, int64_t last) {
     for (int64_t step = 0; step < size_.num_steps; ++step)
       for (int64_t i = first; i < last; ++i) {

@@ -1,6 +1,6 @@
-// How the threads share a recurrence. It is cut into groups of sequences, and a group into parts of its units. A group
-// depends on no other, so a group of one part runs through all steps without waiting; the parts of a group wait for one
-// another after each step.
+// Divides a recurrence among threads. The sequences are cut into groups, and the units of a group into parts. A group
+// does not depend on other groups, so a group of one part runs through all steps without waiting; the parts of a group
+// wait for each other after each step.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -13,21 +13,22 @@
 
 namespace rnnlab {
 
-// Counts the steps that threads have finished, for those that depend on them. A waiting thread spins for some
-// microseconds, about as long as equal work of two threads differs, and then sleeps until the count changes: it takes
-// no CPU from the threads that it waits for.
+// A counter of the steps that threads have finished, for threads that depend on these steps. A waiting thread spins for
+// some microseconds, about as long as the times of equal work differ, and then sleeps until the count changes. So a
+// waiting thread takes no CPU from the threads for which it waits.
 
-// Spins before a thread sleeps. With more threads than CPUs the thread that is waited for may have none.
+// Returns the number of spins before a thread sleeps. With more threads than CPUs the number is small, because the
+// awaited thread may need this CPU.
 int64_t num_spins_for(int64_t num_threads);
 
-// On cache lines of its own, because neighbouring counters belong to other threads.
+// The alignment gives each counter its own cache lines, because neighbouring counters belong to other threads.
 class alignas(128) StepCounter {
  public:
-  // Returns once the count is `count` or more. What was written before the add_one calls can be read then.
+  // Returns when the count is `count` or more. Memory that was written before the add_one calls can then be read.
   void wait_for(int64_t count, int64_t num_spins) const;
   void add_one();
 
-  // Nobody waits any more, now or later, because a thread failed.
+  // Ends all present and future waits, because a thread has failed.
   void give_up();
 
  private:
@@ -36,7 +37,7 @@ class alignas(128) StepCounter {
 
 struct RecurrenceSize {
   int64_t num_steps, batch_size;
-  int64_t num_blocks;     // of kPanelWidth units
+  int64_t num_blocks;     // blocks have kPanelWidth units
   int64_t work_of_block;  // multiplications of one block of units for one sequence and step
   at::ScalarType type = at::kFloat;
 };
@@ -48,13 +49,14 @@ struct WorkSplit {
   friend bool operator==(const WorkSplit&, const WorkSplit&) = default;
 };
 
-// The split that should take the least time. With fewer sequences and units than threads some have nothing to do.
+// Returns the split with the least estimated time. With fewer sequences and units than threads, some threads have no
+// work.
 WorkSplit split_work(const RecurrenceSize& size, int64_t num_threads);
 
-// One step of some sequences and some blocks of units.
+// Computes one step of some sequences and some blocks of units.
 using RunStep = std::function<void(int64_t step, const kernels::Range& rows, const kernels::Range& blocks)>;
 
-// Steps 0, 1, ... in order, for all sequences and units: a step begins once the one before it is done for the same
+// Runs steps 0, 1, ... in order, for all sequences and units: a step begins when the step before is done for the same
 // sequences. `run` is called from several threads.
 void run_recurrence(const RecurrenceSize& size, const RunStep& run);
 

@@ -84,7 +84,7 @@ namespace {
 
 struct Survey {
   MeasuredAlgorithm measured;
-  std::exception_ptr out_of_memory;  // of an algorithm that is missing for it; else null
+  std::exception_ptr out_of_memory;  // the error of an algorithm that lacked memory; else null
 };
 
 void measure_one(Survey& survey, CudnnAlgorithm algorithm, const MeasureAlgorithm& measure) try {

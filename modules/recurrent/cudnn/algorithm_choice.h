@@ -1,5 +1,5 @@
-// `cudnn_algorithm: auto`: each of cuDNN's algorithms measured once for a shape, the fastest one kept. What measures is
-// handed in, so that nothing here needs a GPU.
+// `cudnn_algorithm: auto`: measures each of cuDNN's algorithms once for a shape and chooses the fastest. The measuring
+// function is a parameter, so that this file needs no GPU.
 #pragma once
 
 #include <filesystem>
@@ -13,13 +13,12 @@
 
 namespace rnnlab {
 
-// What `cudnn_algorithm: auto` has found out, from one run to the next: a small JSON file in the user's cache folder,
-// written whole (system/files.h). Losing it costs only the measurements: a missing, broken or unwritable file is no
-// cache, without a word.
-
+// Holds a result of `cudnn_algorithm: auto`. Results are kept between runs in a small JSON file in the user's cache
+// folder, which is replaced as a whole (system/files.h). The loss of this file costs only new measurements: a missing,
+// broken or unwritable file is ignored without a message.
 struct MeasuredAlgorithm {
   CudnnAlgorithm algorithm = CudnnAlgorithm::kStandard;  // the fastest
-  std::map<CudnnAlgorithm, double> milliseconds;         // of a pass; without those that cuDNN refuses
+  std::map<CudnnAlgorithm, double> milliseconds;         // of a pass; without algorithms that cuDNN rejects
 };
 
 class AlgorithmCache {
@@ -28,32 +27,33 @@ class AlgorithmCache {
 
   std::optional<MeasuredAlgorithm> find(const std::string& key) const;
 
-  // Keeps what other processes have added meanwhile; the last of two that write at once wins.
+  // Adds an answer and keeps those that other processes have added; if two processes write at once, the last one wins.
   void add(const std::string& key, const MeasuredAlgorithm& measured) const;
 
  private:
-  std::filesystem::path file_;  // empty: nothing is kept
+  std::filesystem::path file_;  // empty: answers are not kept
 };
 
-// cudnn_algorithms.json in cache_folder(), or an empty path where there is none.
+// Returns cudnn_algorithms.json in cache_folder(), or an empty path if there is no such folder.
 std::filesystem::path algorithm_cache_file();
 
-// What an answer holds for, besides the shape.
+// The hardware and software for which an answer is valid, besides the shape.
 struct CudnnPlatform {
   std::string gpu;     // "NVIDIA H200"
   std::string driver;  // "580.159.03"
   std::string cudnn;   // "9.19.0"
 };
 
-// The milliseconds of a pass; nothing where cuDNN does not run the algorithm at the shape. c10::OutOfMemoryError where
-// there is too little memory for it now.
+// Returns the milliseconds of a pass, or nothing if cuDNN does not support the algorithm for the shape. Throws
+// c10::OutOfMemoryError if there is too little free memory.
 using MeasureAlgorithm = std::function<std::optional<double>(CudnnAlgorithm)>;
 
-// The key of an answer in the cache: everything that it holds for, readable.
+// Returns the key of an answer in the cache: a readable text of everything for which the answer is valid.
 std::string algorithm_key(const CudnnPlatform& platform, const RnnShape& shape);
 
-// From the cache, else measured and added to it, but for an answer that lacks an algorithm for want of memory: with
-// more it may be another. UserError kUsage where no algorithm runs, the c10::OutOfMemoryError where memory is why.
+// Returns the answer from the cache; otherwise measures and adds it. An answer that lacks an algorithm because of
+// missing memory is not added, because it may change with more memory. Throws UserError kUsage if no algorithm runs, or
+// the c10::OutOfMemoryError if memory is the reason.
 MeasuredAlgorithm choose_algorithm(const CudnnPlatform& platform, const RnnShape& shape, const AlgorithmCache& cache,
                                    const MeasureAlgorithm& measure);
 

@@ -19,17 +19,17 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the backward pass needs besides tensors.
+// Holds the data for the backward pass that are not tensors.
 struct SavedPlan : torch::CustomClassHolder {
   std::shared_ptr<const RnnPlan> plan;
   at::ScalarType gradient_type = at::kFloat;
   std::vector<std::vector<int64_t>> weight_shapes;
 };
 
-// The order of the tensors that the forward pass saves; only an LSTM has kCell.
+// This is the order of the tensors that the forward pass saves; only an LSTM has kCell.
 enum Saved : size_t { kInput, kHidden, kSpace, kOutput, kReserve, kCell };
 
-// The order of the tensors that the forward pass takes. The weights follow, and the cell state ends it.
+// This is the order of the arguments of the forward pass. The weights follow, and the cell state is last.
 enum Taken : size_t { kTakenInput, kTakenHidden, kTakenSpace, kFirstTakenWeight };
 
 c10::IValue saved_plan(const std::shared_ptr<const RnnPlan>& plan, at::TensorList weights) {
@@ -60,7 +60,7 @@ class CudnnFunction : public torch::autograd::Function<CudnnFunction> {
     context->saved_data["plan"] = saved_plan(plan, weights);
     variable_list saved = {input, hidden, space, outputs.output, outputs.reserve};
     if (cell) saved.push_back(*cell);
-    // Where the space is the weights' own memory, autograd is to notice when they change before the backward pass.
+    // If the space is the weights' own memory, autograd must detect a change of the weights before the backward pass.
     const bool is_own_memory = weights.front().scalar_type() == space.scalar_type();
     if (is_own_memory) saved.insert(saved.end(), weights.begin(), weights.end());
     context->save_for_backward(std::move(saved));
@@ -77,20 +77,20 @@ class CudnnFunction : public torch::autograd::Function<CudnnFunction> {
     RnnUpstream given = {upstream[0], upstream[1], {}};
     if (has_cell) operands.cell = saved[kCell];
     if (has_cell) given.cell = upstream[2];
-    // The pass writes to the reserve space, and a graph that is kept may be gone through again.
+    // The pass writes to the reserve space, but a kept graph may be run backward again.
     if (torch::autograd::get_current_graph_task_keep_graph()) outputs.reserve = outputs.reserve.clone();
 
     const size_t num_weights = call->weight_shapes.size();
     const RnnGradients gradients =
         call->plan->backward(operands, outputs, given, weight_gradient_of(*context, num_weights));
-    variable_list results = {{}, gradients.input, gradients.hidden, {}};  // none of the plan and of the weight space
+    variable_list results = {{}, gradients.input, gradients.hidden, {}};  // none for the plan and the weight space
     for (at::Tensor& weight : weight_gradients(*call, gradients.weights)) results.push_back(std::move(weight));
     results.push_back(gradients.cell);
     return results;
   }
 
  private:
-  // Views of one buffer in the weights' type.
+  // Returns views of one buffer in the weights' type.
   static variable_list weight_gradients(const SavedPlan& call, const at::Tensor& flat) {
     if (!flat.defined()) return variable_list(call.weight_shapes.size());
     return views_of(flat.to(call.gradient_type), call.plan->weight_layout(), call.weight_shapes);
@@ -159,7 +159,7 @@ RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& i
   if (!space_.holds(weights())) gather_weights();
   const at::ScalarType type = type_for(weights().front());
   const c10::impl::ExcludeDispatchKeyGuard without_autocast(at::DispatchKey::AutocastCUDA);
-  const at::Tensor buffer = space_.buffer().to(type);  // itself but under autocast
+  const at::Tensor buffer = space_.buffer().to(type);  // the buffer itself, except under autocast
   const double dropout = is_training() ? options().dropout : 0;
   return run_groups(
       groups_, dropout, as_operand(input, type), {as_operand(initial.hidden, type), as_operand(initial.cell, type)},

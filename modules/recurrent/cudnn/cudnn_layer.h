@@ -1,7 +1,7 @@
-// `cudnn`: cuDNN called directly, by the algorithm that the options name or, with auto, the one that was fastest when
-// all were measured (algorithm_choice.h). CUDA only; float32 (with TF32 where LibTorch allows it to cuDNN), float64,
-// bfloat16, float16, and autocast. Does not do activations other than tanh in LSTM and GRU, nor the reset gate before
-// the product. With dropout between layers the stack runs layer by layer (layer_groups.h).
+// `cudnn`: calls cuDNN directly, with the algorithm that the options name or, with auto, the fastest of all measured
+// ones (algorithm_choice.h). The layer supports CUDA only, with float32 (with TF32 if LibTorch allows TF32 for cuDNN),
+// float64, bfloat16, float16, and autocast. Left out: activations other than tanh in LSTM and GRU, and the reset gate
+// before the product. With dropout between layers the stack runs layer by layer (layer_groups.h).
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@
 
 namespace rnnlab {
 
-// A plan's passes as one differentiable function of the input, the initial state and the weights. The weights' values
-// come from cuDNN's weight space; the parameters themselves stand here for their gradients, which are views of one
-// buffer.
+// The functions below run a plan's passes as one differentiable function of the input, the initial state and the
+// weights. The values of the weights are those in cuDNN's weight space; the parameters are passed only to receive their
+// gradients, which are views of one buffer.
 
-// kForward where nothing needs a gradient or gradients are off, whatever the layer's mode.
+// Returns kForward if no tensor needs a gradient or gradients are off, in any mode of the layer.
 Passes passes_of(const RnnOperands& operands, at::TensorList weights);
 
-// operands: as RnnPlan wants them; gradients flow to input and states. weights: the parameters that operands.weights
-// holds, in its type or in another, to which the gradients are then converted. The plan is one for
-// passes_of(operands, weights).
+// operands: as RnnPlan requires; gradients are computed for input and states. weights: the parameters in
+// operands.weights, in its type or in another, to which the gradients are then converted. The plan must have been made
+// for passes_of(operands, weights).
 RecurrentResult run_plan(const std::shared_ptr<const RnnPlan>& plan, const RnnOperands& operands,
                          at::TensorList weights);
 
@@ -31,8 +31,8 @@ class CudnnLayer : public RecurrentLayer {
   explicit CudnnLayer(const RecurrentOptions& options);
   LayerKind kind() const override { return LayerKind::kCudnn; }
 
-  // The parameters move into one new buffer. A parameter whose memory was replaced by hand is taken in by the next
-  // call.
+  // The parameters move into one new buffer. If user code replaces the memory of a parameter, the next call copies it
+  // into a new buffer.
   void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Device device, bool non_blocking = false) override;

@@ -21,7 +21,7 @@ namespace rnnlab {
 namespace {
 
 constexpr int kNumWarmUps = 3, kNumTimed = 7;
-constexpr double kCyclesPerSecond = 2e9;  // more than a GPU has, so that it waits long enough
+constexpr double kCyclesPerSecond = 2e9;  // more than a GPU has, so the wait is long enough
 
 struct ScratchPass {
   RnnOperands operands;
@@ -57,7 +57,7 @@ double host_seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The device is kept waiting until the host has queued the whole pass.
+// The device sleeps until the host has queued the whole pass, so that the host's time is not measured.
 double device_milliseconds(const RnnPlan& plan, const ScratchPass& pass, double seconds_to_queue) {
   at::cuda::CUDAEvent start(cudaEventDefault), end(cudaEventDefault);
   at::cuda::sleep(static_cast<int64_t>(1.5 * seconds_to_queue * kCyclesPerSecond));
@@ -87,7 +87,7 @@ CudnnPlatform current_platform() {
 }
 
 MeasureAlgorithm measure_on_gpu(const RnnShape& shape, const WeightLayout& layout, at::Device device) {
-  auto scratch = std::make_shared<std::optional<ScratchPass>>();  // drawn when first asked
+  auto scratch = std::make_shared<std::optional<ScratchPass>>();  // made at the first measurement
   return [=](CudnnAlgorithm algorithm) -> std::optional<double> {
     if (!*scratch) *scratch = random_pass(shape, layout, device);
     const ScratchPass& pass = **scratch;
@@ -95,7 +95,7 @@ MeasureAlgorithm measure_on_gpu(const RnnShape& shape, const WeightLayout& layou
       return median_milliseconds(RnnPlan(shape, algorithm, {}, pass.operands.weights, layout), pass);
     } catch (const UserError& error) {
       if (error.exit_code() != ExitCode::kUsage) throw;
-      return std::nullopt;  // cuDNN has refused
+      return std::nullopt;  // cuDNN rejected the algorithm
     }
   };
 }

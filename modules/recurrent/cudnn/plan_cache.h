@@ -1,7 +1,7 @@
-// The plans that a layer has made, one a shape, each by the algorithm that was asked for or found fastest. Making one
+// Keeps the plans that a layer has made, one for each shape, with the requested or the fastest algorithm. Making a plan
 // may measure and wait for the device; finding one costs a comparison. Plans for sequences of varied lengths are made
-// again every time, for cuDNN keeps the lengths in them, and always by the standard algorithm, the only one that has
-// them.
+// again every time, because cuDNN stores the lengths in them, and always use the standard algorithm, because only this
+// one supports lengths.
 #pragma once
 
 #include <c10/cuda/CUDAGraphsC10Utils.h>
@@ -16,34 +16,32 @@
 
 namespace rnnlab {
 
-// Whether a CUDA graph is being captured: nothing may then wait for the device, and what is queued runs at every
+// Returns whether a CUDA graph is being captured: then no code may wait for the device, and queued work runs at every
 // replay.
-
 inline bool is_capturing() {
   return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
 }
 
-// How long cuDNN's algorithms take at a shape on the current GPU: whole passes on random data, in device time.
-
-// Of the current GPU.
+// Returns the platform with the current GPU.
 CudnnPlatform current_platform();
 
-// Measures passes of `shape` on the current stream and waits for them; not while a CUDA graph is captured. The random
-// numbers that training draws are left alone. The host's time is left out, for a CUDA graph hides it. Where cuDNN fails
-// at what it does not refuse, its UserError kDevice passes through, and so does c10::OutOfMemoryError.
+// Measures cuDNN's algorithms: the device time of whole passes of `shape` on random data. The function uses the current
+// stream and waits for the passes; it must not be called while a CUDA graph is captured. The measurement does not
+// change the random numbers that training draws. The host's time is left out, because a CUDA graph hides it. If cuDNN
+// fails at a supported pass, its UserError kDevice propagates; so does c10::OutOfMemoryError.
 MeasureAlgorithm measure_on_gpu(const RnnShape& shape, const WeightLayout& layout, at::Device device);
 
 struct PlannedPass {
   std::shared_ptr<const RnnPlan> plan;
-  std::string why;  // this algorithm, where nobody asked for it; else ""
+  std::string why;  // reason for the algorithm, unless the user asked for it; else ""
 };
 
 class PlanCache {
  public:
   explicit PlanCache(CudnnAlgorithm wanted) : wanted_(wanted) {}
 
-  // lengths: (B) int64 on the CPU, or undefined. weights: the weight space, laid out as `layout`. UserError kUsage
-  // where cuDNN refuses the shape, or where a plan is still to be made while a CUDA graph is captured.
+  // lengths: (B) int64 on the CPU, or undefined. weights: the weight space, in the layout `layout`. Throws UserError
+  // kUsage if cuDNN rejects the shape, or if a plan must still be made while a CUDA graph is captured.
   PlannedPass find_or_make(const RnnShape& shape, const at::Tensor& lengths, const at::Tensor& weights,
                            const WeightLayout& layout);
 

@@ -152,7 +152,7 @@ WeightLayout RnnDescriptor::weight_layout(const void* base) const {
 void RnnDescriptor::check(cudnnStatus_t status, const char* function) const {
   if (status == CUDNN_STATUS_SUCCESS) return;
   const UserError failure = failure_of(shape_, algorithm_, status, function);
-  cudaGetLastError();  // a refused launch is told once, here, and not by the next operator of LibTorch's
+  cudaGetLastError();  // clears the error of a rejected launch, which LibTorch's next operator would report again
   throw failure;
 }
 

@@ -1,5 +1,6 @@
-// cuDNN's description of a recurrent stack and an algorithm for it, and where in its weight space each parameter lies.
-// Nothing here depends on the number of steps; only the dynamic persistent algorithm depends on the batch size.
+// Wraps cuDNN's description of a recurrent stack and an algorithm, and finds the position of each parameter in its
+// weight space. The description does not depend on the number of steps; only that of the dynamic persistent algorithm
+// depends on the batch size.
 #pragma once
 
 #include <cudnn.h>
@@ -12,19 +13,17 @@
 
 namespace rnnlab {
 
-// cuDNN's answers as errors of ours: which of its functions refused what, in its own words.
-
-// "CUDNN_STATUS_NOT_SUPPORTED (what cuDNN last said on this thread)".
+// Returns cuDNN's error as text: "CUDNN_STATUS_NOT_SUPPORTED (cuDNN's last message on this thread)".
 std::string words_of(cudnnStatus_t status);
 
-// kUsage where cuDNN does not do what it was asked for (bad parameter, not supported), kDevice where it failed at it.
+// Returns kUsage if cuDNN does not support the request (bad parameter, not supported), kDevice if it failed at it.
 ExitCode exit_code_of(cudnnStatus_t status);
 
-// UserError kDevice naming `function` unless it succeeded. For calls that do not depend on what the user asked for.
+// Throws UserError kDevice with the name `function` unless the call of this function succeeded. The function is for
+// calls that do not depend on the user's settings.
 void check_cudnn(cudnnStatus_t status, const char* function);
 
-// Owners of cuDNN's descriptors: made empty, destroyed with the object, neither copied nor moved.
-
+// Owns one of cuDNN's descriptors: the constructor creates an empty one and the destructor destroys it.
 template <class Handle, cudnnStatus_t (*create)(Handle*), cudnnStatus_t (*destroy)(Handle)>
 class CudnnDescriptor {
  public:
@@ -46,7 +45,7 @@ using CudnnTensor = CudnnDescriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDe
 using CudnnDropout =
     CudnnDescriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor>;
 
-// In elements of the shape's type.
+// Holds positions in a weight space, in elements of the shape's type.
 struct WeightLayout {
   int64_t num_elements = 0;
   std::vector<int64_t> offsets;  // of the parameters, in the order of parameter_specs
@@ -56,13 +55,13 @@ struct WeightLayout {
 
 enum class SequenceLengths { kWhole, kVaried };
 
-// What to tell the user of a `status` of cuDNN's `function` that is no success: algorithm, shape, cuDNN's words and
-// what to use instead. With exit_code_of(status).
+// Returns the error for a `status` of cuDNN's `function` that is not a success: algorithm, shape, cuDNN's message and
+// an alternative. The error's exit code is exit_code_of(status).
 UserError failure_of(const RnnShape& shape, CudnnAlgorithm algorithm, cudnnStatus_t status, const char* function);
 
 class RnnDescriptor {
  public:
-  // kAuto is not an algorithm. UserError as failure_of says where cuDNN refuses algorithm and shape.
+  // `algorithm` must not be kAuto. Throws failure_of() if cuDNN rejects the algorithm for the shape.
   RnnDescriptor(const RnnShape& shape, CudnnAlgorithm algorithm, SequenceLengths lengths);
 
   cudnnRNNDescriptor_t get() const { return rnn_.get(); }
@@ -71,11 +70,11 @@ class RnnDescriptor {
   cudnnDataType_t data_type() const;
   size_t weight_bytes() const;
 
-  // Of a weight space that begins at `base`, on the device; nothing is read there. InvariantError where a parameter is
-  // not one piece with its gates in our order.
+  // Returns the layout of a weight space that begins at `base` on the device; it reads no memory there. Throws
+  // InvariantError unless each parameter is contiguous with its gates in our order.
   WeightLayout weight_layout(const void* base) const;
 
-  // Passes if `status` is a success; else throws failure_of.
+  // Throws failure_of() unless `status` is a success.
   void check(cudnnStatus_t status, const char* function) const;
 
  private:
@@ -84,8 +83,8 @@ class RnnDescriptor {
     int64_t matrix, bias;  // offsets in elements
   };
 
-  Gate gate(const void* base, int64_t pseudo_layer, int64_t linear_layer) const;  // cuDNN's own numbers
-  Gate gates(const void* base, int64_t pseudo_layer, Side side) const;            // the first of all that follow it
+  Gate gate(const void* base, int64_t pseudo_layer, int64_t linear_layer) const;  // the numbers are cuDNN's
+  Gate gates(const void* base, int64_t pseudo_layer, Side side) const;            // the first gate of that side
 
   CudnnDropout no_dropout_;
   CudnnRnn rnn_;

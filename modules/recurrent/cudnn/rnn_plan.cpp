@@ -19,7 +19,7 @@ const int32_t* lengths_at(const at::Tensor& lengths) { return lengths.const_data
 
 size_t bytes_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.nbytes() : 0; }
 
-// cuDNN reads gradients as plain memory; autograd may hand over an expanded one.
+// cuDNN requires contiguous gradients, but autograd may pass an expanded one.
 at::Tensor contiguous_or_zeros(const at::Tensor& gradient, const at::Tensor& like) {
   return gradient.defined() ? gradient.contiguous() : at::zeros_like(like);
 }
@@ -104,7 +104,7 @@ RnnOutputs RnnPlan::forward(const RnnOperands& operands) const {
   return outputs;
 }
 
-// The weights' gradient is computed from what the data's leaves in the reserve space, so the data's always runs.
+// cuDNN computes the weights' gradient from the reserve space after the pass for the data, so that pass always runs.
 RnnGradients RnnPlan::backward(const RnnOperands& operands, const RnnOutputs& outputs, const RnnUpstream& upstream,
                                WeightGradient weight_gradient_wanted) const {
   const at::Tensor d_output = contiguous_or_zeros(upstream.output, outputs.output);

@@ -11,12 +11,12 @@
 namespace rnnlab {
 namespace {
 
-// Elements; cuDNN's kernels load whole vectors from the beginning of a weight space.
+// The alignment is in elements; cuDNN's kernels load whole vectors from the beginning of a weight space.
 constexpr int64_t kAlignment = 128;
 
 int64_t aligned(int64_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The layout is the same for every algorithm and number of steps; plans make sure of it.
+// The layout is the same for every algorithm and number of steps; plans check this.
 WeightLayout layout_of(const RecurrentOptions& group, const at::TensorOptions& where) {
   const RnnShape shape = shape_of(group, at::empty({1, 1, group.input_size}, where), Passes::kForward);
   const RnnDescriptor rnn(shape, CudnnAlgorithm::kStandard, SequenceLengths::kWhole);

@@ -1,5 +1,6 @@
-// The parameters of a layer as cuDNN wants them: all in one buffer, each a view of it under its shared name and shape.
-// Training writes through the views, so that cuDNN is handed the buffer itself and nothing is copied from step to step.
+// Holds the parameters of a layer in the form that cuDNN needs: all in one buffer, each a view of it under its usual
+// name and shape. Training writes through the views, so that cuDNN gets the buffer itself and nothing is copied between
+// steps.
 #pragma once
 
 #include <vector>
@@ -11,21 +12,21 @@ namespace rnnlab {
 
 class WeightSpace {
  public:
-  // Moves `weights`, those of all `groups` in order, into one new buffer on their CUDA device, in their type. A group
-  // is what one call of cuDNN computes.
+  // Moves `weights`, those of all `groups` in order, into one new buffer on their CUDA device, in their type. One call
+  // of cuDNN computes a group.
   void adopt(const std::vector<RecurrentOptions>& groups, const std::vector<at::Tensor>& weights);
 
-  // Whether `weights` are the views that adopt() made; false once somebody gave one of them other memory.
+  // Returns whether `weights` are the views that adopt() made; false if a view has been given different memory.
   bool holds(const std::vector<at::Tensor>& weights) const;
 
   const at::Tensor& buffer() const { return buffer_; }                // one dimension
-  at::Tensor of_group(const at::Tensor& buffer, size_t group) const;  // its part of this or a converted one
+  at::Tensor of_group(const at::Tensor& buffer, size_t group) const;  // its part of this buffer or of a converted one
   const WeightLayout& layout(size_t group) const { return places_[group].layout; }
 
  private:
   struct Place {
     WeightLayout layout;
-    int64_t first = 0;  // element of the buffer
+    int64_t first = 0;  // first element in the buffer
   };
 
   at::Tensor buffer_;
@@ -33,7 +34,7 @@ class WeightSpace {
   std::vector<const void*> addresses_;  // of the weights
 };
 
-// `flat`, laid out as `layout`, as views of these shapes.
+// Returns views of `flat`, which has the layout `layout`, with these shapes.
 std::vector<at::Tensor> views_of(const at::Tensor& flat, const WeightLayout& layout,
                                  const std::vector<std::vector<int64_t>>& shapes);
 
