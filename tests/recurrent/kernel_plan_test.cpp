@@ -1,6 +1,6 @@
 // Which persistent kernels there are for a pass, and that they compile for every kind of GPU that runs them: without a
 // GPU, for NVRTC needs none. scripts/compile-kernels compiles all of them.
-#include "recurrent/kernels/persistent/kernel_plan.h"
+#include "recurrent/kernels/persistent/host/kernel_plan.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 
 #include "kernel_cache/kernel_cache.h"
 #include "kernel_cache/nvrtc.h"
-#include "recurrent/kernels/persistent/loaded_kernels.h"
+#include "recurrent/kernels/persistent/host/loaded_kernels.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {

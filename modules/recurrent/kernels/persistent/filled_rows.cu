@@ -5,8 +5,7 @@
 
 #include <stdexcept>
 
-#include "recurrent/kernels/persistent/launch_check.h"
-#include "recurrent/kernels/persistent/stride_launch.h"
+#include "recurrent/kernels/persistent/host/launch.h"
 
 namespace rnnlab::kernels {
 namespace {

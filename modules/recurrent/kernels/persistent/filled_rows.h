@@ -1,5 +1,5 @@
-// A matrix in another type of numbers, or the same, whose rows are filled up with zeros: for products that are faster
-// with whole vectors of 16 bits.
+// A copy of a matrix whose rows are filled up with zeros, in the same or a different type of numbers: products are
+// faster with rows of whole vectors of 16 bits.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct FilledRows {
   int64_t filled_columns = 0;                // at least `columns`, a multiple of 8
 };
 
-// std::invalid_argument for other types, std::runtime_error where the kernel does not start.
+// std::invalid_argument for other types, std::runtime_error if the kernel does not start.
 void fill_rows(const FilledRows& work, CUstream_st* stream);
 
 }  // namespace rnnlab::kernels

@@ -2,29 +2,175 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
 
-#include "recurrent/kernels/persistent/chosen_pass.h"
-#include "recurrent/kernels/persistent/launch_check.h"
+#include "recurrent/kernels/persistent/host/kernel_plan.h"
+#include "recurrent/kernels/persistent/host/launch.h"
+#include "recurrent/kernels/persistent/host/loaded_kernels.h"
+#include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels {
 namespace persistent {
 namespace {
 
-int64_t num_groups(const KernelPlan& plan, const PersistentSequence& sequence) {
-  return (sequence.batch_size + plan.num_sequences - 1) / plan.num_sequences;
+int64_t num_groups(const KernelPlan& plan, int64_t batch_size) {
+  return (batch_size + plan.num_sequences - 1) / plan.num_sequences;
 }
 
 bool is_grid(const KernelPlan& plan) { return plan.instructions == Instructions::kWgmma; }
 
+struct LaunchAttributes {
+  cudaLaunchAttribute of[2];
+};
+
+// The result points to `attributes`. A group of blocks that is larger than a cluster is launched cooperatively: its
+// blocks wait for each other, so all launched groups must run at once.
+cudaLaunchConfig_t launch_config(const KernelPlan& plan, int64_t groups, cudaStream_t stream,
+                                 LaunchAttributes& attributes) {
+  const bool is_cooperative = plan.cluster_size < plan.num_blocks;
+  attributes.of[0].id = cudaLaunchAttributeClusterDimension;
+  attributes.of[0].val.clusterDim = {static_cast<unsigned>(plan.cluster_size), 1, 1};
+  attributes.of[1].id = cudaLaunchAttributeCooperative;
+  attributes.of[1].val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(groups * plan.num_blocks));
+  config.blockDim = dim3(static_cast<unsigned>(plan.num_threads));
+  config.dynamicSmemBytes = static_cast<size_t>(plan.shared_bytes);
+  config.stream = stream;
+  config.attrs = attributes.of;
+  config.numAttrs = is_cooperative ? 2 : 1;
+  return config;
+}
+
+// The choice of a kernel: of the plans for a pass, the one that finishes first on a GPU.
+
+struct ChosenPass {
+  KernelPlan plan;
+  LoadedKernels loaded;
+  int groups_at_once = 0;  // as many groups as the GPU has room for if it does nothing else
+  int groups_apart = 0;    // as many as it has room for if each block has an SM of its own
+};
+
+// How many groups of `kernel`, launched as the plan says, run at once; 0 if such a group cannot be launched.
+int groups_of_kernel(const KernelPlan& plan, cudaKernel_t kernel, int shared_bytes, const Gpu& gpu) {
+  if (shared_bytes > gpu.runs.shared_bytes) return 0;
+  const void* const function = kernel;
+  check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+        "cudaFuncSetAttribute");
+  check(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "cudaFuncSetAttribute");
+  LaunchAttributes attributes;
+  cudaLaunchConfig_t config = launch_config(plan, 1, nullptr, attributes);
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  int clusters = 0;
+  const cudaError_t error = cudaOccupancyMaxActiveClusters(&clusters, function, &config);
+  if (error == cudaErrorInvalidClusterSize) {  // more blocks than this GPU has in a cluster
+    (void)cudaGetLastError();
+    return 0;
+  }
+  check(error, "cudaOccupancyMaxActiveClusters");
+  return clusters * plan.cluster_size / plan.num_blocks;
+}
+
+struct Candidate {
+  const KernelPlan* plan;
+  int at_once;  // groups that run at once; an upper bound until the kernel is loaded
+  LoadedKernels loaded = {};
+  bool is_loaded = false;
+};
+
+double cost_of(const Candidate& candidate, int64_t batch_size) {
+  if (candidate.at_once == 0) return std::numeric_limits<double>::infinity();
+  const KernelPlan& plan = *candidate.plan;
+  const int64_t rounds = (num_groups(plan, batch_size) + candidate.at_once - 1) / candidate.at_once;
+  return plan.cost * static_cast<double>(rounds);
+}
+
+// A null pointer if no candidate fits. Candidates come with the number of groups that the empty kernel finds room for;
+// it needs fewer registers, so this is an upper bound. The fastest by that bound is compiled and counted by its own
+// kernel, until the fastest is one that was counted so.
+const Candidate* fastest_of(std::vector<Candidate>& candidates, int64_t batch_size, const Gpu& gpu) {
+  while (true) {
+    const auto fastest = std::ranges::min_element(
+        candidates, {}, [&](const Candidate& candidate) { return cost_of(candidate, batch_size); });
+    if (fastest == candidates.end() || fastest->at_once == 0) return nullptr;
+    if (fastest->is_loaded) return &*fastest;
+    fastest->loaded = load(*fastest->plan, gpu);
+    fastest->is_loaded = true;
+    fastest->at_once =
+        groups_of_kernel(*fastest->plan, fastest->loaded.kernel, fastest->plan->counted_shared_bytes, gpu);
+  }
+}
+
+ChosenPass choice_of(const Candidate& fastest, const Gpu& gpu) {
+  const KernelPlan& plan = *fastest.plan;
+  const int apart =
+      is_grid(plan) ? fastest.at_once
+                    : groups_of_kernel(plan, load_occupancy_probe(gpu), gpu.runs.shared_bytes - kOtherSharedBytes, gpu);
+  return {plan, fastest.loaded, fastest.at_once, apart};
+}
+
+std::optional<ChosenPass> choose_among(const std::vector<KernelPlan>& plans, int64_t batch_size, const Gpu& gpu) {
+  std::vector<Candidate> candidates;
+  for (const KernelPlan& plan : plans)
+    candidates.push_back({&plan, groups_of_kernel(plan, load_occupancy_probe(gpu), plan.counted_shared_bytes, gpu)});
+  const Candidate* const fastest = fastest_of(candidates, batch_size, gpu);
+  return fastest == nullptr ? std::nullopt : std::optional(choice_of(*fastest, gpu));
+}
+
+[[noreturn]] void throw_no_room(const PersistentSequence& sequence, const PassPlans& plans) {
+  const std::string layer = "layer: persistent: hidden_size: " + std::to_string(sequence.hidden_size);
+  if (!plans.grids.empty() && plans.clusters.empty())
+    throw std::runtime_error(layer + " takes " + std::to_string(plans.grids.front().num_blocks) +
+                             " multiprocessors at once, and this GPU does not have them; use layer: cudnn");
+  if (plans.clusters.empty())
+    throw std::runtime_error(layer + " has kernels for GPUs of compute capability 9.0 alone; use layer: cudnn");
+  throw std::runtime_error(layer + ": no cluster of blocks fits on this GPU; use layer: cudnn");
+}
+
+ChosenPass choose(const PersistentSequence& sequence, PassKind pass, const Gpu& gpu) {
+  const PassPlans plans = plans_for(sequence, pass, gpu.runs);
+  if (auto grid = choose_among(plans.grids, sequence.batch_size, gpu)) return *std::move(grid);
+  if (auto clusters = choose_among(plans.clusters, sequence.batch_size, gpu)) return *std::move(clusters);
+  throw_no_room(sequence, plans);
+}
+
+// Everything that a choice depends on.
+auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
+  return std::tuple(device, pass, sequence.cell, sequence.type, sequence.factors, sequence.kernels,
+                    sequence.hidden_size, sequence.batch_size);
+}
+
+// The kernels of a pass on the current GPU, chosen, compiled and loaded at the first call for a kind of pass, a batch
+// size and a GPU. The result stays valid. std::runtime_error with a clear message if the GPU has no room for a group.
+const ChosenPass& chosen_pass(const PersistentSequence& sequence, PassKind pass) {
+  using Key = decltype(key_of(sequence, pass, 0));
+  static std::mutex one_at_a_time;
+  static std::map<Key, ChosenPass> chosen;
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  const Key key = key_of(sequence, pass, device);
+  const std::lock_guard lock(one_at_a_time);
+  auto found = chosen.find(key);
+  if (found == chosen.end()) found = chosen.emplace(key, choose(sequence, pass, current_gpu())).first;
+  return found->second;
+}
+
+// Launches of the chosen kernels.
+
 size_t exchange_bytes(const PersistentSequence& sequence, PassKind pass) {
   const ChosenPass& chosen = chosen_pass(sequence, pass);
-  const int64_t groups = std::min<int64_t>(num_groups(chosen.plan, sequence), chosen.groups_at_once);
+  const int64_t groups = std::min<int64_t>(num_groups(chosen.plan, sequence.batch_size), chosen.groups_at_once);
   return static_cast<size_t>(groups) * chosen.plan.exchange_bytes;
 }
 
 PersistentGroups groups_of(const PersistentSequence& sequence, PassKind pass) {
   const ChosenPass& chosen = chosen_pass(sequence, pass);
-  return {.count = num_groups(chosen.plan, sequence),
+  return {.count = num_groups(chosen.plan, sequence.batch_size),
           .num_blocks = chosen.plan.num_blocks,
           .at_once = chosen.groups_apart,
           .are_clusters = !is_grid(chosen.plan)};
@@ -44,12 +190,12 @@ void pack(const PersistentSequence& sequence, PassKind pass, RecurrentWeights we
   check(cudaLaunchKernelExC(&config, chosen.loaded.packing, arguments.data()), "packing the weights");
 }
 
-// As many groups at once as the GPU has room for, by a cooperative launch, since the blocks of a group wait for each
-// other; the others after them.
+// A cooperative launch has as many groups as the GPU has room for, because the blocks of a group wait for each other.
+// The remaining groups are launched after it.
 template <class Work>
 void run_grid(const ChosenPass& chosen, Work work, cudaStream_t stream) {
   const KernelPlan& plan = chosen.plan;
-  const auto groups = static_cast<int>(num_groups(plan, work.sequence));
+  const auto groups = static_cast<int>(num_groups(plan, work.sequence.batch_size));
   for (int first = 0; first < groups; first += chosen.groups_at_once) {
     const int count = std::min(chosen.groups_at_once, groups - first);
     check(cudaMemsetAsync(work.exchange, plan.empty_byte, static_cast<size_t>(count) * plan.exchange_bytes, stream),
@@ -61,13 +207,13 @@ void run_grid(const ChosenPass& chosen, Work work, cudaStream_t stream) {
   }
 }
 
-// As many clusters as there are groups of sequences. Groups have nothing to do with each other, so that those that do
-// not fit at once simply come later.
+// One launch has a cluster for each group of sequences. Groups do not depend on each other, so those that do not fit at
+// once start later.
 template <class Work>
 void run_clusters(const ChosenPass& chosen, Work work, cudaStream_t stream) {
   LaunchAttributes attributes;
   const cudaLaunchConfig_t config =
-      launch_config(chosen.plan, num_groups(chosen.plan, work.sequence), stream, attributes);
+      launch_config(chosen.plan, num_groups(chosen.plan, work.sequence.batch_size), stream, attributes);
   std::array<void*, 1> arguments = {&work};
   check(cudaLaunchKernelExC(&config, chosen.loaded.kernel, arguments.data()), "the launch");
 }

@@ -1,9 +1,10 @@
-// A recurrent layer on a GPU with thread-block clusters whose recurrent weights stay on the chip for a whole sequence:
-// one kernel a pass, in which a group of blocks computes all steps for a group of sequences and hands hidden states
-// (or, in the backward pass, sums of gradients) around: a cluster through distributed shared memory, or as many blocks
-// as it takes through L2. Products take operands of 16 bits and add up in float32; cell states, activations and
-// gradients of states are float32, but that sums on their way through L2 have the digits of the class's factors. Leaves
-// out the products that wait for no step: those of the inputs before, and the gradients of weights and inputs after.
+// A recurrent layer whose recurrent weights stay on the GPU's chip for a whole sequence, for GPUs with thread-block
+// clusters. A pass is one kernel, in which a group of blocks computes all steps for a group of sequences. The blocks
+// exchange hidden states, or, in the backward pass, sums of gradients: the blocks of a cluster through distributed
+// shared memory, larger groups through L2. Products take operands of 16 bits and add up in float32. Cell states,
+// activations and gradients of states are float32; only sums on their way through L2 have the digits of the class's
+// factors. Left out are the products that do not wait for a step: those of the inputs, before a pass, and those for the
+// gradients of weights and inputs, after it.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,11 @@ struct CUstream_st;
 
 namespace rnnlab::kernels {
 
-// Of PersistentBackward::bias_sums.
+// The number of rows of PersistentBackward::bias_sums.
 inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; }
 
-// Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, to 1024 of kFloat32 and without
-// kAll. Layers of other types than float32 have the sizes of kTf32.
+// Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, or to 1024 for kFloat32 and
+// without kAll. For layers of a type other than float32, factors is kTf32.
 inline constexpr int kLargestOfClusters = 1024;
 inline constexpr int kLargestOfGrids = 1536;
 inline bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernels kernels) {
@@ -30,45 +31,46 @@ inline bool has_persistent_layer(int64_t hidden_size, Factors factors, Persisten
   return hidden_size >= 64 && hidden_size <= (has_grids ? kLargestOfGrids : kLargestOfClusters) && hidden_size % 8 == 0;
 }
 
-// Bytes of the packed weights of each pass. This function, like all below, compiles and loads the kernels of the pass
-// where no function before it did.
+// Bytes of the packed weights of each pass. This function, like all below that take a sequence, compiles and loads the
+// kernels of the pass if they are not loaded.
 size_t forward_weight_bytes(const PersistentSequence& sequence);
 size_t backward_weight_bytes(const PersistentSequence& sequence);
 
-// Bytes through which the blocks of a pass hand data around; none where they are a cluster. Content does not matter.
+// Bytes of the memory through which the blocks of a pass exchange data; 0 if they are a cluster. Its content does not
+// matter.
 size_t forward_exchange_bytes(const PersistentSequence& sequence);
 size_t backward_exchange_bytes(const PersistentSequence& sequence);
 
-// The groups of blocks of a pass on the current GPU, each for some of the sequences.
+// The groups of blocks of a pass on the current GPU, each of which computes some of the sequences.
 struct PersistentGroups {
   int64_t count = 0;
-  int num_blocks = 0;  // of one
-  int at_once = 0;     // as many find multiprocessors of their own; the others take turns, or share some
+  int num_blocks = 0;  // of a group
+  int at_once = 0;     // groups that have multiprocessors of their own; the others run after them, or share some
   bool are_clusters = true;
 };
 PersistentGroups forward_groups(const PersistentSequence& sequence);
 PersistentGroups backward_groups(const PersistentSequence& sequence);
 
-// Lays the weights out in the order in which the threads of a pass hold them, rounded to the sequence's type.
+// Writes the weights to `packed` in the order in which the threads of a pass hold them, rounded to the sequence's type.
 void pack_forward_weights(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
                           CUstream_st* stream);
 void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
                            CUstream_st* stream);
 
-// Why no kernel can be compiled here, as one sentence; nothing where one can.
+// Why kernels cannot be compiled on this machine, as one sentence; std::nullopt if they can.
 std::optional<std::string> persistent_kernels_refusal();
 
-// Whether the driver compiles them, from PTX: RNNLAB_KERNELS_AS=ptx in the environment, for tests of what it makes of
-// code that is older than its GPU.
+// Whether the driver compiles the kernels from PTX, as it does with code that is older than its GPU. The environment
+// variable RNNLAB_KERNELS_AS=ptx asks for that in tests.
 bool runs_persistent_as_ptx();
 
-// SHA-256 of their sources.
+// SHA-256 of the kernels' sources.
 std::string fingerprint_of_persistent_kernels();
 
-// What to tell the user of kernels that were compiled since the last call: that they were, and where they are kept.
+// Messages to the user about kernels that were compiled since the last call: their number, and where they are kept.
 std::vector<std::string> take_persistent_notes();
 
-// One launch each, or one a round. std::runtime_error with a clear message where the GPU cannot do it.
+// One launch each, or one for each round of groups. std::runtime_error with a clear message if the GPU cannot run it.
 void run(const PersistentForward& work, CUstream_st* stream);
 void run(const PersistentBackward& work, CUstream_st* stream);
 

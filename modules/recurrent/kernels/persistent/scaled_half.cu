@@ -3,8 +3,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "recurrent/kernels/persistent/launch_check.h"
-#include "recurrent/kernels/persistent/stride_launch.h"
+#include "recurrent/kernels/persistent/host/launch.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -14,10 +13,11 @@ using persistent::kStrideThreads;
 
 __device__ float power_of_two(int exponent) { return __int_as_float((127 + exponent) << 23); }
 
-// The magnitude; 0 of infinity, which stays what it is, whatever the scale, and should leave others theirs.
+// The magnitude, or 0 for infinity and NaN: they stay what they are at any scale, and must not change the scale of
+// others.
 __device__ float finite(float number) { return isfinite(number) ? fabsf(number) : 0.0f; }
 
-// Of a whole warp; GPUs have an instruction for it from compute capability 8.0 on.
+// The largest of a whole warp. GPUs of compute capability 8.0 and later have an instruction for it.
 __device__ int32_t largest_of_warp(int32_t of_thread) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_max_sync(~0u, of_thread);
@@ -39,12 +39,12 @@ __global__ void largest_kernel(const float4* numbers, int64_t count, int32_t* la
   if (threadIdx.x % 32 == 0 && of_warp > *largest) atomicMax(largest, of_warp);
 }
 
-// Rows of so many vectors of 4.
+// The vectors of 4 numbers in a row, before and after.
 struct RowsOfVectors {
   int64_t from, to;
 };
 
-// count: of vectors that come out.
+// count: vectors of the result.
 template <bool kFillsUp>
 __global__ void half_kernel(const float4* numbers, int64_t count, RowsOfVectors rows, uint2* half,
                             const int32_t* largest, float* unscale) {

@@ -1,6 +1,6 @@
-// float32 numbers as float16, for products at float16's speed with TF32's mantissa: times the power of two that brings
-// the largest near the top of float16's range, so that no magnitude is lost but that far below the largest. Rows may be
-// filled up with zeros, for products that are faster with whole vectors.
+// A copy of a float32 matrix as float16, for products at float16's speed with TF32's mantissa. The numbers are
+// multiplied by the power of two that brings the largest near the top of float16's range, so that only magnitudes far
+// below the largest are lost. Rows may be filled up with zeros, because products are faster with whole vectors.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ScaledHalf {
   float* unscale = nullptr;  // (2) out: what a half is multiplied by to give the number, and 0
 };
 
-// std::runtime_error where a kernel does not start.
+// std::runtime_error if a kernel does not start.
 void scale_to_half(const ScaledHalf& work, CUstream_st* stream);
 
 }  // namespace rnnlab::kernels

@@ -1,6 +1,6 @@
 // rnnlab_compile_kernels FOLDER CAPABILITY...: compiles every persistent kernel for GPUs of these compute capabilities
-// (9.0) into a folder, in which the program looks before it compiles anything (kernel_cache/kernel_supply.h). What is
-// there already is left as it is.
+// (9.0) into a folder, in which the program looks before it compiles anything (kernel_cache/kernel_supply.h). Files
+// that are already there stay as they are.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "kernel_cache/kernel_cache.h"
 #include "kernel_cache/nvrtc.h"
-#include "recurrent/kernels/persistent/loaded_kernels.h"
+#include "recurrent/kernels/persistent/host/loaded_kernels.h"
 #include "recurrent/kernels/persistent/tiles.h"
 
 namespace rnnlab::kernels::persistent {

@@ -1,5 +1,5 @@
-// The kernels that a pass may take, as the host knows them: what they are called, how they are launched, and what a
-// step takes. Their code is compiled when one is chosen (chosen_pass.h).
+// The kernels that a pass may take, as the host knows them: their names, how they are launched, and what a step of each
+// costs. This file leaves out their code, which is compiled when a kernel is chosen (persistent_layer.cpp).
 #pragma once
 
 #include <string>
@@ -10,46 +10,45 @@
 
 namespace rnnlab::kernels::persistent {
 
-// What a kernel has of shared memory besides what it is launched with, at most.
-constexpr int kSharedOfKernels = 1024;
-
 enum class PassKind { kForward, kBackward };
 
-// What instructions a kernel is made of: those of every GPU with clusters, or wgmma, which compute capability 9.0 alone
-// has.
+// The instructions that a kernel needs: those of every GPU with clusters, or also wgmma, which
+// only compute capability 9.0 has.
 enum class Instructions { kClusters, kWgmma };
 
 // A group of blocks computes all steps for a group of sequences.
 struct KernelPlan {
-  std::string source, kernel, packing;  // a program, and the names in it of the pass and of what packs its weights
+  std::string source;           // a program with the next two kernels
+  std::string kernel, packing;  // their names: of the pass, and of what packs its weights
   Instructions instructions = Instructions::kClusters;
   int num_sequences = 0;  // of a group
   int num_blocks = 0;     // of a group
-  int cluster_size = 0;   // blocks: a whole group, or of kWgmma a part of one
+  int cluster_size = 0;   // in blocks: a whole group, or with kWgmma a part of one
   int num_threads = 0;    // of a block
   int shared_bytes = 0;   // of a block
-  // The same, where groups are counted: all that a block may have, if each block should find a multiprocessor of its
-  // own.
+  // What stands for shared_bytes when the groups that run at once are counted: all that a block may have, if each block
+  // should find a multiprocessor of its own.
   int counted_shared_bytes = 0;
   size_t packed_bytes = 0;
   size_t exchange_bytes = 0;  // of a group
-  int empty_byte = 0;         // that its exchange begins with
-  double cost = 0;            // of a round of groups, against those of the other plans
+  int empty_byte = 0;         // what its exchange is filled with before a launch
+  double cost = 0;            // the time of a round of groups, relative to the other plans of the same list
 };
 
-// What a GPU may run.
+// What a GPU can run.
 struct GpuClass {
   Instructions instructions = Instructions::kClusters;
   int shared_bytes = 0;  // of a block
 };
 
-// In each list of equal cost the first is preferred. A pass takes one of `grids` if the GPU has room for a group.
+// A pass takes a plan of `grids` if the GPU has room for a group of one, else a plan of `clusters`. Of plans that cost
+// the same, the first in the list is taken.
 struct PassPlans {
   std::vector<KernelPlan> grids;     // of kWgmma; empty where clusters are faster
   std::vector<KernelPlan> clusters;  // empty above kLargestOfClusters
 };
 
-// std::invalid_argument where there are no kernels for such a pass.
+// std::invalid_argument if there are no kernels for such a pass.
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu);
 
 // Every plan for passes on such a GPU, once.

@@ -1,5 +1,5 @@
-# Writes OUTPUT, the source of kernel_sources(): the texts of FILES below ROOT under their names, and that of FREESTANDING
-# under the names of standard headers.
+# Writes OUTPUT, the source of kernel_sources() (loaded_kernels.h): the texts of FILES below ROOT under their names, and
+# the text of FREESTANDING under the names of standard headers.
 
 function(embed name file)
   file(READ "${file}" text)
@@ -17,7 +17,7 @@ foreach(name cstddef cstdint type_traits utility cuda_runtime.h)
 endforeach()
 
 file(WRITE "${OUTPUT}" "// Made at build time.
-#include \"recurrent/kernels/persistent/kernel_sources.h\"
+#include \"recurrent/kernels/persistent/host/loaded_kernels.h\"
 
 namespace rnnlab::kernels::persistent {
 namespace {

@@ -1,15 +1,16 @@
-#include "recurrent/kernels/persistent/loaded_kernels.h"
+#include "recurrent/kernels/persistent/host/loaded_kernels.h"
 
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "kernel_cache/kernel_supply.h"
-#include "recurrent/kernels/persistent/kernel_sources.h"
-#include "recurrent/kernels/persistent/launch_check.h"
+#include "recurrent/kernels/persistent/host/launch.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab::kernels {
@@ -22,10 +23,10 @@ int attribute(cudaDeviceAttr which, int device) {
   return value;
 }
 
-// One thread at a time may call get: chosen_pass.cpp locks.
+// Only one thread at a time may call get: chosen_pass (persistent_layer.cpp) locks.
 class LoadedPrograms {
  public:
-  // Its kernels, in the order of the program's names.
+  // The kernels of a program, in the order of its names.
   const std::vector<cudaKernel_t>& get(const KernelProgram& program) {
     std::vector<cudaKernel_t>& kernels = loaded_[program.architecture + " " + program.names.front()];
     if (kernels.empty()) kernels = load(supply.get(program));

@@ -1,0 +1,351 @@
+#include "recurrent/kernels/persistent/host/kernel_plan.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+#include <stdexcept>
+#include <type_traits>
+
+#include "recurrent/kernels/persistent/cells.h"
+#include "recurrent/kernels/persistent/grid_tiles.h"
+#include "recurrent/kernels/persistent/number_types.h"
+#include "recurrent/kernels/persistent/tiles.h"
+
+namespace rnnlab::kernels::persistent {
+namespace {
+
+// Names of kernels. NVRTC finds an instance of a template by the name that C++ gives it, and by the header in which the
+// template is.
+
+template <class CellSizes>
+constexpr const char* name_of_cell() {
+  if (std::is_same_v<CellSizes, LstmSizes>) return "Lstm";
+  return std::is_same_v<CellSizes, GruSizes> ? "Gru" : "Rnn";
+}
+
+template <class Numbers>
+constexpr const char* name_of_numbers() {
+  if (std::is_same_v<Numbers, Float32>) return "Float32";
+  if (std::is_same_v<Numbers, Tf32>) return "Tf32";
+  return std::is_same_v<Numbers, Float16> ? "Float16" : "Bfloat16";
+}
+
+template <class CellSizes>
+constexpr const char* header_of_cell() {
+  if (std::is_same_v<CellSizes, LstmSizes>) return "cell_lstm.h";
+  return std::is_same_v<CellSizes, GruSizes> ? "cell_gru.h" : "cell_rnn.h";
+}
+
+// A program of two kernels: that of the pass, and the one that packs its weights. Their names need no namespace in it.
+std::string source_including(const char* cell, const char* kernel, const char* packing) {
+  std::string source;
+  for (const char* header : {cell, kernel, packing})
+    source += fmt::format("#include \"recurrent/kernels/persistent/{}\"\n", header);
+  return source + "using namespace rnnlab::kernels::persistent;\n";
+}
+
+// Plans of kernels by clusters.
+
+// Whether two blocks may run on one SM.
+enum class SharingOfSms { kAllowed, kNone };
+
+// How a plan compares with the others of its size. percent: the time of a step, relative to a step of 8 sequences by
+// one team. since: the first of PersistentKernels that has the plan.
+struct Way {
+  int percent = 100;
+  PersistentKernels since = PersistentKernels::kClusters;
+  SharingOfSms sharing = SharingOfSms::kAllowed;
+};
+
+// The plans of the smallest hidden size that has room for a layer. Which of them is the fastest depends on the batch
+// and the GPU.
+template <class Cell, class Numbers, int kShared>
+class ClusterPlans {
+ public:
+  ClusterPlans(const PersistentSequence& sequence, PassKind pass) : sequence_(sequence), pass_(pass) {
+    add_size(sequence.hidden_size);
+  }
+
+  std::vector<KernelPlan> take() { return std::move(plans_); }
+
+ private:
+  template <int kHiddenSize, int kWarps, int kTiles, Fit kFit, int kTeams = 1>
+  using TilesOf = Tiles<Cell, Numbers, kHiddenSize, kWarps, kTiles, kFit, kTeams, kShared>;
+
+  // A block has 8 warps, which own 64 units. Three sizes differ: up to 128 units a block has 4 warps, so that more SMs
+  // share the load; 192 has 6 warps; 768 has 6 warps too, because 16 blocks of 48 units have room for all weights of
+  // an LSTM, and 12 of 64 do not. The usual sizes 128, 256 and 512 have kernels of exactly that size, whose steps of
+  // 1 us are 6 % shorter.
+  void add_size(int64_t hidden_size) {
+    if (hidden_size == 128) return add_usual<128, 4, Fit::kWhole>();
+    if (hidden_size == 256) return add_or_spread<256, 8, Fit::kWhole>();
+    if (hidden_size == 512) return add_or_teams<512, Fit::kWhole>();
+    if (hidden_size <= 64) return add_usual<64, 4>();
+    if (hidden_size <= 128) return add_usual<128, 4>();
+    if (hidden_size <= 192) return add_or_spread<192, 6>();
+    if (hidden_size <= 256) return add_or_spread<256, 8>();
+    if (hidden_size <= 384) return add_or_spread<384, 8>();
+    if (hidden_size <= 512) return add_or_teams<512>();
+    if (hidden_size <= 640) return add_usual<640, 8>();
+    if (hidden_size <= 768) return add_usual<768, 6>();
+    if (hidden_size <= 896) return add_usual<896, 8>();
+    if (hidden_size <= kLargestOfClusters) return add_usual<kLargestOfClusters, 8>();
+  }
+
+  // Groups of 8 and of 16 sequences.
+  template <int kHiddenSize, int kWarps, Fit kFit = Fit::kPadded>
+  void add_usual() {
+    constexpr int kWidePercent = kHiddenSize > 768 ? 180 : 165;
+    add<TilesOf<kHiddenSize, kWarps, 1, kFit>>({});
+    add<TilesOf<kHiddenSize, kWarps, 2, kFit>>({.percent = kWidePercent});
+  }
+
+  // The usual groups, and blocks of 4 warps for the case that each group finds SMs of its own.
+  template <int kHiddenSize, int kWarps, Fit kFit = Fit::kPadded>
+  void add_or_spread() {
+    add_usual<kHiddenSize, kWarps, kFit>();
+    add<TilesOf<kHiddenSize, 4, 1, kFit>>(
+        {.percent = 80, .since = PersistentKernels::kClustersAndTeams, .sharing = SharingOfSms::kNone});
+  }
+
+  // The usual groups, and two teams of warps, by which all weights of an LSTM fit into registers. A GRU does not gain
+  // by teams, and has blocks of 4 warps instead.
+  template <int kHiddenSize, Fit kFit = Fit::kPadded>
+  void add_or_teams() {
+    if constexpr (Cell::kGates == 4 && Numbers::kParts == 1) {
+      add_usual<kHiddenSize, 8, kFit>();
+      add<TilesOf<kHiddenSize, 8, 1, kFit, 2>>({.percent = 82, .since = PersistentKernels::kClustersAndTeams});
+    } else {
+      add_or_spread<kHiddenSize, 8, kFit>();
+    }
+  }
+
+  template <class T>
+  void add(const Way& way) {
+    if (way.since > sequence_.kernels) return;
+    const bool is_forward = pass_ == PassKind::kForward;
+    const int shared_bytes = is_forward ? T::ForwardSlice::kSharedBytesOfAll : T::BackwardSlice::kSharedBytesOfAll;
+    if (shared_bytes > kShared - kOtherSharedBytes) return;
+    static_assert(T::ForwardSlice::kFragments == T::BackwardSlice::kFragments);
+    const std::string name = fmt::format(
+        "{}_kernel<{}>", T::kTeams == 1 ? direction() : fmt::format("team_{}", direction()), name_of_tiles<T>());
+    plans_.push_back({
+        .source = source_including(header_of_cell<Cell>(), kernel_header(T::kTeams), "pack.h"),
+        .kernel = name,
+        .packing = fmt::format("pack_kernel<{}, {}Order>", name_of_tiles<T>(), is_forward ? "Forward" : "Backward"),
+        .num_sequences = T::kSequences,
+        .num_blocks = T::kBlocks,
+        .cluster_size = T::kBlocks,
+        .num_threads = T::kThreads,
+        .shared_bytes = shared_bytes,
+        .counted_shared_bytes =
+            way.sharing == SharingOfSms::kAllowed ? shared_bytes : T::kSharedBytes - kOtherSharedBytes,
+        .packed_bytes = size_t{kFragmentBytesPerWarp} * T::kBlocks * T::kWarps * T::ForwardSlice::kFragments,
+        .cost = static_cast<double>(way.percent),
+    });
+  }
+
+  std::string direction() const { return pass_ == PassKind::kForward ? "forward" : "backward"; }
+
+  const char* kernel_header(int teams) const {
+    if (teams > 1) return pass_ == PassKind::kForward ? "team_forward.h" : "team_backward.h";
+    return pass_ == PassKind::kForward ? "forward_kernel.h" : "backward_kernel.h";
+  }
+
+  template <class T>
+  static std::string name_of_tiles() {
+    return fmt::format("Tiles<{}, {}, {}, {}, {}, Fit::{}, {}, {}>", name_of_cell<Cell>(), name_of_numbers<Numbers>(),
+                       T::kHiddenSize, T::kWarps, T::kTiles, T::kFit == Fit::kWhole ? "kWhole" : "kPadded", T::kTeams,
+                       T::kSharedBytes);
+  }
+
+  const PersistentSequence& sequence_;
+  PassKind pass_;
+  std::vector<KernelPlan> plans_;
+};
+
+// Plans of kernels over the whole GPU, and which passes take one of them instead of clusters.
+
+// Whether a layer gains by blocks of 16 units. An LSTM of 648 to 768 units does for up to 32 sequences: these are two
+// groups, which fit at once. An LSTM or a GRU of 776 to 1024 units does for up to 16 sequences: this is one group,
+// which leaves half of the GPU free.
+template <class Cell>
+bool gains_by_small_blocks(const PersistentSequence& sequence) {
+  if (Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768) return sequence.batch_size <= 32;
+  return Cell::kGates >= 3 && sequence.hidden_size > 768 && sequence.hidden_size <= 1024 && sequence.batch_size <= 16;
+}
+
+// Whether an LSTM of 392 to 512 units has as many sequences as one round has room for, and clusters would need a second
+// round for the last of them. A round has 8 groups of blocks of 32 units, or 16 groups of blocks of 64; of clusters, 15
+// run at once, each for 8 or 16 sequences.
+template <class Cell>
+bool fills_a_round(const PersistentSequence& sequence) {
+  if (Cell::kGates != 4 || sequence.hidden_size <= 384 || sequence.hidden_size > 512) return false;
+  return (sequence.batch_size > 120 && sequence.batch_size <= 128) ||
+         (sequence.batch_size > 240 && sequence.batch_size <= 256);
+}
+
+// Whether kernels over the whole GPU are faster. Clusters are, if one round of them has all sequences in groups of 8,
+// and has room for the weights: up to 768 units, or 1024 of a plain cell.
+template <class Cell>
+bool is_for_grids(const PersistentSequence& sequence) {
+  if (sequence.kernels != PersistentKernels::kAll) return false;
+  constexpr int64_t kSequencesOfARound = 56;
+  constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
+  if (sequence.hidden_size > kRoomOfClusters || gains_by_small_blocks<Cell>(sequence)) return true;
+  if (fills_a_round<Cell>(sequence)) return true;
+  return sequence.hidden_size > 512 && sequence.batch_size > kSequencesOfARound;
+}
+
+// The plans of the smallest hidden size that has room for a layer, of a pass that is_for_grids.
+template <class Cell, class Numbers>
+class GridPlans {
+ public:
+  GridPlans(const PersistentSequence& sequence, PassKind pass) : pass_(pass) { add_size(sequence); }
+
+  std::vector<KernelPlan> take() { return std::move(plans_); }
+
+ private:
+  void add_size(const PersistentSequence& sequence) {
+    if constexpr (Cell::kGates == 4)
+      if (gains_by_small_blocks<Cell>(sequence) && sequence.hidden_size <= 768) return add<768, 16, 2>();
+    if constexpr (Cell::kGates >= 3)
+      if (gains_by_small_blocks<Cell>(sequence)) return add<1024, 16, 2>();
+    if constexpr (Cell::kGates == 4)
+      if (sequence.hidden_size <= 512) return sequence.batch_size <= 128 ? add<512, 32, 2>() : add<512, 64, 2>();
+    if (sequence.hidden_size <= 768) return add_group_sizes<768, 32, 2>();
+    if (sequence.hidden_size <= 1024) return add_group_sizes<1024, 32, 2>();
+    if (sequence.hidden_size <= kLargestOfGrids) return add_group_sizes<kLargestOfGrids, 16, 4>();
+  }
+
+  // Groups of 16 sequences, of 32, and of two times 32 that take turns. The costs were measured on an H200.
+  template <int kHiddenSize, int kUnits, int kPartners>
+  void add_group_sizes() {
+    add<kHiddenSize, kUnits, kPartners>();
+    add<kHiddenSize, kUnits, kPartners, 4>(1.5);
+    add<kHiddenSize, kUnits, kPartners, 4, 2>(2.7);
+  }
+
+  template <int kHiddenSize, int kUnits, int kPartners, int kTiles = 2, int kTurns = 1>
+  void add(double cost = 1) {
+    using T = GridTiles<Cell, Numbers, kHiddenSize, kUnits, kPartners, kTiles, kTurns>;
+    const std::string tiles = fmt::format("GridTiles<{}, {}, {}, {}, {}, {}, {}>", name_of_cell<Cell>(),
+                                          name_of_numbers<Numbers>(), kHiddenSize, kUnits, kPartners, kTiles, kTurns);
+    KernelPlan plan = pass_ == PassKind::kForward ? forward<T>(tiles) : backward<T>(tiles);
+    plan.instructions = Instructions::kWgmma;
+    plan.num_sequences = T::kSequencesOfGroup;
+    plan.num_blocks = T::kBlocks;
+    plan.num_threads = T::kThreads;
+    plan.counted_shared_bytes = plan.shared_bytes;
+    plan.cost = cost;
+    plans_.push_back(plan);
+  }
+
+  template <class T>
+  static KernelPlan forward(const std::string& tiles) {
+    return {.source = source_including(header_of_cell<Cell>(), "grid_forward.h", "grid_pack.h"),
+            .kernel = fmt::format("grid_forward_kernel<{}>", tiles),
+            .packing = fmt::format("grid_pack_kernel<{}, GridForwardOrder>", tiles),
+            .cluster_size = 1,
+            .shared_bytes = T::ForwardSlice::kSharedBytesOfAll,
+            .packed_bytes = packed_bytes<T, typename T::ForwardSlice>(),
+            .exchange_bytes = T::kForwardExchangeBytes,
+            .empty_byte = 0xFF};  // the bytes of kNothing (grid_exchange.h)
+  }
+
+  template <class T>
+  static KernelPlan backward(const std::string& tiles) {
+    return {.source = source_including(header_of_cell<Cell>(), "grid_backward.h", "grid_pack.h"),
+            .kernel = fmt::format("grid_backward_kernel<{}>", tiles),
+            .packing = fmt::format("grid_pack_kernel<{}, GridBackwardOrder>", tiles),
+            .cluster_size = T::kPartners,
+            .shared_bytes = T::BackwardSlice::kSharedBytesOfAll,
+            .packed_bytes = packed_bytes<T, typename T::BackwardSlice>(),
+            .exchange_bytes = T::kBackwardExchangeBytes,
+            .empty_byte = 0};  // a phase that differs from that of the first sums
+  }
+
+  template <class T, class Slice>
+  static constexpr size_t packed_bytes() {
+    return size_t{kFragmentBytesPerWarp} * T::kBlocks * T::kWarps * Slice::kFragments;
+  }
+
+  PassKind pass_;
+  std::vector<KernelPlan> plans_;
+};
+
+// The plans of a pass. Its cell and its class of precision become template arguments here.
+
+template <class Cell, class Numbers>
+PassPlans plans_of(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
+  PassPlans plans;
+  if constexpr (Numbers::kParts == 1)
+    if (gpu.instructions == Instructions::kWgmma && is_for_grids<Cell>(sequence))
+      plans.grids = GridPlans<Cell, Numbers>(sequence, pass).take();
+  if (gpu.shared_bytes >= kMuchShared)
+    plans.clusters = ClusterPlans<Cell, Numbers, kMuchShared>(sequence, pass).take();
+  else if (gpu.shared_bytes >= kLittleShared)
+    plans.clusters = ClusterPlans<Cell, Numbers, kLittleShared>(sequence, pass).take();
+  return plans;
+}
+
+template <class Cell>
+PassPlans plans_of_cell(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
+  switch (sequence.type) {
+    case ElementType::kFloat32:
+      if (sequence.factors == Factors::kFloat32) return plans_of<Cell, Float32>(sequence, pass, gpu);
+      return plans_of<Cell, Tf32>(sequence, pass, gpu);
+    case ElementType::kFloat16:
+      return plans_of<Cell, Float16>(sequence, pass, gpu);
+    case ElementType::kBfloat16:
+      return plans_of<Cell, Bfloat16>(sequence, pass, gpu);
+    case ElementType::kFloat64:
+      break;
+  }
+  throw std::invalid_argument("no persistent kernel for float64");
+}
+
+// Calls use(sequence) with one sequence of each hidden size and batch size by which plans differ.
+template <class Use>
+void for_each_sequence(const Use& use) {
+  constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16};
+  constexpr std::array<int64_t, 4> kBatches = {16, 128, 256, 512};
+  for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn})
+    for (const ElementType type : kTypes)
+      for (const auto factors : {Factors::kTf32, Factors::kFloat32})
+        for (int64_t hidden_size = 64; hidden_size <= kLargestOfGrids; hidden_size += 8)
+          for (const int64_t batch_size : kBatches)
+            use(PersistentSequence{
+                .batch_size = batch_size, .hidden_size = hidden_size, .type = type, .cell = cell, .factors = factors});
+}
+
+}  // namespace
+
+std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
+  std::vector<KernelPlan> all;
+  std::set<std::string> seen;
+  for_each_sequence([&](const PersistentSequence& sequence) {
+    for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
+      const PassPlans plans = plans_for(sequence, pass, gpu);
+      for (const auto& list : {plans.grids, plans.clusters})
+        for (const KernelPlan& plan : list)
+          if (seen.insert(plan.kernel).second) all.push_back(plan);
+    }
+  });
+  return all;
+}
+
+PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
+  switch (sequence.cell) {
+    case PersistentCell::kLstm:
+      return plans_of_cell<LstmSizes>(sequence, pass, gpu);
+    case PersistentCell::kGru:
+      return plans_of_cell<GruSizes>(sequence, pass, gpu);
+    case PersistentCell::kRnn:
+      return plans_of_cell<RnnSizes>(sequence, pass, gpu);
+  }
+  throw std::invalid_argument("no persistent kernel for this cell");
+}
+
+}  // namespace rnnlab::kernels::persistent

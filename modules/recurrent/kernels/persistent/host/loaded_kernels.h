@@ -1,0 +1,50 @@
+// Kernels that this process has loaded. Each is compiled from the sources in the program when it is first needed, for
+// one architecture, or read from the cache (kernel_cache/kernel_supply.h).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <span>
+#include <string>
+
+#include "kernel_cache/nvrtc.h"
+#include "recurrent/kernels/persistent/host/kernel_plan.h"
+
+namespace rnnlab::kernels::persistent {
+
+// The texts of all headers that kernels are made of, and freestanding.h under the names of the standard headers that it
+// stands for. The build writes this function (embed_sources.cmake).
+std::span<const KernelHeader> kernel_sources();
+
+// A GPU, as far as kernels depend on it.
+struct Gpu {
+  int device = 0;
+  int major = 0, minor = 0;  // compute capability
+  GpuClass runs;
+};
+
+// The current GPU. std::runtime_error if CUDA reports an error.
+Gpu current_gpu();
+
+// The instructions of GPUs whose compute capability begins with `major`.
+Instructions instructions_of(int major);
+
+// "sm_90a" for kWgmma, "sm_90" for kClusters; "compute_90a" and "compute_90" if kernels run as PTX
+// (persistent_layer.h).
+std::string architecture_for(const Gpu& gpu, Instructions instructions);
+
+KernelProgram program_of(const KernelPlan& plan, const std::string& architecture);
+
+struct LoadedKernels {
+  cudaKernel_t kernel = nullptr, packing = nullptr;
+};
+
+// Compiles and loads the kernels of a plan unless they are loaded. InvariantError if that happens while a CUDA graph is
+// captured on the current stream: the steps before the capture load all kernels.
+LoadedKernels load(const KernelPlan& plan, const Gpu& gpu);
+
+// An empty kernel. It tells how many blocks find room before their own kernel is compiled.
+KernelProgram occupancy_probe(const std::string& architecture);
+cudaKernel_t load_occupancy_probe(const Gpu& gpu);
+
+}  // namespace rnnlab::kernels::persistent
