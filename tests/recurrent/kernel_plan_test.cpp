@@ -9,7 +9,7 @@
 #include "kernel_cache/kernel_cache.h"
 #include "kernel_cache/nvrtc.h"
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
-#include "recurrent/kernels/persistent/tiles.h"
+#include "recurrent/kernels/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels::persistent {
 namespace {

@@ -12,7 +12,7 @@
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
 #include "recurrent/kernels/persistent/host/launch.h"
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
-#include "recurrent/kernels/persistent/tiles.h"
+#include "recurrent/kernels/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels {
 namespace persistent {

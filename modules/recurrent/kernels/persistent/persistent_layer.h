@@ -4,7 +4,7 @@
 // shared memory, larger groups through L2. Products take operands of 16 bits and add up in float32. Cell states,
 // activations and gradients of states are float32; only sums on their way through L2 have the digits of the class's
 // factors. Left out are the products that do not wait for a step: those of the inputs, before a pass, and those for the
-// gradients of weights and inputs, after it.
+// gradients of weights and inputs, after it. README.md is a map of this folder.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "recurrent/kernels/persistent/passes.h"
+#include "recurrent/kernels/persistent/shared/passes.h"
 
 struct CUstream_st;
 

@@ -7,10 +7,8 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "recurrent/kernels/persistent/cells.h"
-#include "recurrent/kernels/persistent/grid_tiles.h"
-#include "recurrent/kernels/persistent/number_types.h"
-#include "recurrent/kernels/persistent/tiles.h"
+#include "recurrent/kernels/persistent/cluster/tiles.h"
+#include "recurrent/kernels/persistent/grid/tiles.h"
 
 namespace rnnlab::kernels::persistent {
 namespace {
@@ -31,21 +29,15 @@ constexpr const char* name_of_numbers() {
   return std::is_same_v<Numbers, Float16> ? "Float16" : "Bfloat16";
 }
 
-template <class CellSizes>
-constexpr const char* header_of_cell() {
-  if (std::is_same_v<CellSizes, LstmSizes>) return "cell_lstm.h";
-  return std::is_same_v<CellSizes, GruSizes> ? "cell_gru.h" : "cell_rnn.h";
-}
-
 // A program of two kernels: that of the pass, and the one that packs its weights. Their names need no namespace in it.
-std::string source_including(const char* cell, const char* kernel, const char* packing) {
+std::string source_including(const char* kernel, const char* packing) {
   std::string source;
-  for (const char* header : {cell, kernel, packing})
+  for (const char* header : {"shared/cells.h", kernel, packing})
     source += fmt::format("#include \"recurrent/kernels/persistent/{}\"\n", header);
   return source + "using namespace rnnlab::kernels::persistent;\n";
 }
 
-// Plans of kernels by clusters.
+// Plans of kernels in cluster/.
 
 // Whether two blocks may run on one SM.
 enum class SharingOfSms { kAllowed, kNone };
@@ -131,7 +123,7 @@ class ClusterPlans {
     const std::string name = fmt::format(
         "{}_kernel<{}>", T::kTeams == 1 ? direction() : fmt::format("team_{}", direction()), name_of_tiles<T>());
     plans_.push_back({
-        .source = source_including(header_of_cell<Cell>(), kernel_header(T::kTeams), "pack.h"),
+        .source = source_including(kernel_header(T::kTeams), "cluster/pack.h"),
         .kernel = name,
         .packing = fmt::format("pack_kernel<{}, {}Order>", name_of_tiles<T>(), is_forward ? "Forward" : "Backward"),
         .num_sequences = T::kSequences,
@@ -149,8 +141,8 @@ class ClusterPlans {
   std::string direction() const { return pass_ == PassKind::kForward ? "forward" : "backward"; }
 
   const char* kernel_header(int teams) const {
-    if (teams > 1) return pass_ == PassKind::kForward ? "team_forward.h" : "team_backward.h";
-    return pass_ == PassKind::kForward ? "forward_kernel.h" : "backward_kernel.h";
+    if (teams > 1) return "cluster/teams.h";
+    return pass_ == PassKind::kForward ? "cluster/forward.h" : "cluster/backward.h";
   }
 
   template <class T>
@@ -165,7 +157,7 @@ class ClusterPlans {
   std::vector<KernelPlan> plans_;
 };
 
-// Plans of kernels over the whole GPU, and which passes take one of them instead of clusters.
+// Plans of kernels in grid/, and which passes take one of them instead of clusters.
 
 // Whether a layer gains by blocks of 16 units. An LSTM of 648 to 768 units does for up to 32 sequences: these are two
 // groups, which fit at once. An LSTM or a GRU of 776 to 1024 units does for up to 16 sequences: this is one group,
@@ -244,19 +236,19 @@ class GridPlans {
 
   template <class T>
   static KernelPlan forward(const std::string& tiles) {
-    return {.source = source_including(header_of_cell<Cell>(), "grid_forward.h", "grid_pack.h"),
+    return {.source = source_including("grid/forward.h", "grid/pack.h"),
             .kernel = fmt::format("grid_forward_kernel<{}>", tiles),
             .packing = fmt::format("grid_pack_kernel<{}, GridForwardOrder>", tiles),
             .cluster_size = 1,
             .shared_bytes = T::ForwardSlice::kSharedBytesOfAll,
             .packed_bytes = packed_bytes<T, typename T::ForwardSlice>(),
             .exchange_bytes = T::kForwardExchangeBytes,
-            .empty_byte = 0xFF};  // the bytes of kNothing (grid_exchange.h)
+            .empty_byte = 0xFF};  // the bytes of kNothing (grid/exchange.h)
   }
 
   template <class T>
   static KernelPlan backward(const std::string& tiles) {
-    return {.source = source_including(header_of_cell<Cell>(), "grid_backward.h", "grid_pack.h"),
+    return {.source = source_including("grid/backward.h", "grid/pack.h"),
             .kernel = fmt::format("grid_backward_kernel<{}>", tiles),
             .packing = fmt::format("grid_pack_kernel<{}, GridBackwardOrder>", tiles),
             .cluster_size = T::kPartners,

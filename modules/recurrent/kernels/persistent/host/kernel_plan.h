@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "recurrent/kernels/persistent/passes.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
+#include "recurrent/kernels/persistent/shared/passes.h"
 
 namespace rnnlab::kernels::persistent {
 
 enum class PassKind { kForward, kBackward };
 
-// The instructions that a kernel needs: those of every GPU with clusters, or also wgmma, which
-// only compute capability 9.0 has.
+// The instructions that a kernel needs: those of every GPU with clusters (kernels in cluster/), or also wgmma, which
+// only compute capability 9.0 has (kernels in grid/).
 enum class Instructions { kClusters, kWgmma };
 
 // A group of blocks computes all steps for a group of sequences.

@@ -1,12 +1,11 @@
-// The forward pass of a group of sequences by a cluster. The life of a step in a warp: ask for the next step's inputs,
-// wait until the hidden states of the step before are there from all blocks, multiply, activate, send the own 8 units'
-// hidden states to all blocks, and only then write to memory.
+// The forward pass of a group of sequences by a cluster. In each step a warp begins to read the next step's inputs,
+// waits until the hidden states of the previous step have arrived from all blocks, multiplies, activates, sends the
+// hidden states of its 8 units to all blocks, and only then writes to memory.
 #pragma once
 
-#include "recurrent/kernels/persistent/activations.h"
-#include "recurrent/kernels/persistent/cluster.h"
-#include "recurrent/kernels/persistent/products.h"
-#include "recurrent/kernels/persistent/sequence.h"
+#include "recurrent/kernels/persistent/cluster/owner.h"
+#include "recurrent/kernels/persistent/cluster/products.h"
+#include "recurrent/kernels/persistent/shared/cluster_exchange.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -26,7 +25,7 @@ class ForwardBlock {
             shared + T::kForwardBufferBytes / 16, owner_.warp, owner_.lane) {
 #pragma unroll
     for (int team = 0; team < T::kTeams; ++team)
-      turns_[team] = Turns(barriers + 2 * team, T::kHiddenVectors * 16, num_steps() - 1, work.timed_out);
+      received_[team] = ReceiveBarriers(barriers + 2 * team, T::kHiddenVectors * 16, num_steps() - 1, work.timed_out);
   }
 
   __device__ void run() {
@@ -46,23 +45,23 @@ class ForwardBlock {
   static constexpr int kGates = T::kGates;
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
 
-  // Of a step: products of the inputs of both sequences of each tile.
+  // The products of a step's inputs, for both sequences of each tile.
   struct Inputs {
     Value of[T::kTiles][2][kGates];
   };
 
   // What a step computes.
   struct Results {
-    float kept[T::kTiles][2][kKeptRoom];  // for the backward pass
+    float kept[T::kTiles][2][kKeptRoom];  // what the backward pass needs
     float hidden[T::kTiles][2];
   };
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
 
-  // Before a barrier of the cluster.
+  // Called before a barrier of the cluster.
   __device__ void prepare() {
     if (threadIdx.x == 0)
-      for (int team = 0; team < T::kTeams; ++team) turns_[team].prepare();
+      for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
     read_bias();
     read_initial();
   }
@@ -72,7 +71,7 @@ class ForwardBlock {
                                 : 0.0f;
   }
 
-  // Where the last gate's two sums are two, so are its biases.
+  // If the last gate has two sums, R h + b and W x + b, it has two biases.
   __device__ void read_bias() {
     for (int gate = 0; gate < kGates; ++gate) bias_[gate] = bias(work_.bias_ih, gate) + bias(work_.bias_hh, gate);
     if constexpr (Cell::kHasTwoSides) {
@@ -98,7 +97,7 @@ class ForwardBlock {
     return to_float(static_cast<const Value*>(work_.hidden)[place]);
   }
 
-  // 8 units of one sequence, as a lane of the product takes them.
+  // The vector `index` of the initial states: 8 units of one sequence, as a lane of the product takes them.
   __device__ uint4 vector_of(const Value* hidden, int index) const {
     const int lane = index % kLanes;
     const int unit = index / kLanes % T::kColumnSteps * kColumnsAtOnce + lane % 4 * 8;
@@ -127,22 +126,22 @@ class ForwardBlock {
     return inputs;
   }
 
-  // inputs: of this step in, of the next one out.
+  // inputs: of this step in, of the next step out.
   __device__ void run_step(int step, Inputs& inputs) {
     float sums[T::kGateTiles][T::kTiles][4] = {};  // see multiply_forward
     float aside[T::kTiles][2];
     begin(inputs, sums, aside);
     if (step + 1 < num_steps()) inputs = read_inputs(place_ + rows_.stride);
     weights_.read_ahead();
-    if (step > 0) turns_[0].wait(step);
+    if (step > 0) received_[0].wait(step);
     multiply_forward<T>(weights_, hidden_ + (step & 1) * T::kHiddenVectors + owner_.lane, sums);
     Results results;
-    activate(step, turns_[0], sums, aside, results);
+    activate(step, received_[0], sums, aside, results);
     write(place_, results);
   }
 
-  // And sends the hidden states.
-  __device__ void activate(int step, const Turns& turns, const float (&sums)[T::kGateTiles][T::kTiles][4],
+  // Computes the results of a step, and sends the hidden states.
+  __device__ void activate(int step, const ReceiveBarriers& received, const float (&sums)[T::kGateTiles][T::kTiles][4],
                            const float (&aside)[T::kTiles][2], Results& results) {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile) {
@@ -154,11 +153,11 @@ class ForwardBlock {
         results.hidden[tile][i] =
             cell_.template forward<Functions>(gates, aside[tile][i], carried_[tile][i], results.kept[tile][i]);
       }
-      if (step + 1 < num_steps()) send_hidden(step + 1, turns, tile, results.hidden[tile]);
+      if (step + 1 < num_steps()) send_hidden(step + 1, received, tile, results.hidden[tile]);
     }
   }
 
-  // Where the sums of a step start: at the products of the inputs, but for the last gate of a cell with two sides.
+  // What the sums of a step start with: the products of the inputs, except for the last gate of a cell with two sides.
   __device__ void begin(const Inputs& inputs, float (&sums)[T::kGateTiles][T::kTiles][4],
                         float (&aside)[T::kTiles][2]) const {
 #pragma unroll
@@ -175,9 +174,9 @@ class ForwardBlock {
       }
   }
 
-  // own: this thread's unit for two sequences. The four lanes of a row gather the warp's 8 units of one sequence and
-  // share out the receivers.
-  __device__ void send_hidden(int step, const Turns& turns, int tile, const float (&own)[2]) {
+  // own: the hidden states of this thread's unit for two sequences. The four lanes of a row gather the warp's 8 units
+  // of one sequence, and each of them sends to a quarter of the blocks.
+  __device__ void send_hidden(int step, const ReceiveBarriers& received, int tile, const float (&own)[2]) {
     const int first = owner_.lane & ~3;
     const int warp = owner_.block * T::kUnitWarps + owner_.unit_warp;  // of the cluster
 #pragma unroll
@@ -191,7 +190,7 @@ class ForwardBlock {
       for (int i = 0; i < (T::kBlocks + 3) / 4; ++i) {
         const uint32_t receiver = (owner_.lane & 3) + 4 * i;
         if (receiver < T::kBlocks)
-          send(address_in(receiver, shared_address(place)), units, address_in(receiver, turns.barrier_of(step)));
+          send(address_in(receiver, shared_address(place)), units, address_in(receiver, received.barrier_of(step)));
       }
     }
   }
@@ -220,13 +219,13 @@ class ForwardBlock {
   Cell cell_;
   Owner<T> owner_;
   PassRows rows_;
-  int64_t place_;  // of this thread's unit and first sequence, at the step at hand
-  uint4* hidden_;  // two buffers, of each team: parts by tiles of sequences by kColumnSteps by 32 lanes
+  int64_t place_;  // of this thread's unit and first sequence, in the current step
+  uint4* hidden_;  // two buffers of each team: parts by tiles of sequences by kColumnSteps by 32 lanes
   WeightSlice<S> weights_;
-  Turns turns_[T::kTeams];
+  ReceiveBarriers received_[T::kTeams];
   float bias_[kGates];
   float bias_aside_ = 0.0f;
-  float carried_[T::kTiles][2];  // the cell state, or the hidden state of a cell without
+  float carried_[T::kTiles][2];  // the cell state, or the hidden state of a cell that has none
 };
 
 template <class T>

@@ -1,11 +1,17 @@
-// What the backward pass of a grid kernel reads and writes of the tensors, step by step.
+// The gradients of a step of the backward pass of a grid kernel: what a thread reads and writes of the tensors, step by
+// step, and by what gates' gradients are multiplied before they become float16.
 #pragma once
 
-#include "recurrent/kernels/persistent/grid_owner.h"
+#include <cstdint>
+#include <type_traits>
+
+#include "recurrent/kernels/persistent/grid/owner.h"
+#include "recurrent/kernels/persistent/shared/cluster_exchange.h"
+#include "recurrent/kernels/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {
 
-// At one step after the other, of this thread's cells.
+// Reads and writes for this thread's cells, at one step after the other.
 template <class T>
 class GridGradients {
  public:
@@ -14,7 +20,7 @@ class GridGradients {
   static constexpr int kGates = T::kGates;
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
 
-  // What a step reads, as it is in memory: to convert it would be to wait for it.
+  // What a step reads, in the type that it has in memory: converting it would wait for it.
   using State = std::conditional_t<Cell::kHasCellState, float, Value>;
   struct Step {
     Value kept[T::kCells][kKeptRoom];
@@ -22,7 +28,7 @@ class GridGradients {
     Value output_gradient[T::kCells];
     float cell_gradient[T::kCells];
   };
-  // Gradients of the gates before activation: of R h + b, and of W x + b of the last one where that is another.
+  // Gradients of the gates before activation: of R h + b, and of W x + b of the last gate if that differs.
   struct Gates {
     float of[T::kCells][kGates];
     float aside[T::kCells];
@@ -42,7 +48,7 @@ class GridGradients {
 
   __device__ float last_cell_state(int cell) const { return work_.cell[place_ + rows_.after + owner_.offset(cell)]; }
 
-  // Of the states after the last step, from steps that another pass has worked on; 0 where there are none.
+  // Gradients of the states after the last step, from steps that another launch has computed; 0 if there are none.
   __device__ float later_cell_gradient(int cell) const {
     return work_.later_cell == nullptr ? 0.0f : work_.later_cell[owner_.place() + owner_.offset(cell)];
   }
@@ -90,7 +96,7 @@ class GridGradients {
     }
   }
 
-  // Of the initial states.
+  // Writes the gradients of the initial states.
   __device__ void write_initial(int cell, float hidden, float cell_state) const {
     if (!owner_.has(cell)) return;
     const int64_t place = owner_.place() + owner_.offset(cell);
@@ -108,9 +114,68 @@ class GridGradients {
   }
 
   const PersistentBackward& work_;
-  GridOwner<T> owner_;  // a copy: a reference would keep the whole block out of registers
+  GridOwner<T> owner_;  // a copy, because a reference would keep the whole block out of registers
   PassRows rows_;
-  int64_t place_;  // of this thread's unit and first cell, at the step at hand
+  int64_t place_;  // of this thread's unit and first cell, in the current step
+};
+
+// What a block multiplies gates' gradients by before they become float16: powers of two that bring the largest one near
+// the top of float16's range. There is one for each sequence, or, if a block has few units, for the sequences that
+// share a warp.
+template <class T>
+class GradientScales {
+ public:
+  using Gates = typename GridGradients<T>::Gates;
+
+  // How many numbers of shared memory are needed. They are used if several warps have units of a sequence.
+  static constexpr int kMaxima = T::kWarpsOfSequence > 1 ? 2 * T::kWarps* T::kCells : 1;
+
+  __device__ GradientScales(uint32_t* maxima, int warp, int lane) : maxima_(maxima), warp_(warp), lane_(lane) {}
+
+  // Finds the scales of this thread's cells.
+  __device__ void find(int index, const Gates& gradients, float (&scales)[T::kCells]) {
+    uint32_t largest[T::kCells];
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) largest[cell] = largest_of_warp(gradients, cell);
+    if constexpr (T::kWarpsOfSequence > 1) share(index, largest);
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      largest_ = max(largest_, largest[cell]);
+      const int exponent = max(static_cast<int>(largest[cell] >> 23) - 127, -110);
+      scales[cell] = __uint_as_float(static_cast<uint32_t>(127 + 13 - exponent) << 23);
+    }
+  }
+
+  // The bits of the largest magnitude that this warp has seen.
+  __device__ uint32_t largest() const { return largest_; }
+
+ private:
+  // The bits of the warp's largest magnitude.
+  __device__ static uint32_t largest_of_warp(const Gates& gradients, int cell) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int gate = 0; gate < T::kGates; ++gate) largest = fmaxf(largest, gradients.magnitude(cell, gate));
+    return __reduce_max_sync(~0u, __float_as_uint(largest));
+  }
+
+  // Finds the largest among the warps of a sequence. Two buffers are used in turn: a warp that writes to one again has
+  // passed a barrier of the block since.
+  __device__ void share(int index, uint32_t (&largest)[T::kCells]) const {
+    const int first = warp_ / T::kWarpsOfSequence * T::kWarpsOfSequence;
+    uint32_t* maxima = maxima_ + (index & 1) * T::kWarps * T::kCells;
+    if (lane_ == 0)
+      for (int cell = 0; cell < T::kCells; ++cell) maxima[warp_ * T::kCells + cell] = largest[cell];
+    barrier_of_warps(kFirstBarrier + warp_ / T::kWarpsOfSequence, T::kWarpsOfSequence);
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+#pragma unroll
+      for (int warp = 0; warp < T::kWarpsOfSequence; ++warp)
+        largest[cell] = max(largest[cell], maxima[(first + warp) * T::kCells + cell]);
+  }
+
+  uint32_t* maxima_;
+  int warp_, lane_;
+  uint32_t largest_ = 0;
 };
 
 }  // namespace rnnlab::kernels::persistent

@@ -1,17 +1,16 @@
-// Back-propagation through time for a group of sequences by a group of blocks. The life of a step in a block: wait
-// until all blocks have sent what they add to the gradients of this block's hidden states, add up, take the gates'
-// gradients, lay them out in shared memory, multiply, and send to each block what its units get.
+// Back-propagation through time for a group of sequences by a group of blocks. In each step a block waits until all
+// senders have sent what they add to the gradients of this block's hidden states, adds that up, computes the gates'
+// gradients, writes them to shared memory for itself and its partners, multiplies, and sends each block the sums for
+// that block's units.
 #pragma once
 
 #include <utility>
 
-#include "recurrent/kernels/persistent/activations.h"
-#include "recurrent/kernels/persistent/bias_sums.h"
-#include "recurrent/kernels/persistent/grid_partners.h"
-#include "recurrent/kernels/persistent/grid_scales.h"
-#include "recurrent/kernels/persistent/grid_sum_exchange.h"
-#include "recurrent/kernels/persistent/grid_turn.h"
-#include "recurrent/kernels/persistent/grid_weights.h"
+#include "recurrent/kernels/persistent/grid/exchange.h"
+#include "recurrent/kernels/persistent/grid/gradients.h"
+#include "recurrent/kernels/persistent/grid/owner.h"
+#include "recurrent/kernels/persistent/grid/products.h"
+#include "recurrent/kernels/persistent/grid/sum_exchange.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -41,8 +40,8 @@ class GridBackwardBlock {
     }
     Step now = tensors_.read(0);
     cluster_barrier();
-    for (int i = 0; i < num_steps_ * T::kTurns; ++i, carried_.turn()) run_turn(Turn::of<T>(i), now);
-    for (int turn = 0; turn < T::kTurns; ++turn, carried_.turn()) write_initial(turn);
+    for (int i = 0; i < num_steps_ * T::kTurns; ++i, carried_.next_turn()) run_turn(Turn::of<T>(i), now);
+    for (int turn = 0; turn < T::kTurns; ++turn, carried_.next_turn()) write_initial(turn);
     if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.lane == 0) atomicMax(work_.largest, static_cast<int32_t>(scales_.largest()));
     cluster_barrier();
@@ -58,7 +57,7 @@ class GridBackwardBlock {
   static constexpr int kAtOnce = T::kUnitTilesAtOnce;
   using PartnersSums = WarpgroupSums<T::kTiles>[T::kPartners][kAtOnce];
 
-  // read: of this turn in, of the next one out.
+  // read: of this turn in, of the next turn out.
   __device__ void run_turn(const Turn& now, Step& read) {
     const auto [index, step, turn] = now;
     float hidden[T::kCells];  // gradients of the hidden states after this step
@@ -96,7 +95,7 @@ class GridBackwardBlock {
       cell_.template backward<FunctionsOf<typename T::Numbers>>(kept, to_float(read.state[cell]), hidden[cell],
                                                                 read.cell_gradient[cell], carried_.of(cell),
                                                                 gates.of[cell], gates.aside[cell]);
-      if (!owner_.has(turn * T::kCells + cell)) {  // of what was read in its place
+      if (!owner_.has(turn * T::kCells + cell)) {  // computed from another cell's values, which were read instead
 #pragma unroll
         for (float& gate : gates.of[cell]) gate = 0.0f;
         gates.aside[cell] = 0.0f;
@@ -105,7 +104,8 @@ class GridBackwardBlock {
     }
   }
 
-  // Lays the gradients out as products read them, times their sequence's scale where float16 needs one.
+  // Writes the gradients to shared memory as products read them, multiplied by their sequence's scale if they become
+  // float16.
   __device__ void lay_out(int index, const Gates& gradients) {
     uint4* gates = partners_.gates(index, 0);
     float* unscale = partners_.unscale(index, 0);
@@ -127,7 +127,7 @@ class GridBackwardBlock {
     }
   }
 
-  // The part of the first tiles that waits for no partner.
+  // Begins the part of the first tiles that does not need the partners' gates.
   __device__ void multiply_own(int index, PartnersSums& sums) const {
     begin_products();
 #pragma unroll
@@ -135,7 +135,7 @@ class GridBackwardBlock {
     commit_products();
   }
 
-  // The other parts, tile by tile: what is done is sent while the tensor cores go on.
+  // Computes the other parts, tile by tile. Finished tiles are sent while the tensor cores compute the next ones.
   __device__ void multiply_and_send(const Turn& now, PartnersSums& sums) const {
     begin_products();
 #pragma unroll
@@ -148,7 +148,7 @@ class GridBackwardBlock {
     (send_when_done<kTile>(now, sums), ...);
   }
 
-  // By the gates of partner `first` and those after it.
+  // Multiplies by the gates of partner `first` and of those after it.
   __device__ void multiply_by_partners(int index, int tile, int first, PartnersSums& sums) const {
 #pragma unroll
     for (int i = first; i < T::kPartners; ++i) multiply(index, tile, i, sums[i][tile % kAtOnce]);
@@ -165,7 +165,7 @@ class GridBackwardBlock {
                                           gates.at(column * kVectorsAStep));
   }
 
-  // Its sums' place is that of the tile kAtOnce further on, then.
+  // Sends the sums of a tile, and begins the tile that is kAtOnce further on, which uses the same registers.
   template <int kTile>
   __device__ void send_when_done(const Turn& now, PartnersSums& sums) const {
     wait_for_products<smaller(kAtOnce, T::kUnitTiles - kTile) - 1>();
@@ -176,7 +176,7 @@ class GridBackwardBlock {
     }
   }
 
-  // To the block whose 16 units a warp's rows of the tile are, for its next step.
+  // Sends a warp's rows of the tile, which are 16 units, to the block that owns them, for its next step.
   __device__ void send_sums(const Turn& now, int tile, const PartnersSums& sums) const {
     const int part = owner_.block % T::kPartners * T::kWarpgroups + owner_.warpgroup;
     const int unit = ((part * T::kUnitTiles + tile) * kWarpsPerGroup + owner_.warp % kWarpsPerGroup) * kTileRows;
@@ -189,7 +189,7 @@ class GridBackwardBlock {
     }
   }
 
-  // Sum i of a thread's of 16 units, four for each tile of sequences.
+  // Sum i of a thread for 16 units, four for each tile of sequences: the sum over the gates of all partners.
   __device__ float of_partners(int index, int tile, int i, const PartnersSums& sums) const {
     const int sequence = i / 4 * kSequencesPerTile + owner_.lane % 4 * 2 + i % 2;
     float sum = 0.0f;
@@ -238,7 +238,7 @@ class GridBackwardBlock {
   GridSumExchange<T> exchange_;
   GradientScales<T> scales_;
   GridWeights<S> weights_;
-  Turning<T, typename Cell::Carried> carried_;
+  CarriedCells<T, typename Cell::Carried> carried_;
   BiasSums<T> bias_sums_;
 };
 

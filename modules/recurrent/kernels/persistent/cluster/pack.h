@@ -1,20 +1,17 @@
-// Where each number of the packed recurrent weights comes from. One thread packs the 8 numbers that one lane holds of a
-// fragment: (row, columns c, c + 1), (row + 8, the same), (row, columns c + 8, c + 9), (row + 8, ...).
+// How the recurrent weights of a cluster kernel are packed: which element of them each number of a fragment is. One
+// thread packs the 8 numbers that one lane holds of a fragment: those at (row, columns c and c + 1), (row + 8, the same
+// columns), (row, columns c + 8 and c + 9), and (row + 8, those columns).
 #pragma once
 
-#include "recurrent/kernels/persistent/fragments.h"
-#include "recurrent/kernels/persistent/passes.h"
-#include "recurrent/kernels/persistent/tiles.h"
+#include "recurrent/kernels/persistent/cluster/tiles.h"
+#include "recurrent/kernels/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {
 
-struct Place {
-  int gate, unit, column;  // of the weights (G, H, H)
-};
-
+// A number of the packed weights.
 struct Element {
   int block, warp, fragment, lane;
-  int number;  // 0-7 of the lane's
+  int number;  // 0-7, of the lane
   __device__ int fragment_row() const { return lane / 4; }
   __device__ int fragment_column() const { return lane % 4; }
   __device__ int low_bit() const { return number & 1; }
@@ -22,7 +19,8 @@ struct Element {
   __device__ int is_right_half() const { return (number >> 2) & 1; }  // column + 8
 };
 
-// Of 32 units, those of one warp's 8 stand in one lane: four words, two of which each half of the columns takes.
+// A lane has the 8 units of one warp, of 32 units that are the columns of two products: four words, of which each
+// product takes two.
 template <class T>
 struct ForwardOrder {
   using Slice = typename T::ForwardSlice;
@@ -39,8 +37,8 @@ struct ForwardOrder {
   }
 };
 
-// Of the 8 units of one warp of the block, a lane has two. For each couple of warps: pairs of gates of the first one,
-// of the second one, the odd gate of both.
+// A lane has two of the 8 units of a warp of the block. The fragments of each couple of warps are, in this order: pairs
+// of gates of the first warp, pairs of gates of the second, and the odd gate of both.
 template <class T>
 struct BackwardOrder {
   using Slice = typename T::BackwardSlice;
@@ -64,27 +62,6 @@ struct BackwardOrder {
     return {gate, from, to};
   }
   __device__ static constexpr int at_least_1(int count) { return count > 0 ? count : 1; }
-};
-
-// Recurrent weights (G * H, H), of at most T's size; what is beyond is 0.
-template <class T>
-class WeightReader {
- public:
-  __device__ WeightReader(const RecurrentWeights& weights, int hidden_size)
-      : values_(weights.values), is_float_(weights.type == ElementType::kFloat32), hidden_size_(hidden_size) {}
-
-  __device__ float at(const Place& place) const {
-    if (place.gate >= T::kGates || place.unit >= hidden_size_ || place.column >= hidden_size_) return 0.0f;
-    const int64_t row = static_cast<int64_t>(place.gate) * hidden_size_ + place.unit;
-    const int64_t index = row * hidden_size_ + place.column;
-    return is_float_ ? static_cast<const float*>(values_)[index] : to_float(static_cast<const Value*>(values_)[index]);
-  }
-
- private:
-  using Value = typename T::Numbers::Value;
-  const void* values_;
-  bool is_float_;
-  int hidden_size_;
 };
 
 template <class T, template <class> class Order>

@@ -1,14 +1,17 @@
-// Where each number of a grid kernel's packed weights comes from. One thread packs the 8 numbers that one lane loads of
-// a fragment: of those for registers, in the order of pack.h; of those for shared memory, 8 columns of one row.
+// How the recurrent weights of a grid kernel are packed: which element of them each number of a fragment is. One thread
+// packs the 8 numbers that one lane loads of a fragment. Of a fragment for registers they are those that the lane holds
+// (cluster/pack.h has the same order); of one for shared memory they are 8 columns of one row.
 #pragma once
 
-#include "recurrent/kernels/persistent/grid_weights.h"
-#include "recurrent/kernels/persistent/pack.h"
+#include "recurrent/kernels/persistent/grid/products.h"
+#include "recurrent/kernels/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {
 
+// A number of the packed weights.
 struct GridElement {
-  int block, warp, fragment, row, column;  // of the fragment
+  int block, warp, fragment;
+  int row, column;  // of the fragment
   __device__ int warpgroup() const { return warp / kWarpsPerGroup; }
   __device__ int row_of_tile() const { return warp % kWarpsPerGroup * kTileRows + row; }
 };
@@ -36,7 +39,7 @@ struct GridBackwardOrder {
   }
 };
 
-// Number `i` of the lane's 8.
+// Sets the row and the column of number `i` of a lane's 8.
 __device__ inline void place_in_fragment(int lane, int i, bool is_for_registers, GridElement& e) {
   e.row = is_for_registers ? (i >> 1 & 1) * 8 + lane / 4 : lane / 16 * 8 + lane % 8;
   e.column = is_for_registers ? (i >> 2) * 8 + lane % 4 * 2 + (i & 1) : lane / 8 % 2 * 8 + i;

@@ -1,7 +1,7 @@
-// What kernels take of the standard library, for NVRTC, which has no headers: it finds this text under the names of the
-// headers that they include. A compiler with a library of its own never reads it.
+// The parts of the standard library that kernels use, for NVRTC, which has no headers of its own: it finds this text
+// under the names of the headers that kernels include. A compiler that has a standard library never reads this file.
 #ifndef RNNLAB_FREESTANDING
-#define RNNLAB_FREESTANDING  // and no `#pragma once`, which is by name
+#define RNNLAB_FREESTANDING  // instead of `#pragma once`, because NVRTC knows this text under several names
 
 using int32_t = int;
 using int64_t = long;

@@ -1,24 +1,27 @@
-// Who owns what when a group of blocks that spans a large part of the GPU holds all recurrent weights, for layers that
-// no cluster has room for, or not for as many sequences. A group of P blocks computes 16 or 32 sequences at once, or
-// twice 32 that take turns, so that what one waits for comes while the other is computed. Each block owns kUnits hidden
-// units, all gates of them. Its two warpgroups multiply by wgmma, 64 rows by 16 columns of weights by all sequences of
-// a turn at once:
-// - forward, rows are the gates of the block's units, and each warpgroup has half of the columns, which are all units;
-// - backward, rows are units and columns are gates: clusters of kPartners blocks share out all units, each warpgroup
-//   has half of its block's, and multiplies by the gates of all partners.
-// Weights are held as fragments, a warp's 16 rows by 16 columns: in registers, and the rest in shared memory.
+// Which part of a layer a group of blocks, a block, a warp and a thread compute if the group spans a large part of the
+// GPU, as host and device know it. This is for layers for which a cluster has too little room, or too little for as
+// many sequences. A group of P blocks holds all recurrent weights. It computes 16 or 32 sequences at once, or twice 32
+// that take turns: what one half waits for arrives while the other half is computed. Each block owns kUnits hidden
+// units, with all their gates. Its two warpgroups multiply by wgmma: 64 rows by 16 columns of weights by all sequences
+// of a turn.
+// - Forward, rows are the gates of the block's units. Columns are all units, and each warpgroup has half of them.
+// - Backward, rows are units and columns are gates. A cluster of kPartners blocks divides all units among its blocks;
+//   each warpgroup has half of its block's units, and multiplies them by the gates of all blocks of the cluster.
+// Weights are held as fragments (shared/sizes.h), in registers and in shared memory.
 #pragma once
 
-#include "recurrent/kernels/persistent/tiles.h"
+#include <cstddef>
+
+#include "recurrent/kernels/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels::persistent {
 
 constexpr int kWarpgroupRows = 64;
 constexpr int kColumnsAStep = 16;
-constexpr int kWarpsPerGroup = 4;  // of a warpgroup
-constexpr int kOctet = 8;          // units that travel as one vector
+constexpr int kWarpsPerGroup = 4;  // warps of a warpgroup
+constexpr int kOctet = 8;          // hidden states that are handed over as one vector
 
-// Of a parcel, eight sums of a thread on their way through L2 (grid_parcel.h).
+// A parcel is eight sums of a thread as they are handed over through L2 (sum_exchange.h).
 template <class Numbers>
 constexpr int kWordsOfParcel = Numbers::kIsScaled ? 5 : 4;
 
@@ -31,16 +34,16 @@ struct GridTiles {
   using Numbers = NumbersOf;
   static constexpr int kGates = Cell::kGates;
   static constexpr int kHiddenSize = kHiddenSizeOf;
-  static constexpr int kUnits = kUnitsOf;               // of a block
-  static constexpr int kBlocks = kHiddenSize / kUnits;  // of a group
+  static constexpr int kUnits = kUnitsOf;               // units of a block
+  static constexpr int kBlocks = kHiddenSize / kUnits;  // blocks of a group
   static constexpr int kWarpgroups = 2;
   static constexpr int kWarps = kWarpgroups * kWarpsPerGroup;
   static constexpr int kThreads = kWarps * kLanes;
   static constexpr int kTiles = kTilesOf;
-  static constexpr int kSequences = kTiles * kSequencesPerTile;  // of a turn
-  static constexpr int kTurns = kTurnsOf;                        // of a step
+  static constexpr int kSequences = kTiles * kSequencesPerTile;  // sequences of a turn
+  static constexpr int kTurns = kTurnsOf;                        // turns of a step
   static constexpr int kSequencesOfGroup = kTurns * kSequences;
-  static constexpr int kCells = kUnits * kSequences / kThreads;  // of a thread: one unit, every kStride-th sequence
+  static constexpr int kCells = kUnits * kSequences / kThreads;  // cells of a thread: a unit, every kStride-th sequence
   static constexpr int kStride = kThreads / kUnits;
   static constexpr int kWarpsOfSequence = kUnits > kLanes ? kUnits / kLanes : 1;
   static_assert(Numbers::kParts == 1 && kCells * kThreads == kUnits * kSequences && kTiles % 2 == 0);
@@ -53,25 +56,26 @@ struct GridTiles {
   static constexpr int kHiddenVectors = kHiddenSize / kOctet * kSequences;
   static constexpr int kVectorsOfThread = kHiddenVectors / kThreads;
   static_assert(kVectorsOfThread * kThreads == kHiddenVectors);
-  static constexpr int kSumStride = kRowTiles * kWarpgroupRows + 4;  // 4 more: no two lanes of a warp meet in a bank
+  static constexpr int kSumStride = kRowTiles * kWarpgroupRows + 4;  // with 4 more, the lanes of a warp use all banks
   static constexpr int kSums = kSequences * kSumStride;              // of a warpgroup
-  // Two take turns where there is room: no warp has to wait until all have read a step's sums.
+  // If there is room, two buffers are used in turn, so that warps do not wait until all have read a step's sums.
   static constexpr int kProductBuffers = kTiles == 2 ? 2 : 1;
   static constexpr int kForwardBufferBytes = 16 * kHiddenVectors + kProductBuffers * kWarpgroups * kSums * 4;
 
   // Backward.
   static constexpr int kPartners = kPartnersOf;
-  // The block that is `i` after this one in their circle.
+  // The block that comes `i` places after `block` in the circle of its cluster.
   __host__ __device__ static constexpr int partner_of(int block, int i) {
     return block / kPartners * kPartners + (block + i) % kPartners;
   }
   static constexpr int kUnitTiles = kHiddenSize / kPartners / kWarpgroupRows / kWarpgroups;  // of a warpgroup
-  static constexpr int kUnitTilesAtOnce = kTiles == 2 ? kUnitTiles : smaller(kUnitTiles, 4 / kPartners);  // products
+  // Tiles of units whose products a warpgroup computes at the same time.
+  static constexpr int kUnitTilesAtOnce = kTiles == 2 ? kUnitTiles : smaller(kUnitTiles, 4 / kPartners);
   static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;  // of a partner
   static constexpr int kGateVectors = kGateSteps * 2 * kSequences;
-  static constexpr int kSenders = kBlocks / kPartners;                    // to a block
-  static constexpr int kTilePairs = kTiles / 2;                           // a parcel has sums of both tiles
-  static constexpr int kParcelsOfLane = kUnits / kTileRows * kTilePairs;  // by each sender a step
+  static constexpr int kSenders = kBlocks / kPartners;                    // blocks that send to a block
+  static constexpr int kTilePairs = kTiles / 2;                           // a parcel has the sums of two tiles
+  static constexpr int kParcelsOfLane = kUnits / kTileRows * kTilePairs;  // from each sender in a step
   static constexpr int kParcels = kParcelsOfLane * kLanes;
   static constexpr int kShares = kThreads / kParcels;  // threads that add up the same sums
   static constexpr int kSendersAShare = kSenders / kShares;
@@ -82,7 +86,7 @@ struct GridTiles {
   static_assert(kShares * kParcels == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
   static_assert(kUnitTiles * kPartners * kWarpgroups * kWarpgroupRows == kHiddenSize);
 
-  // As many of `vectors` as a thread has registers for beside all else.
+  // How many of `vectors` a thread receives at a time: as many as it has registers for.
   __host__ __device__ static constexpr int received_at_once(int vectors) {
     if (kTiles == 2) return vectors;
     return vectors % 8 == 0 ? 8 : smaller(vectors, 6);
@@ -90,16 +94,16 @@ struct GridTiles {
 
   static constexpr int kParcelsAtOnce = received_at_once(kSendersAShare);
 
-  // As many fragments in registers as leave room for what a thread receives, and for sums; in kernels for groups of 32
-  // sequences, as many as were measured to be the fastest (docs/results/2026-11-22-sums.md).
+  // As many fragments are kept in registers as leave room for what a thread receives, and for sums. In kernels for
+  // groups of 32 sequences, the number is the fastest that was measured (docs/results/2026-11-22-sums.md).
   static constexpr int kForwardMost = kTiles > 2 ? (kHiddenSize == 1024 ? 32 : 20) : (kHiddenSize > 1024 ? 30 : 36);
   static constexpr int kBackwardMost = kHiddenSize > 1024 ? 24 : (kTiles > 2 ? 20 : 28);
   using ForwardSlice = Slice<kRowTiles * kColumnSteps, kWarps, kForwardBufferBytes, kForwardMost, kMuchShared>;
   using BackwardSlice =
       Slice<kUnitTiles * kPartners * kGateSteps, kWarps, kBackwardBufferBytes, kBackwardMost, kMuchShared>;
 
-  // What a group exchanges through L2, each turn's by itself: hidden states in four buffers, one after the other, or
-  // sums in two.
+  // The buffers in L2 through which a group hands over data, separate for each turn: four for hidden states, or two for
+  // sums, which are used one after the other.
   static constexpr int kHiddenBuffers = 4;
   static constexpr int kSumBuffers = 2;
   static constexpr size_t kForwardExchangeBytes = size_t{16} * kTurns * kHiddenBuffers * kHiddenVectors;

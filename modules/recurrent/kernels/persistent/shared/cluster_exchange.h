@@ -1,18 +1,19 @@
-// Device-side words of a thread-block cluster: stores into another block's shared memory that count themselves on its
-// mbarrier, and the wait for them, which gives up after a while.
+// How the blocks of a cluster hand each other data: by stores into another block's shared memory, which count
+// themselves on a barrier there (st.async, mbarrier), and waits for them, which time out. Also barriers of the cluster
+// and of some warps of a block. Left out: what is sent (cluster/forward.h, cluster/backward.h, grid/exchange.h).
 #pragma once
 
 #include <cstdint>
 
 namespace rnnlab::kernels::persistent {
 
-constexpr long long kMostTicksToWait = 1LL << 33;  // about 4.5 s
+constexpr long long kMostTicksToWait = 1LL << 33;  // clock ticks, about 4.5 s
 
 __device__ inline uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// The address of the same place in block `rank` of the cluster.
+// The address in block `rank` of the cluster that corresponds to `address` in this block.
 __device__ inline uint32_t address_in(uint32_t rank, uint32_t address) {
   uint32_t result;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
@@ -29,17 +30,17 @@ __device__ inline void cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Barriers within a block besides that of __syncthreads, which is number 0.
+// Named barriers of a block. Number 0 is that of __syncthreads.
 constexpr int kFirstBarrier = 1;
 __device__ inline void barrier_of_warps(int number, int num_warps) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(32 * num_warps) : "memory");
 }
-// Counts for the barrier, and does not wait for it.
+// Counts this warp for the barrier, and does not wait for the others.
 __device__ inline void arrive_at_barrier(int number, int num_warps) {
   asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(32 * num_warps) : "memory");
 }
 
-// Both addresses are in the receiver; its mbarrier counts 16 bytes.
+// Stores 16 bytes. Both addresses are in the receiver, whose barrier counts the bytes.
 __device__ inline void send(uint32_t address, uint4 value, uint32_t barrier) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(address),
@@ -47,16 +48,16 @@ __device__ inline void send(uint32_t address, uint4 value, uint32_t barrier) {
       : "memory");
 }
 
-// Two buffers take turns. What step s >= 1 reads lies in buffer s % 2, and barrier s % 2 completes once when `bytes` of
-// it are there. A buffer is not written before all have read it: who sends for step s + 2 has received for step s + 1
-// from everybody, and everybody sends only after reading.
-class Turns {
+// Two receive buffers that are used in turn. What step s >= 1 reads lies in buffer s % 2, and barrier s % 2 completes
+// when `bytes` of it have arrived. A buffer is not overwritten before all have read it: a block that sends for step
+// s + 2 has received for step s + 1 from all blocks, and each block sends only after it has read.
+class ReceiveBarriers {
  public:
-  __device__ Turns() {}
-  __device__ Turns(uint64_t* barriers, uint32_t bytes, int last_step, int* timed_out)
+  __device__ ReceiveBarriers() {}
+  __device__ ReceiveBarriers(uint64_t* barriers, uint32_t bytes, int last_step, int* timed_out)
       : barriers_(shared_address(barriers)), bytes_(bytes), last_step_(last_step), timed_out_(timed_out) {}
 
-  // By one thread, before a barrier of the cluster.
+  // One thread of a block calls it, before a barrier of the cluster.
   __device__ void prepare() const {
     for (uint32_t i = 0; i < 2; ++i)
       asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers_ + 8 * i) : "memory");
@@ -67,7 +68,8 @@ class Turns {
 
   __device__ uint32_t barrier_of(int step) const { return barriers_ + 8 * (step & 1); }
 
-  // By all threads that read; one of them counts on the step after the next.
+  // All threads that read step `step` call it. One of them, for which `counts` is true, makes the barrier ready for the
+  // step after the next.
   __device__ void wait(int step, bool counts = threadIdx.x == 0) {
     if (gave_up_) return;
     const uint32_t parity = ((step - 1) >> 1) & 1;

@@ -1,13 +1,11 @@
-// Back-propagation through time for a group of sequences by a cluster. The life of a step in a block: wait until all
-// blocks have sent what they add to the gradients of this block's hidden states, add up, take the gates' gradients,
-// hand them to all warps of the block, multiply, and send to each block what its units get.
+// Back-propagation through time for a group of sequences by a cluster. In each step a block waits until all blocks have
+// sent what they add to the gradients of this block's hidden states, adds that up, computes the gates' gradients, gives
+// them to all its warps, multiplies, and sends each block the sums for that block's units.
 #pragma once
 
-#include "recurrent/kernels/persistent/activations.h"
-#include "recurrent/kernels/persistent/backward_inputs.h"
-#include "recurrent/kernels/persistent/bias_sums.h"
-#include "recurrent/kernels/persistent/cluster.h"
-#include "recurrent/kernels/persistent/products.h"
+#include "recurrent/kernels/persistent/cluster/owner.h"
+#include "recurrent/kernels/persistent/cluster/products.h"
+#include "recurrent/kernels/persistent/shared/cluster_exchange.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -29,7 +27,7 @@ class BackwardBlock {
             shared + T::kBackwardBufferBytes / 16, owner_.warp, owner_.lane) {
 #pragma unroll
     for (int team = 0; team < T::kTeams; ++team)
-      turns_[team] = Turns(barriers + 2 * team, T::kSumVectors * 16, num_steps(), work.timed_out);
+      received_[team] = ReceiveBarriers(barriers + 2 * team, T::kSumVectors * 16, num_steps(), work.timed_out);
   }
 
   __device__ void run() {
@@ -37,7 +35,7 @@ class BackwardBlock {
     Inputs inputs = read_inputs(place_);
     cluster_barrier();
     for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_step(step, inputs);
-    finish(turns_[0]);
+    finish(received_[0]);
     cluster_barrier();
   }
 
@@ -52,7 +50,7 @@ class BackwardBlock {
 
   using Inputs = BackwardInputs<T>;
 
-  // Gradients of the gates before activation: of R h + b, and of W x + b of the last one where that is another.
+  // Gradients of the gates before activation: of R h + b, and of W x + b of the last gate if that differs.
   struct Gradients {
     float gates[T::kTiles][2][kGates];
     float aside[T::kTiles][2];
@@ -64,10 +62,10 @@ class BackwardBlock {
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
 
-  // Before a barrier of the cluster.
+  // Called before a barrier of the cluster.
   __device__ void begin() {
     if (threadIdx.x == 0)
-      for (int team = 0; team < T::kTeams; ++team) turns_[team].prepare();
+      for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = {};
@@ -83,11 +81,11 @@ class BackwardBlock {
 
   __device__ Inputs read_inputs(int64_t place) const { return Inputs(work_, owner_, rows_, place); }
 
-  // inputs: of this step in, of the next one out.
+  // inputs: of this step in, of the next step out.
   __device__ void run_step(int step, Inputs& inputs) {
     weights_.read_ahead();
     Gradients gradients;
-    differentiate(step, inputs, turns_[0], gradients);
+    differentiate(step, inputs, received_[0], gradients);
     const float scale = T::Numbers::kIsScaled ? common_scale(step, gradients) : 1.0f;
     share(step, gradients, scale);
     __syncthreads();
@@ -96,16 +94,16 @@ class BackwardBlock {
     write(gradients);
   }
 
-  // Of this step's gates, for the gradients of the hidden states before it.
+  // Multiplies this step's gates' gradients for the gradients of the hidden states before the step.
   __device__ void multiply_and_send(int step, int team, float unscale) {
     float sums[T::kRowTiles][T::kTiles][4] = {};
     multiply_backward<T>(weights_, gates_ + ((step & 1) * T::kTeams + team) * T::kGateVectors + owner_.lane, sums);
     send_sums(step + 1, team, sums, unscale);
   }
 
-  // What all blocks have sent for this thread's unit.
-  __device__ void add_received(int step, Turns& turns, float (&hidden)[T::kTiles][2]) {
-    turns.wait(step, owner_.unit_warp == 0 && owner_.lane == 0);
+  // Adds what all blocks have sent for this thread's unit.
+  __device__ void add_received(int step, ReceiveBarriers& received, float (&hidden)[T::kTiles][2]) {
+    received.wait(step, owner_.unit_warp == 0 && owner_.lane == 0);
     const uint4* place = sums_ + ((step & 1) * T::kTeams + owner_.team) * T::kSumVectors +
                          owner_.unit_warp / 2 * T::kTiles * kLanes + owner_.lane;
 #pragma unroll
@@ -126,7 +124,7 @@ class BackwardBlock {
         if (owner_.has(tile, i)) hidden[tile][i] += to_float(later[owner_.offset(tile, i)]);
   }
 
-  __device__ void differentiate(int step, const Inputs& inputs, Turns& turns, Gradients& gradients) {
+  __device__ void differentiate(int step, const Inputs& inputs, ReceiveBarriers& received, Gradients& gradients) {
     float hidden[T::kTiles][2];  // gradients of the hidden states after this step
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
@@ -134,7 +132,7 @@ class BackwardBlock {
       for (int i = 0; i < 2; ++i)
         hidden[tile][i] = to_float(inputs.output_gradient[tile][i]) + Cell::hidden_gradient_of(carried_[tile][i]);
     if (step > 0)
-      add_received(step, turns, hidden);
+      add_received(step, received, hidden);
     else if (work_.later_hidden != nullptr)
       add_later(hidden);
 #pragma unroll
@@ -151,8 +149,8 @@ class BackwardBlock {
       }
   }
 
-  // The power of two that brings the block's, or the team's, largest gradient of this step near the top of float16's
-  // range.
+  // The power of two that brings the largest gradient of the block, or of the team, in this step near the top of
+  // float16's range.
   __device__ float common_scale(int step, const Gradients& gradients) {
     float largest = 0.0f;
 #pragma unroll
@@ -179,7 +177,8 @@ class BackwardBlock {
       barrier_of_warps(kFirstBarrier + owner_.team, T::kUnitWarps);
   }
 
-  // Lays the warp's gradients out as a lane of the product takes them: two units of one sequence, a word a gate.
+  // Writes the warp's gradients to shared memory as a lane of the product takes them: two units of one sequence, a word
+  // for each gate.
   __device__ void share(int step, const Gradients& gradients, float scale) {
 #pragma unroll
     for (int part = 0; part < T::kParts; ++part)
@@ -221,7 +220,7 @@ class BackwardBlock {
       const uint32_t receiver = unit_tile / T::kUnitTiles;
       const int place = (owner_.block * T::kUnitTiles + unit_tile % T::kUnitTiles) * T::kTiles * kLanes;
       const uint32_t address = address_in(receiver, buffer + place * 16);
-      const uint32_t barrier = address_in(receiver, turns_[team].barrier_of(step));
+      const uint32_t barrier = address_in(receiver, received_[team].barrier_of(step));
 #pragma unroll
       for (int tile = 0; tile < T::kTiles; ++tile) {
         const float* of = sums[row][tile];
@@ -233,15 +232,15 @@ class BackwardBlock {
     }
   }
 
-  // Writes what is known after the last step.
-  __device__ void finish(Turns& turns) {
-    write_initial(turns);
+  // Writes the results that are complete after the last step.
+  __device__ void finish(ReceiveBarriers& received) {
+    write_initial(received);
     if (work_.bias_sums != nullptr) write_bias_sums();
     if (work_.largest != nullptr && owner_.unit_warp == 0 && owner_.lane == 0)
       atomicMax(work_.largest, static_cast<int32_t>(largest_));
   }
 
-  // The four threads of a unit have the sequences of a group.
+  // The four threads of a unit have all sequences of a group.
   __device__ void write_bias_sums() const {
     const SumPlace place = {.is_first = owner_.lane % 4 == 0,
                             .unit = owner_.unit,
@@ -255,9 +254,9 @@ class BackwardBlock {
     bias_sums_.write(place, T::kTiles, of_all_sequences, work_.bias_sums);
   }
 
-  __device__ void write_initial(Turns& turns) {
+  __device__ void write_initial(ReceiveBarriers& received) {
     float hidden[T::kTiles][2] = {};
-    add_received(num_steps(), turns, hidden);
+    add_received(num_steps(), received, hidden);
     Value* initial_hidden = static_cast<Value*>(work_.initial_hidden) + owner_.place();
     float* initial_cell = work_.initial_cell + owner_.place();
     for (int tile = 0; tile < T::kTiles; ++tile)
@@ -274,15 +273,15 @@ class BackwardBlock {
   Cell cell_;
   Owner<T> owner_;
   PassRows rows_;
-  int64_t place_;  // of this thread's unit and first sequence, at the step at hand
-  uint4* sums_;   // two buffers, of each team: from each block, each tile of 16 units, each tile of sequences, 32 lanes
-  uint4* gates_;  // two buffers, of each team: each part, each tile of sequences, each warp, 32 lanes
+  int64_t place_;  // of this thread's unit and first sequence, in the current step
+  uint4* sums_;    // two buffers of each team: sending blocks by tiles of 16 units by tiles of sequences by 32 lanes
+  uint4* gates_;   // two buffers of each team: parts by tiles of sequences by warps by 32 lanes
   uint32_t* maxima_;
   WeightSlice<S> weights_;
-  Turns turns_[T::kTeams];
+  ReceiveBarriers received_[T::kTeams];
   typename Cell::Carried carried_[T::kTiles][2];
   BiasSums<T> bias_sums_;
-  uint32_t largest_ = 0;  // gradient of a gate that the block, or the team, had: its bits
+  uint32_t largest_ = 0;  // the bits of the largest gradient of a gate that the block, or the team, has had
 };
 
 template <class T>

@@ -1,27 +1,35 @@
-// Products by a warpgroup (wgmma, Hopper): 64 rows by 16 columns of 16-bit operands by 16 or 32 sequences, float32
-// sums. The left factor comes from registers or from shared memory, the right one from shared memory, both without
-// swizzle: 8 by 8 numbers lie in 128 bytes, row after row; those to the right of them 128 bytes on, those below 256
-// bytes on.
+// The products of a grid kernel: a warpgroup's part of the recurrent weights, in registers and in shared memory, times
+// vectors in shared memory, by wgmma, which only compute capability 9.0 has. One instruction multiplies 64 rows by 16
+// columns of 16-bit operands by 16 or 32 sequences and adds up in float32. Left out: which element of the weights is
+// where in a fragment (pack.h).
 #pragma once
 
-#include "recurrent/kernels/persistent/cluster.h"
-#include "recurrent/kernels/persistent/numbers.h"
+#include <cstdint>
+#include <type_traits>
+
+#include "recurrent/kernels/persistent/grid/tiles.h"
+#include "recurrent/kernels/persistent/shared/cluster_exchange.h"
+#include "recurrent/kernels/persistent/shared/numbers.h"
 
 namespace rnnlab::kernels::persistent {
 
-// 4 sums of a thread for each tile of 8 sequences: rows `row` and row + 8 of its warp's 16, columns 2 * column and one
-// more.
+// Instructions of a warpgroup. The left factor comes from registers or from shared memory, the right factor from shared
+// memory, both without swizzle: 8 by 8 numbers lie in 128 bytes, row after row; those to the right of them 128 bytes
+// further on, those below 256 bytes further on.
+
+// The sums of a thread, 4 for each tile of 8 sequences: rows `row` and row + 8 of its warp's 16, columns 2 * column and
+// 2 * column + 1.
 template <int kTiles>
 using WarpgroupSums = float[4 * kTiles];
 
-// A factor in shared memory, for wgmma to find it. The address must be the same for a whole warp, and the compiler see
-// it.
+// A factor in shared memory, as wgmma addresses it. The address must be the same for a whole warp, in a way that the
+// compiler can tell.
 class Matrix {
  public:
   __device__ explicit Matrix(const void* place)
       : low_((shared_address(place) & 0x3FFFF) / kVectorBytes | kToTheRight << 16) {}
 
-  // What lies `vectors` of 16 bytes further on.
+  // The factor that begins `vectors` of 16 bytes after this one.
   __device__ uint64_t at(int vectors) const { return uint64_t{kBelow} << 32 | (low_ + static_cast<uint32_t>(vectors)); }
 
  private:
@@ -31,7 +39,7 @@ class Matrix {
   uint32_t low_;
 };
 
-// Whether sums are added to, or begin.
+// Whether a product is the first of its sums, or is added to them.
 enum class Sums { kBegin, kContinue };
 
 #define RNNLAB_WGMMA_SUMS_8(as, first)                                                                 \
@@ -72,7 +80,7 @@ enum class Sums { kBegin, kContinue };
       product("bf16", "1", "+f");                \
   }
 
-// left: as mma.m16n8k16 has it, for each warp's 16 rows.
+// left: the left factor of mma.m16n8k16, for each warp's 16 rows.
 template <class Operand>
 __device__ void warpgroup_multiply(Sums how, WarpgroupSums<2>& sums, const uint4& left, uint64_t right) {
   RNNLAB_WGMMA_OF(RNNLAB_WGMMA_2_FROM_REGISTERS)
@@ -98,20 +106,67 @@ __device__ void warpgroup_multiply(Sums how, WarpgroupSums<4>& sums, uint64_t le
 #undef RNNLAB_WGMMA_2_FROM_REGISTERS
 #undef RNNLAB_WGMMA_SUMS_8
 
-// What products read from registers is there.
+// Orders the writes of registers before the products that read them.
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-// The products since the last commit are a group, on its way.
+// Makes a group of the products since the last commit.
 __device__ inline void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// Until at most `kLeft` groups are on their way.
+// Waits until at most `kLeft` groups are not finished.
 template <int kLeft>
 __device__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
 }
 
-// What this thread wrote to shared memory is there for products after the next barrier, and what it has seen there for
-// its own.
+// Makes what this thread has written to shared memory visible to all products after the next barrier, and what it has
+// seen there visible to its own products.
 __device__ inline void publish_to_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// The weights.
+
+// The fragments of a warp. Fragment i of all four warps of a warpgroup is one left factor. Loops over fragments are
+// unrolled, so that where a fragment is kept is known at compile time.
+template <class S>
+class GridWeights {
+  static_assert(S::kInL2 == 0);
+
+ public:
+  // packed: the fragments of this warp, one after the other. shared: room for those of the block, 512 bytes for each
+  // fragment of each warp.
+  __device__ GridWeights(const uint4* packed, uint4* shared, int warp, int lane)
+      : shared_(shared + warp / kWarpsPerGroup * kVectorsOfWarpgroup) {
+    uint4* own = shared + warp / kWarpsPerGroup * kVectorsOfWarpgroup + warp % kWarpsPerGroup * kLanes + lane;
+#pragma unroll
+    for (int i = 0; i < S::kFragments; ++i) {
+      const uint4 fragment = __ldg(packed + i * kLanes + lane);
+      if (is_in_registers(i))
+        registers_[before(i)] = fragment;
+      else
+        own[(i - before(i)) * kVectorsOfFragment] = fragment;
+    }
+    publish_to_products();
+  }
+
+  // Whether fragment i, in the order of pack.h, is in registers.
+  __host__ __device__ static constexpr bool is_in_registers(int i) {
+    return is_in_spread(i, S::kInRegisters, S::kFragments);
+  }
+
+  template <class Operand, class SumsOf>
+  __device__ void multiply(int i, Sums how, SumsOf& sums, uint64_t right) const {
+    if (is_in_registers(i))
+      warpgroup_multiply<Operand>(how, sums, registers_[before(i)], right);
+    else
+      warpgroup_multiply<Operand>(how, sums, shared_.at((i - before(i)) * kVectorsOfFragment), right);
+  }
+
+ private:
+  __host__ __device__ static constexpr int before(int i) { return spread_before(i, S::kInRegisters, S::kFragments); }
+
+  static constexpr int kVectorsOfFragment = kWarpsPerGroup * kLanes;  // of a warpgroup
+  static constexpr int kVectorsOfWarpgroup = S::kInShared * kVectorsOfFragment;
+  Matrix shared_;
+  uint4 registers_[S::kInRegisters];
+};
 
 }  // namespace rnnlab::kernels::persistent

@@ -1,13 +1,13 @@
-// The forward pass of a group of sequences by a group of blocks. The life of a step in a block: wait until the hidden
-// states of the step before are there from all blocks, lay them out in shared memory, multiply (each warpgroup by half
-// of them), add the halves, activate, hand the own units' hidden states to all, and only then write to memory.
+// The forward pass of a group of sequences by a group of blocks. In each step a block waits until the hidden states of
+// the previous step have arrived from all blocks, writes them to shared memory, multiplies (each warpgroup by half of
+// them), adds the halves, activates, hands the hidden states of its units to all blocks, and only then writes to
+// memory.
 #pragma once
 
-#include "recurrent/kernels/persistent/activations.h"
-#include "recurrent/kernels/persistent/grid_exchange.h"
-#include "recurrent/kernels/persistent/grid_owner.h"
-#include "recurrent/kernels/persistent/grid_turn.h"
-#include "recurrent/kernels/persistent/grid_weights.h"
+#include "recurrent/kernels/persistent/grid/exchange.h"
+#include "recurrent/kernels/persistent/grid/owner.h"
+#include "recurrent/kernels/persistent/grid/products.h"
+#include "recurrent/kernels/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -28,7 +28,7 @@ class GridForwardBlock {
         weights_(
             static_cast<const uint4*>(work.weights) + (owner_.block * T::kWarps + owner_.warp) * S::kFragments * kLanes,
             shared + T::kForwardBufferBytes / 16, owner_.warp, owner_.lane),
-        patience_(work.timed_out) {}
+        wait_(work.timed_out) {}
 
   __device__ void run() {
     read_bias();
@@ -36,7 +36,7 @@ class GridForwardBlock {
       carried_.of(cell) = owner_.has(cell) ? initial_state(place_ + rows_.before + owner_.offset(cell)) : 0.0f;
     Inputs inputs = read_inputs(0, place_);
     const int num_steps = static_cast<int>(sequence_.num_steps);
-    for (int i = 0; i < num_steps * T::kTurns; ++i, carried_.turn())
+    for (int i = 0; i < num_steps * T::kTurns; ++i, carried_.next_turn())
       run_turn(Turn::of<T>(i), inputs, i / T::kTurns + 1 < num_steps);
   }
 
@@ -62,7 +62,7 @@ class GridForwardBlock {
                : 0.0f;
   }
 
-  // Where the last gate's two sums are two, so are its biases.
+  // If the last gate has two sums, R h + b and W x + b, it has two biases.
   __device__ void read_bias() {
     for (int gate = 0; gate < kGates; ++gate) bias_[gate] = bias(work_.bias_ih, gate) + bias(work_.bias_hh, gate);
     if constexpr (Cell::kHasTwoSides) {
@@ -87,7 +87,7 @@ class GridForwardBlock {
     return inputs;
   }
 
-  // inputs: of this turn in, of the next one out. has_next: whether there is another step.
+  // inputs: of this turn in, of the next turn out. has_next: whether there is another step.
   __device__ void run_turn(const Turn& now, Inputs& inputs, bool has_next) {
     const auto [index, step, turn] = now;
     if (step == 0)
@@ -120,7 +120,7 @@ class GridForwardBlock {
   // The place of this thread's i-th vector among those of its warpgroup's half.
   __device__ static int vector_of(int i) { return static_cast<int>(threadIdx.x) % kThreadsOfHalf + i * kThreadsOfHalf; }
 
-  // Vectors lie as products read them: by 16 units, tiles of 8 sequences, octets of units, sequences.
+  // Vectors are in the order in which products read them: 16 units, tiles of 8 sequences, octets of units, sequences.
   __device__ void read_initial(int turn) {
 #pragma unroll
     for (int i = 0; i < T::kVectorsOfThread; ++i) {
@@ -143,12 +143,13 @@ class GridForwardBlock {
     return exchange_ + (turn * T::kHiddenBuffers + step % T::kHiddenBuffers) * T::kHiddenVectors;
   }
 
-  // This thread's i-th vector of what a turn reads.
+  // Where this thread's i-th vector of what a turn reads is in L2.
   __device__ const uint4* place_of(int step, int turn, int i) const {
     return buffer_of(step, turn) + owner_.warpgroup * kVectorsOfHalf + vector_of(i);
   }
 
-  // Where groups take turns, after ask_ahead for the same.
+  // Writes the hidden states that a turn reads to shared memory. If groups take turns, ask_ahead was called for this
+  // turn before.
   __device__ void receive(int step, int turn) {
     if constexpr (T::kTurns > 1) wait_for_copies();
 #pragma unroll
@@ -158,23 +159,24 @@ class GridForwardBlock {
       if constexpr (T::kTurns > 1) {
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) vectors[i] = hidden_[vector_of(first + i)];
-        if (!patience_.complete(vectors, read, is_filled)) continue;
+        if (!wait_.complete(vectors, read, is_filled)) continue;
       } else {
-        patience_.read_all(vectors, read, is_filled);
+        wait_.read_all(vectors, read, is_filled);
       }
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) hidden_[vector_of(first + i)] = vectors[i];
     }
   }
 
-  // Once all have multiplied what stood there: on its way to shared memory, this thread goes on.
+  // Starts to copy the hidden states of a turn to shared memory, and does not wait for them. Called after all warps
+  // have multiplied the vectors that were there.
   __device__ void ask_ahead(int step, int turn) const {
 #pragma unroll
     for (int i = 0; i < T::kVectorsOfThread; ++i) copy_exchanged(hidden_ + vector_of(i), place_of(step, turn, i));
   }
 
-  // To sums: by sequences, kSumStride apart, and rows. Behind the product hides the fence between emptying a buffer, a
-  // step ago, and handing out the hidden states that tell others to look at it.
+  // Writes the product to `sums`: sequences, kSumStride apart, by rows. The fence orders the emptying of a buffer, a
+  // step ago, before the handing out of the hidden states that make others read it; its time overlaps with the product.
   __device__ void multiply(float* sums) const {
     constexpr int kVectorsAStep = 2 * T::kSequences;
     WarpgroupSums<T::kTiles> of[T::kRowTiles];
@@ -201,7 +203,7 @@ class GridForwardBlock {
             of[tile][i];
   }
 
-  // The hidden state.
+  // Returns the hidden state of a cell.
   __device__ float activate(const float* sums, int turn, int cell, const Value (&inputs)[kGates],
                             float (&kept)[kKeptRoom]) {
     const float* place = sums + (owner_.sequence + cell * T::kStride) * T::kSumStride + owner_.unit_of_block;
@@ -218,7 +220,7 @@ class GridForwardBlock {
     return cell_.template forward<FunctionsOf<typename T::Numbers>>(gates, aside, carried_.of(cell), kept);
   }
 
-  // Two units a word, by every other thread.
+  // Hands the hidden states to all blocks: two units in a word, which every other thread writes.
   __device__ void hand_out(int step, int turn, const float (&hidden)[T::kCells]) const {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
@@ -227,8 +229,8 @@ class GridForwardBlock {
     }
   }
 
-  // The buffer of a step to come, which has hidden states of the step before the one at hand: all blocks have read
-  // them, since they sent what this step read.
+  // Empties the buffer of a later step. It has the hidden states of the previous step, which all blocks have read,
+  // because they sent what this step read after that.
   __device__ void empty(int step, int turn) const {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
@@ -264,15 +266,15 @@ class GridForwardBlock {
   Cell cell_;
   GridOwner<T> owner_;
   PassRows rows_;
-  int64_t place_;    // of this thread's unit and first cell, at the step at hand
+  int64_t place_;    // of this thread's unit and first cell, in the current step
   uint4* exchange_;  // kHiddenBuffers of each turn of the group
-  uint4* hidden_;    // of this warpgroup's half of the units
-  float* sums_;      // kProductBuffers of both warpgroups' sums
+  uint4* hidden_;    // the hidden states of this warpgroup's half of the units
+  float* sums_;      // kProductBuffers of the sums of both warpgroups
   GridWeights<S> weights_;
-  Patience patience_;
+  TimedWait wait_;
   float bias_[kGates];
   float bias_aside_ = 0.0f;
-  Turning<T, float> carried_;  // the cell states, or the hidden states of a cell without
+  CarriedCells<T, float> carried_;  // the cell states, or the hidden states of a cell that has none
 };
 
 template <class T>

@@ -1,0 +1,95 @@
+// Arithmetic on single numbers: conversions between float32 and operands of 16 bits, and the activation functions of
+// the cells with their derivatives, all by PTX of compute capability 9.0 and later. Left out: products
+// (cluster/products.h, grid/products.h).
+#pragma once
+
+#include <cstdint>
+
+#include "recurrent/kernels/persistent/shared/sizes.h"
+
+namespace rnnlab::kernels::persistent {
+
+// Conversions.
+
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(Half value) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+  return result;
+}
+__device__ inline float to_float(Bfloat value) {
+  float result;
+  asm("cvt.f32.bf16 %0, %1;" : "=f"(result) : "h"(value.bits));
+  return result;
+}
+
+template <class T>
+__device__ T from_float(float value) {
+  if constexpr (sizeof(T) == 4) {
+    return value;
+  } else {
+    T result;
+    if constexpr (std::is_same_v<T, Half>)
+      asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+    else
+      asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+    return result;
+  }
+}
+
+// Two numbers as operands in one word.
+template <class Operand>
+__device__ uint32_t pack(float low, float high) {
+  uint32_t both;
+  if constexpr (std::is_same_v<Operand, Half>)
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+
+// Packs part `part` of two factors: part 0 is what a factor rounds to, part 1 the error of that rounding.
+template <class Operand>
+__device__ uint32_t pack_part(int part, float low, float high) {
+  if (part == 0) return pack<Operand>(low, high);
+  return pack<Operand>(low - to_float(from_float<Operand>(low)), high - to_float(from_float<Operand>(high)));
+}
+
+// Activation functions and their derivatives.
+
+// Their error is about 1e-6. If the exponential overflows, its reciprocal is 0, which is the right value.
+struct ByExponential {
+  __device__ static float exp2_of(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+  }
+  __device__ static float reciprocal(float x) {
+    float result;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+  }
+  __device__ static float sigmoid(float x) { return reciprocal(1.0f + exp2_of(-1.44269504f * x)); }
+  __device__ static float tanh(float x) { return 1.0f - 2.0f * reciprocal(1.0f + exp2_of(2.88539008f * x)); }
+};
+
+// The hardware's own tanh, whose error of 5e-4 is a quarter of bfloat16's rounding and as large as float16's. The error
+// of sigmoid is half of that.
+struct ByHardware {
+  __device__ static float tanh(float x) {
+    float result;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+  }
+  __device__ static float sigmoid(float x) { return 0.5f + 0.5f * tanh(0.5f * x); }
+};
+
+// The classes of 16 bits take the hardware's functions.
+template <class Numbers>
+using FunctionsOf = std::conditional_t<sizeof(typename Numbers::Value) == 2, ByHardware, ByExponential>;
+
+// Derivatives, computed from the function's value.
+__device__ inline float sigmoid_slope(float value) { return value * (1.0f - value); }
+__device__ inline float tanh_slope(float value) { return 1.0f - value * value; }
+
+}  // namespace rnnlab::kernels::persistent
