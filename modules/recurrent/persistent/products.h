@@ -59,9 +59,9 @@ at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradien
 void multiply_input_weights(const LayerTrace& trace, const at::Tensor& sums, WeightGradients& weights);
 void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor& gradient);
 
-// The products of a layer's gates' gradients after a persistent kernel, by factors of 16 bits where that gains
-// (factor.h): for the gradient of the layer's input, and for those of its weights, as multiply_weight_gradients has
-// them, in parts that run side by side.
+// The products of a layer's gates' gradients after a persistent kernel, by factors of 16 bits where that gains: for the
+// gradient of the layer's input, and for those of its weights, as multiply_weight_gradients has them, in parts that run
+// side by side.
 
 // Everything it is made of must outlive it. Each function works on the current stream, and allocates there what it
 // keeps.

@@ -68,7 +68,7 @@ struct LayerTrace {
   at::Tensor table, tokens;
 
   // Of one_kernel: weight_hh as its backward pass holds it, and the factors of 16 bits that large products read where
-  // they gain by it (persistent/factor.h); input_unscale: what input_factor is multiplied by to give the input, or
+  // they gain by it (persistent/products.h); input_unscale: what input_factor is multiplied by to give the input, or
   // undefined.
   at::Tensor packed;
   at::Tensor weight_ih_factor, input_factor, half_hidden, input_unscale;
