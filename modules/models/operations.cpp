@@ -14,8 +14,8 @@
 #include "models/kernels/add_parts.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
-#include "recurrent/element_types.h"
 #include "recurrent/gpu_support.h"
+#include "recurrent/number_types.h"
 #include "recurrent/run_kernels.h"
 
 namespace rnnlab {

@@ -1,18 +1,32 @@
-// Starts work on plain pointers, which kernels take, on the GPU where LibTorch's tensors lie.
+// Starts kernels, which take plain pointers, on the GPU on which LibTorch's tensors are. A kernel that does not start
+// is an error of the user's machine. run_kernels_on_cuda.h has the side of librnnlab_cuda.so.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <stdexcept>
+
+#include "base/error.h"
 #include "gpu/cuda_library.h"
-#include "recurrent/started_on_device.h"
 
 namespace rnnlab {
+
+// Returns what start() returns. UserError kDevice if it throws std::runtime_error, as kernels/ do if a kernel does not
+// start, because for the caller that is a fault of the machine or of the build.
+template <class Start>
+auto started_on_device(const Start& start) {
+  try {
+    return start();
+  } catch (const std::runtime_error& error) {
+    throw_error(ExitCode::kDevice, "{}", error.what());
+  }
+}
 
 // Defined for every type of work that has kernels (run_kernels_on_cuda.h).
 template <class Work>
 inline constinit CudaFunction<void(const Work&, c10::Device)> kernels_of;
 
-// Queued on the current stream of the GPU. UserError kDevice as started_on_device.
+// Queues the work on the current stream of the GPU. UserError kDevice if its kernels do not start.
 template <class Work>
 void run_kernels(const Work& work, c10::Device device) {
   started_on_device([&] { kernels_of<Work>(work, device); });

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "recurrent/kernels/pointwise.h"
-#include "recurrent/started_on_device.h"
+#include "recurrent/run_kernels.h"
 
 namespace rnnlab {
 namespace {

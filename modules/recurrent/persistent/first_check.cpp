@@ -16,9 +16,8 @@
 #include "base/sha256.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/number_type.h"
+#include "recurrent/number_types.h"
 #include "recurrent/recurrent_layer.h"
-#include "recurrent/tf32.h"
 #include "system/files.h"
 
 namespace rnnlab {

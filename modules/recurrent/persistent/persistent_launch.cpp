@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/started_on_device.h"
+#include "recurrent/run_kernels.h"
 #include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {

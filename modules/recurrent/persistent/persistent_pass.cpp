@@ -5,11 +5,10 @@
 #include "base/error.h"
 #include "recurrent/gpu_support.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/number_type.h"
+#include "recurrent/number_types.h"
 #include "recurrent/persistent/first_check.h"
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
-#include "recurrent/tf32.h"
 
 namespace rnnlab {
 namespace {

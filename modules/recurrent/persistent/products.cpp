@@ -13,11 +13,10 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
-#include "recurrent/element_types.h"
 #include "recurrent/kernels/persistent/filled_rows.h"
 #include "recurrent/kernels/persistent/scaled_half.h"
-#include "recurrent/started_on_device.h"
-#include "recurrent/tf32.h"
+#include "recurrent/number_types.h"
+#include "recurrent/run_kernels.h"
 #include "recurrent/token_rows.h"
 #include "recurrent/unrolled/weight_gradients.h"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <span>
 
-#include "recurrent/element_types.h"
 #include "recurrent/kernels/pointwise.h"
+#include "recurrent/number_types.h"
 #include "recurrent/run_kernels.h"
 #include "recurrent/unrolled/step_runner.h"
 

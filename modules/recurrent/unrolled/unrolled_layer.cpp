@@ -11,7 +11,7 @@
 
 #include "recurrent/cuda_functions.h"
 #include "recurrent/dropout.h"
-#include "recurrent/tf32.h"
+#include "recurrent/number_types.h"
 #include "recurrent/token_rows.h"
 #include "recurrent/unrolled/unrolled_function.h"
 

@@ -1,0 +1,33 @@
+#include "recurrent/number_types.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace rnnlab {
+
+std::string_view number_type_name(at::ScalarType type) {
+  if (type == at::kDouble) return "float64";
+  if (type == at::kBFloat16) return "bfloat16";
+  return type == at::kHalf ? "float16" : "float32";
+}
+
+kernels::ElementType element_type(at::ScalarType type) {
+  if (type == at::kFloat) return kernels::ElementType::kFloat32;
+  if (type == at::kDouble) return kernels::ElementType::kFloat64;
+  if (type == at::kHalf) return kernels::ElementType::kFloat16;
+  RNNLAB_INVARIANT(type == at::kBFloat16, fmt::format("no kernel for {}", c10::toString(type)));
+  return kernels::ElementType::kBfloat16;
+}
+
+bool tf32_is_overridden() {
+  const char* value = std::getenv("NVIDIA_TF32_OVERRIDE");
+  return value != nullptr && std::string_view(value) == "0";
+}
+
+bool rounds_to_tf32() { return at::globalContext().allowTF32CuBLAS() && !tf32_is_overridden(); }
+
+}  // namespace rnnlab
