@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "recurrent/cells/cell.h"
+
 namespace rnnlab {
 namespace {
 
@@ -22,17 +24,29 @@ struct LayerSize {
   double products = 0;  // multiplications with a weight
 };
 
+double size_of(const ParameterSpec& spec) {
+  double size = 1;
+  for (const int64_t dimension : spec.shape) size *= static_cast<double>(dimension);
+  return size;
+}
+
 LayerSize size_of_layer(const BenchCase& c, int64_t layer) {
   const auto directions = static_cast<double>(c.options.num_directions());
   const auto hidden = static_cast<double>(c.options.hidden_size);
   const double gates = static_cast<double>(num_gates(c.options.cell)) * hidden;
   const double inputs = layer == 0 ? static_cast<double>(c.options.input_size) : directions * hidden;
+  double weights = 0, factors = 0;  // factors: the weights in matrices, each of which is multiplied at every step
+  for (const ParameterSpec& spec : info_of(c.options.cell).parameters(c.options, static_cast<int64_t>(inputs))) {
+    const double size = size_of(spec);
+    weights += size;
+    if (spec.shape.size() == 2) factors += size;
+  }
   const double cells = static_cast<double>(c.num_steps) * static_cast<double>(c.batch_size);
   return {.inputs = cells * inputs,
           .outputs = cells * hidden * directions,
           .gates = cells * gates * directions,
-          .weights = directions * gates * (inputs + hidden + 2),
-          .products = cells * directions * gates * (inputs + hidden)};
+          .weights = directions * weights,
+          .products = cells * directions * factors};
 }
 
 LayerSize size_of_all(const BenchCase& c) {

@@ -221,7 +221,8 @@ Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t 
   problem.weights = make_layer(LayerKind::kNaive, o);
   problem.input = draw({combination.num_steps, batch_size, o.input_size});
   problem.initial.hidden = draw({o.num_layers * directions, batch_size, o.hidden_size});
-  if (o.cell == Cell::kLstm) problem.initial.cell = draw(problem.initial.hidden.sizes());
+  for (size_t number = 1; number < info_of(o.cell).states.size(); ++number)
+    problem.initial.inner.push_back(draw(problem.initial.hidden.sizes()));
   problem.output_gradient = draw({combination.num_steps, batch_size, directions * o.hidden_size});
   return problem;
 }
@@ -231,9 +232,10 @@ LayerPrograms::LayerPrograms(const Problem& problem, LayerKind kind, const Captu
       graph_memory_(graph_memory),
       layer_(make_timed_layer(problem, kind)),
       input_(leaf_of(problem.input)),
-      initial_{leaf_of(problem.initial.hidden), leaf_of(problem.initial.cell)} {
+      initial_(leaf_of(problem.initial.hidden)) {
+  for (const at::Tensor& inner : problem.initial.inner) initial_.inner.push_back(leaf_of(inner));
   data_ = {input_, initial_.hidden};
-  if (initial_.cell.defined()) data_.push_back(initial_.cell);
+  data_.insert(data_.end(), initial_.inner.begin(), initial_.inner.end());
   data_and_weights_ = data_;
   for (const at::Tensor& weight : layer_->parameters()) data_and_weights_.push_back(weight);
 }

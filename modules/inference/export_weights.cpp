@@ -119,6 +119,7 @@ Exported export_weights(const TrainedModel& trained, const ExportFormat& format,
   const Model& model = *trained.model;
   if (!model.has_recurrent()) return export_image_model(model, format, file, machine);
   const RecurrentOptions& options = model.recurrent().options();
+  require_layout_has(options.cell, format.layout);
   std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
   const LayoutMetadata known = facts_of_part(facts_of(options, trained.experiment.model), format.part);
   refuse_tied(known, format.layout);

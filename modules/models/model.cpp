@@ -62,18 +62,6 @@ at::Tensor Model::dropped(const at::Tensor& values, double probability) const {
   return at::dropout(values, probability, /*train=*/true);
 }
 
-RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
-  return {.cell = settings.cell,
-          .input_size = input_size,
-          .hidden_size = settings.hidden_size,
-          .num_layers = settings.num_layers,
-          .bidirectional = settings.bidirectional,
-          .dropout = settings.dropout,
-          .batch_first = false,
-          .reset_gate = settings.reset_gate,
-          .activation = settings.activation};
-}
-
 std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                   ConvolutionKind convolution) {
   if (!fits(settings.kind, shape.task)) {

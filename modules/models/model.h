@@ -42,7 +42,4 @@ class Model : public torch::nn::Module {
 std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                   ConvolutionKind convolution = ConvolutionKind::kFused);
 
-// Returns the settings of the recurrent layer.
-RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);
-
 }  // namespace rnnlab

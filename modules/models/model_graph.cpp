@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/image_model.h"
+#include "recurrent/cells/cell.h"
 
 namespace rnnlab {
 namespace {
@@ -116,19 +117,14 @@ void Drawing::draw_sequences() {
 void Drawing::draw_recurrent() {
   const std::string cell(config::name_of(settings_.cell));
   const int64_t hidden_size = settings_.hidden_size;
-  const int64_t num_rows = hidden_size * num_gates(settings_.cell);
+  const RecurrentOptions options = recurrent_options(settings_, width());
   for (int64_t layer = 0; layer < settings_.num_layers; ++layer) {
     const std::string scope = fmt::format("recurrent/layer{}", layer);
     std::vector<std::string> parameters;
     for (int64_t direction = 0; direction < num_directions(); ++direction) {
       const std::string suffix = fmt::format("_l{}{}", layer, direction == 0 ? "" : "_reverse");
-      const auto parameter = [&](const char* name, const Shape& shape) {
+      for (const auto& [name, shape] : info_of(settings_.cell).parameters(options, width()))
         parameters.push_back(add_parameter(scope, fmt::format("recurrent.{}{}", name, suffix), shape));
-      };
-      parameter("weight_ih", {num_rows, width()});
-      parameter("weight_hh", {num_rows, hidden_size});
-      parameter("bias_ih", {num_rows});
-      parameter("bias_hh", {num_rows});
     }
     add(scope + "/" + cell, cell, {data_.sequence_length, kBatch, hidden_size * num_directions()}, parameters);
     if (layer + 1 < settings_.num_layers) add_dropout(scope + "/dropout", settings_.dropout);

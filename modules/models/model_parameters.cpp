@@ -150,8 +150,6 @@ uint64_t seed_of(uint64_t seed, std::string_view name) {
   return SplitMix64(hash + seed * SplitMix64::kStep).next();
 }
 
-bool is_bias(std::string_view name) { return name.find("bias") != std::string_view::npos; }
-
 // Returns the inputs of one output of a dense layer, (outputs, inputs), or of a convolution, (channels out, channels
 // in, rows, columns).
 int64_t num_inputs(const at::Tensor& weight) { return weight.numel() / weight.size(0); }
@@ -176,8 +174,9 @@ at::Tensor drawn_as_pytorch(const Model& model, const std::string& name, at::Ten
   return values.uniform_(-bound, bound, generator);
 }
 
-at::Tensor drawn_as_xavier(const std::string& name, at::Tensor values, const at::Generator& generator) {
-  if (is_bias(name)) return values.zero_();
+// Vectors are biases, and weights from a unit to itself.
+at::Tensor drawn_as_xavier(at::Tensor values, const at::Generator& generator) {
+  if (values.dim() == 1) return values.zero_();
   const double bound = std::sqrt(6.0 / static_cast<double>(num_outputs(values) + num_inputs(values)));
   return values.uniform_(-bound, bound, generator);
 }
@@ -190,7 +189,7 @@ void initialize(Model& model, Initialization initialization, uint64_t seed) {
     const auto& name = parameter.key();
     const auto generator = at::detail::createCPUGenerator(seed_of(seed, name));
     auto values = at::empty(parameter.value().sizes(), at::TensorOptions().dtype(at::kFloat));
-    values = initialization == Initialization::kXavier ? drawn_as_xavier(name, values, generator)
+    values = initialization == Initialization::kXavier ? drawn_as_xavier(values, generator)
                                                        : drawn_as_pytorch(model, name, values, generator);
     parameter.value().copy_(values);  // in place: the layer may keep its weights in one flat buffer
   }

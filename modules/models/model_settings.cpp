@@ -2,7 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "recurrent/cells/cell.h"
+
 namespace rnnlab {
+
+RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
+  return {.cell = settings.cell,
+          .input_size = input_size,
+          .hidden_size = settings.hidden_size,
+          .num_layers = settings.num_layers,
+          .bidirectional = settings.bidirectional,
+          .dropout = settings.dropout,
+          .batch_first = false,
+          .reset_gate = settings.reset_gate,
+          .activation = settings.activation};
+}
+
 namespace {
 
 using Settings = ModelSettings;
@@ -22,9 +37,10 @@ void list_recurrent(config::Schema<Settings>& s) {
   s.field("bidirectional", &Settings::bidirectional, "read each sequence in both directions");
   s.field("dropout", &Settings::dropout, "probability of a zero, between recurrent layers").at_least(0.0).below(1.0);
   s.field("reset_gate", &Settings::reset_gate,
-          "gru: reset gate after the recurrent product (cuDNN's form) or before it");
-  s.field("activation", &Settings::activation,
-          "lstm, gru: non-linearity of the cell; fused, cudnn and persistent have tanh only");
+          cells_with(CellOption::kResetGate) + ": reset gate after the recurrent product (cuDNN's form) or before it");
+  s.field(
+      "activation", &Settings::activation,
+      cells_with(CellOption::kActivation) + ": non-linearity of the cell; fused, cudnn and persistent have tanh only");
 }
 
 void list_head(config::Schema<Settings>& s) {
@@ -61,12 +77,8 @@ void list_head(config::Schema<Settings>& s) {
 }
 
 void check_recurrent(const Settings& m, Checker& checker) {
-  if (m.reset_gate == ResetGate::kBefore && m.cell != Cell::kGru)
-    checker.complain({"reset_gate", "cell"}, "only gru has a reset gate");
-  const bool plain = m.cell == Cell::kRnnTanh || m.cell == Cell::kRnnRelu;
-  if (plain && m.activation == Activation::kRelu) {
-    checker.complain({"activation", "cell"}, "a plain cell's activation is in its name: use rnn_relu");
-  }
+  for (const UnreadOption& unread : unread_options(recurrent_options(m, 1)))
+    checker.complain({unread.key, "cell"}, unread.message);
   if (m.dropout > 0.0 && m.num_layers == 1) {
     checker.complain({"dropout", "num_layers"},
                      "dropout stands between recurrent layers and there is one; after it comes output_dropout");

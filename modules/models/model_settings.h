@@ -76,6 +76,9 @@ struct ModelSettings {
   static const config::Schema<ModelSettings>& schema();
 };
 
+// The recurrent layer's part of the settings, for a layer that reads vectors of `input_size`.
+RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size);
+
 }  // namespace rnnlab
 
 namespace rnnlab::config {

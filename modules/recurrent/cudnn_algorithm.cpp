@@ -3,11 +3,22 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "recurrent/cells/cell.h"
 
 namespace rnnlab {
 namespace {
 
-bool is_gated(Cell cell) { return cell == Cell::kLstm || cell == Cell::kGru; }
+bool is_gated(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+    case LibraryCell::kGru:
+      return true;
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return false;
+  }
+  return false;
+}
 
 int64_t small_hidden_limit(Cell cell, CudnnPass pass) {
   if (pass == CudnnPass::kForward) return is_gated(cell) ? 192 : 384;

@@ -8,8 +8,9 @@ namespace rnnlab {
 namespace {
 
 RecurrentState part_of(const RecurrentState& state, int64_t first, int64_t count) {
-  return {state.hidden.narrow(0, first, count),
-          state.cell.defined() ? state.cell.narrow(0, first, count) : at::Tensor()};
+  RecurrentState part = {state.hidden.narrow(0, first, count)};
+  for (const at::Tensor& inner : state.inner) part.inner.push_back(inner.narrow(0, first, count));
+  return part;
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ RecurrentResult run_groups(const std::vector<RecurrentOptions>& groups, double d
     first += count;
     sequence = result.output;
     hidden.push_back(result.state.hidden);
-    if (result.state.cell.defined()) cell.push_back(result.state.cell);
+    if (result.state.cell().defined()) cell.push_back(result.state.cell());
   }
   return {sequence, {at::cat(hidden), cell.empty() ? at::Tensor() : at::cat(cell)}};
 }

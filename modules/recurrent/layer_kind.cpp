@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "recurrent/cells/cell.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab {
@@ -11,17 +12,12 @@ namespace {
 
 using config::name_of;
 
-// What no kind can do, for it means nothing.
+// What no kind can do, because the cell does not read the option.
 std::optional<std::string> contradiction(const RecurrentOptions& options) {
-  const bool is_plain = options.cell == Cell::kRnnTanh || options.cell == Cell::kRnnRelu;
-  if (options.reset_gate == ResetGate::kBefore && options.cell != Cell::kGru)
-    return fmt::format("reset_gate: before means nothing with cell: {}, which has no reset gate; use cell: gru",
-                       name_of(options.cell));
-  if (options.activation != Activation::kTanh && is_plain)
-    return fmt::format(
-        "activation: {} means nothing with cell: {}, whose name holds its activation; use cell: rnn_relu",
-        name_of(options.activation), name_of(options.cell));
-  return std::nullopt;
+  const std::vector<UnreadOption> unread = unread_options(options);
+  if (unread.empty()) return std::nullopt;
+  const auto& [key, value, message] = unread.front();
+  return fmt::format("{}: {} means nothing with cell: {}; {}", key, value, name_of(options.cell), message);
 }
 
 std::optional<std::string> unsupported_by_library(std::string_view library, const RecurrentOptions& options) {
@@ -38,14 +34,9 @@ std::optional<std::string> unsupported_by_ladder(LayerKind kind, const Recurrent
   if (options.reset_gate == ResetGate::kBefore)
     return "reset_gate: before (its candidate's product waits for the reset gate, so the products of a step are not "
            "one)";
-  const bool has_separate_operations = kind == LayerKind::kGrouped || kind == LayerKind::kStreamed;
-  if (has_separate_operations && options.cell != Cell::kLstm)
-    return fmt::format("cell: {} (the rungs before fused_pointwise are there for lstm)", name_of(options.cell));
   const bool has_diagonals = kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
   if (has_diagonals && options.bidirectional)
     return "bidirectional: true (a layer waits for the whole reverse sequence of the one below: there is no diagonal)";
-  if (kind == LayerKind::kDiagonal && options.cell == Cell::kGru)
-    return "cell: gru (the gradients of its two sides differ, so those of a step are not one product)";
   return std::nullopt;
 }
 
@@ -63,7 +54,16 @@ std::optional<std::string> unsupported_by_persistent(LayerKind kind, const Recur
   return std::nullopt;
 }
 
-std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& options) {
+std::vector<Cell> all_cells() {
+  std::vector<Cell> cells;
+  for (const auto& [cell, name] : config::EnumNames<Cell>::kNames) cells.push_back(cell);
+  return cells;
+}
+
+bool has_cell(LayerKind kind, Cell cell) { return std::ranges::count(cells_of(kind), cell) > 0; }
+
+// Of a cell that the kind has.
+std::optional<std::string> unsupported_option(LayerKind kind, const RecurrentOptions& options) {
   switch (kind) {
     case LayerKind::kNaive:
       return std::nullopt;
@@ -91,6 +91,13 @@ std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& o
   return std::nullopt;
 }
 
+// The predicate of a sentence whose subject is the layer.
+std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& options) {
+  if (!has_cell(kind, options.cell)) return fmt::format("has no cell: {}", name_of(options.cell));
+  const auto option = unsupported_option(kind, options);
+  return option ? std::optional("cannot do " + *option) : std::nullopt;
+}
+
 std::string kinds_that_can(const RecurrentOptions& options) {
   std::vector<std::string> names;
   for (const LayerKind kind : layer_kinds())
@@ -105,6 +112,34 @@ std::vector<LayerKind> layer_kinds() {
   for (const auto& [kind, name] : config::EnumNames<LayerKind>::kNames)
     if (kind != LayerKind::kAuto) kinds.push_back(kind);
   return kinds;
+}
+
+// The products of `grouped` and `streamed` are written for LSTM alone. `diagonal` has no GRU, because the gradients of
+// a GRU's two sides differ, so that those of a step are not one product.
+std::vector<Cell> cells_of(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kGrouped:
+    case LayerKind::kStreamed:
+      return {Cell::kLstm};
+    case LayerKind::kDiagonal:
+      return {Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu};
+    case LayerKind::kFusedPointwise:
+    case LayerKind::kPretransposed:
+    case LayerKind::kHoisted:
+    case LayerKind::kBlocked:
+    case LayerKind::kWavefront:
+    case LayerKind::kPersistentClusters:
+    case LayerKind::kPersistentTeams:
+    case LayerKind::kPersistent:
+    case LayerKind::kFused:
+    case LayerKind::kCudnn:
+      return {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu};
+    case LayerKind::kNaive:
+    case LayerKind::kAuto:
+      return all_cells();
+  }
+  RNNLAB_INVARIANT(false, "a layer kind that cells_of does not know");
+  return {};
 }
 
 std::string_view description_of(LayerKind kind) {
@@ -165,7 +200,7 @@ std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& optio
   if (const auto reason = contradiction(options)) return reason;
   const auto reason = unsupported(kind, options);
   if (!reason) return std::nullopt;
-  return fmt::format("layer: {} cannot do {}; use layer: {}", name_of(kind), *reason, kinds_that_can(options));
+  return fmt::format("layer: {} {}; use layer: {}", name_of(kind), *reason, kinds_that_can(options));
 }
 
 }  // namespace rnnlab

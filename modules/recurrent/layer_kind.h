@@ -56,6 +56,10 @@ std::vector<LayerKind> layer_kinds();
 // How it computes, in a line for people.
 std::string_view description_of(LayerKind kind);
 
+// The cells that `kind` has, in the order of config::EnumNames<Cell>: all for naive, for the others those that they
+// list.
+std::vector<Cell> cells_of(LayerKind kind);
+
 // Why `kind` cannot compute `options`, naming the option and the kinds that can; nothing where it can. Every kind runs
 // float32, float64, bfloat16 and float16 where its processor does; persistent has no float64.
 std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options);

@@ -1,5 +1,5 @@
-// The names and shapes of a recurrent layer's parameters, PyTorch's in PyTorch's order, the same for every layer kind.
-// Pure functions of the options; who allocates the tensors is the layer's affair.
+// The names and shapes of a recurrent layer's parameters, for the cells of libraries PyTorch's in PyTorch's order, the
+// same for every layer kind. Pure functions of the options; the layer allocates the tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,24 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "recurrent/recurrent_options.h"
+#include "recurrent/cells/cell.h"
 
 namespace rnnlab {
 
 enum class Direction { kForward, kReverse };
 
-struct ParameterSpec {
-  std::string name;            // "weight_ih_l0_reverse"
-  std::vector<int64_t> shape;  // G gates: weight_ih (G * H, I or D * H), weight_hh (G * H, H), biases (G * H)
-};
-
-// Parameters of one direction of one layer.
-inline constexpr size_t kParametersPerDirection = 4;
-
-// weight_ih, weight_hh, bias_ih, bias_hh of layer 0 forward, layer 0 reverse, layer 1 forward ...
+// The parameters of the cell, each name with the layer's number and direction: of layer 0 forward, layer 0 reverse,
+// layer 1 forward ... For the cells of libraries weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 ...
 std::vector<ParameterSpec> parameter_specs(const RecurrentOptions& options);
 
-// The parameters of one direction of one layer, ready for products.
+// Parameters of one direction of one layer of a library's cell.
+inline constexpr size_t kParametersPerDirection = 4;
 
 struct DirectionWeights {
   at::Tensor weight_ih;  // (G * H, I)
@@ -41,8 +35,8 @@ at::ScalarType product_type(const at::Tensor& tensor);
 // parameter, but not of its slices: a loop that slices would convert them again at every step.
 at::Tensor in_product_type(const at::Tensor& tensor);
 
-// Of a layer's weights, in the order of parameter_specs: those of direction `index` (layer 0 forward, layer 0 reverse,
-// layer 1 forward ...), as they are.
+// Of the weights of a layer with a library's cell, in the order of parameter_specs: those of direction `index` (layer 0
+// forward, layer 0 reverse, layer 1 forward ...), as they are.
 DirectionWeights parameters_of(const std::vector<at::Tensor>& weights, size_t index);
 
 // The same in product type.

@@ -34,7 +34,7 @@ void check_options(const RecurrentOptions& options) {
 }
 
 // Autocast converts whatever floating type comes; without it nobody does.
-void check_kind_of_tensor(const char* name, const at::Tensor& tensor, const at::Tensor& weight) {
+void check_kind_of_tensor(const std::string& name, const at::Tensor& tensor, const at::Tensor& weight) {
   const bool converts = at::autocast::is_autocast_enabled(weight.device().type()) && tensor.is_floating_point();
   RNNLAB_INVARIANT(tensor.device() == weight.device() && (converts || tensor.scalar_type() == weight.scalar_type()),
                    fmt::format("{} is {}, but the layer's parameters are {} on {}", name, describe(tensor),
@@ -71,10 +71,17 @@ void check_lengths(const at::Tensor& lengths, int64_t num_steps, int64_t batch_s
   }
 }
 
-void check_state(const char* name, const at::Tensor& given, at::IntArrayRef shape, const at::Tensor& weight) {
+void check_state(const std::string& name, const at::Tensor& given, at::IntArrayRef shape, const at::Tensor& weight) {
   RNNLAB_INVARIANT(given.sizes() == shape,
                    fmt::format("{} is {}, wanted {}", name, describe(given.sizes()), describe(shape)));
   check_kind_of_tensor(name, given, weight);
+}
+
+std::string wrong_states(const RecurrentState& given, Cell cell) {
+  const size_t num_inner = info_of(cell).states.size() - 1;
+  if (num_inner == 0) return fmt::format("an initial cell state was given, but {} has none", config::name_of(cell));
+  return fmt::format("{} initial states were given, but {} has {}", given.inner.size() + 1, config::name_of(cell),
+                     num_inner + 1);
 }
 
 std::vector<c10::IValue> range_inputs(const RecurrentOptions& options, int64_t num_steps) {
@@ -150,18 +157,20 @@ RecurrentResult RecurrentLayer::run_tokens(const at::Tensor& table, const at::Te
 }
 
 RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t batch_size) const {
-  const bool has_cell = options_.cell == Cell::kLstm;
-  RNNLAB_INVARIANT(has_cell || !initial.cell.defined(),
-                   fmt::format("an initial cell state was given, but {} has none", config::name_of(options_.cell)));
+  const std::vector<std::string_view>& names = info_of(options_.cell).states;
+  RNNLAB_INVARIANT(initial.inner.size() < names.size(), wrong_states(initial, options_.cell));
   const std::vector<int64_t> shape = {options_.num_layers * options_.num_directions(), batch_size,
                                       options_.hidden_size};
-  const auto completed = [&](const char* name, const at::Tensor& given) {
-    if (given.defined()) check_state(name, given, shape, weights_.front());
+  const auto completed = [&](size_t number, const at::Tensor& given) {
+    if (given.defined())
+      check_state(fmt::format("the initial {} state", names[number]), given, shape, weights_.front());
     if (given.defined() || begins_without_states()) return given;
     return at::zeros(shape, weights_.front().options().requires_grad(false));
   };
-  return {completed("the initial hidden state", initial.hidden),
-          has_cell ? completed("the initial cell state", initial.cell) : at::Tensor()};
+  RecurrentState all = {completed(0, initial.hidden)};
+  for (size_t number = 1; number < names.size(); ++number)
+    all.inner.push_back(completed(number, number <= initial.inner.size() ? initial.inner[number - 1] : at::Tensor()));
+  return all;
 }
 
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options) {

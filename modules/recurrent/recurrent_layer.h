@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "recurrent/layer_kind.h"
 #include "recurrent/parameters.h"
@@ -17,14 +19,22 @@ namespace rnnlab {
 
 // T steps, B sequences, I inputs, H hidden units, L layers, D directions.
 struct RecurrentState {
-  at::Tensor hidden;  // (L * D, B, H), layer by layer, forward before reverse; undefined means zeros
-  at::Tensor cell;    // the same, for LSTM only; undefined means zeros
+  at::Tensor hidden;              // (L * D, B, H), layer by layer, forward before reverse; undefined means zeros
+  std::vector<at::Tensor> inner;  // the cell's other states in the order of its record (cells/cell.h), likewise
+
+  // cell: the second state, an LSTM's cell state; undefined means that it is not given.
+  RecurrentState(at::Tensor hidden_states = {}, const at::Tensor& cell = {}) : hidden(std::move(hidden_states)) {
+    if (cell.defined()) inner.push_back(cell);
+  }
+
+  // The second state, or an undefined tensor.
+  at::Tensor cell() const { return inner.empty() ? at::Tensor() : inner.front(); }
 };
 
 struct RecurrentResult {
   at::Tensor output;  // (T, B, D * H), or (B, T, D * H) if batch_first; zero beyond each sequence's length
   // Its tensors may be views of what the backward pass needs: to change them, or to keep them for longer, copy them.
-  RecurrentState state;  // after the last step of each sequence in reading order; cell is undefined but for LSTM
+  RecurrentState state;  // after the last step of each sequence in reading order
 };
 
 class RecurrentLayer : public torch::nn::Module {
@@ -60,8 +70,8 @@ class RecurrentLayer : public torch::nn::Module {
   // Of the tensors of register_parameters, in order; they stay the same tensors when the module moves.
   const std::vector<at::Tensor>& weights() const { return weights_; }
 
-  // The work. input: (T, B, I). initial: checked; cell for LSTM only; undefined where nothing was given and
-  // begins_without_states. lengths: checked, or undefined. Result: T first.
+  // The work. input: (T, B, I). initial: checked, with all states of the cell; undefined where nothing was given
+  // and begins_without_states. lengths: checked, or undefined. Result: T first.
   virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) = 0;
 
   // Whether run takes undefined initial states for zeros, which nobody has to make then.

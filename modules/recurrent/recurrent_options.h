@@ -1,5 +1,6 @@
 // What a recurrent layer computes, with the names that experiment files use. Plain values without LibTorch, so that
-// configuration can check them early; layer_kind.h says how it can be computed, recurrent_layer.h makes the layer.
+// configuration can check them early; cells/cell.h says what the cells are, layer_kind.h how they can be computed, and
+// recurrent_layer.h makes the layer.
 #pragma once
 
 #include <array>
@@ -11,7 +12,10 @@
 
 namespace rnnlab {
 
-enum class Cell { kLstm, kGru, kRnnTanh, kRnnRelu };
+enum class Cell {
+#define RNNLAB_CELL(enumerator, name) enumerator,
+#include "recurrent/cells/cell_list.inc"
+};
 
 // Where a GRU applies its reset gate: after the recurrent product (cuDNN's form), or to the state before it (the
 // original form). Equal in cost, different functions.
@@ -38,24 +42,16 @@ struct RecurrentOptions {
   int64_t num_directions() const { return bidirectional ? 2 : 1; }
 };
 
-// Rows of the weights in units of hidden_size: 4 for LSTM (i, f, g, o), 3 for GRU (r, z, n), 1 for the plain cells.
-constexpr int64_t num_gates(Cell cell) {
-  if (cell == Cell::kLstm) return 4;
-  return cell == Cell::kGru ? 3 : 1;
-}
-
 }  // namespace rnnlab
 
 namespace rnnlab::config {
 
 template <>
 struct EnumNames<Cell> {
-  static constexpr std::array<std::pair<Cell, std::string_view>, 4> kNames = {{
-      {Cell::kLstm, "lstm"},
-      {Cell::kGru, "gru"},
-      {Cell::kRnnTanh, "rnn_tanh"},
-      {Cell::kRnnRelu, "rnn_relu"},
-  }};
+#define RNNLAB_CELL(enumerator, name) std::pair<Cell, std::string_view>(Cell::enumerator, #name),
+  static constexpr std::array kNames = {
+#include "recurrent/cells/cell_list.inc"
+  };
 };
 
 template <>

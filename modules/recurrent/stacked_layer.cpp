@@ -14,33 +14,61 @@ at::Tensor alive_steps(const at::Tensor& lengths, int64_t num_steps, at::Device 
   return at::arange(num_steps).unsqueeze(1).lt(lengths.unsqueeze(0)).unsqueeze(2).to(device);
 }
 
+// One tensor for each direction of each layer. The hidden state is multiplied by weights; the others keep their type.
+std::vector<CellStates> split_by_direction(const RecurrentState& initial) {
+  std::vector<CellStates> states;
+  for (const at::Tensor& hidden : in_product_type(initial.hidden).unbind(0)) states.push_back({hidden});
+  for (const at::Tensor& inner : initial.inner) {
+    const std::vector<at::Tensor> parts = inner.unbind(0);
+    for (size_t i = 0; i < states.size(); ++i) states[i].push_back(parts[i]);
+  }
+  return states;
+}
+
+RecurrentState stacked_states(const std::vector<CellStates>& states) {
+  const auto stacked = [&](size_t number) {
+    std::vector<at::Tensor> parts;
+    for (const CellStates& one : states) parts.push_back(one[number]);
+    return at::stack(parts);
+  };
+  RecurrentState all = {stacked(0)};
+  for (size_t number = 1; number < states.front().size(); ++number) all.inner.push_back(stacked(number));
+  return all;
+}
+
+// The weights of direction `index`, each in product type.
+std::vector<at::Tensor> product_weights(const std::vector<at::Tensor>& weights, size_t index, size_t num_parameters) {
+  std::vector<at::Tensor> mine;
+  for (size_t i = 0; i < num_parameters; ++i) mine.push_back(in_product_type(weights[index * num_parameters + i]));
+  return mine;
+}
+
 }  // namespace
 
 RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const auto num_directions = static_cast<size_t>(options().num_directions());
   const auto num_layers = static_cast<size_t>(options().num_layers);
+  const size_t num_parameters = weights().size() / (num_layers * num_directions);
   const at::Tensor alive = alive_steps(lengths, input.size(0), input.device());
-  const std::vector<at::Tensor> hidden = in_product_type(initial.hidden).unbind(0);
-  const std::vector<at::Tensor> cell = initial.cell.defined() ? initial.cell.unbind(0) : std::vector<at::Tensor>{};
+  const std::vector<CellStates> starts = split_by_direction(initial);
 
   at::Tensor sequence = in_product_type(input);
-  std::vector<at::Tensor> final_hidden, final_cell;
+  std::vector<CellStates> ends;
   for (size_t layer = 0; layer < num_layers; ++layer) {
     std::vector<at::Tensor> outputs;
     for (size_t direction = 0; direction < num_directions; ++direction) {
       const size_t index = layer * num_directions + direction;
-      const StepState start = {hidden[index], cell.empty() ? at::Tensor() : cell[index]};
       const auto way = direction == 0 ? Direction::kForward : Direction::kReverse;
-      DirectionResult result = run_direction({sequence, start, alive, way}, direction_weights(weights(), index));
+      const DirectionResult result =
+          run_direction({sequence, starts[index], alive, way}, product_weights(weights(), index, num_parameters));
       outputs.push_back(result.output);
-      final_hidden.push_back(result.final.hidden);
-      if (!cell.empty()) final_cell.push_back(result.final.cell);
+      ends.push_back(result.final);
     }
     sequence = num_directions == 1 ? outputs.front() : at::cat(outputs, 2);
     if (layer + 1 < num_layers && options().dropout > 0 && is_training())
       sequence = dropped_out(sequence, options().dropout);
   }
-  return {sequence, {at::stack(final_hidden), final_cell.empty() ? at::Tensor() : at::stack(final_cell)}};
+  return {sequence, stacked_states(ends)};
 }
 
 }  // namespace rnnlab

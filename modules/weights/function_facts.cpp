@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "checkpoint/failure.h"
+#include "recurrent/cells/cell.h"
 #include "weights/layouts.h"
 
 namespace rnnlab {
@@ -42,7 +43,27 @@ template <class E>
                     found);
 }
 
-std::string_view cell_in_words(Cell cell) { return num_gates(cell) == 1 ? "a plain cell" : config::name_of(cell); }
+// The plain cells have the same weights.
+bool is_plain(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return true;
+    case LibraryCell::kLstm:
+    case LibraryCell::kGru:
+      return false;
+  }
+  return false;
+}
+
+std::string_view cell_in_words(Cell cell) { return is_plain(cell) ? "a plain cell" : config::name_of(cell); }
+
+// Layouts of libraries are read for conversion and for a model of a library's cell.
+void require_library_cell(const std::optional<Cell>& cell, const TensorFile& file) {
+  if (!cell || info_of(*cell).library) return;
+  refuse_checkpoint("{}: metadata {}: {} is a cell of rnnlab that no library's layout has; use the file as it is",
+                    file.name, kCellKey, config::name_of(*cell));
+}
 
 }  // namespace
 
@@ -71,6 +92,7 @@ void require_same_function(const LayoutMetadata& known, const RecurrentOptions& 
 
 NetworkWeights start_network(const TensorFile& file) {
   NetworkWeights network{.options = {}, .known = facts_in(file), .recurrent = {}, .embedding = {}, .dense = {}};
+  require_library_cell(network.known.cell, file);
   network.options.reset_gate = network.known.reset_gate.value_or(ResetGate::kAfter);
   network.options.activation = network.known.activation.value_or(Activation::kTanh);
   return network;
@@ -79,7 +101,7 @@ NetworkWeights start_network(const TensorFile& file) {
 void settle_cell(NetworkWeights& network, Cell cell, const TensorFile& file) {
   std::optional<Cell>& known = network.known.cell;
   if (known && num_gates(*known) != num_gates(cell)) refuse_contradiction(file, kCellKey, *known, cell_in_words(cell));
-  if (!known && num_gates(cell) > 1) known = cell;
+  if (!known && !is_plain(cell)) known = cell;
   network.options.cell = known.value_or(cell);
 }
 

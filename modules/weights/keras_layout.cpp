@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "checkpoint/failure.h"
@@ -156,13 +157,29 @@ namespace {
 
 // Returns the order of the gates; those of a GRU are z r h. Each order is its own inverse.
 std::vector<int64_t> keras_order(Cell cell) {
-  if (cell == Cell::kLstm) return {0, 1, 2, 3};
-  return cell == Cell::kGru ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{0};
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return {0, 1, 2, 3};
+    case LibraryCell::kGru:
+      return {1, 0, 2};
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return {0};
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "keras_order does not know the cell");
 }
 
 std::string keras_kind(Cell cell) {
-  if (cell == Cell::kLstm) return "lstm";
-  return cell == Cell::kGru ? "gru" : "simple_rnn";
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return "lstm";
+    case LibraryCell::kGru:
+      return "gru";
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return "simple_rnn";
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "keras_kind does not know the cell");
 }
 
 bool has_two_biases(const RecurrentOptions& options) {

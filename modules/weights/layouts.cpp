@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "recurrent/cells/cell.h"
 #include "weights/keras_layout.h"
 #include "weights/pytorch_layout.h"
 #include "weights/tensorflow_layout.h"
@@ -41,9 +43,35 @@ std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout la
 
 namespace {
 
+const char* pytorch_module(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return "LSTM";
+    case LibraryCell::kGru:
+      return "GRU";
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return "RNN";
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "pytorch_module does not know the cell");
+}
+
+const char* keras_class(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return "LSTM";
+    case LibraryCell::kGru:
+      return "GRU";
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return "SimpleRNN";
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "keras_class does not know the cell");
+}
+
 std::string pytorch_text(const RecurrentOptions& options) {
-  const char* module = options.cell == Cell::kLstm ? "LSTM" : options.cell == Cell::kGru ? "GRU" : "RNN";
-  std::string text = fmt::format("torch.nn.{}({}, {}", module, options.input_size, options.hidden_size);
+  std::string text =
+      fmt::format("torch.nn.{}({}, {}", pytorch_module(options.cell), options.input_size, options.hidden_size);
   if (options.num_layers > 1) text += fmt::format(", num_layers={}", options.num_layers);
   if (options.bidirectional) text += ", bidirectional=True";
   if (options.cell == Cell::kRnnRelu) text += ", nonlinearity='relu'";
@@ -51,8 +79,7 @@ std::string pytorch_text(const RecurrentOptions& options) {
 }
 
 std::string keras_text(const RecurrentOptions& options) {
-  const char* layer = options.cell == Cell::kLstm ? "LSTM" : options.cell == Cell::kGru ? "GRU" : "SimpleRNN";
-  std::string text = fmt::format("keras.layers.{}({}", layer, options.hidden_size);
+  std::string text = fmt::format("keras.layers.{}({}", keras_class(options.cell), options.hidden_size);
   if (options.cell == Cell::kRnnRelu || options.activation == Activation::kRelu) text += ", activation='relu'";
   if (options.cell == Cell::kGru && options.reset_gate == ResetGate::kBefore) text += ", reset_after=False";
   text += ")";
@@ -61,11 +88,18 @@ std::string keras_text(const RecurrentOptions& options) {
 
 std::string tensorflow_text(const RecurrentOptions& options) {
   const int64_t size = options.hidden_size;
-  if (options.cell == Cell::kLstm)
-    return fmt::format("CudnnCompatibleLSTMCell({0}) or LSTMCell({0}, forget_bias=0)", size);
-  if (options.cell == Cell::kGru)
-    return fmt::format("{}({})", options.reset_gate == ResetGate::kAfter ? "CudnnCompatibleGRUCell" : "GRUCell", size);
-  return fmt::format("BasicRNNCell({}{})", size, options.cell == Cell::kRnnRelu ? ", activation=tf.nn.relu" : "");
+  switch (library_cell(options.cell)) {
+    case LibraryCell::kLstm:
+      return fmt::format("CudnnCompatibleLSTMCell({0}) or LSTMCell({0}, forget_bias=0)", size);
+    case LibraryCell::kGru:
+      return fmt::format("{}({})", options.reset_gate == ResetGate::kAfter ? "CudnnCompatibleGRUCell" : "GRUCell",
+                         size);
+    case LibraryCell::kRnnTanh:
+      return fmt::format("BasicRNNCell({})", size);
+    case LibraryCell::kRnnRelu:
+      return fmt::format("BasicRNNCell({}, activation=tf.nn.relu)", size);
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "tensorflow_text does not know the cell");
 }
 
 std::string cells_text(const RecurrentOptions& options, const std::string& one) {
@@ -75,7 +109,16 @@ std::string cells_text(const RecurrentOptions& options, const std::string& one) 
 
 }  // namespace
 
+void require_layout_has(Cell cell, Layout layout) {
+  if (layout == Layout::kPyTorch || info_of(cell).library) return;
+  throw_error(ExitCode::kUsage, "model.cell: the {} layout has no {}; use --layout pytorch", config::name_of(layout),
+              config::name_of(cell));
+}
+
 std::string layer_text(const RecurrentOptions& options, Layout layout) {
+  if (!info_of(options.cell).library)
+    return fmt::format("{}({}, {}) of rnnlab, which torch.nn does not have", config::name_of(options.cell),
+                       options.input_size, options.hidden_size);
   if (layout == Layout::kPyTorch) return pytorch_text(options);
   if (layout == Layout::kKeras) return cells_text(options, keras_text(options));
   return cells_text(options, tensorflow_text(options)) + (options.bidirectional ? ", bidirectional" : "");

@@ -50,12 +50,15 @@ std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout la
 TensorMetadata metadata_of(const LayoutMetadata& known, Layout layout);
 LayoutMetadata facts_in(const TensorFile& file);
 
+// Throws UserError kUsage if the layout does not have the cell: the layouts of libraries have only the cells of libraries.
+void require_layout_has(Cell cell, Layout layout);
+
 // Checks that the weights of the file belong to the function that `options` describe, as far as the file states it.
 // Throws UserError kCheckpoint with the setting of the model to change.
 void require_same_function(const LayoutMetadata& known, const RecurrentOptions& options, const std::string& file);
 
 // Returns the layer that accepts the recurrent weights: "torch.nn.LSTM(28, 128, num_layers=2)" or
-// "2 x keras.layers.LSTM(128)".
+// "2 x keras.layers.LSTM(128)". For a cell that libraries do not have, "min_gru(28, 128) of rnnlab, ...".
 std::string layer_text(const RecurrentOptions& options, Layout layout);
 
 // Returns the differences between the layer of layer_text and the function of the network.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "checkpoint/failure.h"
 #include "weights/function_facts.h"
@@ -82,7 +83,16 @@ void read_tensorflow_sizes(const TensorReader& taker, NetworkWeights& network) {
 }
 
 std::vector<int64_t> tensorflow_order(Cell cell) {
-  return cell == Cell::kLstm ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0};  // i c f o, its own inverse
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return {0, 2, 1, 3};  // i c f o: its own inverse
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return {0};
+    case LibraryCell::kGru:
+      break;
+  }
+  fail_invariant("a cell with one kernel", __FILE__, __LINE__, "a GRU's candidate has a kernel of its own");
 }
 
 // Reads one kernel over inputs and hidden state, with one bias.

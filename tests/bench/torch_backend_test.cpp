@@ -205,14 +205,14 @@ TEST(Problem, IsTheSameForTheSameSeed) {
   EXPECT_TRUE(first.weights->parameters()[0].equal(same.weights->parameters()[0]));
   EXPECT_FALSE(first.input.equal(other.input));
   EXPECT_EQ(first.input.sizes(), at::IntArrayRef({5, 2, 3}));
-  EXPECT_EQ(first.initial.cell.sizes(), at::IntArrayRef({2, 2, 4}));
+  EXPECT_EQ(first.initial.cell().sizes(), at::IntArrayRef({2, 2, 4}));
   EXPECT_EQ(first.output_gradient.sizes(), at::IntArrayRef({5, 2, 4}));
 }
 
 TEST(Problem, AGruHasNoCellState) {
   BenchCase combination = small_combination();
   combination.options.cell = Cell::kGru;
-  EXPECT_FALSE(make_problem(combination, c10::kCPU, 1).initial.cell.defined());
+  EXPECT_FALSE(make_problem(combination, c10::kCPU, 1).initial.cell().defined());
 }
 
 TEST(LayerPrograms, EachDoesMoreThanTheOneBefore) {

@@ -77,7 +77,8 @@ TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
             "model.yaml:2:13: reset_gate and cell (model.yaml:1:7): only gru has a reset gate");
   EXPECT_EQ(
       complaint("cell: rnn_tanh\nactivation: relu"),
-      "model.yaml:2:13: activation and cell (model.yaml:1:7): a plain cell's activation is in its name: use rnn_relu");
+      "model.yaml:2:13: activation and cell (model.yaml:1:7): only lstm and gru have an activation to choose; a plain "
+      "cell's activation is in its name: use rnn_relu");
   EXPECT_EQ(complaint("dropout: 0.5"),
             "model.yaml:1:10: dropout and num_layers (default): dropout stands between recurrent layers and there is "
             "one; after it comes output_dropout");

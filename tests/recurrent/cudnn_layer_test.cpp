@@ -183,8 +183,8 @@ TEST_F(CudnnLayerOnGpu, ReadsNothingBeyondALength) {
     const at::Tensor leaf = input.masked_fill(beyond, filling).requires_grad_();
     layer->zero_grad();
     const RecurrentResult result = layer->forward(leaf, {}, lengths);
-    (result.output.square().sum() + result.state.hidden.sum() + result.state.cell.sum()).backward();
-    std::vector<at::Tensor> results = {result.output, result.state.hidden, result.state.cell, leaf.grad()};
+    (result.output.square().sum() + result.state.hidden.sum() + result.state.cell().sum()).backward();
+    std::vector<at::Tensor> results = {result.output, result.state.hidden, result.state.cell(), leaf.grad()};
     for (const at::Tensor& gradient : gradients_of(*layer)) results.push_back(gradient.clone());
     return results;
   };

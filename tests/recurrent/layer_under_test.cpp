@@ -1,6 +1,7 @@
 #include "recurrent/layer_under_test.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,13 +61,15 @@ double error(const Vector& got, const Vector& wanted) {
 }  // namespace
 
 Problem rounded(Problem problem, at::ScalarType type) {
-  round_all({&problem.input, &problem.hidden, &problem.cell}, type);
+  round_all({&problem.input, &problem.hidden}, type);
+  for (Vector& state : problem.inner) round_all({&state}, type);
   round_all(reference::vectors_of(problem.weights), type);
   return problem;
 }
 
 Result rounded(Result upstream, at::ScalarType type) {
-  round_all({&upstream.output, &upstream.hidden, &upstream.cell}, type);
+  round_all({&upstream.output, &upstream.hidden}, type);
+  for (Vector& state : upstream.inner) round_all({&state}, type);
   return upstream;
 }
 
@@ -91,24 +94,30 @@ Results run(RecurrentLayer& layer, const Problem& problem, const Result& upstrea
   const auto steps_first = [&](const at::Tensor& x) { return batch_first ? x.transpose(0, 1) : x; };
 
   const at::Tensor input = as_given(to_tensor(problem.input, {T, B, options.input_size}, place)).requires_grad_();
-  const RecurrentState initial = {leaf_state(problem.hidden, problem, place), leaf_state(problem.cell, problem, place)};
+  RecurrentState initial = {leaf_state(problem.hidden, problem, place)};
+  for (const Vector& state : problem.inner) initial.inner.push_back(leaf_state(state, problem, place));
   const RecurrentResult result = layer.forward(input, initial, lengths_of(problem));
 
   const int64_t width = options.num_directions() * options.hidden_size;
   at::Tensor loss = (steps_first(result.output) * to_tensor(upstream.output, {T, B, width}, place)).sum() +
                     (result.state.hidden * to_tensor(upstream.hidden, state_shape(problem), place)).sum();
-  if (result.state.cell.defined())
-    loss = loss + (result.state.cell * to_tensor(upstream.cell, state_shape(problem), place)).sum();
+  for (size_t i = 0; i < result.state.inner.size(); ++i)
+    loss = loss + (result.state.inner[i] * to_tensor(upstream.inner[i], state_shape(problem), place)).sum();
   layer.zero_grad();
   loss.backward();
 
   Results results = {{"output", to_vector(steps_first(result.output))},
                      {"final hidden state", to_vector(result.state.hidden)},
                      {"gradient of the input", to_vector(steps_first(input.grad()))}};
-  if (result.state.cell.defined()) results.push_back({"final cell state", to_vector(result.state.cell)});
+  const auto& names = info_of(options.cell).states;
+  for (size_t i = 0; i < result.state.inner.size(); ++i)
+    results.push_back({fmt::format("final {} state", names[i + 1]), to_vector(result.state.inner[i])});
   if (initial.hidden.defined())
     results.push_back({"gradient of the initial hidden state", to_vector(initial.hidden.grad())});
-  if (initial.cell.defined()) results.push_back({"gradient of the initial cell state", to_vector(initial.cell.grad())});
+  for (size_t i = 0; i < initial.inner.size(); ++i)
+    if (initial.inner[i].defined())
+      results.push_back(
+          {fmt::format("gradient of the initial {} state", names[i + 1]), to_vector(initial.inner[i].grad())});
   for (const auto& parameter : layer.named_parameters())
     results.push_back({"gradient of " + parameter.key(), to_vector(parameter.value().grad())});
   return results;
@@ -120,9 +129,12 @@ Results run_reference(const Problem& problem, const Result& upstream) {
   Results results = {{"output", result.output},
                      {"final hidden state", result.hidden},
                      {"gradient of the input", gradients.input},
-                     {"final cell state", result.cell},
-                     {"gradient of the initial hidden state", gradients.hidden},
-                     {"gradient of the initial cell state", gradients.cell}};
+                     {"gradient of the initial hidden state", gradients.hidden}};
+  const auto& names = info_of(problem.options.cell).states;
+  for (size_t i = 0; i < result.inner.size(); ++i) {
+    results.push_back({fmt::format("final {} state", names[i + 1]), result.inner[i]});
+    results.push_back({fmt::format("gradient of the initial {} state", names[i + 1]), gradients.inner[i]});
+  }
   const auto specs = parameter_specs(problem.options);
   const auto vectors = reference::vectors_of(gradients.weights);
   for (size_t i = 0; i < specs.size(); ++i) results.push_back({"gradient of " + specs[i].name, *vectors[i]});

@@ -38,7 +38,7 @@ Drawn draw(const LayerShape& shape, at::ScalarType type) {
   drawn.lengths = varied_lengths(shape);
   if (shape.states == States::kGiven) {
     drawn.initial.hidden = rounded_normal(states, type);
-    if (has_cell) drawn.initial.cell = rounded_normal(states, type);
+    if (has_cell) drawn.initial.inner = {rounded_normal(states, type)};
   }
   drawn.output_gradient =
       rounded_normal({shape.num_steps, shape.batch_size, options.num_directions() * options.hidden_size}, type);
@@ -69,16 +69,16 @@ at::Tensor leaf(const at::Tensor& tensor, at::ScalarType type) {
 // Output, final states, and the gradients of everything that has one.
 std::vector<at::Tensor> results_of(RecurrentLayer& layer, const Drawn& drawn, at::ScalarType type) {
   const at::Tensor input = leaf(drawn.input, type);
-  const RecurrentState initial = {leaf(drawn.initial.hidden, type), leaf(drawn.initial.cell, type)};
+  const RecurrentState initial = {leaf(drawn.initial.hidden, type), leaf(drawn.initial.cell(), type)};
   const RecurrentResult result = layer.forward(input, initial, drawn.lengths);
   at::Tensor loss = (result.output * drawn.output_gradient.to(type)).sum() +
                     (result.state.hidden * drawn.hidden_gradient.to(type)).sum();
-  if (result.state.cell.defined()) loss = loss + (result.state.cell * drawn.cell_gradient.to(type)).sum();
+  if (result.state.cell().defined()) loss = loss + (result.state.cell() * drawn.cell_gradient.to(type)).sum();
   layer.zero_grad();
   loss.backward();
   std::vector<at::Tensor> results = {result.output.detach(), result.state.hidden.detach(), input.grad()};
-  if (result.state.cell.defined()) results.push_back(result.state.cell.detach());
-  for (const at::Tensor& state : {initial.hidden, initial.cell})
+  if (result.state.cell().defined()) results.push_back(result.state.cell().detach());
+  for (const at::Tensor& state : {initial.hidden, initial.cell()})
     if (state.defined()) results.push_back(state.grad());
   for (const at::Tensor& parameter : layer.parameters()) results.push_back(parameter.grad());
   return results;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <random>
 
+#include "recurrent/cells/cell.h"
+
 namespace rnnlab::reference {
 namespace {
 
@@ -37,6 +39,17 @@ std::vector<int64_t> make_lengths(const Shape& shape) {
   return lengths;
 }
 
+Weights draw_weights(const RecurrentOptions& options, int64_t num_inputs, Random& random) {
+  Weights weights;
+  for (const auto& [name, shape] : info_of(options.cell).parameters(options, num_inputs)) {
+    if (name == "weight_ih") weights.weight_ih = uniform_matrix(random, shape[0], shape[1]);
+    if (name == "weight_hh") weights.weight_hh = uniform_matrix(random, shape[0], shape[1]);
+    if (name == "bias_ih") weights.bias_ih = biases(random, shape[0]);
+    if (name == "bias_hh") weights.bias_hh = biases(random, shape[0]);
+  }
+  return weights;
+}
+
 Problem draw_problem(const RecurrentOptions& options, const Shape& shape, Random& random) {
   Problem problem;
   problem.options = options;
@@ -44,24 +57,18 @@ Problem draw_problem(const RecurrentOptions& options, const Shape& shape, Random
   problem.lengths = make_lengths(shape);
   problem.input = normal(random, shape.num_steps * shape.batch_size * options.input_size);
 
-  const int64_t rows = num_gates(options.cell) * options.hidden_size;
   const int64_t num_states = options.num_layers * options.num_directions();
   for (int64_t index = 0; index < num_states; ++index) {
     const bool first = index < options.num_directions();
     const int64_t columns = first ? options.input_size : options.num_directions() * options.hidden_size;
-    Weights weights;
-    weights.weight_ih = uniform_matrix(random, rows, columns);
-    weights.weight_hh = uniform_matrix(random, rows, options.hidden_size);
-    weights.bias_ih = biases(random, rows);
-    weights.bias_hh = biases(random, rows);
-    problem.weights.push_back(weights);
+    problem.weights.push_back(draw_weights(options, columns, random));
   }
   const int64_t count = num_states * shape.batch_size * options.hidden_size;
   const auto initial = [&] {
     return shape.start == Start::kGiven ? normal(random, count) : Vector(static_cast<size_t>(count));
   };
   problem.hidden = initial();
-  if (options.cell == Cell::kLstm) problem.cell = initial();
+  for (size_t number = 1; number < info_of(options.cell).states.size(); ++number) problem.inner.push_back(initial());
   return problem;
 }
 
@@ -82,7 +89,7 @@ Result random_upstream(const Problem& problem) {
   upstream.output =
       normal(random, problem.num_steps * problem.batch_size() * options.num_directions() * options.hidden_size);
   upstream.hidden = normal(random, static_cast<int64_t>(problem.hidden.size()));
-  upstream.cell = normal(random, static_cast<int64_t>(problem.cell.size()));
+  for (const Vector& state : problem.inner) upstream.inner.push_back(normal(random, std::ssize(state)));
   return upstream;
 }
 
@@ -100,7 +107,7 @@ std::vector<RecurrentOptions> stacks_of(RecurrentOptions options) {
 std::vector<Vector*> vectors_of(std::vector<Weights>& weights) {
   std::vector<Vector*> vectors;
   for (Weights& w : weights)
-    for (Vector* vector : {&w.weight_ih.values, &w.weight_hh.values, &w.bias_ih, &w.bias_hh}) vectors.push_back(vector);
+    for (Vector* vector : vectors_of(w)) vectors.push_back(vector);
   return vectors;
 }
 

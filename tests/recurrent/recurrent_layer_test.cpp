@@ -109,7 +109,7 @@ TEST_P(EveryKindOnTheCpu, GivesShapesOfItsOptions) {
   const RecurrentResult result = layer->forward(at::randn({5, 7, 3}));
   EXPECT_EQ(result.output.sizes(), at::IntArrayRef({5, 7, 8}));
   EXPECT_EQ(result.state.hidden.sizes(), at::IntArrayRef({4, 5, 4}));
-  EXPECT_FALSE(result.state.cell.defined());
+  EXPECT_FALSE(result.state.cell().defined());
 }
 
 TEST_P(EveryKindOnTheCpu, ReadsNothingBeyondALength) {
@@ -122,7 +122,7 @@ TEST_P(EveryKindOnTheCpu, ReadsNothingBeyondALength) {
   input.slice(0, 2).select(1, 0).fill_(1e6);
   const RecurrentResult result = layer->forward(input, {}, lengths);
   EXPECT_TRUE(at::equal(result.output, expected.output));
-  EXPECT_TRUE(at::equal(result.state.cell, expected.state.cell));
+  EXPECT_TRUE(at::equal(result.state.cell(), expected.state.cell()));
   EXPECT_EQ(result.output.slice(0, 2).select(1, 0).abs().sum().item<double>(), 0);
 }
 
@@ -139,7 +139,7 @@ TEST_P(EveryKindOnTheCpu, ContinuesFromItsOwnFinalState) {
   const RecurrentResult first = layer->forward(input.slice(0, 0, 4));
   const RecurrentResult second = layer->forward(input.slice(0, 4), first.state);
   EXPECT_TRUE(at::allclose(second.output, whole.output.slice(0, 4), 1e-5, 1e-6));
-  EXPECT_TRUE(at::allclose(second.state.cell, whole.state.cell, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(second.state.cell(), whole.state.cell(), 1e-5, 1e-6));
 }
 
 TEST_P(EveryKindOnTheCpu, ChecksWhatItIsGiven) {
@@ -189,7 +189,7 @@ TEST_P(EveryKindOnTheCpu, MovesToAnotherTypeAndBackWithinAModel) {
   model.to(at::kDouble);
   const RecurrentResult result = layer->forward(at::randn({5, 2, 3}, at::kDouble));
   EXPECT_EQ(result.output.scalar_type(), at::kDouble);
-  EXPECT_EQ(result.state.cell.scalar_type(), at::kDouble);
+  EXPECT_EQ(result.state.cell().scalar_type(), at::kDouble);
   model.to(at::kFloat);
   EXPECT_EQ(layer->forward(at::randn({5, 2, 3})).output.scalar_type(), at::kFloat);
 }
@@ -299,8 +299,11 @@ TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
             "layer: hoisted cannot do reset_gate: before (its candidate's product waits for the reset gate, so the "
             "products of a step are not one); use layer: naive");
   EXPECT_EQ(refusal(LayerKind::kGrouped, {.cell = Cell::kGru}),
-            "layer: grouped cannot do cell: gru (the rungs before fused_pointwise are there for lstm); use layer: "
-            "naive, fused_pointwise, pretransposed, hoisted, blocked, wavefront, fused or cudnn");
+            "layer: grouped has no cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
+            "wavefront, fused or cudnn");
+  EXPECT_EQ(refusal(LayerKind::kDiagonal, {.cell = Cell::kGru}),
+            "layer: diagonal has no cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
+            "wavefront, fused or cudnn");
   EXPECT_EQ(refusal(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
             "layer: wavefront cannot do bidirectional: true (a layer waits for the whole reverse sequence of the one "
             "below: there is no diagonal); use layer: naive, grouped, streamed, fused_pointwise, pretransposed, "
@@ -316,9 +319,10 @@ TEST(Refusal, NamesWhatNeedsStreams) {
 
 TEST(Refusal, NamesWhatMeansNothing) {
   EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}),
-            "reset_gate: before means nothing with cell: lstm, which has no reset gate; use cell: gru");
+            "reset_gate: before means nothing with cell: lstm; only gru has a reset gate");
   EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}),
-            "activation: relu means nothing with cell: rnn_tanh, whose name holds its activation; use cell: rnn_relu");
+            "activation: relu means nothing with cell: rnn_tanh; only lstm and gru have an activation to choose; a "
+            "plain cell's activation is in its name: use rnn_relu");
 }
 
 TEST(Refusal, IsWhatMakeLayerThrows) {

@@ -34,7 +34,7 @@ class Network {
         hidden_size_(problem.options.hidden_size),
         directions_(problem.options.num_directions()),
         states_(problem.options.num_layers * directions_),
-        has_cell_(problem.options.cell == Cell::kLstm),
+        num_inner_(problem.inner.size()),
         tapes_(static_cast<size_t>(states_ * batch_)) {}
 
   Result forward();
@@ -47,8 +47,16 @@ class Network {
   int64_t time(int64_t direction, int64_t i, int64_t b) const {
     return direction == 0 ? i : problem_.lengths[static_cast<size_t>(b)] - 1 - i;
   }
-  Vector state_of(const Vector& states, int64_t index, int64_t b) const {
-    return slice(states, index, b, batch_, hidden_size_, 0, hidden_size_);
+  // Those of one sequence in one direction of one layer.
+  States states_of(const Vector& hidden, const std::vector<Vector>& inner, int64_t index, int64_t b) const {
+    const auto mine = [&](const Vector& all) { return slice(all, index, b, batch_, hidden_size_, 0, hidden_size_); };
+    States states = {mine(hidden)};
+    for (const Vector& all : inner) states.push_back(mine(all));
+    return states;
+  }
+  void add_states(Vector& hidden, std::vector<Vector>& inner, int64_t index, int64_t b, const States& states) const {
+    add_slice(hidden, index, b, batch_, hidden_size_, 0, states[0]);
+    for (size_t i = 0; i < inner.size(); ++i) add_slice(inner[i], index, b, batch_, hidden_size_, 0, states[i + 1]);
   }
 
   void read_sequence(int64_t layer, int64_t direction, int64_t b, const Vector& input, Vector& output, Result& result);
@@ -57,14 +65,14 @@ class Network {
 
   const Problem& problem_;
   int64_t batch_, hidden_size_, directions_, states_;
-  bool has_cell_;
+  size_t num_inner_;
   std::vector<Tape> tapes_;
 };
 
 Result Network::forward() {
   Result result;
   result.hidden = zeros(states_, batch_, hidden_size_);
-  if (has_cell_) result.cell = result.hidden;
+  result.inner.assign(num_inner_, result.hidden);
   Vector sequence = problem_.input;
   for (int64_t layer = 0; layer < problem_.options.num_layers; ++layer) {
     Vector output = zeros(problem_.num_steps, batch_, directions_ * hidden_size_);
@@ -79,30 +87,26 @@ Result Network::forward() {
 void Network::read_sequence(int64_t layer, int64_t direction, int64_t b, const Vector& input, Vector& output,
                             Result& result) {
   const int64_t index = layer * directions_ + direction;
-  Vector h = state_of(problem_.hidden, index, b);
-  Vector c = has_cell_ ? state_of(problem_.cell, index, b) : Vector{};
+  States states = states_of(problem_.hidden, problem_.inner, index, b);
   for (int64_t i = 0; i < problem_.lengths[static_cast<size_t>(b)]; ++i) {
     const int64_t t = time(direction, i, b);
     const Vector x = slice(input, t, b, batch_, width(layer), 0, width(layer));
-    const Step step = step_forward(problem_.options, problem_.weights[static_cast<size_t>(index)], x, h, c);
-    h = step.new_h;
-    c = step.new_c;
-    add_slice(output, t, b, batch_, directions_ * hidden_size_, direction * hidden_size_, h);
+    const Step step = step_forward(problem_.options, problem_.weights[static_cast<size_t>(index)], x, states);
+    states = step.new_states;
+    add_slice(output, t, b, batch_, directions_ * hidden_size_, direction * hidden_size_, states[0]);
     result.distance_to_kink = std::min(result.distance_to_kink, step.distance_to_kink);
     tape(index, b).push_back(step);
   }
-  add_slice(result.hidden, index, b, batch_, hidden_size_, 0, h);
-  if (has_cell_) add_slice(result.cell, index, b, batch_, hidden_size_, 0, c);
+  add_states(result.hidden, result.inner, index, b, states);
 }
 
 Gradients Network::backward(const Result& upstream) {
   Gradients gradients;
   gradients.hidden = zeros(states_, batch_, hidden_size_);
-  if (has_cell_) gradients.cell = gradients.hidden;
+  gradients.inner.assign(num_inner_, gradients.hidden);
   gradients.weights = problem_.weights;
   for (Weights& w : gradients.weights)
-    for (Vector* values : {&w.weight_ih.values, &w.weight_hh.values, &w.bias_ih, &w.bias_hh})
-      std::fill(values->begin(), values->end(), 0.0);
+    for (Vector* values : vectors_of(w)) std::fill(values->begin(), values->end(), 0.0);
 
   Vector d_output = upstream.output;
   for (int64_t layer = problem_.options.num_layers - 1; layer >= 0; --layer) {
@@ -118,25 +122,28 @@ Gradients Network::backward(const Result& upstream) {
 void Network::unread_sequence(int64_t layer, int64_t direction, int64_t b, const Vector& d_output,
                               const Result& upstream, Vector& d_input, Gradients& gradients) {
   const int64_t index = layer * directions_ + direction;
-  Vector d_h = state_of(upstream.hidden, index, b);
-  Vector d_c = has_cell_ ? state_of(upstream.cell, index, b) : Vector{};
+  States d_states = states_of(upstream.hidden, upstream.inner, index, b);
   for (int64_t i = problem_.lengths[static_cast<size_t>(b)] - 1; i >= 0; --i) {
     const int64_t t = time(direction, i, b);
     const Vector from_output =
         slice(d_output, t, b, batch_, directions_ * hidden_size_, direction * hidden_size_, hidden_size_);
-    for (size_t k = 0; k < d_h.size(); ++k) d_h[k] += from_output[k];
+    for (size_t k = 0; k < from_output.size(); ++k) d_states[0][k] += from_output[k];
     const auto at = static_cast<size_t>(index);
     const StepGradients d = step_backward(problem_.options, problem_.weights[at],
-                                          tape(index, b)[static_cast<size_t>(i)], d_h, d_c, gradients.weights[at]);
+                                          tape(index, b)[static_cast<size_t>(i)], d_states, gradients.weights[at]);
     add_slice(d_input, t, b, batch_, width(layer), 0, d.x);
-    d_h = d.h;
-    d_c = d.c;
+    d_states = d.states;
   }
-  add_slice(gradients.hidden, index, b, batch_, hidden_size_, 0, d_h);
-  if (has_cell_) add_slice(gradients.cell, index, b, batch_, hidden_size_, 0, d_c);
+  add_states(gradients.hidden, gradients.inner, index, b, d_states);
 }
 
 }  // namespace
+
+std::vector<Vector*> vectors_of(Weights& w) {
+  std::vector<Vector*> vectors = {&w.weight_ih.values, &w.weight_hh.values, &w.bias_ih, &w.bias_hh};
+  std::erase_if(vectors, [](const Vector* vector) { return vector->empty(); });
+  return vectors;
+}
 
 Result forward(const Problem& problem) { return Network(problem).forward(); }
 

@@ -20,12 +20,15 @@ struct Matrix {
   double at(int64_t row, int64_t column) const { return values[static_cast<size_t>(row * columns + column)]; }
 };
 
-// One direction of one layer, G gates stacked by rows.
+// One direction of one layer, G gates stacked by rows. What a cell does not have is empty.
 struct Weights {
   Matrix weight_ih;  // (G * H, I)
   Matrix weight_hh;  // (G * H, H)
   Vector bias_ih, bias_hh;
 };
+
+// Those that the cell has, in the order of its parameters.
+std::vector<Vector*> vectors_of(Weights& weights);
 
 struct Problem {
   RecurrentOptions options;      // dropout and batch_first are not the reference's affair
@@ -33,7 +36,8 @@ struct Problem {
   std::vector<int64_t> lengths;  // of each of the B sequences
   std::vector<Weights> weights;  // layer 0 forward, layer 0 reverse, layer 1 forward ...
   Vector input;                  // (T, B, I)
-  Vector hidden, cell;           // initial states, (L * D, B, H); cell for LSTM only
+  Vector hidden;                 // initial states, (L * D, B, H)
+  std::vector<Vector> inner;     // the cell's other states in the order of its record, likewise
 
   int64_t batch_size() const { return static_cast<int64_t>(lengths.size()); }
 };
@@ -41,7 +45,8 @@ struct Problem {
 // Also used for the gradients of a loss with respect to these.
 struct Result {
   Vector output;  // (T, B, D * H)
-  Vector hidden, cell;
+  Vector hidden;
+  std::vector<Vector> inner;
   // The smallest |x| that went through a relu, against the size of the terms it sums: where it is as small as rounding,
   // a layer may fall on the other side of the kink, and its gradients jump.
   double distance_to_kink = 1e300;
@@ -49,7 +54,8 @@ struct Result {
 
 struct Gradients {
   std::vector<Weights> weights;
-  Vector input, hidden, cell;
+  Vector input, hidden;
+  std::vector<Vector> inner;
 };
 
 Result forward(const Problem& problem);

@@ -7,25 +7,28 @@
 
 namespace rnnlab::reference {
 
+using States = std::vector<Vector>;  // the hidden state, then the cell's others in the order of its record
+
 // A step's inputs, results, and what its backward pass needs.
 struct Step {
-  Vector x, h, c;
+  Vector x;
+  States states;
   std::array<Vector, 4> gates;  // after their non-linearity, in the order of the weights
   Vector recurrent;             // GRU: what the reset gate multiplies (after), or its product with the state (before)
   Vector activated_cell;        // LSTM: act(c')
-  Vector new_h, new_c;
+  States new_states;
   double distance_to_kink = 1e300;
 };
 
 struct StepGradients {
-  Vector x, h, c;
+  Vector x;
+  States states;
 };
 
-Step step_forward(const RecurrentOptions& options, const Weights& weights, const Vector& x, const Vector& h,
-                  const Vector& c);
+Step step_forward(const RecurrentOptions& options, const Weights& weights, const Vector& x, const States& states);
 
-// Adds to `weight_gradients`.
+// d_new: of the new states. Adds to `d_w`, the gradients of the weights.
 StepGradients step_backward(const RecurrentOptions& options, const Weights& weights, const Step& step,
-                            const Vector& d_new_h, const Vector& d_new_c, Weights& weight_gradients);
+                            const States& d_new, Weights& d_w);
 
 }  // namespace rnnlab::reference

@@ -18,7 +18,9 @@ double dot(const Vector& a, const Vector& b) {
 
 double loss(const Problem& problem, const Result& upstream) {
   const Result result = forward(problem);
-  return dot(result.output, upstream.output) + dot(result.hidden, upstream.hidden) + dot(result.cell, upstream.cell);
+  double sum = dot(result.output, upstream.output) + dot(result.hidden, upstream.hidden);
+  for (size_t i = 0; i < result.inner.size(); ++i) sum += dot(result.inner[i], upstream.inner[i]);
+  return sum;
 }
 
 // Central differences in float64: the error is of order step^2 = 1e-10 and rounding / step = 1e-11.
@@ -45,7 +47,8 @@ void expect_all_gradients(const RecurrentOptions& options) {
   Gradients gradients = backward(problem, upstream);
   expect_gradient(problem, upstream, problem.input, gradients.input, "input");
   expect_gradient(problem, upstream, problem.hidden, gradients.hidden, "hidden");
-  expect_gradient(problem, upstream, problem.cell, gradients.cell, "cell");
+  for (size_t i = 0; i < problem.inner.size(); ++i)
+    expect_gradient(problem, upstream, problem.inner[i], gradients.inner[i], "inner state " + std::to_string(i));
   const auto weights = vectors_of(problem.weights), weight_gradients = vectors_of(gradients.weights);
   for (size_t i = 0; i < weights.size(); ++i)
     expect_gradient(problem, upstream, *weights[i], *weight_gradients[i], "parameter " + std::to_string(i));
@@ -89,7 +92,7 @@ Problem tiny(Cell cell, int64_t num_steps) {
   const Matrix column{rows, 1, values};
   problem.weights.push_back({column, column, values, Vector(static_cast<size_t>(rows))});
   problem.hidden = {0.25};
-  if (cell == Cell::kLstm) problem.cell = {-0.5};
+  if (cell == Cell::kLstm) problem.inner = {{-0.5}};
   return problem;
 }
 
@@ -102,7 +105,7 @@ TEST(Reference, LstmStepByHand) {
   const Result result = forward(tiny(Cell::kLstm, 1));
   const double sum = 0.5 + 0.25 + 1;  // x + h + 1, times each gate's number
   const double c = sigma(0.2 * sum) * -0.5 + sigma(0.1 * sum) * std::tanh(0.3 * sum);
-  EXPECT_NEAR_TO_ROUNDING(result.cell[0], c);
+  EXPECT_NEAR_TO_ROUNDING(result.inner[0][0], c);
   EXPECT_NEAR_TO_ROUNDING(result.hidden[0], sigma(0.4 * sum) * std::tanh(c));
 }
 
@@ -126,7 +129,7 @@ TEST(Reference, AShortSequenceIsTheSameAloneAndPadded) {
   alone.input.resize(4);
   const Result expected = forward(alone), result = forward(padded);
   EXPECT_EQ(result.hidden, expected.hidden);
-  EXPECT_EQ(result.cell, expected.cell);
+  EXPECT_EQ(result.inner, expected.inner);
   EXPECT_EQ(Vector(result.output.begin(), result.output.begin() + 12), expected.output);
   EXPECT_EQ(Vector(result.output.begin() + 12, result.output.end()), Vector(18, 0.0));
 }

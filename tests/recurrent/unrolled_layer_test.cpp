@@ -88,7 +88,7 @@ TEST_P(DeepStack, GivesTheSameAsNaive) {
   copy_weights(*naive, *layer);
   const auto train = [&](RecurrentLayer& tested, const at::Tensor& input) {
     const RecurrentResult result = tested.forward(input);
-    (result.output.pow(2).sum() + result.state.hidden.sum() + result.state.cell.pow(2).sum()).backward();
+    (result.output.pow(2).sum() + result.state.hidden.sum() + result.state.cell().pow(2).sum()).backward();
     return result.output.detach();
   };
   const at::Tensor data = at::randn({21, 3, 6});

@@ -61,7 +61,7 @@ class BlockedBackward {
     WeightGradients gradients(Cell cell) const {
       const at::Tensor input_bias = bias_ih.to(type);
       return {input_side.result(), recurrent_side.result(), input_bias,
-              cell == Cell::kGru ? bias_hh.to(type) : input_bias};
+              has_two_sides(cell) ? bias_hh.to(type) : input_bias};
     }
 
     at::ScalarType type;
@@ -75,10 +75,10 @@ class BlockedBackward {
     if (!results.cell.empty()) gradients.cell_output = results.cell[0];
     gradients.input_side =
         empty_pooled({steps_together_, trace_.batch_size(), trace_.gates.size(2)}, trace_.gates.options());
-    const bool has_both = spec_.cell == Cell::kGru;
+    const bool has_both = has_two_sides(spec_.cell);
     gradients.recurrent_side =
         has_both ? empty_pooled(gradients.input_side.sizes(), trace_.gates.options()) : gradients.input_side;
-    if (spec_.cell == Cell::kLstm || has_both)
+    if (has_cell_state(spec_.cell) || has_both)
       gradients.carry = at::zeros_like(trace_.hidden[0], trace_.hidden.options().dtype(at::kFloat));
     return gradients;
   }
@@ -106,7 +106,7 @@ class BlockedBackward {
     weights.recurrent_side.add(recurrent_side,
                                matrix_of(states_before(spec_.direction, trace_.hidden), first, steps.size()));
     weights.bias_ih.add_(input_side.sum(0, /*keepdim=*/false, at::kFloat));
-    if (spec_.cell == Cell::kGru) weights.bias_hh.add_(recurrent_side.sum(0, /*keepdim=*/false, at::kFloat));
+    if (has_two_sides(spec_.cell)) weights.bias_hh.add_(recurrent_side.sum(0, /*keepdim=*/false, at::kFloat));
   }
 
   // Computes the step that is read as number `i`.
@@ -144,8 +144,8 @@ class BlockedBackward {
   InitialGradients initial_gradients() const {
     const at::Tensor hidden = at::empty_like(trace_.hidden[0]);
     multiply_all(next_, recurrent_, hidden);
-    if (spec_.cell == Cell::kLstm) return {hidden, gradients_.carry};
-    if (spec_.cell == Cell::kGru) hidden.add_(gradients_.carry);
+    if (has_cell_state(spec_.cell)) return {hidden, gradients_.carry};
+    if (has_two_sides(spec_.cell)) hidden.add_(gradients_.carry);
     return {hidden, {}};
   }
 

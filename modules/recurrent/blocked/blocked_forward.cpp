@@ -34,7 +34,7 @@ std::vector<GateSum> input_sums(Cell cell) {
 std::vector<GateSum> recurrent_sums(Cell cell) {
   std::vector<GateSum> sums = input_sums(cell);
   for (GateSum& sum : sums) sum.accumulate = Accumulate::kAdd;
-  if (cell == Cell::kGru) sums[2] = {3, Accumulate::kOverwrite};
+  if (has_two_sides(cell)) sums[2] = {3, Accumulate::kOverwrite};
   return sums;
 }
 
@@ -55,7 +55,7 @@ class BlockedForward {
   BlockedForward(const UnrolledSpec& spec, LayerTrace& trace)
       : spec_(spec),
         trace_(trace),
-        num_sums_(spec.cell == Cell::kGru ? 4 : num_gates(spec.cell)),
+        num_sums_(num_gates(spec.cell) + (has_two_sides(spec.cell) ? 1 : 0)),
         size_(make_size()),
         steps_together_(make_steps_together()),
         input_{PackedMatrix::of_transposed(trace.weights.weight_ih, num_gates(spec.cell)), input_sums(spec.cell)},

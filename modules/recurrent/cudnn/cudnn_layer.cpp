@@ -26,7 +26,7 @@ struct SavedPlan : torch::CustomClassHolder {
   std::vector<std::vector<int64_t>> weight_shapes;
 };
 
-// This is the order of the tensors that the forward pass saves; only an LSTM has kCell.
+// The order of the tensors that the forward pass saves; only a cell with a cell state has kCell.
 enum Saved : size_t { kInput, kHidden, kSpace, kOutput, kReserve, kCell };
 
 // This is the order of the arguments of the forward pass. The weights follow, and the cell state is last.
@@ -71,7 +71,7 @@ class CudnnFunction : public torch::autograd::Function<CudnnFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const auto call = saved_plan(*context);
     const variable_list saved = context->get_saved_variables();
-    const bool has_cell = call->plan->shape().cell == Cell::kLstm;
+    const bool has_cell = has_cell_state(call->plan->shape().cell);
     RnnOperands operands = {saved[kInput], saved[kHidden], {}, saved[kSpace]};
     RnnOutputs outputs = {saved[kOutput], {}, {}, saved[kReserve]};
     RnnUpstream given = {upstream[0], upstream[1], {}};
@@ -162,9 +162,9 @@ RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& i
   const at::Tensor buffer = space_.buffer().to(type);  // the buffer itself, except under autocast
   const double dropout = is_training() ? options().dropout : 0;
   return run_groups(
-      groups_, dropout, as_operand(input, type), {as_operand(initial.hidden, type), as_operand(initial.cell, type)},
+      groups_, dropout, as_operand(input, type), {as_operand(initial.hidden, type), as_operand(initial.cell(), type)},
       [&](size_t group, const at::Tensor& sequence, const RecurrentState& state) {
-        return run_group(group, {sequence, state.hidden, state.cell, space_.of_group(buffer, group)}, lengths);
+        return run_group(group, {sequence, state.hidden, state.cell(), space_.of_group(buffer, group)}, lengths);
       });
 }
 

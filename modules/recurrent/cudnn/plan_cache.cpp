@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/statistics.h"
+#include "recurrent/cells/cell.h"
 #include "recurrent/cudnn/rnn_plan.h"
 #include "recurrent/cudnn_algorithm.h"
 #include "system/gpu_info.h"
@@ -39,7 +40,7 @@ ScratchPass random_pass(const RnnShape& s, const WeightLayout& layout, at::Devic
   ScratchPass pass;
   pass.operands.input = uniform({s.num_steps, s.batch_size, s.input_size}, 1);
   pass.operands.hidden = uniform(state, 1);
-  if (s.cell == Cell::kLstm) pass.operands.cell = uniform(state, 1);
+  if (has_cell_state(s.cell)) pass.operands.cell = uniform(state, 1);
   pass.operands.weights = uniform({layout.num_elements}, bound);
   pass.upstream.output = uniform({s.num_steps, s.batch_size, s.num_directions * s.hidden_size}, 0.05);
   return pass;

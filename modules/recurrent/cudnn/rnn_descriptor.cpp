@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "recurrent/cells/cell.h"
 
 namespace rnnlab {
 
@@ -51,14 +52,14 @@ cudnnRNNAlgo_t cudnn_name_of(CudnnAlgorithm algorithm) {
 }
 
 cudnnRNNMode_t cudnn_name_of(Cell cell) {
-  switch (cell) {
-    case Cell::kLstm:
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
       return CUDNN_LSTM;
-    case Cell::kGru:
+    case LibraryCell::kGru:
       return CUDNN_GRU;
-    case Cell::kRnnTanh:
+    case LibraryCell::kRnnTanh:
       return CUDNN_RNN_TANH;
-    case Cell::kRnnRelu:
+    case LibraryCell::kRnnRelu:
       return CUDNN_RNN_RELU;
   }
   RNNLAB_INVARIANT(false, "a cell that cuDNN has no name for here");

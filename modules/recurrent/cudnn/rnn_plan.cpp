@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "base/error.h"
+#include "recurrent/cells/cell.h"
 
 namespace rnnlab {
 namespace {
@@ -78,7 +79,7 @@ void RnnPlan::measure_spaces() {
              "cudnnGetRNNTempSpaceSizes");
 }
 
-cudnnTensorDescriptor_t RnnPlan::cell() const { return shape().cell == Cell::kLstm ? state_.get() : nullptr; }
+cudnnTensorDescriptor_t RnnPlan::cell() const { return has_cell_state(shape().cell) ? state_.get() : nullptr; }
 
 at::Tensor RnnPlan::workspace() const {
   return at::empty({static_cast<int64_t>(workspace_bytes_)}, lengths_.options().dtype(at::kByte));

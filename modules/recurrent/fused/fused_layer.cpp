@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/error.h"
 #include "recurrent/layer_groups.h"
 
 namespace rnnlab {
@@ -22,12 +23,32 @@ constexpr bool kHasBiases = true;
 constexpr double kNoDropout = 0;  // it stands between groups of layers
 
 RecurrentState converted(const RecurrentState& state, at::ScalarType type) {
-  return {state.hidden.to(type), state.cell.defined() ? state.cell.to(type) : state.cell};
+  RecurrentState all = {state.hidden.to(type)};
+  for (const at::Tensor& inner : state.inner) all.inner.push_back(inner.to(type));
+  return all;
 }
 
 RecurrentState reordered(const RecurrentState& state, const at::Tensor& order) {
   if (!order.defined()) return state;
-  return {state.hidden.index_select(1, order), state.cell.defined() ? state.cell.index_select(1, order) : state.cell};
+  RecurrentState all = {state.hidden.index_select(1, order)};
+  for (const at::Tensor& inner : state.inner) all.inner.push_back(inner.index_select(1, order));
+  return all;
+}
+
+// The function of a cell with one state.
+template <class Function>
+Function choose(LibraryCell cell, Function gru, Function rnn_tanh, Function rnn_relu) {
+  switch (cell) {
+    case LibraryCell::kGru:
+      return gru;
+    case LibraryCell::kRnnTanh:
+      return rnn_tanh;
+    case LibraryCell::kRnnRelu:
+      return rnn_relu;
+    case LibraryCell::kLstm:
+      break;
+  }
+  fail_invariant("a cell with one state", __FILE__, __LINE__, "an LSTM has two states");
 }
 
 // What the four functions have in common, whole sequences or packed ones: `where` is what comes before the weights
@@ -39,23 +60,21 @@ class Call {
 
   RecurrentResult whole(const at::Tensor& input, const RecurrentState& state) const {
     constexpr bool kBatchFirst = false;
-    if (options_.cell == Cell::kLstm)
-      return result(at::lstm(input, {state.hidden, state.cell}, weights_, kHasBiases, options_.num_layers, kNoDropout,
+    const LibraryCell cell = library_cell(options_.cell);
+    if (cell == LibraryCell::kLstm)
+      return result(at::lstm(input, {state.hidden, state.cell()}, weights_, kHasBiases, options_.num_layers, kNoDropout,
                              is_training_, options_.bidirectional, kBatchFirst));
-    const auto run = options_.cell == Cell::kGru       ? static_cast<WholeFunction>(at::gru)
-                     : options_.cell == Cell::kRnnTanh ? static_cast<WholeFunction>(at::rnn_tanh)
-                                                       : static_cast<WholeFunction>(at::rnn_relu);
+    const auto run = choose<WholeFunction>(cell, at::gru, at::rnn_tanh, at::rnn_relu);
     return result(run(input, state.hidden, weights_, kHasBiases, options_.num_layers, kNoDropout, is_training_,
                       options_.bidirectional, kBatchFirst));
   }
 
   RecurrentResult packed(const rnn::PackedSequence& sequence, const RecurrentState& state) const {
-    if (options_.cell == Cell::kLstm)
-      return result(at::lstm(sequence.data(), sequence.batch_sizes(), {state.hidden, state.cell}, weights_, kHasBiases,
-                             options_.num_layers, kNoDropout, is_training_, options_.bidirectional));
-    const auto run = options_.cell == Cell::kGru       ? static_cast<PackedFunction>(at::gru)
-                     : options_.cell == Cell::kRnnTanh ? static_cast<PackedFunction>(at::rnn_tanh)
-                                                       : static_cast<PackedFunction>(at::rnn_relu);
+    const LibraryCell cell = library_cell(options_.cell);
+    if (cell == LibraryCell::kLstm)
+      return result(at::lstm(sequence.data(), sequence.batch_sizes(), {state.hidden, state.cell()}, weights_,
+                             kHasBiases, options_.num_layers, kNoDropout, is_training_, options_.bidirectional));
+    const auto run = choose<PackedFunction>(cell, at::gru, at::rnn_tanh, at::rnn_relu);
     return result(run(sequence.data(), sequence.batch_sizes(), state.hidden, weights_, kHasBiases, options_.num_layers,
                       kNoDropout, is_training_, options_.bidirectional));
   }
@@ -128,7 +147,7 @@ Options torch_options(const RecurrentOptions& options) {
 }
 
 // LSTM has a pair of states where the others have one.
-auto to_torch(const torch::nn::LSTM&, const RecurrentState& state) { return std::tuple(state.hidden, state.cell); }
+auto to_torch(const torch::nn::LSTM&, const RecurrentState& state) { return std::tuple(state.hidden, state.cell()); }
 template <class Other>
 at::Tensor to_torch(const Other&, const RecurrentState& state) {
   return state.hidden;
@@ -158,11 +177,18 @@ RecurrentResult run_packed(Holder& stack, const at::Tensor& input, const Recurre
 }  // namespace
 
 FusedLayer::Stack FusedLayer::make_stack(const RecurrentOptions& options) {
-  if (options.cell == Cell::kLstm) return torch::nn::LSTM(torch_options<torch::nn::LSTMOptions>(options));
-  if (options.cell == Cell::kGru) return torch::nn::GRU(torch_options<torch::nn::GRUOptions>(options));
-  const bool is_relu = options.cell == Cell::kRnnRelu;
-  auto plain = torch_options<torch::nn::RNNOptions>(options);
-  return torch::nn::RNN(is_relu ? plain.nonlinearity(torch::kReLU) : plain.nonlinearity(torch::kTanh));
+  const auto plain = [&] { return torch_options<torch::nn::RNNOptions>(options); };
+  switch (library_cell(options.cell)) {
+    case LibraryCell::kLstm:
+      return torch::nn::LSTM(torch_options<torch::nn::LSTMOptions>(options));
+    case LibraryCell::kGru:
+      return torch::nn::GRU(torch_options<torch::nn::GRUOptions>(options));
+    case LibraryCell::kRnnTanh:
+      return torch::nn::RNN(plain().nonlinearity(torch::kTanh));
+    case LibraryCell::kRnnRelu:
+      return torch::nn::RNN(plain().nonlinearity(torch::kReLU));
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "make_stack does not know the cell");
 }
 
 FusedLayer::FusedLayer(const RecurrentOptions& options) : RecurrentLayer(options), groups_(layer_groups(options)) {

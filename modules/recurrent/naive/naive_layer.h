@@ -1,5 +1,6 @@
 // `naive`: the plain loop over steps, one small GEMM for every gate and side, every point-wise operation an operation
-// of its own. Written to be read and to be the base line; nothing is grouped, hoisted or fused. Does every option.
+// of its own. Written to be read and to be the base line; nothing is grouped, hoisted or fused. Does every cell and
+// every option.
 #pragma once
 
 #include "recurrent/stacked_layer.h"
@@ -12,7 +13,7 @@ class NaiveLayer : public StackedLayer {
   LayerKind kind() const override { return LayerKind::kNaive; }
 
  private:
-  DirectionResult run_direction(const DirectionInput& input, const DirectionWeights& weights) override;
+  DirectionResult run_direction(const DirectionInput& input, CellWeights weights) override;
 };
 
 }  // namespace rnnlab

@@ -99,7 +99,7 @@ class PersistentBackwardPass {
   std::vector<LayerGradients> make_gradients() const {
     const Needs needs = {needs_.input && !reads_tokens(), needs_.weights};
     std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs);
-    if (spec_.cell != Cell::kLstm) return all;
+    if (!has_cell_state(spec_.cell)) return all;
     for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = at::empty_like(layers_[layer].cell[0]);
     return all;
   }

@@ -49,8 +49,16 @@ CUstream_st* stream_of(const at::Tensor& tensor) {
 }
 
 kernels::PersistentCell persistent_cell(Cell cell) {
-  if (cell == Cell::kLstm) return kernels::PersistentCell::kLstm;
-  return cell == Cell::kGru ? kernels::PersistentCell::kGru : kernels::PersistentCell::kRnn;
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return kernels::PersistentCell::kLstm;
+    case LibraryCell::kGru:
+      return kernels::PersistentCell::kGru;
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return kernels::PersistentCell::kRnn;
+  }
+  fail_invariant("a listed cell", __FILE__, __LINE__, "persistent_cell does not know the cell");
 }
 
 PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace) {
@@ -120,7 +128,7 @@ void pack_for_backward(const UnrolledSpec& spec, const LayerTrace& trace, const 
 }
 
 at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, size_t num_parts) {
-  const int64_t sides = spec.cell == Cell::kGru ? 2 : 1;
+  const int64_t sides = has_two_sides(spec.cell) ? 2 : 1;
   return at::empty(
       {static_cast<int64_t>(num_parts), kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
       trace.gates.options().dtype(at::kFloat));

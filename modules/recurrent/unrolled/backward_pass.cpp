@@ -89,8 +89,8 @@ class BackwardPass {
   }
 
   at::Tensor make_carry(const LayerTrace& trace) const {
-    if (spec_.cell == Cell::kLstm) return at::zeros_like(trace.cell[0]);
-    if (spec_.cell != Cell::kGru) return {};
+    if (has_cell_state(spec_.cell)) return at::zeros_like(trace.cell[0]);
+    if (!has_two_sides(spec_.cell)) return {};
     return at::zeros_like(trace.hidden[0], trace.hidden.options().dtype(accumulation_type(trace.hidden.scalar_type())));
   }
 
@@ -109,8 +109,8 @@ class BackwardPass {
   }
 
   InitialGradients initial_gradients(const LayerGradients& gradients) const {
-    if (spec_.cell == Cell::kLstm) return {gradients.from_next_step, gradients.carry};
-    if (spec_.cell != Cell::kGru) return {gradients.from_next_step, {}};
+    if (has_cell_state(spec_.cell)) return {gradients.from_next_step, gradients.carry};
+    if (!has_two_sides(spec_.cell)) return {gradients.from_next_step, {}};
     return {gradients.from_next_step + gradients.carry.to(gradients.from_next_step.scalar_type()), {}};
   }
 
@@ -136,7 +136,7 @@ PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<Laye
 namespace {
 
 void make_room_for_sides(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients) {
-  const bool has_two = spec.cell == Cell::kGru;
+  const bool has_two = has_two_sides(spec.cell);
   if (has_two && spec.rung.one_kernel) {
     const int64_t hidden_size = trace.hidden_size(), gates = trace.gates.size(2);
     gradients.sides = at::empty({trace.num_steps(), trace.batch_size(), gates + hidden_size}, trace.gates.options());

@@ -9,10 +9,25 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "base/error.h"
 #include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {
 namespace {
+
+// Whether the steps are those of an LSTM; if not, they are those of a plain cell. layer_kind.cpp says why GRU has none.
+bool has_lstm_steps(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kLstm:
+      return true;
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return false;
+    case LibraryCell::kGru:
+      break;
+  }
+  fail_invariant("a cell of diagonal", __FILE__, __LINE__, "diagonal has no cell: gru");
+}
 
 // Layers `first` to `last` - 1.
 struct Layers {
@@ -59,10 +74,7 @@ class DiagonalForward {
     at::mm_out(first_products, matrix_of(layers_[0].input), layers_[0].weights.weight_ih.t());
     for (int64_t d = 0; d < num_steps_ + num_layers_ - 1; ++d) {
       multiply(d);
-      if (spec_.cell == Cell::kLstm)
-        step<kernels::LstmForward>(d);
-      else
-        step<kernels::RnnForward>(d);
+      has_lstm_steps(spec_.cell) ? step<kernels::LstmForward>(d) : step<kernels::RnnForward>(d);
     }
   }
 
@@ -124,10 +136,7 @@ class DiagonalBackward {
 
   PassGradients run() {
     for (int64_t d = num_steps_ + num_layers_ - 1; d-- > 0;) {
-      if (spec_.cell == Cell::kLstm)
-        step<kernels::LstmBackward>(d);
-      else
-        step<kernels::RnnBackward>(d);
+      has_lstm_steps(spec_.cell) ? step<kernels::LstmBackward>(d) : step<kernels::RnnBackward>(d);
       multiply(d);
     }
     return {input_gradient(), initial_gradients(), weight_gradients()};
@@ -155,7 +164,7 @@ class DiagonalBackward {
       gradients.output = results.hidden[layer];
       if (!results.cell.empty()) gradients.cell_output = results.cell[layer];
       gradients.input_side = gradients.recurrent_side = sides[static_cast<int64_t>(layer)];
-      if (spec_.cell == Cell::kLstm) gradients.carry = at::zeros_like(layers_[layer].cell[0]);
+      if (has_cell_state(spec_.cell)) gradients.carry = at::zeros_like(layers_[layer].cell[0]);
       all.push_back(gradients);
     }
     return all;

@@ -38,7 +38,7 @@ void launch_steps(std::span<const Work> works, const at::Device& device) {
 }
 
 inline kernels::Step step_of(const UnrolledSpec& spec, const LayerTrace& trace) {
-  const bool is_relu = spec.cell == Cell::kRnnRelu || spec.activation == Activation::kRelu;
+  const bool is_relu = library_cell(spec.cell) == LibraryCell::kRnnRelu || spec.activation == Activation::kRelu;
   return {element_type(trace.gates.scalar_type()),
           is_relu ? kernels::Nonlinearity::kRelu : kernels::Nonlinearity::kTanh, trace.batch_size(),
           trace.hidden_size()};
@@ -66,7 +66,7 @@ Work forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const kerne
     return {step, products, row(trace.cell, before), row(trace.cell, after), row(trace.hidden, after)};
   else if constexpr (std::is_same_v<Work, kernels::GruForward>)
     return {step, products, row(trace.hidden, before), row(trace.candidates, t), row(trace.hidden, after)};
-  else
+  else if constexpr (std::is_same_v<Work, kernels::RnnForward>)
     return {step, products, row(trace.hidden, after)};
 }
 
@@ -95,7 +95,7 @@ Work backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const Laye
             gradients.carry.data_ptr(),
             input_side,
             row(gradients.recurrent_side, side_row)};
-  else
+  else if constexpr (std::is_same_v<Work, kernels::RnnBackward>)
     return {step, hidden_gradient, row(trace.hidden, after), input_side};
 }
 
@@ -104,9 +104,15 @@ template <class Run>
 void with_forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const void* recurrent, int64_t t,
                        const Run& run) {
   const kernels::Products products = products_of(trace, recurrent, t);
-  if (spec.cell == Cell::kLstm) return run(forward_work<kernels::LstmForward>(spec, trace, products, t));
-  if (spec.cell == Cell::kGru) return run(forward_work<kernels::GruForward>(spec, trace, products, t));
-  run(forward_work<kernels::RnnForward>(spec, trace, products, t));
+  switch (library_cell(spec.cell)) {
+    case LibraryCell::kLstm:
+      return run(forward_work<kernels::LstmForward>(spec, trace, products, t));
+    case LibraryCell::kGru:
+      return run(forward_work<kernels::GruForward>(spec, trace, products, t));
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return run(forward_work<kernels::RnnForward>(spec, trace, products, t));
+  }
 }
 
 // `from_next_step`: (B, H), or null.
@@ -114,11 +120,15 @@ template <class Run>
 void with_backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                         const void* from_next_step, int64_t t, int64_t side_row, const Run& run) {
   const kernels::HiddenGradient hidden = {row(gradients.output, t), from_next_step};
-  if (spec.cell == Cell::kLstm)
-    return run(backward_work<kernels::LstmBackward>(spec, trace, gradients, hidden, t, side_row));
-  if (spec.cell == Cell::kGru)
-    return run(backward_work<kernels::GruBackward>(spec, trace, gradients, hidden, t, side_row));
-  run(backward_work<kernels::RnnBackward>(spec, trace, gradients, hidden, t, side_row));
+  switch (library_cell(spec.cell)) {
+    case LibraryCell::kLstm:
+      return run(backward_work<kernels::LstmBackward>(spec, trace, gradients, hidden, t, side_row));
+    case LibraryCell::kGru:
+      return run(backward_work<kernels::GruBackward>(spec, trace, gradients, hidden, t, side_row));
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return run(backward_work<kernels::RnnBackward>(spec, trace, gradients, hidden, t, side_row));
+  }
 }
 
 }  // namespace rnnlab

@@ -78,6 +78,19 @@ struct LayerTrace {
   int64_t hidden_size() const { return hidden.size(2); }
 };
 
+// Whether the gradients of the input's and the recurrent side differ: in a GRU the reset gate stands between them.
+inline bool has_two_sides(Cell cell) {
+  switch (library_cell(cell)) {
+    case LibraryCell::kGru:
+      return true;
+    case LibraryCell::kLstm:
+    case LibraryCell::kRnnTanh:
+    case LibraryCell::kRnnRelu:
+      return false;
+  }
+  return false;
+}
+
 enum class GradientUse { kNone, kPossible };
 
 struct UnrolledSpec {

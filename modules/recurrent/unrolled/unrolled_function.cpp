@@ -102,7 +102,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     notes_of(*context)->num_masks = mask_list.size();
     variable_list results;
     for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.hidden));
-    if (spec.cell == Cell::kLstm)
+    if (has_cell_state(spec.cell))
       for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.cell));
     if (!spec.rung.one_kernel) return results;
     for (const at::Tensor& all : {states.hidden, states.cell})
@@ -155,7 +155,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
   // In the order of the results.
   static ResultGradients split(const variable_list& gradients, const UnrolledNotes& notes) {
     ResultGradients results;
-    const bool has_cell = notes.spec.cell == Cell::kLstm;
+    const bool has_cell = has_cell_state(notes.spec.cell);
     auto next = gradients.begin();
     for (size_t i = 0; i < notes.num_layers; ++i) results.hidden.push_back(dense(*next++));
     for (size_t i = 0; has_cell && i < notes.num_layers; ++i) results.cell.push_back(dense(*next++));
@@ -196,10 +196,10 @@ UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input
       UnrolledFunction::apply(at::TensorList(operands), at::TensorList(input.masks), Tokens{input.tokens}, spec);
   const auto num_layers = static_cast<std::ptrdiff_t>(input.layers.size());
   const auto end_of_hidden = states.begin() + num_layers;
-  const auto end_of_cell = end_of_hidden + (spec.cell == Cell::kLstm ? num_layers : 0);
+  const auto end_of_cell = end_of_hidden + (has_cell_state(spec.cell) ? num_layers : 0);
   UnrolledResult result = {{states.begin(), end_of_hidden}, {end_of_hidden, end_of_cell}, {}, {}};
   if (end_of_cell != states.end()) result.final_hidden = *end_of_cell;
-  if (end_of_cell != states.end() && spec.cell == Cell::kLstm) result.final_cell = states.back();
+  if (end_of_cell != states.end() && has_cell_state(spec.cell)) result.final_cell = states.back();
   return result;
 }
 
@@ -235,7 +235,7 @@ LayerTrace make_trace(const UnrolledSpec& spec, const DirectionWeights& weights,
   trace.gates = empty_for(spec, {num_steps, batch_size, weights.weight_hh.size(0)}, hidden.options());
   trace.hidden = hidden;
   trace.cell = cell;
-  if (spec.cell == Cell::kGru)
+  if (has_two_sides(spec.cell))
     trace.candidates = empty_for(spec, {num_steps, batch_size, hidden.size(2)}, hidden.options());
   return trace;
 }
@@ -253,7 +253,7 @@ std::vector<at::Tensor> operands_of(Cell cell, const UnrolledInput& input) {
     return state.defined() ? state : at::empty({0}, input.sequence.options().requires_grad(false));
   };
   std::vector<at::Tensor> operands = {input.sequence, given_or_empty(input.hidden)};
-  if (cell == Cell::kLstm) operands.push_back(given_or_empty(input.cell));
+  if (has_cell_state(cell)) operands.push_back(given_or_empty(input.cell));
   for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : input.layers)
     operands.insert(operands.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
   return operands;
@@ -273,7 +273,7 @@ States make_states(const UnrolledSpec& spec, const std::vector<at::Tensor>& oper
   const std::vector<int64_t> shape = {num_layers, steps.size(0) + 1, steps.size(1), hidden_size};
   const auto options = operands[0].options().requires_grad(false);
   const at::Tensor hidden = all_states(spec, operands[1], shape, options.dtype(spec.type));
-  if (spec.cell != Cell::kLstm) return {hidden, {}};
+  if (!has_cell_state(spec.cell)) return {hidden, {}};
   return {hidden, all_states(spec, operands[2], shape, options.dtype(accumulation_type(spec.type)))};
 }
 

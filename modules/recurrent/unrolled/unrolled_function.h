@@ -33,8 +33,8 @@ UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input
 // The traces of a pass from its operands, the list of tensors that autograd sees.
 
 // The place of the first parameter among the operands, which are, in this order: sequence, initial hidden states,
-// initial cell states (LSTM only), then the parameters layer by layer.
-inline size_t first_parameter(Cell cell) { return cell == Cell::kLstm ? 3 : 2; }
+// initial cell states (if the cell has them), then the parameters layer by layer.
+inline size_t first_parameter(Cell cell) { return has_cell_state(cell) ? 3 : 2; }
 std::vector<at::Tensor> operands_of(Cell cell, const UnrolledInput& input);
 
 // The same, with a table of tokens in the type of the states.

@@ -111,7 +111,7 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
     const RecurrentResult result = run_block(block, ends.cleared(sequence), initial, ends);
     sequence = result.output;
     hidden.push_back(result.state.hidden);
-    if (options().cell == Cell::kLstm) cell.push_back(result.state.cell);
+    if (has_cell_state(options().cell)) cell.push_back(result.state.cell());
   }
   return {ends.cleared(sequence), {joined(hidden), joined(cell)}};
 }
@@ -141,7 +141,7 @@ RecurrentResult UnrolledLayer::run_block(const Block& block, const at::Tensor& s
   const RecurrentResult reverse = run_direction(block, Direction::kReverse, {sequence}, initial, lengths);
   const auto both = [](const at::Tensor& a, const at::Tensor& b) { return a.defined() ? at::cat({a, b}) : a; };
   return {at::cat({forward.output, reverse.output}, 2),
-          {both(forward.state.hidden, reverse.state.hidden), both(forward.state.cell, reverse.state.cell)}};
+          {both(forward.state.hidden, reverse.state.hidden), both(forward.state.cell(), reverse.state.cell())}};
 }
 
 RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direction, const Sequence& sequence,
@@ -162,7 +162,7 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   UnrolledInput input = {.sequence = runs_reversed_copy ? lengths.reversed(sequence.rows) : sequence.rows,
                          .tokens = sequence.tokens,
                          .hidden = states(initial.hidden),
-                         .cell = states(initial.cell),
+                         .cell = states(initial.cell()),
                          .layers = {},
                          .masks = {}};
   if (!spec.rung.one_kernel) input.masks = dropout_masks(block, sequence.rows);
@@ -178,8 +178,8 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   const UnrolledResult result = run_unrolled(spec, input);
   const at::Tensor& output = result.hidden.back();
   RecurrentState state = final_states(result, lengths, loop);
-  const at::ScalarType cell_type = initial.cell.defined() ? initial.cell.scalar_type() : spec.parameter_type;
-  if (state.cell.defined()) state.cell = state.cell.to(cell_type);
+  const at::ScalarType cell_type = initial.cell().defined() ? initial.cell().scalar_type() : spec.parameter_type;
+  for (at::Tensor& inner : state.inner) inner = inner.to(cell_type);
   return {runs_reversed_copy ? lengths.reversed(output) : output, state};
 }
 

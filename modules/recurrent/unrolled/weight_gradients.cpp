@@ -38,7 +38,7 @@ WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrac
     return at::empty_like(weight, weight.options().dtype(spec.parameter_type));
   };
   const at::Tensor bias_ih = room_for(weights.bias_ih);
-  const at::Tensor bias_hh = spec.cell == Cell::kGru ? room_for(weights.bias_hh) : bias_ih;
+  const at::Tensor bias_hh = has_two_sides(spec.cell) ? room_for(weights.bias_hh) : bias_ih;
   return {room_for(weights.weight_ih), room_for(weights.weight_hh), bias_ih, bias_hh};
 }
 
@@ -48,7 +48,7 @@ void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradi
 
 void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights) {
   sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
-  if (spec.cell == Cell::kGru) sum_recurrent_bias(matrix_of(gradients.recurrent_side), weights);
+  if (has_two_sides(spec.cell)) sum_recurrent_bias(matrix_of(gradients.recurrent_side), weights);
 }
 
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,

@@ -1,0 +1,61 @@
+// One step of one direction of one layer, and the pieces that the cells' equations are written in. Every operation is
+// an operation of LibTorch by itself, on the CPU and on CUDA, and autograd differentiates it.
+#pragma once
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/tanh.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "recurrent/cells/cell.h"
+
+namespace rnnlab {
+
+using CellStates = std::vector<at::Tensor>;       // (B, H) each, in the order of the record: the hidden state first
+using CellWeights = std::span<const at::Tensor>;  // in the order of the record's parameters
+
+class CellEquations {
+ public:
+  virtual ~CellEquations() = default;
+
+  // x: (B, I) -> the states after this step.
+  virtual CellStates step(const at::Tensor& x, const CellStates& states) const = 0;
+};
+
+// CellInfo::equations of a class that is made of the options and the weights.
+template <class Equations>
+std::unique_ptr<CellEquations> make_equations(const RecurrentOptions& options, CellWeights weights) {
+  return std::make_unique<Equations>(options, weights);
+}
+
+// One gate of library_parameters, W x + b_i + U h + b_h: (H, I) and (H, H) slices of the stacked weights.
+class Gate {
+ public:
+  Gate(CellWeights weights, int64_t index) {
+    const int64_t hidden_size = weights[1].size(1);
+    const auto rows = [&](const at::Tensor& stacked) { return stacked.narrow(0, index * hidden_size, hidden_size); };
+    weight_ih_ = rows(weights[0]);
+    weight_hh_ = rows(weights[1]);
+    bias_ih_ = rows(weights[2]);
+    bias_hh_ = rows(weights[3]);
+  }
+
+  at::Tensor of_input(const at::Tensor& x) const { return at::linear(x, weight_ih_, bias_ih_); }
+  at::Tensor of_hidden(const at::Tensor& h) const { return at::linear(h, weight_hh_, bias_hh_); }
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& h) const { return of_input(x) + of_hidden(h); }
+
+ private:
+  at::Tensor weight_ih_, weight_hh_, bias_ih_, bias_hh_;
+};
+
+inline at::Tensor activate(Activation activation, const at::Tensor& x) {
+  return activation == Activation::kTanh ? at::tanh(x) : at::relu(x);
+}
+
+}  // namespace rnnlab
