@@ -15,7 +15,8 @@ RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_
           .dropout = settings.dropout,
           .batch_first = false,
           .reset_gate = settings.reset_gate,
-          .activation = settings.activation};
+          .activation = settings.activation,
+          .candidate = settings.candidate};
 }
 
 namespace {
@@ -41,6 +42,9 @@ void list_recurrent(config::Schema<Settings>& s) {
   s.field(
       "activation", &Settings::activation,
       cells_with(CellOption::kActivation) + ": non-linearity of the cell; fused, cudnn and persistent have tanh only");
+  s.field("candidate", &Settings::candidate,
+          cells_with(CellOption::kCandidate) +
+              ": candidate state of a sum x; positive: x + 0.5 where x >= 0, else sigmoid(x); linear: x");
 }
 
 void list_head(config::Schema<Settings>& s) {
@@ -112,6 +116,7 @@ void check_image_model(const Settings& m, Checker& checker) {
   refuse_other("dropout", &Settings::dropout);
   refuse_other("reset_gate", &Settings::reset_gate);
   refuse_other("activation", &Settings::activation);
+  refuse_other("candidate", &Settings::candidate);
   refuse_other("pooling", &Settings::pooling);
   refuse_other("output_dropout", &Settings::output_dropout);
 }

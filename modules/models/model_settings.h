@@ -56,6 +56,7 @@ struct ModelSettings {
   double dropout = 0.0;
   ResetGate reset_gate = ResetGate::kAfter;
   Activation activation = Activation::kTanh;
+  Candidate candidate = Candidate::kPositive;
 
   Pooling pooling = Pooling::kLast;
   double output_dropout = 0.0;

@@ -24,6 +24,10 @@ enum class ResetGate { kAfter, kBefore };
 // The non-linearity of an LSTM's cell input and cell output and of a GRU's candidate. The gates are always sigmoid.
 enum class Activation { kTanh, kRelu };
 
+// The candidate state of minGRU and minLSTM, of a sum x. kPositive: x + 0.5 if x >= 0, sigmoid(x) if not, as in the
+// paper's log-space form. kLinear: x, as in the paper's first form.
+enum class Candidate { kPositive, kLinear };
+
 // How cuDNN computes a layer when it is called directly (layer: cudnn). kAuto: the fastest, measured once for a shape.
 enum class CudnnAlgorithm { kAuto, kStandard, kPersistStatic, kPersistDynamic, kSmallHidden };
 
@@ -37,6 +41,7 @@ struct RecurrentOptions {
   bool batch_first = false;  // (B, T, I) in and (B, T, D * H) out; the states are (L * D, B, H) either way
   ResetGate reset_gate = ResetGate::kAfter;
   Activation activation = Activation::kTanh;
+  Candidate candidate = Candidate::kPositive;
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;  // how, not what; for layer: cudnn
 
   int64_t num_directions() const { return bidirectional ? 2 : 1; }
@@ -70,6 +75,14 @@ struct EnumNames<ResetGate> {
   static constexpr std::array<std::pair<ResetGate, std::string_view>, 2> kNames = {{
       {ResetGate::kAfter, "after"},
       {ResetGate::kBefore, "before"},
+  }};
+};
+
+template <>
+struct EnumNames<Candidate> {
+  static constexpr std::array<std::pair<Candidate, std::string_view>, 2> kNames = {{
+      {Candidate::kPositive, "positive"},
+      {Candidate::kLinear, "linear"},
   }};
 };
 

@@ -24,6 +24,7 @@ struct CellForm {
   Cell cell;
   ResetGate reset_gate = ResetGate::kAfter;
   Activation activation = Activation::kTanh;
+  Candidate candidate = Candidate::kPositive;
 };
 
 constexpr CellForm kForms[] = {
@@ -35,6 +36,8 @@ constexpr CellForm kForms[] = {
     {Cell::kGru, ResetGate::kAfter, Activation::kRelu},
     {Cell::kGru, ResetGate::kBefore, Activation::kTanh},
     {Cell::kGru, ResetGate::kBefore, Activation::kRelu},
+    {.cell = Cell::kMinGru},
+    {.cell = Cell::kMinGru, .candidate = Candidate::kLinear},
 };
 
 RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_t hidden_size = 4) {
@@ -43,6 +46,7 @@ RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_
           .hidden_size = hidden_size,
           .reset_gate = form.reset_gate,
           .activation = form.activation,
+          .candidate = form.candidate,
           .cudnn_algorithm = CudnnAlgorithm::kStandard};  // auto would measure every tiny shape
 }
 
@@ -119,6 +123,7 @@ std::string name_of_form(const CellForm& form) {
   std::string name(name_of(form.cell));
   if (form.reset_gate == ResetGate::kBefore) name += "_before";
   if (form.activation == Activation::kRelu) name += "_relu";
+  if (form.candidate == Candidate::kLinear) name += "_linear";
   return name;
 }
 

@@ -117,6 +117,9 @@ Step step_forward(const RecurrentOptions& options, const Weights& weights, const
     case Cell::kRnnRelu:
       plain_forward(Activation::kRelu, weights, step);
       break;
+    case Cell::kMinGru:
+      min_gru_forward(options, weights, step);
+      break;
   }
   return step;
 }
@@ -136,6 +139,9 @@ StepGradients step_backward(const RecurrentOptions& options, const Weights& weig
       break;
     case Cell::kRnnRelu:
       plain_backward(Activation::kRelu, weights, step, d_new[0], d_w, gradients);
+      break;
+    case Cell::kMinGru:
+      min_gru_backward(options, weights, step, d_new, d_w, gradients);
       break;
   }
   return gradients;

@@ -79,6 +79,11 @@ TEST(Reference, PlainCellGradientsAreFiniteDifferences) {
   expect_all_gradients_of_stacks({.cell = Cell::kRnnRelu, .input_size = 2, .hidden_size = 3});
 }
 
+TEST(Reference, MinGruGradientsAreFiniteDifferencesForBothCandidates) {
+  for (const Candidate candidate : {Candidate::kPositive, Candidate::kLinear})
+    expect_all_gradients_of_stacks({.cell = Cell::kMinGru, .input_size = 2, .hidden_size = 3, .candidate = candidate});
+}
+
 // One unit, one input: the equations by hand.
 Problem tiny(Cell cell, int64_t num_steps) {
   Problem problem;
@@ -118,6 +123,23 @@ TEST(Reference, GruStepByHandInBothResetForms) {
   problem.options.reset_gate = ResetGate::kBefore;
   const double before = std::tanh(0.3 * 0.5 + 0.3 + 0.3 * (r * 0.25) + 0.7);
   EXPECT_NEAR_TO_ROUNDING(forward(problem).hidden[0], (1 - z) * before + z * 0.25);
+}
+
+TEST(Reference, MinGruStepByHandForBothCandidates) {
+  Problem problem;
+  problem.options = {.cell = Cell::kMinGru};
+  problem.num_steps = 1;
+  problem.lengths = {1};
+  problem.input = {0.5};
+  problem.weights = {{.weight_ih = {2, 1, {0.1, 0.3}}, .weight_hh = {}, .bias_ih = {0.2, -0.4}, .bias_hh = {}}};
+  problem.hidden = {0.25};
+  const double z = sigma(0.25), sum = -0.25;
+  EXPECT_NEAR_TO_ROUNDING(forward(problem).hidden[0], (1 - z) * 0.25 + z * sigma(sum));
+  problem.options.candidate = Candidate::kLinear;
+  EXPECT_NEAR_TO_ROUNDING(forward(problem).hidden[0], (1 - z) * 0.25 + z * sum);
+  problem.options.candidate = Candidate::kPositive;
+  problem.weights[0].bias_ih[1] = 0.4;
+  EXPECT_NEAR_TO_ROUNDING(forward(problem).hidden[0], (1 - z) * 0.25 + z * (0.55 + 0.5));
 }
 
 TEST(Reference, AShortSequenceIsTheSameAloneAndPadded) {

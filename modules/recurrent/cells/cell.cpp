@@ -40,6 +40,11 @@ std::vector<ParameterSpec> library_parameters(const RecurrentOptions& options, i
           {"bias_hh", {rows}}};
 }
 
+std::vector<ParameterSpec> input_parameters(const RecurrentOptions& options, int64_t num_inputs) {
+  const int64_t rows = num_gates(options.cell) * options.hidden_size;
+  return {{"weight_ih", {rows, num_inputs}}, {"bias_ih", {rows}}};
+}
+
 namespace {
 
 std::vector<std::string> names_of_cells_with(CellOption option) {
@@ -60,6 +65,8 @@ std::string value_of(CellOption option, const RecurrentOptions& options) {
       return name_unless(options.reset_gate, defaults.reset_gate);
     case CellOption::kActivation:
       return name_unless(options.activation, defaults.activation);
+    case CellOption::kCandidate:
+      return name_unless(options.candidate, defaults.candidate);
   }
   fail_invariant("a listed option", __FILE__, __LINE__, "value_of does not know the option");
 }
@@ -75,6 +82,7 @@ constexpr OptionText kOptionTexts[] = {
     {CellOption::kResetGate, "reset_gate", "a reset gate"},
     {CellOption::kActivation, "activation", "an activation to choose",
      "; a plain cell's activation is in its name: use rnn_relu"},
+    {CellOption::kCandidate, "candidate", "a form of the candidate to choose"},
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ class CellEquations;  // cells/equations.h
 enum class LibraryCell { kLstm, kGru, kRnnTanh, kRnnRelu };
 
 // A key of the model that changes the equations of some cells and means nothing with the others.
-enum class CellOption { kResetGate, kActivation };
+enum class CellOption { kResetGate, kActivation, kCandidate };
 
 struct ParameterSpec {
   std::string name;            // "weight_ih_l0_reverse"; in a cell's record "weight_ih", for each layer and direction
@@ -61,6 +61,9 @@ LibraryCell library_cell(Cell cell);
 
 // Parameters as torch.nn has them: weight_ih (G * H, I), weight_hh (G * H, H), bias_ih and bias_hh (G * H).
 std::vector<ParameterSpec> library_parameters(const RecurrentOptions& options, int64_t num_inputs);
+
+// Parameters of gates that read the input alone: weight_ih (G * H, I) and bias_ih (G * H).
+std::vector<ParameterSpec> input_parameters(const RecurrentOptions& options, int64_t num_inputs);
 
 // "lstm and gru": the cells that read the option.
 std::string cells_with(CellOption option);

@@ -8,6 +8,7 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/where.h>
 
 #include <memory>
 #include <span>
@@ -53,6 +54,24 @@ class Gate {
  private:
   at::Tensor weight_ih_, weight_hh_, bias_ih_, bias_hh_;
 };
+
+// One gate of input_parameters, W x + b.
+class InputGate {
+ public:
+  InputGate(CellWeights weights, int64_t index, int64_t hidden_size)
+      : weight_(weights[0].narrow(0, index * hidden_size, hidden_size)),
+        bias_(weights[1].narrow(0, index * hidden_size, hidden_size)) {}
+
+  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+// The candidate state of minGRU and minLSTM.
+inline at::Tensor candidate_of(Candidate form, const at::Tensor& x) {
+  return form == Candidate::kLinear ? x : at::where(x >= 0, x + 0.5, at::sigmoid(x));
+}
 
 inline at::Tensor activate(Activation activation, const at::Tensor& x) {
   return activation == Activation::kTanh ? at::tanh(x) : at::relu(x);
