@@ -38,6 +38,8 @@ constexpr CellForm kForms[] = {
     {Cell::kGru, ResetGate::kBefore, Activation::kRelu},
     {.cell = Cell::kMinGru},
     {.cell = Cell::kMinGru, .candidate = Candidate::kLinear},
+    {.cell = Cell::kMinLstm},
+    {.cell = Cell::kMinLstm, .candidate = Candidate::kLinear},
 };
 
 RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_t hidden_size = 4) {

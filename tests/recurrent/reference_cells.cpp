@@ -120,6 +120,9 @@ Step step_forward(const RecurrentOptions& options, const Weights& weights, const
     case Cell::kMinGru:
       min_gru_forward(options, weights, step);
       break;
+    case Cell::kMinLstm:
+      min_lstm_forward(options, weights, step);
+      break;
   }
   return step;
 }
@@ -142,6 +145,9 @@ StepGradients step_backward(const RecurrentOptions& options, const Weights& weig
       break;
     case Cell::kMinGru:
       min_gru_backward(options, weights, step, d_new, d_w, gradients);
+      break;
+    case Cell::kMinLstm:
+      min_lstm_backward(options, weights, step, d_new, d_w, gradients);
       break;
   }
   return gradients;

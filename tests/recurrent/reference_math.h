@@ -91,5 +91,8 @@ inline Vector activate(Activation activation, Vector sum, Step& step) {
 void min_gru_forward(const RecurrentOptions& options, const Weights& w, Step& step);
 void min_gru_backward(const RecurrentOptions& options, const Weights& w, const Step& step, const States& d_new,
                       Weights& d_w, StepGradients& gradients);
+void min_lstm_forward(const RecurrentOptions& options, const Weights& w, Step& step);
+void min_lstm_backward(const RecurrentOptions& options, const Weights& w, const Step& step, const States& d_new,
+                       Weights& d_w, StepGradients& gradients);
 
 }  // namespace rnnlab::reference

@@ -54,4 +54,30 @@ void min_gru_backward(const RecurrentOptions& options, const Weights& w, const S
   input_sum_backward(w, 1, d_n, step, d_w, gradients);
 }
 
+void min_lstm_forward(const RecurrentOptions& options, const Weights& w, Step& step) {
+  auto& [i, f, n, unused] = step.gates;
+  i = sigmoid(input_sum(w, 0, step));
+  f = sigmoid(input_sum(w, 1, step));
+  n = candidate_of(options.candidate, input_sum(w, 2, step), step);
+  step.new_states = step.states;
+  for (size_t k = 0; k < i.size(); ++k)
+    step.new_states[0][k] = (f[k] * step.states[0][k] + i[k] * n[k]) / (f[k] + i[k]);
+}
+
+void min_lstm_backward(const RecurrentOptions& options, const Weights& w, const Step& step, const States& d_new,
+                       Weights& d_w, StepGradients& gradients) {
+  const auto& [i, f, n, unused] = step.gates;
+  Vector d_i = d_new[0], d_f = d_new[0], d_n = d_new[0];
+  for (size_t k = 0; k < i.size(); ++k) {
+    const double sum = f[k] + i[k], h = step.states[0][k];
+    d_i[k] *= f[k] * (n[k] - h) / (sum * sum) * sigmoid_slope(i[k]);
+    d_f[k] *= i[k] * (h - n[k]) / (sum * sum) * sigmoid_slope(f[k]);
+    d_n[k] *= i[k] / sum * candidate_slope(options.candidate, n[k]);
+    gradients.states[0][k] = d_new[0][k] * f[k] / sum;
+  }
+  input_sum_backward(w, 0, d_i, step, d_w, gradients);
+  input_sum_backward(w, 1, d_f, step, d_w, gradients);
+  input_sum_backward(w, 2, d_n, step, d_w, gradients);
+}
+
 }  // namespace rnnlab::reference

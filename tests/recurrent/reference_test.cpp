@@ -84,6 +84,11 @@ TEST(Reference, MinGruGradientsAreFiniteDifferencesForBothCandidates) {
     expect_all_gradients_of_stacks({.cell = Cell::kMinGru, .input_size = 2, .hidden_size = 3, .candidate = candidate});
 }
 
+TEST(Reference, MinLstmGradientsAreFiniteDifferencesForBothCandidates) {
+  for (const Candidate candidate : {Candidate::kPositive, Candidate::kLinear})
+    expect_all_gradients_of_stacks({.cell = Cell::kMinLstm, .input_size = 2, .hidden_size = 3, .candidate = candidate});
+}
+
 // One unit, one input: the equations by hand.
 Problem tiny(Cell cell, int64_t num_steps) {
   Problem problem;
@@ -140,6 +145,19 @@ TEST(Reference, MinGruStepByHandForBothCandidates) {
   problem.options.candidate = Candidate::kPositive;
   problem.weights[0].bias_ih[1] = 0.4;
   EXPECT_NEAR_TO_ROUNDING(forward(problem).hidden[0], (1 - z) * 0.25 + z * (0.55 + 0.5));
+}
+
+TEST(Reference, MinLstmStepByHand) {
+  Problem problem;
+  problem.options = {.cell = Cell::kMinLstm, .candidate = Candidate::kLinear};
+  problem.num_steps = 1;
+  problem.lengths = {1};
+  problem.input = {0.5};
+  problem.weights = {
+      {.weight_ih = {3, 1, {0.1, 0.3, 0.7}}, .weight_hh = {}, .bias_ih = {0.2, -0.4, 0.6}, .bias_hh = {}}};
+  problem.hidden = {0.25};
+  const double i = sigma(0.25), f = sigma(-0.25), n = 0.95;
+  EXPECT_NEAR_TO_ROUNDING(forward(problem).hidden[0], f / (f + i) * 0.25 + i / (f + i) * n);
 }
 
 TEST(Reference, AShortSequenceIsTheSameAloneAndPadded) {
