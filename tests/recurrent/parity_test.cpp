@@ -40,6 +40,8 @@ constexpr CellForm kForms[] = {
     {.cell = Cell::kMinGru, .candidate = Candidate::kLinear},
     {.cell = Cell::kMinLstm},
     {.cell = Cell::kMinLstm, .candidate = Candidate::kLinear},
+    {.cell = Cell::kLstmPeephole},
+    {.cell = Cell::kLstmPeephole, .activation = Activation::kRelu},
 };
 
 RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_t hidden_size = 4) {

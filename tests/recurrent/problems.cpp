@@ -46,6 +46,7 @@ Weights draw_weights(const RecurrentOptions& options, int64_t num_inputs, Random
     if (name == "weight_hh") weights.weight_hh = uniform_matrix(random, shape[0], shape[1]);
     if (name == "bias_ih") weights.bias_ih = biases(random, shape[0]);
     if (name == "bias_hh") weights.bias_hh = biases(random, shape[0]);
+    if (name == "peephole") weights.peephole = biases(random, shape[0]);
   }
   return weights;
 }

@@ -140,7 +140,7 @@ void Network::unread_sequence(int64_t layer, int64_t direction, int64_t b, const
 }  // namespace
 
 std::vector<Vector*> vectors_of(Weights& w) {
-  std::vector<Vector*> vectors = {&w.weight_ih.values, &w.weight_hh.values, &w.bias_ih, &w.bias_hh};
+  std::vector<Vector*> vectors = {&w.weight_ih.values, &w.weight_hh.values, &w.bias_ih, &w.bias_hh, &w.peephole};
   std::erase_if(vectors, [](const Vector* vector) { return vector->empty(); });
   return vectors;
 }

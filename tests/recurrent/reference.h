@@ -25,6 +25,7 @@ struct Weights {
   Matrix weight_ih;  // (G * H, I)
   Matrix weight_hh;  // (G * H, H)
   Vector bias_ih, bias_hh;
+  Vector peephole = {};  // (3 * H)
 };
 
 // Those that the cell has, in the order of its parameters.

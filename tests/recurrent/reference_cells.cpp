@@ -123,6 +123,9 @@ Step step_forward(const RecurrentOptions& options, const Weights& weights, const
     case Cell::kMinLstm:
       min_lstm_forward(options, weights, step);
       break;
+    case Cell::kLstmPeephole:
+      lstm_peephole_forward(options, weights, step);
+      break;
   }
   return step;
 }
@@ -148,6 +151,9 @@ StepGradients step_backward(const RecurrentOptions& options, const Weights& weig
       break;
     case Cell::kMinLstm:
       min_lstm_backward(options, weights, step, d_new, d_w, gradients);
+      break;
+    case Cell::kLstmPeephole:
+      lstm_peephole_backward(options, weights, step, d_new, d_w, gradients);
       break;
   }
   return gradients;

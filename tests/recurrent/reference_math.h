@@ -94,5 +94,8 @@ void min_gru_backward(const RecurrentOptions& options, const Weights& w, const S
 void min_lstm_forward(const RecurrentOptions& options, const Weights& w, Step& step);
 void min_lstm_backward(const RecurrentOptions& options, const Weights& w, const Step& step, const States& d_new,
                        Weights& d_w, StepGradients& gradients);
+void lstm_peephole_forward(const RecurrentOptions& options, const Weights& w, Step& step);
+void lstm_peephole_backward(const RecurrentOptions& options, const Weights& w, const Step& step, const States& d_new,
+                            Weights& d_w, StepGradients& gradients);
 
 }  // namespace rnnlab::reference

@@ -89,6 +89,12 @@ TEST(Reference, MinLstmGradientsAreFiniteDifferencesForBothCandidates) {
     expect_all_gradients_of_stacks({.cell = Cell::kMinLstm, .input_size = 2, .hidden_size = 3, .candidate = candidate});
 }
 
+TEST(Reference, PeepholeLstmGradientsAreFiniteDifferences) {
+  for (const Activation activation : {Activation::kTanh, Activation::kRelu})
+    expect_all_gradients_of_stacks(
+        {.cell = Cell::kLstmPeephole, .input_size = 2, .hidden_size = 3, .activation = activation});
+}
+
 // One unit, one input: the equations by hand.
 Problem tiny(Cell cell, int64_t num_steps) {
   Problem problem;
@@ -117,6 +123,18 @@ TEST(Reference, LstmStepByHand) {
   const double c = sigma(0.2 * sum) * -0.5 + sigma(0.1 * sum) * std::tanh(0.3 * sum);
   EXPECT_NEAR_TO_ROUNDING(result.inner[0][0], c);
   EXPECT_NEAR_TO_ROUNDING(result.hidden[0], sigma(0.4 * sum) * std::tanh(c));
+}
+
+TEST(Reference, PeepholeLstmStepByHand) {
+  Problem problem = tiny(Cell::kLstmPeephole, 1);
+  problem.weights[0].peephole = {0.5, 0.6, 0.7};
+  problem.inner = {{-0.5}};
+  const Result result = forward(problem);
+  const double sum = 0.5 + 0.25 + 1;
+  const double i = sigma(0.1 * sum - 0.25), f = sigma(0.2 * sum - 0.3);
+  const double c = f * -0.5 + i * std::tanh(0.3 * sum);
+  EXPECT_NEAR_TO_ROUNDING(result.inner[0][0], c);
+  EXPECT_NEAR_TO_ROUNDING(result.hidden[0], sigma(0.4 * sum + 0.7 * c) * std::tanh(c));
 }
 
 TEST(Reference, GruStepByHandInBothResetForms) {
