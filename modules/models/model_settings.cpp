@@ -16,7 +16,8 @@ RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_
           .batch_first = false,
           .reset_gate = settings.reset_gate,
           .activation = settings.activation,
-          .candidate = settings.candidate};
+          .candidate = settings.candidate,
+          .num_heads = settings.heads};
 }
 
 namespace {
@@ -45,6 +46,12 @@ void list_recurrent(config::Schema<Settings>& s) {
   s.field("candidate", &Settings::candidate,
           cells_with(CellOption::kCandidate) +
               ": candidate state of a sum x; positive: x + 0.5 where x >= 0, else sigmoid(x); linear: x");
+  s.field("heads", &Settings::heads,
+          cells_with(CellOption::kHeads) +
+              ": equal groups of units; a group's gates read the hidden states of its own units alone")
+      .unit("heads")
+      .at_least(1)
+      .at_most(65536);
 }
 
 void list_head(config::Schema<Settings>& s) {
@@ -83,6 +90,8 @@ void list_head(config::Schema<Settings>& s) {
 void check_recurrent(const Settings& m, Checker& checker) {
   for (const UnreadOption& unread : unread_options(recurrent_options(m, 1)))
     checker.complain({unread.key, "cell"}, unread.message);
+  if (const std::string fault = cell_fault(recurrent_options(m, 1)); !fault.empty())
+    checker.complain({"heads", "hidden_size"}, fault);
   if (m.dropout > 0.0 && m.num_layers == 1) {
     checker.complain({"dropout", "num_layers"},
                      "dropout stands between recurrent layers and there is one; after it comes output_dropout");
@@ -117,6 +126,7 @@ void check_image_model(const Settings& m, Checker& checker) {
   refuse_other("reset_gate", &Settings::reset_gate);
   refuse_other("activation", &Settings::activation);
   refuse_other("candidate", &Settings::candidate);
+  refuse_other("heads", &Settings::heads);
   refuse_other("pooling", &Settings::pooling);
   refuse_other("output_dropout", &Settings::output_dropout);
 }

@@ -57,6 +57,7 @@ struct ModelSettings {
   ResetGate reset_gate = ResetGate::kAfter;
   Activation activation = Activation::kTanh;
   Candidate candidate = Candidate::kPositive;
+  int64_t heads = 1;
 
   Pooling pooling = Pooling::kLast;
   double output_dropout = 0.0;

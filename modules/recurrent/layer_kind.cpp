@@ -12,10 +12,11 @@ namespace {
 
 using config::name_of;
 
-// What no kind can do, because the cell does not read the option.
+// What no kind can do, because the cell does not read the option, or because of the option's value.
 std::optional<std::string> contradiction(const RecurrentOptions& options) {
   const std::vector<UnreadOption> unread = unread_options(options);
-  if (unread.empty()) return std::nullopt;
+  const std::string fault = cell_fault(options);
+  if (unread.empty()) return fault.empty() ? std::nullopt : std::optional(fault);
   const auto& [key, value, message] = unread.front();
   return fmt::format("{}: {} means nothing with cell: {}; {}", key, value, name_of(options.cell), message);
 }

@@ -42,6 +42,7 @@ struct RecurrentOptions {
   ResetGate reset_gate = ResetGate::kAfter;
   Activation activation = Activation::kTanh;
   Candidate candidate = Candidate::kPositive;
+  int64_t num_heads = 1;                                   // blocks of an sLSTM's recurrent weights
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;  // how, not what; for layer: cudnn
 
   int64_t num_directions() const { return bidirectional ? 2 : 1; }

@@ -25,6 +25,7 @@ struct CellForm {
   ResetGate reset_gate = ResetGate::kAfter;
   Activation activation = Activation::kTanh;
   Candidate candidate = Candidate::kPositive;
+  int64_t num_heads = 1;
 };
 
 constexpr CellForm kForms[] = {
@@ -42,6 +43,8 @@ constexpr CellForm kForms[] = {
     {.cell = Cell::kMinLstm, .candidate = Candidate::kLinear},
     {.cell = Cell::kLstmPeephole},
     {.cell = Cell::kLstmPeephole, .activation = Activation::kRelu},
+    {.cell = Cell::kSlstm},
+    {.cell = Cell::kSlstm, .num_heads = 2},
 };
 
 RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_t hidden_size = 4) {
@@ -51,6 +54,7 @@ RecurrentOptions options_of(const CellForm& form, int64_t input_size = 3, int64_
           .reset_gate = form.reset_gate,
           .activation = form.activation,
           .candidate = form.candidate,
+          .num_heads = form.num_heads,
           .cudnn_algorithm = CudnnAlgorithm::kStandard};  // auto would measure every tiny shape
 }
 
@@ -128,6 +132,7 @@ std::string name_of_form(const CellForm& form) {
   if (form.reset_gate == ResetGate::kBefore) name += "_before";
   if (form.activation == Activation::kRelu) name += "_relu";
   if (form.candidate == Candidate::kLinear) name += "_linear";
+  if (form.num_heads > 1) name += fmt::format("_{}_heads", form.num_heads);
   return name;
 }
 

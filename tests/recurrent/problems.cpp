@@ -39,6 +39,12 @@ std::vector<int64_t> make_lengths(const Shape& shape) {
   return lengths;
 }
 
+// Keeps zeros. Other values are at least 0.5, as a normalizer state's are after a step.
+void make_positive(Vector& values) {
+  for (double& value : values)
+    if (value != 0) value = 0.5 + std::abs(value);
+}
+
 Weights draw_weights(const RecurrentOptions& options, int64_t num_inputs, Random& random) {
   Weights weights;
   for (const auto& [name, shape] : info_of(options.cell).parameters(options, num_inputs)) {
@@ -69,7 +75,11 @@ Problem draw_problem(const RecurrentOptions& options, const Shape& shape, Random
     return shape.start == Start::kGiven ? normal(random, count) : Vector(static_cast<size_t>(count));
   };
   problem.hidden = initial();
-  for (size_t number = 1; number < info_of(options.cell).states.size(); ++number) problem.inner.push_back(initial());
+  const auto& states = info_of(options.cell).states;
+  for (size_t number = 1; number < states.size(); ++number) {
+    problem.inner.push_back(initial());
+    if (states[number] == "normalizer") make_positive(problem.inner.back());
+  }
   return problem;
 }
 

@@ -126,6 +126,9 @@ Step step_forward(const RecurrentOptions& options, const Weights& weights, const
     case Cell::kLstmPeephole:
       lstm_peephole_forward(options, weights, step);
       break;
+    case Cell::kSlstm:
+      slstm_forward(weights, step);
+      break;
   }
   return step;
 }
@@ -154,6 +157,9 @@ StepGradients step_backward(const RecurrentOptions& options, const Weights& weig
       break;
     case Cell::kLstmPeephole:
       lstm_peephole_backward(options, weights, step, d_new, d_w, gradients);
+      break;
+    case Cell::kSlstm:
+      slstm_backward(weights, step, d_new, d_w, gradients);
       break;
   }
   return gradients;

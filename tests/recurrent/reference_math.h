@@ -97,5 +97,7 @@ void min_lstm_backward(const RecurrentOptions& options, const Weights& w, const 
 void lstm_peephole_forward(const RecurrentOptions& options, const Weights& w, Step& step);
 void lstm_peephole_backward(const RecurrentOptions& options, const Weights& w, const Step& step, const States& d_new,
                             Weights& d_w, StepGradients& gradients);
+void slstm_forward(const Weights& w, Step& step);
+void slstm_backward(const Weights& w, const Step& step, const States& d_new, Weights& d_w, StepGradients& gradients);
 
 }  // namespace rnnlab::reference

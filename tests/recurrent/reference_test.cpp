@@ -95,6 +95,11 @@ TEST(Reference, PeepholeLstmGradientsAreFiniteDifferences) {
         {.cell = Cell::kLstmPeephole, .input_size = 2, .hidden_size = 3, .activation = activation});
 }
 
+TEST(Reference, SlstmGradientsAreFiniteDifferencesForAnyNumberOfHeads) {
+  for (const int64_t num_heads : {1, 2, 4})
+    expect_all_gradients_of_stacks({.cell = Cell::kSlstm, .input_size = 2, .hidden_size = 4, .num_heads = num_heads});
+}
+
 // One unit, one input: the equations by hand.
 Problem tiny(Cell cell, int64_t num_steps) {
   Problem problem;
@@ -135,6 +140,27 @@ TEST(Reference, PeepholeLstmStepByHand) {
   const double c = f * -0.5 + i * std::tanh(0.3 * sum);
   EXPECT_NEAR_TO_ROUNDING(result.inner[0][0], c);
   EXPECT_NEAR_TO_ROUNDING(result.hidden[0], sigma(0.4 * sum + 0.7 * c) * std::tanh(c));
+}
+
+// The stabilizer cancels out: the hidden states are those of the exponentials themselves.
+TEST(Reference, SlstmStepsByHandWithoutStabilizer) {
+  Problem problem = tiny(Cell::kSlstm, 2);
+  problem.weights[0].bias_hh.clear();
+  problem.hidden = {0};
+  problem.inner = {{0}, {0}, {0}};
+  double h = 0, c = 0, n = 0;
+  for (int t = 0; t < 2; ++t) {
+    const double sum = 0.5 + h + 1;
+    const double i = std::exp(0.1 * sum), f = sigma(0.2 * sum);
+    c = f * c + i * std::tanh(0.3 * sum);
+    n = f * n + i;
+    h = sigma(0.4 * sum) * c / n;
+  }
+  const Result result = forward(problem);
+  EXPECT_NEAR_TO_ROUNDING(result.hidden[0], h);
+  const double scale = std::exp(result.inner[2][0]);
+  EXPECT_NEAR(result.inner[0][0] * scale, c, 1e-14);
+  EXPECT_NEAR(result.inner[1][0] * scale, n, 1e-14);
 }
 
 TEST(Reference, GruStepByHandInBothResetForms) {

@@ -67,6 +67,8 @@ std::string value_of(CellOption option, const RecurrentOptions& options) {
       return name_unless(options.activation, defaults.activation);
     case CellOption::kCandidate:
       return name_unless(options.candidate, defaults.candidate);
+    case CellOption::kHeads:
+      return options.num_heads == defaults.num_heads ? "" : std::to_string(options.num_heads);
   }
   fail_invariant("a listed option", __FILE__, __LINE__, "value_of does not know the option");
 }
@@ -83,6 +85,7 @@ constexpr OptionText kOptionTexts[] = {
     {CellOption::kActivation, "activation", "an activation to choose",
      "; a plain cell's activation is in its name: use rnn_relu"},
     {CellOption::kCandidate, "candidate", "a form of the candidate to choose"},
+    {CellOption::kHeads, "heads", "heads"},
 };
 
 }  // namespace
@@ -91,6 +94,11 @@ std::string cells_with(CellOption option) {
   const std::vector<std::string> names = names_of_cells_with(option);
   if (names.size() < 2) return join(names, "");
   return join(std::span(names).first(names.size() - 1), ", ") + " and " + names.back();
+}
+
+std::string cell_fault(const RecurrentOptions& options) {
+  const auto fault = info_of(options.cell).fault;
+  return fault == nullptr ? "" : fault(options);
 }
 
 std::vector<UnreadOption> unread_options(const RecurrentOptions& options) {

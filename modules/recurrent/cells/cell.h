@@ -26,7 +26,7 @@ class CellEquations;  // cells/equations.h
 enum class LibraryCell { kLstm, kGru, kRnnTanh, kRnnRelu };
 
 // A key of the model that changes the equations of some cells and means nothing with the others.
-enum class CellOption { kResetGate, kActivation, kCandidate };
+enum class CellOption { kResetGate, kActivation, kCandidate, kHeads };
 
 struct ParameterSpec {
   std::string name;            // "weight_ih_l0_reverse"; in a cell's record "weight_ih", for each layer and direction
@@ -46,6 +46,9 @@ struct CellInfo {
   // The equations with these weights, which are in the order of `parameters`.
   std::unique_ptr<CellEquations> (*equations)(const RecurrentOptions& options,
                                               std::span<const at::Tensor> weights) = nullptr;
+
+  // Why values of options that the cell reads do not fit together, or "". Null if all values do.
+  std::string (*fault)(const RecurrentOptions& options) = nullptr;
 };
 
 const CellInfo& info_of(Cell cell);
@@ -74,6 +77,9 @@ struct UnreadOption {
   std::string value;    // "before"
   std::string message;  // "only gru has a reset gate"
 };
+
+// CellInfo::fault of the options' cell, or "".
+std::string cell_fault(const RecurrentOptions& options);
 std::vector<UnreadOption> unread_options(const RecurrentOptions& options);
 
 }  // namespace rnnlab
