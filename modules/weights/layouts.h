@@ -50,7 +50,8 @@ std::vector<NamedTensor> export_tensors(const NetworkWeights& network, Layout la
 TensorMetadata metadata_of(const LayoutMetadata& known, Layout layout);
 LayoutMetadata facts_in(const TensorFile& file);
 
-// Throws UserError kUsage if the layout does not have the cell: the layouts of libraries have only the cells of libraries.
+// Throws UserError kUsage if the layout does not have the cell: the layouts of libraries have only the cells of
+// libraries.
 void require_layout_has(Cell cell, Layout layout);
 
 // Checks that the weights of the file belong to the function that `options` describe, as far as the file states it.
