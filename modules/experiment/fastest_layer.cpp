@@ -101,7 +101,8 @@ constexpr double kLeastNoise = 0.01;   // lower bound of the noise that is assum
 constexpr double kLargestNoise = 0.2;  // upper bound of the noise that is tolerated
 
 // The kind that is usually the fastest comes first.
-constexpr std::array kByExpectation = {LayerKind::kPersistent,
+constexpr std::array kByExpectation = {LayerKind::kScan,
+                                       LayerKind::kPersistent,
                                        LayerKind::kPersistentTeams,
                                        LayerKind::kPersistentClusters,
                                        LayerKind::kBlocked,

@@ -7,6 +7,7 @@
 
 #include "recurrent/cudnn/cudnn_layer.h"
 #include "recurrent/gpu_device.h"
+#include "recurrent/kernels/gated_scan.h"
 #include "recurrent/kernels/own_code.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/kernels/pointwise.h"
@@ -48,7 +49,8 @@ std::string uuid_of(c10::Device device) {
     why_no_persistent_kernels.define(kernels::persistent_kernels_refusal) &&
     notes_on_compiled_kernels.define(kernels::take_persistent_notes) &&
     define_kernels<kernels::LstmForward, kernels::LstmBackward, kernels::GruForward, kernels::GruBackward,
-                   kernels::RnnForward, kernels::RnnBackward>() &&
+                   kernels::RnnForward, kernels::RnnBackward, kernels::GatedScanForward,
+                   kernels::GatedScanBackward>() &&
     define_kernels<std::span<const kernels::LstmForward>, std::span<const kernels::LstmBackward>,
                    std::span<const kernels::RnnForward>, std::span<const kernels::RnnBackward>>();
 

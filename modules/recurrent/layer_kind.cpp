@@ -67,6 +67,7 @@ bool has_cell(LayerKind kind, Cell cell) { return std::ranges::count(cells_of(ki
 std::optional<std::string> unsupported_option(LayerKind kind, const RecurrentOptions& options) {
   switch (kind) {
     case LayerKind::kNaive:
+    case LayerKind::kScan:
       return std::nullopt;
     case LayerKind::kGrouped:
     case LayerKind::kStreamed:
@@ -124,6 +125,8 @@ std::vector<Cell> cells_of(LayerKind kind) {
       return {Cell::kLstm};
     case LayerKind::kDiagonal:
       return {Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu};
+    case LayerKind::kScan:
+      return {Cell::kMinGru, Cell::kMinLstm};
     case LayerKind::kFusedPointwise:
     case LayerKind::kPretransposed:
     case LayerKind::kHoisted:
@@ -171,6 +174,10 @@ std::string_view description_of(LayerKind kind) {
     case LayerKind::kPersistent:
       return "persistent_teams, with the recurrent weights over the whole GPU, and layers side by side, where that is "
              "faster";
+    case LayerKind::kScan:
+      return "the inputs of all steps as one product, then all steps as one scan; for cells whose gates do not read "
+             "the "
+             "state";
     case LayerKind::kFused:
       return "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU";
     case LayerKind::kCudnn:

@@ -27,6 +27,7 @@ enum class LayerKind {
   kPersistentClusters,
   kPersistentTeams,
   kPersistent,
+  kScan,
   kFused,
   kCudnn,
   kAuto,  // a placeholder: it is resolved to another kind before a layer is made
@@ -71,7 +72,7 @@ std::optional<std::string> refusal(LayerKind kind, Processor processor);
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
-  static constexpr std::array<std::pair<LayerKind, std::string_view>, 15> kNames = {{
+  static constexpr std::array<std::pair<LayerKind, std::string_view>, 16> kNames = {{
       {LayerKind::kNaive, "naive"},
       {LayerKind::kGrouped, "grouped"},
       {LayerKind::kStreamed, "streamed"},
@@ -84,6 +85,7 @@ struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
       {LayerKind::kPersistentClusters, "persistent_clusters"},
       {LayerKind::kPersistentTeams, "persistent_teams"},
       {LayerKind::kPersistent, "persistent"},
+      {LayerKind::kScan, "scan"},
       {LayerKind::kFused, "fused"},
       {LayerKind::kCudnn, "cudnn"},
       {LayerKind::kAuto, "auto"},

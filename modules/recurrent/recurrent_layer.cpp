@@ -12,6 +12,7 @@
 #include "recurrent/cuda_functions.h"
 #include "recurrent/fused/fused_layer.h"
 #include "recurrent/naive/naive_layer.h"
+#include "recurrent/scan/scan_layer.h"
 #include "recurrent/token_rows.h"
 #include "recurrent/unrolled/unrolled_layer.h"
 
@@ -190,6 +191,8 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
     case LayerKind::kPersistentTeams:
     case LayerKind::kPersistent:
       return std::make_shared<UnrolledLayer>(kind, options);
+    case LayerKind::kScan:
+      return std::make_shared<ScanLayer>(options);
     case LayerKind::kFused:
       return std::make_shared<FusedLayer>(options);
     case LayerKind::kCudnn:

@@ -1,0 +1,52 @@
+// The recurrence of minGRU and minLSTM over all steps of one direction of one layer, on a GPU, as one kernel for the
+// forward pass and one for the backward pass: h' = a * h + (1 - a) * n, element by element. The factor a lies between 0
+// and 1, so products of factors cannot overflow, and the kernels do not need logarithms. Plain pointers, without
+// LibTorch.
+//
+// T steps, B sequences, H hidden units, G gates. Matrices are dense. A null pointer that is marked "or null" counts as
+// zeros. "acc" marks the accumulation type (element_type.h), everything else is in `type`.
+#pragma once
+
+#include <cstdint>
+
+#include "recurrent/kernels/element_type.h"
+
+struct CUstream_st;  // what cudaStream_t points to
+
+namespace rnnlab::kernels {
+
+// How the gates give a. kUpdateGate (minGRU): rows z n of the sums, a = 1 - sigmoid(z). kTwoGates (minLSTM): rows i f
+// n, a = f / (f + i) of the sigmoids.
+enum class ScanGates { kUpdateGate, kTwoGates };
+
+struct GatedScan {
+  ElementType type = ElementType::kFloat32;
+  ScanGates gates = ScanGates::kUpdateGate;
+  bool has_positive_candidate = true;  // n is x + 0.5 for x >= 0 and sigmoid(x) below; else n is x
+  bool is_reversed = false;            // the last step comes first
+  int64_t num_steps = 0;
+  int64_t batch_size = 0;
+  int64_t hidden_size = 0;
+  const void* sums = nullptr;     // (T, B, G * H) W x + b of the gates and the candidate
+  const bool* alive = nullptr;    // (T, B): false leaves the state as it is; or null if all are true
+  const void* initial = nullptr;  // (B, H)
+};
+
+struct GatedScanForward {
+  GatedScan scan;
+  void* states = nullptr;  // (T, B, H) after each step
+};
+
+struct GatedScanBackward {
+  GatedScan scan;
+  const void* states = nullptr;           // (T, B, H) of the forward pass
+  const void* state_gradients = nullptr;  // (T, B, H) from the outputs
+  void* sum_gradients = nullptr;          // (T, B, G * H)
+  void* initial_gradient = nullptr;       // (B, H)
+};
+
+// Queues the kernel on `stream`. Throws std::runtime_error with CUDA's words if it does not start.
+void run(const GatedScanForward& work, CUstream_st* stream);
+void run(const GatedScanBackward& work, CUstream_st* stream);
+
+}  // namespace rnnlab::kernels
