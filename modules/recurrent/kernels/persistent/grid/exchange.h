@@ -73,11 +73,11 @@ class TimedWait {
   // The same if each element has been read once. Returns whether one had to be read again.
   template <class Exchanged, int kCount, class Read, class IsThere>
   __device__ bool complete(Exchanged (&all)[kCount], const Read& read, const IsThere& is_there) {
-    if (has_all(all, is_there) || gave_up_) return false;
+    if (has_all(all, is_there) || has_timed_out_) return false;
     const long long start = clock64();
     do {
       if (clock64() - start > kMostTicksToWait) {
-        give_up();
+        report_timeout();
         break;
       }
 #pragma unroll
@@ -96,13 +96,13 @@ class TimedWait {
     return has;
   }
 
-  __device__ void give_up() {
+  __device__ void report_timeout() {
     *timed_out_ = 1;
-    gave_up_ = true;
+    has_timed_out_ = true;
   }
 
   int* timed_out_;
-  bool gave_up_ = false;
+  bool has_timed_out_ = false;
 };
 
 // Within a cluster, in the backward pass: each block sends its gates' gradients, as products read them, and the numbers

@@ -48,9 +48,9 @@ __device__ inline void send(uint32_t address, uint4 value, uint32_t barrier) {
       : "memory");
 }
 
-// Two receive buffers that are used in turn. What step s >= 1 reads lies in buffer s % 2, and barrier s % 2 completes
-// when `bytes` of it have arrived. A buffer is not overwritten before all have read it: a block that sends for step
-// s + 2 has received for step s + 1 from all blocks, and each block sends only after it has read.
+// The barriers of two receive buffers that are used in turn. What step s >= 1 reads lies in buffer s % 2, and barrier s
+// % 2 completes when `bytes` of it have arrived. A buffer is not overwritten before all have read it: a block that
+// sends for step s + 2 has received for step s + 1 from all blocks, and each block sends only after it has read.
 class ReceiveBarriers {
  public:
   __device__ ReceiveBarriers() {}
@@ -71,7 +71,7 @@ class ReceiveBarriers {
   // All threads that read step `step` call it. One of them, for which `counts` is true, makes the barrier ready for the
   // step after the next.
   __device__ void wait(int step, bool counts = threadIdx.x == 0) {
-    if (gave_up_) return;
+    if (has_timed_out_) return;
     const uint32_t parity = ((step - 1) >> 1) & 1;
     if (!is_complete(barrier_of(step), parity)) spin(barrier_of(step), parity);
     if (counts) expect(step + 2);
@@ -89,7 +89,7 @@ class ReceiveBarriers {
     while (!is_complete(barrier, parity)) {
       if (clock64() - start < kMostTicksToWait) continue;
       *timed_out_ = 1;
-      gave_up_ = true;
+      has_timed_out_ = true;
       return;
     }
   }
@@ -108,7 +108,7 @@ class ReceiveBarriers {
   uint32_t barriers_, bytes_;
   int last_step_;
   int* timed_out_;
-  bool gave_up_ = false;
+  bool has_timed_out_ = false;
 };
 
 }  // namespace rnnlab::kernels::persistent
