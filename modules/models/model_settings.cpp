@@ -27,7 +27,7 @@ using config::Checker;
 
 void list_recurrent(config::Schema<Settings>& s) {
   s.field("kind", &Settings::kind, "what the network is for");
-  s.field("cell", &Settings::cell, "the recurrent cell");
+  s.field("cell", &Settings::cell, "the recurrent cell; " + described_cells());
   s.field("hidden_size", &Settings::hidden_size, "units of a recurrent layer, in each direction")
       .unit("units")
       .at_least(1)

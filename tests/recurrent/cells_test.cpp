@@ -1,11 +1,12 @@
 // The records of the cells: what each says of itself, and which layers have it.
 #include "recurrent/cells/cell.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
-#include "recurrent/layer_kind.h"
+#include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -30,6 +31,15 @@ TEST(Cells, OfLibrariesHaveTheParametersOfTorchNn) {
               ElementsAre("weight_ih (4, 3)", "weight_hh (4, 4)", "bias_ih (4)", "bias_hh (4)"));
 }
 
+TEST(Cells, OfNaiveAloneHaveParametersOfTheirOwn) {
+  EXPECT_THAT(parameters_with({.cell = Cell::kMinGru}), ElementsAre("weight_ih (8, 3)", "bias_ih (8)"));
+  EXPECT_THAT(parameters_with({.cell = Cell::kMinLstm}), ElementsAre("weight_ih (12, 3)", "bias_ih (12)"));
+  EXPECT_THAT(parameters_with({.cell = Cell::kLstmPeephole}),
+              ElementsAre("weight_ih (16, 3)", "weight_hh (16, 4)", "bias_ih (16)", "bias_hh (16)", "peephole (12)"));
+  EXPECT_THAT(parameters_with({.cell = Cell::kSlstm, .num_heads = 2}),
+              ElementsAre("weight_ih (16, 3)", "weight_hh (16, 2)", "bias_ih (16)"));
+}
+
 TEST(Cells, BeginTheirStatesWithTheHiddenOne) {
   for (const auto& [cell, name] : config::EnumNames<Cell>::kNames) {
     EXPECT_EQ(info_of(cell).states.front(), "hidden") << name;
@@ -37,6 +47,20 @@ TEST(Cells, BeginTheirStatesWithTheHiddenOne) {
   }
   EXPECT_THAT(info_of(Cell::kLstm).states, ElementsAre("hidden", "cell"));
   EXPECT_THAT(info_of(Cell::kGru).states, ElementsAre("hidden"));
+  EXPECT_THAT(info_of(Cell::kSlstm).states, ElementsAre("hidden", "cell", "normalizer", "stabilizer"));
+}
+
+// The exponentials of these sums overflow float32, and those of their negatives round to 0.
+TEST(Cells, StayFiniteWhereGatesAreFarFromZero) {
+  for (const Cell cell : {Cell::kSlstm, Cell::kMinLstm})
+    for (const double scale : {-1e4, 1e4}) {
+      const auto layer = make_layer(LayerKind::kNaive, {.cell = cell, .input_size = 2, .hidden_size = 3});
+      const at::Tensor input = at::full({6, 2, 2}, scale).requires_grad_();
+      const RecurrentResult result = layer->forward(input);
+      result.output.sum().backward();
+      EXPECT_TRUE(result.output.isfinite().all().item<bool>()) << config::name_of(cell) << " " << scale;
+      EXPECT_TRUE(input.grad().isfinite().all().item<bool>()) << config::name_of(cell) << " " << scale;
+    }
 }
 
 TEST(Cells, TellWhichOptionsTheyDoNotRead) {

@@ -32,6 +32,13 @@ Vector biases(Random& random, int64_t count) {
   return values;
 }
 
+// Of cell states, which have no bound under relu: larger weights would make the problem an ill-conditioned one.
+Vector small_weights(Random& random, int64_t count) {
+  Vector values = biases(random, count);
+  for (double& value : values) value *= 0.2;
+  return values;
+}
+
 std::vector<int64_t> make_lengths(const Shape& shape) {
   std::vector<int64_t> lengths(static_cast<size_t>(shape.batch_size), shape.num_steps);
   if (shape.lengths == Lengths::kWhole) return lengths;
@@ -52,7 +59,7 @@ Weights draw_weights(const RecurrentOptions& options, int64_t num_inputs, Random
     if (name == "weight_hh") weights.weight_hh = uniform_matrix(random, shape[0], shape[1]);
     if (name == "bias_ih") weights.bias_ih = biases(random, shape[0]);
     if (name == "bias_hh") weights.bias_hh = biases(random, shape[0]);
-    if (name == "peephole") weights.peephole = biases(random, shape[0]);
+    if (name == "peephole") weights.peephole = small_weights(random, shape[0]);
   }
   return weights;
 }

@@ -310,6 +310,17 @@ TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
             "hoisted, blocked, fused or cudnn");
 }
 
+TEST(Refusal, NamesACellThatTheLayerDoesNotHave) {
+  for (const LayerKind kind : layer_kinds()) {
+    if (kind == LayerKind::kNaive) continue;
+    EXPECT_EQ(refusal(kind, {.cell = Cell::kSlstm, .hidden_size = 64}),
+              fmt::format("layer: {} has no cell: slstm; use layer: naive", config::name_of(kind)));
+  }
+  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kSlstm}), std::nullopt);
+  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kSlstm, .hidden_size = 4, .num_heads = 3}),
+            "the number of heads must divide hidden_size: 4");
+}
+
 TEST(Refusal, NamesWhatNeedsStreams) {
   EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kCpu),
             "layer: wavefront needs CUDA streams; on a CPU use layer: hoisted");
@@ -321,7 +332,8 @@ TEST(Refusal, NamesWhatMeansNothing) {
   EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}),
             "reset_gate: before means nothing with cell: lstm; only gru has a reset gate");
   EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}),
-            "activation: relu means nothing with cell: rnn_tanh; only lstm and gru have an activation to choose; a "
+            "activation: relu means nothing with cell: rnn_tanh; only lstm, gru and lstm_peephole have an activation "
+            "to choose; a "
             "plain cell's activation is in its name: use rnn_relu");
 }
 

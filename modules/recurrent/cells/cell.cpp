@@ -90,6 +90,13 @@ constexpr OptionText kOptionTexts[] = {
 
 }  // namespace
 
+std::string described_cells() {
+  std::vector<std::string> lines;
+  for (const auto& [cell, name] : config::EnumNames<Cell>::kNames)
+    lines.push_back(fmt::format("{}: {}", name, info_of(cell).description));
+  return join(lines, "; ");
+}
+
 std::string cells_with(CellOption option) {
   const std::vector<std::string> names = names_of_cells_with(option);
   if (names.size() < 2) return join(names, "");

@@ -28,17 +28,19 @@ enum class LibraryCell { kLstm, kGru, kRnnTanh, kRnnRelu };
 // A key of the model that changes the equations of some cells and means nothing with the others.
 enum class CellOption { kResetGate, kActivation, kCandidate, kHeads };
 
+// The name is "weight_ih" in a cell's record, and "weight_ih_l0_reverse" in a layer (parameters.h).
 struct ParameterSpec {
-  std::string name;            // "weight_ih_l0_reverse"; in a cell's record "weight_ih", for each layer and direction
-  std::vector<int64_t> shape;  // T steps, I inputs, H hidden units, G gates: weight_ih (G * H, I)
+  std::string name;
+  std::vector<int64_t> shape;
 };
 
+// H hidden units, G gates.
 struct CellInfo {
-  std::string_view description;          // in a few words, for people
-  int64_t num_gates = 1;                 // rows of weight_ih in units of hidden_size
-  std::vector<std::string_view> states;  // "hidden", which is the output too, then what only the cell itself reads
-  std::vector<CellOption> options = {};
-  std::optional<LibraryCell> library = {};
+  std::string_view description;             // in a few words, for people
+  int64_t num_gates = 1;                    // G: weight_ih has G * H rows
+  std::vector<std::string_view> states;     // "hidden", which is the output too, then those that the cell alone reads
+  std::vector<CellOption> options = {};     // the keys that it reads
+  std::optional<LibraryCell> library = {};  // the same cell in libraries, if they have it
 
   // The parameters of one direction of a layer that reads vectors of `num_inputs`.
   std::vector<ParameterSpec> (*parameters)(const RecurrentOptions& options, int64_t num_inputs) = nullptr;
@@ -47,7 +49,7 @@ struct CellInfo {
   std::unique_ptr<CellEquations> (*equations)(const RecurrentOptions& options,
                                               std::span<const at::Tensor> weights) = nullptr;
 
-  // Why values of options that the cell reads do not fit together, or "". Null if all values do.
+  // Why the values of options that the cell reads do not fit together, or "". Null if any values do.
   std::string (*fault)(const RecurrentOptions& options) = nullptr;
 };
 
@@ -56,7 +58,7 @@ const CellInfo& info_of(Cell cell);
 // Rows of weight_ih in units of hidden_size: 4 for LSTM (i, f, g, o), 3 for GRU (r, z, n), 1 for the plain cells.
 int64_t num_gates(Cell cell);
 
-// Whether the cell has a second state, the cell state of an LSTM.
+// Whether the cell has a state besides the hidden one, such as the cell state of an LSTM.
 bool has_cell_state(Cell cell);
 
 // The same cell in libraries. InvariantError if libraries do not have it.
@@ -68,6 +70,9 @@ std::vector<ParameterSpec> library_parameters(const RecurrentOptions& options, i
 // Parameters of gates that read the input alone: weight_ih (G * H, I) and bias_ih (G * H).
 std::vector<ParameterSpec> input_parameters(const RecurrentOptions& options, int64_t num_inputs);
 
+// "lstm: long short-term memory; gru: ...": every cell with its description.
+std::string described_cells();
+
 // "lstm and gru": the cells that read the option.
 std::string cells_with(CellOption option);
 
@@ -77,9 +82,9 @@ struct UnreadOption {
   std::string value;    // "before"
   std::string message;  // "only gru has a reset gate"
 };
-
-// CellInfo::fault of the options' cell, or "".
-std::string cell_fault(const RecurrentOptions& options);
 std::vector<UnreadOption> unread_options(const RecurrentOptions& options);
+
+// Why the values of options that the cell reads do not fit together, or "".
+std::string cell_fault(const RecurrentOptions& options);
 
 }  // namespace rnnlab

@@ -2,8 +2,8 @@
 // exponential input gate, a normalizer state n and a stabilizer state m. Of each gate a, a~ = W_a x + b_a + R_a h:
 //   m' = max(f^ + m, i~), f^ = log sigmoid(f~)        i = exp(i~ - m')        f = exp(f^ + m - m')
 //   c' = f * c + i * tanh(z~)        n' = f * n + i        h' = sigmoid(o~) * c' / n'
-// m cancels out of h'; it only keeps the exponentials finite. Where n is 0 nothing was read yet: m counts as -infinity
-// there, so that f is 0 and n' is 1. The forget gate is the paper's sigmoid form, as in the authors' program.
+// m cancels out of h'; it only keeps the exponentials finite. If n is 0, nothing was read yet: m counts as -infinity
+// then, so that f is 0 and n' is 1. The forget gate is the paper's sigmoid form, as in the authors' program.
 // `heads` heads of H / heads units: a head reads the hidden states of its own units alone, so that R is block diagonal.
 // Four GEMMs and four batched GEMMs a step. Rows of the parameters: i f z o; of weight_hh (4 * H, H / heads) and within
 // a gate, the heads one after another.
