@@ -277,7 +277,7 @@ void add_train(CLI::App& program, Action& chosen) {
       ->needs(trace);
   command
       ->add_option("--repeats", options->repeats,
-                   "how often each case is measured, each time in a process of its own; as the key `repeats`")
+                   "how often each case is measured, each time in a new process; as the key `repeats`")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, config::kMostRepeats))
       ->excludes("--resume")

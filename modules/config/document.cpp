@@ -43,7 +43,7 @@ std::optional<Value> parse_yaml_value(std::string_view text, const Place& place,
       fmt::format("value: {}", text), [&](int, int) { return place; }, findings);
   if (!map) return std::nullopt;
   if (map->members.size() == 1) return std::move(map->members[0].value);
-  findings.add(place, "there is more after the value");
+  findings.add(place, "unexpected text after the value");
   return std::nullopt;
 }
 
@@ -80,7 +80,7 @@ std::string blocked_by(const Value& value, const std::string& path, std::string_
   if (value.is_sequence())
     return fmt::format("{} is a list ({}), whose items cannot be set one by one; write {}=[...]", path,
                        to_string(value.place), path);
-  return fmt::format("{} cannot be set, for {} is {} ({})", in_quotes(key), in_quotes(path), shown(value),
+  return fmt::format("{} cannot be set, because {} is {} ({})", in_quotes(key), in_quotes(path), shown(value),
                      to_string(value.place));
 }
 

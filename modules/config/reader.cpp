@@ -158,8 +158,8 @@ std::string sweep_hint(const ReadContext& context, const FieldSpec& field, const
   constexpr size_t kMostShown = 80;
   if (!std::ranges::all_of(items, is_fine) || list.size() > kMostShown) return "";
   return value.place.argument > 0
-             ? fmt::format(" (for a run of each write '{}.{}=[{}]', with the quotes)", kSweepKey, key, list)
-             : fmt::format(" (for a run of each write {}: {{{}: [{}]}})", kSweepKey, key, list);
+             ? fmt::format(" (for one run per value write '{}.{}=[{}]', with the quotes)", kSweepKey, key, list)
+             : fmt::format(" (for one run per value write {}: {{{}: [{}]}})", kSweepKey, key, list);
 }
 
 std::string value_hint(const ReadContext& context, const FieldSpec& field, const std::string& key, const Value& value) {

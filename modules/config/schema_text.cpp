@@ -149,8 +149,8 @@ void collect_rows(const StructSpec& spec, const std::string& prefix, const void*
   }
 }
 
-constexpr const char* kSweepMeaning = "every combination of the listed values is a run of its own";
-constexpr const char* kRepeatsMeaning = "how often each case is measured, each time in a process of its own";
+constexpr const char* kSweepMeaning = "each combination of the listed values is a separate run";
+constexpr const char* kRepeatsMeaning = "how often each case is measured, each time in a new process";
 
 // Returns the rows of the keys that are accepted at the top of a file but do not belong to a struct.
 std::vector<Row> rows_around(const StructSpec& spec) {
@@ -188,7 +188,7 @@ The cases of a `sweep` take turns in each round. On the command line: `{key}=5`.
 
 | key | meaning | default | takes |
 |---|---|---|---|
-| `until` | no more rounds once every interval reaches at most this part of its value to each side; from round {fewest} on | `none` | a part between 0 and 1, such as 1 % or 0.01 |
+| `until` | stop once the half width of every interval is at most this part of its value; checked from round {fewest} on | `none` | a part between 0 and 1, such as 1 % or 0.01 |
 | `at_most` | rounds | `{usual}` | a whole number from 1 to {most} |
 )";
 
@@ -345,7 +345,7 @@ Json sweep_schema(const StructSpec& spec) {
   return {{"type", {"object", "null"}},
           {"properties", std::move(axes)},
           {"additionalProperties", {{"type", "object"}}},
-          {"description", "every combination of the listed values is a run of its own"}};
+          {"description", "each combination of the listed values is a separate run"}};
 }
 
 Json repeats_schema() {
@@ -354,7 +354,7 @@ Json repeats_schema() {
   const Json map = {
       {"type", "object"}, {"properties", {{"until", until}, {"at_most", count}}}, {"additionalProperties", false}};
   return {{"oneOf", {count, map, {{"type", "null"}}}},
-          {"description", "how often each case is measured, each time in a process of its own"}};
+          {"description", "how often each case is measured, each time in a new process"}};
 }
 
 }  // namespace

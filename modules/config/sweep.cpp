@@ -61,11 +61,10 @@ Repeats repeats_of(const Document& document, Findings& findings) {
   Repeats repeats{.at_most = kUsualMostRepeats, .until = std::nullopt};
   for (const Member& one : member->value.members) read_member(one, repeats, findings);
   if (repeats.until && repeats.at_most <= kFewestUntil)
-    findings.add(
-        member->value.place,
-        fmt::format("repeats.at_most: got {}, but until looks at {} rounds at least; write a larger number, or "
-                    "repeats: {}",
-                    repeats.at_most, kFewestUntil, repeats.at_most));
+    findings.add(member->value.place,
+                 fmt::format("repeats.at_most: got {}, but until needs at least {} rounds; write a larger number, or "
+                             "repeats: {}",
+                             repeats.at_most, kFewestUntil, repeats.at_most));
   return repeats;
 }
 
@@ -120,7 +119,7 @@ void collect_axes(const Value& map, const std::string& prefix, std::vector<Sweep
     if (key == kSweepKey) {
       findings.add(member.key_place, "a sweep cannot be swept");
     } else if (key == kRepeatsKey) {
-      findings.add(member.key_place, "repeats cannot be swept: write the key beside the sweep");
+      findings.add(member.key_place, "repeats cannot be swept: write the key outside the sweep");
     } else if (member.value.is_map()) {
       collect_axes(member.value, key + ".", axes, findings);
     } else if (const std::string complaint = complaint_about_values(key, member.value); !complaint.empty()) {
@@ -151,7 +150,7 @@ void complain_overlaps(const std::vector<SweepAxis>& axes, const Document& docum
                                                  in_quotes(other.key), to_string(other.key_place)));
     for (const Document::Override& override : document.overrides())
       if (is_key_below(override.key, axis.key))
-        findings.add(axis.key_place, fmt::format("sweep of {} would undo the argument that sets {}",
+        findings.add(axis.key_place, fmt::format("sweep of {} would override the argument that sets {}",
                                                  in_quotes(axis.key), in_quotes(override.key)));
   }
 }

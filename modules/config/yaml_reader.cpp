@@ -210,7 +210,7 @@ class TreeBuilder : public YAML::EventHandler {
     Value value = make_value(Value::Kind::kScalar, mark);
     value.style = tag == "?" ? Value::Style::kPlain : Value::Style::kQuoted;
     value.text = text;
-    if (text.find('\0') != std::string::npos) findings_.add(value.place, "the text holds a NUL character");
+    if (text.find('\0') != std::string::npos) findings_.add(value.place, "the text contains a NUL character");
     add(std::move(value));
   }
 
@@ -335,10 +335,10 @@ constexpr const char* kTabInIndentation = "a tab in the indentation; use spaces"
 // The messages of yaml-cpp are terse; this table explains the common ones.
 std::string explain(const std::string& message) {
   constexpr std::pair<std::string_view, const char*> kExplanations[] = {
-      {"illegal map value", "':' cannot stand here; check the indentation, or put quotes around the text"},
-      {"illegal block entry", "a list of '- ' items must begin on a line of its own"},
-      {"end of map not found", "the indentation of this line fits none above it"},
-      {"end of sequence not found", "the indentation of this line fits none above it"},
+      {"illegal map value", "':' is not allowed here; check the indentation, or put quotes around the text"},
+      {"illegal block entry", "a list of '- ' items must begin on a new line"},
+      {"end of map not found", "the indentation of this line matches no line above it"},
+      {"end of sequence not found", "the indentation of this line matches no line above it"},
       {"end of map flow not found", "this '{' has no matching '}', or lacks a ',' between its members"},
       {"end of sequence flow not found", "this '[' has no matching ']', or lacks a ',' between its items"},
       {"illegal flow end", "this closing bracket was never opened"},
@@ -378,7 +378,7 @@ std::string message_of_error(const YAML::Exception& error, std::string_view text
     return kTabInIndentation;
   const std::string of_second = is_about("illegal map value") ? message_of_second_colon(line_at(text, error.mark)) : "";
   if (!of_second.empty()) return of_second;
-  if (is_about("end of map not found") && indentation != before) return "there is more after the value";
+  if (is_about("end of map not found") && indentation != before) return "unexpected text after the value";
   return explain(error.msg);
 }
 

@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr std::string_view kMendNumbers = "rnnlab trains on finite float32 numbers only: mend the file";
+constexpr std::string_view kMendNumbers = "rnnlab trains on finite float32 numbers only: correct the file";
 
 // Returns the index of the first NaN or Inf, or -1.
 int64_t first_not_finite(const at::Tensor& tensor) {
@@ -52,8 +52,8 @@ void require_finite_targets(const at::Tensor& targets, const std::string& origin
 void require_equal_counts(int64_t num_inputs, const std::string& inputs_origin, int64_t num_others,
                           const std::string& others_origin) {
   if (num_inputs == num_others) return;
-  throw_error(ExitCode::kData, "{} holds {}, but {} holds {}: one of the two is not the file that belongs here",
-              inputs_origin, counted(num_inputs, "sample"), others_origin, num_others);
+  throw_error(ExitCode::kData, "{} holds {}, but {} holds {}: one of the two is the wrong file", inputs_origin,
+              counted(num_inputs, "sample"), others_origin, num_others);
 }
 
 void require_classes(const at::Tensor& classes, int64_t num_classes, const std::string& origin) {
@@ -95,7 +95,7 @@ bool is_whole(T value) {
 at::Tensor to_whole_numbers(const Array& array, const std::string& origin, std::string_view what) {
   const bool one_column = array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);
   if (!one_column) {
-    throw_error(ExitCode::kData, "{}: {} are one number a sample, but the file holds {} {}", origin, what,
+    throw_error(ExitCode::kData, "{}: {} need one number per sample, but the file holds {} {}", origin, what,
                 format_shape(array.shape), element_name(array.type));
   }
   at::Tensor tensor = at::empty({array.shape[0]}, at::kLong);
@@ -130,8 +130,8 @@ void require_shares(const at::Tensor& values, const std::string& origin) {
 at::Tensor inputs_from(const Array& array, const std::string& origin) {
   if (array.shape.size() < 2) {
     throw_error(ExitCode::kData,
-                "{}: inputs are (samples, steps) or (samples, steps, features), but the file holds {} {}", origin,
-                format_shape(array.shape), element_name(array.type));
+                "{}: inputs need the shape (samples, steps) or (samples, steps, features), but the file holds {} {}",
+                origin, format_shape(array.shape), element_name(array.type));
   }
   const int64_t num_features = array.num_elements() / (array.shape[0] * array.shape[1]);
   at::Tensor inputs = to_float(array, {array.shape[0], array.shape[1], num_features});
@@ -150,8 +150,8 @@ at::Tensor classes_from(const Array& array, const std::string& origin) {
 
 at::Tensor values_from(const Array& array, Task task, const std::string& origin) {
   if (array.shape.size() > 2) {
-    throw_error(ExitCode::kData, "{}: targets are (samples) or (samples, targets), but the file holds {} {}", origin,
-                format_shape(array.shape), element_name(array.type));
+    throw_error(ExitCode::kData, "{}: targets need the shape (samples) or (samples, targets), but the file holds {} {}",
+                origin, format_shape(array.shape), element_name(array.type));
   }
   at::Tensor values = to_float(array, {array.shape[0], array.shape.size() == 2 ? array.shape[1] : 1});
   require_finite_targets(values, origin);

@@ -65,8 +65,8 @@ int64_t count_batches(int64_t num_samples, const BatchOptions& options) {
   const int64_t batches = full + (options.tail == TailPolicy::kKeep && num_samples % options.batch_size != 0 ? 1 : 0);
   if (batches == 0 && num_samples > 0) {
     throw_error(ExitCode::kUsage,
-                "a batch takes {}, but there are only {}, and a batch that is not full is dropped: "
-                "choose a batch size of at most {} or keep the tail",
+                "a batch takes {}, but there are only {}, and an incomplete batch is dropped: "
+                "choose a batch size of at most {} or set training.drop_last: false",
                 counted(options.batch_size, "sample"), num_samples, num_samples);
   }
   return batches;

@@ -123,7 +123,7 @@ void refuse_texts(const Table& table, const std::vector<std::string>& names) {
     if (!begins_with_text(table, column)) continue;
     const std::vector<std::string> numbers = names_of_numbers(table, names);
     const bool is_short = !numbers.empty() && numbers.size() <= kMostNamed;
-    throw_error(ExitCode::kData, "{}:{}: column {}: got {}, expected a number; leave it out: {}", table.path(),
+    throw_error(ExitCode::kData, "{}:{}: column {}: got {}, expected a number; leave the column out: {}", table.path(),
                 table.line(0, column), in_quotes(name), in_quotes(trim(table.cell(0, column))),
                 is_short ? fmt::format("data.features: [{}]", join(numbers, ", "))
                          : "name the columns of numbers in data.features");
@@ -180,7 +180,7 @@ std::vector<NumericColumn> numbers(const Table& table, const std::vector<std::st
   std::vector<NumericColumn> columns;
   for (const std::string& name : names) {
     columns.push_back(numeric_column(table, name, reading_policy(policy)));
-    require_within(table, columns.back(), -kMost, kMost, "a number that float32 holds, at most 3.4e38");
+    require_within(table, columns.back(), -kMost, kMost, "a number that fits into float32, at most 3.4e38");
   }
   return columns;
 }
@@ -196,7 +196,7 @@ void refuse_decimal_classes(const std::string& path, const std::string& name, co
   const bool are_numbers = std::ranges::all_of(labels, [](const std::string& label) { return !!parse_double(label); });
   if (decimal == labels.end() || !are_numbers) return;
   throw_error(ExitCode::kData,
-              "{}: column {} holds numbers such as {}, of which each would be a class: to predict numbers, set "
+              "{}: column {} holds numbers such as {}, and each would be a class: to predict numbers, set "
               "data.task: regression and model.kind: sequence_regressor; else data.task: classification",
               path, in_quotes(name), *decimal);
 }
@@ -255,7 +255,7 @@ void fill_column(NumericColumn& column, const std::map<std::string, double>& mea
   const auto mean = means.find(column.name);
   if (mean == means.end())
     throw_error(ExitCode::kData,
-                "{}: column {} has missing values, and the training part has no mean of it for data.missing=mean; use "
+                "{}: column {} has missing values, but the training part has no mean for data.missing=mean; use "
                 "data.missing=previous, zero or drop",
                 path, in_quotes(column.name));
   std::ranges::replace_if(

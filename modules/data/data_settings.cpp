@@ -91,7 +91,7 @@ void check_arrays(const DataSettings& settings, Checker& checker) {
     checker.complain({"train_lengths", "valid_lengths"}, "both parts have lengths or none: name both files or none");
   }
   if (!files_for_both && !settings.valid_lengths.empty()) {
-    checker.complain({"valid_lengths", "valid_inputs"}, "lengths of samples that are not there: name valid_inputs too");
+    checker.complain({"valid_lengths", "valid_inputs"}, "lengths need samples: name valid_inputs too");
   }
 }
 
@@ -118,14 +118,15 @@ void check_csv(const DataSettings& settings, Checker& checker) {
   for (const std::string& name : settings.target) {
     if (settings.window > 0 || std::ranges::count(settings.features, name) == 0) continue;
     checker.complain({"features", "target"},
-                     fmt::format("{} is both: the model would be told the answer", in_quotes(name)));
+                     fmt::format("{} is both a feature and a target: remove it from features", in_quotes(name)));
   }
 }
 
 void check_id(const DataSettings& settings, Checker& checker) {
   for (const std::string& name : settings.id) {
     if (std::ranges::count(settings.target, name) > 0)
-      checker.complain({"id", "target"}, fmt::format("{} is both: remove it from one of the two", in_quotes(name)));
+      checker.complain({"id", "target"},
+                       fmt::format("{} is both an id and a target: remove it from one of the two", in_quotes(name)));
     if (std::ranges::count(settings.id, name) > 1) {
       checker.complain({"id"}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
       return;
@@ -139,9 +140,8 @@ void check_windows(const DataSettings& settings, Checker& checker) {
     checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
   }
   if (settings.window > 0 && settings.split == Split::kRandom) {
-    checker.complain(
-        {"split", "window"},
-        "windows overlap, so a random split would show the training part what validation asks: use ordered");
+    checker.complain({"split", "window"},
+                     "windows overlap, so a random split would put values of validation into training: use ordered");
   }
   if (settings.window > 0 && settings.missing == MissingPolicy::kDrop) {
     checker.complain({"missing", "window"},
@@ -162,21 +162,20 @@ void check_labels(const DataSettings& settings, Checker& checker) {
 
 void add_source_and_size_fields(Schema& schema) {
   schema.field("source", &DataSettings::source, "where the samples come from; digits and synthetic are generated");
-  schema.field(
-      "path", &DataSettings::path,
-      "file or folder of the data; looked for from the current directory, from the experiment file's folder, in "
-      "$RNNLAB_DATA and in data/");
+  schema.field("path", &DataSettings::path,
+               "file or folder of the data; searched from the current directory, from the experiment file's folder, in "
+               "$RNNLAB_DATA and in data/");
   schema
       .field("num_train", &DataSettings::num_train,
-             "training samples: the first so many of a file, all where not set; how many to generate (digits 60000, "
-             "synthetic 1024)")
+             "number of training samples: the first ones of a file, by default all; or the number to generate (digits "
+             "60000, synthetic 1024)")
       .unit("samples")
       .at_least(1)
       .at_most(config::kMostCounted);
   schema
       .field("num_valid", &DataSettings::num_valid,
-             "validation samples, as num_train (digits 10000, synthetic 256); instead of valid_fraction in a split; 0: "
-             "no validation")
+             "number of validation samples, like num_train (digits 10000, synthetic 256); replaces valid_fraction in a "
+             "split; 0: no validation")
       .unit("samples")
       .at_least(0)
       .at_most(config::kMostCounted);
@@ -185,21 +184,21 @@ void add_source_and_size_fields(Schema& schema) {
 void add_split_and_scaling_fields(Schema& schema) {
   schema
       .field("valid_fraction", &DataSettings::valid_fraction,
-             "share of the samples kept for validation where no files are named for it")
+             "part of the samples that is kept for validation if no files are named for it")
       .above(0)
       .below(1);
   schema.field(
       "split", &DataSettings::split,
       "which samples validation gets: random ones by seed, or the last (ordered); auto: ordered for csv windows "
       "and text, else random");
-  schema.field("seed", &DataSettings::seed, "of generated data and of random splits").at_least(0);
+  schema.field("seed", &DataSettings::seed, "seed of generated data and of random splits").at_least(0);
   schema.field("normalize", &DataSettings::normalize,
                "how inputs are scaled, fitted on the training part: unit (bytes / 255), standard or minmax for each "
                "feature, column_minmax for each feature of each sample over its steps; auto: unit for bytes, standard "
                "for csv, else none");
   schema.field("placement", &DataSettings::placement,
-               "where the samples lie: on the device, or on the host behind a prefetch thread; auto: the device where "
-               "they take at most half of its free memory");
+               "where the samples are stored: on the device, or on the host with a prefetch thread; auto: on the "
+               "device if they take at most half of its free memory");
   schema.field("task", &DataSettings::task,
                "what is predicted; auto: csv by its window (regression) or none (classification), idx and npy by their "
                "targets (integers are classes)");
@@ -209,21 +208,20 @@ void add_array_fields(Schema& schema) {
   schema.field("train_inputs", &DataSettings::train_inputs, "idx, npy: file of (samples, steps, features)");
   schema.field("train_targets", &DataSettings::train_targets, "idx, npy: file of (samples) or (samples, targets)");
   schema.field("train_lengths", &DataSettings::train_lengths,
-               "idx, npy: file of (samples), the steps of each that count");
+               "idx, npy: file of (samples): the number of valid steps of each");
   schema.field("valid_inputs", &DataSettings::valid_inputs, "idx, npy: as train_inputs, for validation");
   schema.field("valid_targets", &DataSettings::valid_targets, "idx, npy: as train_targets, for validation");
   schema.field("valid_lengths", &DataSettings::valid_lengths, "idx, npy: as train_lengths, for validation");
   schema
       .field("num_classes", &DataSettings::num_classes,
-             "classes; idx and npy: one more than the largest training label where not set; synthetic: 10")
+             "number of classes; default of idx and npy: one more than the largest training label; of synthetic: 10")
       .at_least(2)
       .at_most(config::kMostCounted);
 }
 
 void add_table_fields(Schema& schema) {
-  schema.field("train_file", &DataSettings::train_file,
-               "csv, text: the training file, where path is a folder or not set");
-  schema.field("valid_file", &DataSettings::valid_file, "csv, text: a file of its own for validation");
+  schema.field("train_file", &DataSettings::train_file, "csv, text: the training file, if path is a folder or not set");
+  schema.field("valid_file", &DataSettings::valid_file, "csv, text: a separate file for validation");
   schema.field("delimiter", &DataSettings::delimiter, "csv: what separates cells")
       .where("one ASCII character, not a quote or line break", [](const std::string& text) {
         return text.size() == 1 && static_cast<unsigned char>(text[0]) < 128 &&
@@ -232,13 +230,13 @@ void add_table_fields(Schema& schema) {
   schema.field("header", &DataSettings::header,
                "csv: whether the first row names the columns; else they are column1, column2 ...");
   schema.field("features", &DataSettings::features,
-               "csv: input columns; where not set, all but target and id, and in a series of numbers the target too");
+               "csv: input columns; by default all except target and id, but with a window of numbers the target too");
   schema.field("target", &DataSettings::target, "csv: column or columns to predict");
   schema.field("id", &DataSettings::id,
                "csv: columns that identify a row, such as a key or a date; predict copies them, and they are features "
                "only if features names them");
   schema.field("missing", &DataSettings::missing,
-               "csv: what becomes of missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
+               "csv: how to treat missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
                "row before, the "
                "column's mean in the training part, or zero");
   schema
@@ -247,7 +245,7 @@ void add_table_fields(Schema& schema) {
       .unit("rows")
       .at_least(0)
       .at_most(config::kMostCounted);
-  schema.field("horizon", &DataSettings::horizon, "csv: how far behind the last row of the window the target lies")
+  schema.field("horizon", &DataSettings::horizon, "csv: how many rows after the last row of the window the target is")
       .unit("rows")
       .at_least(1)
       .at_most(config::kMostCounted);

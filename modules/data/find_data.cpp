@@ -49,7 +49,8 @@ bool is_there_or_packed(const Path& path) {
 
 std::string rule_on_relative_paths(const DataQuery& query) {
   if (query.path.empty() || Path(query.path).is_absolute()) return "";
-  return "A relative data.path counts from the current directory, then from the folder of the experiment's file.\n";
+  return "A relative data.path is searched from the current directory, then from the folder of the experiment's "
+         "file.\n";
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ std::filesystem::path find_data(const DataQuery& query) {
     if (is_there(packed)) return packed;
     looked_at += "\n  " + std::filesystem::absolute(candidate).lexically_normal().string();
   }
-  throw_error(ExitCode::kData, "no such data file, with .gz or without; looked at:{}\n{}{}", looked_at,
+  throw_error(ExitCode::kData, "no such data file, with or without .gz; searched:{}\n{}{}", looked_at,
               rule_on_relative_paths(query), query.advice);
 }
 

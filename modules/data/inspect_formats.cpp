@@ -110,7 +110,7 @@ Json describe_array(const std::string& source, const Path& path) {
   add_picture(json, array);
   if (may_be_lengths(array))
     json["hints"] = {
-        "if these are the lengths of the sequences and no classes, name the file in train_lengths, beside "
+        "if these are lengths of sequences and not classes, name the file in train_lengths, in addition to "
         "train_inputs and train_targets"};
   json["yaml"] = array_yaml(source, path, array);
   return json;

@@ -161,7 +161,7 @@ std::vector<std::string> yaml_for(const std::string& path, const Table& table, c
   lines.emplace_back(plan.is_classification ? "  task: classification" : "  task: regression");
   if (plan.window > 0)
     lines.push_back(
-        fmt::format("  window: {:<12} # rows that make one sample; the target is the row behind them", plan.window));
+        fmt::format("  window: {:<12} # rows that make one sample; the target is the row after them", plan.window));
   if (plan.has_missing())
     lines.emplace_back(plan.window > 0
                            ? "  missing: mean        # or previous, zero"
@@ -191,15 +191,15 @@ std::string hint_on_decimal_commas(const std::vector<ColumnProfile>& columns) {
 }
 
 std::string hint_on_plan(const Plan& plan) {
-  if (plan.target == nullptr) return "no column is of numbers, or of texts that repeat: there is no target to predict";
-  if (!plan.is_possible()) return "no other column is of numbers: there is nothing to predict the target from";
+  if (plan.target == nullptr) return "no column has numbers or repeated texts: there is no target to predict";
+  if (!plan.is_possible()) return "no other column has numbers: there is nothing to predict the target from";
   if (plan.is_classification && plan.target->num_missing > 0)
-    return fmt::format("{} in {}: fill them, or remove their rows, for every sample needs its class",
+    return fmt::format("{} in {}: fill them, or remove their rows, because every sample needs a class",
                        counted(plan.target->num_missing, "missing label"), in_quotes(plan.target->name));
   if (plan.window == 0 && !plan.is_classification)
     return fmt::format(
         "if the rows are a series in the order of time, add window: 24 (rows that make one sample) to data{}",
-        plan.has_missing() ? ", and write missing: previous in place of drop" : "");
+        plan.has_missing() ? ", and write missing: previous instead of drop" : "");
   return "";
 }
 

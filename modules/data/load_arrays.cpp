@@ -68,13 +68,13 @@ TaskChoice as_choice(Task task) {
 void require_same_shape(const Samples& train, const PartFiles& train_files, const Samples& valid,
                         const PartFiles& valid_files) {
   if (train.inputs.sizes().slice(1) != valid.inputs.sizes().slice(1)) {
-    throw_error(ExitCode::kData, "{} has {} x {}, but {} has {} x {}: both parts must be alike",
+    throw_error(ExitCode::kData, "{} has {} x {}, but {} has {} x {}: both parts must have the same sizes",
                 train_files.inputs.string(), counted(train.inputs.size(1), "step"),
                 counted(train.inputs.size(2), "feature"), valid_files.inputs.string(), valid.inputs.size(1),
                 valid.inputs.size(2));
   }
   if (train.targets.sizes().slice(1) != valid.targets.sizes().slice(1)) {
-    throw_error(ExitCode::kData, "{} has {} a sample, but {} has {}: both parts must be alike",
+    throw_error(ExitCode::kData, "{} has {} a sample, but {} has {}: both parts must have the same sizes",
                 train_files.targets.string(), counted(train.targets.size(1), "target"), valid_files.targets.string(),
                 valid.targets.size(1));
   }
@@ -146,15 +146,16 @@ Path beside(const Path& found, const std::string& name) {
   std::error_code ignored;
   if (std::filesystem::exists(plain, ignored)) return plain;
   if (std::filesystem::exists(packed, ignored)) return packed;
-  throw_error(ExitCode::kData,
-              "{} is here, but {} (with .gz or without) is not beside it: `data/fetch mnist` brings all four",
-              found.string(), name);
+  throw_error(
+      ExitCode::kData,
+      "{} exists, but {} (with or without .gz) is missing in its folder: run `data/fetch mnist` to get all four",
+      found.string(), name);
 }
 
 Path find_array(const DataSettings& settings, const std::string& name) {
   if (name.empty()) return {};
   return find_data({settings.path, name, "",
-                    "The file is looked for in data.path if that is given, and otherwise in $RNNLAB_DATA and data/."});
+                    "The file is searched in data.path if that is set, otherwise in $RNNLAB_DATA and data/."});
 }
 
 PartFiles training_files(const DataSettings& settings) {
@@ -172,7 +173,7 @@ Origin origin_of(const DataSettings& settings, const PartFiles& files) {
 
 Loaded load_mnist(const DataSettings& settings) {
   const Path images = find_data({settings.path, "train-images-idx3-ubyte", "mnist",
-                                 "`data/fetch mnist` brings it; or say where it is by data.path or $RNNLAB_DATA."});
+                                 "Run `data/fetch mnist` to get it, or set data.path or $RNNLAB_DATA to its folder."});
   const PartFiles train{images, beside(images, "train-labels-idx1-ubyte"), {}};
   const PartFiles valid{beside(images, "t10k-images-idx3-ubyte"), beside(images, "t10k-labels-idx1-ubyte"), {}};
   DataSettings ten_classes = settings;

@@ -42,8 +42,7 @@ LoadedPart load_part(const DataSettings& settings, const FittedData& fitted, Dat
   if (settings.source == Source::kText) return load_text_part(settings, fitted, part);
   if (part != DataPart::kAll) return part_of(load_source(settings), part);
   if (has_files_of_arrays(settings)) return load_all_arrays(settings, fitted, targets);
-  throw_error(ExitCode::kUsage,
-              "data.source: {} has a training and a validation part of its own; use part train or valid",
+  throw_error(ExitCode::kUsage, "data.source: {} has separate training and validation parts; use part train or valid",
               config::name_of(settings.source));
 }
 
@@ -112,7 +111,7 @@ bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
 
 std::string part_note(const DataSettings& settings, DataPart part) {
   const bool is_random = resolved_split(settings) == Split::kRandom;
-  return fmt::format("these are the {}samples alone{}; --part all takes the whole file, in its order", part_name(part),
+  return fmt::format("these are only the {}samples{}; use --part all for the whole file, in its order", part_name(part),
                      is_random ? ", in the order of their random split" : "");
 }
 

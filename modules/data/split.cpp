@@ -50,14 +50,14 @@ RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::st
   RNNLAB_INVARIANT(request.how != Split::kAutomatic, "the loader of a source resolves 'auto'");
   if (num_rows < 2 && request.num_valid != 0) {
     throw_error(ExitCode::kData,
-                "{}: a split into training and validation needs at least 2 samples, got {}; data.num_valid: 0 goes "
-                "without validation",
+                "{}: a split into training and validation needs at least 2 samples, got {}; set data.num_valid: 0 for "
+                "no validation",
                 origin, num_rows);
   }
   const int64_t num_valid = num_for_validation(num_rows, request);
   if (num_valid >= num_rows) {
     throw_error(ExitCode::kData,
-                "{}: validation wants {} of {} samples, which leaves none to train on: lower data.num_valid", origin,
+                "{}: validation wants {} of {} samples, so none are left for training: lower data.num_valid", origin,
                 num_valid, num_rows);
   }
   const std::vector<int64_t> rows =

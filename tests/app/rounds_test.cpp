@@ -201,7 +201,7 @@ TEST(Rounds, AreRefusedInASweepAndWithResume) {
   program.write("tiny.yaml", std::string(kTinyYaml) + "sweep: {repeats: [2, 3]}\n");
   const auto swept = program.run({"train", "tiny.yaml"});
   EXPECT_EQ(swept.exit_code, 2);
-  EXPECT_THAT(swept.errors, HasSubstr("repeats cannot be swept: write the key beside the sweep"));
+  EXPECT_THAT(swept.errors, HasSubstr("repeats cannot be swept: write the key outside the sweep"));
   EXPECT_EQ(program.run({"train", "--resume", "runs", "--repeats", "2"}).exit_code, 2);
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "0"}).exit_code, 2);
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "5", "repeats=3"}).errors,

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Refused{"=3", "no key before '='"},
                       Refused{"training..epochs=3", "key 'training..epochs' has an empty part"},
                       Refused{"training.=3", "key 'training.' has an empty part"},
-                      Refused{"name.x=3", "'name.x' cannot be set, for 'name' is 'a' (exp.yaml:1:7)"},
+                      Refused{"name.x=3", "'name.x' cannot be set, because 'name' is 'a' (exp.yaml:1:7)"},
                       Refused{"features.0=b",
                               "features is a list (exp.yaml:2:11), whose items cannot be set one by one; "
                               "write features=[...]"},
@@ -70,9 +70,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Refused{"training={epochs: 4",
                               "this '{' has no matching '}', or lacks a ',' between its members"},
                       Refused{"features=[a]]", "this closing bracket was never opened"},
-                      Refused{"features=[a] [b]", "there is more after the value"},
-                      Refused{"features=[a], b", "there is more after the value"},
-                      Refused{"name='a' b", "there is more after the value"},
+                      Refused{"features=[a] [b]", "unexpected text after the value"},
+                      Refused{"features=[a], b", "unexpected text after the value"},
+                      Refused{"name='a' b", "unexpected text after the value"},
                       Refused{"name='a", "this quoted text has no closing quote"},
                       Refused{"training={epochs: 4, epochs: 5}", "key 'epochs' is given twice"}));
 
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Override, ShowsHostileTextSafely) {
   EXPECT_THAT(complaints(kFile, {"name='a'\nseed: 3"}),
-              ElementsAre("argument 'name='a'\\x0aseed: 3': there is more after the value"));
+              ElementsAre("argument 'name='a'\\x0aseed: 3': unexpected text after the value"));
   EXPECT_THAT(complaints(kFile, {"fea\ntures[0]=b"}),
               ElementsAre("argument 'fea\\x0atures[0]=b': items of a list cannot be set one by one; write "
                           "fea\\x0atures=[...]"));

@@ -194,9 +194,9 @@ deterministic  bit-identical from run to run
                true or false (default false)
 decay_at       epochs at which the rate drops
                a list, each an integer, at least 1 (default [])
-sweep          every combination of the listed values is a run of its own
+sweep          each combination of the listed values is a separate run
                a map of keys, each with a list of values (default none)
-repeats        how often each case is measured, each time in a process of its own
+repeats        how often each case is measured, each time in a new process
                a whole number from 1 to 1000, or a map such as {until: 1 %, at_most: 20} (default 1)
 )");
   EXPECT_THAT(describe(Experiment::schema()), ::testing::HasSubstr("\nmodel.hidden_size       units a layer\n"));

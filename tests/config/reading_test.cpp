@@ -102,14 +102,14 @@ TEST(UnknownKey, ListsTheKeysOnce) {
 
 TEST(SeveralValues, WhereOneIsWantedAreASweep) {
   EXPECT_THAT(complaints("model: {cell: [lstm, gru]}"),
-              ElementsAre("exp.yaml:1:15: model.cell: got a list, expected lstm, gru or rnn_tanh (for a run of each "
-                          "write sweep: {model.cell: [lstm, gru]})"));
+              ElementsAre("exp.yaml:1:15: model.cell: got a list, expected lstm, gru or rnn_tanh (for one run per "
+                          "value write sweep: {model.cell: [lstm, gru]})"));
   EXPECT_THAT(complaints("seed: 1, 2"),
               ElementsAre("exp.yaml:1:7: seed: got '1, 2', expected an integer, at least -2147483648 and at most "
-                          "2147483647 (for a run of each write sweep: {seed: [1, 2]})"));
+                          "2147483647 (for one run per value write sweep: {seed: [1, 2]})"));
   EXPECT_THAT(complaints("name: a", {"training.epochs=1,2"}),
               ElementsAre("argument 'training.epochs=1,2': training.epochs: got '1,2', expected an integer, at "
-                          "least 1 (for a run of each write 'sweep.training.epochs=[1, 2]', with the quotes)"));
+                          "least 1 (for one run per value write 'sweep.training.epochs=[1, 2]', with the quotes)"));
   EXPECT_THAT(complaints("model: {cell: [lstm, x]}"),
               ElementsAre("exp.yaml:1:15: model.cell: got a list, expected lstm, gru or rnn_tanh"));
 }

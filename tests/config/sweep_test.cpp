@@ -108,7 +108,7 @@ TEST(Sweep, ThatIsMalformedIsReported) {
               ElementsAre("exp.yaml:1:34: sweep of 'training.epochs' overlaps the sweep of 'training' (exp.yaml:1:9)"));
   EXPECT_THAT(expand("sweep: {sweep: [1]}").complaints, ElementsAre("exp.yaml:1:9: a sweep cannot be swept"));
   EXPECT_THAT(expand("name: a\nsweep: {name.x: [1]}").complaints,
-              ElementsAre("exp.yaml:2:9: 'name.x' cannot be set, for 'name' is 'a' (exp.yaml:1:7)"));
+              ElementsAre("exp.yaml:2:9: 'name.x' cannot be set, because 'name' is 'a' (exp.yaml:1:7)"));
 }
 
 std::string list_of(int count) {
@@ -151,7 +151,7 @@ TEST(Sweep, MayItselfBeOverridden) {
 
 TEST(Sweep, OfAGroupDoesNotUndoAnArgument) {
   EXPECT_THAT(expand("sweep: {training: [{epochs: 2}]}\n", {"training.epochs=4"}).complaints,
-              ElementsAre("exp.yaml:1:9: sweep of 'training' would undo the argument that sets 'training.epochs'"));
+              ElementsAre("exp.yaml:1:9: sweep of 'training' would override the argument that sets 'training.epochs'"));
 }
 
 TEST(Sweep, PrintsAsItWillRun) {

@@ -23,7 +23,7 @@ class Yaml : public ::testing::TestWithParam<RefusedText> {};
 TEST_P(Yaml, IsRefusedAtItsPlace) { EXPECT_THAT(complaints(GetParam().text), ElementsAre(GetParam().complaint)); }
 
 const std::string kNoAliases = "aliases (*name) are not supported; write the value out, or put quotes around the text";
-const std::string kIndentation = "the indentation of this line fits none above it";
+const std::string kIndentation = "the indentation of this line matches no line above it";
 const std::string kTab = "a tab in the indentation; use spaces";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"[a]: 1\n", "exp.yaml:1:1: a list cannot be a key; or is its ']' missing?"},
         RefusedText{": 3\n", "exp.yaml:1:1: a key is missing before ':'"},
         RefusedText{"~: 3\n", "exp.yaml:1:1: a key is missing before ':'"},
-        RefusedText{"name: \"a\\0b\"\n", "exp.yaml:1:7: the text holds a NUL character"}));
+        RefusedText{"name: \"a\\0b\"\n", "exp.yaml:1:7: the text contains a NUL character"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Malformed, Yaml,
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"training:\n   epochs: 3\n  batch_size: 2\n", "exp.yaml:3:3: " + kIndentation},
         RefusedText{"features:\n  - a\n - b\n", "exp.yaml:3:2: " + kIndentation},
         RefusedText{"name: a\n seed: 2\n",
-                    "exp.yaml:2:6: ':' cannot stand here; check the indentation, or put quotes around the text"},
+                    "exp.yaml:2:6: ':' is not allowed here; check the indentation, or put quotes around the text"},
         RefusedText{
             "name: a: b\n",
             "exp.yaml:1:8: a second ':' in one line; write name: {a: b} if these are keys of name, or put quotes "
@@ -67,8 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
             "exp.yaml:2:17: a second ':' in one line; write training: {epochs: 3, batch_size: 7} if these are keys "
             "of training, or put quotes around a text"},
         RefusedText{"name: \"a\": b\n",
-                    "exp.yaml:1:10: ':' cannot stand here; check the indentation, or put quotes around the text"},
-        RefusedText{"name: - a\n", "exp.yaml:1:7: a list of '- ' items must begin on a line of its own"},
+                    "exp.yaml:1:10: ':' is not allowed here; check the indentation, or put quotes around the text"},
+        RefusedText{"name: - a\n", "exp.yaml:1:7: a list of '- ' items must begin on a new line"},
         RefusedText{"features: [a, b\n",
                     "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
         RefusedText{"features: [a, b", "exp.yaml:1:11: this '[' has no matching ']', or lacks a ',' between its items"},
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"name: 'a\n", "exp.yaml:1:7: this quoted text has no closing quote"},
         RefusedText{"name: \"a\\\"", "exp.yaml:1:7: this quoted text has no closing quote"},
         RefusedText{"name: 'it''s", "exp.yaml:1:7: this quoted text has no closing quote"},
-        RefusedText{"name: \"a\" b\n", "exp.yaml:1:11: there is more after the value"},
+        RefusedText{"name: \"a\" b\n", "exp.yaml:1:11: unexpected text after the value"},
         RefusedText{"name: @home\n", "exp.yaml:1:7: a value cannot begin with this character; put quotes around it"},
         RefusedText{"name: \"\\q\"\n", "exp.yaml:1:10: not valid YAML: unknown escape character: q"},
         RefusedText{"name: \"\\ud800\"\n", "exp.yaml:1:14: not valid YAML: invalid unicode: 55296"},

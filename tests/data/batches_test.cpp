@@ -167,8 +167,8 @@ TEST(Batches, SayWhenDroppingTheTailLeavesNothing) {
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
     EXPECT_STREQ(error.what(),
-                 "a batch takes 8 samples, but there are only 7, and a batch that is not full is dropped: choose a "
-                 "batch size of at most 7 or keep the tail");
+                 "a batch takes 8 samples, but there are only 7, and an incomplete batch is dropped: choose a "
+                 "batch size of at most 7 or set training.drop_last: false");
   }
 }
 

@@ -70,9 +70,8 @@ TEST(DataSettings, SayWhatACsvFileNeeds) {
       complaint("source: csv\npath: a.csv\ntarget: [y]\nhorizon: 2"),
       "test.yaml:4:10: horizon and window (default): a horizon is counted from the end of a window: set window too");
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nsplit: random"),
-            "test.yaml:5:8: split and window (test.yaml:4:9): windows overlap, so a random split would show the "
-            "training part "
-            "what validation asks: use ordered");
+            "test.yaml:5:8: split and window (test.yaml:4:9): windows overlap, so a random split would put values of "
+            "validation into training: use ordered");
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nmissing: drop"),
             "test.yaml:5:10: missing and window (test.yaml:4:9): dropping rows leaves gaps in the series: use error, "
             "previous, mean or zero");
@@ -81,7 +80,8 @@ TEST(DataSettings, SayWhatACsvFileNeeds) {
       "test.yaml:3:9: target, task (default) and window (default): a classification has one target column; for several "
       "numbers use task: regression");
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nfeatures: [x, y]"),
-            "test.yaml:4:11: features and target (test.yaml:3:9): 'y' is both: the model would be told the answer");
+            "test.yaml:4:11: features and target (test.yaml:3:9): 'y' is both a feature and a target: remove it from "
+            "features");
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\ndelimiter: ab"),
             "test.yaml:4:12: delimiter: got 'ab', expected one ASCII character, not a quote or line break");
 }
@@ -89,8 +89,9 @@ TEST(DataSettings, SayWhatACsvFileNeeds) {
 TEST(DataSettings, TakeColumnsThatIdentifyARow) {
   EXPECT_THAT(parse_settings("source: csv\npath: a.csv\ntarget: [y]\nid: [date, station]").id,
               testing::ElementsAre("date", "station"));
-  EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nid: [y]"),
-            "test.yaml:4:5: id and target (test.yaml:3:9): 'y' is both: remove it from one of the two");
+  EXPECT_EQ(
+      complaint("source: csv\npath: a.csv\ntarget: [y]\nid: [y]"),
+      "test.yaml:4:5: id and target (test.yaml:3:9): 'y' is both an id and a target: remove it from one of the two");
   EXPECT_EQ(complaint("source: csv\npath: a.csv\ntarget: [y]\nid: [a, a]"),
             "test.yaml:4:5: id: 'a' is listed twice: remove one of the two");
   EXPECT_EQ(complaint("id: [a]"),

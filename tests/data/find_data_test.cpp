@@ -72,24 +72,26 @@ TEST_F(FindData, TakesAnAbsoluteNameAsItStands) {
 
 TEST_F(FindData, IsNotContentWithAFolder) {
   std::filesystem::create_directory("series.csv");
-  EXPECT_EQ(error_of(ExitCode::kData,
-                     [] {
-                       find_data({"series.csv", "", "", "advice"});
-                     }),
-            "no such data file, with .gz or without; looked at:\n  {}/series.csv\n  {}/data/series.csv\n"
-            "A relative data.path counts from the current directory, then from the folder of the experiment's file.\n"
-            "advice");
+  EXPECT_EQ(
+      error_of(ExitCode::kData,
+               [] {
+                 find_data({"series.csv", "", "", "advice"});
+               }),
+      "no such data file, with or without .gz; searched:\n  {}/series.csv\n  {}/data/series.csv\n"
+      "A relative data.path is searched from the current directory, then from the folder of the experiment's file.\n"
+      "advice");
 }
 
 TEST_F(FindData, ListsEveryPlaceItLookedAt) {
   setenv("RNNLAB_DATA", path("central").c_str(), 1);
-  EXPECT_EQ(error_of(ExitCode::kData,
-                     [] {
-                       find_data({"mine", "a", "mnist", "advice"});
-                     }),
-            "no such data file, with .gz or without; looked at:\n  {}/mine/a\n  {}/central/mine/a\n  {}/data/mine/a\n"
-            "A relative data.path counts from the current directory, then from the folder of the experiment's file.\n"
-            "advice");
+  EXPECT_EQ(
+      error_of(ExitCode::kData,
+               [] {
+                 find_data({"mine", "a", "mnist", "advice"});
+               }),
+      "no such data file, with or without .gz; searched:\n  {}/mine/a\n  {}/central/mine/a\n  {}/data/mine/a\n"
+      "A relative data.path is searched from the current directory, then from the folder of the experiment's file.\n"
+      "advice");
 }
 
 TEST_F(FindData, TakesAPathFromTheExperimentsFolderWhereItIsNotHere) {

@@ -189,8 +189,7 @@ TEST_F(Inspect, TakesASingleColumnOfNumbersForASeries) {
 TEST_F(Inspect, SuggestsNothingWhereNothingCanBeTrained) {
   write("a.csv", "name,town\nann,rome\nbob,oslo\n");
   EXPECT_THAT(text_of("a.csv"),
-              testing::EndsWith("\n\nhint: no column is of numbers, or of texts that repeat: there is no target to "
-                                "predict\n"));
+              testing::EndsWith("\n\nhint: no column has numbers or repeated texts: there is no target to predict\n"));
 }
 
 TEST_F(Inspect, HintsAtDecimalCommas) {
@@ -282,7 +281,7 @@ TEST_F(Inspect, TakesATableThatBeginsWithDatesForASeries) {
 TEST_F(Inspect, AsksWhetherPositiveIntegersAreLengths) {
   write_npy<int64_t>("n.npy", "<i8", "3,", {5, 1, 2});
   EXPECT_EQ(inspect_file(path("n.npy"))["hints"][0],
-            "if these are the lengths of the sequences and no classes, name the file in train_lengths, beside "
+            "if these are lengths of sequences and not classes, name the file in train_lengths, in addition to "
             "train_inputs and train_targets");
   write_npy<int64_t>("y.npy", "<i8", "3,", {0, 1, 2});
   EXPECT_FALSE(inspect_file(path("y.npy")).contains("hints"));

@@ -69,7 +69,7 @@ TEST_F(LoadArrays, SplitsOneFileByFractionInOrderOrAtRandom) {
   const Dataset other_seed = load_dataset(settings("idx", "num_valid: 4\nseed: 2\n"));
   EXPECT_FALSE(other_seed.train.targets.equal(random.train.targets));
   EXPECT_EQ(load_error(settings("idx", "num_valid: 10")),
-            "idx from {}/x: validation wants 10 of 10 samples, which leaves none to train on: lower data.num_valid");
+            "idx from {}/x: validation wants 10 of 10 samples, so none are left for training: lower data.num_valid");
 }
 
 TEST_F(LoadArrays, KeepsNothingForValidationWhereNoneIsWanted) {
@@ -117,14 +117,14 @@ TEST_F(LoadArrays, ReadsLengths) {
             "{}/n: sample 1 (counted from 0) has length 3, expected 1 to 2, the steps of the inputs");
   write_npy<int32_t>("n", "<i4", "2,", {1, 2});
   EXPECT_EQ(load_error(settings("npy", "train_lengths: n")),
-            "{}/x holds 3 samples, but {}/n holds 2: one of the two is not the file that belongs here");
+            "{}/x holds 3 samples, but {}/n holds 2: one of the two is the wrong file");
 }
 
 TEST_F(LoadArrays, RefusesImagesAndLabelsOfDifferentCounts) {
   write_images();
   write_idx("y", {3}, std::string("\0\1\2", 3));
   EXPECT_EQ(load_error(settings("idx", kValid)),
-            "{}/x holds 4 samples, but {}/y holds 3: one of the two is not the file that belongs here");
+            "{}/x holds 4 samples, but {}/y holds 3: one of the two is the wrong file");
 }
 
 TEST_F(LoadArrays, RefusesALabelBeyondTheClasses) {
@@ -146,41 +146,39 @@ TEST_F(LoadArrays, RefusesLabelsThatAreNoClasses) {
             "{}/y: sample 1 (counted from 0) is 0.5, but classes are whole numbers");
   write_npy<int64_t>("y", "<i8", "2, 3", {0, 1, 0, 1, 0, 1});
   EXPECT_EQ(load_error(settings("npy", "task: classification")),
-            "{}/y: classes are one number a sample, but the file holds 2 x 3 i64");
+            "{}/y: classes need one number per sample, but the file holds 2 x 3 i64");
 }
 
 TEST_F(LoadArrays, NamesTheFirstNumberThatIsNotFinite) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   write_npy<float>("x", "<f4", "2, 3, 2", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, nan});
   write_npy<int64_t>("y", "<i8", "2,", {0, 1});
-  EXPECT_EQ(
-      load_error(settings("npy"), ExitCode::kDiverged),
-      "{}/x: sample 1, step 2, feature 1 (counted from 0) is nan: rnnlab trains on finite float32 numbers only: mend "
-      "the file");
+  EXPECT_EQ(load_error(settings("npy"), ExitCode::kDiverged),
+            "{}/x: sample 1, step 2, feature 1 (counted from 0) is nan: rnnlab trains on finite float32 numbers only: "
+            "correct the file");
   write_npy<double>("x", "<f8", "2, 1", {0, 1e300});
-  EXPECT_EQ(
-      load_error(settings("npy"), ExitCode::kDiverged),
-      "{}/x: sample 1, step 0, feature 0 (counted from 0) is inf: rnnlab trains on finite float32 numbers only: mend "
-      "the file");
+  EXPECT_EQ(load_error(settings("npy"), ExitCode::kDiverged),
+            "{}/x: sample 1, step 0, feature 0 (counted from 0) is inf: rnnlab trains on finite float32 numbers only: "
+            "correct the file");
   write_npy<float>("x", "<f4", "2, 1", {0, 1});
   write_npy<float>("y", "<f4", "2, 2", {0, 1, -INFINITY, 0});
   EXPECT_EQ(load_error(settings("npy"), ExitCode::kDiverged),
-            "{}/y: sample 1, target 0 (counted from 0) is -inf: rnnlab trains on finite float32 numbers only: mend the "
-            "file");
+            "{}/y: sample 1, target 0 (counted from 0) is -inf: rnnlab trains on finite float32 numbers only: correct "
+            "the file");
 }
 
 TEST_F(LoadArrays, RefusesPartsThatAreNotAlike) {
   write_images();
   write_idx("vx", {2, 3, 2}, std::string(12, '\0'));
   EXPECT_EQ(load_error(settings("idx", kValid)),
-            "{}/x has 2 steps x 3 features, but {}/vx has 3 x 2: both parts must be alike");
+            "{}/x has 2 steps x 3 features, but {}/vx has 3 x 2: both parts must have the same sizes");
 }
 
 TEST_F(LoadArrays, RefusesInputsWithoutSteps) {
   write_npy<float>("x", "<f4", "2,", {0, 1});
   write_npy<int64_t>("y", "<i8", "2,", {0, 1});
   EXPECT_EQ(load_error(settings("npy")),
-            "{}/x: inputs are (samples, steps) or (samples, steps, features), but the file holds 2 f32");
+            "{}/x: inputs need the shape (samples, steps) or (samples, steps, features), but the file holds 2 f32");
 }
 
 TEST_F(LoadArrays, RefusesToDivideRealNumbersBy255) {
@@ -195,16 +193,16 @@ TEST_F(LoadArrays, RefusesToDivideRealNumbersBy255) {
 TEST_F(LoadArrays, MissesAFileOfMnistBesideTheOthers) {
   write_idx("train-images-idx3-ubyte", {1, 1, 1}, "0");
   EXPECT_EQ(load_error(parse_settings("source: mnist\npath: " + folder().string())),
-            "{}/train-images-idx3-ubyte is here, but train-labels-idx1-ubyte (with .gz or without) is not beside it: "
-            "`data/fetch mnist` brings all four");
+            "{}/train-images-idx3-ubyte exists, but train-labels-idx1-ubyte (with or without .gz) is missing in its "
+            "folder: run `data/fetch mnist` to get all four");
 }
 
 TEST_F(LoadArrays, SaysHowToFetchMnist) {
   const std::string message = load_error(parse_settings("source: mnist\npath: " + path("nowhere")));
-  EXPECT_THAT(message, testing::StartsWith("no such data file, with .gz or without; looked at:\n"
+  EXPECT_THAT(message, testing::StartsWith("no such data file, with or without .gz; searched:\n"
                                            "  {}/nowhere/train-images-idx3-ubyte\n"));
   EXPECT_THAT(message,
-              testing::EndsWith("\n`data/fetch mnist` brings it; or say where it is by data.path or $RNNLAB_DATA."));
+              testing::EndsWith("\nRun `data/fetch mnist` to get it, or set data.path or $RNNLAB_DATA to its folder."));
 }
 
 TEST_F(LoadArrays, FingerprintsTellDataApart) {

@@ -47,16 +47,16 @@ TEST_F(LoadCsv, MakesASequenceOfEveryRowsFeatures) {
 
 TEST_F(LoadCsv, NamesTheColumnsToReadWhereOneOfDatesIsAmongThem) {
   write("a.csv", "day,speed,way to go\n2026-01-01,1,2\n2026-01-02,3,4\n");
-  EXPECT_EQ(
-      load_error("target: [speed]\nwindow: 1\n"),
-      "{}/a.csv:2: column 'day': got '2026-01-01', expected a number; leave it out: data.features: [speed, \"way to "
-      "go\"]");
+  EXPECT_EQ(load_error("target: [speed]\nwindow: 1\n"),
+            "{}/a.csv:2: column 'day': got '2026-01-01', expected a number; leave the column out: data.features: "
+            "[speed, \"way to "
+            "go\"]");
 }
 
 TEST_F(LoadCsv, AsksWhatDecimalsAreMeantToBe) {
   write("a.csv", "size,price\n1,17\n2,17.38\n3,18.2\n4,19\n");
   EXPECT_EQ(load_error("target: [price]\n"),
-            "{}/a.csv: column 'price' holds numbers such as 17.38, of which each would be a class: to predict numbers, "
+            "{}/a.csv: column 'price' holds numbers such as 17.38, and each would be a class: to predict numbers, "
             "set data.task: regression and model.kind: sequence_regressor; else data.task: classification");
   EXPECT_EQ(load("target: [price]\ntask: regression\nnum_valid: 1\n").shape.task, Task::kRegression);
   EXPECT_EQ(load("target: [price]\ntask: classification\nsplit: ordered\nnum_valid: 1\n").shape.task,
@@ -234,16 +234,15 @@ TEST_F(LoadCsv, TakesNoFeatureFromTheColumnsOfAnId) {
 
 TEST_F(LoadCsv, RefusesAMeanOfNothing) {
   write("a.csv", "x,y\n,1\n,2\n3,3\n");
-  EXPECT_EQ(
-      load_error("target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nmissing: mean"),
-      "{}/a.csv: column 'x' has missing values, and the training part has no mean of it for data.missing=mean; use "
-      "data.missing=previous, zero or drop");
+  EXPECT_EQ(load_error("target: [y]\ntask: regression\nsplit: ordered\nnum_valid: 1\nmissing: mean"),
+            "{}/a.csv: column 'x' has missing values, but the training part has no mean for data.missing=mean; use "
+            "data.missing=previous, zero or drop");
 }
 
 TEST_F(LoadCsv, NamesTheLineOfWhatItCannotUse) {
   write("a.csv", "x,y\n1,0\n1e300,1\n");
   EXPECT_EQ(load_error("target: [y]"),
-            "{}/a.csv:3: column 'x' holds 1e+300, expected a number that float32 holds, at most 3.4e38");
+            "{}/a.csv:3: column 'x' holds 1e+300, expected a number that fits into float32, at most 3.4e38");
   write("a.csv", "x,y\n1,0\n2,3\n");
   EXPECT_EQ(load_error("target: [y]\ntask: binary"),
             "{}/a.csv:3: column 'y' holds 3, expected a binary target from 0 to 1 (else use task: classification)");
@@ -282,7 +281,7 @@ TEST_F(LoadCsv, RefusesWindowsThatReachBeyondEveryNumberOfRows) {
   DataSettings many = settings("target: [value]\nwindow: 3\n");
   many.num_valid = kMost;
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(many); }),
-            "{}/a.csv: validation wants 9223372036854775807 of 10 samples, which leaves none to train on: lower "
+            "{}/a.csv: validation wants 9223372036854775807 of 10 samples, so none are left for training: lower "
             "data.num_valid");
 }
 

@@ -47,13 +47,12 @@ TEST_F(LoadForInference, SaysWherePredictionsAreOfAPartOfTheFile) {
     const DataSettings settings = table("a.csv", "target: [y]\nnum_valid: 2\n" + more);
     return load_for_inference(settings, load_dataset(settings), part, targets).notes;
   };
-  EXPECT_THAT(
-      notes_on("", DataPart::kValid, Targets::kWhereThere),
-      ElementsAre("these are the validation samples alone, in the order of their random split; --part all takes "
-                  "the whole file, in its order"));
+  EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kWhereThere),
+              ElementsAre("these are only the validation samples, in the order of their random split; use --part all "
+                          "for the whole file, in its order"));
   EXPECT_THAT(notes_on("", DataPart::kAll, Targets::kWhereThere), ElementsAre());
   EXPECT_THAT(notes_on("split: ordered\n", DataPart::kValid, Targets::kWhereThere),
-              ElementsAre("these are the validation samples alone; --part all takes the whole file, in its order"));
+              ElementsAre("these are only the validation samples; use --part all for the whole file, in its order"));
   EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kRequired), ElementsAre()) << "a mean is of a part on purpose";
 }
 
@@ -168,14 +167,13 @@ TEST_F(LoadForInference, SaysThatThereIsNoMean) {
   Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [y]\n"));
   dataset.column_means.clear();
   write("b.csv", "x,y\n,1\n");
-  EXPECT_EQ(
-      error_of(ExitCode::kData,
-               [&] {
-                 load_for_inference(table("b.csv", kOrdered + "target: [y]\nmissing: mean\n"), dataset, DataPart::kAll,
-                                    Targets::kWhereThere);
-               }),
-      "{}/b.csv: column 'x' has missing values, and the training part has no mean of it for data.missing=mean; use "
-      "data.missing=previous, zero or drop");
+  EXPECT_EQ(error_of(ExitCode::kData,
+                     [&] {
+                       load_for_inference(table("b.csv", kOrdered + "target: [y]\nmissing: mean\n"), dataset,
+                                          DataPart::kAll, Targets::kWhereThere);
+                     }),
+            "{}/b.csv: column 'x' has missing values, but the training part has no mean for data.missing=mean; use "
+            "data.missing=previous, zero or drop");
 }
 
 TEST_F(LoadForInference, NamesAClassThatTrainingNeverSaw) {
@@ -276,7 +274,7 @@ TEST_F(LoadForInference, LeavesGeneratedDataTheirParts) {
                   .samples.inputs.equal(dataset.valid.inputs));
   EXPECT_EQ(
       error_of(ExitCode::kUsage, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }),
-      "data.source: digits has a training and a validation part of its own; use part train or valid");
+      "data.source: digits has separate training and validation parts; use part train or valid");
 }
 
 }  // namespace

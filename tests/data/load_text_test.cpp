@@ -63,8 +63,8 @@ TEST_F(LoadText, RefusesATextShorterThanAWindow) {
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 3"); }),
             "{}/a.txt: got 3 tokens, expected at least 4 for a data.sequence_length of 3");
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load("sequence_length: 2"); }),
-            "{}/a.txt: a split into training and validation needs at least 2 samples, got 1; data.num_valid: 0 goes "
-            "without validation");
+            "{}/a.txt: a split into training and validation needs at least 2 samples, got 1; set data.num_valid: 0 for "
+            "no validation");
 }
 
 TEST_F(LoadText, SaysHowToFetchTinyShakespeare) {
@@ -72,8 +72,8 @@ TEST_F(LoadText, SaysHowToFetchTinyShakespeare) {
   std::filesystem::current_path(folder());
   EXPECT_EQ(
       error_of(ExitCode::kData, [] { load_dataset(parse_settings("source: text")); }),
-      "no such data file, with .gz or without; looked at:\n  {}/data/input.txt\n  {}/data/tinyshakespeare/input.txt\n"
-      "`data/fetch tinyshakespeare` brings this one; name your own text by data.path.");
+      "no such data file, with or without .gz; searched:\n  {}/data/input.txt\n  {}/data/tinyshakespeare/input.txt\n"
+      "Run `data/fetch tinyshakespeare` to get this one, or set data.path to your own text.");
   std::filesystem::current_path(before);
 }
 

@@ -94,11 +94,11 @@ TEST_F(EvaluateModel, NamesAClassThatTrainingNeverSaw) {
 TEST_F(EvaluateModel, NamesACharacterThatTrainingNeverSaw) {
   const auto run = train_text();
   write("new.txt", "ab, ba. ab, ba. ab? ba. ab, ba.");
-  testing::expect_error(
-      ExitCode::kData,
-      name("new.txt") +
-          ": byte 18: got '?', which the training text never has: remove it, or train on a text that has it",
-      [&] { load_data(load(run, {"data.path=" + name("new.txt")}), Targets::kRequired); });
+  testing::expect_error(ExitCode::kData,
+                        name("new.txt") +
+                            ": byte 18: got '?', which the training text does not contain: remove it, or train on a "
+                            "text that contains it",
+                        [&] { load_data(load(run, {"data.path=" + name("new.txt")}), Targets::kRequired); });
 }
 
 TEST_F(EvaluateModel, NamesFeaturesThatDoNotFit) {

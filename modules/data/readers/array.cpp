@@ -71,7 +71,7 @@ std::string wanted(ElementType type, std::span<const int64_t> shape, int64_t num
 Array read_array(ByteStream& stream, int64_t offset, ElementType type, std::vector<int64_t> shape) {
   const std::optional<int64_t> num_bytes = checked_num_bytes(shape, type);
   if (!num_bytes)
-    throw_error(ExitCode::kData, "{}: {} of {} are more bytes than a file can hold: {}", stream.path(),
+    throw_error(ExitCode::kData, "{}: {} of {} need more bytes than a file can hold: {}", stream.path(),
                 format_shape(shape), element_name(type), kRemedyOfArray);
   const int64_t most_bytes = stream.most_bytes() - offset;
   if (*num_bytes > most_bytes)

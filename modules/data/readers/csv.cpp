@@ -125,7 +125,7 @@ class CsvParser {
   void check_length(size_t num_cells) {
     if (num_columns_ == 0) {
       if (std::cmp_greater(num_cells, kMostColumns))
-        fail(row_line_, fmt::format("got {}, expected at most {}: is the delimiter right?",
+        fail(row_line_, fmt::format("got {}, expected at most {}: check the delimiter",
                                     counted(static_cast<int64_t>(num_cells), "column"), format_count(kMostColumns)));
       num_columns_ = num_cells;
       first_line_ = row_line_;
@@ -138,8 +138,8 @@ class CsvParser {
 
   std::string advice_on_length() const {
     const std::string delimiter = in_quotes(std::string_view(&table_.options_.delimiter, 1));
-    if (num_columns_ == 1) return fmt::format("is {} the delimiter? Another one is named by data.delimiter", delimiter);
-    return "mend the row, or put quotes around a cell that holds " + delimiter;
+    if (num_columns_ == 1) return fmt::format("is {} the delimiter? If not, set data.delimiter", delimiter);
+    return "correct the row, or put quotes around a cell that holds " + delimiter;
   }
 
   void parse_cell() {
@@ -208,7 +208,7 @@ class CsvParser {
       if (name.empty()) name = fmt::format("column{}", i + 1);
       const auto [first, is_new] = places.emplace(name, i + 1);
       if (!is_new)
-        fail(first_line_, fmt::format("the columns {} and {} are both called {}: give each its own name", first->second,
+        fail(first_line_, fmt::format("the columns {} and {} are both called {}: rename one of them", first->second,
                                       i + 1, in_quotes(name)));
       table_.column_names_.push_back(std::move(name));
     }
@@ -353,11 +353,12 @@ void apply(MissingPolicy policy, const Table& table, int64_t column, std::span<c
     fail_missing(table, row, column, "a number: fill it, or set data.missing to previous, mean, zero or drop");
   if (policy == MissingPolicy::kZero) return fill_with(0, values);
   if (policy == MissingPolicy::kPrevious) {
-    if (row == 0) fail_missing(table, row, column, "a number: the first row has none before it to take the value from");
+    if (row == 0)
+      fail_missing(table, row, column, "a number: the first row has no previous row to copy the value from");
     return fill_with_previous(values);
   }
   const double mean = mean_of(values, fit_rows);
-  if (std::isnan(mean)) fail_missing(table, row, column, "a number: the column has no values to take the mean of");
+  if (std::isnan(mean)) fail_missing(table, row, column, "a number: the column has no values to compute a mean from");
   fill_with(mean, values);
 }
 

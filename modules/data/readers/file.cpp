@@ -22,7 +22,7 @@ std::string describe_errno(int code) { return std::generic_category().message(co
 [[noreturn]] void fail_missing(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path() && !fs::exists(path.parent_path(), error))
-    throw_error(ExitCode::kData, "{}: no such file, for there is no folder '{}': check the path", path.string(),
+    throw_error(ExitCode::kData, "{}: folder '{}' does not exist: check the path", path.string(),
                 path.parent_path().string());
   throw_error(ExitCode::kData, "{}: no such file{}: check the path", path.string(),
               did_you_mean(path.filename().string(), names_beside(path)));

@@ -13,9 +13,7 @@ constexpr int64_t kBufferBytes = 1 << 18;
 constexpr int kGzipWindowBits = 15 + 16;  // zlib's code for gzip data only
 constexpr int64_t kMostExpansion = 1032;  // deflate's highest ratio: 258 bytes from two bits
 
-std::string_view complaint(const z_stream& inflater) {
-  return inflater.msg != nullptr ? inflater.msg : "the data makes no sense";
-}
+std::string_view complaint(const z_stream& inflater) { return inflater.msg != nullptr ? inflater.msg : "invalid data"; }
 
 }  // namespace
 

@@ -77,7 +77,7 @@ class HeaderParser {
   void parse_entry() {
     const size_t key_at = (skip_space(), at_);
     const std::string key = parse_string("a key in quotes");
-    if (!keys_.insert(key).second) fail(key_at, fmt::format("the key {} stands twice", in_quotes(key)));
+    if (!keys_.insert(key).second) fail(key_at, fmt::format("the key {} occurs twice", in_quotes(key)));
     expect(':');
     if (key == "descr") return parse_descr();
     if (key == "fortran_order") return parse_order();

@@ -105,7 +105,8 @@ std::vector<int64_t> encode(std::string_view text, const std::string& name, Text
     tokens.push_back(by_value.find(unit_value(bytes)));
     if (tokens.back() == UnitTable::kNothing)
       throw_error(ExitCode::kData,
-                  "{}: byte {}: got {}, which the training text never has: remove it, or train on a text that has it",
+                  "{}: byte {}: got {}, which the training text does not contain: remove it, or train on a text that "
+                  "contains it",
                   name, at, in_quotes(bytes));
     at += bytes.size();
   }

@@ -88,11 +88,11 @@ TEST_F(NumericColumnTest, TakesTheMeanOfHugeNumbers) {
 
 TEST_F(NumericColumnTest, SaysWhatAPolicyCannotFill) {
   EXPECT_EQ(error_in(",\n1,\n", MissingPolicy::kPrevious),
-            "x.csv:2: column 'x': the cell is empty, expected a number: "
-            "the first row has none before it to take the value from");
+            "x.csv:2: column 'x': the cell is empty, expected a number: the first row has no previous row to copy the "
+            "value from");
   EXPECT_EQ(error_in("NA,\nNA,\n", MissingPolicy::kMean),
-            "x.csv:2: column 'x': the value is missing ('NA'), expected a number: "
-            "the column has no values to take the mean of");
+            "x.csv:2: column 'x': the value is missing ('NA'), expected a number: the column has no values to compute "
+            "a mean from");
 }
 
 TEST_F(NumericColumnTest, RefusesAnUnknownColumn) {

@@ -96,13 +96,14 @@ TEST_F(CsvTest, RefusesAFileWithoutData) {
 }
 
 TEST_F(CsvTest, NamesTheLineOfARaggedRow) {
-  EXPECT_EQ(error_in("a,b\n1,\"\n\"\n1,2,3\n"),
-            "x.csv:4: got 3 cells, expected 2 as on line 1: mend the row, or put quotes around a cell that holds ','");
-  EXPECT_EQ(error_in("\n1,2\n3\n", kNoHeader),
-            "x.csv:3: got 1 cell, expected 2 as on line 2: mend the row, or put quotes around a cell that holds ','");
   EXPECT_EQ(
-      error_in("a;b\n1,5;2,5\n"),
-      "x.csv:2: got 3 cells, expected 1 as on line 1: is ',' the delimiter? Another one is named by data.delimiter");
+      error_in("a,b\n1,\"\n\"\n1,2,3\n"),
+      "x.csv:4: got 3 cells, expected 2 as on line 1: correct the row, or put quotes around a cell that holds ','");
+  EXPECT_EQ(
+      error_in("\n1,2\n3\n", kNoHeader),
+      "x.csv:3: got 1 cell, expected 2 as on line 2: correct the row, or put quotes around a cell that holds ','");
+  EXPECT_EQ(error_in("a;b\n1,5;2,5\n"),
+            "x.csv:2: got 3 cells, expected 1 as on line 1: is ',' the delimiter? If not, set data.delimiter");
 }
 
 TEST_F(CsvTest, NamesTheLineWhereAQuoteOpens) {
@@ -132,14 +133,13 @@ TEST_F(CsvTest, RefusesInvalidUtf8) {
 }
 
 TEST_F(CsvTest, RefusesTwoColumnsOfOneName) {
-  EXPECT_EQ(error_in("\na,b, a\n1,2,3\n"), "x.csv:2: the columns 1 and 3 are both called 'a': give each its own name");
-  EXPECT_EQ(error_in("column2,\n1,2\n"),
-            "x.csv:1: the columns 1 and 2 are both called 'column2': give each its own name");
+  EXPECT_EQ(error_in("\na,b, a\n1,2,3\n"), "x.csv:2: the columns 1 and 3 are both called 'a': rename one of them");
+  EXPECT_EQ(error_in("column2,\n1,2\n"), "x.csv:1: the columns 1 and 2 are both called 'column2': rename one of them");
 }
 
 TEST_F(CsvTest, RefusesAnAbsurdNumberOfColumns) {
   EXPECT_EQ(error_in(std::string(100'000, ',') + "\n"),
-            "x.csv:1: got 100,001 columns, expected at most 100,000: is the delimiter right?");
+            "x.csv:1: got 100,001 columns, expected at most 100,000: check the delimiter");
 }
 
 TEST_F(CsvTest, NamesTheColumnsWhenOneIsMissing) {

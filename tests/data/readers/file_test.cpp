@@ -48,8 +48,7 @@ TEST_F(FileTest, SuggestsANameBesideAMissingFile) {
 }
 
 TEST_F(FileTest, NamesAMissingFolder) {
-  EXPECT_EQ(open_error(path("missing/a.csv")),
-            "missing/a.csv: no such file, for there is no folder 'missing': check the path");
+  EXPECT_EQ(open_error(path("missing/a.csv")), "missing/a.csv: folder 'missing' does not exist: check the path");
 }
 
 TEST_F(FileTest, RefusesAFolder) {

@@ -112,7 +112,7 @@ TEST_F(IdxTest, RefusesTheGreatestSizeBeforeItTakesMemory) {
 
 TEST_F(IdxTest, RefusesAProductThatOverflows) {
   EXPECT_EQ(error_in(header(0x08, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}) + "x"),
-            "x.idx: 4294967295 x 4294967295 x 4294967295 of u8 are more bytes than a file can hold: "
+            "x.idx: 4294967295 x 4294967295 x 4294967295 of u8 need more bytes than a file can hold: "
             "the file is damaged, fetch or write it again");
 }
 

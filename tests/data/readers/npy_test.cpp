@@ -174,7 +174,7 @@ TEST_F(NpyTest, HoldsTheDataAgainstTheShape) {
             "x.npy: byte 136: data follows the last element, expected 8 bytes (2 of f32): "
             "the file is damaged, fetch or write it again");
   EXPECT_EQ(error_in(npy_of("<f8", "(4611686018427387904, 4)", "")),
-            "x.npy: 4611686018427387904 x 4 of f64 are more bytes than a file can hold: "
+            "x.npy: 4611686018427387904 x 4 of f64 need more bytes than a file can hold: "
             "the file is damaged, fetch or write it again");
 }
 
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadHeader{"[]", "byte 10: got '[', expected '{'"}, BadHeader{"{}", "byte 10: the header lacks the key 'descr'"},
         BadHeader{"{'descr': '<f4', 'shape': (1,)}", "byte 10: the header lacks the key 'fortran_order'"},
         BadHeader{"{'descr': '<f4', 'fortran_order': False}", "byte 10: the header lacks the key 'shape'"},
-        BadHeader{"{'descr': '<f4', 'descr': '<f4'}", "byte 27: the key 'descr' stands twice"},
+        BadHeader{"{'descr': '<f4', 'descr': '<f4'}", "byte 27: the key 'descr' occurs twice"},
         BadHeader{"{'kind': 1}", "byte 11: got the key 'kind', expected 'descr', 'fortran_order' or 'shape'"},
         BadHeader{"{'descr' '<f4'}", "byte 19: got ''', expected ':'"},
         BadHeader{"{'descr': '<f4' 'shape': (1,)}", "byte 26: got ''', expected ','"},

@@ -69,14 +69,15 @@ TEST_F(TextFileTest, EncodesAnotherTextInAKnownVocabulary) {
 TEST_F(TextFileTest, NamesTheCharacterThatTrainingNeverSaw) {
   const std::vector<std::string> vocabulary = {"a", "\u00e9"};
   write("y.txt", "a\u00e9\u20ac");
-  EXPECT_EQ(
-      error_of([&] { read_text_as(path("y.txt"), TextUnit::kCodePoint, vocabulary); }),
-      "y.txt: byte 3: got '\u20ac', which the training text never has: remove it, or train on a text that has it");
+  EXPECT_EQ(error_of([&] { read_text_as(path("y.txt"), TextUnit::kCodePoint, vocabulary); }),
+            "y.txt: byte 3: got '\u20ac', which the training text does not contain: remove it, or train on a text that "
+            "contains it");
   write("z.txt", "a\x07");
   EXPECT_EQ(error_of([&] {
               read_text_as(path("z.txt"), TextUnit::kByte, {"a", "b"});
             }),
-            "z.txt: byte 1: got '\\x07', which the training text never has: remove it, or train on a text that has it");
+            "z.txt: byte 1: got '\\x07', which the training text does not contain: remove it, or train on a text that "
+            "contains it");
 }
 
 TEST_F(TextFileTest, RefusesAVocabularyOfOtherUnits) {
