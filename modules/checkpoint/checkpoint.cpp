@@ -61,7 +61,7 @@ bool is_leftover(const std::string& name) {
 
 Json unsealed(const std::string& text, const std::string& file) {
   if (!has_fitting_seal(text))
-    refuse_checkpoint("{}: its seal, the SHA-256 in its last line, does not fit; the file is damaged or was cut off",
+    refuse_checkpoint("{}: its last line, the SHA-256, does not match its content; the file is damaged or was cut off",
                       file);
   return reading_checkpoint([&] {
     Json object = parse_json(text, file);
@@ -227,7 +227,7 @@ std::string state_text(const Json& state) {
 void check_step(const fs::path& checkpoint, const Manifest& manifest) {
   const auto named = step_of(whole_path(checkpoint).filename().string());
   if (named && *named != manifest.step)
-    refuse_checkpoint("{}: the folder's name says step {}, its {} says {}; give it its name back", checkpoint.string(),
+    refuse_checkpoint("{}: the folder's name says step {}, its {} says {}; restore its name", checkpoint.string(),
                       *named, kManifestFile, manifest.step);
 }
 
@@ -252,14 +252,14 @@ void check_size(const fs::path& path, const FileRecord& wanted) {
   std::error_code error;
   const auto bytes = static_cast<int64_t>(fs::file_size(path, error));
   if (!error && bytes != wanted.bytes)  // opening the file will report the error
-    refuse_checkpoint("{}: {} bytes, expected {} by the manifest beside it; the file is damaged or was cut off",
-                      path.string(), bytes, wanted.bytes);
+    refuse_checkpoint("{}: {} bytes, expected {} by the manifest; the file is damaged or was cut off", path.string(),
+                      bytes, wanted.bytes);
 }
 
 void check_digest(const fs::path& path, const Sha256& digest, const FileRecord& wanted) {
   if (digest.hex() != wanted.sha256)
-    refuse_checkpoint("{}: SHA-256 {}, expected {} by the manifest beside it; the file is damaged", path.string(),
-                      digest.hex(), in_quotes(wanted.sha256, 200));
+    refuse_checkpoint("{}: SHA-256 {}, expected {} by the manifest; the file is damaged", path.string(), digest.hex(),
+                      in_quotes(wanted.sha256, 200));
 }
 
 void verify_file(const fs::path& path, const FileRecord& wanted) {

@@ -88,7 +88,7 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
   const CheckpointPlace place{*step, folder / step_folder_name(*step)};
   std::error_code ignored;
   if (!fs::is_directory(place.path, ignored))
-    refuse_checkpoint("{}: names step {}, but {} is not there; use another checkpoint", (folder / kBestFile).string(),
+    refuse_checkpoint("{}: names step {}, but {} is missing; use a different checkpoint", (folder / kBestFile).string(),
                       *step, place.path.string());
   return place;
 }

@@ -279,7 +279,7 @@ class HeaderEvents {
 
 void check_text(std::string_view text, const std::string& file) {
   if (!text.starts_with('{'))
-    refuse_checkpoint("{}: its header begins with {}, expected '{{'; it is no safetensors file", file,
+    refuse_checkpoint("{}: its header begins with {}, expected '{{'; it is not a safetensors file", file,
                       in_quotes(text.substr(0, 1)));
   if (const auto invalid = first_invalid_utf8(text))
     refuse_checkpoint("{}: its header is not UTF-8 at byte {} of the file; the file is damaged", file,
@@ -349,7 +349,7 @@ std::string length_bytes(uint64_t length) {
 
 void check_length_limit(std::string_view start, const std::string& name) {
   if (start.size() < kLengthBytes)
-    refuse_checkpoint("{}: {} bytes, expected at least {}; it is no safetensors file, or was cut off", name,
+    refuse_checkpoint("{}: {} bytes, expected at least {}; it is not a safetensors file, or was cut off", name,
                       start.size(), kLengthBytes);
   const uint64_t length = header_length(start);
   if (start.starts_with("PK\3\4"))
@@ -358,14 +358,14 @@ void check_length_limit(std::string_view start, const std::string& name) {
         "safetensors.torch.save_file",
         name);
   if (length > kMostHeaderBytes)
-    refuse_checkpoint("{}: its header is said to take {} bytes, expected at most {}; it is no safetensors file", name,
-                      length, kMostHeaderBytes);
+    refuse_checkpoint("{}: its declared header size is {} bytes, expected at most {}; it is not a safetensors file",
+                      name, length, kMostHeaderBytes);
 }
 
 void check_length(std::string_view bytes, const std::string& name) {
   check_length_limit(bytes.substr(0, kLengthBytes), name);
   if (const size_t following = bytes.size() - kLengthBytes; header_length(bytes) > following)
-    refuse_checkpoint("{}: its header is said to take {} bytes, but {} follow; the file was cut off", name,
+    refuse_checkpoint("{}: its declared header size is {} bytes, but {} follow; the file was cut off", name,
                       header_length(bytes), following);
 }
 
@@ -396,7 +396,7 @@ void check_places(std::vector<SafetensorsEntry>& entries, uint64_t buffer_bytes,
   }
   if (end != buffer_bytes)
     refuse_checkpoint("{}: {} bytes follow the header, expected {} for its tensors; the file {}", name, buffer_bytes,
-                      end, buffer_bytes < end ? "was cut off" : "has something after its end");
+                      end, buffer_bytes < end ? "was cut off" : "has extra data after its end");
 }
 
 // Every other byte would be undefined behaviour in a program that computes with bool.
@@ -453,7 +453,7 @@ std::vector<std::string> differences(const TensorFile& file, const std::vector<T
     left.erase(got);
   }
   for (const auto& [name, spec] : left)
-    found.push_back(fmt::format("tensor {} is there, {}, expected none of this name", quoted(*spec), described(*spec)));
+    found.push_back(fmt::format("tensor {}, {}, is not part of the model", quoted(*spec), described(*spec)));
   return found;
 }
 
@@ -525,7 +525,7 @@ void require_tensors(const TensorFile& file, const std::vector<TensorSpec>& expe
   const std::string more =
       found.size() == 1 ? ""
                         : fmt::format(", and {} more", counted(static_cast<int64_t>(found.size()) - 1, "difference"));
-  refuse_checkpoint("{}: {}{}; it was made with another model", file.name, found.front(), more);
+  refuse_checkpoint("{}: {}{}; it was made with a different model", file.name, found.front(), more);
 }
 
 }  // namespace rnnlab

@@ -50,8 +50,8 @@ Samples synthetic(int64_t count, const DataSettings& settings, uint64_t stream) 
   const auto per_sample = checked_multiply(settings.sequence_length, settings.num_features);
   const auto values = per_sample ? checked_multiply(*per_sample, count) : std::nullopt;
   if (!values || !checked_multiply(*values, int64_t{sizeof(float)})) {
-    throw_error(ExitCode::kUsage, "synthetic: {} samples of {} steps x {} features are more than any memory holds",
-                count, settings.sequence_length, settings.num_features);
+    throw_error(ExitCode::kUsage, "synthetic: {} samples of {} steps x {} features do not fit into any memory", count,
+                settings.sequence_length, settings.num_features);
   }
   Samples samples;
   samples.inputs = at::empty(shape, at::kFloat);

@@ -88,7 +88,7 @@ Exported export_image_model(const Model& model, const ExportFormat& format, cons
   if (format.part == ExportPart::kRecurrent)
     throw_error(ExitCode::kUsage, "--part recurrent: an image_classifier has no recurrent layers; leave it out");
   if (format.layout != Layout::kPyTorch)
-    throw_error(ExitCode::kUsage, "--layout {}: an image_classifier is written in the pytorch layout alone",
+    throw_error(ExitCode::kUsage, "--layout {}: an image_classifier can only be written in the pytorch layout",
                 config::name_of(format.layout));
   const std::vector<NamedTensor> tensors = tensors_of_part(model, format.part);
   write_safetensors(file, SafetensorsImage(views_of(tensors), metadata_with(metadata_of({}, format.layout), machine)));
@@ -107,8 +107,8 @@ Layout require_layout(const TensorFile& file, std::optional<Layout> expected) {
         ".../recurrent_kernel (keras) nor rnn/multi_rnn_cell/cell_0/... (tensorflow)",
         file.name);
   if (expected && *found != *expected)
-    refuse_checkpoint("{}: got the {} layout by its names, expected {}, as --from says", file.name,
-                      config::name_of(*found), config::name_of(*expected));
+    refuse_checkpoint("{}: its tensor names have the {} layout, but --from says {}", file.name, config::name_of(*found),
+                      config::name_of(*expected));
   return *found;
 }
 

@@ -66,10 +66,9 @@ void require_changeable(const std::vector<std::string>& overrides) {
     if (Experiment::schema().spec().find_path(key_of(assignment)) == nullptr) continue;
     throw_error(
         ExitCode::kUsage,
-        "argument {}: {} is part of what was trained; what may change is device, layer, cudnn_algorithm, convolution, "
-        "precision, deterministic, training.valid_batch_size, training.num_threads, and where the data are (data.path "
-        "and "
-        "the like)",
+        "argument {}: {} is fixed by training; only these can change: device, layer, cudnn_algorithm, convolution, "
+        "precision, deterministic, training.valid_batch_size, training.num_threads, and the paths of the data "
+        "(data.path and similar keys)",
         in_quotes(assignment), key_of(assignment));
   }
 }
@@ -94,7 +93,7 @@ class Overrides {
 
 void settle_device(Experiment& experiment, const Overrides& overrides, std::vector<std::string>& notes) {
   if (overrides.has("device") || why_no_device(experiment.device).empty()) return;
-  notes.push_back(fmt::format("trained on {}, which this machine has not: runs on the CPU", experiment.device));
+  notes.push_back(fmt::format("trained on {}, which is not available here: runs on the CPU", experiment.device));
   experiment.device = "cpu";
 }
 
@@ -110,7 +109,7 @@ void settle_layer(Experiment& experiment, c10::Device device, const Overrides& o
                   std::vector<std::string>& notes) {
   if (overrides.has("layer") || !refusal(experiment.layer, device)) return;
   const LayerKind instead = other_layer(experiment, device);
-  notes.push_back(fmt::format("trained with layer {}, which is not for this device: runs with layer {}",
+  notes.push_back(fmt::format("trained with layer {}, which does not run on this device: runs with layer {}",
                               config::name_of(experiment.layer), config::name_of(instead)));
   experiment.layer = instead;
 }
@@ -119,8 +118,8 @@ void settle_precision(Experiment& experiment, c10::Device device, const Override
                       std::vector<std::string>& notes) {
   const bool stands = device.is_cuda() || !refusal_on_cpu(experiment.precision);
   if (overrides.has("precision") || stands) return;
-  notes.push_back(
-      fmt::format("trained in {}, which this CPU has not: runs in fp32", config::name_of(experiment.precision)));
+  notes.push_back(fmt::format("trained in {}, which this CPU does not support: runs in fp32",
+                              config::name_of(experiment.precision)));
   experiment.precision = Precision::kFp32;
 }
 
@@ -152,7 +151,7 @@ Experiment with_overrides(const Experiment& experiment, const std::vector<std::s
 
 void require_settled_layer(const Experiment& experiment) {
   if (experiment.layer != LayerKind::kAuto) return;
-  throw_error(ExitCode::kUsage, "layer: auto measures training, which is not done here; name a layer, such as fused");
+  throw_error(ExitCode::kUsage, "layer: auto works only for training; choose a layer, such as fused");
 }
 
 enum class Family { kTable, kText, kArrays };
@@ -165,7 +164,7 @@ Family family_of(Source source) {
 void require_same_family(Source trained, const Overrides& overrides) {
   const auto now = config::from_name<Source>(overrides.value("data.source"));
   if (!now || family_of(*now) == family_of(trained)) return;
-  throw_error(ExitCode::kUsage, "data.source: was {} in training, and a model of such data cannot be used on {}",
+  throw_error(ExitCode::kUsage, "data.source: was {} in training, and the model cannot be used on {}",
               config::name_of(trained), config::name_of(*now));
 }
 
@@ -178,7 +177,7 @@ void forget_old_files(DataSettings& data, const Overrides& overrides, std::vecto
   if (!overrides.has("data.train_targets")) data.train_targets.clear();
   if (overrides.has("data.train_lengths") || data.train_lengths.empty()) return;
   data.train_lengths.clear();
-  notes.emplace_back("trained with lengths, and none are given (data.train_lengths): every step of a sequence counts");
+  notes.emplace_back("trained with lengths, but data.train_lengths is not set: uses every step of a sequence");
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -199,8 +198,7 @@ void require_parts(DataPart part, const Overrides& overrides) {
   if (part != DataPart::kAll) return;
   for (const std::string_view key : kOfParts)
     if (overrides.has(key))
-      throw_error(ExitCode::kUsage, "{}: all of the data are used, in one part; leave it out, or use --part valid",
-                  key);
+      throw_error(ExitCode::kUsage, "{}: all data are used as one part; remove this key, or use --part valid", key);
 }
 
 bool has_whole(Source source) {
@@ -234,7 +232,7 @@ fs::path newest_of(const fs::path& folder, std::vector<std::string>& notes) {
   for (const std::string& fault : latest.notes) notes.push_back("a newer checkpoint is not usable: " + fault);
   if (latest.place) return latest.place->path;
   if (latest.notes.empty())
-    refuse_checkpoint("{}: there is no checkpoint in it; train with checkpoint.save", folder.string());
+    refuse_checkpoint("{}: contains no checkpoint; train with checkpoint.save", folder.string());
   refuse_checkpoint("{}: none of {} verifies: {}", folder.string(), counted(std::ssize(latest.notes), "checkpoint"),
                     latest.notes.front());
 }
@@ -251,17 +249,17 @@ fs::path named_one_of(const fs::path& folder, const std::string& name) {
 
 fs::path best_of(const fs::path& folder) {
   if (const auto best = best_checkpoint(folder)) return best->path;
-  refuse_checkpoint("{}: none is marked as the best; use --checkpoint last", folder.string());
+  refuse_checkpoint("{}: no checkpoint is marked as the best; use --checkpoint last", folder.string());
 }
 
 [[noreturn]] void refuse_what_is_no_run(const fs::path& folder) {
   if (!is_there(folder))
-    throw_error(ExitCode::kUsage, "{}: no such folder; give that of a run, or a checkpoint", folder.string());
+    throw_error(ExitCode::kUsage, "{}: no such folder; pass the folder of a run or a checkpoint", folder.string());
   if (const auto runs = folders_with(folder, {kCheckpointsFolder}); !runs.empty())
-    throw_error(ExitCode::kUsage, "{}: no trained model but a folder of {}; give one of them, such as {}",
+    throw_error(ExitCode::kUsage, "{}: not a trained model, but a folder of {}; pass one of them, for example {}",
                 folder.string(), counted(std::ssize(runs), "run"), runs.back().string());
   throw_error(ExitCode::kUsage,
-              "{}: no trained model: there is neither {} nor {} in it; give the folder of a run, or a checkpoint",
+              "{}: not a trained model: it contains neither {} nor {}; pass the folder of a run or a checkpoint",
               folder.string(), kCheckpointsFolder, kManifestFile);
 }
 
@@ -287,7 +285,8 @@ fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& 
   const fs::path folder = request.run / kCheckpointsFolder;
   if (is_there(request.run / kManifestFile)) {
     if (request.checkpoint.empty()) return request.run;
-    throw_error(ExitCode::kUsage, "{}: this is a checkpoint; --checkpoint chooses one of a run's",
+    throw_error(ExitCode::kUsage,
+                "{}: this is a checkpoint, but --checkpoint needs the folder of a run; remove --checkpoint",
                 request.run.string());
   }
   if (!is_there(folder)) refuse_what_is_no_run(request.run);

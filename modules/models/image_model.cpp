@@ -20,10 +20,9 @@ constexpr int64_t kSmallestSide = 4;  // two poolings reduce this side to one pi
 
 void require_images(const DataShape& shape) {
   if (shape.has_lengths)
-    throw_error(
-        ExitCode::kUsage,
-        "model.kind: image_classifier needs images of one size, but these samples have lengths of their own; use "
-        "sequence_classifier");
+    throw_error(ExitCode::kUsage,
+                "model.kind: image_classifier needs images of one size, but these samples have different lengths; use "
+                "sequence_classifier");
   if (shape.sequence_length < kSmallestSide || shape.input_size < kSmallestSide)
     throw_error(
         ExitCode::kUsage,
@@ -58,7 +57,7 @@ at::Tensor convolve(const torch::nn::Conv2d& layer, const at::Tensor& values, co
 ExecutionPath path_without_own_kernels(c10::Device device) {
   const Gpu gpu = gpu_of(device);
   return {"LibTorch's operators for bias, ReLU and pooling",
-          {fmt::format("this build has no own kernels for compute capability {} ({}); to have them {}",
+          {fmt::format("this build has no own kernels for compute capability {} ({}); to get them {}",
                        text_of(gpu.capability), gpu.name, how_to_get_own_kernels(gpu))}};
 }
 

@@ -69,7 +69,7 @@ std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice lay
                 targets_of(shape), config::name_of(kind_for(shape.task)));
   }
   if (bytes_of(parameter_specs(settings, shape)) == std::numeric_limits<int64_t>::max())
-    throw_error(ExitCode::kUsage, "model: its weights are more than any memory holds; use smaller layers or samples");
+    throw_error(ExitCode::kUsage, "model: its weights do not fit into any memory; use smaller layers or samples");
   if (settings.kind == ModelKind::kLanguageModel) return std::make_shared<LanguageModel>(settings, layer, shape);
   if (settings.kind == ModelKind::kImageClassifier) return std::make_shared<ImageModel>(settings, convolution, shape);
   return std::make_shared<SequenceModel>(settings, layer, shape);

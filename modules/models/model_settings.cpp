@@ -48,7 +48,7 @@ void list_recurrent(config::Schema<Settings>& s) {
               ": candidate state of a sum x; positive: x + 0.5 where x >= 0, else sigmoid(x); linear: x");
   s.field("heads", &Settings::heads,
           cells_with(CellOption::kHeads) +
-              ": equal groups of units; a group's gates read the hidden states of its own units alone")
+              ": equal groups of units; a group's gates read only the hidden states of the same group")
       .unit("heads")
       .at_least(1)
       .at_most(65536);
@@ -79,12 +79,11 @@ void list_head(config::Schema<Settings>& s) {
       .at_most(65536);
   s.field("tied", &Settings::tied, "language model: the output layer's weights are the embedding's");
   s.field("initialization", &Settings::initialization,
-          "weights at the start: as torch.nn draws them, or Xavier-uniform kernels and zero biases");
-  s.field(
-      "initial_weights", &Settings::initial_weights,
-      "safetensors file to take the weights at the start from: of the whole model or the recurrent layer alone, by the "
-      "names of PyTorch, Keras or TensorFlow; looked for from the current directory, then from the experiment file's "
-      "folder");
+          "initial weights: as torch.nn draws them, or Xavier-uniform kernels and zero biases");
+  s.field("initial_weights", &Settings::initial_weights,
+          "safetensors file with the initial weights, of the whole model or of the recurrent layer only, with the "
+          "names of PyTorch, Keras or TensorFlow; searched from the current directory, then from the experiment file's "
+          "folder");
 }
 
 void check_recurrent(const Settings& m, Checker& checker) {
@@ -94,20 +93,21 @@ void check_recurrent(const Settings& m, Checker& checker) {
     checker.complain({"heads", "hidden_size"}, fault);
   if (m.dropout > 0.0 && m.num_layers == 1) {
     checker.complain({"dropout", "num_layers"},
-                     "dropout stands between recurrent layers and there is one; after it comes output_dropout");
+                     "dropout applies between recurrent layers, and there is only one: use output_dropout");
   }
 }
 
 void check_language_model(const Settings& m, Checker& checker) {
   if (m.bidirectional)
-    checker.complain({"bidirectional", "kind"},
-                     "a language model that reads backwards sees the tokens that it is to predict");
+    checker.complain(
+        {"bidirectional", "kind"},
+        "a bidirectional language model would see the tokens that it has to predict: use bidirectional: false");
   if (m.pooling == Pooling::kMean)
-    checker.complain({"pooling", "kind"}, "a language model predicts at every step and pools nothing");
+    checker.complain({"pooling", "kind"}, "a language model predicts at every step: remove pooling");
   if (!m.dense.empty()) checker.complain({"dense", "kind"}, "a language model has no dense layers");
   if (m.tied && m.effective_embedding_size() != m.hidden_size) {
     checker.complain({"tied", "embedding_size", "hidden_size"},
-                     "tied weights need an embedding as long as the hidden state");
+                     "tied weights need an embedding_size equal to hidden_size");
   }
 }
 
@@ -146,7 +146,7 @@ void check_dense(const Settings& m, Checker& checker) {
   if (m.dense.size() > kMostLayers)
     checker.complain({"dense"}, fmt::format("got {} layers, expected at most {}", m.dense.size(), kMostLayers));
   if (m.dense_dropout > 0.0 && m.dense.empty()) {
-    checker.complain({"dense_dropout", "dense"}, "there are no dense layers to drop from");
+    checker.complain({"dense_dropout", "dense"}, "there are no dense layers: remove dense_dropout");
   }
 }
 

@@ -119,8 +119,8 @@ void require_countable(at::IntArrayRef sizes) {
   const int64_t of_image = sizes[1] * sizes[2] * sizes[3];
   if (of_image <= kMost && sizes[0] <= kMost / of_image) return;
   throw_error(ExitCode::kUsage,
-              "training.batch_size: {} images of {} numbers after a convolution are more than convolution: fused and "
-              "fused_pool count ({}); use at most {}, or convolution: channels_last",
+              "training.batch_size: {} images of {} numbers after a convolution are too many for convolution: fused "
+              "and fused_pool (limit {}); use at most {}, or convolution: channels_last",
               sizes[0], of_image, kMost, kMost / of_image);
 }
 

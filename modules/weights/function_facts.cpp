@@ -31,8 +31,8 @@ template <class E>
 void require_same(const char* setting, const std::optional<E>& known, E wanted, const std::string& file) {
   if (!known || *known == wanted) return;
   refuse_checkpoint(
-      "{}: its weights are for model.{}: {}, and the model has {}; with {} they would compute another "
-      "function: set model.{}={}",
+      "{}: its weights are for model.{}: {}, and the model has {}; with {} they would compute a different function: "
+      "set model.{}={}",
       file, setting, config::name_of(*known), config::name_of(wanted), config::name_of(wanted), setting,
       config::name_of(*known));
 }

@@ -51,8 +51,8 @@ std::vector<std::string> in_order(std::vector<std::string> layers, const TensorF
     const Numbered one = numbered(layers[i - 1]), other = numbered(layers[i]);
     if (one.stem != other.stem || one.number == other.number)
       refuse_checkpoint(
-          "{}: which of the layers {} and {} is the first does not follow from their names; call them by "
-          "one name and number them, as in {} and {}",
+          "{}: the names of the layers {} and {} do not show which is the first; give them one name with numbers, such "
+          "as {} and {}",
           file.name, in_quotes(layers[i - 1]), in_quotes(layers[i]), one.stem, keras_layer_name(one.stem, 1));
   }
   return layers;
@@ -87,8 +87,8 @@ void find_recurrent(const TensorFile& file, const std::vector<std::string>& cell
     const CellPlace place = place_of(path);
     if (names.cell.empty()) names.cell = place.cell;
     if (place.cell != names.cell)
-      refuse_checkpoint("{}: has layers of {} and of {}; rnnlab's are of one kind", file.name, in_quotes(names.cell),
-                        in_quotes(place.cell));
+      refuse_checkpoint("{}: has layers of {} and of {}; all layers of a model must be of one kind", file.name,
+                        in_quotes(names.cell), in_quotes(place.cell));
     std::string& slot = paths[place.layer][place.direction];
     if (!slot.empty())
       refuse_checkpoint("{}: {} and {} are both the same direction of one layer", file.name, in_quotes(slot),
@@ -104,8 +104,8 @@ void require_same_directions(const TensorFile& file, const KerasNames& names) {
   const bool is_bidirectional = !names.recurrent.front()[1].empty();
   for (const auto& [forward, backward] : names.recurrent)
     if (forward.empty() || backward.empty() == is_bidirectional)
-      refuse_checkpoint("{}: some of its layers read in both directions and some in one; rnnlab's are all alike",
-                        file.name);
+      refuse_checkpoint(
+          "{}: some of its layers are bidirectional and some are not; all layers of a model must be alike", file.name);
 }
 
 }  // namespace

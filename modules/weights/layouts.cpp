@@ -129,10 +129,10 @@ std::vector<std::string> layout_notes(const RecurrentOptions& options, Layout la
   std::vector<std::string> notes;
   if (options.reset_gate == ResetGate::kBefore)
     notes.emplace_back(
-        "model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and computes something "
-        "else");
+        "model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and computes a different "
+        "function");
   if (options.activation == Activation::kRelu)
-    notes.emplace_back("model.activation is relu: torch.nn's cells have tanh and compute something else");
+    notes.emplace_back("model.activation is relu: torch.nn's cells have tanh and compute a different function");
   return notes;
 }
 

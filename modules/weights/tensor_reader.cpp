@@ -112,8 +112,8 @@ at::Tensor TensorReader::take(const std::string& name, const std::vector<int64_t
 void TensorReader::require_all_taken() const {
   for (const TensorView& view : file_.tensors)
     if (!taken_.contains(view.spec.name))
-      refuse_checkpoint("{}: tensor {} is there, {} {}, expected none of this name", file_.name,
-                        name_in_message(view.spec.name), config::name_of(view.spec.dtype), shape_text(view.spec));
+      refuse_checkpoint("{}: tensor {}, {} {}, is not part of the model", file_.name, name_in_message(view.spec.name),
+                        config::name_of(view.spec.dtype), shape_text(view.spec));
 }
 
 }  // namespace rnnlab

@@ -58,8 +58,7 @@ const CellName& find_cell(const TensorReader& taker, const std::string& prefix) 
           taker.file().name, other);
   std::vector<std::string> known;
   for (const CellName& one : kCellNames) known.emplace_back(one.name);
-  refuse_checkpoint("{}: under {} is not a known cell, expected {}", taker.file().name, in_quotes(prefix),
-                    one_of(known));
+  refuse_checkpoint("{}: no known cell follows {}, expected {}", taker.file().name, in_quotes(prefix), one_of(known));
 }
 
 std::string kernel_of(const CellName& cell) { return cell.cell == Cell::kGru ? "/gates/kernel" : "/kernel"; }
@@ -178,8 +177,8 @@ std::vector<NamedTensor> tensorflow_layout(const NetworkWeights& network) {
   const RecurrentOptions& options = network.options;
   if (options.activation != Activation::kTanh)
     throw_error(ExitCode::kUsage,
-                "model.activation: got {}, but the cells of TensorFlow's layout have tanh and would compute something "
-                "else; use --layout keras, or pytorch",
+                "model.activation: got {}, but the cells of TensorFlow's layout have tanh and would compute a "
+                "different function; use --layout keras, or pytorch",
                 config::name_of(options.activation));
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < network.recurrent.size(); ++i) {

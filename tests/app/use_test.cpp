@@ -124,9 +124,8 @@ TEST_F(UseModel, TakesOnlyTheValidationPartOfTrainingsOwnFile) {
 TEST_F(UseModel, PassesNoWordOnDataOver) {
   EXPECT_EQ(program_.run({"predict", run_, "data.pth=new.csv"}).errors,
             "rnnlab: error: argument 'data.pth=new.csv': unknown key 'pth' in data (did you mean 'path'?)\n");
-  EXPECT_EQ(
-      program_.run({"evaluate", run_, "--part", "all", "data.num_valid=1"}).errors,
-      "rnnlab: error: data.num_valid: all of the data are used, in one part; leave it out, or use --part valid\n");
+  EXPECT_EQ(program_.run({"evaluate", run_, "--part", "all", "data.num_valid=1"}).errors,
+            "rnnlab: error: data.num_valid: all data are used as one part; remove this key, or use --part valid\n");
   const auto none = program_.run({"predict", run_, "data.num_valid=0"});
   EXPECT_EQ(none.exit_code, 3);
   EXPECT_THAT(none.errors,
@@ -219,7 +218,7 @@ TEST_F(UseModel, ADamagedCheckpointHasItsExitCode) {
   program_.write("bad.safetensors", "nothing");
   const auto result = program_.run({"train", "pets.yaml", "--quiet", "model.initial_weights=bad.safetensors"});
   EXPECT_EQ(result.exit_code, 6);
-  EXPECT_THAT(result.errors, HasSubstr("bad.safetensors: 7 bytes, expected at least 8; it is no safetensors file"));
+  EXPECT_THAT(result.errors, HasSubstr("bad.safetensors: 7 bytes, expected at least 8; it is not a safetensors file"));
 }
 
 // The folder of a run that has learnt "abc" in text.txt.

@@ -84,7 +84,7 @@ TEST_F(CheckpointFolder, SaysThatTheBestIsGone) {
   fs::remove_all(path() / "step-000001");
   expect_error(ExitCode::kCheckpoint,
                (path() / "best.json").string() + ": names step 1, but " + (path() / "step-000001").string() +
-                   " is not there; use another checkpoint",
+                   " is missing; use a different checkpoint",
                [&] { best_checkpoint(path()); });
 }
 
@@ -139,7 +139,7 @@ TEST_F(CheckpointFolder, RemovesNothingWhereTheBestIsUnknown) {
   write_text(path() / "best.json", "{}");
   expect_error(ExitCode::kCheckpoint,
                (path() / "best.json").string() +
-                   ": its seal, the SHA-256 in its last line, does not fit; the file is damaged or was cut off",
+                   ": its last line, the SHA-256, does not match its content; the file is damaged or was cut off",
                [&] { prune_checkpoints(path(), 4, 1); });
   EXPECT_EQ(steps(), (Steps{1, 2, 3, 4}));
 }

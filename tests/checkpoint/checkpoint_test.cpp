@@ -161,10 +161,10 @@ TEST_F(LoadCheckpoint, NamesAFileThatIsMissing) {
 TEST_F(LoadCheckpoint, NamesAFileThatChanged) {
   const std::string text = read_text(path_ / kStateFile);
   write_text(path_ / kStateFile, text + "\n");
-  expect_refused("/state.json: 17 bytes, expected 16 by the manifest beside it; the file is damaged or was cut off");
+  expect_refused("/state.json: 17 bytes, expected 16 by the manifest; the file is damaged or was cut off");
   write_text(path_ / kStateFile, "{\n  \"step\": 2\n}\n");
   expect_refused("/state.json: SHA-256 " + Sha256().update(read_text(path_ / kStateFile)).hex() + ", expected '" +
-                 Sha256().update(text).hex() + "' by the manifest beside it; the file is damaged");
+                 Sha256().update(text).hex() + "' by the manifest; the file is damaged");
 }
 
 TEST_F(LoadCheckpoint, DoesNotWaitOnAFifo) {
@@ -176,9 +176,9 @@ TEST_F(LoadCheckpoint, DoesNotWaitOnAFifo) {
 TEST_F(LoadCheckpoint, NoticesAFolderWithAnothersName) {
   fs::rename(path_, folder_.path() / "step-000002");
   path_ = folder_.path() / "step-000002";
-  expect_refused(": the folder's name says step 2, its manifest.json says 1; give it its name back");
+  expect_refused(": the folder's name says step 2, its manifest.json says 1; restore its name");
   path_ = folder_.path() / "step-000002" / "";
-  expect_refused(": the folder's name says step 2, its manifest.json says 1; give it its name back");
+  expect_refused(": the folder's name says step 2, its manifest.json says 1; restore its name");
   fs::rename(path_, folder_.path() / "kept for later");
   verify_checkpoint(folder_.path() / "kept for later");
 }
@@ -200,7 +200,7 @@ TEST_F(LoadCheckpoint, RefusesBrokenFilesUnderAManifestThatFits) {
   };
   const std::string model = read_text(path_ / kModelFile);
   replace(kModelFile, "short");
-  expect_not_loaded("/model.safetensors: 5 bytes, expected at least 8; it is no safetensors file, or was cut off");
+  expect_not_loaded("/model.safetensors: 5 bytes, expected at least 8; it is not a safetensors file, or was cut off");
   replace(kModelFile, model);
   replace(kStateFile, std::string(1'000'000, '['));
   expect_not_loaded("/state.json: nested in more than 100 levels");
@@ -273,7 +273,7 @@ void expect_refused(const std::string& text, const std::string& message) {
 
 TEST(Manifest, IsSealed) {
   const std::string broken =
-      ": its seal, the SHA-256 in its last line, does not fit; the file is damaged or was cut off";
+      ": its last line, the SHA-256, does not match its content; the file is damaged or was cut off";
   const std::string text = manifest_text(kManifest);
   expect_refused("", broken);
   expect_refused("{}", broken);

@@ -23,13 +23,13 @@ void expect_bytes_refused(const std::string& bytes, const std::string& message) 
 }
 
 TEST(SafetensorsRefusal, OfAWrongLength) {
-  expect_bytes_refused("", "0 bytes, expected at least 8; it is no safetensors file, or was cut off");
-  expect_bytes_refused("1234567", "7 bytes, expected at least 8; it is no safetensors file, or was cut off");
+  expect_bytes_refused("", "0 bytes, expected at least 8; it is not a safetensors file, or was cut off");
+  expect_bytes_refused("1234567", "7 bytes, expected at least 8; it is not a safetensors file, or was cut off");
   expect_bytes_refused(
       with_length(100'000'001, "{}"),
-      "its header is said to take 100000001 bytes, expected at most 100000000; it is no safetensors file");
+      "its declared header size is 100000001 bytes, expected at most 100000000; it is not a safetensors file");
   expect_bytes_refused(with_length(100'000'000, "{}"),
-                       "its header is said to take 100000000 bytes, but 2 follow; the file was cut off");
+                       "its declared header size is 100000000 bytes, but 2 follow; the file was cut off");
 }
 
 TEST(SafetensorsRefusal, OfWhatIsNoJson) {
@@ -37,9 +37,9 @@ TEST(SafetensorsRefusal, OfWhatIsNoJson) {
       "PK\3\4 and the rest",
       "a ZIP archive, such as torch.save writes, expected a safetensors file: write the state_dict with "
       "safetensors.torch.save_file");
-  expect_bytes_refused(file_of(""), "its header begins with '', expected '{'; it is no safetensors file");
-  expect_bytes_refused(file_of(" {}"), "its header begins with ' ', expected '{'; it is no safetensors file");
-  expect_bytes_refused(file_of("[]"), "its header begins with '[', expected '{'; it is no safetensors file");
+  expect_bytes_refused(file_of(""), "its header begins with '', expected '{'; it is not a safetensors file");
+  expect_bytes_refused(file_of(" {}"), "its header begins with ' ', expected '{'; it is not a safetensors file");
+  expect_bytes_refused(file_of("[]"), "its header begins with '[', expected '{'; it is not a safetensors file");
   expect_bytes_refused(file_of("{\"a\xFF\":1}"), "its header is not UTF-8 at byte 11 of the file; the file is damaged");
   expect_bytes_refused(file_of(std::string("{}\0 ", 4)),
                        "its header has a zero at byte 10 of the file; the file is damaged");
@@ -118,9 +118,9 @@ TEST(SafetensorsRefusal, OfTensorsThatDoNotFillTheFile) {
   expect_bytes_refused(file_of(two_tensors("[0,2]", "[2,4]"), 3),
                        "3 bytes follow the header, expected 4 for its tensors; the file was cut off");
   expect_bytes_refused(file_of(two_tensors("[0,2]", "[2,4]"), 5),
-                       "5 bytes follow the header, expected 4 for its tensors; the file has something after its end");
+                       "5 bytes follow the header, expected 4 for its tensors; the file has extra data after its end");
   expect_bytes_refused(file_of("{}", 1),
-                       "1 bytes follow the header, expected 0 for its tensors; the file has something after its end");
+                       "1 bytes follow the header, expected 0 for its tensors; the file has extra data after its end");
 }
 
 TEST(SafetensorsRefusal, OfDuplicates) {

@@ -157,8 +157,8 @@ TEST(ReadSafetensors, RefusesOtherFilesBeforeReadingThem) {
   std::filesystem::resize_file(folder.path() / "big", uintmax_t{1} << 40);  // of zeros that take no space
   expect_error(ExitCode::kCheckpoint,
                folder.name("big") +
-                   ": its header is said to take 18446744073709551615 bytes, expected at most "
-                   "100000000; it is no safetensors file",
+                   ": its declared header size is 18446744073709551615 bytes, expected at most "
+                   "100000000; it is not a safetensors file",
                [&] { read_safetensors(folder.path() / "big"); });
 }
 

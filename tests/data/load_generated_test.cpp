@@ -79,9 +79,8 @@ TEST(LoadSynthetic, RefusesMoreThanAnyMemoryHolds) {
     FAIL() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    EXPECT_STREQ(
-        error.what(),
-        "synthetic: 1000000000 samples of 1000000000 steps x 1000000000 features are more than any memory holds");
+    EXPECT_STREQ(error.what(),
+                 "synthetic: 1000000000 samples of 1000000000 steps x 1000000000 features do not fit into any memory");
   }
 }
 

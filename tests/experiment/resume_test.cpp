@@ -242,11 +242,12 @@ TEST_F(Resume, RefusesWhereNoCheckpointVerifies) {
   for (const CheckpointPlace& place : list_checkpoints(done / kCheckpointsFolder))
     write_text(place.path / kManifestFile, "");
   const auto newest = list_checkpoints(done / kCheckpointsFolder).back().path;
-  expect_refusal(ExitCode::kCheckpoint,
-                 (done / kCheckpointsFolder).string() + ": none of 2 checkpoints verifies: " + newest.string() +
-                     "/manifest.json: its seal, the SHA-256 in its last line, does not fit; the file is damaged or was "
-                     "cut off",
-                 done);
+  expect_refusal(
+      ExitCode::kCheckpoint,
+      (done / kCheckpointsFolder).string() + ": none of 2 checkpoints verifies: " + newest.string() +
+          "/manifest.json: its last line, the SHA-256, does not match its content; the file is damaged or was "
+          "cut off",
+      done);
 }
 
 TEST_F(Resume, RefusesOtherSettings) {

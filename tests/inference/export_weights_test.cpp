@@ -60,7 +60,7 @@ TEST_F(ExportWeights, WritesAnImageClassifierAsItIs) {
   EXPECT_EQ(weights_sha256(*again), weights_sha256(*trained.model));
   expect_error(ExitCode::kUsage, "--part recurrent: an image_classifier has no recurrent layers; leave it out",
                [&] { export_weights(trained, {.part = ExportPart::kRecurrent, .layout = Layout::kPyTorch}, file); });
-  expect_error(ExitCode::kUsage, "--layout keras: an image_classifier is written in the pytorch layout alone",
+  expect_error(ExitCode::kUsage, "--layout keras: an image_classifier can only be written in the pytorch layout",
                [&] { export_weights(trained, {.part = ExportPart::kModel, .layout = Layout::kKeras}, file); });
 }
 
@@ -76,10 +76,9 @@ TEST_F(ExportWeights, SaysWhatTheModuleInPyTorchIs) {
 
 TEST_F(ExportWeights, WarnsWherePyTorchComputesSomethingElse) {
   const TrainedModel trained = load(train_flowers({"model.cell=gru", "model.reset_gate=before", "training.epochs=1"}));
-  EXPECT_THAT(
-      export_to("a.safetensors", trained, ExportPart::kRecurrent).notes,
-      ElementsAre("model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and computes "
-                  "something else"));
+  EXPECT_THAT(export_to("a.safetensors", trained, ExportPart::kRecurrent).notes,
+              ElementsAre("model.reset_gate is before: torch.nn.GRU applies the reset gate after the product and "
+                          "computes a different function"));
 }
 
 // ---- and back: model.initial_weights
@@ -113,14 +112,14 @@ TEST_F(ExportWeights, IsRefusedByAnotherModelWithTheTensorsNamed) {
   expect_error(ExitCode::kCheckpoint,
                name("whole.safetensors") +
                    ": tensor 'recurrent.weight_ih_l0' has shape [24, 1], expected [28, 1], and 4 differences more; it "
-                   "was made with another model",
+                   "was made with a different model",
                [&] {
                  train_flowers({"model.initial_weights=whole.safetensors", "model.hidden_size=7"});
                });
   expect_error(ExitCode::kCheckpoint,
                name("whole.safetensors") +
                    ": tensor 'recurrent.weight_ih_l1' is missing, expected F32 [24, 6], and 3 differences more; it was "
-                   "made with another model",
+                   "made with a different model",
                [&] {
                  train_flowers({"model.initial_weights=whole.safetensors", "model.num_layers=2"});
                });
@@ -165,7 +164,7 @@ TEST_F(ExportWeights, ConvertsAFileFromOneLayoutToAnother) {
 TEST_F(ExportWeights, RefusesAFileOfAnotherLayoutThanSaidAndOfNone) {
   export_to("ours.safetensors", load(train_flowers({"training.epochs=1"})), ExportPart::kModel);
   expect_error(ExitCode::kCheckpoint,
-               name("ours.safetensors") + ": got the pytorch layout by its names, expected keras, as --from says",
+               name("ours.safetensors") + ": its tensor names have the pytorch layout, but --from says keras",
                [&] { convert_weights(name("ours.safetensors"), Layout::kKeras, {}, name("out.safetensors")); });
   const NamedTensor other{"fc.weight", at::zeros({2, 2})};
   write_safetensors(name("other.safetensors"), SafetensorsImage({view_of(other)}));
@@ -206,13 +205,13 @@ TEST_F(ExportWeights, StartsTrainingFromKerassLayout) {
             weights_sha256(*first.model));
   expect_error(ExitCode::kCheckpoint,
                name("keras.safetensors") +
-                   ": its weights are for model.cell: gru, and the model has lstm; with lstm they would compute "
-                   "another function: set model.cell=gru",
+                   ": its weights are for model.cell: gru, and the model has lstm; with lstm they would compute a "
+                   "different function: set model.cell=gru",
                [&] { train_from({}); });
   expect_error(ExitCode::kCheckpoint,
                name("keras.safetensors") +
                    ": tensor 'recurrent.weight_ih_l0' has shape [18, 1], expected [21, 1], and 4 differences more; it "
-                   "was made with another model",
+                   "was made with a different model",
                [&] {
                  train_from({"model.cell=gru", "model.hidden_size=7"});
                });

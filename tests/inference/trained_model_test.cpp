@@ -39,22 +39,22 @@ TEST_F(FindCheckpoint, RefusesWhatIsNotThere) {
   expect_error(ExitCode::kUsage, "--checkpoint: got 'step-000007', expected best, last or step-000020",
                [&] { found(run, "step-000007"); });
   expect_error(ExitCode::kCheckpoint,
-               (run / "checkpoints").string() + ": none is marked as the best; use --checkpoint last",
+               (run / "checkpoints").string() + ": no checkpoint is marked as the best; use --checkpoint last",
                [&] { found(run, "best"); });
-  expect_error(
-      ExitCode::kUsage,
-      (run / "checkpoints/step-000020").string() + ": this is a checkpoint; --checkpoint chooses one of a run's",
-      [&] { found(run / "checkpoints/step-000020", "last"); });
-  expect_error(ExitCode::kUsage, name("none") + ": no such folder; give that of a run, or a checkpoint",
+  expect_error(ExitCode::kUsage,
+               (run / "checkpoints/step-000020").string() +
+                   ": this is a checkpoint, but --checkpoint needs the folder of a run; remove --checkpoint",
+               [&] { found(run / "checkpoints/step-000020", "last"); });
+  expect_error(ExitCode::kUsage, name("none") + ": no such folder; pass the folder of a run or a checkpoint",
                [&] { found(name("none"), ""); });
   expect_error(ExitCode::kUsage,
-               run.parent_path().string() + ": no trained model but a folder of 1 run; give one of them, such as " +
-                   run.string(),
+               run.parent_path().string() +
+                   ": not a trained model, but a folder of 1 run; pass one of them, for example " + run.string(),
                [&] { found(run.parent_path(), ""); });
   expect_error(ExitCode::kUsage,
                (run / "checkpoints").string() +
-                   ": no trained model: there is neither checkpoints nor manifest.json in it; give the folder of a "
-                   "run, or a checkpoint",
+                   ": not a trained model: it contains neither checkpoints nor manifest.json; pass the folder of a run "
+                   "or a checkpoint",
                [&] { found(run / "checkpoints", ""); });
 }
 
@@ -107,16 +107,14 @@ TEST_F(LoadTrainedModel, HoldsDataAgainstTheMemoryOnlyWhenTheyAreLoaded) {
 
 TEST_F(LoadTrainedModel, RefusesToChangeWhatWasTrained) {
   const auto run = train_flowers();
-  expect_error(
-      ExitCode::kUsage,
-      "argument 'model.hidden_size=8': model.hidden_size is part of what was trained; what may change is device, "
-      "layer, cudnn_algorithm, convolution, precision, deterministic, training.valid_batch_size, training.num_threads, "
-      "and "
-      "where the data are (data.path and the like)",
-      [&] { load(run, {"model.hidden_size=8"}); });
-  expect_error(ExitCode::kUsage, "layer: auto measures training, which is not done here; name a layer, such as fused",
+  expect_error(ExitCode::kUsage,
+               "argument 'model.hidden_size=8': model.hidden_size is fixed by training; only these can change: device, "
+               "layer, cudnn_algorithm, convolution, precision, deterministic, training.valid_batch_size, "
+               "training.num_threads, and the paths of the data (data.path and similar keys)",
+               [&] { load(run, {"model.hidden_size=8"}); });
+  expect_error(ExitCode::kUsage, "layer: auto works only for training; choose a layer, such as fused",
                [&] { load(run, {"layer=auto"}); });
-  expect_error(ExitCode::kUsage, "data.source: was csv in training, and a model of such data cannot be used on npy",
+  expect_error(ExitCode::kUsage, "data.source: was csv in training, and the model cannot be used on npy",
                [&] { load(run, {"data.source=npy"}); });
 }
 
@@ -180,7 +178,7 @@ TEST_F(LoadTrainedModel, RefusesForgedSettingsOfALargerModel) {
   expect_error(ExitCode::kCheckpoint,
                (forged / kModelFile).string() +
                    ": tensor 'recurrent.weight_ih_l0' has shape [24, 1], expected [262144, 1], and 4,096 differences "
-                   "more; it was made with another model",
+                   "more; it was made with a different model",
                [&] { load(forged); });
 }
 
@@ -211,8 +209,9 @@ TEST(InferenceSettings, TakeTheCpuAndAnotherLayerWhereTheDeviceIsNotThere) {
   const InferenceSettings use = inference_settings(trained_on_a_gpu(LayerKind::kCudnn), {});
   EXPECT_EQ(use.experiment.device, "cpu");
   EXPECT_EQ(use.experiment.layer, LayerKind::kFused);
-  EXPECT_THAT(use.notes, ElementsAre("trained on cuda:99, which this machine has not: runs on the CPU",
-                                     "trained with layer cudnn, which is not for this device: runs with layer fused"));
+  EXPECT_THAT(use.notes,
+              ElementsAre("trained on cuda:99, which is not available here: runs on the CPU",
+                          "trained with layer cudnn, which does not run on this device: runs with layer fused"));
 }
 
 TEST(InferenceSettings, TakeALayerThatCanComputeTheModel) {
@@ -220,7 +219,8 @@ TEST(InferenceSettings, TakeALayerThatCanComputeTheModel) {
   trained.model.activation = Activation::kRelu;
   const InferenceSettings use = inference_settings(trained, {});
   EXPECT_EQ(use.experiment.layer, LayerKind::kHoisted) << "fused has tanh only";
-  EXPECT_EQ(use.notes.back(), "trained with layer wavefront, which is not for this device: runs with layer hoisted");
+  EXPECT_EQ(use.notes.back(),
+            "trained with layer wavefront, which does not run on this device: runs with layer hoisted");
 }
 
 TEST(InferenceSettings, SayNothingOfWhatIsOverridden) {

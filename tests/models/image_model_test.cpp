@@ -148,11 +148,10 @@ TEST(ImageModel, SaysWhatReallyComputesIt) {
 TEST(ImageModel, RefusesWhatIsNoImageOfItsSize) {
   auto varied = image_shape(28, 28);
   varied.has_lengths = true;
-  expect_error(
-      ExitCode::kUsage,
-      "model.kind: image_classifier needs images of one size, but these samples have lengths of their own; use "
-      "sequence_classifier",
-      [&] { make_model(image_settings(), LayerKind::kFused, varied); });
+  expect_error(ExitCode::kUsage,
+               "model.kind: image_classifier needs images of one size, but these samples have different lengths; use "
+               "sequence_classifier",
+               [&] { make_model(image_settings(), LayerKind::kFused, varied); });
   expect_error(
       ExitCode::kUsage,
       "model.kind: image_classifier pools twice and needs images of at least 4 x 4 pixels, but these are 50 x 3; "

@@ -100,7 +100,7 @@ TEST(ParameterSpecs, OfImagesBeyondEveryMemoryAreRefused) {
     FAIL() << "no error";
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-    EXPECT_STREQ(error.what(), "model: its weights are more than any memory holds; use smaller layers or samples");
+    EXPECT_STREQ(error.what(), "model: its weights do not fit into any memory; use smaller layers or samples");
   }
 }
 

@@ -63,16 +63,16 @@ std::string complaint(const std::string& yaml) {
 
 TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
   EXPECT_EQ(complaint("kind: language_model\nbidirectional: true"),
-            "model.yaml:2:16: bidirectional and kind (model.yaml:1:7): a language model that reads backwards sees the "
-            "tokens that it is to predict");
+            "model.yaml:2:16: bidirectional and kind (model.yaml:1:7): a bidirectional language model would see the "
+            "tokens that it has to predict: use bidirectional: false");
   EXPECT_EQ(
       complaint("kind: language_model\npooling: mean"),
-      "model.yaml:2:10: pooling and kind (model.yaml:1:7): a language model predicts at every step and pools nothing");
+      "model.yaml:2:10: pooling and kind (model.yaml:1:7): a language model predicts at every step: remove pooling");
   EXPECT_EQ(complaint("kind: language_model\ndense: [3]"),
             "model.yaml:2:8: dense and kind (model.yaml:1:7): a language model has no dense layers");
   EXPECT_EQ(complaint("kind: language_model\ntied: true\nembedding_size: 3\nhidden_size: 4"),
             "model.yaml:2:7: tied, embedding_size (model.yaml:3:17) and hidden_size (model.yaml:4:14): tied weights "
-            "need an embedding as long as the hidden state");
+            "need an embedding_size equal to hidden_size");
   EXPECT_EQ(complaint("cell: lstm\nreset_gate: before"),
             "model.yaml:2:13: reset_gate and cell (model.yaml:1:7): only gru has a reset gate");
   EXPECT_EQ(
@@ -80,10 +80,10 @@ TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
       "model.yaml:2:13: activation and cell (model.yaml:1:7): only lstm and gru have an activation to choose; a plain "
       "cell's activation is in its name: use rnn_relu");
   EXPECT_EQ(complaint("dropout: 0.5"),
-            "model.yaml:1:10: dropout and num_layers (default): dropout stands between recurrent layers and there is "
-            "one; after it comes output_dropout");
+            "model.yaml:1:10: dropout and num_layers (default): dropout applies between recurrent layers, and there is "
+            "only one: use output_dropout");
   EXPECT_EQ(complaint("dense_dropout: 0.5"),
-            "model.yaml:1:16: dense_dropout and dense (default): there are no dense layers to drop from");
+            "model.yaml:1:16: dense_dropout and dense (default): there are no dense layers: remove dense_dropout");
   EXPECT_EQ(complaint("embedding_size: 5"),
             "model.yaml:1:17: embedding_size and kind (default): only a language model has an embedding");
   EXPECT_EQ(complaint("tied: true"),

@@ -51,7 +51,7 @@ TEST(LayoutRefusals, ATensorThatIsMissingOrOfAnotherShapeOrType) {
 }
 
 TEST(LayoutRefusals, ATensorThatNoLayerHas) {
-  expect_refused("tensor 'norm/gamma' is there, F32 [2], expected none of this name",
+  expect_refused("tensor 'norm/gamma', F32 [2], is not part of the model",
                  both(keras_lstm("lstm"), {{"norm/gamma", {2}}}));
 }
 
@@ -64,12 +64,12 @@ TEST(LayoutRefusals, SizesOfNothing) {
 }
 
 TEST(LayoutRefusals, ARecurrentWeightOfNoCell) {
-  expect_refused("tensor 'weight_hh_l0' has 2 rows a column, expected 4 (lstm), 3 (gru) or 1 (a plain cell)",
+  expect_refused("tensor 'weight_hh_l0' has 2 rows for each column, expected 4 (lstm), 3 (gru) or 1 (a plain cell)",
                  {{"weight_ih_l0", {4, 3}}, {"weight_hh_l0", {4, 2}}});
   expect_refused("got a 'conv_lstm_cell', expected lstm_cell, gru_cell or simple_rnn_cell",
                  {{"a/conv_lstm_cell/recurrent_kernel", {2, 8}}});
   expect_refused(
-      "under 'rnn/multi_rnn_cell/cell_0/' is not a known cell, expected cudnn_compatible_lstm_cell, "
+      "no known cell follows 'rnn/multi_rnn_cell/cell_0/', expected cudnn_compatible_lstm_cell, "
       "cudnn_compatible_gru_cell, gru_cell or basic_rnn_cell",
       {{kFirstCell + "nas_cell/kernel", {2, 8}}});
   expect_refused(
@@ -80,13 +80,12 @@ TEST(LayoutRefusals, ARecurrentWeightOfNoCell) {
 
 TEST(LayoutRefusals, KerasLayersWhoseOrderCannotBeTold) {
   expect_refused(
-      "which of the layers 'decoder' and 'encoder' is the first does not follow from their names; call them "
-      "by one name and number them, as in decoder and decoder_1",
+      "the names of the layers 'decoder' and 'encoder' do not show which is the first; give them one name with "
+      "numbers, such as decoder and decoder_1",
       both(keras_lstm("encoder"), keras_lstm("decoder", 2)));
   expect_refused(
-      "which of the layers 'lstm' and 'lstm_0' is the first does not follow from their names; call them by one name "
-      "and "
-      "number them, as in lstm and lstm_1",
+      "the names of the layers 'lstm' and 'lstm_0' do not show which is the first; give them one name with numbers, "
+      "such as lstm and lstm_1",
       both(keras_lstm("lstm"), keras_lstm("lstm_0", 2)));
   EXPECT_NO_THROW(read_shapes(both(keras_lstm("rnn_2"), keras_lstm("rnn_10", 2))));
 }
@@ -94,11 +93,11 @@ TEST(LayoutRefusals, KerasLayersWhoseOrderCannotBeTold) {
 TEST(LayoutRefusals, KerasLayersThatAreNoStack) {
   expect_refused("tensor 'lstm_1/lstm_cell/kernel' is F32 [3, 8], expected F32 [2, 8]",
                  both(keras_lstm("lstm"), keras_lstm("lstm_1", 3)));
-  expect_refused("has layers of 'gru_cell' and of 'lstm_cell'; rnnlab's are of one kind",
+  expect_refused("has layers of 'gru_cell' and of 'lstm_cell'; all layers of a model must be of one kind",
                  both({{"rnn/gru_cell/recurrent_kernel", {2, 6}}}, keras_lstm("rnn_1", 2)));
-  expect_refused("some of its layers read in both directions and some in one; rnnlab's are all alike",
+  expect_refused("some of its layers are bidirectional and some are not; all layers of a model must be alike",
                  both(both(keras_lstm("rnn/forward_lstm"), keras_lstm("rnn/backward_lstm")), keras_lstm("rnn_1", 4)));
-  expect_refused("some of its layers read in both directions and some in one; rnnlab's are all alike",
+  expect_refused("some of its layers are bidirectional and some are not; all layers of a model must be alike",
                  keras_lstm("rnn/backward_lstm"));
   expect_refused("'rnn/forward_a/lstm_cell' and 'rnn/forward_b/lstm_cell' are both the same direction of one layer",
                  both(keras_lstm("rnn/forward_a"), keras_lstm("rnn/forward_b")));
@@ -127,8 +126,8 @@ TEST(LayoutRefusals, AnActivationThatTheLayoutHasNot) {
   const NetworkWeights network{
       .options = {.activation = Activation::kRelu}, .known = {}, .recurrent = {}, .embedding = {}, .dense = {}};
   expect_error(ExitCode::kUsage,
-               "model.activation: got relu, but the cells of TensorFlow's layout have tanh and would compute something "
-               "else; use --layout keras, or pytorch",
+               "model.activation: got relu, but the cells of TensorFlow's layout have tanh and would compute a "
+               "different function; use --layout keras, or pytorch",
                [&] { export_tensors(network, Layout::kTensorFlow); });
 }
 
@@ -137,11 +136,11 @@ TEST(LayoutRefusals, WeightsOfAnotherFunction) {
     expect_error(ExitCode::kCheckpoint, message, [&] { require_same_function(known, options, "a.st"); });
   };
   refusal({.cell = Cell::kGru, .reset_gate = {}, .activation = {}}, {},
-          "a.st: its weights are for model.cell: gru, and the model has lstm; with lstm they would compute another "
+          "a.st: its weights are for model.cell: gru, and the model has lstm; with lstm they would compute a different "
           "function: set model.cell=gru");
   refusal({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore, .activation = {}}, {.cell = Cell::kGru},
           "a.st: its weights are for model.reset_gate: before, and the model has after; with after they would compute "
-          "another function: set model.reset_gate=before");
+          "a different function: set model.reset_gate=before");
   EXPECT_NO_THROW(require_same_function({}, {.cell = Cell::kRnnRelu}, "a.st"));
 }
 
