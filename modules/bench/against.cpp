@@ -89,7 +89,7 @@ std::vector<std::string> notes_on(const BenchReport& now, const BenchReport& bef
   add_difference(found, "cuDNN", software.cudnn, earlier.cudnn);
   add_difference(found, "version of rnnlab", software.rnnlab, earlier.rnnlab);
   const std::vector<std::string> unrecorded = unrecorded_conditions(a, b);
-  if (!unrecorded.empty()) found.push_back("recorded by one side only, and so not compared: " + each_of(unrecorded));
+  if (!unrecorded.empty()) found.push_back("not compared, because only one side recorded it: " + each_of(unrecorded));
   return found;
 }
 
@@ -203,7 +203,7 @@ std::string summary_line(const BaselineComparison& against) {
   const auto count = [&](Verdict verdict) { return std::ranges::count(against.rows, verdict, &RowAgainst::verdict); };
   const size_t num_only_now = against.num_only_now + static_cast<size_t>(count(Verdict::kNew));
   return fmt::format(
-      "{0} slower by more than {1:.3g} %, {2} gone, {3} faster by more than it, {4} the same within it, {5} "
+      "{0} slower by more than {1:.3g} %, {2} gone, {3} faster by more than that, {4} equal within that, {5} "
       "undecided; only before: {6}, only now: {7}\n",
       count(Verdict::kSlower), 100 * against.tolerance, count(Verdict::kGone), count(Verdict::kFaster),
       count(Verdict::kSame), count(Verdict::kUnclear), against.num_only_before, num_only_now);
@@ -222,9 +222,10 @@ std::string too_few_lines(const BaselineComparison& against) {
     if (!has_too_few_processes(row)) continue;
     const char* none =
         fewest_processes(row) < kFewestProcessesForInterval ? "no interval and no verdict" : "no verdict";
-    add_once(lines, fmt::format("{} now and {} before: {} for another process. An interval needs 3 processes on both "
-                                "sides, a verdict 5: set processes.\n",
-                                processes_text(row.processes_now), processes_text(row.processes_before), none));
+    add_once(lines,
+             fmt::format("{} now and {} before: {} for a different process. An interval needs 3 processes on both "
+                         "sides, a verdict needs 5: set processes.\n",
+                         processes_text(row.processes_now), processes_text(row.processes_before), none));
   }
   return join(lines, "");
 }
@@ -237,7 +238,7 @@ std::string unclear_lines(const BaselineComparison& against) {
       lines += fmt::format("{} is undecided: between {:.3f} and {:.3f} of its time before\n",
                            row_label(row.key, varying), row.ratios.back()->low, row.ratios.back()->high);
   if (lines.empty()) return too_few_lines(against);
-  return too_few_lines(against) + lines + "More processes narrow an interval, on a machine with nothing else to do.\n";
+  return too_few_lines(against) + lines + "Use more processes on an idle machine to narrow an interval.\n";
 }
 
 }  // namespace
@@ -251,11 +252,11 @@ void check_comparable(const BenchReport& now, const BenchReport& before, const s
                       const AgainstOptions& options) {
   const std::vector<MatchedRow> matched = match_rows(now, before);
   if (matched.empty())
-    throw_error(ExitCode::kUsage, "{}: none of its rows is about a layer and sizes that were measured now; it has {}",
-                file, before.rows.empty() ? "none" : shared_text(before.rows));
+    throw_error(ExitCode::kUsage, "{}: no row has a layer and sizes that were measured now; it has {}", file,
+                before.rows.empty() ? "none" : shared_text(before.rows));
   const std::vector<std::string> found = differences(now, before, matched);
   if (!found.empty() && options.on_difference == OnDifference::kRefuse)
-    throw_error(ExitCode::kUsage, "{} cannot be compared with:\n  {}\n  --force compares all the same", file,
+    throw_error(ExitCode::kUsage, "{} cannot be compared with:\n  {}\n  use --force to compare anyway", file,
                 join(found, "\n  "));
 }
 

@@ -51,12 +51,12 @@ void check_repetitions(const config::StructSpec& spec, const BenchSettings& sett
 void check_auto_device(const BenchSettings& settings, Checker& checker) {
   const bool has_auto = std::find(settings.device.begin(), settings.device.end(), "auto") != settings.device.end();
   if (has_auto && settings.device.size() > 1)
-    checker.complain({"device"}, "auto is one of the others; name the devices, or write auto alone");
+    checker.complain({"device"}, "auto is one of the other devices; name the devices, or write only auto");
 }
 
 void check_layers(const BenchSettings& settings, Checker& checker) {
   if (std::find(settings.layer.begin(), settings.layer.end(), LayerKind::kAuto) != settings.layer.end())
-    checker.complain({"layer"}, "auto is for experiments; a benchmark times the layers that it names");
+    checker.complain({"layer"}, "auto works only in experiments; name the layers to time");
 }
 
 void check_size(const BenchSettings& settings, Checker& checker) {
@@ -73,8 +73,8 @@ void check_size(const BenchSettings& settings, Checker& checker) {
 
 void list_axes(config::Schema<BenchSettings>& s) {
   constexpr int64_t kMost = 1 << 20;
-  s.field("layer", &BenchSettings::layer, "the implementations; speed-ups are against the first").not_empty();
-  s.field("device", &BenchSettings::device, "where; auto: the first GPU, or the CPU where there is none")
+  s.field("layer", &BenchSettings::layer, "the layers to time; speed-ups are relative to the first").not_empty();
+  s.field("device", &BenchSettings::device, "where to run; auto: the first GPU, or the CPU if there is no GPU")
       .not_empty()
       .where("auto, cpu, cuda or cuda:N", is_device_name);
   s.field("mode", &BenchSettings::mode,
@@ -83,16 +83,16 @@ void list_axes(config::Schema<BenchSettings>& s) {
       .not_empty();
   s.field("precision", &BenchSettings::precision, "arithmetic of products, as in an experiment").not_empty();
   s.field("cell", &BenchSettings::cell, "the recurrent cell").not_empty();
-  s.field("cudnn_algorithm", &BenchSettings::cudnn_algorithm, "of layer: cudnn; to the others it is all the same")
+  s.field("cudnn_algorithm", &BenchSettings::cudnn_algorithm, "algorithm of layer: cudnn; ignored by other layers")
       .not_empty();
   s.field("hidden_size", &BenchSettings::hidden_size, "hidden units of a layer").not_empty().at_least(1).at_most(kMost);
-  s.field("batch_size", &BenchSettings::batch_size, "sequences at a time").not_empty().at_least(1).at_most(kMost);
+  s.field("batch_size", &BenchSettings::batch_size, "sequences in a batch").not_empty().at_least(1).at_most(kMost);
   s.field("num_steps", &BenchSettings::num_steps, "steps of a sequence").not_empty().at_least(1).at_most(kMost);
   s.field("num_layers", &BenchSettings::num_layers, "layers, each on the outputs of the one below")
       .not_empty()
       .at_least(1)
       .at_most(kMost);
-  s.field("input_size", &BenchSettings::input_size, "inputs a step; hidden_size where not given")
+  s.field("input_size", &BenchSettings::input_size, "inputs of a step; by default hidden_size")
       .at_least(1)
       .at_most(kMost);
   s.field("bidirectional", &BenchSettings::bidirectional, "a second set of weights reads from the other end");
@@ -100,7 +100,8 @@ void list_axes(config::Schema<BenchSettings>& s) {
 
 void list_protocol(config::Schema<BenchSettings>& s) {
   s.field("processes", &BenchSettings::processes,
-          "processes that measure the whole grid one after the other; an interval over processes needs 3, a verdict of "
+          "number of processes that measure the whole grid, one after the other; an interval over processes needs 3, a "
+          "verdict of "
           "--against 5 on both sides")
       .at_least(1)
       .at_most(100);
@@ -108,19 +109,20 @@ void list_protocol(config::Schema<BenchSettings>& s) {
           "timed samples of each program in a process; at least 6 for a 95 % interval")
       .at_least(1)
       .at_most(100000);
-  s.field("min_seconds", &BenchSettings::min_seconds, "more samples until a combination was timed for so long")
+  s.field("min_seconds", &BenchSettings::min_seconds,
+          "take samples until a combination was timed for at least this time")
       .unit("s")
       .at_least(0)
       .at_most(config::kMostCounted);
   s.field("sample_seconds", &BenchSettings::sample_seconds,
-          "a sample repeats its program until it takes so long, and counts the mean")
+          "a sample repeats its program for at least this time, and is the mean")
       .unit("s")
       .above(0)
       .at_most(config::kMostCounted);
-  s.field("warmup", &BenchSettings::warmup, "rounds over all programs that are not counted, before those that are")
+  s.field("warmup", &BenchSettings::warmup, "first rounds over all programs that are not counted")
       .at_least(0)
       .at_most(100000);
-  s.field("seed", &BenchSettings::seed, "of weights, inputs and the order of samples").at_least(0);
+  s.field("seed", &BenchSettings::seed, "seed of weights, inputs and the order of samples").at_least(0);
   s.field("num_threads", &BenchSettings::num_threads,
           "threads of one operation on the CPU; by default one for each CPU that the process may use")
       .at_least(1)

@@ -296,8 +296,8 @@ void check_is_benchmark(const std::string& file) {
   const std::string_view text = trim(beginning);
   if (!text.starts_with('{') && !text.starts_with('['))
     throw_error(ExitCode::kData,
-                "{}: no JSON, expected what `rnnlab bench --json FILE` wrote; the rows of --csv lack the samples to "
-                "compare with",
+                "{}: not JSON, expected what `rnnlab bench --json FILE` wrote; files of --csv do not contain the "
+                "samples that a comparison needs",
                 file);
 }
 

@@ -241,7 +241,9 @@ bool has_few_samples(const BenchReport& report) {
 std::string intervals_line(const BenchReport& report) {
   const size_t count = num_processes(report);
   if (count == 0) return "";
-  if (count == 1) return "One process: no interval for another. These are of its samples; processes: 5 measures five.";
+  if (count == 1)
+    return "One process: the intervals are of its samples, not for different processes; set processes: 5 to measure "
+           "five.";
   if (count < static_cast<size_t>(kFewestForInterval))
     return fmt::format("{} processes: the intervals are their range; 95 % intervals need 3.", count);
   return fmt::format("{} processes: the times are means over processes, with 95 % intervals of the mean.", count);
@@ -250,7 +252,7 @@ std::string intervals_line(const BenchReport& report) {
 std::string wide_line(const BenchReport& report) {
   const bool is_one = num_processes(report) == 1;
   return fmt::format(
-      "wide: the {} differ too much, the interval's end lies more than 100 % away; {} (ends: bench --wide).",
+      "wide: the {} differ too much, the end of the interval is more than 100 % away; {} (ends: bench --wide).",
       is_one ? "samples" : "processes", is_one ? "more repeats help" : "more processes help");
 }
 
@@ -323,12 +325,13 @@ std::vector<std::string> report_legend(const BenchReport& report) {
       "above;\ngain: over the first layer, in the forward pass and in all."};
   if (const std::string intervals = intervals_line(report); !intervals.empty()) legend.push_back(intervals);
   if (has_part(report, is_near_nothing))
-    legend.emplace_back("< x: too short to tell from nothing; x is the upper end of the interval.");
+    legend.emplace_back("< x: too short to distinguish from zero; x is the upper end of the interval.");
   if (has_part(report, is_negative))
-    legend.emplace_back("negative: this part is the difference of two times, and their noise is larger than it.");
+    legend.emplace_back(
+        "negative: this part is the difference of two times, and their noise is larger than the difference.");
   if (has_part(report, is_wide)) legend.push_back(wide_line(report));
   if (num_processes(report) == 1 && has_few_samples(report))
-    legend.emplace_back("With fewer than six samples the interval is only their range.");
+    legend.emplace_back("With fewer than six samples, the interval is the range of the samples.");
   return legend;
 }
 

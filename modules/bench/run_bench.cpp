@@ -107,7 +107,7 @@ std::vector<Warning> BenchRun::unfinished_warning(size_t num_done) const {
   const size_t count = expand(settings_).size();
   if (num_done == count) return {};
   return {{warning::kUnfinished,
-           fmt::format("UNFINISHED: {} of {} combinations had their turn when this was written", num_done, count)}};
+           fmt::format("UNFINISHED: {} of {} combinations were measured when this was written", num_done, count)}};
 }
 
 BenchOutcome BenchRun::run() {

@@ -86,8 +86,8 @@ Chart waterfall(const Size& size, const PartText& shown, const std::string& pref
                             size.label.empty() ? "" : slug(size.label)),
           .title = fmt::format("The ladder, {}{}", shown.name, in_size(size)),
           .description =
-              "Each step is what changes from the rung before it in the list; full bars are whole times: of the first "
-              "layer, and of layers that are no rungs.",
+              "Each step is the change from the previous rung in the list; full bars are whole times: of the first "
+              "layer, and of layers that are not rungs.",
           .data = Prominence::kFolded,
           .body = Waterfall{{.name = "time", .unit = "ms"}, steps_of(size, *shown.part)}};
 }
@@ -229,8 +229,8 @@ std::vector<Block> alarms(const Benchmark& benchmark) {
   for (const Warning& warning : warnings(benchmark.report.environment)) add_once(all, warning);
   for (const Warning& doubt : report_doubts(benchmark.report)) add_once(all, doubt);
   if (all.empty()) return {};
-  return {
-      Notice{Severity::kWarning, benchmark.file + ": what is missing or makes these numbers doubtful", texts_of(all)}};
+  return {Notice{Severity::kWarning, benchmark.file + ": what is missing, or why these numbers are not reliable",
+                 texts_of(all)}};
 }
 
 Section bench_section(const Benchmark& benchmark, const std::string& prefix) {

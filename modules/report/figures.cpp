@@ -127,7 +127,7 @@ Outcome run_script(const std::string& script) { return run({"gnuplot", "-d", "-"
 [[noreturn]] void throw_unusable(const std::string& reason) {
   throw_error(ExitCode::kDevice,
               "--figures: gnuplot, which draws the figures, does not run here ({}); install it (Debian and Ubuntu: "
-              "apt-get install gnuplot-nox), or leave --figures out: the page and the Markdown need nothing",
+              "apt-get install gnuplot-nox), or remove --figures: the page and the Markdown do not need gnuplot",
               reason);
 }
 
@@ -144,7 +144,7 @@ GnuplotResult run_gnuplot(const std::string& script) {
   if (outcome.spawn_error != 0) throw_unusable(std::generic_category().message(outcome.spawn_error));
   if (WIFSIGNALED(outcome.status))
     throw_error(ExitCode::kDevice,
-                "--figures: gnuplot was ended by signal {}; run the command again, or leave --figures out",
+                "--figures: gnuplot was ended by signal {}; run the command again, or remove --figures",
                 WTERMSIG(outcome.status));
   if (outcome.status != 0) return {.is_drawn = false, .picture = "", .reason = reason_in(outcome.errors)};
   return {.is_drawn = true, .picture = outcome.output, .reason = ""};

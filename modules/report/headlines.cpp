@@ -26,7 +26,7 @@ const GroupResult& baseline_of(const Comparison& comparison) {
 }
 
 std::string why_no_verdict(const GroupResult& group, const Comparison& comparison) {
-  return fmt::format("no verdict, for it needs {} processes a side and has {} against {}", kFewestForVerdict,
+  return fmt::format("no verdict: it needs {} processes on each side and has {} and {}", kFewestForVerdict,
                      group.num_processes, baseline_of(comparison).num_processes);
 }
 

@@ -28,7 +28,7 @@ class Writer {
     std::vector<std::string> reasons;
     for (const LeftOut& one : all) reasons.push_back(one.reason);
     if (!reasons.empty())
-      report_.opening.emplace_back(Notice{Severity::kWarning, "Left out, for they cannot be read", reasons});
+      report_.opening.emplace_back(Notice{Severity::kWarning, "Left out because they cannot be read", reasons});
   }
 
   void add_runs(const std::vector<RunRecord>& runs) {
@@ -41,7 +41,7 @@ class Writer {
     }
     report_.opening.emplace_back(
         Notice{Severity::kWarning,
-               "Runs of different experiments are not set against each other: `rnnlab compare` refuses them together",
+               "Runs of different experiments are not compared with each other: `rnnlab compare` refuses them together",
                together.forced});
     for (const std::string& name : names) {
       const std::vector<RunRecord> of_name = runs_of(runs, name);

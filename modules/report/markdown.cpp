@@ -84,7 +84,7 @@ struct BlockText {
     constexpr size_t kMostColumns = 16;
     constexpr size_t kMostRows = 200;
     if (table.columns().size() <= kMostColumns && table.rows().size() <= kMostRows) return table_text(table);
-    return fmt::format("{} by {}, too many for Markdown: the CSV {} has them.\n\n",
+    return fmt::format("{} by {}, too many for Markdown: the CSV {} contains them.\n\n",
                        counted(static_cast<int64_t>(table.rows().size()), "row"),
                        counted(static_cast<int64_t>(table.columns().size()), "column"), elsewhere);
   }

@@ -152,8 +152,8 @@ std::vector<Chart> time_curves(const std::vector<RunGroup>& groups, const std::s
   const CurveText text = {.id = prefix + "-epoch-time",
                           .title = "Epoch time",
                           .description =
-                              "One curve a run; warm-up epochs, which are in no median, are hollow points where the "
-                              "points of few curves are drawn. Lower is faster."};
+                              "One curve a run; warm-up epochs, which no median includes, are hollow points if the "
+                              "chart has few curves. Lower is faster."};
   return {curve_chart(groups, BaselineComparison::kEpoch, kEpochTimeAxis, seconds, text),
           curve_chart(groups, BaselineComparison::kWallTime, kEpochTimeAxis, seconds, text)};
 }

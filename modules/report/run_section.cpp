@@ -74,7 +74,7 @@ Facts rank_facts(const RunRecord& run) {
   Facts facts = {{"devices", fmt::format("{} on {} by {}", counted(ranks.num_processes, "process"),
                                          counted(ranks.num_hosts, "host"), ranks.exchange)}};
   if (const auto share = exchange_share(run.rows))
-    facts.emplace_back("exchange that nothing hid", fmt::format("{:.1f} % of an epoch (median)", 100 * *share));
+    facts.emplace_back("exchange that is not overlapped", fmt::format("{:.1f} % of an epoch (median)", 100 * *share));
   if (const auto quotient = slowest_over_fastest(run.rows))
     facts.emplace_back("slowest process",
                        fmt::format("computes {:.1f} % longer than the fastest (median)", 100 * (*quotient - 1)));
@@ -252,13 +252,12 @@ std::vector<Block> alarms(const Comparison& comparison, const std::string& name)
   std::vector<Block> blocks;
   if (!comparison.forced.empty())
     blocks.emplace_back(Notice{Severity::kRefusal,
-                               name +
-                                   ": not a fair comparison. `rnnlab compare` refuses these runs, for they did not do "
-                                   "the same work under the same conditions",
+                               name + ": not a fair comparison. `rnnlab compare` refuses these runs because they did "
+                                      "not do the same work under the same conditions",
                                comparison.forced});
   if (!comparison.warnings.empty())
     blocks.emplace_back(
-        Notice{Severity::kWarning, name + ": what makes these numbers doubtful", texts_of(comparison.warnings)});
+        Notice{Severity::kWarning, name + ": why these numbers are not reliable", texts_of(comparison.warnings)});
   return blocks;
 }
 

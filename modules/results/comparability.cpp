@@ -312,7 +312,7 @@ void note_unrecorded(std::vector<Remark>& notes, const RunGroup& baseline, const
     for (std::string& what : untold_by_one_program(*baseline.runs[0], *group.runs[0]))
       missing.push_back(std::move(what));
   if (!missing.empty())
-    notes.push_back({fmt::format("recorded by one side only, and so not compared: {} (of {} and ", each_of(missing),
+    notes.push_back({fmt::format("not compared, because only one side recorded it: {} (of {} and ", each_of(missing),
                                  baseline.label),
                      group.label, ")"});
 }

@@ -251,7 +251,7 @@ TEST(Bench, AKillLosesNoFinishedCombination) {
   EXPECT_EQ(result.exit_code, -SIGKILL) << result.errors;
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
   EXPECT_TRUE(json["rows"][0]["measurement"].is_object());
-  EXPECT_EQ(json["warnings"].front()["text"], "UNFINISHED: 1 of 2 combinations had their turn when this was written");
+  EXPECT_EQ(json["warnings"].front()["text"], "UNFINISHED: 1 of 2 combinations were measured when this was written");
 }
 
 TEST(Bench, AListOfKeysTakesNoArguments) {

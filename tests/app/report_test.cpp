@@ -62,7 +62,7 @@ TEST_F(ReportVerb, TakesABenchmarkBesideRuns) {
 TEST_F(ReportVerb, NamesWhatIsNoRunAndNoBenchmark) {
   const auto file = program_.run({"report", "tiny.yaml"});
   EXPECT_EQ(file.exit_code, 3);
-  EXPECT_THAT(file.errors, HasSubstr("tiny.yaml: no JSON, expected what `rnnlab bench --json FILE` wrote"));
+  EXPECT_THAT(file.errors, HasSubstr("tiny.yaml: not JSON, expected what `rnnlab bench --json FILE` wrote"));
   const auto missing = program_.run({"report", "missing.json"});
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.errors, HasSubstr("missing.json"));
@@ -104,7 +104,7 @@ TEST_F(ReportVerb, LeavesADamagedRunOfSeveralOut) {
   const auto result = program_.run({"report", "runs/tiny", "--markdown"});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.errors, HasSubstr("rnnlab: left out: runs/tiny/"));
-  EXPECT_THAT(result.output, HasSubstr("**WARNING: Left out, for they cannot be read**"));
+  EXPECT_THAT(result.output, HasSubstr("**WARNING: Left out because they cannot be read**"));
   EXPECT_THAT(result.output, HasSubstr("cpu "));
 }
 

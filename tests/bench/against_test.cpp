@@ -83,8 +83,8 @@ TEST(BaselineComparison, OneProcessHasARatioWithoutIntervalOrVerdict) {
   EXPECT_THAT(text, HasSubstr("  2.000"));
   EXPECT_THAT(text, Not(HasSubstr("2.000 (")));
   EXPECT_THAT(text,
-              HasSubstr("\n1 process now and 1 process before: no interval and no verdict for another process. An "
-                        "interval needs 3 processes on both sides, a verdict 5: set processes.\n"));
+              HasSubstr("\n1 process now and 1 process before: no interval and no verdict for a different process. An "
+                        "interval needs 3 processes on both sides, a verdict needs 5: set processes.\n"));
 }
 
 TEST(BaselineComparison, ThreeProcessesHaveAnIntervalWithoutVerdict) {
@@ -117,7 +117,7 @@ TEST(BaselineComparison, WhatWasNotMeasuredBeforeCannotRegress) {
   const BaselineComparison against = compare_to_baseline(sample_of_five(), before, "old.json", {});
   EXPECT_FALSE(against.has_regression());
   EXPECT_EQ(against.rows.at(1).verdict, Verdict::kNew);
-  EXPECT_THAT(against_text(against), HasSubstr("1 the same within it, 0 undecided; only before: 0, only now: 1\n"));
+  EXPECT_THAT(against_text(against), HasSubstr("1 equal within that, 0 undecided; only before: 0, only now: 1\n"));
 }
 
 TEST(BaselineComparison, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
@@ -132,7 +132,7 @@ TEST(BaselineComparison, OtherMachinesAndBuildsAreRefusedWithEveryReason) {
                "  build: Release now, Debug, not optimised before\n"
                "  CPU: a CPU now, another CPU before\n"
                "  number of threads: 2 now, 8 before\n"
-               "  --force compares all the same",
+               "  use --force to compare anyway",
                [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
   const BaselineComparison forced =
       compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce});
@@ -146,7 +146,7 @@ TEST(BaselineComparison, WhatCannotBeComparedIsKnownBeforeItIsMeasured) {
   before.environment.num_threads = 8;
   expect_error(ExitCode::kUsage,
                "old.json cannot be compared with:\n  number of threads: 2 now, 8 before\n"
-               "  --force compares all the same",
+               "  use --force to compare anyway",
                [&] { check_comparable(plan, before, "old.json", {}); });
   check_comparable(plan, before, "old.json", {.on_difference = OnDifference::kForce});
   check_comparable(plan, sample_of_five(), "old.json", {});
@@ -161,7 +161,7 @@ TEST(BaselineComparison, OnAGpuTheGpuMustBeTheSame) {
   before.environment.cpu.model = "a CPU that no row used";
   expect_error(ExitCode::kUsage,
                "old.json cannot be compared with:\n  GPU: NVIDIA H200 now, NVIDIA A100 before\n"
-               "  --force compares all the same",
+               "  use --force to compare anyway",
                [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
@@ -174,7 +174,7 @@ TEST(BaselineComparison, OtherConditionsOfTheCpuAreRefused) {
   expect_error(ExitCode::kUsage,
                "old.json cannot be compared with:\n  instruction set of oneDNN: Intel SSE4.1 now, Intel AVX2 before\n"
                "  variables that change kernels: ONEDNN_MAX_CPU_ISA=SSE41 now, no ONEDNN_MAX_CPU_ISA before\n"
-               "  --force compares all the same",
+               "  use --force to compare anyway",
                [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
@@ -189,7 +189,7 @@ TEST(BaselineComparison, OnAGpuItsHostIsToldAndItsDriverMustBeTheSame) {
   before.environment.nvidia.driver_version = "580.2";
   expect_error(ExitCode::kUsage,
                "old.json cannot be compared with:\n  NVIDIA driver: 580.1 now, 580.2 before\n"
-               "  --force compares all the same",
+               "  use --force to compare anyway",
                [&] { compare_to_baseline(now, before, "old.json", {}); });
 }
 
@@ -202,7 +202,7 @@ TEST(BaselineComparison, OtherSoftwareAndAnotherMachineAreTold) {
   now.environment.cpu.quota = "none";
   const BaselineComparison against = compare_to_baseline(now, before, "old.json", {});
   EXPECT_THAT(against.notes, ElementsAre("machine: a now, b before", "cuDNN: 9.19.0 now, 9.18.0 before",
-                                         "recorded by one side only, and so not compared: CPU quota"));
+                                         "not compared, because only one side recorded it: CPU quota"));
   EXPECT_THAT(against_text(against), HasSubstr("\nmachine: a now, b before\n"));
 }
 
@@ -211,7 +211,7 @@ TEST(BaselineComparison, AnotherPrecisionIsRefusedUnlessForced) {
   for (BenchRow& row : before.rows) row.key.precision = "bf16";
   expect_error(ExitCode::kUsage,
                "old.json cannot be compared with:\n  precision: fp32 now, bf16 before\n"
-               "  --force compares all the same",
+               "  use --force to compare anyway",
                [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
   EXPECT_THAT(compare_to_baseline(sample_of_five(), before, "old.json", {.on_difference = OnDifference::kForce}).rows,
               SizeIs(2));
@@ -221,7 +221,7 @@ TEST(BaselineComparison, AFileAboutOtherSizesIsRefused) {
   BenchReport before = sample_of_five();
   for (BenchRow& row : before.rows) row.key.hidden_size = 128;
   expect_error(ExitCode::kUsage,
-               "old.json: none of its rows is about a layer and sizes that were measured now; it has cpu eager fp32 "
+               "old.json: no row has a layer and sizes that were measured now; it has cpu eager fp32 "
                "lstm I 512 H 128 B 64 T 100 L 4",
                [&] { compare_to_baseline(sample_of_five(), before, "old.json", {}); });
 }
@@ -246,7 +246,7 @@ naive       1200    1950  2.000 (2.000 .. 2.000)  1.500 (1.500 .. 1.500)  1.250 
 fused      600.0   600.0  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)  1.000 (1.000 .. 1.000)
 
 Ratios of the processes' medians with 95 % intervals; below 1 is faster.
-1 slower by more than 5 %, 0 gone, 0 faster by more than it, 1 the same within it, 0 undecided; only before: 0, only now: 0
+1 slower by more than 5 %, 0 gone, 0 faster by more than that, 1 equal within that, 0 undecided; only before: 0, only now: 0
 )");
 }
 
@@ -263,10 +263,10 @@ TEST(BaselineComparison, AWideIntervalIsNotTakenForTheSame) {
   EXPECT_EQ(against.rows.at(0).verdict, Verdict::kUnclear);
   EXPECT_FALSE(against.has_regression());
   const std::string text = against_text(against);
-  EXPECT_THAT(text, HasSubstr("0 the same within it, 1 undecided;"));
+  EXPECT_THAT(text, HasSubstr("0 equal within that, 1 undecided;"));
   EXPECT_THAT(text, HasSubstr(fmt::format("\nnaive is undecided: between {:.3f} and {:.3f} of its time before\n",
                                           against.rows[0].ratios.back()->low, against.rows[0].ratios.back()->high)));
-  EXPECT_THAT(text, HasSubstr("\nMore processes narrow an interval, "));
+  EXPECT_THAT(text, HasSubstr("\nUse more processes on an idle machine "));
 }
 
 }  // namespace

@@ -81,14 +81,14 @@ TEST(BenchSettings, AValueListedTwiceIsAMistake) {
 }
 
 TEST(BenchSettings, AutoStandsAlone) {
-  EXPECT_THAT(read_settings("device: [auto, cpu]\n").findings,
-              ElementsAre("bench.yaml:1:9: device: auto is one of the others; name the devices, or write auto alone"));
+  EXPECT_THAT(
+      read_settings("device: [auto, cpu]\n").findings,
+      ElementsAre("bench.yaml:1:9: device: auto is one of the other devices; name the devices, or write only auto"));
 }
 
 TEST(BenchSettings, ALayerToBeChosenIsNone) {
-  EXPECT_THAT(
-      read_settings("layer: [naive, auto]\n").findings,
-      ElementsAre("bench.yaml:1:8: layer: auto is for experiments; a benchmark times the layers that it names"));
+  EXPECT_THAT(read_settings("layer: [naive, auto]\n").findings,
+              ElementsAre("bench.yaml:1:8: layer: auto works only in experiments; name the layers to time"));
 }
 
 TEST(BenchSettings, ASweepIsWrittenAsLists) {

@@ -55,8 +55,8 @@ TEST(BenchReport, ThatIsNotThereOrNoJsonIsRefused) {
   testing::write_text(file, report_csv(sample_report()));
   testing::expect_error(ExitCode::kData,
                         file +
-                            ": no JSON, expected what `rnnlab bench --json FILE` wrote; the rows of --csv lack the "
-                            "samples to compare with",
+                            ": not JSON, expected what `rnnlab bench --json FILE` wrote; files of --csv do not contain "
+                            "the samples that a comparison needs",
                         [&] { read_report(file); });
 }
 

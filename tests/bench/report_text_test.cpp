@@ -27,7 +27,7 @@ hoisted            -            -               -            -          -       
 
 Times with the half width of their 95 % interval; us/ls: microseconds a layer and step; % GEMM: of the best above;
 gain: over the first layer, in the forward pass and in all.
-One process: no interval for another. These are of its samples; processes: 5 measures five.
+One process: the intervals are of its samples, not for different processes; set processes: 5 to measure five.
 naive ran native loop
   no faster path
 fused ran native loop
@@ -40,7 +40,7 @@ TEST(BenchText, ADifferenceThatMayBeNothingIsGivenByItsUpperEnd) {
   report.rows[1].measurement->seconds.backward_weights = {.value = -0.001, .low = -0.01, .high = 0.0455};
   const std::string text = report_text(report, TableWidth::kNarrow);
   EXPECT_THAT(text, HasSubstr("300.0 ±0.0%         < 45.50  600.0 ±0.0%"));
-  EXPECT_THAT(text, HasSubstr("\n< x: too short to tell from nothing; x is the upper end of the interval.\n"));
+  EXPECT_THAT(text, HasSubstr("\n< x: too short to distinguish from zero; x is the upper end of the interval.\n"));
 }
 
 TEST(BenchText, ADifferenceBelowNothingIsCalledNegative) {
@@ -56,7 +56,7 @@ TEST(BenchText, AnIntervalThatSaysNothingIsNoPercentage) {
   report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.0006, .high = 655};
   const std::string text = report_text(report, TableWidth::kNarrow);
   EXPECT_THAT(text, HasSubstr("100.0 ±0.0%  600.0 wide  "));
-  EXPECT_THAT(text, HasSubstr("\nwide: the processes differ too much, the interval's end lies more than 100 % away; "
+  EXPECT_THAT(text, HasSubstr("\nwide: the processes differ too much, the end of the interval is more than 100 % away; "
                               "more processes help (ends: bench --wide).\n"));
   EXPECT_THAT(report_text(report, TableWidth::kWide), HasSubstr("0.6000 .. 655000"));
   report.rows[1].measurement->seconds.total = {.value = 0.6, .low = 0.3, .high = 1.2};
@@ -67,7 +67,7 @@ TEST(BenchText, SamplesOfOneProcessMayDifferTooMuchToo) {
   BenchReport report = sample_report();
   report.rows[1].measurement->seconds.forward = {.value = 0.2, .low = 0.1, .high = 0.5};
   EXPECT_THAT(report_text(report, TableWidth::kNarrow),
-              HasSubstr("\nwide: the samples differ too much, the interval's end lies more than 100 % away; more "
+              HasSubstr("\nwide: the samples differ too much, the end of the interval is more than 100 % away; more "
                         "repeats help (ends: bench --wide).\n"));
 }
 

@@ -72,8 +72,8 @@ TEST(Figures, SayHowToGetGnuplotWhereItIsMissing) {
   const PathOf nothing(folder.path());
   testing::expect_error(ExitCode::kDevice,
                         "--figures: gnuplot, which draws the figures, does not run here (No such file or directory); "
-                        "install it (Debian and Ubuntu: apt-get install gnuplot-nox), or leave --figures out: the page "
-                        "and the Markdown need nothing",
+                        "install it (Debian and Ubuntu: apt-get install gnuplot-nox), or remove --figures: the page "
+                        "and the Markdown do not need gnuplot",
                         [&] { write_figures({}, folder.path() / "figures"); });
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "figures"));
 }
@@ -158,11 +158,11 @@ class FakeGnuplot {
 TEST(Figures, TellWhatGnuplotSaidWithoutItsCommand) {
   const FakeGnuplot failing("printf 'gnuplot> plot \"x\"\\n  ^\\n   line 7: oh no\\n\\n' >&2; exit 1\n");
   EXPECT_EQ(run_gnuplot("plot\n").reason, "oh no");
-  testing::expect_error(ExitCode::kDevice,
-                        "--figures: gnuplot, which draws the figures, does not run here (oh no); install it (Debian "
-                        "and Ubuntu: apt-get install gnuplot-nox), or leave --figures out: the page and the Markdown "
-                        "need nothing",
-                        [] { check_gnuplot(); });
+  testing::expect_error(
+      ExitCode::kDevice,
+      "--figures: gnuplot, which draws the figures, does not run here (oh no); install it (Debian "
+      "and Ubuntu: apt-get install gnuplot-nox), or remove --figures: the page and the Markdown do not need gnuplot",
+      [] { check_gnuplot(); });
 }
 
 TEST(Figures, AreNotWrittenWhereGnuplotCutsThemOff) {

@@ -68,10 +68,9 @@ TEST(Headlines, FindNothingInOneProcessASide) {
   }
   of_one.groups[1].ratio = 5;
   of_one.groups[1].verdict = TimeVerdict::kNone;
-  EXPECT_THAT(
-      headlines(of_one),
-      ElementsAre("a: 1.000 s an epoch (smallest and largest 0.9000 .. 1.100), by 7 epochs of 1 process.",
-                  "b: no verdict, for it needs 5 processes a side and has 1 against 1; 5.00 of the time of a."));
+  EXPECT_THAT(headlines(of_one),
+              ElementsAre("a: 1.000 s an epoch (smallest and largest 0.9000 .. 1.100), by 7 epochs of 1 process.",
+                          "b: no verdict: it needs 5 processes on each side and has 1 and 1; 5.00 of the time of a."));
 }
 
 TEST(Headlines, OfThreeProcessesGiveTheIntervalWithoutAVerdict) {
@@ -79,7 +78,7 @@ TEST(Headlines, OfThreeProcessesGiveTheIntervalWithoutAVerdict) {
   of_three.groups[1].num_processes = 3;
   of_three.groups[1].verdict = TimeVerdict::kNone;
   EXPECT_EQ(headlines(of_three)[1],
-            "b: no verdict, for it needs 5 processes a side and has 3 against 5; 0.500 of the time of a (95 % interval "
+            "b: no verdict: it needs 5 processes on each side and has 3 and 5; 0.500 of the time of a (95 % interval "
             "0.400 .. 0.600).");
 }
 

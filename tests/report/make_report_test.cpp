@@ -57,9 +57,10 @@ TEST(MakeReport, OpensWithWhatCompareRefuses) {
   const auto notices = opening_notices(report_of(runs));
   ASSERT_FALSE(notices.empty());
   EXPECT_EQ(notices[0].severity, Severity::kRefusal);
-  EXPECT_EQ(notices[0].title,
-            "rows: not a fair comparison. `rnnlab compare` refuses these runs, for they did not do the same work under "
-            "the same conditions");
+  EXPECT_EQ(
+      notices[0].title,
+      "rows: not a fair comparison. `rnnlab compare` refuses these runs because they did not do the same work under "
+      "the same conditions");
   EXPECT_THAT(notices[0].lines, ElementsAre("precision: fp32 in cpu naive, tf32 in cpu fused"));
 }
 
@@ -104,7 +105,7 @@ TEST(MakeReport, SetsNoExperimentAgainstAnotherThatDidOtherWork) {
   EXPECT_EQ(table_called(report.sections[1], "The comparison").table.rows().size(), 2U);
   const auto notices = opening_notices(report);
   EXPECT_EQ(notices[0].title,
-            "Runs of different experiments are not set against each other: `rnnlab compare` refuses them together");
+            "Runs of different experiments are not compared with each other: `rnnlab compare` refuses them together");
   EXPECT_THAT(notices[0].lines[0], HasSubstr(" in rows cpu naive, m2 in other rows cpu naive"));
 }
 

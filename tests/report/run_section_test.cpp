@@ -49,7 +49,7 @@ TEST(RunFacts, HaveTheExchangeOfSeveralProcesses) {
   }
   const auto facts = environment_of(runs[0], "a").values;
   EXPECT_THAT(facts, Contains(Fact("devices", "2 processes on 1 host by gloo")));
-  EXPECT_THAT(facts, Contains(Fact("exchange that nothing hid", "12.5 % of an epoch (median)")));
+  EXPECT_THAT(facts, Contains(Fact("exchange that is not overlapped", "12.5 % of an epoch (median)")));
   EXPECT_THAT(facts, Contains(Fact("slowest process", "computes 25.0 % longer than the fastest (median)")));
   for (const auto& [name, value] : environment_of(testing::read_back(testing::naive_and_fused())[0], "a").values)
     EXPECT_NE(name, "devices") << "of a run of one process";

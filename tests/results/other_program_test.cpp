@@ -95,7 +95,7 @@ TEST_F(OtherProgram, IsKeptOutOfEveryFileOfRnnlabItself) {
 TEST_F(OtherProgram, NotesWhatItDoesNotTell) {
   peer_.summary.identity.initial_weights_sha256 = peer_.summary.identity.order_sha256 = "";
   EXPECT_THAT(compared().notes,
-              Contains("recorded by one side only, and so not compared: instruction set of oneDNN, instruction set of "
+              Contains("not compared, because only one side recorded it: instruction set of oneDNN, instruction set of "
                        "MKL, compiler, git revision of rnnlab, initial weights, order of the samples and build (of cpu "
                        "blocked and cpu PyTorch 2.11.0)"));
 }

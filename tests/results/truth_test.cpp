@@ -178,7 +178,7 @@ TEST_F(OtherConditions, WhatOneSideDidNotRecordIsTold) {
     environment.cpu.quota = "0.4 CPUs";
     environment.instruction_sets.mkl = "SSE4.2";
   });
-  EXPECT_THAT(notes(), Contains("recorded by one side only, and so not compared: CPU quota and instruction set of MKL "
+  EXPECT_THAT(notes(), Contains("not compared, because only one side recorded it: CPU quota and instruction set of MKL "
                                 "(of cuda:0 naive and cuda:0 fused)"));
 }
 
