@@ -95,7 +95,7 @@ void require_harmless_folder(const fs::path& folder) {
                 folder.string(), in_quotes(fs::read_symlink(folder, ignored).string(), 200));
   if (!fs::exists(folder, ignored)) return;
   if (!fs::is_directory(folder, ignored))
-    throw_error(ExitCode::kUsage, "{}: is a file, expected a folder, or a name that is free", folder.string());
+    throw_error(ExitCode::kUsage, "{}: is a file, expected a folder or an unused name", folder.string());
   const fs::path real = real_path(folder);
   if (is_checkpoint(folder) || is_among_checkpoints(real, run_around(real)))
     throw_error(ExitCode::kUsage, "{}: belongs to checkpoints, which other files would damage; name another folder",

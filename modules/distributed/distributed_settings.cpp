@@ -7,12 +7,13 @@ config::Schema<DistributedSettings> make_distributed_schema() {
   using Settings = DistributedSettings;
   constexpr double kShortest = 1, kLongest = 86'400;
   config::Schema<Settings> s("How processes that train one run wait for each other");
-  s.field("timeout", &Settings::timeout, "after so long without another process, in a step, the run ends")
+  s.field("timeout", &Settings::timeout,
+          "time without an answer of another process, in a step, after which the run ends")
       .unit("seconds")
       .at_least(kShortest)
       .at_most(kLongest);
   s.field("start_timeout", &Settings::start_timeout,
-          "after so long without another process, at the start, the run ends")
+          "time without an answer of another process, at the start, after which the run ends")
       .unit("seconds")
       .at_least(kShortest)
       .at_most(kLongest);

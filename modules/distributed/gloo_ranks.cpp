@@ -58,10 +58,10 @@ int listen_on_loopback(int64_t port) {
   if (descriptor >= 0) ::close(descriptor);
   if (error == EADDRINUSE)
     throw_error(ExitCode::kDevice,
-                "127.0.0.1:{} is taken by another program, and the processes of this run would meet there: set "
-                "MASTER_PORT to a free port, for all of them",
+                "127.0.0.1:{} is used by another program, but the processes of this run need it to connect: set "
+                "MASTER_PORT to a free port for all of them",
                 port);
-  throw_error(ExitCode::kDevice, "127.0.0.1:{} cannot be listened on, where the processes of this run would meet: {}",
+  throw_error(ExitCode::kDevice, "127.0.0.1:{} cannot be opened, but the processes of this run need it to connect: {}",
               port, std::strerror(error));
 }
 
@@ -136,11 +136,10 @@ constexpr std::chrono::seconds kLongestLastWords{5};
 StorePointer reached_store_of_run(const Launch& launch, const RanksOptions& options) {
   const auto limit = options.start_timeout + kLongestLastWords;
   if (auto store = within(limit, [launch, options] { return store_of_run(launch, options); })) return *store;
-  throw_error(
-      ExitCode::kDevice,
-      "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: see "
-      "whether that process is suspended",
-      launch.rank, launch.size, launch.address, launch.port);
+  throw_error(ExitCode::kDevice,
+              "rank {} of {} gets no answer from the store of its run at {}:{}, which rank 0 or its launcher holds: "
+              "check whether that process is suspended",
+              launch.rank, launch.size, launch.address, launch.port);
 }
 
 // The rank that holds the store must stay until every other rank has left or sends no more signs of life.

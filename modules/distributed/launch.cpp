@@ -34,7 +34,8 @@ constexpr Names kSlurmNames = {Launcher::kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM
 
 int64_t number_of(const ReadVariable& variable, const char* name, int64_t least, int64_t most) {
   const auto text = variable(name);
-  if (!text) throw_error(ExitCode::kUsage, "the environment variable {} is missing beside its neighbours", name);
+  if (!text)
+    throw_error(ExitCode::kUsage, "the environment variable {} is missing, but related variables are set", name);
   const auto number = parse_int64(*text);
   if (!number || *number < least || *number > most)
     throw_error(ExitCode::kUsage, "the environment variable {}: got {}, expected a number from {} to {}", name,
@@ -77,7 +78,7 @@ void put_address(Launch& launch, const ReadVariable& variable) {
   const auto address = variable("MASTER_ADDR");
   if (!address && !launch.is_one_host)
     throw_error(ExitCode::kUsage,
-                "{} started processes on several hosts, and none of them knows where rank 0 is: set MASTER_ADDR to its "
+                "{} started processes on several hosts, but the address of rank 0 is unknown: set MASTER_ADDR to its "
                 "host (mpirun -x MASTER_ADDR=HOST)",
                 name_of(launch.launcher));
   launch.address = launch.is_one_host ? kLoopback : *address;  // rank 0 then listens there
@@ -95,7 +96,7 @@ Launch own_launch(const ReadVariable& variable) {
 Launch torchrun_launch(const ReadVariable& variable) {
   Launch launch = launch_by(kTorchrunNames, variable);
   const auto address = variable("MASTER_ADDR");
-  if (!address) throw_error(ExitCode::kUsage, "the environment variable MASTER_ADDR is missing beside RANK");
+  if (!address) throw_error(ExitCode::kUsage, "the environment variable MASTER_ADDR is missing, but RANK is set");
   launch.port = number_of(variable, "MASTER_PORT", 1, kLastPort);
   launch.launcher_hosts_store = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
   launch.address = launch.is_one_host && !launch.launcher_hosts_store ? kLoopback : *address;
@@ -122,7 +123,7 @@ Launch slurm_launch(const ReadVariable& variable) {
   }
   launch.address = first_host(variable("SLURM_STEP_NODELIST").value_or(""));
   if (launch.address.empty())
-    throw_error(ExitCode::kUsage, "the environment variable SLURM_STEP_NODELIST is missing beside SLURM_PROCID");
+    throw_error(ExitCode::kUsage, "the environment variable SLURM_STEP_NODELIST is missing, but SLURM_PROCID is set");
   put_port(launch, variable);
   return launch;
 }

@@ -36,13 +36,13 @@ std::string silent_ranks(const Seen& seen, int64_t own_rank, int64_t num_rounds)
 
 RankFailed silence_of(const std::string& names) {
   return {ExitCode::kDevice,
-          names + " gave no sign of life, so the run ends: see whether it was killed or stopped, or its host is gone"};
+          names + " does not respond, so the run ends: check whether it was killed or suspended, or its host is down"};
 }
 
 RankFailed lost_store(const Seen& seen, int64_t own_rank) {
   return {ExitCode::kDevice,
-          fmt::format("{} does not reach the store of its run any more: see whether the process that holds it, rank 0 "
-                      "or its launcher, was killed or stopped; {} was the last sign of rank 0",
+          fmt::format("{} cannot reach the store of its run: check whether the process that holds it, rank 0 or its "
+                      "launcher, was killed or suspended; {} was the last sign of rank 0",
                       name_of_rank(seen, own_rank), name_of_rank(seen, 0))};
 }
 
@@ -78,10 +78,9 @@ void Patience::wait_on() {
   waited_ = writers.empty() && !is_long_work ? waited_ + kTurn : milliseconds(0);
   // If no rank is behind, a rank is silent or disconnected, and it takes longer to find out which.
   if (waited_ < (behind.empty() ? kTimesLonger * absence_ : absence_)) return;
-  throw RankFailed(ExitCode::kDevice,
-                   fmt::format("{} gives signs of life, but did not come within {} s; raise distributed.timeout if it "
-                               "is slow, or see what holds it up",
-                               behind.empty() ? "another rank" : behind, waited_.count() / 1000));
+  throw RankFailed(ExitCode::kDevice, fmt::format("{} responds, but did not finish its work within {} s; raise "
+                                                  "distributed.timeout if it is slow, or find out what blocks it",
+                                                  behind.empty() ? "another rank" : behind, waited_.count() / 1000));
 }
 
 bool Patience::is_rank_behind(const Seen& seen, int64_t rank) const {

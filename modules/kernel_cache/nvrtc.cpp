@@ -83,7 +83,8 @@ class Library {
   template <class Function>
   void find(const char* name, Function& function) {
     function = reinterpret_cast<Function>(::dlsym(handle_, name));
-    if (function == nullptr) refusal = fmt::format("NVRTC ({}) has no {}; install that of CUDA 13", kLibrary, name);
+    if (function == nullptr)
+      refusal = fmt::format("NVRTC ({}) does not have {}; install NVRTC of CUDA 13", kLibrary, name);
   }
 
   // NVRTC loads this library by name when it compiles, and the system does not search the folder of a Python package. A

@@ -283,7 +283,7 @@ std::vector<Warning> gpu_warnings(const GpuInfo& gpu, size_t index) {
   if (!gpu.compute_pids.empty())
     found.emplace_back(
         warning::kGpuShared,
-        fmt::format("{} IS SHARED: {} on it at the start (pid {}): its times are not yours", name,
+        fmt::format("{} IS SHARED: {} on it at the start (pid {}), so its times are not reliable", name,
                     counted(std::ssize(gpu.compute_pids), "other process"), fmt::join(gpu.compute_pids, ", ")));
   else if (gpu.utilization_percent >= kBusyPercent)
     found.emplace_back(warning::kGpuBusy,

@@ -148,9 +148,10 @@ class PrivateFile {
     if (::stat(path_.c_str(), &status) == 0 && status.st_nlink == 2) return true;
     if (error == EEXIST) return false;
     if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS)
-      throw_error(ExitCode::kDevice,
-                  "{}: this file system has no hard links, which claims need; put the sweep on another one",
-                  name.string());
+      throw_error(
+          ExitCode::kDevice,
+          "{}: this file system does not support hard links, which claims need; move the sweep to a different one",
+          name.string());
     throw_system_error(name, "make", error);
   }
 
@@ -293,7 +294,7 @@ std::unique_ptr<Claim> Claim::take(const fs::path& folder, const std::string& na
     const auto existing = existing_claim(path);
     if (!existing || !is_over(*existing, now, timing)) return nullptr;
   }
-  throw_error(ExitCode::kDevice, "{}: has {} claims on {}; remove them while nobody is at work", folder.string(),
+  throw_error(ExitCode::kDevice, "{}: has {} claims on {}; remove them while no worker runs", folder.string(),
               kMostClaims, name);
 }
 

@@ -85,13 +85,13 @@ void require_empty(const fs::path& folder) {
   std::error_code unreadable;
   if (fs::exists(folder / kPlanFile, unreadable))
     throw_error(ExitCode::kUsage,
-                "{0}: has a plan already, which is never changed; see `rnnlab sweep status {1}`, or "
-                "name another folder",
+                "{0}: already has a plan, and a plan cannot be changed; see `rnnlab sweep status {1}`, or choose a "
+                "different folder",
                 folder.string(), shell_quoted(folder.string()));
   if (fs::exists(folder, unreadable) && !fs::is_directory(folder, unreadable))
-    throw_error(ExitCode::kUsage, "{}: is a file, expected a folder, or a name that is free", folder.string());
+    throw_error(ExitCode::kUsage, "{}: is a file, expected a folder or an unused name", folder.string());
   if (fs::exists(folder, unreadable) && !fs::is_empty(folder, unreadable))
-    throw_error(ExitCode::kUsage, "{}: has files in it, expected an empty folder for the sweep; name another one",
+    throw_error(ExitCode::kUsage, "{}: contains files, expected an empty folder for the sweep; choose a different one",
                 folder.string());
 }
 
@@ -108,7 +108,7 @@ bool is_sound(const SweepPlan& plan) {
 
 [[noreturn]] void refuse_changed_plan(const fs::path& file) {
   throw_error(ExitCode::kData,
-              "{}: was changed after it was planned, and a plan never changes; restore it, or make a new plan",
+              "{}: was changed after planning, but a plan must not change; restore it, or make a new plan",
               file.string());
 }
 

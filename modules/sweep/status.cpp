@@ -124,7 +124,7 @@ bool any_is(const std::vector<TaskStatus>& tasks, TaskState state) {
 std::string next_step(const std::string& folder, const std::vector<TaskStatus>& tasks) {
   const std::string quoted = shell_quoted(folder);
   if (any_is(tasks, TaskState::kFree) || any_is(tasks, TaskState::kStopped))
-    return fmt::format("to go on: rnnlab sweep work {}\n", quoted);
+    return fmt::format("to continue: rnnlab sweep work {}\n", quoted);
   if (any_is(tasks, TaskState::kFailed))
     return fmt::format("to try failed tasks again: rnnlab sweep work {} --retry-failed\n", quoted);
   return any_is(tasks, TaskState::kAtWork) ? "" : fmt::format("to compare: rnnlab compare {}\n", quoted);

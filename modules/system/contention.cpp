@@ -49,7 +49,7 @@ std::vector<Warning> newcomers(const GpuSurvey& start, const GpuSurvey& now) {
     const int64_t count = num_new(gpu.compute_pids, same->compute_pids);
     if (count > 0)
       found.emplace_back(warning::kGpuShared,
-                         fmt::format("GPU {} ({}) WAS SHARED: {} came while it ran: its times are not yours",
+                         fmt::format("GPU {} ({}) WAS SHARED: {} started during the run, so its times are not reliable",
                                      same - now.gpus.begin(), same->name, counted(count, "other process")));
   }
   return found;

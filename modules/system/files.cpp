@@ -140,7 +140,7 @@ void require_ordinary(const std::filesystem::path& path, const struct stat& stat
     throw_error(ExitCode::kUsage, "{}: is {}, expected a file to write; {}", path.string(), kind_of(status.st_mode),
                 advice);
   if (receives_a_stream(status))
-    throw_error(ExitCode::kUsage, "{}: is where standard output or standard error goes; {}", path.string(), advice);
+    throw_error(ExitCode::kUsage, "{}: is the target of standard output or standard error; {}", path.string(), advice);
 }
 
 bool may_write(const std::filesystem::path& path, int access) {
@@ -150,8 +150,8 @@ bool may_write(const std::filesystem::path& path, int access) {
 void require_writable_folder(const std::filesystem::path& path, const std::filesystem::path& folder) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
-    throw_error(ExitCode::kUsage, "{}: there is no folder {} to write it to; make it, or name another", path.string(),
-                in_quotes(folder.string()));
+    throw_error(ExitCode::kUsage, "{}: the folder {} does not exist; create it, or choose a different one",
+                path.string(), in_quotes(folder.string()));
   if (!may_write(folder, W_OK | X_OK))
     throw_error(ExitCode::kUsage, "{}: cannot write into the folder {}: {}; choose another folder", path.string(),
                 in_quotes(folder.string()), std::generic_category().message(errno));

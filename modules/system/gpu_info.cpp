@@ -174,7 +174,7 @@ std::optional<std::string> driver_fault(const GpuSurvey& survey, int64_t cuda_ve
   if (survey.gpus.empty() || found == 0 || found >= wanted) return std::nullopt;
   const std::string_view driver = wanted_driver(wanted);
   return fmt::format(
-      "the NVIDIA driver {} is for CUDA {} at most, and this build needs CUDA {}: install driver {} or newer",
+      "the NVIDIA driver {} supports CUDA up to {}, but this build needs CUDA {}: install driver {} or newer",
       survey.driver_version, version_text(survey.cuda_version), version_text(cuda_version),
       driver.empty() ? "of that CUDA" : driver);
 }

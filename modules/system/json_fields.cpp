@@ -66,8 +66,8 @@ int64_t version_of(const Json& json, const std::string& file, int64_t first) {
   const bool is_known = version->is_number_integer() && *version >= first && *version <= kFileVersion;
   if (!is_known)
     throw_error(ExitCode::kData,
-                "{}: schema_version is {}, expected {} to {}: another version of rnnlab wrote it; use that one, or "
-                "train again",
+                "{}: schema_version is {}, expected {} to {}: a different version of rnnlab wrote it; use that "
+                "version, or train again",
                 file, shown(*version), first, kFileVersion);
   return version->get<int64_t>();
 }

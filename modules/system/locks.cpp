@@ -78,8 +78,8 @@ bool take(const FileDescriptor& descriptor, const fs::path& locked, WhenTaken wh
   if (!has_no_locks(errno)) throw_system_error(locked, "lock", errno);
   const std::string reason = std::generic_category().message(errno);
   warning = fmt::format(
-      "{}: {} has no locks ({}): a second process at work here would not be noticed and could damage it; do "
-      "not start another process there",
+      "{}: {} does not support locks ({}): a second process here would not be detected and could damage it; do not "
+      "start one",
       locked.string(), file_system_of(descriptor), reason);
   return true;
 }

@@ -14,7 +14,8 @@ namespace {
 
 std::string why_no_graphs(const Batches& batches) {
   if (batches.placement() != Placement::kDevice) return "the samples are not on the GPU (data.placement)";
-  if (!batches.has_selections()) return "the batches come by way of the host: on a CPU, or sequences of varied lengths";
+  if (!batches.has_selections())
+    return "the batches are made on the host, because the device is a CPU or sequences have varied lengths";
   return "";
 }
 

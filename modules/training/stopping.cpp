@@ -128,7 +128,7 @@ void throw_diverged(const BadStep& bad, const std::vector<NamedTensor>& paramete
                 kAdvice);
   }
   if (const auto data = blame_data(train, "training")) {
-    throw_error(ExitCode::kDiverged, "{}: {}; {}; mend or leave out that sample", where(bad), *data,
+    throw_error(ExitCode::kDiverged, "{}: {}; {}; correct or remove that sample", where(bad), *data,
                 weights_left(last_good));
   }
   const auto cause = std::isfinite(bad.loss) ? blame_gradients(bad.gradients) : fmt::format("the loss is {}", bad.loss);
@@ -153,7 +153,7 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
     throw_error(ExitCode::kDiverged, "{}: {}; {}", begin, blame_weight(*weight, step), kAdvice);
   }
   if (const auto data = blame_data(valid, "validation")) {
-    throw_error(ExitCode::kDiverged, "{}: {}; mend or leave out that sample", begin, *data);
+    throw_error(ExitCode::kDiverged, "{}: {}; correct or remove that sample", begin, *data);
   }
   throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, loss, kAdvice);
 }

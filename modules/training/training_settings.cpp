@@ -17,7 +17,7 @@ void list_bounds(config::Schema<Settings>& s) {
       .at_least(1)
       .at_most(kMostCounted);
   s.field("max_seconds", &Settings::max_seconds,
-          "wall time after which the run ends, with the step, or the graph of steps, that is under way")
+          "wall time after which the run ends, when the current step or graph of steps is done")
       .unit("s")
       .above(0.0)
       .at_most(kMostCounted);
@@ -30,7 +30,8 @@ void list_batches(config::Schema<Settings>& s) {
       .unit("samples")
       .at_least(1)
       .at_most(kMostCounted);
-  s.field("valid_batch_size", &Settings::valid_batch_size, "sequences in a batch of validation; changes no result")
+  s.field("valid_batch_size", &Settings::valid_batch_size,
+          "sequences in a batch of validation; does not change results")
       .unit("samples")
       .at_least(1)
       .at_most(kMostCounted);
@@ -38,11 +39,11 @@ void list_batches(config::Schema<Settings>& s) {
       .unit("batches")
       .at_least(1)
       .at_most(kMostCounted);
-  s.field("shuffle", &Settings::shuffle, "a new order each epoch, from the seed and the epoch alone");
-  s.field("drop_last", &Settings::drop_last, "leave out a last batch that is not full");
+  s.field("shuffle", &Settings::shuffle, "a new order in each epoch, determined only by the seed and the epoch");
+  s.field("drop_last", &Settings::drop_last, "skip the last batch if it is not full");
   s.field("shards", &Settings::shards,
-          "cut every batch into so many parts, each computed by itself: the same bits on any number of devices that "
-          "divides it; unset: as many as devices")
+          "split every batch into this number of parts, each computed separately: bit-identical results on any number "
+          "of devices that divides it; unset: the number of devices")
       .unit("shards")
       .at_least(1)
       .at_most(1024)
@@ -50,7 +51,7 @@ void list_batches(config::Schema<Settings>& s) {
 }
 
 void list_optimizer(config::Schema<Settings>& s) {
-  s.field("loss", &Settings::loss, "what is minimised; auto: what the data's task asks for");
+  s.field("loss", &Settings::loss, "what is minimised; auto: the loss of the data's task");
   s.field("optimizer", &Settings::optimizer, "how gradients become updates");
   s.field("learning_rate", &Settings::learning_rate, "at the start of the schedule").above(0.0).at_most(kMostFloat);
   s.field("momentum", &Settings::momentum, "sgd: share of the last update's direction that is kept")
@@ -88,13 +89,13 @@ void list_schedule(config::Schema<Settings>& s) {
       .unit("steps")
       .at_least(1)
       .at_most(kMostCounted);
-  s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "the schedule never goes below it")
+  s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "lower limit of the learning rate in the schedule")
       .at_least(0.0)
       .at_most(kMostFloat);
 }
 
 void list_stopping_and_timing(config::Schema<Settings>& s) {
-  s.field("early_stopping", &Settings::early_stopping, "the column that must go on improving");
+  s.field("early_stopping", &Settings::early_stopping, "the column that must keep improving");
   s.field("patience", &Settings::patience, "early stopping: epochs without improvement after which the run ends")
       .unit("epochs")
       .at_least(1)
@@ -104,7 +105,7 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
       .at_most(kMostFloat);
   s.field("cuda_graph", &Settings::cuda_graph,
           "GPU: every step, from the choice of its samples to the new weights, as one CUDA graph that the host only "
-          "starts; the same results. Where that cannot be, steps run one by one and the log says why");
+          "starts; the same results. If that is not possible, steps run one by one and the log gives the reason");
   s.field("warmup_epochs", &Settings::warmup_epochs, "first epochs whose times are not counted")
       .unit("epochs")
       .at_least(0)
@@ -121,11 +122,10 @@ void list_tensorboard(config::Schema<Settings>& s) {
       "tensorboard", &Settings::tensorboard,
       "also write what TensorBoard shows into the run's folder: scalars of each epoch, settings, the model's graph");
   s.field("tensorboard_histograms", &Settings::tensorboard_histograms,
-          "with it, how weights and gradients are distributed after each epoch's last step");
-  s.field(
-      "tensorboard_machine", &Settings::tensorboard_machine,
-      "with it, the host's name in the file's name and absolute paths in the settings; left out by default, because "
-      "event files are made to be shared");
+          "with tensorboard: also distributions of weights and gradients after each epoch's last step");
+  s.field("tensorboard_machine", &Settings::tensorboard_machine,
+          "with tensorboard: also the host's name in the file's name and absolute paths in the settings; omitted by "
+          "default, because event files are made to be shared");
 }
 
 bool decays_by_rate(ScheduleKind kind) { return kind != ScheduleKind::kConstant && kind != ScheduleKind::kCosine; }
@@ -139,10 +139,9 @@ void check_shards(const Settings& t, Checker& checker) {
 void check_bounds(const Settings& t, Checker& checker) {
   if (t.epochs > 0 || t.max_steps) return;
   if (!t.max_seconds)
-    checker.complain({"epochs", "max_steps", "max_seconds"}, "nothing ends the run: give at least one of them");
+    checker.complain({"epochs", "max_steps", "max_seconds"}, "nothing ends the run: set at least one of them");
   if (t.schedule == ScheduleKind::kCosine && !t.decay_steps) {
-    checker.complain({"schedule", "decay_steps"},
-                     "cosine needs decay_steps where neither epochs nor max_steps says how long the run is");
+    checker.complain({"schedule", "decay_steps"}, "cosine needs decay_steps if neither epochs nor max_steps is set");
   }
 }
 
@@ -151,7 +150,7 @@ void check_optimizer(const Settings& t, Checker& checker) {
     checker.complain({"momentum", "optimizer"}, "only sgd has a momentum; adam and adamw have beta1");
   }
   if (t.clip_norm && t.clip_value)
-    checker.complain({"clip_norm", "clip_value"}, "gradients are clipped by one or the other");
+    checker.complain({"clip_norm", "clip_value"}, "gradients cannot be clipped by both: remove one of them");
   if (t.minimum_learning_rate > t.learning_rate) {
     checker.complain({"minimum_learning_rate", "learning_rate"}, "the minimum is above the learning rate");
   }
@@ -171,9 +170,10 @@ void check_schedule(const Settings& t, Checker& checker) {
 
 void check_tensorboard(const Settings& t, Checker& checker) {
   if (t.tensorboard_histograms && !t.tensorboard)
-    checker.complain({"tensorboard_histograms", "tensorboard"}, "histograms are TensorBoard's: set tensorboard: true");
+    checker.complain({"tensorboard_histograms", "tensorboard"}, "histograms need TensorBoard: set tensorboard: true");
   if (t.tensorboard_machine && !t.tensorboard)
-    checker.complain({"tensorboard_machine", "tensorboard"}, "it is about TensorBoard's file: set tensorboard: true");
+    checker.complain({"tensorboard_machine", "tensorboard"},
+                     "it applies only to TensorBoard's file: set tensorboard: true");
 }
 
 config::Schema<Settings> make_schema() {

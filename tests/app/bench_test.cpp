@@ -90,8 +90,9 @@ TEST(Bench, WhatNoLayerCanDoIsATableOfReasonsAndAnExitCode) {
 TEST(Bench, AFolderThatIsNotThereIsFoundOutBeforeMeasuring) {
   const auto result = Program().run(tiny_with({"--json", "nowhere/a.json"}));
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors,
-            "rnnlab: error: nowhere/a.json: there is no folder 'nowhere' to write it to; make it, or name another\n");
+  EXPECT_EQ(
+      result.errors,
+      "rnnlab: error: nowhere/a.json: the folder 'nowhere' does not exist; create it, or choose a different one\n");
 }
 
 TEST(Bench, TheTwoFilesAreNotOneAndNotTheOneThatIsReadEither) {

@@ -106,19 +106,20 @@ TEST_F(OutputFile, IsNoPipeDeviceOrStream) {
     if (writer.ending == ".html") continue;  // the name says that it is no page
     const auto stream = write(writer, "/proc/self/fd/1");
     EXPECT_EQ(stream.exit_code, 2);
-    EXPECT_EQ(stream.errors, "rnnlab: error: /proc/self/fd/1: is where standard output or standard error goes; " +
+    EXPECT_EQ(stream.errors, "rnnlab: error: /proc/self/fd/1: is the target of standard output or standard error; " +
                                  writer.advice + "\n");
   }
 }
 
 TEST_F(OutputFile, IsCheckedBeforeTheWorkBegins) {
-  EXPECT_EQ(program().run({"predict", "no run", "--out", "nowhere/a.csv"}).errors,
-            "rnnlab: error: nowhere/a.csv: there is no folder 'nowhere' to write it to; make it, or name another\n");
   EXPECT_EQ(
-      program().run({"convert", "no run", "-o", "nowhere/a.safetensors"}).errors,
-      "rnnlab: error: nowhere/a.safetensors: there is no folder 'nowhere' to write it to; make it, or name another\n");
+      program().run({"predict", "no run", "--out", "nowhere/a.csv"}).errors,
+      "rnnlab: error: nowhere/a.csv: the folder 'nowhere' does not exist; create it, or choose a different one\n");
+  EXPECT_EQ(program().run({"convert", "no run", "-o", "nowhere/a.safetensors"}).errors,
+            "rnnlab: error: nowhere/a.safetensors: the folder 'nowhere' does not exist; create it, or choose a "
+            "different one\n");
   EXPECT_EQ(program().run({"report", "no run", "--figures", "tiny.yaml"}).errors,
-            "rnnlab: error: tiny.yaml: is a file, expected a folder, or a name that is free\n");
+            "rnnlab: error: tiny.yaml: is a file, expected a folder or an unused name\n");
 }
 
 TEST_F(OutputFile, IsNoFileOfARunThroughALinkEither) {

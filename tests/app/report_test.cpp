@@ -127,7 +127,7 @@ TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(
       result.errors,
-      "rnnlab: error: nowhere/page.html: there is no folder 'nowhere' to write it to; make it, or name another\n");
+      "rnnlab: error: nowhere/page.html: the folder 'nowhere' does not exist; create it, or choose a different one\n");
 }
 
 }  // namespace

@@ -39,11 +39,11 @@ TEST(BenchReport, HoldsItsVersionAndTheEnvironment) {
 TEST(BenchReport, OfAnotherVersionIsRefused) {
   const TemporaryFolder folder;
   testing::write_text(folder.name("a.json"), "{\"schema_version\": 99}");
-  testing::expect_error(
-      ExitCode::kData,
-      folder.name("a.json") +
-          ": schema_version is '99', expected 1 to 3: another version of rnnlab wrote it; use that one, or train again",
-      [&] { read_report(folder.name("a.json")); });
+  testing::expect_error(ExitCode::kData,
+                        folder.name("a.json") +
+                            ": schema_version is '99', expected 1 to 3: a different version of rnnlab wrote it; use "
+                            "that version, or train again",
+                        [&] { read_report(folder.name("a.json")); });
 }
 
 TEST(BenchReport, ThatIsNotThereOrNoJsonIsRefused) {

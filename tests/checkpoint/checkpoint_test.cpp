@@ -296,9 +296,9 @@ TEST(Manifest, RefusesANumberAndAZeroBeforeItsSeal) {
 TEST(Manifest, IsReadStrictlyWhoeverSealedIt) {
   using Json = nlohmann::ordered_json;
   expect_refused(sealed_text(Json{{"step", 1}}), ": schema_version is missing");
-  expect_refused(
-      sealed_text(Json{{"schema_version", 9}}),
-      ": schema_version is '9', expected 1 to 3: another version of rnnlab wrote it; use that one, or train again");
+  expect_refused(sealed_text(Json{{"schema_version", 9}}),
+                 ": schema_version is '9', expected 1 to 3: a different version of rnnlab wrote it; use that version, "
+                 "or train again");
   expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", "x"}}), ": step is '\"x\"', expected a whole number");
   expect_refused(sealed_text(Json{{"schema_version", 1}, {"step", 1}, {"files", {{"a", {{"bytes", 1}}}}}}),
                  ": files.a.sha256 is missing");

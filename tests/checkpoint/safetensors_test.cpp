@@ -172,7 +172,8 @@ TEST(ReadSafetensors, SaysWhatCannotBeRead) {
 }
 
 TEST(WriteSafetensors, SaysWhereItCannotWrite) {
-  expect_error(ExitCode::kUsage, "/no/such/a: there is no folder '/no/such' to write it to; make it, or name another",
+  expect_error(ExitCode::kUsage,
+               "/no/such/a: the folder '/no/such' does not exist; create it, or choose a different one",
                [] { write_safetensors("/no/such/a", SafetensorsImage({})); });
 }
 

@@ -157,7 +157,7 @@ TEST(GlooRanks, NameOneThatLivesAndDoesNotCome) {
     at::Tensor values = at::full({5}, 1.0, at::kFloat);
     EXPECT_THAT(
         refusal_of([&] { ranks.add_up(values); }),
-        ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) gives signs of life, but did not come within 1 s"));
+        ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) responds, but did not finish its work within 1 s"));
     gate.open();
   });
 }
@@ -206,8 +206,8 @@ TEST(GlooRanks, HearOfAFailureThoughRank0HoldsTheStore) {
 TEST(GlooRanks, SayThatTheirPortIsTaken) {
   const LocalStore other;
   EXPECT_EQ(refusal_of([&] { make_gloo_ranks(launch_with_own_store(0, other.port()), {.name = "test"}); }),
-            fmt::format("127.0.0.1:{} is taken by another program, and the processes of this run would meet there: set "
-                        "MASTER_PORT to a free port, for all of them",
+            fmt::format("127.0.0.1:{} is used by another program, but the processes of this run need it to connect: "
+                        "set MASTER_PORT to a free port for all of them",
                         other.port()));
 }
 

@@ -132,7 +132,7 @@ const Variables kMpirun = {{"OMPI_COMM_WORLD_RANK", "2"},
 
 TEST(Launch, OfMpirunOverSeveralHostsNeedsAnAddress) {
   EXPECT_EQ(refusal_in(kMpirun),
-            "mpirun started processes on several hosts, and none of them knows where rank 0 is: set MASTER_ADDR to its "
+            "mpirun started processes on several hosts, but the address of rank 0 is unknown: set MASTER_ADDR to its "
             "host (mpirun -x MASTER_ADDR=HOST)");
   Variables with_address = kMpirun;
   with_address["MASTER_ADDR"] = "node1";

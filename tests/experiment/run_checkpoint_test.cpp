@@ -60,7 +60,8 @@ TEST_F(RunCheckpoint, HoldsWhatTheRunIsAndHowFarItCame) {
 
 TEST_F(RunCheckpoint, IsRefusedWhereItsStateIsNotOne) {
   expect_refused(
-      "schema_version is '7', expected 2 to 3: another version of rnnlab wrote it; use that one, or train again",
+      "schema_version is '7', expected 2 to 3: a different version of rnnlab wrote it; use that version, or train "
+      "again",
       [](auto& state) { state["schema_version"] = 7; });
   expect_refused("progress.state.step is missing", [](auto& state) { state["progress"]["state"].erase("step"); });
   expect_refused("generators.cpu is not hexadecimal; the file is damaged",

@@ -89,12 +89,11 @@ TEST(SweepFile, ThatIsNoneIsAMistakeOfTheUser) {
   expect_error(ExitCode::kUsage, folder.name("a.json") + ": runs.0.label is '3', expected a string",
                [&] { SweepFile(folder.path() / "a.json"); });
   testing::write_text(folder.path() / "b.json", "{\"schema_version\": 9}");
-  expect_error(
-      ExitCode::kUsage,
-      folder.name("b.json") +
-          ": schema_version is '9', expected 1 to 3: another version of rnnlab wrote it; use that one, or train "
-          "again",
-      [&] { SweepFile(folder.path() / "b.json"); });
+  expect_error(ExitCode::kUsage,
+               folder.name("b.json") +
+                   ": schema_version is '9', expected 1 to 3: a different version of rnnlab wrote it; use that "
+                   "version, or train again",
+               [&] { SweepFile(folder.path() / "b.json"); });
 }
 
 TEST(SweepFile, NeedsAPlace) {

@@ -113,7 +113,7 @@ TEST_F(PlantedTruth, AProcessThatComesToTheGpuIsShouted) {
   ASSERT_TRUE(visit.came());
   if (survey_gpus().gpus.at(0).compute_pids.size() == before) GTEST_SKIP() << "NVML does not tell who is on the GPU";
   EXPECT_THAT(texts_of(compare({visited}, {}).warnings),
-              Contains(HasSubstr("WAS SHARED: 1 other process came while it ran")));
+              Contains(HasSubstr("WAS SHARED: 1 other process started during the run")));
   EXPECT_THAT(texts_of(compare({alone}, {}).warnings), Not(Contains(HasSubstr("WAS SHARED: 1 other process"))));
 }
 

@@ -130,16 +130,16 @@ TEST_F(Limits, WithoutThreadsOtherVerbsEndWithTheSameMessage) {
 TEST_F(Limits, AFileSystemWithoutLocksIsNamed) {
   const auto run = run_with("RNNLAB_NO_LOCKS=1", "train -q small.yaml --out out");
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_THAT(run.errors, ::testing::MatchesRegex(
-                              "rnnlab: warning: out/small/[^ ]+: (the file system [^ ]+ at [^ ]+|its file system) has "
-                              "no locks \\(No locks available\\): a second process at work here would not be noticed "
-                              "and could damage it; do not start another process there\n(.|\n)*"));
+  EXPECT_THAT(run.errors,
+              ::testing::MatchesRegex("rnnlab: warning: out/small/[^ ]+: (the file system [^ ]+ at [^ ]+|its file "
+                                      "system) does not support locks \\(No locks available\\): a second process here "
+                                      "would not be detected and could damage it; do not start one\n(.|\n)*"));
   const auto sweep = run_with("RNNLAB_NO_LOCKS=1", "train -q small.yaml 'sweep={seed: [1, 2]}' --out sweep");
   EXPECT_EQ(sweep.exit_code, 0);
   EXPECT_THAT(sweep.errors, HasSubstr("rnnlab: warning: sweep/sweep-"));
   const auto resumed =
       run_with("RNNLAB_NO_LOCKS=1", "train -q --resume " + only_run_in(out(), "small").string() + " training.epochs=3");
-  EXPECT_THAT(resumed.errors, HasSubstr(" has no locks (No locks available): "));
+  EXPECT_THAT(resumed.errors, HasSubstr(" does not support locks (No locks available): "));
 }
 
 TEST_F(Limits, ADeletedCurrentFolderIsOneMessage) {

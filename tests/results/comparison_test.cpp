@@ -397,10 +397,9 @@ TEST_F(CompareTest, ShoutsWhatMakesTimesDoubtful) {
     run.summary.epochs = 3;
     run.environment.nvidia.gpus[0].compute_pids = {42};
   });
-  EXPECT_THAT(
-      texts_of(compare(runs_, {}).warnings),
-      ElementsAre("cpu fused: GPU 0 (Some GPU) IS SHARED: 1 other process on it at the start (pid 42): its times "
-                  "are not yours"));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
+              ElementsAre("cpu fused: GPU 0 (Some GPU) IS SHARED: 1 other process on it at the start (pid 42), so its "
+                          "times are not reliable"));
 }
 
 TEST_F(CompareTest, NamesTheRunOfAPoolThatAWarningIsAbout) {

@@ -110,8 +110,8 @@ TEST(Warnings, NameEverythingThatSpoilsTimes) {
                 "preset 'release' before you trust any number",
                 "THE CPU IS BUSY: other work took 60 % of 2 usable CPUs at the start; fewer threads may be faster: "
                 "set training.num_threads (in a benchmark num_threads)",
-                "GPU 0 (NVIDIA H200) IS SHARED: 2 other processes on it at the start (pid 41, 42): its times are not "
-                "yours",
+                "GPU 0 (NVIDIA H200) IS SHARED: 2 other processes on it at the start (pid 41, 42), so its times are "
+                "not reliable",
                 "GPU 1 (NVIDIA H200) IS BUSY: 97 % in use at the start by a process that is not visible from here",
                 "GPU 2 (NVIDIA H200) IS THROTTLED: power cap (SM clock 1200 of 1980 MHz)"}));
 }

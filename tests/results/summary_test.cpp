@@ -166,9 +166,9 @@ TEST(Summary, IsRefusedWithThousandsOfTexts) {
 }
 
 TEST(Summary, IsReadStrictly) {
-  expect_refused(
-      "\"schema_version\": 3", "\"schema_version\": 1",
-      ": schema_version is '1', expected 2 to 3: another version of rnnlab wrote it; use that one, or train again");
+  expect_refused("\"schema_version\": 3", "\"schema_version\": 1",
+                 ": schema_version is '1', expected 2 to 3: a different version of rnnlab wrote it; use that version, "
+                 "or train again");
   expect_refused("\"schema_version\": 3,", "", ": schema_version is missing");
   expect_refused("  \"layer\": \"fused\",\n", "", ": layer is missing");
   expect_refused("\"layer\": \"fused\"", "\"layer\": 7", ": layer is '7', expected a string");
@@ -245,8 +245,9 @@ TEST(Summary, OfVersion2HasTheEndingThatItsWordsTell) {
 TEST(Summary, OfVersion2HasTheKindsThatItsWarningsTell) {
   const auto kind_of = [](const std::string& text) { return read_version_2("", text).warnings.at(0).kind; };
   EXPECT_EQ(kind_of("THE CPU WAS SHARED: other work took 88 % of 2 usable CPUs while it ran"), warning::kCpuShared);
-  EXPECT_EQ(kind_of("GPU 0 (NVIDIA T4) WAS SHARED: 1 other process came while it ran: its times are not yours"),
-            warning::kGpuShared);
+  EXPECT_EQ(
+      kind_of("GPU 0 (NVIDIA T4) WAS SHARED: 1 other process started during the run, so its times are not reliable"),
+      warning::kGpuShared);
   EXPECT_EQ(kind_of("something that nobody ever said"), warning::kOther);
 }
 

@@ -220,7 +220,7 @@ TEST_F(Truth, AProcessThatComesLaterIsShouted) {
   end.gpus[0].name = "Some GPU";
   end.gpus[0].compute_pids = {42};
   plant_in_record([&](RunRecord& run) { run.summary.warnings = newcomers(start, end); });
-  expect_shouted("GPU 0 (Some GPU) WAS SHARED: 1 other process came while it ran: its times are not yours");
+  expect_shouted("GPU 0 (Some GPU) WAS SHARED: 1 other process started during the run, so its times are not reliable");
 }
 
 // ---- warm-up counted ----

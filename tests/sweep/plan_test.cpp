@@ -102,7 +102,8 @@ TEST(Plan, IsNeverWrittenOver) {
   const TemporaryFolder folder;
   write_plan(folder.path(), small_plan());
   expect_error(ExitCode::kUsage,
-               folder.path().string() + ": has a plan already, which is never changed; see `rnnlab sweep status " +
+               folder.path().string() +
+                   ": already has a plan, and a plan cannot be changed; see `rnnlab sweep status " +
                    folder.path().string() + "`, or name another folder",
                [&] { write_plan(folder.path(), small_plan()); });
 }
@@ -110,10 +111,11 @@ TEST(Plan, IsNeverWrittenOver) {
 TEST(Plan, NeedsAFolderOfItsOwn) {
   const TemporaryFolder folder;
   write_text(folder.path() / "notes.txt", "");
-  expect_error(ExitCode::kUsage,
-               folder.path().string() + ": has files in it, expected an empty folder for the sweep; name another one",
-               [&] { write_plan(folder.path(), small_plan()); });
-  expect_error(ExitCode::kUsage, folder.name("notes.txt") + ": is a file, expected a folder, or a name that is free",
+  expect_error(
+      ExitCode::kUsage,
+      folder.path().string() + ": contains files, expected an empty folder for the sweep; choose a different one",
+      [&] { write_plan(folder.path(), small_plan()); });
+  expect_error(ExitCode::kUsage, folder.name("notes.txt") + ": is a file, expected a folder or an unused name",
                [&] { write_plan(folder.path() / "notes.txt", small_plan()); });
 }
 
@@ -127,7 +129,7 @@ TEST(Plan, ThatWasChangedIsRefused) {
   write_text(file, text);
   expect_error(
       ExitCode::kData,
-      file.string() + ": was changed after it was planned, and a plan never changes; restore it, or make a new plan",
+      file.string() + ": was changed after planning, but a plan must not change; restore it, or make a new plan",
       [&] { read_plan(folder.path()); });
 }
 

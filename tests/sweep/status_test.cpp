@@ -89,7 +89,7 @@ TEST_F(SweepStatus, IsShownAsATable) {
             "   2  failed     0 of 1  0002-seed=3  the run diverged\n"
             "\n"
             "5 tasks of 5 runs: 1 done, 1 failed, 3 free\n"
-            "to go on: rnnlab sweep work sweeps/a\n");
+            "to continue: rnnlab sweep work sweeps/a\n");
 }
 
 TEST_F(SweepStatus, TellsTheWholeReasonBelowTheTable) {

@@ -43,9 +43,10 @@ TEST(PartOfOthers, IsWhatThisProcessDidNotTake) {
 TEST(Newcomers, AreThoseWhoWereNotThereBefore) {
   EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7, 5}})), IsEmpty());
   EXPECT_THAT(newcomers(survey_with({{5, 7}}), survey_with({{7}})), IsEmpty());
-  EXPECT_THAT(texts_of(newcomers(survey_with({{}, {5, 6}}), survey_with({{}, {7, 8, 5}}))),
-              ElementsAre("GPU 1 (Some GPU) WAS SHARED: 2 other processes came while it ran: its times are not "
-                          "yours"));
+  EXPECT_THAT(
+      texts_of(newcomers(survey_with({{}, {5, 6}}), survey_with({{}, {7, 8, 5}}))),
+      ElementsAre(
+          "GPU 1 (Some GPU) WAS SHARED: 2 other processes started during the run, so its times are not reliable"));
 }
 
 TEST(Newcomers, AreOfTheGpusThatAreWatched) {

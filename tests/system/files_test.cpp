@@ -190,9 +190,9 @@ TEST(WriteOutputFile, RefusesWhatIsNoFile) {
   std::filesystem::create_symlink("circle", folder.path() / "circle");
   expect_refused("circle", ": cannot write it: Too many levels of symbolic links; name another file");
   expect_refused("nowhere/a.txt",
-                 ": there is no folder '" + folder.name("nowhere") + "' to write it to; make it, or name another");
+                 ": the folder '" + folder.name("nowhere") + "' does not exist; create it, or choose a different one");
   expect_refused("fifo/a.txt",
-                 ": there is no folder '" + folder.name("fifo") + "' to write it to; make it, or name another");
+                 ": the folder '" + folder.name("fifo") + "' does not exist; create it, or choose a different one");
 }
 
 TEST(WriteOutputFile, RefusesTheFileThatStandardOutputGoesTo) {
@@ -202,7 +202,7 @@ TEST(WriteOutputFile, RefusesTheFileThatStandardOutputGoesTo) {
   const FileDescriptor file = open_for_writing(folder.path() / "out.txt", O_APPEND);
   ::dup2(file.number(), STDOUT_FILENO);
   for (const std::string& name : {std::string("/dev/stdout"), std::string("/proc/self/fd/1"), folder.name("out.txt")})
-    expect_error(ExitCode::kUsage, name + ": is where standard output or standard error goes; name an ordinary file",
+    expect_error(ExitCode::kUsage, name + ": is the target of standard output or standard error; name an ordinary file",
                  [&] { resolve_output_file(name); });
   ::dup2(before.number(), STDOUT_FILENO);
   EXPECT_EQ(read_text(folder.path() / "out.txt"), "printed");

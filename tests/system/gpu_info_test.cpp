@@ -46,7 +46,7 @@ TEST(DriverFault, NamesTheDriverThatIsThereAndTheOneThatIsWanted) {
   GpuSurvey survey = survey_gpus(RNNLAB_FAKE_NVML);
   EXPECT_EQ(
       driver_fault(survey, 13000),
-      "the NVIDIA driver 580.1 is for CUDA 12.2 at most, and this build needs CUDA 13.0: install driver 580.65.06 or "
+      "the NVIDIA driver 580.1 supports CUDA up to 12.2, but this build needs CUDA 13.0: install driver 580.65.06 or "
       "newer");
   survey.cuda_version = 13010;
   EXPECT_EQ(driver_fault(survey, 13000), std::nullopt);

@@ -134,7 +134,7 @@ TEST(Divergence, BlamesABadInputAndItsSample) {
   EXPECT_EQ(
       accident.message,
       "training diverged at epoch 1, step 2: the inputs of training sample 40 (from 0) are not finite; weights are "
-      "those of step 1; mend or leave out that sample");
+      "those of step 1; correct or remove that sample");
   EXPECT_EQ(accident.weights, weights_after(1));
 }
 
@@ -144,7 +144,7 @@ TEST(Divergence, BlamesABadTarget) {
   EXPECT_EQ(
       accident_with(dataset).message,
       "training diverged at epoch 1, step 1: the targets of training sample 3 (from 0) are not finite; weights are the "
-      "initial ones; mend or leave out that sample");
+      "initial ones; correct or remove that sample");
 }
 
 TEST(Divergence, NamesALossThatOverflows) {
@@ -210,7 +210,7 @@ TEST(Divergence, BlamesTheValidationData) {
   EXPECT_EQ(accident_with(dataset).message,
             "training diverged at the validation of epoch 1, after step 3: the inputs of validation sample 5 (from 0) "
             "are not "
-            "finite; mend or leave out that sample");
+            "finite; correct or remove that sample");
 }
 
 TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {

@@ -52,20 +52,20 @@ std::string complaint(const std::string& yaml) {
 
 TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   EXPECT_EQ(complaint("epochs: 0"),
-            "training.yaml:1:9: epochs, max_steps (default) and max_seconds (default): nothing ends the run: give at "
+            "training.yaml:1:9: epochs, max_steps (default) and max_seconds (default): nothing ends the run: set at "
             "least one of them");
   EXPECT_EQ(complaint("{epochs: 0, max_seconds: 9, schedule: cosine}"),
-            "training.yaml:1:39: schedule and decay_steps (default): cosine needs decay_steps where neither epochs nor "
-            "max_steps says how long the run is");
+            "training.yaml:1:39: schedule and decay_steps (default): cosine needs decay_steps if neither epochs nor "
+            "max_steps is set");
   EXPECT_EQ(complaint("{tensorboard_machine: true}"),
-            "training.yaml:1:23: tensorboard_machine and tensorboard (default): it is about TensorBoard's file: set "
-            "tensorboard: true");
+            "training.yaml:1:23: tensorboard_machine and tensorboard (default): it applies only to TensorBoard's file: "
+            "set tensorboard: true");
   EXPECT_EQ(complaint("{optimizer: adam, momentum: 0.9}"),
             "training.yaml:1:29: momentum and optimizer (training.yaml:1:13): only sgd has a momentum; adam and adamw "
             "have beta1");
-  EXPECT_EQ(
-      complaint("{clip_norm: 1, clip_value: 1}"),
-      "training.yaml:1:13: clip_norm and clip_value (training.yaml:1:28): gradients are clipped by one or the other");
+  EXPECT_EQ(complaint("{clip_norm: 1, clip_value: 1}"),
+            "training.yaml:1:13: clip_norm and clip_value (training.yaml:1:28): gradients cannot be clipped by both: "
+            "remove one of them");
   EXPECT_EQ(complaint("{learning_rate: 1e-3, minimum_learning_rate: 0.1}"),
             "training.yaml:1:46: minimum_learning_rate and learning_rate (training.yaml:1:17): the minimum is above "
             "the learning rate");
