@@ -57,8 +57,7 @@ void refuse_what_cannot_be_planned(const std::vector<ExperimentCase>& cases) {
     if (one.repeats.until)
       throw_error(
           ExitCode::kUsage,
-          "{}: repeats.until ends a measurement by its results, and a plan is fixed before there are any; give a "
-          "number, such as repeats=5",
+          "{}: repeats.until needs results, but a plan is fixed before there are any; use a number, such as repeats=5",
           name_of(one));
   if (const int64_t count = num_runs_of(cases); count > kMostPlannedRuns)
     throw_error(ExitCode::kUsage, "the files ask for {} runs, expected at most {}; plan several sweeps", count,

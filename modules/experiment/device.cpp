@@ -67,7 +67,7 @@ std::vector<std::string> notes_on_device(const std::string& name, c10::Device de
   if (name != "auto" || !device.is_cpu()) return {};
   const auto fault = driver_fault_here();
   if (!fault) return {};
-  return {"device: auto took the CPU: " + *fault};
+  return {"device: auto chose the CPU: " + *fault};
 }
 
 GpuSurvey survey_of(c10::Device device) {

@@ -22,22 +22,24 @@ config::Schema<CheckpointSettings> make_checkpoint_schema() {
   using Settings = CheckpointSettings;
   config::Schema<Settings> s("When a run's state is saved");
   s.field("save", &Settings::save, "false: never, so the run cannot be resumed or used afterwards");
-  s.field("every_epochs", &Settings::every_epochs, "at the end of each so many; 0: at the end of the run only")
+  s.field("every_epochs", &Settings::every_epochs, "epochs between two saves; 0: save only at the end of the run")
       .unit("epochs")
       .at_least(0)
       .at_most(kMostCounted);
   s.field("every_seconds", &Settings::every_seconds,
-          "at least so long between two at ends of epochs, so that saving does not weigh on short ones")
+          "least time between two saves at ends of epochs, so that saving does not slow down short epochs")
       .unit("seconds")
       .at_least(0.0)
       .at_most(kMostCounted);
-  s.field("every_steps", &Settings::every_steps, "also within epochs; the copy falls into the epoch's time")
+  s.field("every_steps", &Settings::every_steps,
+          "also save within epochs, with this number of steps between two saves; the epoch's time includes the copy")
       .unit("steps")
       .at_least(1)
       .at_most(kMostCounted);
   s.field("best", &Settings::best,
-          "also the epoch of the best value that early_stopping watches, else of the least loss");
-  s.field("keep", &Settings::keep, "the newest so many; the best and one older that verifies stay too")
+          "also keep the epoch with the best value of early_stopping, or else with the lowest loss");
+  s.field("keep", &Settings::keep,
+          "number of newest checkpoints to keep; the best and one older valid checkpoint are kept too")
       .at_least(1)
       .at_most(kMostCounted);
   return s;
@@ -80,9 +82,9 @@ void check_layer(const Experiment& e, Checker& checker) {
 void check_auto_layer(const Experiment& e, Checker& checker) {
   if (!e.auto_layer) return;
   if (e.layer != LayerKind::kAuto)
-    checker.complain({"auto_layer", "layer"}, "says what layer: auto took, and layer is not auto; remove auto_layer");
+    checker.complain({"auto_layer", "layer"}, "auto_layer works only with layer: auto; remove auto_layer");
   if (e.auto_layer == LayerKind::kAuto)
-    checker.complain({"auto_layer"}, "expected the layer that auto took; remove auto_layer to have it measured");
+    checker.complain({"auto_layer"}, "expected the layer that auto chose; remove auto_layer to measure again");
 }
 
 // The check needs a named device; for `auto` it is made when the device is known.
@@ -95,9 +97,10 @@ void check_layer_on_device(const Experiment& e, Checker& checker) {
 void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
   const bool may_be_cudnn = e.layer == LayerKind::kCudnn || e.layer == LayerKind::kAuto;
   if (e.cudnn_algorithm == CudnnAlgorithm::kAuto || may_be_cudnn) return;
-  checker.complain({"cudnn_algorithm", "layer"},
-                   fmt::format("only layer: cudnn takes an algorithm for cuDNN; layer: {} has none to choose",
-                               config::name_of(e.layer)));
+  checker.complain(
+      {"cudnn_algorithm", "layer"},
+      fmt::format("only layer: cudnn has an algorithm for cuDNN, and layer: {} does not; remove cudnn_algorithm",
+                  config::name_of(e.layer)));
 }
 
 // The layer itself detects this limit only when it runs.
@@ -108,7 +111,7 @@ void check_persistent_size(const Experiment& e, Checker& checker) {
   };
   if (!has_kernels(kernels::Factors::kTf32) || has_kernels(kernels::Factors::kFloat32)) return;
   checker.complain({"layer", "precision", "model.hidden_size"},
-                   "layer: persistent holds up to 1024 units in fp32, whose weights have two parts; use precision: "
+                   "layer: persistent supports at most 1024 units in fp32; use precision: "
                    "tf32 or bf16, or layer: cudnn");
 }
 
@@ -118,9 +121,9 @@ void check_implementation(const Experiment& e, Checker& checker) {
   if (is_image_classifier(e) && e.layer != defaults.layer)
     checker.complain(
         {"layer", "model.kind"},
-        "an image_classifier has no recurrent layers; leave it out: `convolution` says how it is computed");
+        "an image_classifier has no recurrent layers; remove layer: `convolution` chooses how it is computed");
   if (!is_image_classifier(e) && e.convolution != defaults.convolution)
-    checker.complain({"convolution", "model.kind"}, "only an image_classifier has convolutions; leave it out");
+    checker.complain({"convolution", "model.kind"}, "only an image_classifier has convolutions; remove convolution");
 }
 
 bool watches_accuracy(const Experiment& e) {
@@ -185,26 +188,27 @@ void check_validation(const Experiment& e, Checker& checker) {
 void list_fields(config::Schema<Experiment>& s) {
   s.field("name", &Experiment::name, "names the folder of the runs")
       .where("letters, digits, '_', '-' and '.', at most 100, not starting with '.'", is_plain_name);
-  s.field("device", &Experiment::device, "where to train; auto: the first GPU, or the CPU where there is none")
+  s.field("device", &Experiment::device, "where to train; auto: the first GPU, or the CPU if there is no GPU")
       .where("auto, cpu, cuda or cuda:N", is_device_name);
   s.field("devices", &Experiment::devices,
-          "processes that train this run together, each a part of every batch; all: one for each GPU; unset: one, or "
-          "those that torchrun, srun or mpirun started")
+          "number of processes that train this run together, each on a part of every batch; all: one for each GPU; "
+          "unset: one, or the number that torchrun, srun or mpirun started")
       .at_least(1)
       .at_most(1024)
       .or_word("all", kAllGpus);
   s.field("layer", &Experiment::layer,
-          "how the recurrent layer is computed (docs/layers.md), never what; auto: the fastest here, measured at the "
-          "start");
+          "how the recurrent layer is computed (docs/layers.md), not what it computes; auto: the fastest on this "
+          "machine, measured at the start");
   s.field("auto_layer", &Experiment::auto_layer,
-          "what layer: auto took, as a run's config.yaml has it, so that it is not measured again; unset: measured");
+          "the layer that layer: auto chose, as recorded in a run's config.yaml, so that it is not measured again; "
+          "unset: measured");
   s.field("cudnn_algorithm", &Experiment::cudnn_algorithm,
           "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered");
   s.field("convolution", &Experiment::convolution,
-          "image classifier only, how its convolutions are computed (docs/layers.md), never what");
+          "image classifier only, how its convolutions are computed (docs/layers.md), not what they compute");
   s.field("precision", &Experiment::precision,
-          "arithmetic of products, everywhere alike: cuDNN, cuBLAS and autocast; fp16 with dynamic loss scaling");
-  s.field("seed", &Experiment::seed, "of the initial weights, the order of the batches and dropout").at_least(0);
+          "arithmetic of all products: in cuDNN, cuBLAS and autocast; fp16 with dynamic loss scaling");
+  s.field("seed", &Experiment::seed, "seed of the initial weights, the order of the batches and dropout").at_least(0);
   s.field("deterministic", &Experiment::deterministic,
           "bit-identical weights from run to run on one machine; may be slower");
   s.group("data", &Experiment::data, "what to learn from", DataSettings::schema());

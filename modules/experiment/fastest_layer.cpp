@@ -201,7 +201,7 @@ class Race {
     const auto first = std::ranges::find_if(runners_, [&](const Runner& runner) { return runner.shortest() <= limit; });
     FastestLayer fastest = {first->kind, {note_on(*first)}};
     for (const auto& [layers, reason] : left_out_)
-      fastest.notes.push_back(fmt::format("layer: auto left out {}: {}", join(layers, ", "), reason));
+      fastest.notes.push_back(fmt::format("layer: auto skipped {}: {}", join(layers, ", "), reason));
     return fastest;
   }
 
@@ -282,7 +282,7 @@ class Race {
     for (const Runner& runner : runners_)
       times.push_back(fmt::format("{} {}", config::name_of(runner.kind), format_seconds(runner.shortest())));
     const bool is_tie = taken.shortest() > shortest();
-    return fmt::format("layer: auto took {}, by the time of a pass: {}{}", config::name_of(taken.kind),
+    return fmt::format("layer: auto chose {}, by the time of a pass: {}{}", config::name_of(taken.kind),
                        join(times, ", "),
                        is_tie ? fmt::format(" (differences below {:.1f} % are noise here)", tolerance() * 100) : "");
   }
@@ -327,7 +327,8 @@ FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer&
   std::vector<LayerKind> likely, others;
   for (const LayerKind kind : kinds) (may_be_fastest(kind) ? likely : others).push_back(kind);
   if (likely.empty() && others.size() == 1)
-    return {others[0], {fmt::format("layer: auto took {}, the only one that can", config::name_of(others[0]))}};
+    return {others[0],
+            {fmt::format("layer: auto chose {}, the only layer that can do this work", config::name_of(others[0]))}};
   Race race(measure);
   if (!race.run(likely) && !race.run(others)) race.rethrow_last();
   return race.result();

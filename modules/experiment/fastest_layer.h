@@ -45,7 +45,7 @@ std::optional<ThreadChoice> choose_num_threads(const std::map<int64_t, double>& 
 
 struct FastestLayer {
   LayerKind kind;
-  std::vector<std::string> notes;  // "layer: auto took fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"
+  std::vector<std::string> notes;  // "layer: auto chose fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"
 };
 
 // Returns the kinds that support the options and the processor; the kind that is usually the fastest comes first.

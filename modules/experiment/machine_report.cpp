@@ -214,7 +214,7 @@ std::string kernel_lines(const MachineReport& report) {
   std::string lines = fmt::format("kernels     {}\n", report.own_kernels.empty() ? "none" : report.own_kernels);
   for (const GpuReport& gpu : report.gpus)
     if (!gpu.has_own_kernels)
-      lines += fmt::format("            none for {}: LibTorch's operators take their place\n", gpu.name);
+      lines += fmt::format("            none for {}: LibTorch's operators are used instead\n", gpu.name);
   return lines;
 }
 

@@ -141,7 +141,7 @@ FastestLayer fastest_for(const Experiment& experiment, const Dataset& dataset, c
 }
 
 FastestLayer taken_before(LayerKind kind) {
-  return {kind, {fmt::format("layer: auto took {}, as in an earlier run with the same work", config::name_of(kind))}};
+  return {kind, {fmt::format("layer: auto chose {}, as in an earlier run with the same work", config::name_of(kind))}};
 }
 
 FastestLayer choose_layer(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options,
@@ -151,7 +151,8 @@ FastestLayer choose_layer(const Experiment& experiment, const Dataset& dataset, 
 }
 
 FastestLayer taken_by_first_rank(const std::string& layer) {
-  return {config::from_name<LayerKind>(layer).value(), {fmt::format("layer: auto took {}, as rank 0 measured", layer)}};
+  return {config::from_name<LayerKind>(layer).value(),
+          {fmt::format("layer: auto chose {}, as rank 0 measured", layer)}};
 }
 
 // Sets auto_layer to the choice of `auto`.

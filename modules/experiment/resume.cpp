@@ -30,11 +30,12 @@ namespace fs = std::filesystem;
 fs::path existing_folder(const fs::path& run_folder) {
   std::error_code error;
   if (!fs::exists(run_folder, error))
-    throw_error(ExitCode::kUsage, "{}: there is no such run{}", run_folder.string(),
-                run_folder.extension() == ".json" ? "; the file of a sweep goes once all of its runs have ended" : "");
+    throw_error(
+        ExitCode::kUsage, "{}: there is no such run{}", run_folder.string(),
+        run_folder.extension() == ".json" ? "; the file of a sweep is removed when all of its runs have ended" : "");
   fs::path folder = fs::canonical(run_folder, error);
   if (error || !fs::is_regular_file(folder / kConfigFile, error))
-    throw_error(ExitCode::kUsage, "{}: no run to go on with: there is no {} in it; give the folder of a run",
+    throw_error(ExitCode::kUsage, "{}: no run to resume: it contains no {}; pass the folder of a run",
                 run_folder.string(), kConfigFile);
   return folder;
 }
@@ -74,7 +75,7 @@ std::optional<Found> newest_state(const fs::path& folder, std::vector<Warning>& 
     warnings.emplace_back(warning::kCheckpointUnusable, "a newer checkpoint is not usable: " + fault);
   if (latest.place) return Found{latest.place->path, read_saved_run(latest.place->path)};
   if (!latest.notes.empty())
-    refuse_checkpoint("{}: none of {} verifies: {}", (folder / kCheckpointsFolder).string(),
+    refuse_checkpoint("{}: none of {} is valid: {}", (folder / kCheckpointsFolder).string(),
                       counted(std::ssize(latest.notes), "checkpoint"), latest.notes.front());
   return std::nullopt;
 }
@@ -99,7 +100,7 @@ void refuse_other_settings(const fs::path& source, const Experiment& before, con
     if (!may_change(key) && value_or_absent(then, key) != value_or_absent(now, key))
       changes.push_back(fmt::format("{} was {} and is {}", key, value_or_absent(then, key), value_or_absent(now, key)));
   if (changes.empty()) return;
-  throw_error(ExitCode::kUsage, "{}: cannot go on with other settings: {}; {}: restore these, or start a new run",
+  throw_error(ExitCode::kUsage, "{}: cannot resume with different settings: {}; {}: restore these, or start a new run",
               source.string(), join(changes, ", "), kWhatMayChange);
 }
 
@@ -127,8 +128,8 @@ std::vector<std::string> changes_around(const RunFacts& saved, const PreparedRun
   const auto note = [&](const char* what, const std::string& before, const std::string& after) {
     if (before != after)
       changes.push_back(
-          fmt::format("goes on with another {}: {}, then {}; the weights may differ in their last bits "
-                      "from those of a run that was never stopped",
+          fmt::format("resumes with a different {}: {}, then {}; the weights may differ in their last bits from those "
+                      "of an uninterrupted run",
                       what, before, after));
   };
   note("CPU", then.cpu_model, now.cpu_model);
@@ -149,10 +150,10 @@ std::optional<std::string> devices_change(const Experiment& then, const Experime
   const int64_t before = then.devices.value_or(1), after = now.devices.value_or(1);
   if (before == after) return std::nullopt;
   const std::string what =
-      fmt::format("goes on with {}, and ran with {} before, so its times tell nothing of either number of devices",
+      fmt::format("resumes with {} but ran with {} before, so its times do not describe either number of devices",
                   counted(after, "process"), before);
   if (now.training.shards) return what;
-  return what + "; sums are rounded in another order, and dropout draws other masks";
+  return what + "; sums are rounded in a different order, and dropout draws different masks";
 }
 
 std::optional<std::string> schedule_change(const Experiment& then, const Experiment& now) {
@@ -160,12 +161,12 @@ std::optional<std::string> schedule_change(const Experiment& then, const Experim
   const bool same_bounds =
       then.training.epochs == now.training.epochs && then.training.max_steps == now.training.max_steps;
   if (!ends_with_run || same_bounds) return std::nullopt;
-  return "training.schedule cosine ends with the run, so the learning rate goes on as in a run with the new bounds";
+  return "training.schedule cosine ends with the run, so the learning rate continues as in a run with the new bounds";
 }
 
 std::string where_it_goes_on(const RunProgress& progress) {
   const TrainingState& state = progress.state;
-  return fmt::format("goes on after step {}, {} epoch {}", state.step, progress.epoch_is_over ? "the end of" : "within",
+  return fmt::format("resumes after step {}, {} epoch {}", state.step, progress.epoch_is_over ? "the end of" : "within",
                      state.epoch);
 }
 
@@ -246,8 +247,8 @@ void settle_best(const fs::path& checkpoints, const PreparedRun& run, std::vecto
   const int64_t best_until_now = state.best_epoch * run.trainer.plan().steps_per_epoch;
   for (const CheckpointPlace& place : list_checkpoints(checkpoints))
     if (place.step == best_until_now) return mark_best_checkpoint(checkpoints, place.step);
-  forget_best(checkpoints, fmt::format("it was of step {}, and that of step {} is gone", marked->step, best_until_now),
-              warnings);
+  forget_best(checkpoints,
+              fmt::format("it was of step {}, and that of step {} is missing", marked->step, best_until_now), warnings);
 }
 
 // The resumed run has not ended, and its log must have only the epochs before the resume.
@@ -261,7 +262,7 @@ void cut_back(const fs::path& folder, const ResumedHistory& earlier) {
 std::optional<RunOutcome> already_done(const PreparedRun& run, const fs::path& folder, Logger& logger) {
   std::error_code ignored;
   if (!run.trainer.state().stopped() || !fs::is_regular_file(folder / kSummaryFile, ignored)) return std::nullopt;
-  logger.info(fmt::format("{}: nothing to go on with: {}", folder.string(), run.trainer.state().stop_text));
+  logger.info(fmt::format("{}: nothing to resume: {}", folder.string(), run.trainer.state().stop_text));
   return RunOutcome{.folder = folder, .summary = read_summary(folder)};
 }
 
@@ -273,7 +274,7 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
   require_same_tensors(snapshot.optimizer, trainer.optimizer_state(), (checkpoint / kOptimizerFile).string());
   const std::string file = (checkpoint / kStateFile).string();
   if (const std::string fault = fault_of(snapshot.progress, trainer.plan().steps_per_epoch); !fault.empty())
-    refuse_checkpoint("{}: its progress cannot be: {}", file, fault);
+    refuse_checkpoint("{}: its progress is impossible: {}", file, fault);
   try {
     set_generator_states(snapshot.generators, device);
   } catch (const UserError& error) {
@@ -284,7 +285,7 @@ void require_resumable(const SavedRun& saved, const Trainer& trainer, c10::Devic
 void refuse_other_overrides(const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides)
     if (!may_change(assignment.substr(0, assignment.find('='))))
-      throw_error(ExitCode::kUsage, "argument {}: cannot go on with other settings: {}", in_quotes(assignment),
+      throw_error(ExitCode::kUsage, "argument {}: cannot resume with different settings: {}", in_quotes(assignment),
                   kWhatMayChange);
 }
 
@@ -339,8 +340,8 @@ std::optional<RunOutcome> resume_by_ranks(const fs::path& run_folder, const std:
   std::error_code ignored;
   const bool has_summary = fs::is_regular_file(folder / kSummaryFile, ignored);
   if (outcome.exit_code != ExitCode::kDone && !(has_summary && is_of_stop(outcome.exit_code)))
-    throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; the reason stands above",
-                folder.string(), static_cast<int>(outcome.exit_code));
+    throw_error(outcome.exit_code, "{}: its processes ended with exit code {}; see the reason above", folder.string(),
+                static_cast<int>(outcome.exit_code));
   if (has_summary) outcome.summary = read_summary(folder);
   return outcome;
 }

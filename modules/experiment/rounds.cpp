@@ -62,7 +62,7 @@ std::string how_to_resume(const std::filesystem::path& run_or_sweep) {
 void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepFile* sweep, const RunRequest& request,
                  Logger& logger) {
   if (const auto stop = pending_stop()) {
-    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not begun", stop->text, num_left, count));
+    if (num_left > 0) logger.warn(fmt::format("{}: {} of {} runs not started", stop->text, num_left, count));
     if (gives_way_to_signal(all.exit_code)) all.exit_code = stop->exit_code;
     all.can_go_on = true;
   }
@@ -222,7 +222,7 @@ class Rounds {
     if (pending_stop()) return;
     failed_.insert(sweep_.entries()[entry].case_number);
     if (num_rounds() == 1) return;
-    logger_.warn(fmt::format("{} failed and is left out of later rounds", sweep_.entries()[entry].label));
+    logger_.warn(fmt::format("{} failed and is skipped in later rounds", sweep_.entries()[entry].label));
   }
 
   // A run that failed has no results, and one that was stopped or diverged has.
@@ -270,17 +270,15 @@ class Rounds {
 
   void tell_missed_precision(int64_t num_done) {
     if (repeats_.until && !have_all_failed())
-      logger_.warn(
-          fmt::format("the intervals are not within {:g} % after {} rounds, which is the most that repeats "
-                      "allows",
-                      100 * *repeats_.until, num_done));
+      logger_.warn(fmt::format("the intervals are not within {:g} % after {} rounds, the maximum of repeats",
+                               100 * *repeats_.until, num_done));
   }
 
   void tell_cost() {
     if (is_one_run()) return;
     const std::string until =
         repeats_.until ? fmt::format(", fewer once the intervals are within {:g} %", 100 * *repeats_.until) : "";
-    logger_.info(fmt::format("{} in {} of {}, each in a process of its own{}", counted(num_runs(), "run"),
+    logger_.info(fmt::format("{} in {} of {}, each in a new process{}", counted(num_runs(), "run"),
                              counted(num_rounds(), "round"), counted(std::ssize(repeats_.at_most), "case"), until));
   }
 

@@ -140,10 +140,9 @@ std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, 
   const auto choice =
       choose_num_threads(measure ? measure(default_num_threads()) : measure_speeds(default_num_threads()));
   if (!choice) return cases;
-  logger.warn(
-      fmt::format("The CPU is busy: {}. These runs use training.num_threads: {}; set the key to choose another "
-                  "number.",
-                  choice->reason, choice->num_threads));
+  logger.warn(fmt::format(
+      "The CPU is busy: {}. These runs use training.num_threads: {}; set the key to choose a different number.",
+      choice->reason, choice->num_threads));
   for (ExperimentCase& one : cases)
     if (takes_num_threads(one)) one.experiment.training.num_threads = choice->num_threads;
   return cases;
@@ -153,7 +152,7 @@ bool has_repeats(const ExperimentCase& one) { return one.repeats.at_most > 1; }
 
 void refuse_repeats_of_launcher(const std::vector<ExperimentCase>& cases) {
   if (!launch_here() || std::ranges::none_of(cases, has_repeats)) return;
-  throw_error(ExitCode::kUsage, "repeats: starts processes of its own, and {} started this one; leave repeats out",
+  throw_error(ExitCode::kUsage, "repeats: starts new processes, but {} started this one; remove repeats",
               name_of(launch_here()->launcher));
 }
 
@@ -163,8 +162,8 @@ bool needs_processes(const ExperimentCase& one) { return has_repeats(one) || nee
 void refuse_sweep_of_launcher() {
   if (!launch_here()) return;
   throw_error(ExitCode::kUsage,
-              "sweep: {} started {} processes, which train one run: give one run at a time, or let rnnlab start the "
-              "processes by devices",
+              "sweep: {} started {} processes, which train one run: start one run at a time, or set devices so that "
+              "rnnlab starts the processes",
               name_of(launch_here()->launcher), launch_here()->size);
 }
 
@@ -247,7 +246,7 @@ RunAllOutcome run_entry_of_sweep(const std::filesystem::path& path, size_t entry
   const StopSignalGuard signals("", SecondSignal::kIsIgnored);
   const SweepRecord sweep = read_sweep(path);
   if (entry >= sweep.runs.size() || !sweep.repeats)
-    throw_error(ExitCode::kUsage, "{}: there is no run {} of a sweep with repeats in it", path.string(), entry);
+    throw_error(ExitCode::kUsage, "{}: contains no run {} of a sweep with repeats", path.string(), entry);
   const SweepEntry& one = sweep.runs[entry];
   AutoLayers auto_layers;
   for (const SweepEntry& each : sweep.runs) remember_auto_layer(each, auto_layers);

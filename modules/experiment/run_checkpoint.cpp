@@ -140,7 +140,7 @@ FittedData data_from(const StateRecord& record, const DataSettings& settings, co
                   .feature_scales = record.feature_scales,
                   .column_means = from_list(record.column_means)};
   if (const std::string fault = fault_of(data, settings); !fault.empty())
-    refuse_checkpoint("{}: what it says of the data cannot be: {}", file, fault);
+    refuse_checkpoint("{}: its description of the data is impossible: {}", file, fault);
   return data;
 }
 

@@ -34,7 +34,8 @@ constexpr const char* kOnlyRun = "run0";  // name in processes that are started 
 void require_agreement(const Experiment& experiment, const Launch& launch) {
   const bool is_any = experiment.devices.value_or(kAllGpus) == kAllGpus;
   if (!is_any && *experiment.devices != launch.size)
-    throw_error(ExitCode::kUsage, "devices: got {}, but {} started {}: leave devices out, or start as many",
+    throw_error(ExitCode::kUsage,
+                "devices: got {}, but {} started {}: remove devices, or start that number of processes",
                 *experiment.devices, name_of(launch.launcher), counted(launch.size, "process"));
 }
 
@@ -45,8 +46,8 @@ int64_t num_gpus_here() { return static_cast<int64_t>(torch::cuda::device_count(
 
 std::string too_few_gpus(int64_t num_processes) {
   return fmt::format(
-      "devices: {} take a GPU each, and this machine has {}: use fewer devices, or device: cpu "
-      "(RNNLAB_SHARE_GPUS=1 lets them share, which proves that it works and says nothing about speed)",
+      "devices: {} need a GPU each, but this machine has {}: use fewer devices, or device: cpu (RNNLAB_SHARE_GPUS=1 "
+      "lets them share a GPU, for tests only: the speed means nothing)",
       counted(num_processes, "process"), num_gpus_here());
 }
 
@@ -94,7 +95,7 @@ Facts facts_of(const PreparedRun& run) {
                  {"the order of the samples", run.identity.order_sha256},
                  {"the placement of the samples (data.placement)", run.identity.placement},
                  {"the initial weights", run.identity.initial_weights_sha256},
-                 {"the step to go on from", std::to_string(run.trainer.state().step)}};
+                 {"the step to resume from", std::to_string(run.trainer.state().step)}};
   for (const auto& [key, value] : effective_settings(run.experiment)) facts.emplace_back(key, value);
   return facts;
 }
@@ -144,7 +145,7 @@ int64_t num_devices(const Experiment& experiment) {
   const int64_t wanted = experiment.devices.value_or(1);
   if (wanted != kAllGpus) return wanted;
   if (resolve_device(experiment.device).is_cuda()) return num_gpus_here();
-  throw_error(ExitCode::kUsage, "devices: all counts GPUs, and device: {} is a CPU here; give the number of processes",
+  throw_error(ExitCode::kUsage, "devices: all counts GPUs, but device: {} is a CPU here; set the number of processes",
               experiment.device);
 }
 
@@ -155,7 +156,7 @@ c10::Device device_here(const Experiment& experiment) {
   const auto& launch = launch_here();
   if (device.is_cpu() || !launch) return device;
   if (device.index() == 0) return gpu_of_rank(*launch);
-  throw_error(ExitCode::kUsage, "device: {} is one GPU, and {} take one each: use device: cuda", experiment.device,
+  throw_error(ExitCode::kUsage, "device: {} is one GPU, but {} need one each: use device: cuda", experiment.device,
               counted(launch->size, "process"));
 }
 

@@ -69,14 +69,13 @@ void refuse_another_experiment(const SweepEntry& entry, const std::string& sourc
   const fs::path config = fs::path(*entry.folder) / kConfigFile;
   if (digest_of_settings(begun_experiment(*entry.folder)) == digest_of_settings(experiment_of(entry, source, {})))
     return;
-  throw_error(ExitCode::kUsage,
-              "{}: has other settings than the plan has for this run; restore it, or remove its folder",
+  throw_error(ExitCode::kUsage, "{}: its settings differ from those of the plan; restore it, or remove its folder",
               config.string());
 }
 
 void refuse_divergence(const fs::path& run_folder) {
   if (state_of_run(run_folder) != RunState::kDiverged) return;
-  throw_error(ExitCode::kDiverged, "{}: diverged before, and would again: {}", run_folder.string(),
+  throw_error(ExitCode::kDiverged, "{}: diverged before and would diverge again: {}", run_folder.string(),
               read_summary(run_folder).stop_reason);
 }
 
@@ -240,10 +239,9 @@ class ClaimedTask {
   }
 
   ExitCode tell_of_lost_claim() {
-    logger_.error(
-        fmt::format("task {}: another process has taken it over, because this one gave no sign for {} s; its "
-                    "run was ended here",
-                    task_, std::chrono::duration_cast<std::chrono::seconds>(request_.timing.over_after).count()));
+    logger_.error(fmt::format(
+        "task {}: another process took it over, because this process did not respond for {} s; its run was ended here",
+        task_, std::chrono::duration_cast<std::chrono::seconds>(request_.timing.over_after).count()));
     return ExitCode::kAtWorkElsewhere;
   }
 
@@ -333,13 +331,13 @@ class Worker {
   ExitCode end() {
     if (num_machine_failures_ >= kMostMachineFailures)
       logger_.error(
-          fmt::format("{} tasks in a row failed for a reason that may be this machine's, so it takes no more; see "
+          fmt::format("{} tasks in a row failed, perhaps because of this machine, so this worker ends; see "
                       "`rnnlab sweep status`",
                       kMostMachineFailures));
     else if (num_elsewhere_ > 0 && !pending_stop())
       logger_.info(fmt::format("{} at work elsewhere; none is left for this worker", counted(num_elsewhere_, "task")));
     if (num_failed_before_ > 0)
-      logger_.warn(fmt::format("{} failed before and {} left out; --retry-failed tries again",
+      logger_.warn(fmt::format("{} failed before and {} skipped; use --retry-failed to try again",
                                counted(num_failed_before_, "task"), num_failed_before_ == 1 ? "is" : "are"));
     return code_of_stop(exit_code_);
   }

@@ -51,10 +51,10 @@ ScalingEstimate estimate_of(PreparedRun& run, const Trainer::ExchangeAlone& exch
 }  // namespace
 
 std::string text_of(const ScalingEstimate& estimate) {
-  if (!std::isfinite(estimate.speedup())) return "no expectation: one GPU cannot do a pass over the whole batch";
+  if (!std::isfinite(estimate.speedup())) return "no estimate: one GPU cannot do a pass over the whole batch";
   return fmt::format(
       "expected: {:.2g} times as fast as one GPU with this batch (a pass over it takes {}, over a part of {} {}, the "
-      "exchange of {} {}); {:.0f} % of {} times where each GPU has a batch of this size",
+      "exchange of {} {}); {:.0f} % of {} times if each GPU has a batch of this size",
       estimate.speedup(), format_seconds(estimate.whole_seconds), estimate.num_processes,
       format_seconds(estimate.part_seconds), format_bytes(estimate.num_bytes),
       format_seconds(estimate.exchange_seconds), 100 * estimate.weak_efficiency(), estimate.num_processes);
@@ -67,7 +67,7 @@ void note_exchange(PreparedRun& run) {
   if (run.device.is_cuda() && !has_shards)
     run.exchange_note = text_of(estimate_of(run, exchange));
   else
-    run.exchange_note = fmt::format("an exchange of {} takes {} by itself", format_bytes(exchange.num_bytes),
+    run.exchange_note = fmt::format("an exchange of {} takes {} without other work", format_bytes(exchange.num_bytes),
                                     format_seconds(exchange.seconds));
 }
 

@@ -56,8 +56,8 @@ void TraceObserver::finish() {
   if (profiling_) write();
   if (is_written_) return;
   logger_.warn(
-      fmt::format("nothing was traced: the run ended within its warm-up, before epoch {}; "
-                  "a new one with training.warmup_epochs=0 is traced from its first step",
+      fmt::format("nothing was traced: the run ended within its warm-up, before epoch {}; use training.warmup_epochs=0 "
+                  "to trace from the first step",
                   request_.warmup_epochs + 1));
 }
 
@@ -76,7 +76,7 @@ void TraceObserver::write() {
   if (!ends_as_json(request_.file)) {
     remove_file(temporary_file(request_.file));
     throw_error(ExitCode::kDevice,
-                "{}: the trace could not be written whole; free some space or trace fewer steps "
+                "{}: the trace could not be written completely; free some space or trace fewer steps "
                 "(--trace-steps)",
                 request_.file.string());
   }

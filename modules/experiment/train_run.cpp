@@ -36,7 +36,7 @@ std::string device_text(const PreparedRun& run) {
 }
 
 std::string ranks_text(const PreparedRun& run) {
-  return fmt::format("{} by {}, each with a part of every batch; gradients travel by {}",
+  return fmt::format("{} by {}, each with a part of every batch; gradients are exchanged by {}",
                      counted(run.options.ranks->size(), "process"), name_of(launch_here()->launcher),
                      run.device.is_cpu() ? "Gloo" : "NCCL");
 }

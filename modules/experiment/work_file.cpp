@@ -22,7 +22,7 @@ int64_t num_epochs(const RunPlan& plan) { return (plan.total_steps + plan.steps_
 void require_bound(const RunPlan& plan) {
   if (plan.total_steps == 0)
     throw_error(ExitCode::kUsage,
-                "export: only time bounds this run, so the number of its epochs is not known; give training.epochs");
+                "export: only time limits this run, so the number of its epochs is not known; set training.epochs");
 }
 
 // Returns the orders of the samples, (epochs, samples of an epoch).

@@ -233,7 +233,7 @@ fs::path newest_of(const fs::path& folder, std::vector<std::string>& notes) {
   if (latest.place) return latest.place->path;
   if (latest.notes.empty())
     refuse_checkpoint("{}: contains no checkpoint; train with checkpoint.save", folder.string());
-  refuse_checkpoint("{}: none of {} verifies: {}", folder.string(), counted(std::ssize(latest.notes), "checkpoint"),
+  refuse_checkpoint("{}: none of {} is valid: {}", folder.string(), counted(std::ssize(latest.notes), "checkpoint"),
                     latest.notes.front());
 }
 

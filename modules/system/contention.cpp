@@ -73,7 +73,7 @@ std::vector<Warning> ContentionMonitor::warnings() const {
       part_of_others(cpu_counters_, cpu_counters(), cpus, own_seconds, static_cast<double>(::sysconf(_SC_CLK_TCK)));
   if (disturbs(part, std::ssize(cpus), num_threads_))
     found.emplace_back(warning::kCpuShared,
-                       fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} while it ran", 100 * part,
+                       fmt::format("THE CPU WAS SHARED: other work took {:.0f} % of {} during the run", 100 * part,
                                    counted(std::ssize(cpus), "usable CPU")));
   return found;
 }

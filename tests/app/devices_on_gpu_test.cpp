@@ -184,7 +184,7 @@ TEST_F(DevicesOnGpu, NeedAGpuEach) {
   ::unsetenv("RNNLAB_SHARE_GPUS");
   const ProgramResult result = train(Program(), {"devices=64", "training.batch_size=64"});
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.errors, HasSubstr("devices: 64 processes take a GPU each, and this machine has "));
+  EXPECT_THAT(result.errors, HasSubstr("devices: 64 processes need a GPU each, but this machine has "));
 }
 
 }  // namespace

@@ -134,8 +134,10 @@ TEST(Devices, GoOnByAnotherNumber) {
   const std::string run = program.run_folders("together").back();
   const ProgramResult resumed = program.run({"train", "--resume", run, "training.max_steps=null", "devices=2"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  EXPECT_THAT(resumed.errors, HasSubstr("goes on with 2 processes, and ran with 3 before, so its times tell nothing of "
-                                        "either number of devices"));
+  EXPECT_THAT(
+      resumed.errors,
+      HasSubstr(
+          "resumes with 2 processes but ran with 3 before, so its times do not describe either number of devices"));
   const RunRecord both = load_run(run);
   EXPECT_LT(largest_difference(one, both), 1e-5);
   EXPECT_EQ(both.environment.ranks.value().num_processes, 2);
@@ -272,8 +274,9 @@ TEST(Devices, AreThoseThatALauncherStarted) {
 TEST(Devices, MustBeThoseThatALauncherStarted) {
   const ProgramResult result = by_environment(Program(), "devices=3", "devices=3");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("devices: got 3, but torchrun started 2 processes: leave devices out, or start "
-                                       "as many"));
+  EXPECT_THAT(
+      result.errors,
+      HasSubstr("devices: got 3, but torchrun started 2 processes: remove devices, or start that number of processes"));
 }
 
 TEST(Devices, OfALauncherTrainOneRunAtATime) {
@@ -365,7 +368,7 @@ TEST(Devices, TrainNoStepMoreWhereTheSecondsAreOver) {
     const ProgramResult resumed =
         program.run({"train", "--resume", run, "training.max_steps=null", "training.max_seconds=0.000001"});
     EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-    EXPECT_THAT(resumed.errors, HasSubstr("nothing to go on with: training.max_seconds (1e-06) are over")) << devices;
+    EXPECT_THAT(resumed.errors, HasSubstr("nothing to resume: training.max_seconds (1e-06) are over")) << devices;
   }
 }
 

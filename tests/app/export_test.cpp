@@ -67,7 +67,7 @@ TEST_F(Export, IsOfOneRunWithABound) {
             "rnnlab: error: export: tiny.yaml: its sweep asks for 2 runs, expected one; choose one by key=value\n");
   EXPECT_EQ(program_.run({"export", "tiny.yaml", "training.epochs=0", "training.max_seconds=1", "-o", "w.safetensors"})
                 .errors,
-            "rnnlab: error: export: only time bounds this run, so the number of its epochs is not known; give "
+            "rnnlab: error: export: only time limits this run, so the number of its epochs is not known; set "
             "training.epochs\n");
 }
 

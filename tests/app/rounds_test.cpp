@@ -66,7 +66,7 @@ TEST(Rounds, RunEachCaseInAProcessOfItsOwnInEachRound) {
   program.write("tiny.yaml", std::string(kTinyYaml) + kTwoLayers + "repeats: 3\n");
   const auto result = program.run({"train", "tiny.yaml"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("6 runs in 3 rounds of 2 cases, each in a process of its own"));
+  EXPECT_THAT(result.errors, HasSubstr("6 runs in 3 rounds of 2 cases, each in a new process"));
   EXPECT_THAT(result.errors, HasSubstr("=== round 3 of 3, run 2 of 2: "));
   EXPECT_THAT(result.errors, HasSubstr("the first round took "));
   EXPECT_THAT(result.output, HasSubstr("cpu naive"));
@@ -123,7 +123,7 @@ TEST(Rounds, LeaveOutACaseThatFails) {
   program.write("tiny.yaml", std::string(kTinyYaml) + "sweep: {training.learning_rate: [1e38, 1e-3]}\n");
   const auto result = program.run({"train", "tiny.yaml", "training.optimizer=sgd", "--repeats", "3"});
   EXPECT_EQ(result.exit_code, 5);
-  EXPECT_THAT(result.errors, HasSubstr("learning_rate=1e38 failed and is left out of later rounds"));
+  EXPECT_THAT(result.errors, HasSubstr("learning_rate=1e38 failed and is skipped in later rounds"));
   EXPECT_EQ(runs_of(program).size(), 4u) << "one that diverged, and three";
 }
 

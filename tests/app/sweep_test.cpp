@@ -158,7 +158,7 @@ TEST_F(SweepVerb, ResumesWhatASignalStopped) {
   const auto again = program_.run_and_signal({"train", "--task", "0", "sweep"}, SIGTERM,
                                              [&] { return !fs::exists(run(0) / kSummaryFile); });
   EXPECT_EQ(again.exit_code, 143);
-  EXPECT_THAT(testing::read_text(run(0) / kLogFile), HasSubstr("goes on after step "));
+  EXPECT_THAT(testing::read_text(run(0) / kLogFile), HasSubstr("resumes after step "));
 }
 
 TEST_F(SweepVerb, GoesOnAfterAFailureAndTellsItsReason) {
@@ -170,7 +170,7 @@ TEST_F(SweepVerb, GoesOnAfterAFailureAndTellsItsReason) {
   EXPECT_EQ(status({"--failed"}), "0\n");
   const auto left_out = work();
   EXPECT_EQ(left_out.exit_code, 4);
-  EXPECT_THAT(left_out.errors, HasSubstr("1 task failed before and is left out; --retry-failed tries again"));
+  EXPECT_THAT(left_out.errors, HasSubstr("1 task failed before and is skipped; use --retry-failed to try again"));
   EXPECT_EQ(work({"--retry-failed"}).exit_code, 4);
 }
 
@@ -180,14 +180,14 @@ TEST_F(SweepVerb, DoesNotTrainAgainWhatDiverged) {
   EXPECT_THAT(status(), HasSubstr("failed"));
   const auto again = task("0");
   EXPECT_EQ(again.exit_code, 5);
-  EXPECT_THAT(again.errors, HasSubstr("diverged before, and would again: "));
+  EXPECT_THAT(again.errors, HasSubstr("diverged before and would diverge again: "));
 }
 
 TEST_F(SweepVerb, LeavesAMachineOnWhichEverythingFails) {
   plan("sweep: {seed: [1, 2, 3, 4, 5]}\n", {"device=cuda:99"});
   const auto worked = work();
   EXPECT_EQ(worked.exit_code, 4);
-  EXPECT_THAT(worked.errors, HasSubstr("3 tasks in a row failed for a reason that may be this machine's"));
+  EXPECT_THAT(worked.errors, HasSubstr("3 tasks in a row failed, perhaps because of this machine"));
   EXPECT_EQ(status({"--left"}), "0-4\n");
   EXPECT_EQ(status({"--failed"}), "0-2\n");
 }
@@ -201,8 +201,8 @@ TEST_F(SweepVerb, RefusesARunWithOtherSettingsThanThePlan) {
   program_.write(fs::relative(run(0) / kConfigFile, program_.folder()), config);
   const auto again = task("0");
   EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.errors, HasSubstr("config.yaml: has other settings than the plan has for this run; restore it, or "
-                                      "remove its folder"));
+  EXPECT_THAT(again.errors,
+              HasSubstr("config.yaml: its settings differ from those of the plan; restore it, or remove its folder"));
 }
 
 TEST_F(SweepVerb, WaitsForTasksElsewhereWhereAsked) {

@@ -43,8 +43,7 @@ TEST(PlanSweep, KeepsExperimentsWhole) {
 TEST(PlanSweep, RefusesRoundsUpToAPrecision) {
   expect_error(
       ExitCode::kUsage,
-      "tiny: repeats.until ends a measurement by its results, and a plan is fixed before there are any; give a "
-      "number, such as repeats=5",
+      "tiny: repeats.until needs results, but a plan is fixed before there are any; use a number, such as repeats=5",
       [] { plan_of("repeats: {until: 1 %, at_most: 20}\n"); });
 }
 

@@ -72,29 +72,29 @@ TEST(Experiment, TakesAnAlgorithmForCudnnWithItsOwnLayerOnly) {
   EXPECT_THAT(findings_in("layer: fused\ncudnn_algorithm: auto\n"), IsEmpty());
   const auto lines = findings_in("layer: fused\ncudnn_algorithm: standard\n");
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("only layer: cudnn takes an algorithm for cuDNN; layer: fused has none to choose"));
+  EXPECT_THAT(
+      lines[0],
+      HasSubstr("only layer: cudnn has an algorithm for cuDNN, and layer: fused does not; remove cudnn_algorithm"));
   EXPECT_THAT(lines[0], HasSubstr("cudnn_algorithm"));
 }
 
 TEST(Experiment, HasNoLargePersistentLayersInFloat32) {
   const std::string layer = "layer: persistent\ndevice: cuda\nmodel: {hidden_size: 1536}\n";
   EXPECT_THAT(findings_in(layer + "precision: tf32\n"), IsEmpty());
-  EXPECT_THAT(
-      findings_in(layer + "precision: fp32\n"),
-      ElementsAre(HasSubstr("layer: persistent holds up to 1024 units in fp32, whose weights have two parts; use "
-                            "precision: tf32 or bf16, or layer: cudnn")));
+  EXPECT_THAT(findings_in(layer + "precision: fp32\n"),
+              ElementsAre(HasSubstr("layer: persistent supports at most 1024 units in fp32; use "
+                                    "precision: tf32 or bf16, or layer: cudnn")));
 }
 
 TEST(Experiment, SaysHowANetworkIsComputedByTheKeyThatIsForIt) {
   const std::string classifier = "model: {kind: image_classifier}\n";
   EXPECT_THAT(findings_in(classifier + "convolution: plain\n"), IsEmpty());
-  EXPECT_THAT(
-      findings_in(classifier + "layer: naive\n"),
-      ElementsAre("a.yaml:2:8: layer and model.kind (a.yaml:1:15): an image_classifier has no recurrent layers; "
-                  "leave it out: `convolution` says how it is computed"));
+  EXPECT_THAT(findings_in(classifier + "layer: naive\n"),
+              ElementsAre("a.yaml:2:8: layer and model.kind (a.yaml:1:15): an image_classifier has no recurrent "
+                          "layers; remove layer: `convolution` chooses how it is computed"));
   EXPECT_THAT(findings_in("convolution: plain\n"),
               ElementsAre("a.yaml:1:14: convolution and model.kind (default): only an image_classifier has "
-                          "convolutions; leave it out"));
+                          "convolutions; remove convolution"));
 }
 
 TEST(Experiment, GivesAnImageClassifierImagesAndItsLoss) {

@@ -47,7 +47,7 @@ TEST(FastestOf, TakesTheShortestTimeAndSaysWhy) {
   const auto measure = [](LayerKind kind) { return kind == LayerKind::kFused ? 9e-4 : 2e-3; };
   const FastestLayer fastest = fastest_of({LayerKind::kHoisted, LayerKind::kFused, LayerKind::kWavefront}, measure);
   EXPECT_EQ(fastest.kind, LayerKind::kFused);
-  EXPECT_THAT(fastest.notes, ElementsAre("layer: auto took fused, by the time of a pass: hoisted 2 ms, fused 900 us, "
+  EXPECT_THAT(fastest.notes, ElementsAre("layer: auto chose fused, by the time of a pass: hoisted 2 ms, fused 900 us, "
                                          "wavefront 2 ms"));
 }
 
@@ -131,8 +131,8 @@ TEST_P(FastestOfThoseThatFail, IsTheBestOfTheRestWithANoteOnThem) {
     return kind == LayerKind::kFused ? 2e-3 : 3e-3;
   };
   const FastestLayer fastest = fastest_of({LayerKind::kPersistent, LayerKind::kFused, LayerKind::kHoisted}, measure);
-  EXPECT_THAT(fastest.notes, ElementsAre("layer: auto took fused, by the time of a pass: fused 2 ms, hoisted 3 ms",
-                                         "layer: auto left out persistent: " + GetParam().told));
+  EXPECT_THAT(fastest.notes, ElementsAre("layer: auto chose fused, by the time of a pass: fused 2 ms, hoisted 3 ms",
+                                         "layer: auto skipped persistent: " + GetParam().told));
 }
 
 TEST(FastestOf, TriesTheLowerRungsWhereNoneOfTheOthersCan) {
@@ -143,7 +143,7 @@ TEST(FastestOf, TriesTheLowerRungsWhereNoneOfTheOthersCan) {
   const FastestLayer fastest = fastest_of({LayerKind::kHoisted, LayerKind::kGrouped, LayerKind::kNaive}, measure);
   EXPECT_EQ(fastest.kind, LayerKind::kNaive);
   ASSERT_EQ(fastest.notes.size(), 2U);
-  EXPECT_EQ(fastest.notes[1], "layer: auto left out hoisted, grouped: no code");
+  EXPECT_EQ(fastest.notes[1], "layer: auto skipped hoisted, grouped: no code");
 }
 
 TEST(FastestOf, GivesTheErrorOfTheLastWhereNoneCan) {
@@ -163,7 +163,7 @@ TEST(FastestOf, LetsThroughWhatIsNotAboutTheLayer) {
 TEST(FastestOf, MeasuresNothingWhereThereIsNoChoice) {
   const auto fail = [](LayerKind) -> double { throw std::logic_error("measured"); };
   EXPECT_THAT(fastest_of({LayerKind::kNaive}, fail).notes,
-              ElementsAre("layer: auto took naive, the only one that can"));
+              ElementsAre("layer: auto chose naive, the only layer that can do this work"));
 }
 
 TEST(AutoLayers, AreTheSameForWorkThatDiffersInSeedsOrBounds) {
@@ -185,7 +185,7 @@ TEST(PreparedRun, SettlesAutoByMeasuringTheWork) {
   EXPECT_EQ(run.experiment.layer, LayerKind::kAuto);
   ASSERT_FALSE(run.notes.empty());
   EXPECT_THAT(run.notes[0],
-              StartsWith(fmt::format("layer: auto took {}", config::name_of(*run.experiment.auto_layer))));
+              StartsWith(fmt::format("layer: auto chose {}", config::name_of(*run.experiment.auto_layer))));
   EXPECT_EQ(layers.taken_for(run.experiment), run.experiment.auto_layer);
 }
 
@@ -194,7 +194,7 @@ TEST(PreparedRun, TakesTheLayerThatAutoTookForTheSameWorkBefore) {
   layers.remember(tiny_experiment({"layer=auto", "device=cpu"}), LayerKind::kGrouped);
   const PreparedRun run(tiny_experiment({"layer=auto", "device=cpu", "seed=2"}), {}, WeightsFrom::kExperiment, &layers);
   EXPECT_EQ(run.experiment.auto_layer, LayerKind::kGrouped);
-  EXPECT_THAT(run.notes, ElementsAre("layer: auto took grouped, as in an earlier run with the same work"));
+  EXPECT_THAT(run.notes, ElementsAre("layer: auto chose grouped, as in an earlier run with the same work"));
 }
 
 TEST(PreparedRun, MeasuresNothingWhereTheSettingsSayWhatAutoTook) {

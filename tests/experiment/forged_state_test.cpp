@@ -66,29 +66,29 @@ class ForgedState : public ::testing::Test {
 
 TEST_F(ForgedState, WithStepsThatTheEpochDoesNotHave) {
   forge("/progress/tally/steps", -1);
-  expect_not_resumed("its progress cannot be: -1 of 4 steps of an epoch that is over");
+  expect_not_resumed("its progress is impossible: -1 of 4 steps of an epoch that is over");
   forge("/progress/tally/steps", 9);
-  expect_not_resumed("its progress cannot be: 9 of 4 steps of an epoch that is over");
+  expect_not_resumed("its progress is impossible: 9 of 4 steps of an epoch that is over");
 }
 
 TEST_F(ForgedState, WithAnEpochThatDoesNotFitItsSteps) {
   forge("/progress/state/epoch", 0);
-  expect_not_resumed("its progress cannot be: epoch 0 with the best at 3");
+  expect_not_resumed("its progress is impossible: epoch 0 with the best at 3");
   forge("/progress/state/epoch", std::numeric_limits<int64_t>::max());
-  expect_not_resumed("its progress cannot be: step 12 after 4 of 4 steps of epoch 9223372036854775807");
+  expect_not_resumed("its progress is impossible: step 12 after 4 of 4 steps of epoch 9223372036854775807");
   forge("/progress/state/epoch", 3);
   forge("/progress/state/step", -5);
-  expect_not_resumed("its progress cannot be: step -5 after 4 of 4 steps of epoch 3");
+  expect_not_resumed("its progress is impossible: step -5 after 4 of 4 steps of epoch 3");
 }
 
 TEST_F(ForgedState, WithNumbersThatAreNone) {
   forge("/progress/tally/seconds", "nan");
-  expect_not_resumed("its progress cannot be: a number in it is not finite");
+  expect_not_resumed("its progress is impossible: a number in it is not finite");
   forge("/progress/tally/seconds", -1.0);
-  expect_not_resumed("its progress cannot be: a count or time in it is negative or too large");
+  expect_not_resumed("its progress is impossible: a count or time in it is negative or too large");
   forge("/progress/tally/seconds", 1.0);
   forge("/progress/tally/samples", std::numeric_limits<int64_t>::max());
-  expect_not_resumed("its progress cannot be: a count or time in it is negative or too large");
+  expect_not_resumed("its progress is impossible: a count or time in it is negative or too large");
 }
 
 TEST_F(ForgedState, WithAGeneratorThatIsNone) {
@@ -98,18 +98,18 @@ TEST_F(ForgedState, WithAGeneratorThatIsNone) {
 
 TEST_F(ForgedState, WithDataThatNobodyCanHaveFitted) {
   forge("/shape/input_size", 0);
-  expect_not_read("what it says of the data cannot be: 28 steps of 0 features and 10 outputs");
+  expect_not_read("its description of the data is impossible: 28 steps of 0 features and 10 outputs");
   forge("/shape/input_size", 28);
   forge("/vocabulary", {"one", "two"});
-  expect_not_read("what it says of the data cannot be: 2 names of 10 outputs");
+  expect_not_read("its description of the data is impossible: 2 names of 10 outputs");
   forge("/vocabulary", nlohmann::ordered_json::array());
   forge("/shape/task", "language_model");
-  expect_not_read("what it says of the data cannot be: a task language_model of source digits");
+  expect_not_read("its description of the data is impossible: a task language_model of source digits");
   forge("/shape/task", "classification");
   forge("/feature_scales", {{{"name", "x"}, {"offset", 0.0}, {"scale", 0.0}}});
-  expect_not_read("what it says of the data cannot be: a scale that is zero or not finite");
+  expect_not_read("its description of the data is impossible: a scale that is zero or not finite");
   forge("/feature_scales", {{{"name", "x"}, {"offset", 0.0}, {"scale", 1.0}}});
-  expect_not_read("what it says of the data cannot be: 1 scale for 28 features");
+  expect_not_read("its description of the data is impossible: 1 scale for 28 features");
 }
 
 TEST_F(ForgedState, WithSettingsThatNoRunHas) {
@@ -125,8 +125,8 @@ TEST_F(ForgedState, OfAnotherMachineGoesOnWithAWarning) {
   forge("/identity/cpu_model", "Z80");
   const Summary summary = resumed();
   const auto warned = [](const std::string& begin) { return Contains(StartsWith(begin)); };
-  EXPECT_THAT(texts_of(summary.warnings), warned("goes on with another LibTorch: 2.0.1, then 2.11.0"));
-  EXPECT_THAT(texts_of(summary.warnings), warned("goes on with another CPU: Z80, then "));
+  EXPECT_THAT(texts_of(summary.warnings), warned("resumes with a different LibTorch: 2.0.1, then 2.11.0"));
+  EXPECT_THAT(texts_of(summary.warnings), warned("resumes with a different CPU: Z80, then "));
   ASSERT_TRUE(summary.epoch_time);
   EXPECT_LE(summary.epoch_time->num_epochs, 2) << "the times of the first three are of another machine";
 }

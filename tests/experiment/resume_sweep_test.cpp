@@ -107,7 +107,7 @@ TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
   train(sweep(), exactly(), {&stop});
   testing::expect_error(
       ExitCode::kUsage,
-      "argument 'training.learning_rate=0.5': cannot go on with other settings: only bounds "
+      "argument 'training.learning_rate=0.5': cannot resume with different settings: only bounds "
       "(training.epochs, max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path may "
       "change",
       [&] { go_on(sweep_file(), {"training.learning_rate=0.5"}); });
@@ -126,7 +126,7 @@ TEST_F(ResumeSweep, SaysWhatGoesOnWithIt) {
   run_all(cases_of(sweep(), exactly()), {.out = out(), .command_line = {}, .console = {}, .observers = {&stop}},
           logger);
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, HasSubstr("terminated (SIGTERM): 3 of 4 runs not begun\n"));
+  EXPECT_THAT(log, HasSubstr("terminated (SIGTERM): 3 of 4 runs not started\n"));
   EXPECT_THAT(log, HasSubstr("to resume: rnnlab train --resume " + sweep_file().string() + "\n"));
 }
 

@@ -63,7 +63,7 @@ TEST_F(Resume, FromACheckpointWithinAnEpochWhoseRowsAreTakenBack) {
     if (place.step > 6) fs::remove_all(place.path);
   fs::remove(killed / kCheckpointsFolder / "best.json");
   const auto all = go_on(killed);
-  EXPECT_THAT(all.finished.at(0).summary.path_notes, ::testing::Contains("goes on after step 6, within epoch 2"));
+  EXPECT_THAT(all.finished.at(0).summary.path_notes, ::testing::Contains("resumes after step 6, within epoch 2"));
   EXPECT_EQ(final_state(killed), whole);
 }
 
@@ -166,7 +166,7 @@ TEST_F(ResumeFromBeforeTheBest, ForgetsItWhereThatIsGone) {
                   {checkpoint.model.tensors, checkpoint.optimizer.tensors, checkpoint.state, nullptr});
   const auto all = go_on(run_, {"checkpoint.best=false"});
   EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
-              Contains("which checkpoint was the best is forgotten: it was of step 12, and that of step 4 is gone"));
+              Contains("which checkpoint was the best is forgotten: it was of step 12, and that of step 4 is missing"));
   EXPECT_FALSE(best_checkpoint(checkpoints()));
 }
 
@@ -216,10 +216,9 @@ TEST_F(Resume, HasNoSummaryUntilTheRunHasEndedAgain) {
 TEST_F(Resume, WarnsOfAScheduleThatEndsWithTheRun) {
   const fs::path done = run(exactly({"training.schedule=cosine"}));
   const auto all = go_on(done, {"training.epochs=5"});
-  EXPECT_THAT(
-      texts_of(all.finished.at(0).summary.warnings),
-      ::testing::Contains("training.schedule cosine ends with the run, so the learning rate goes on as in a run "
-                          "with the new bounds"));
+  EXPECT_THAT(texts_of(all.finished.at(0).summary.warnings),
+              ::testing::Contains("training.schedule cosine ends with the run, so the learning rate continues as in a "
+                                  "run with the new bounds"));
 }
 
 TEST_F(Resume, FallsBackToTheCheckpointBefore) {
@@ -244,7 +243,7 @@ TEST_F(Resume, RefusesWhereNoCheckpointVerifies) {
   const auto newest = list_checkpoints(done / kCheckpointsFolder).back().path;
   expect_refusal(
       ExitCode::kCheckpoint,
-      (done / kCheckpointsFolder).string() + ": none of 2 checkpoints verifies: " + newest.string() +
+      (done / kCheckpointsFolder).string() + ": none of 2 checkpoints is valid: " + newest.string() +
           "/manifest.json: its last line, the SHA-256, does not match its content; the file is damaged or was "
           "cut off",
       done);
@@ -256,7 +255,7 @@ TEST_F(Resume, RefusesOtherSettings) {
   expect_refusal(
       ExitCode::kUsage,
       checkpoint +
-          ": cannot go on with other settings: model.hidden_size was 8 and is 16, training.batch_size was 50 "
+          ": cannot resume with different settings: model.hidden_size was 8 and is 16, training.batch_size was 50 "
           "and is 25; only bounds (training.epochs, max_steps, max_seconds), training.num_threads, devices, "
           "checkpoint and data.path may change: restore these, or start a new run",
       stopped, {"training.batch_size=25", "model.hidden_size=16"});
@@ -277,7 +276,7 @@ TEST_F(Resume, RefusesAConfigThatWasEdited) {
   expect_refusal(
       ExitCode::kUsage,
       checkpoint +
-          ": cannot go on with other settings: seed was 1 and is 2; only bounds (training.epochs, "
+          ": cannot resume with different settings: seed was 1 and is 2; only bounds (training.epochs, "
           "max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path may change: restore "
           "these, or start a new run",
       stopped);
@@ -320,12 +319,11 @@ TEST_F(Resume, RefusesAPipeInThePlaceOfTheLog) {
 
 TEST_F(Resume, RefusesWhatIsNoRun) {
   expect_refusal(ExitCode::kUsage,
-                 out().string() + ": no run to go on with: there is no config.yaml in it; give the folder of a run",
-                 out());
+                 out().string() + ": no run to resume: it contains no config.yaml; pass the folder of a run", out());
   expect_refusal(ExitCode::kUsage, (out() / "nowhere").string() + ": there is no such run", out() / "nowhere");
   expect_refusal(ExitCode::kUsage,
                  (out() / "sweep-1.json").string() +
-                     ": there is no such run; the file of a sweep goes once all of its runs have ended",
+                     ": there is no such run; the file of a sweep is removed when all of its runs have ended",
                  out() / "sweep-1.json");
   const fs::path config = run(exactly()) / kConfigFile;
   testing::expect_error(ExitCode::kUsage,

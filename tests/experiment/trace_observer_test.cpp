@@ -137,8 +137,8 @@ TEST_F(Traced, IsNotThereWithoutTheOption) {
 TEST_F(Traced, IsNotThereWhereAllWasWarmUpAndTheLogSaysWhy) {
   const RunOutcome outcome = run({"training.epochs=1"}, 50);
   EXPECT_FALSE(std::filesystem::exists(outcome.folder / kTraceFile));
-  EXPECT_THAT(log_of(outcome), HasSubstr("nothing was traced: the run ended within its warm-up, before epoch 2; "
-                                         "a new one with training.warmup_epochs=0 is traced from its first step\n"));
+  EXPECT_THAT(log_of(outcome), HasSubstr("nothing was traced: the run ended within its warm-up, before epoch 2; use "
+                                         "training.warmup_epochs=0 to trace from the first step\n"));
 }
 
 TEST_F(Traced, IsADoubtInSummaryAndComparison) {
@@ -178,7 +178,7 @@ TEST(TraceObserver, SaysSoWhereTheTraceDoesNotFit) {
   for (int i = 0; i < 500; ++i) const TraceRange range("range");
   testing::expect_error(ExitCode::kDevice,
                         file.string() +
-                            ": the trace could not be written whole; free some space or trace fewer steps "
+                            ": the trace could not be written completely; free some space or trace fewer steps "
                             "(--trace-steps)",
                         [&] { observer.on_run_end(state); });
   EXPECT_FALSE(std::filesystem::exists(file.string() + ".tmp")) << "nothing takes room on the full disk";

@@ -155,10 +155,10 @@ TEST_F(DeviceSpeedTest, HasNoEfficiencyWhereProcessesShareTheThreadsOfOne) {
 
 TEST_F(DeviceSpeedTest, IsNotClaimedOfARunWhoseDevicesChanged) {
   SampleRun two = run_of_devices(2, 1.25);
-  two.summary.warnings.emplace_back(warning::kDevicesChanged, "goes on with 2 processes, and ran with 1 before");
+  two.summary.warnings.emplace_back(warning::kDevicesChanged, "resumes with 2 processes but ran with 1 before");
   const Comparison comparison = compared({run_of_devices(1, 2), two});
   EXPECT_FALSE(comparison.groups[1].device_speed);
-  EXPECT_THAT(texts_of(comparison.warnings), Contains(HasSubstr("goes on with 2 processes, and ran with 1 before")));
+  EXPECT_THAT(texts_of(comparison.warnings), Contains(HasSubstr("resumes with 2 processes but ran with 1 before")));
 }
 
 TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {

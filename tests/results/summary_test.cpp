@@ -244,7 +244,7 @@ TEST(Summary, OfVersion2HasTheEndingThatItsWordsTell) {
 
 TEST(Summary, OfVersion2HasTheKindsThatItsWarningsTell) {
   const auto kind_of = [](const std::string& text) { return read_version_2("", text).warnings.at(0).kind; };
-  EXPECT_EQ(kind_of("THE CPU WAS SHARED: other work took 88 % of 2 usable CPUs while it ran"), warning::kCpuShared);
+  EXPECT_EQ(kind_of("THE CPU WAS SHARED: other work took 88 % of 2 usable CPUs during the run"), warning::kCpuShared);
   EXPECT_EQ(
       kind_of("GPU 0 (NVIDIA T4) WAS SHARED: 1 other process started during the run, so its times are not reliable"),
       warning::kGpuShared);

@@ -104,7 +104,7 @@ TEST(Plan, IsNeverWrittenOver) {
   expect_error(ExitCode::kUsage,
                folder.path().string() +
                    ": already has a plan, and a plan cannot be changed; see `rnnlab sweep status " +
-                   folder.path().string() + "`, or name another folder",
+                   folder.path().string() + "`, or choose a different folder",
                [&] { write_plan(folder.path(), small_plan()); });
 }
 

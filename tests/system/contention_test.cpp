@@ -60,7 +60,7 @@ TEST(Newcomers, AreOfTheGpusThatAreWatched) {
 
 TEST(Newcomers, AreCountedWhereTheyAllGoByOneNumber) {
   EXPECT_THAT(texts_of(newcomers(survey_with({{0}}), survey_with({{0, 0}}))),
-              ElementsAre(HasSubstr("1 other process came")));
+              ElementsAre(HasSubstr("1 other process started during the run")));
 }
 
 TEST(ContentionMonitor, AreNotLookedForInAMoment) { EXPECT_THAT(ContentionMonitor({}, 1).warnings(), IsEmpty()); }
@@ -97,7 +97,7 @@ TEST(ContentionMonitor, AreSeenByTheTimeThatTheyTake) {
   if (cpu_ticks_between(before, cpu_counters(), usable_cpus()).total == 0) GTEST_SKIP() << "no counters in /proc/stat";
   EXPECT_THAT(texts_of(bystanders.warnings()),
               Contains(MatchesRegex("THE CPU WAS SHARED: other work took [0-9]+ % of [0-9]+ "
-                                    "usable CPUs? while it ran")));
+                                    "usable CPUs? during the run")));
 }
 
 }  // namespace
