@@ -147,7 +147,7 @@ void check_identity(const RunRecord& run, Found& found) {
               std::to_string(environment.num_threads), found);
   if (identity.conditions != conditions_of(environment))
     found.emplace_back(warning::kWrongIdentity,
-                       "wrong identity (conditions): the summary has others than environment.json");
+                       "wrong identity (conditions): the summary differs from environment.json");
   const auto batch_size = run.config.find("training.batch_size");
   if (batch_size != run.config.end())
     check_equal("batch_size", std::to_string(identity.batch_size), "config.yaml", batch_size->second, found);
@@ -156,7 +156,7 @@ void check_identity(const RunRecord& run, Found& found) {
 // LibTorch's switches for cuDNN and cuBLAS may have been set otherwise than the experiment says.
 void check_precision(const RunRecord& run, Found& found) {
   if (is_on_gpu(run) && run.summary.identity.precision != run.summary.precision)
-    found.emplace_back(warning::kOtherPrecision, fmt::format("OTHER PRECISION: {} was asked for, and {} ran",
+    found.emplace_back(warning::kOtherPrecision, fmt::format("OTHER PRECISION: {} was set, but {} ran",
                                                              run.summary.precision, run.summary.identity.precision));
 }
 
@@ -194,8 +194,8 @@ std::vector<Warning> ending_warnings(const RunGroup& group) {
     if (const RunEnding ending = run->summary.ending; ending != RunEnding::kComplete)
       warnings.emplace_back(
           ending == RunEnding::kDiverged ? warning::kDiverged : warning::kInterrupted,
-          fmt::format("{}: {} {}: its times and metrics are those of the {} before", group.label, run->folder.string(),
-                      ending == RunEnding::kDiverged ? "DIVERGED" : "WAS INTERRUPTED",
+          fmt::format("{}: {} {}: its times and metrics are those of the previous {}", group.label,
+                      run->folder.string(), ending == RunEnding::kDiverged ? "DIVERGED" : "WAS INTERRUPTED",
                       run->summary.epochs == 1 ? "epoch" : "epochs"));
   return warnings;
 }
@@ -213,7 +213,7 @@ Warning counted_warmup(const RunRecord& run) {
   const std::vector<double> others = timed_seconds(std::span(run.rows).subspan(1));
   const std::string beside = others.empty() ? "" : fmt::format(", the others {:.4g} s in the median", median(others));
   return {warning::kWarmupCounted,
-          fmt::format("WARM-UP IS COUNTED: the first epoch took {:.4g} s{}; training.warmup_epochs=1 leaves it out",
+          fmt::format("WARM-UP IS COUNTED: the first epoch took {:.4g} s{}; set training.warmup_epochs=1 to exclude it",
                       run.rows[0].train_seconds, beside)};
 }
 
@@ -242,8 +242,8 @@ std::vector<Remark> doubts(const RunGroup& group) {
   if (const auto unequal = unequal_repeats(group))
     found.push_back(
         {"", group.label,
-         fmt::format(": deterministic is true, but losses of epoch {} are {} in {} and {} in {}; look what "
-                     "changed between the runs",
+         fmt::format(": deterministic is true, but losses of epoch {} are {} in {} and {} in {}; check what changed "
+                     "between the runs",
                      unequal->epoch, format_shortest(unequal->first), folder_name(*unequal->first_run, group),
                      format_shortest(unequal->second), folder_name(*unequal->second_run, group)),
          warning::kLossesPart});
@@ -261,7 +261,7 @@ std::vector<std::string> pooling_notes(const RunGroup& group) {
   std::vector<std::string> copies;
   for (const RunRecord* copy : group.copies) copies.push_back(copy->folder.string());
   if (!copies.empty())
-    notes.push_back(fmt::format("{}: left out as {} of a run that is there: {}", group.label,
+    notes.push_back(fmt::format("{}: skipped as {} of an included run: {}", group.label,
                                 copies.size() == 1 ? "a copy" : "copies", join(copies, ", ")));
   return notes;
 }
@@ -270,7 +270,7 @@ std::vector<Remark> process_notes(const RunGroup& group) {
   const auto has_none = [](const RunRecord* run) { return run->summary.turn.process.empty(); };
   if (std::ranges::count_if(group.runs, has_none) < 2) return {};
   return {{"", group.label,
-           ": files before version 3 do not tell which process trained a run, so such runs count as one process"}};
+           ": files before version 3 do not record which process trained a run, so such runs count as one process"}};
 }
 
 std::string few_seeds_note(const std::vector<RunGroup>& groups) {
@@ -279,8 +279,8 @@ std::string few_seeds_note(const std::vector<RunGroup>& groups) {
   for (const RunGroup& group : groups)
     if (seeds(group).size() < kFewestSeeds) labels.push_back(group.label);
   if (labels.empty()) return "";
-  return fmt::format("losses and metrics of fewer than {} seeds ({}): another seed gives others", kFewestSeeds,
-                     join(labels, ", "));
+  return fmt::format("losses and metrics of fewer than {} seeds ({}): different seeds give different values",
+                     kFewestSeeds, join(labels, ", "));
 }
 
 }  // namespace rnnlab

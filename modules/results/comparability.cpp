@@ -137,7 +137,7 @@ bool is_by_number_of_devices(const RunCondition& condition, const RunRecord& a, 
 std::string advice_on(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
   const bool is_scaled =
       condition.what == kBatchSize && num_devices(a) != num_devices(b) && samples_a_device(a) == samples_a_device(b);
-  return is_scaled ? " (rnnlab compare --scaling compares what each device gets done)" : "";
+  return is_scaled ? " (use rnnlab compare --scaling to compare the work of each device)" : "";
 }
 
 }  // namespace
@@ -345,11 +345,11 @@ std::vector<Remark> doubts_between(const RunGroup& baseline, const RunGroup& gro
   std::vector<Remark> found;
   if (!share_a_seed(baseline, group))
     found.push_back(
-        {fmt::format("OTHER INITIAL WEIGHTS AND ANOTHER ORDER OF THE SAMPLES: no seed is in both, {} in {}, {} in ",
+        {fmt::format("DIFFERENT INITIAL WEIGHTS AND ORDER OF THE SAMPLES: no seed is in both, {} in {}, {} in ",
                      seed_list(baseline), baseline.label, seed_list(group)),
          group.label, "", warning::kOtherWeights});
   if (const auto parting = parting_losses(baseline, group))
-    found.push_back({fmt::format("losses part: from the same weights, data and order epoch {} has a train loss of "
+    found.push_back({fmt::format("losses differ: with the same weights, data and order, epoch {} has a train loss of "
                                  "{:.6g} in {}, {:.6g} in ",
                                  parting->epoch, parting->first, baseline.label, parting->second),
                      group.label, ": they do not compute the same function", warning::kLossesPart});

@@ -130,17 +130,17 @@ void refuse_or_keep(Comparison& comparison, std::vector<std::string> found, cons
   if (on_difference != OnDifference::kRefuse || found.empty()) return;
   throw_error(ExitCode::kUsage,
               "these runs did not do the same work under the same conditions:\n  {}\n"
-              "Run them again alike, or compare all the same with --force",
+              "Run them again under equal conditions, or use --force to compare anyway",
               join(changes_and(found, groups), "\n  "));
 }
 
 std::string baseline_note(const std::vector<RunGroup>& groups, const RunGroup& baseline, const std::string& wanted) {
   if (!wanted.empty()) return "";
-  if (!is_complete(baseline)) return "no run ended as it should, so the baseline is one that did not";
+  if (!is_complete(baseline)) return "no run is complete, so the baseline is an incomplete run";
   if (&baseline == groups.data()) return "";
   if (is_complete(groups[0]))
-    return fmt::format("{} is not taken as the baseline, for it has no epoch after warm-up", groups[0].label);
-  return fmt::format("{} ({}) is not taken as the baseline; --baseline takes it all the same", groups[0].label,
+    return fmt::format("{} is not used as the baseline because it has no epoch after warm-up", groups[0].label);
+  return fmt::format("{} ({}) is not used as the baseline; use --baseline to choose it anyway", groups[0].label,
                      ending_text(groups[0]));
 }
 

@@ -98,7 +98,7 @@ std::vector<std::string> cells_of(const GroupResult& group, const Comparison& co
   return cells;
 }
 
-// "one process: no interval for another (cpu fused)"; nobody is named where it is true of all.
+// "one process: no interval for other processes (cpu fused)"; nobody is named where it is true of all.
 std::string spread_reason(const Comparison& comparison, int64_t num_processes, const std::string& words) {
   std::vector<std::string> labels;
   for (const GroupResult& group : comparison.groups)
@@ -109,7 +109,7 @@ std::string spread_reason(const Comparison& comparison, int64_t num_processes, c
 
 std::string spread_legend(const Comparison& comparison) {
   std::vector<std::string> reasons;
-  add_once(reasons, spread_reason(comparison, 1, "one process: no interval for another"));
+  add_once(reasons, spread_reason(comparison, 1, "one process: no interval for other processes"));
   add_once(reasons, spread_reason(comparison, 2, "two processes: too few for an interval"));
   return reasons.empty() ? "" : "* smallest and largest epoch; " + join(reasons, "; ");
 }
@@ -195,7 +195,7 @@ std::vector<std::string> comparison_legend(const Comparison& comparison) {
       "ratio: to the baseline, below 1 is faster; p: by Mann-Whitney, over processes."};
   add_once(legend, spread_legend(comparison));
   if (std::ranges::any_of(comparison.groups, lacks_verdict))
-    legend.push_back(fmt::format("no verdict with fewer than {} processes a side", kFewestForVerdict));
+    legend.push_back(fmt::format("no verdict with fewer than {} processes on each side", kFewestForVerdict));
   return legend;
 }
 

@@ -140,7 +140,7 @@ std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& serie
 void refuse_scaling(const std::vector<std::string>& reasons) {
   throw_error(ExitCode::kUsage,
               "these runs differ in more than their devices and the batch that these share:\n  {}\n"
-              "Run them again alike, or compare all the same with --force",
+              "Run them again under equal conditions, or use --force to compare anyway",
               join(reasons, "\n  "));
 }
 
@@ -231,7 +231,7 @@ DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on
   const auto series = by_samples_a_device(groups);
   if (!has_two_numbers_of_devices(series))
     throw_error(ExitCode::kUsage,
-                "--scaling: no two of these runs have equal batches a device (training.batch_size over devices) on "
+                "--scaling: no two of these runs have equal batches per device (training.batch_size over devices) on "
                 "different numbers of devices; train such runs, or compare these without --scaling");
   DeviceScaling scaling;
   scaling.forced = reasons_to_refuse(series, groups);
@@ -294,7 +294,7 @@ TextTable series_table(const ScalingSeries& series) {
 }
 
 constexpr const char* kExchangeLegend =
-    "exchange: the part of an epoch that was spent in the exchange of gradients and that nothing hid; slowest: how "
+    "exchange: the part of an epoch that was spent in the exchange of gradients without overlap; slowest: how "
     "much longer the slowest process computes than the fastest. Medians.";
 
 std::string number_cell(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }

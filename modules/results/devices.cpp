@@ -140,7 +140,8 @@ std::string efficiency_note(const RunGroup& group, const std::vector<RunGroup>& 
   const RunGroup* reference = same_work_on_fewest(group, groups);
   if (reference == nullptr || has_efficiency(first_run(group), first_run(*reference))) return "";
   return fmt::format(
-      "no efficiency of {}: its processes have {} each, that of {} has {}; training.num_threads gives all as many",
+      "no efficiency of {}: its processes have {} each, that of {} has {}; set training.num_threads to give all "
+      "processes the same number",
       group.label, counted(first_run(group).summary.identity.num_threads, "thread"), reference->label,
       first_run(*reference).summary.identity.num_threads);
 }

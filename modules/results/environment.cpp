@@ -268,9 +268,9 @@ std::vector<Warning> warnings(const ProcessFacts& facts) {
     found.emplace_back(warning::kDebugged,
                        "a debugger or a tracer follows this process: each system call waits for it");
   if (!facts.has_random_addresses)
-    found.emplace_back(warning::kFixedAddresses,
-                       "addresses are not random: memory lies alike in each process, so repeats differ less than "
-                       "processes do elsewhere");
+    found.emplace_back(
+        warning::kFixedAddresses,
+        "addresses are not random: memory has the same layout in each process, so repeats differ less than usual");
   return found;
 }
 

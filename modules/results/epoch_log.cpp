@@ -72,7 +72,7 @@ std::optional<std::string> disagreement(std::span<const EpochRow> rows, std::str
   if (!lines.empty() && lines.back().empty()) lines.pop_back();
   for (size_t i = 0; i < std::min(rows.size(), lines.size()); ++i) {
     const auto line = parsed(lines[i]);
-    if (!line) return fmt::format("line {} of epochs.jsonl is no JSON object", i + 1);
+    if (!line) return fmt::format("line {} of epochs.jsonl is not a JSON object", i + 1);
     if (auto found = disagreement(rows[i], *line)) return found;
   }
   if (rows.size() == lines.size()) return std::nullopt;

@@ -189,11 +189,10 @@ void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds
     if (other == others.end()) continue;
     const std::vector<std::string> missing = lacking(rounds, other->second);
     if (missing.empty()) continue;
-    found.push_back(
-        {"", group.label,
-         fmt::format(": there is no run of {} {} of the measurement; if runs were left out, compare all of them",
-                     missing.size() == 1 ? "round" : "rounds", each_of(missing)),
-         warning::kMissingRounds});
+    found.push_back({"", group.label,
+                     fmt::format(": no run of {} {} of the measurement; if runs were omitted, compare all of them",
+                                 missing.size() == 1 ? "round" : "rounds", each_of(missing)),
+                     warning::kMissingRounds});
   }
 }
 
@@ -207,7 +206,7 @@ std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& gro
   const bool is_known = !first.empty() && !other_first.empty();
   if (!is_known || (!is_before && !is_after)) return std::nullopt;
   return Remark{fmt::format("{} was measured as a whole {} ", baseline.label, is_before ? "before" : "after"),
-                group.label, ": a drift of the machine would look like a difference; repeats take turns",
+                group.label, ": a drift of the machine would look like a difference; use repeats to alternate the runs",
                 warning::kOneAfterTheOther};
 }
 

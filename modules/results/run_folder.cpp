@@ -80,7 +80,7 @@ fs::path create_run_folder(const fs::path& out, const RunLabel& label) {
     fs::path folder = parent / (count == 1 ? name : fmt::format("{}-{}", name, count));
     if (make_folder(folder) == Made::kNew) return folder;
   }
-  throw_cannot_create(parent / name, fmt::format("{} folders of this name are there already", kMostRunsInOneSecond));
+  throw_cannot_create(parent / name, fmt::format("{} folders of this name already exist", kMostRunsInOneSecond));
 }
 
 std::string shared_run_name(const fs::path& folder, const std::string& experiment) {

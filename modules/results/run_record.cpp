@@ -336,7 +336,7 @@ namespace {
 
 using Found = std::vector<Warning>;
 
-constexpr const char* kAdvice = "take no number from it, and restore the file or train again";
+constexpr const char* kAdvice = "do not use its numbers; restore the file, or train again";
 
 // By its version alone: an empty hash in a newer file is an edit, too.
 bool is_sealed(const RunRecord& run) {
@@ -362,10 +362,10 @@ void check_settings(const RunRecord& run, Found& found) {
   const WorkHashes told{identity.model_hash, identity.training_hash};
   if (settings_sha256(run.config) != run.summary.settings_sha256)
     found.emplace_back(warning::kEditedConfig,
-                       "config.yaml has other settings than the run had; restore the file, or train again");
+                       "config.yaml has different settings than the run; restore the file, or train again");
   else if (work_hashes(run.config) != told)
     found.emplace_back(warning::kEditedConfig,
-                       "summary.json has other hashes of model and training than config.yaml gives");
+                       "summary.json and config.yaml have different hashes of model and training");
 }
 
 void check_environment(const fs::path& folder, const RunRecord& run, Found& found) {

@@ -175,40 +175,40 @@ std::string change_text(double factor) {
 }
 
 Warning equal_times(const NamedTimes& times) {
-  return {warning::kEqualTimes,
-          fmt::format("{} {} took {:.6g} s each, equal to the last digit: no clock measures that, so look where the "
-                      "times come from",
-                      times.seconds.size(), times.plural, times.seconds[0])};
+  return {
+      warning::kEqualTimes,
+      fmt::format(
+          "{} {} took {:.6g} s each, equal to the last digit: no clock measures that, so check the source of the times",
+          times.seconds.size(), times.plural, times.seconds[0])};
 }
 
 Warning cold_epoch(const NamedTimes& times) {
   const std::vector<double> others(times.seconds.begin() + 1, times.seconds.end());
   return {warning::kColdEpoch,
           fmt::format("epoch {} is not warm yet: it took {:.4g} s, the others {:.4g} s in the median; "
-                      "training.warmup_epochs={} leaves it out",
+                      "set training.warmup_epochs={} to exclude it",
                       times.names[0], times.seconds[0], median(others), times.names[0])};
 }
 
 Warning outlier(const NamedTimes& times, size_t index) {
   const double middle = median(times.seconds);
   return {warning::kOutlier,
-          fmt::format("{} {} is an outlier: it took {:.4g} s, {:.3g} times the median of {:.4g} s; look what else ran, "
-                      "or measure again",
+          fmt::format("{} {} is an outlier: it took {:.4g} s, {:.3g} times the median of {:.4g} s; check what else "
+                      "ran, or measure again",
                       times.singular, times.names[index], times.seconds[index], times.seconds[index] / middle, middle)};
 }
 
 Warning two_modes(const NamedTimes& times, const TwoModes& modes) {
   return {warning::kTwoModes,
           fmt::format("two kinds of {}: {} of {:.4g} s and {} of {:.4g} s, none between, so the median is that of one "
-                      "kind; look what changed, and measure again",
+                      "kind; check what changed, and measure again",
                       times.plural, modes.num_short, modes.short_seconds, modes.num_long, modes.long_seconds)};
 }
 
 Warning trend(const NamedTimes& times, double factor) {
-  return {warning::kTrend,
-          fmt::format("the times drift: {} from {} {} to {}, so no median stands for all; let the machine settle, and "
-                      "measure again",
-                      change_text(factor), times.singular, times.names.front(), times.names.back())};
+  return {warning::kTrend, fmt::format("the times drift: {} from {} {} to {}, so no median represents all; wait until "
+                                       "the machine is stable, and measure again",
+                                       change_text(factor), times.singular, times.names.front(), times.names.back())};
 }
 
 // What is told of is left out of the rest, which a trend or a second kind would else be made of.

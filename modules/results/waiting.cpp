@@ -76,10 +76,10 @@ void check_throttling(const Witnessed& run, Found& found) {
   if (!run.throttled) return;
   const double wall = sum_of(run.wall), held = sum_of(*run.throttled);
   if (held > kLeastHeld * wall + kTick)
-    found.emplace_back(warning::kThrottled,
-                       fmt::format("throttled: a quota of its control group stopped its CPUs for {:.3g} s, all "
-                                   "together, in {} of {:.3g} s",
-                                   held, run.spans, wall));
+    found.emplace_back(
+        warning::kThrottled,
+        fmt::format("throttled: a quota of its control group stopped its CPUs for {:.3g} s in total, in {} of {:.3g} s",
+                    held, run.spans, wall));
 }
 
 void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
@@ -88,7 +88,7 @@ void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
   const double needed = wall * static_cast<double>(std::max<int64_t>(num_threads, 1));
   if (stolen > kLeastHeld * needed + kTick)
     found.emplace_back(warning::kStolen,
-                       fmt::format("stolen: the hypervisor kept {:.3g} s of its CPUs' time, all together, in {} of "
+                       fmt::format("stolen: the hypervisor kept {:.3g} s of its CPUs' time in total, in {} of "
                                    "{:.3g} s",
                                    stolen, run.spans, wall));
 }
@@ -236,7 +236,7 @@ std::vector<Warning> straggler_warnings(std::span<const EpochRow> rows) {
   if (!quotient || *quotient <= kMost) return {};
   return {{warning::kStraggler,
            fmt::format("straggler: the slowest process of an epoch computes {:.0f} % longer than the fastest (median), "
-                       "and the others wait for it; look what else its CPUs or its GPU do",
+                       "and the others wait for it; check what else its CPUs or its GPU do",
                        kPercent * (*quotient - 1))}};
 }
 

@@ -79,8 +79,8 @@ TEST_F(Compare, GivesAVerdictAfterFiveRounds) {
 TEST_F(Compare, HasNoVerdictAfterOneRun) {
   const auto folders = two_runs("layer=naive");
   const std::string text = compare({folders[0], folders[1]}).output;
-  EXPECT_THAT(text, HasSubstr("one process: no interval for another"));
-  EXPECT_THAT(text, HasSubstr("no verdict with fewer than 5 processes a side"));
+  EXPECT_THAT(text, HasSubstr("one process: no interval for other processes"));
+  EXPECT_THAT(text, HasSubstr("no verdict with fewer than 5 processes on each side"));
 }
 
 TEST_F(Compare, CountsACopyOfARunOnce) {
@@ -89,7 +89,7 @@ TEST_F(Compare, CountsACopyOfARunOnce) {
   std::filesystem::copy(program_.folder() / folders[0], program_.folder() / copy,
                         std::filesystem::copy_options::recursive);
   EXPECT_THAT(compare({folders[0], folders[1], copy}).output,
-              HasSubstr("left out as a copy of a run that is there: " + copy));
+              HasSubstr("skipped as a copy of an included run: " + copy));
 }
 
 TEST_F(Compare, RefusesAnotherBatchSizeUnlessForced) {

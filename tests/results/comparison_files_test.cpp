@@ -75,16 +75,17 @@ TEST(ComparisonLegend, SaysNothingOfIntervalsThatAreThere) {
 TEST(ComparisonLegend, SaysWhereOneProcessGivesNoInterval) {
   Comparison comparison = sample_comparison();
   take_for_one_process(comparison.groups[1]);
-  EXPECT_THAT(legend_of(comparison),
-              ::testing::ElementsAre("* smallest and largest epoch; one process: no interval for another (cpu fused)",
-                                     "no verdict with fewer than 5 processes a side"));
+  EXPECT_THAT(
+      legend_of(comparison),
+      ::testing::ElementsAre("* smallest and largest epoch; one process: no interval for other processes (cpu fused)",
+                             "no verdict with fewer than 5 processes on each side"));
   take_for_one_process(comparison.groups[0]);
-  EXPECT_EQ(legend_of(comparison)[0], "* smallest and largest epoch; one process: no interval for another");
+  EXPECT_EQ(legend_of(comparison)[0], "* smallest and largest epoch; one process: no interval for other processes");
   comparison.groups[0].num_processes = 2;
-  EXPECT_EQ(
-      legend_of(comparison)[0],
-      "* smallest and largest epoch; one process: no interval for another (cpu fused); two processes: too few for "
-      "an interval (cpu naive)");
+  EXPECT_EQ(legend_of(comparison)[0],
+            "* smallest and largest epoch; one process: no interval for other processes (cpu fused); two processes: "
+            "too few for "
+            "an interval (cpu naive)");
 }
 
 TEST(ComparisonTable, HasNoVerdictForOneProcess) {

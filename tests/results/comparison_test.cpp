@@ -23,7 +23,7 @@ using ::testing::StartsWith;
 
 const std::vector<double> kSlow = {9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5};
 constexpr const char* kFewSeeds =
-    "losses and metrics of fewer than 3 seeds (cpu naive, cpu fused): another seed gives others";
+    "losses and metrics of fewer than 3 seeds (cpu naive, cpu fused): different seeds give different values";
 const std::vector<double> kFast = {9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5};
 
 class CompareTest : public ::testing::Test {
@@ -42,7 +42,7 @@ class CompareTest : public ::testing::Test {
   void expect_refused(const std::string& reasons) {
     expect_error(ExitCode::kUsage,
                  "these runs did not do the same work under the same conditions:\n  " + reasons +
-                     "\nRun them again alike, or compare all the same with --force",
+                     "\nRun them again under equal conditions, or use --force to compare anyway",
                  [&] { compare(runs_, {}); });
   }
 
@@ -110,7 +110,7 @@ TEST_F(CompareTest, CountsRunsOfOldFilesAsOneProcess) {
   EXPECT_EQ(comparison.groups[0].num_processes, 1);
   EXPECT_TRUE(comparison.groups[0].bounds_are_spread);
   EXPECT_THAT(comparison.notes,
-              Contains("cpu naive: files before version 3 do not tell which process trained a run, so "
+              Contains("cpu naive: files before version 3 do not record which process trained a run, so "
                        "such runs count as one process"));
 }
 
@@ -160,8 +160,7 @@ TEST_F(CompareTest, CountsACopiedFolderOnce) {
   EXPECT_EQ(comparison.groups[0].num_timed_epochs, 6);
   EXPECT_EQ(compare(runs_, {.baseline = "copied/a"}).baseline, "cpu naive");
   EXPECT_THAT(comparison.groups[0].folders, ElementsAre(folder_.name("a")));
-  EXPECT_THAT(comparison.notes,
-              ElementsAre("cpu naive: left out as a copy of a run that is there: copied/a", kFewSeeds));
+  EXPECT_THAT(comparison.notes, ElementsAre("cpu naive: skipped as a copy of an included run: copied/a", kFewSeeds));
 }
 
 // Their folders' names sort the other way round.
@@ -305,10 +304,10 @@ TEST_F(CompareTest, MarksARunThatDivergedAndTakesAnotherForTheBaseline) {
   EXPECT_EQ(comparison.groups[1].ended, "complete");
   EXPECT_THAT(texts_of(comparison.warnings),
               ElementsAre("cpu naive: " + folder_.name("a") +
-                          " DIVERGED: its times and metrics are those of the epochs before"));
+                          " DIVERGED: its times and metrics are those of the previous epochs"));
   EXPECT_THAT(
       comparison.notes,
-      ElementsAre("cpu naive (diverged) is not taken as the baseline; --baseline takes it all the same", kFewSeeds));
+      ElementsAre("cpu naive (diverged) is not used as the baseline; use --baseline to choose it anyway", kFewSeeds));
   EXPECT_EQ(compare(runs_, {.baseline = "cpu naive"}).baseline, "cpu naive");
 }
 
@@ -317,7 +316,8 @@ TEST_F(CompareTest, TakesNoRunForTheBaselineThatHasNoTime) {
   add("b", sample_run("cpu", "fused", 1, kSlow));
   const Comparison comparison = compare(runs_, {.baseline = "", .on_difference = OnDifference::kForce});
   EXPECT_EQ(comparison.baseline, "cpu fused");
-  EXPECT_THAT(comparison.notes, Contains("cpu naive is not taken as the baseline, for it has no epoch after warm-up"));
+  EXPECT_THAT(comparison.notes,
+              Contains("cpu naive is not used as the baseline because it has no epoch after warm-up"));
 }
 
 TEST_F(CompareTest, MarksHowManyOfPooledRunsWereInterrupted) {
@@ -331,8 +331,8 @@ TEST_F(CompareTest, MarksHowManyOfPooledRunsWereInterrupted) {
   EXPECT_EQ(comparison.groups[0].ended, "1 of 3 interrupted");
   EXPECT_THAT(texts_of(comparison.warnings),
               ElementsAre("cpu naive: " + folder_.name("n2") +
-                          " WAS INTERRUPTED: its times and metrics are those of the epochs before"));
-  EXPECT_THAT(comparison.notes, ElementsAre("no run ended as it should, so the baseline is one that did not",
+                          " WAS INTERRUPTED: its times and metrics are those of the previous epochs"));
+  EXPECT_THAT(comparison.notes, ElementsAre("no run is complete, so the baseline is an incomplete run",
                                             "cpu naive: 3 runs of the same work pooled, seeds 1, 2, 3"));
 }
 

@@ -26,7 +26,7 @@ DeviceScaling scaling_of(const std::vector<SampleRun>& runs, const std::vector<d
 void expect_refused(const std::vector<SampleRun>& runs, const std::string& reason) {
   expect_error(ExitCode::kUsage,
                "these runs differ in more than their devices and the batch that these share:\n  " + reason +
-                   "\nRun them again alike, or compare all the same with --force",
+                   "\nRun them again under equal conditions, or use --force to compare anyway",
                [&] { scaling_of(runs, {1}); });
 }
 
@@ -71,7 +71,7 @@ TEST(DeviceScaling, HasASeriesForEachBatchOfADevice) {
 
 TEST(DeviceScaling, NeedsTwoNumbersOfDevices) {
   expect_error(ExitCode::kUsage,
-               "--scaling: no two of these runs have equal batches a device (training.batch_size over devices) on "
+               "--scaling: no two of these runs have equal batches per device (training.batch_size over devices) on "
                "different numbers of devices; train such runs, or compare these without --scaling",
                [] {
                  scaling_of({run_of_devices(1, 2), run_of_devices(2, 1)}, {1});

@@ -149,8 +149,9 @@ TEST_F(DeviceSpeedTest, HasNoEfficiencyWhereProcessesShareTheThreadsOfOne) {
   const Comparison comparison = compared({run_of_devices(1, 2), two});
   EXPECT_NEAR(comparison.groups[1].device_speed->speed_up, 1.6, 1e-12);
   EXPECT_FALSE(comparison.groups[1].device_speed->efficiency);
-  EXPECT_THAT(comparison.notes, Contains("no efficiency of cpu fused devices=2: its processes have 1 thread each, that "
-                                         "of cpu fused devices=1 has 2; training.num_threads gives all as many"));
+  EXPECT_THAT(comparison.notes,
+              Contains("no efficiency of cpu fused devices=2: its processes have 1 thread each, that "
+                       "of cpu fused devices=1 has 2; set training.num_threads to give all processes the same number"));
 }
 
 TEST_F(DeviceSpeedTest, IsNotClaimedOfARunWhoseDevicesChanged) {
@@ -167,7 +168,7 @@ TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {
   expect_error(ExitCode::kUsage,
                "these runs did not do the same work under the same conditions:\n"
                "  number of threads (training.num_threads): 2 in cpu fused devices=1, 8 in cpu fused devices=2\n"
-               "Run them again alike, or compare all the same with --force",
+               "Run them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({run_of_devices(1, 2), two});
                });
@@ -175,7 +176,7 @@ TEST_F(DeviceSpeedTest, OtherThreadsAndEnginesAreRefused) {
   expect_error(ExitCode::kUsage,
                "these runs did not do the same work under the same conditions:\n"
                "  engine of the exchange: gloo in cpu fused devices=2, nccl in cpu fused devices=4\n"
-               "Run them again alike, or compare all the same with --force",
+               "Run them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({run_of_devices(2, 2), four});
                });
@@ -194,7 +195,7 @@ TEST_F(DeviceSpeedTest, StepsTakenInAnotherWayAreRefused) {
   expect_error(ExitCode::kUsage,
                "these runs did not do the same work under the same conditions:\n"
                "  CUDA graphs: used in cuda:0 fused devices=1, not used in cuda:0 fused devices=2\n"
-               "Run them again alike, or compare all the same with --force",
+               "Run them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({on_gpus(1, true), on_gpus(2, false)});
                });
@@ -203,22 +204,21 @@ TEST_F(DeviceSpeedTest, StepsTakenInAnotherWayAreRefused) {
   expect_error(ExitCode::kUsage,
                "these runs did not do the same work under the same conditions:\n"
                "  training.shards: absent in cpu fused devices=1, 2 in cpu fused devices=2 shards=2\n"
-               "Run them again alike, or compare all the same with --force",
+               "Run them again under equal conditions, or use --force to compare anyway",
                [&] {
                  compared({run_of_devices(1, 2), cut});
                });
 }
 
 TEST_F(DeviceSpeedTest, OfOtherBatchesIsAnotherComparison) {
-  expect_error(
-      ExitCode::kUsage,
-      "these runs did not do the same work under the same conditions:\n"
-      "  batch size: 64 in cpu fused devices=1 batch_size=64, 128 in cpu fused devices=2 batch_size=128 (rnnlab "
-      "compare --scaling compares what each device gets done)\n"
-      "Run them again alike, or compare all the same with --force",
-      [&] {
-        compared({run_of_equal_parts(1, 64, 2), run_of_equal_parts(2, 64, 2)});
-      });
+  expect_error(ExitCode::kUsage,
+               "these runs did not do the same work under the same conditions:\n"
+               "  batch size: 64 in cpu fused devices=1 batch_size=64, 128 in cpu fused devices=2 batch_size=128 (use "
+               "rnnlab compare --scaling to compare the work of each device)\n"
+               "Run them again under equal conditions, or use --force to compare anyway",
+               [&] {
+                 compared({run_of_equal_parts(1, 64, 2), run_of_equal_parts(2, 64, 2)});
+               });
 }
 
 TEST_F(DeviceSpeedTest, WarnsOfAStraggler) {

@@ -256,9 +256,9 @@ TEST(ProcessFacts, WarnOfWhatChangesTimes) {
   EXPECT_THAT(warnings(ProcessFacts()), IsEmpty());
   EXPECT_THAT(
       texts_of(warnings(ProcessFacts{.is_traced = true, .has_random_addresses = false})),
-      ElementsAre("a debugger or a tracer follows this process: each system call waits for it",
-                  "addresses are not random: memory lies alike in each process, so repeats differ less than processes "
-                  "do elsewhere"));
+      ElementsAre(
+          "a debugger or a tracer follows this process: each system call waits for it",
+          "addresses are not random: memory has the same layout in each process, so repeats differ less than usual"));
 }
 
 }  // namespace

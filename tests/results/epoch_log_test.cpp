@@ -214,7 +214,7 @@ TEST(Disagreement, NamesTheFirstEpochAndColumn) {
   EXPECT_THAT(disagreement(rows, jsonl_of(shorter)), Optional(std::string("3 rows in epochs.csv, 2 in epochs.jsonl")));
   EXPECT_THAT(disagreement(rows, "{}\nnonsense\n"),
               Optional(std::string("epoch 1, epoch: 1 in epochs.csv, absent in epochs.jsonl")));
-  EXPECT_THAT(disagreement(rows, "nonsense\n"), Optional(std::string("line 1 of epochs.jsonl is no JSON object")));
+  EXPECT_THAT(disagreement(rows, "nonsense\n"), Optional(std::string("line 1 of epochs.jsonl is not a JSON object")));
 }
 
 // An earlier version did not have all columns.

@@ -27,7 +27,7 @@ TEST(OrderRemark, TellsOfASideThatCameFirst) {
   const RunGroup a = started_at(first, "naive", {"2026-11-21T02:00:00Z", "2026-11-21T02:01:00Z"});
   const RunGroup b = started_at(second, "fused", {"2026-11-21T02:02:00Z"});
   const Remark expected{"naive was measured as a whole before ", "fused",
-                        ": a drift of the machine would look like a difference; repeats take turns",
+                        ": a drift of the machine would look like a difference; use repeats to alternate the runs",
                         "one_after_the_other"};
   EXPECT_EQ(order_remark(a, b)->before, expected.before);
   EXPECT_EQ(order_remark(a, b)->after, expected.after);
@@ -193,14 +193,14 @@ std::vector<std::string> told_of_rounds(const std::vector<int64_t>& first, const
 
 TEST(MissingRounds, AreToldOfASideThatWasChosenFrom) {
   EXPECT_THAT(told_of_rounds({1, 2, 3, 4, 5}, {1, 3, 5}),
-              ElementsAre("fused: there is no run of rounds 2 and 4 of the measurement; if runs were left out, compare "
+              ElementsAre("fused: no run of rounds 2 and 4 of the measurement; if runs were omitted, compare "
                           "all of them"));
 }
 
 TEST(MissingRounds, AreToldOfBothSides) {
-  EXPECT_THAT(told_of_rounds({1, 3}, {1, 3}),
-              ElementsAre("naive and fused: there is no run of round 2 of the measurement; if runs were left out, "
-                          "compare all of them"));
+  EXPECT_THAT(
+      told_of_rounds({1, 3}, {1, 3}),
+      ElementsAre("naive and fused: no run of round 2 of the measurement; if runs were omitted, compare all of them"));
 }
 
 TEST(MissingRounds, OfADamagedFileEndToo) {
@@ -214,7 +214,7 @@ TEST(MissingRounds, AreCountedForEachSeed) {
   RunGroup a = group_of(first), b = group_of(second);
   b.label = "fused";
   EXPECT_THAT(texts_of(merged(missing_rounds(a, b))),
-              ElementsAre("fused: there is no run of round 3 of the measurement; if runs were left out, compare all of "
+              ElementsAre("fused: no run of round 3 of the measurement; if runs were omitted, compare all of "
                           "them"));
 }
 

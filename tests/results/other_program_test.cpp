@@ -53,7 +53,7 @@ class OtherProgram : public ::testing::Test {
     write();
     expect_error(ExitCode::kUsage,
                  "these runs did not do the same work under the same conditions:\n  " + reason +
-                     "\nRun them again alike, or compare all the same with --force",
+                     "\nRun them again under equal conditions, or use --force to compare anyway",
                  [&] { compare(runs_, {}); });
   }
   std::string fair() {
@@ -181,7 +181,7 @@ TEST_F(OtherProgram, MayHaveOtherLossesWithDropout) {
 
 TEST_F(OtherProgram, IsWarnedOfWhereItsLossesPart) {
   peer_.train_loss = 0.7;
-  EXPECT_THAT(texts_of(compared().warnings), Contains(HasSubstr("losses part: ")));
+  EXPECT_THAT(texts_of(compared().warnings), Contains(HasSubstr("losses differ: ")));
 }
 
 }  // namespace

@@ -130,9 +130,9 @@ using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kEditedSummary =
-    "summary.json was changed after it was written; take no number from it, and restore the file or train again";
+    "summary.json was changed after it was written; do not use its numbers; restore the file, or train again";
 constexpr const char* kBrokenSeal =
-    "epochs.csv was changed after summary.json sealed its rows; take no number from it, and restore the file or train "
+    "epochs.csv was changed after summary.json sealed its rows; do not use its numbers; restore the file, or train "
     "again";
 
 class ChangedFiles : public ::testing::Test {
@@ -239,7 +239,7 @@ TEST_F(ChangedFiles, ASummaryWithoutItsHashesIsTold) {
   Json json = Json::parse(read_text(run_ / kSummaryFile));
   json["settings_sha256"] = "";
   write_text(run_ / kSummaryFile, json.dump());
-  EXPECT_THAT(told(), ElementsAre(kEditedSummary, StartsWith("config.yaml has other settings than the run had")));
+  EXPECT_THAT(told(), ElementsAre(kEditedSummary, StartsWith("config.yaml has different settings than the run")));
 }
 
 TEST_F(ChangedFiles, AnEditedSummaryIsTold) {
@@ -257,9 +257,9 @@ TEST_F(ChangedFiles, AnEditedSummaryIsTold) {
 
 TEST_F(ChangedFiles, OtherSettingsAreTold) {
   replace(kConfigFile, "hidden_size: 128", "hidden_size: 16");
-  EXPECT_THAT(changes(), ElementsAre(Warning{"edited_config",
-                                             "config.yaml has other settings than the run had; "
-                                             "restore the file, or train again"}));
+  EXPECT_THAT(changes(), ElementsAre(Warning{
+                             "edited_config",
+                             "config.yaml has different settings than the run; restore the file, or train again"}));
 }
 
 TEST_F(ChangedFiles, CommentsAndPathsMayChange) {
@@ -274,14 +274,13 @@ TEST_F(ChangedFiles, HashesOfOtherSettingsAreTold) {
   run.write(folder_.path() / "other");
   EXPECT_THAT(load_run(folder_.path() / "other").changed,
               ElementsAre(Warning{"edited_config",
-                                  "summary.json has other hashes of model and training than "
-                                  "config.yaml gives"}));
+                                  "summary.json and config.yaml have different hashes of model and training"}));
 }
 
 TEST_F(ChangedFiles, AnEditedEnvironmentIsTold) {
   replace(kEnvironmentFile, "\"usable_cpus\": 2", "\"usable_cpus\": 4");
-  EXPECT_THAT(told(), ElementsAre("environment.json was changed after the run began; take no number from it, and "
-                                  "restore the file or train again"));
+  EXPECT_THAT(told(), ElementsAre("environment.json was changed after the run began; do not use its numbers; restore "
+                                  "the file, or train again"));
 }
 
 TEST(LoadRun, SaysWhatIsNoFinishedRun) {

@@ -50,31 +50,29 @@ TEST_P(PlantedShape, IsTold) {
   EXPECT_THAT(warnings_of(GetParam().seconds), ElementsAre(std::string("cpu fused: ") + GetParam().warning));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllKinds, PlantedShape,
-    ::testing::Values(
-        Plant{"AnEpochOfAHundredTimes",
-              {8, 1.0, 1.1, 1.02, 100, 1.05, 0.98, 1.01, 1.03},
-              "epoch 5 is an outlier: it took 100 s, 97.6 times the median of 1.025 s; look what else ran, or measure "
-              "again"},
-        Plant{"EpochsThatEachTakeAFifthMore",
-              {8, 1.0, 1.2, 1.44, 1.728, 2.0736, 2.48832, 2.985984, 3.5831808},
-              "the times drift: 3.58 times as long from epoch 2 to 9, so no median stands for all; let the machine "
-              "settle, and measure again"},
-        Plant{
-            "AFirstHalfOfThreeTimes",
-            {8, 3.0, 3.1, 2.95, 3.02, 1.0, 1.02, 0.99, 1.01},
-            "two kinds of epochs: 4 of 1.005 s and 4 of 3.01 s, none between, so the median is that of one kind; look "
-            "what changed, and measure again"},
-        Plant{"ASecondEpochThatIsNotWarm",
-              {40, 10.0, 1.1, 1.02, 1.0, 1.05, 0.98, 1.01, 1.03},
-              "epoch 2 is not warm yet: it took 10 s, the others 1.02 s in the median; training.warmup_epochs=2 leaves "
-              "it out"},
-        Plant{"EpochsOfOneTime",
-              {1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1},
-              "8 epochs took 0.1 s each, equal to the last digit: no clock measures that, so look where the times come "
-              "from"}),
-    [](const auto& plant) { return std::string(plant.param.name); });
+INSTANTIATE_TEST_SUITE_P(AllKinds, PlantedShape,
+                         ::testing::Values(Plant{"AnEpochOfAHundredTimes",
+                                                 {8, 1.0, 1.1, 1.02, 100, 1.05, 0.98, 1.01, 1.03},
+                                                 "epoch 5 is an outlier: it took 100 s, 97.6 times the median of 1.025 "
+                                                 "s; check what else ran, or measure again"},
+                                           Plant{"EpochsThatEachTakeAFifthMore",
+                                                 {8, 1.0, 1.2, 1.44, 1.728, 2.0736, 2.48832, 2.985984, 3.5831808},
+                                                 "the times drift: 3.58 times as long from epoch 2 to 9, so no median "
+                                                 "represents all; wait until the machine is stable, and measure again"},
+                                           Plant{
+                                               "AFirstHalfOfThreeTimes",
+                                               {8, 3.0, 3.1, 2.95, 3.02, 1.0, 1.02, 0.99, 1.01},
+                                               "two kinds of epochs: 4 of 1.005 s and 4 of 3.01 s, none between, so "
+                                               "the median is that of one kind; check what changed, and measure again"},
+                                           Plant{"ASecondEpochThatIsNotWarm",
+                                                 {40, 10.0, 1.1, 1.02, 1.0, 1.05, 0.98, 1.01, 1.03},
+                                                 "epoch 2 is not warm yet: it took 10 s, the others 1.02 s in the "
+                                                 "median; set training.warmup_epochs=2 to exclude it"},
+                                           Plant{"EpochsOfOneTime",
+                                                 {1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1},
+                                                 "8 epochs took 0.1 s each, equal to the last digit: no clock measures "
+                                                 "that, so check the source of the times"}),
+                         [](const auto& plant) { return std::string(plant.param.name); });
 
 // ---- one side wholly before the other ----
 
@@ -96,8 +94,8 @@ class OrderTruth : public ::testing::Test {
 };
 
 constexpr const char* kOrder =
-    "cpu naive was measured as a whole before cpu fused: a drift of the machine would look like a difference; repeats "
-    "take turns";
+    "cpu naive was measured as a whole before cpu fused: a drift of the machine would look like a difference; use "
+    "repeats to alternate the runs";
 
 TEST_F(OrderTruth, IsAWarningWhereAnIntervalClaimsSomething) {
   add("naive", {1, 2, 3});

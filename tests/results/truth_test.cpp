@@ -54,7 +54,7 @@ class Truth : public ::testing::Test {
   void expect_refused(const std::string& reason) {
     expect_error(ExitCode::kUsage,
                  "these runs did not do the same work under the same conditions:\n  " + reason +
-                     "\nRun them again alike, or compare all the same with --force",
+                     "\nRun them again under equal conditions, or use --force to compare anyway",
                  [&] { compare(runs_, {}); });
   }
   void expect_shouted(const std::string& warning) {
@@ -85,7 +85,7 @@ TEST_F(Truth, Tf32InOneLibraryOnlyIsShoutedOnBothSides) {
     for (RunRecord& run : runs_) run.summary.identity.precision = "fp32 with tf32 in cuDNN only";
   });
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
-              ElementsAre("cuda:0 naive and cuda:0 fused: OTHER PRECISION: fp32 was asked for, and fp32 with tf32 in "
+              ElementsAre("cuda:0 naive and cuda:0 fused: OTHER PRECISION: fp32 was set, but fp32 with tf32 in "
                           "cuDNN only ran"));
 }
 
@@ -138,7 +138,7 @@ TEST_F(Truth, OtherInitialWeightsAreRefused) {
 TEST_F(Truth, OtherInitialWeightsByAnotherSeedAreShouted) {
   plant([](SampleRun& run) { run = sample_run("cuda:0", "fused", 2, kFusedSeconds); }, [](RunRecord&) {});
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
-              ElementsAre("OTHER INITIAL WEIGHTS AND ANOTHER ORDER OF THE SAMPLES: no seed is in both, 1 in cuda:0 "
+              ElementsAre("DIFFERENT INITIAL WEIGHTS AND ORDER OF THE SAMPLES: no seed is in both, 1 in cuda:0 "
                           "naive, 2 in cuda:0 fused"));
 }
 
@@ -203,7 +203,7 @@ TEST_F(OtherConditions, ChangedSourcesAreNoted) {
 
 TEST_F(OtherConditions, ThatTheEnvironmentDeniesAreNamed) {
   plant_in_record([](RunRecord& run) { run.summary.identity.conditions.kernel = "another"; });
-  expect_shouted("wrong identity (conditions): the summary has others than environment.json");
+  expect_shouted("wrong identity (conditions): the summary differs from environment.json");
 }
 
 // ---- busy GPU ----
@@ -240,7 +240,7 @@ TEST_F(Truth, WarmUpThatCountsOnBothSidesIsShouted) {
   EXPECT_THAT(
       texts_of(compare(runs_, {}).warnings),
       ElementsAre("cuda:0 naive and cuda:0 fused: WARM-UP IS COUNTED: the first epoch took 9 s, the others 1.25 "
-                  "s in the median; training.warmup_epochs=1 leaves it out"));
+                  "s in the median; set training.warmup_epochs=1 to exclude it"));
 }
 
 TEST_F(Truth, WarmUpInTheSummarysMedianIsShouted) {
@@ -326,14 +326,14 @@ TEST_F(Truth, OtherDropoutIsRefused) {
 TEST_F(Truth, AnotherFunctionByTheSameNameIsShouted) {
   plant_in_record([](RunRecord& run) { set_losses(run, 0.8); });
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
-              ElementsAre("losses part: from the same weights, data and order epoch 1 has a train loss of 0.5 in "
+              ElementsAre("losses differ: with the same weights, data and order, epoch 1 has a train loss of 0.5 in "
                           "cuda:0 naive, 0.8 in cuda:0 fused: they do not compute the same function"));
 }
 
 TEST_F(Truth, LossesOfFourPercentMoreAreTold) {
   plant_in_record([](RunRecord& run) { set_losses(run, 0.52); });
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
-              ElementsAre("losses part: from the same weights, data and order epoch 1 has a train loss of 0.5 in "
+              ElementsAre("losses differ: with the same weights, data and order, epoch 1 has a train loss of 0.5 in "
                           "cuda:0 naive, 0.52 in cuda:0 fused: they do not compute the same function"));
 }
 
@@ -343,7 +343,7 @@ TEST_F(Truth, LossesThatDoubleFromTheSecondEpochOnAreTold) {
     run.rows[0].train_loss = 0.5;
   });
   EXPECT_THAT(texts_of(compare(runs_, {}).warnings),
-              ElementsAre("losses part: from the same weights, data and order epoch 2 has a train loss of 0.5 in "
+              ElementsAre("losses differ: with the same weights, data and order, epoch 2 has a train loss of 0.5 in "
                           "cuda:0 naive, 1 in cuda:0 fused: they do not compute the same function"));
 }
 
@@ -353,7 +353,7 @@ TEST_F(Truth, OtherDropoutByTheSameNameIsShouted) {
     set_losses(run, 0.8);
     for (RunRecord& each : runs_) each.config["model.output_dropout"] = "0.1";
   });
-  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Contains(StartsWith("losses part")));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Contains(StartsWith("losses differ")));
 }
 
 TEST_F(Truth, MasksOfAnotherProcessorMayMakeLossesPart) {
@@ -371,7 +371,7 @@ TEST_F(Truth, MasksOfAnotherKindOfConvolutionMayMakeLossesPart) {
     run.config["convolution"] = "plain";
     for (RunRecord& each : runs_) each.config["model.dense_dropout"] = "0.5";
   });
-  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Not(Contains(StartsWith("losses part"))));
+  EXPECT_THAT(texts_of(compare(runs_, {}).warnings), Not(Contains(StartsWith("losses differ"))));
 }
 
 // ---- and results that were not earned ----

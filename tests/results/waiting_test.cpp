@@ -86,9 +86,8 @@ TEST(Waiting, IsNoneWhereSomethingComputedBesideSomeEpochs) {
 TEST(Waiting, ForAQuotaIsSeenByWhatItHeld) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   rows[2].throttled_seconds = 0.5;
-  EXPECT_THAT(told(rows),
-              ElementsAre("throttled: a quota of its control group stopped its CPUs for 0.5 s, all together, "
-                          "in epochs of 4 s"));
+  EXPECT_THAT(told(rows), ElementsAre("throttled: a quota of its control group stopped its CPUs for 0.5 s in total, "
+                                      "in epochs of 4 s"));
   rows[2].throttled_seconds = 0.1;
   EXPECT_THAT(told(rows), IsEmpty());
 }
@@ -96,7 +95,7 @@ TEST(Waiting, ForAQuotaIsSeenByWhatItHeld) {
 TEST(Waiting, ForAHypervisorIsSeenByTheCpusThatTheRunNeeds) {
   std::vector<EpochRow> rows = witnessed_rows(kSeconds);
   rows[2].steal_seconds = 0.5;
-  EXPECT_THAT(told(rows), ElementsAre("stolen: the hypervisor kept 0.5 s of its CPUs' time, all together, in epochs of "
+  EXPECT_THAT(told(rows), ElementsAre("stolen: the hypervisor kept 0.5 s of its CPUs' time in total, in epochs of "
                                       "4 s"));
   EXPECT_THAT(told(rows, "cpu", 8), IsEmpty());
 }
@@ -200,7 +199,7 @@ TEST(Straggler, IsToldOfByTheMedianEpoch) {
   const auto warnings = straggler_warnings(rows_of_processes({1, 1.5, 1.25, 1.0}));
   EXPECT_THAT(texts_of(warnings),
               ElementsAre("straggler: the slowest process of an epoch computes 25 % longer than the fastest (median), "
-                          "and the others wait for it; look what else its CPUs or its GPU do"));
+                          "and the others wait for it; check what else its CPUs or its GPU do"));
   EXPECT_EQ(warnings.at(0).kind, warning::kStraggler);
 }
 
