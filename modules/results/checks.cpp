@@ -19,13 +19,15 @@ namespace {
 
 using Found = std::vector<Warning>;
 
-// The wait at an epoch's end takes some tens of microseconds; a clock that does not wait misses most of the epoch.
+// Waiting for the device at an epoch's end takes some tens of microseconds. A clock that does not wait misses most of
+// the epoch.
 bool clocks_agree(double host_seconds, double device_seconds) {
   constexpr double kOverhead = 2e-4, kPart = 0.01;
   return std::abs(host_seconds - device_seconds) <= kOverhead + kPart * host_seconds;
 }
 
-// Over the epochs that count, for one of them may have been disturbed between two readings.
+// Compares medians over the epochs that count, because one epoch may have been disturbed between the readings of the
+// two clocks.
 void check_device_clock(const RunRecord& run, Found& found) {
   std::vector<double> host, device;
   for (const EpochRow& row : run.rows) {
@@ -53,7 +55,7 @@ double seconds_in_epochs(const RunRecord& run) {
   return sum;
 }
 
-// Time that a timer misses is still in the whole.
+// The time of the whole fit includes time that a timer misses.
 void check_whole_time(const RunRecord& run, Found& found) {
   constexpr double kRounding = 1e-3, kLeastMissing = 1.0;
   const double whole = run.summary.fit_seconds;
@@ -62,7 +64,7 @@ void check_whole_time(const RunRecord& run, Found& found) {
     found.emplace_back(
         warning::kImpossibleSum,
         fmt::format("IMPOSSIBLE SUM: the epochs add up to {:.4g} s, the whole fit to {:.4g} s", parts, whole));
-  // What diverged leaves no row of its last epoch.
+  // A diverged run does not have a row for its last epoch.
   if (whole - parts > std::max(parts, kLeastMissing) && run.summary.ending == RunEnding::kComplete)
     found.emplace_back(
         warning::kMissingTime,
@@ -88,7 +90,7 @@ std::string shown(const std::optional<EpochTime>& time) {
   return fmt::format("{:.4g} s over {}", time->median_seconds, counted(time->num_epochs, "epoch"));
 }
 
-// Such as a median that takes in the warm-up.
+// A wrong median results, for example, from an included warm-up epoch.
 void check_summary(const RunRecord& run, Found& found) {
   const auto by_rows = epoch_time(run.rows);
   if (differ(run.summary.epoch_time, by_rows))
@@ -153,7 +155,7 @@ void check_identity(const RunRecord& run, Found& found) {
     check_equal("batch_size", std::to_string(identity.batch_size), "config.yaml", batch_size->second, found);
 }
 
-// LibTorch's switches for cuDNN and cuBLAS may have been set otherwise than the experiment says.
+// LibTorch's switches for cuDNN and cuBLAS may have different values than the experiment requires.
 void check_precision(const RunRecord& run, Found& found) {
   if (is_on_gpu(run) && run.summary.identity.precision != run.summary.precision)
     found.emplace_back(warning::kOtherPrecision, fmt::format("OTHER PRECISION: {} was set, but {} ran",
@@ -204,7 +206,7 @@ bool counts_warmup(const RunRecord& run) { return !run.rows.empty() && run.rows[
 
 namespace {
 
-// The group's label, with the folder where several runs go by it.
+// Returns the group's label, with the run's folder if the group has several runs.
 std::string name_of(const RunRecord& run, const RunGroup& group) {
   return group.runs.size() == 1 ? group.label : fmt::format("{} ({})", group.label, folder_name(run, group));
 }
@@ -218,7 +220,7 @@ Warning counted_warmup(const RunRecord& run) {
 }
 
 std::vector<Warning> doubts_of(const RunRecord& run) {
-  // Those about the machine come from environment.json; the summary has them too, and those about the run itself.
+  // The warnings of environment.json concern the machine. The summary repeats them and adds warnings about the run.
   std::vector<Warning> found = warnings(run.environment);
   for (const Warning& warning : run.summary.warnings) add_once(found, warning);
   for (const Warning& change : run.changed) found.push_back(change);

@@ -1,5 +1,5 @@
-// What makes a run doubtful: files that contradict each other, an ending before its time, and all that its rows and its
-// environment show.
+// Checks runs for reasons to doubt their times: files that contradict each other, an early end, and warnings that
+// follow from the rows and the environment. comparability.h decides whether two groups can be compared.
 #pragma once
 
 #include <string>
@@ -10,42 +10,42 @@
 
 namespace rnnlab {
 
-// What in a run's folder contradicts itself: a summary that differs from its rows, clocks that disagree, recorded
-// hardware that differs from `environment.json`. A bug in the timing or an edited file causes this; a run
-// as this program writes it has none.
+// A run's folder contradicts itself if its summary differs from its rows, if its clocks disagree, or if recorded
+// hardware differs from `environment.json`. A bug in the timing or an edited file causes this. An unchanged run of this
+// program has no contradictions.
 
-// One sentence each, what it is before the first colon; nothing where all fits together.
+// Returns one sentence for each contradiction, with its topic before the first colon; empty if there are none.
 std::vector<Warning> contradictions(const RunRecord& run);
 
-// How a run ended: as its settings wanted, or before that. What did not end well is compared, for its epochs took the
-// time that they took, but it is marked everywhere and measures no others.
+// A run ends as its settings require, or earlier. A run that ended early is compared, because the times of its epochs
+// are valid, but all outputs mark it. It is the baseline only if the user chooses it or no run is complete.
 
 bool is_complete(const RunGroup& group);
 
-// "complete", "interrupted", "diverged"; the worst of several runs, with how many they are: "1 of 3 diverged".
+// Returns "complete", "interrupted" or "diverged": the worst of several runs, with their number, such as "1 of 3
+// diverged".
 std::string ending_text(const RunGroup& group);
 
-// One sentence for each run that did not end well.
+// Returns one sentence for each run that is not complete.
 std::vector<Warning> ending_warnings(const RunGroup& group);
 
-// What makes the times of one group of runs doubtful, in words. Whether it may be compared with another is the business
-// of comparability.h.
+// The following functions report what makes the times of one group of runs doubtful.
 
-// Debug build, busy or throttled machine, a run that was kept waiting, warm-up that counts, and whatever in a run's
-// folder contradicts itself.
+// Warns about a debug build, a busy or throttled machine, a run that had to wait, a warm-up epoch that counts, and
+// contradictions in a run's folder.
 std::vector<Remark> doubts(const RunGroup& group);
 
-// Which runs were put together, and which folders were left out as copies.
+// Returns notes that name the pooled runs, and the folders that were left out as copies.
 std::vector<std::string> pooling_notes(const RunGroup& group);
 
-// That several runs count as one process because their files do not tell which process it was.
+// Returns a note if several runs count as one process because their files do not record the process.
 std::vector<Remark> process_notes(const RunGroup& group);
 
-// Names the groups whose losses and metrics are of fewer than three seeds; "" when there are none. Of times it says
-// nothing: they follow the process, not the seed.
+// Names the groups whose losses and metrics are of fewer than three seeds; "" if there are none. Times are not
+// mentioned, because they depend on the process, not on the seed.
 std::string few_seeds_note(const std::vector<RunGroup>& groups);
 
-// The first epoch is in the medians.
+// Returns whether the first epoch counts for the medians.
 bool counts_warmup(const RunRecord& run);
 
 }  // namespace rnnlab

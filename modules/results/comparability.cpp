@@ -27,13 +27,13 @@ std::string short_hash(const std::string& hash) {
 
 std::string setting_in(const RunRecord& run, const std::string& name) { return value_or_absent(run.config, name); }
 
-// Keys outside its section that a hash holds too.
+// The hash of the training settings also covers `deterministic`, which is outside of its section.
 bool belongs_to(const std::string& name, const std::string& section) {
   return name.starts_with(section + ".") || (section == "training" && name == "deterministic");
 }
 
-// " (training.learning_rate: 0.1 and 0.01)": the settings that differ of those that belong to `section`, for a hash
-// says only that some do.
+// Returns the settings of `section` that differ, such as " (training.learning_rate: 0.1 and 0.01)", because a hash only
+// shows that some settings differ.
 std::string differing_settings(const RunRecord& a, const RunRecord& b, const std::string& section) {
   std::set<std::string> names;
   for (const auto* config : {&a.config, &b.config})
@@ -80,7 +80,7 @@ constexpr RunCondition kConditions[] = {
 
 const Conditions& conditions_of_run(const RunRecord& run) { return run.summary.identity.conditions; }
 
-// One run for each conditions that the group's runs have.
+// Returns one run for each set of conditions in the group.
 std::vector<const RunRecord*> runs_of_each_conditions(const RunGroup& group) {
   std::vector<const RunRecord*> found;
   for (const RunRecord* run : group.runs)
@@ -90,7 +90,7 @@ std::vector<const RunRecord*> runs_of_each_conditions(const RunGroup& group) {
   return found;
 }
 
-// Within a group, the folder tells runs apart.
+// Runs of one group are distinguished by their folders.
 std::string name_in(const RunGroup& group, const RunRecord& run, bool is_within_one_group) {
   return is_within_one_group ? run.folder.string() : group.label;
 }
@@ -101,14 +101,15 @@ Remark describe_difference(const std::string& what, const std::pair<std::string,
   return {fmt::format("{}: {} in {}, {} in ", what, values.first, first, values.second), second, detail, kind};
 }
 
-// Another program's times need the same machine. What only a library of rnnlab tells is noted of it.
+// Times of another program require the same machine. Differences in values that only a library of rnnlab reports are
+// noted.
 OnUnequal on_unequal_between(const RunGroup& baseline, const RunGroup& group, const UnequalCondition& condition) {
   if (!involve_other_program(baseline, group)) return condition.on_unequal;
   if (is_told_by_a_library(condition)) return OnUnequal::kNote;
   return condition.on_unequal == OnUnequal::kWarn ? OnUnequal::kRefuse : condition.on_unequal;
 }
 
-// Versions hash different texts, so both hashes are computed again from the settings.
+// Different versions hash different texts, so both hashes are computed again from the settings.
 std::pair<std::string, std::string> values_of(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
   const bool is_old = !has_work_hashes(a.summary), is_other_old = !has_work_hashes(b.summary);
   const std::string section = condition.config_section;
@@ -118,7 +119,7 @@ std::pair<std::string, std::string> values_of(const RunCondition& condition, con
   return {short_hash(first.training), short_hash(second.training)};
 }
 
-// What one of them did not record cannot be held against it; comparability_notes says so.
+// A value that one side did not record is not a difference; comparability_notes reports it.
 bool differ(const std::string& first, const std::string& second) {
   return !first.empty() && !second.empty() && first != second;
 }
@@ -128,12 +129,12 @@ bool differ(const RunCondition& condition, const RunRecord& a, const RunRecord& 
   return differ(first, second);
 }
 
-// Processes that train a run together share the CPUs that one has for itself.
+// Processes that train a run together divide the CPUs, so each process has fewer threads than a single process has.
 bool is_by_number_of_devices(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
   return condition.what == kThreads && share_equal_threads(a, b);
 }
 
-// Batches that are equal device by device have a comparison of their own.
+// `--scaling` compares runs whose batches are equal on each device.
 std::string advice_on(const RunCondition& condition, const RunRecord& a, const RunRecord& b) {
   const bool is_scaled =
       condition.what == kBatchSize && num_devices(a) != num_devices(b) && samples_a_device(a) == samples_a_device(b);
@@ -169,7 +170,8 @@ std::vector<Remark> unequal_machines(const RunGroup& baseline, const RunGroup& g
 
 namespace {
 
-// Of runs on other numbers of devices, which must take their steps in the same way; and of runs of several each.
+// Compares the engines of the exchange. Runs on different numbers of devices must also make their steps in the same
+// way.
 void add_device_differences(std::vector<Remark>& found, const RunGroup& baseline, const RunGroup& group) {
   const RunRecord &a = *baseline.runs[0], &b = *group.runs[0];
   add_unequal(found, baseline, group, "engine of the exchange", exchange_engine(a), exchange_engine(b));
@@ -180,7 +182,7 @@ void add_device_differences(std::vector<Remark>& found, const RunGroup& baseline
               setting_in(b, "training.shards"));
 }
 
-// Between the first two runs of the sides that differ in it.
+// Describes the difference between the first two runs of the sides that differ in the condition.
 std::optional<Remark> condition_difference(const RunCondition& condition, const RunGroup& baseline,
                                            const RunGroup& group) {
   const bool is_within = &baseline == &group;
@@ -213,7 +215,7 @@ Remark describe_mismatch(const std::string& what, const RunRecord& a, const RunR
           b.folder.string(), detail};
 }
 
-// The first two runs with equal seeds and unequal hashes.
+// Describes the first two runs with equal seeds and different hashes.
 std::optional<Remark> seed_difference(const RunGroup& baseline, const RunGroup& group, const char* what, Hash hash) {
   for (const RunRecord* a : baseline.runs)
     for (const RunRecord* b : group.runs)
@@ -227,19 +229,19 @@ bool has_one_value(const RunGroup& group, Hash hash) {
       group.runs, [&](const RunRecord* run) { return hash_of(*run, hash) == hash_of(*group.runs[0], hash); });
 }
 
-// Data may be drawn or split by the seed; where it is not, it must be equal whatever the seeds.
+// Data may be drawn or split by the seed. If they do not depend on the seed, they must be equal for all seeds.
 std::optional<Remark> data_difference(const RunGroup& baseline, const RunGroup& group) {
   constexpr Hash kData = &Identity::data_fingerprint;
   const RunRecord& a = *baseline.runs[0];
   const RunRecord& b = *group.runs[0];
-  if (hash_of(a, kData).empty() || hash_of(b, kData).empty()) return std::nullopt;  // another program's
+  if (hash_of(a, kData).empty() || hash_of(b, kData).empty()) return std::nullopt;  // a run of another program
   const bool depends_on_seed = !has_one_value(baseline, kData) || !has_one_value(group, kData);
   if (depends_on_seed) return seed_difference(baseline, group, "data", kData);
   if (hash_of(a, kData) == hash_of(b, kData)) return std::nullopt;
   return describe_mismatch("data", a, b, kData, differing_settings(a, b, "data"));
 }
 
-// "3", or "2 to 3".
+// Returns "3", or "2 to 3" if the runs have different numbers of epochs.
 std::string num_epochs(const RunGroup& group) {
   std::vector<int64_t> counts;
   for (const RunRecord* run : group.runs) counts.push_back(run->summary.epochs);
@@ -263,7 +265,8 @@ bool share_a_seed(const RunGroup& a, const RunGroup& b) {
 
 std::string seed_list(const RunGroup& group) { return fmt::format("{}", fmt::join(seeds(group), ", ")); }
 
-// Between the starts of the two runs that lie next to each other.
+// Returns the hours between those two runs of the sides that started closest to each other; nothing if no start is
+// known.
 std::optional<double> hours_between(const RunGroup& baseline, const RunGroup& group) {
   constexpr double kSecondsOfHour = 3600;
   std::optional<double> least;
@@ -281,7 +284,7 @@ constexpr std::pair<const char*, Hash> kHashes[] = {{"data", &Identity::data_fin
                                                     {"initial weights", &Identity::initial_weights_sha256},
                                                     {"order of the samples", &Identity::order_sha256}};
 
-// What another program need not tell, beyond the conditions of the machine.
+// Returns the values, except conditions of the machine, that one program recorded and the other did not.
 std::vector<std::string> untold_by_one_program(const RunRecord& a, const RunRecord& b) {
   std::vector<std::string> untold;
   for (const auto& [what, hash] : kHashes)
@@ -292,7 +295,8 @@ std::vector<std::string> untold_by_one_program(const RunRecord& a, const RunReco
   return untold;
 }
 
-// Two programs may begin with other weights and take the samples in another order: that is noted.
+// Two programs may begin with different weights and take the samples in a different order, so differences are only
+// noted.
 void note_hashes(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
   if (!involve_other_program(baseline, group)) return;
   for (const auto& [what, hash] : kHashes) {
@@ -317,7 +321,7 @@ void note_unrecorded(std::vector<Remark>& notes, const RunGroup& baseline, const
                      group.label, ")"});
 }
 
-// Machines change with the hour: others come and go, and rooms grow warm.
+// The speed of a machine changes with time, because other processes start and end, and the room gets warm.
 void note_hours(std::vector<Remark>& notes, const RunGroup& baseline, const RunGroup& group) {
   const auto hours = hours_between(baseline, group);
   if (hours && *hours >= 1)

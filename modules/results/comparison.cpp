@@ -26,7 +26,8 @@ bool is_meant(const RunGroup& group, const std::string& baseline) {
 
 bool has_time(const RunGroup& group) { return !timed_seconds(group).empty(); }
 
-// The first that ended as it should and has a time, else the first that has one of the two.
+// Returns the first group that is complete and has a time, or else the first complete group, or else the first group
+// with a time.
 const RunGroup& first_to_measure_by(const std::vector<RunGroup>& groups) {
   const auto has_both = [](const RunGroup& group) { return is_complete(group) && has_time(group); };
   for (bool (*is_fit)(const RunGroup&) : {+has_both, +is_complete, +has_time})
@@ -45,7 +46,7 @@ const RunGroup& find_baseline(const std::vector<RunGroup>& groups, const std::st
               one_of(labels));
 }
 
-// A run that diverged has no number to rank the others by.
+// The metric of a diverged run may be NaN, which has no order.
 MetricSpread spread_of(const std::vector<double>& samples) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const bool has_nan = std::ranges::any_of(samples, [](double sample) { return std::isnan(sample); });
@@ -86,7 +87,7 @@ std::optional<double> microseconds_per_sample(const RunGroup& group, double epoc
   return samples ? std::optional(epoch_seconds * kMicroseconds / *samples) : std::nullopt;
 }
 
-// Runs that did not end as they should have no whole fit.
+// Runs that are not complete do not have the time of a whole fit.
 std::optional<double> fit_seconds(const RunGroup& group) {
   if (!is_complete(group)) return std::nullopt;
   std::vector<double> seconds;
@@ -104,14 +105,15 @@ std::vector<std::string> all_differences(const RunGroup& baseline, const std::ve
   std::vector<Remark> found;
   for (const RunGroup& group : groups) {
     append(found, differences(baseline, group));
-    // Within a group too: a data file may have changed between two runs of one experiment.
+    // Runs of one group are compared, too, because a data file may have changed between two runs of one experiment.
     append(found, differences(group, group));
   }
   append(found, runs_that_shared(groups));
   return texts_of(merged(found));
 }
 
-// What was changed by hand may be why runs differ, so it comes first. Of settings the differences tell themselves.
+// Changed files may explain the differences, so they come first. An edited config.yaml is left out, because the
+// differences name the settings.
 std::vector<std::string> changes_and(const std::vector<std::string>& differences, const std::vector<RunGroup>& groups) {
   std::vector<std::string> all;
   for (const RunGroup& group : groups)

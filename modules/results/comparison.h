@@ -1,6 +1,6 @@
-// The comparison of runs by their epoch times: runs of the same work with several seeds are pooled, every group is set
-// against a baseline, and runs that did not do the same work are refused. What makes the numbers doubtful is kept with
-// them. Intervals and verdicts are over the processes that trained the runs (process_times.h).
+// Compares runs by their epoch times. Runs of the same work with several seeds are pooled, every group is compared to a
+// baseline, and runs of different work are refused. The result contains the reasons to doubt its numbers. Intervals and
+// verdicts are over the processes that trained the runs (process_times.h).
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace rnnlab {
 
-// A final metric over the runs of a group.
+// A final metric over the runs of a group: median, smallest and largest value; all are NaN if one run has NaN.
 struct MetricSpread {
   double median = 0;
   double low = 0;
@@ -35,18 +35,18 @@ struct MetricSpread {
   }
 };
 
-// Of a side, before an interval is given; and of both, before a verdict.
+// An interval requires kFewestForInterval processes on a side; a verdict requires kFewestForVerdict on both sides.
 inline constexpr int64_t kFewestForInterval = 3;
 inline constexpr int64_t kFewestForVerdict = 5;
 
-// Rounds in a row after which all intervals must be narrow enough before `repeats: {until: ...}` ends.
+// `repeats: {until: ...}` ends when all intervals were narrow enough in this number of successive rounds.
 inline constexpr int64_t kPreciseInARow = 3;
 
-// A ratio whose interval holds 1 shows no difference only if both bounds are this near to it.
+// An interval of a ratio that contains 1 shows no difference only if both bounds are within this factor of 1.
 inline constexpr double kLargestUnseenRatio = 1.1;
 
-// Whether the interval of the ratio lies below 1, above it, or holds it. kUndecided: it holds 1 and also ratios that
-// would matter, so more processes are needed. kNone: there are too few processes to say so.
+// States whether the interval of the ratio is below 1, above 1, or contains 1. kUndecided: the interval contains 1 and
+// also ratios that matter, so more processes are needed. kNone: there are too few processes for a verdict.
 enum class TimeVerdict { kFaster, kSlower, kNoDifference, kUndecided, kNone };
 
 template <>
@@ -64,13 +64,15 @@ struct GroupResult {
   std::vector<std::string> folders;
   std::vector<int64_t> seeds;
   std::string ended;             // "complete", "interrupted", "diverged", "1 of 3 diverged"
-  int64_t num_processes = 0;     // that have an epoch after warm-up
+  int64_t num_processes = 0;     // processes that have an epoch after warm-up
   int64_t num_timed_epochs = 0;  // after warm-up, all runs together
-  // The geometric mean over the processes of each one's median of train_seconds. Absent when every epoch was warm-up.
+  // `seconds` is the geometric mean over the processes of each process's median of train_seconds. It is absent when
+  // every epoch was warm-up.
   std::optional<double> seconds, low_seconds, high_seconds;
-  bool bounds_are_spread = false;  // of fewer than three processes: smallest and largest epoch, no interval
-  // Against the baseline, absent for the baseline itself. The ratio is this group's seconds over the baseline's: 0.5 is
-  // twice as fast. It has an interval and a p from three processes a side on.
+  bool bounds_are_spread = false;  // fewer than three processes: the smallest and the largest epoch, not an interval
+  // These fields compare the group to the baseline and are absent for the baseline itself. The ratio is this group's
+  // seconds over the baseline's: 0.5 is twice as fast. It has an interval and a p if each side has three processes or
+  // more.
   std::optional<double> ratio, ratio_low, ratio_high;
   bool is_paired = false;  // the interval is over the rounds, in which both sides were measured
   std::optional<double> mann_whitney_p;
@@ -78,13 +80,13 @@ struct GroupResult {
   std::optional<LossAgreement> loss_agreement;
   std::optional<double> microseconds_per_sample;  // of training: `seconds` over the samples of an epoch
   std::optional<double> fit_seconds;              // of all epochs with their validation, the median of the runs
-  int64_t devices = 1;                            // that trained a run together, a process each
-  std::optional<DeviceSpeed> device_speed;        // against the same work on fewer
-  std::optional<double> exchange_share;        // of an epoch, that was spent in the exchange and nothing hid (median)
-  std::optional<double> slowest_over_fastest;  // process of an epoch (median)
+  int64_t devices = 1;                            // number of devices that trained a run together, one process each
+  std::optional<DeviceSpeed> device_speed;        // relative to the same work on fewer devices
+  std::optional<double> exchange_share;  // part of an epoch in the exchange without overlap with other work (median)
+  std::optional<double> slowest_over_fastest;  // slowest process of an epoch over the fastest (median)
   std::map<std::string, MetricSpread> final_metrics;
-  std::vector<std::string> paths;       // what really ran
-  std::vector<std::string> path_notes;  // why a faster one was not used
+  std::vector<std::string> paths;       // execution paths that were used
+  std::vector<std::string> path_notes;  // why a faster path was not used
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -121,10 +123,10 @@ struct Comparison {
   int64_t schema_version = kFileVersion;
   std::string baseline;  // its label
   std::vector<GroupResult> groups;
-  std::vector<std::string> forced;       // why it should have been refused; empty for a fair comparison
-  std::vector<std::string> differences;  // the same where nobody had to force it: of runs that were started together
-  std::vector<Warning> warnings;         // what makes the times doubtful
-  std::vector<std::string> notes;        // what was pooled, what else differs
+  std::vector<std::string> forced;       // reasons to refuse that --force overrode; empty for a fair comparison
+  std::vector<std::string> differences;  // reasons to refuse of runs that were started together
+  std::vector<Warning> warnings;         // reasons to doubt the times
+  std::vector<std::string> notes;        // pooled runs, and differences that are only noted
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -138,26 +140,27 @@ struct Comparison {
   }
 };
 
-// kTell: the user asked for these runs side by side, so what forbids a fair comparison is said, not refused.
+// kTell: the user requested these runs together, so reasons against a fair comparison are reported, not refused.
 enum class OnDifference { kRefuse, kForce, kTell };
 
 struct CompareOptions {
-  std::string baseline;  // a group's label or one of its folders; "": the first run's group, which is the sweep's first
-                         // (run_record.h), or the first whose runs all ended as they should
+  std::string baseline;  // a group's label or one of its folders; "": the first group in the order of the sweep
+                         // (run_record.h) that is complete and has a time, if there is such a group
   OnDifference on_difference = OnDifference::kRefuse;
 };
 
-// UserError kUsage when there are no runs, the baseline is not one of them, or they are not comparable (all reasons at
-// once).
+// Throws UserError kUsage if there are no runs, the baseline does not match any run, or the runs are not comparable
+// (all reasons in one message).
 Comparison compare(const std::vector<RunRecord>& runs, const CompareOptions& options);
 
-// How long a group's epochs take, and whether that is faster than the baseline's: over processes, not epochs.
-// docs/timing.md says how often the intervals hold the truth.
+// Times of groups and their ratios are over processes, not epochs. docs/timing.md states how often the intervals
+// contain the true value.
 
-// Fills in processes, epochs, seconds and their bounds. Without an epoch after warm-up there are none.
+// Sets processes, epochs, seconds and bounds of `result`. Seconds and bounds stay absent without an epoch after
+// warm-up.
 void measure_time(GroupResult& result, const RunGroup& group);
 
-// Fills in the ratio to the baseline, its interval, p and the verdict, as far as there are processes enough.
+// Sets the ratio to the baseline, its interval, p and the verdict, if there are enough processes for each of them.
 void set_against(GroupResult& result, const RunGroup& group, const RunGroup& baseline);
 
 }  // namespace rnnlab

@@ -49,7 +49,7 @@ std::string header() {
   return csv_line(names);
 }
 
-// By devices, of which most runs have one.
+// Returns the fields about devices. Most runs use one device and have no speed-up.
 std::vector<std::string> device_fields(const GroupResult& group) {
   const DeviceSpeed speed = group.device_speed.value_or(DeviceSpeed());
   return {fmt::format("{}", group.devices),  group.device_speed ? format_shortest(speed.speed_up) : "",

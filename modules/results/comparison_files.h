@@ -1,4 +1,4 @@
-// A comparison as JSON and as CSV, for programs.
+// Writes a comparison as JSON and as CSV, for programs.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,18 @@
 
 namespace rnnlab {
 
-// A comparison as CSV (RFC 4180), one line a group: numbers in full precision, absent ones empty, several reasons or
-// warnings in one field with "; " between them.
-
+// Returns a comparison as CSV (RFC 4180) with one line for each group. Numbers have full precision, absent numbers are
+// empty fields, and several reasons or warnings share one field with "; " between them.
 std::string comparison_csv(const Comparison& comparison);
 
-// A comparison as JSON with its schema version: everything that `Comparison` holds, under the same names, and what was
-// asked for beyond it.
-
-// Each is a field of its name, or no field.
+// Each member that is present becomes a field of the same name.
 struct ComparisonAdditions {
   std::optional<HeldEqual> held_equal = std::nullopt;
   std::optional<EpochMatrices> epoch_matrices = std::nullopt;
 };
 
+// Returns a comparison as JSON with its schema version: all fields of `Comparison` under the same names, and the
+// requested additions.
 std::string comparison_json(const Comparison& comparison, const ComparisonAdditions& additions = {});
 
 }  // namespace rnnlab

@@ -36,22 +36,23 @@ std::vector<EpochColumn> shown_metrics(const Comparison& comparison) {
   return shown;
 }
 
-// "cpu naive (diverged)".
+// Returns a label such as "cpu naive (diverged)".
 std::string marked_label(const GroupResult& group) {
   return group.ended == "complete" ? group.label : fmt::format("{} ({})", group.label, group.ended);
 }
 
-// A long label gets a number and is cut; the whole stands below the table.
+// A long label gets a number and is cut; the whole label is printed below the table.
 bool has_long_label(const Comparison& comparison) {
   constexpr size_t kLongest = 28;
   return std::ranges::any_of(comparison.groups,
                              [](const GroupResult& group) { return display_width(marked_label(group)) > kLongest; });
 }
 
-// What tells most in little room: how a label begins, with device and layer; of a run folder what follows its time.
+// Returns the most informative short part of a label: its start, with device and layer, or for a run folder the text
+// after its time.
 std::string telling_part(const GroupResult& group) {
   constexpr size_t kMostBytes = 20;
-  const size_t name = group.label.rfind('/') + 1;  // of a folder
+  const size_t name = group.label.rfind('/') + 1;  // of a folder's name
   const size_t after_time = name == 0 ? std::string::npos : group.label.find("Z-", name);
   const std::string telling = after_time == std::string::npos ? group.label : group.label.substr(after_time + 2);
   const std::string quoted = in_quotes(telling, kMostBytes);
@@ -66,7 +67,7 @@ std::string label_lines(const Comparison& comparison) {
   return lines + "\n";
 }
 
-// An interval, or with a star the spread of the epochs.
+// Returns an interval, or the spread of the epochs with a star.
 std::string bounds_text(const GroupResult& group) {
   return interval(group.low_seconds, group.high_seconds, 4) + (group.bounds_are_spread ? "*" : "");
 }
@@ -98,7 +99,8 @@ std::vector<std::string> cells_of(const GroupResult& group, const Comparison& co
   return cells;
 }
 
-// "one process: no interval for other processes (cpu fused)"; nobody is named where it is true of all.
+// Returns a reason such as "one process: no interval for another (cpu fused)", without labels if it applies to all
+// groups.
 std::string spread_reason(const Comparison& comparison, int64_t num_processes, const std::string& words) {
   std::vector<std::string> labels;
   for (const GroupResult& group : comparison.groups)
@@ -116,7 +118,7 @@ std::string spread_legend(const Comparison& comparison) {
 
 bool lacks_verdict(const GroupResult& group) { return group.ratio && group.verdict == TimeVerdict::kNone; }
 
-// The table with labels that fit in it.
+// Returns the table with short labels.
 TextTable make_narrow_table(const Comparison& comparison) {
   const TextTable whole = comparison_table(comparison);
   const std::vector<std::string> labels = short_labels(comparison);

@@ -1,5 +1,4 @@
-// A comparison for reading on a terminal: first why it should not be trusted, if so, then the table, then the small
-// print.
+// Formats a comparison for a terminal: first the reasons not to trust it, then the table, then notes and details.
 #pragma once
 
 #include <optional>
@@ -14,27 +13,28 @@ namespace rnnlab {
 
 std::string comparison_text(const Comparison& comparison);
 
-// What comparison_text is made of, for others who show a comparison.
+// comparison_text consists of these parts, which different outputs of a comparison use, too.
 
-// A row for each group, in their order. The first column has the whole label, with how the group ended where that was
-// not well.
+// Returns a row for each group, in the order of the groups. The first column contains the whole label, and the ending
+// of a group that is not complete.
 TextTable comparison_table(const Comparison& comparison);
 
-// A label for each group that fits into a table: the whole label where all are short, else its number and how it
-// begins. comparison_text has the whole labels below its table.
+// Returns a label for each group that fits into a table: the whole label if all labels are short, otherwise a number
+// and a part of the label. comparison_text prints the whole labels below its table.
 std::vector<std::string> short_labels(const Comparison& comparison);
 
-// What the columns mean, a sentence each.
+// Returns sentences that explain the columns.
 std::vector<std::string> comparison_legend(const Comparison& comparison);
 
-// What each group's work took, by the sample and in all, then how far its losses agree with the baseline's: a sentence
-// each.
+// Returns sentences about the time of each group's work, for a sample and in total, and then about the agreement of
+// each group's losses with the baseline's.
 std::vector<std::string> comparison_work(const Comparison& comparison);
 
-// Of losses and metrics: train_loss and what validation says. The training set's other metrics are in the CSV and JSON.
+// Returns whether the table shows this metric: train_loss and the metrics of validation. CSV and JSON also contain the
+// other metrics of the training set.
 bool is_shown(const EpochColumn& column);
 
-// "0.302", or "-" where there is none.
+// Returns "0.302", or "-" if the value is absent.
 std::string significant_digits(const std::optional<double>& value, int digits);
 
 }  // namespace rnnlab

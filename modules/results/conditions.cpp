@@ -33,13 +33,13 @@ std::string power_limits_text(const GpuSurvey& survey) {
   return join(limits, ", ");
 }
 
-// Two starts of one machine may find some megabytes more or less.
+// The reported memory of one machine may differ by some megabytes after a restart.
 bool are_equal_memories(int64_t a, int64_t b) {
   constexpr double kRounding = 0.02;
   return std::abs(static_cast<double>(a - b)) <= kRounding * static_cast<double>(std::max(a, b));
 }
 
-// A LibTorch that did not tell its sources may be the same.
+// A LibTorch without the revision of its sources may be the same LibTorch.
 bool are_equal_libtorchs(const std::string& a, const std::string& b) { return a.starts_with(b) || b.starts_with(a); }
 
 bool has_variables(const Conditions& conditions) { return conditions.variables.has_value(); }
@@ -126,7 +126,7 @@ std::span<const ConditionField> condition_fields() {
 bool are_equal(const ConditionField& field, const Conditions& a, const Conditions& b) {
   if (field.what == kMemory) return are_equal_memories(a.memory_bytes, b.memory_bytes);
   if (field.what == kLibTorch) return are_equal_libtorchs(a.libtorch, b.libtorch);
-  if (field.what == kProgram && a.sources != b.sources) return true;  // the sources are told of
+  if (field.what == kProgram && a.sources != b.sources) return true;  // the sources are reported
   return field.text(a) == field.text(b);
 }
 

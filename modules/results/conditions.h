@@ -1,6 +1,6 @@
-// Under which conditions a run or a benchmark was measured: what of its environment.json bears on times. The one list
-// of them says which must be equal, which is worth a warning where it differs, and which is only told. What one side
-// did not record is not held against it.
+// Lists the conditions under which a run or a benchmark was measured: the parts of its environment.json that affect
+// times. The list states which conditions must be equal, which cause a warning if they differ, and which are only
+// noted. A condition that one side did not record is not compared.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace rnnlab {
 
-// "" or 0: not recorded, or there is none.
+// "" or 0 means that a condition was not recorded or does not exist.
 struct Conditions {
   std::string machine_id;
-  std::string cpu_flags;  // its vector instructions, by the kernel
+  std::string cpu_flags;  // vector instructions of the CPU, as the kernel reports them
   int64_t usable_cpus = 0;
-  std::optional<int64_t> usable_cores;  // that these CPUs are threads of
+  std::optional<int64_t> usable_cores;  // cores to which these CPUs belong
   std::string cpu_quota;
-  int64_t memory_bytes = 0;  // that the process might use
+  int64_t memory_bytes = 0;  // memory that the process may use
   InstructionSets instruction_sets;
   std::optional<Variables> variables;
   std::string driver;
   std::string kernel;
-  std::string libtorch;  // as loaded, with the revision of its sources
+  std::string libtorch;  // the loaded version, with the revision of its sources
   std::string compiler;
-  std::string sources;  // revision of rnnlab, and whether they were changed
+  std::string sources;  // revision of rnnlab, and whether the sources were changed
   std::string program_id;
   std::string cpu_frequency;    // who chooses it
   std::string gpu_power_limit;  // "700 W"; of several GPUs "600 W, 700 W"
@@ -61,10 +61,10 @@ struct Conditions {
 
 Conditions conditions_of(const Environment& environment);
 
-// What is to be done where two sides differ in a condition.
+// States the action if two sides differ in a condition.
 enum class OnUnequal { kRefuse, kWarn, kNote };
 
-// One condition: what it is called, and its value in words; "" where it was not recorded.
+// Describes one condition: its name, and its value as a text; "" if the value was not recorded.
 struct ConditionField {
   const char* what;
   OnUnequal on_unequal;
@@ -72,10 +72,11 @@ struct ConditionField {
 };
 std::span<const ConditionField> condition_fields();
 
-// Whether the two have the same value, as far as it bears on times.
+// Returns whether both values are equal, except for differences that do not affect times.
 bool are_equal(const ConditionField& field, const Conditions& a, const Conditions& b);
 
-// In which two sides differ, each by its own value. Variables are told one by one.
+// Describes a condition in which two sides differ, with both values. The values of variables contain only the variables
+// that differ.
 struct UnequalCondition {
   const char* what;
   OnUnequal on_unequal;
@@ -83,16 +84,16 @@ struct UnequalCondition {
 };
 std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const Conditions& second);
 
-// Whether times on a GPU may depend on it, and not only those of its host.
+// Returns whether the condition can affect times on a GPU, and not only times on its host.
 bool bears_on_gpus(const UnequalCondition& condition);
 
-// Whether a library of LibTorch tells it, so that a program without that library cannot.
+// Returns whether a library of LibTorch reports the condition, so that a program without this library cannot report it.
 bool is_told_by_a_library(const UnequalCondition& condition);
 
-// The conditions that one of the two recorded and the other did not.
+// Returns the conditions that exactly one of the two sides recorded.
 std::vector<std::string> unrecorded_conditions(const Conditions& first, const Conditions& second);
 
-// Whether what must be equal is so, as far as both recorded it.
+// Returns whether all conditions that must be equal are equal, as far as both sides recorded them.
 bool allow_comparison(const Conditions& first, const Conditions& second);
 
 }  // namespace rnnlab

@@ -31,7 +31,7 @@ using Remarks = std::vector<Remark>;
 
 const RunRecord& example_of(const RunGroup& group) { return *group.runs[0]; }
 
-// Groups of one batch a device, those with the fewest devices first.
+// Groups the runs by samples a device, with the fewest devices first.
 std::map<double, Groups> by_samples_a_device(const Groups& groups) {
   std::map<double, Groups> series;
   for (const RunGroup& group : groups) series[samples_a_device(example_of(group))].push_back(group);
@@ -48,7 +48,7 @@ bool has_two_numbers_of_devices(const std::map<double, Groups>& series) {
 
 // ---- what must be equal ----
 
-// A batch of another size takes other settings, which do not bear on the speed; and threads are compared apart.
+// Settings that change with the batch size do not affect the speed. Threads are compared separately.
 bool bears_on_speed(const std::string& key) {
   constexpr std::array<std::string_view, 9> kByBatch = {
       "training.batch_size",  "training.valid_batch_size", "training.learning_rate",
@@ -60,7 +60,7 @@ bool bears_on_speed(const std::string& key) {
 
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-// Of one run, by what they are called.
+// Returns the properties of a run that must be equal, each with its name.
 Values values_of(const RunRecord& run) {
   return {{"device", kind_of_device(run)},
           {"layer", run.summary.layer},
@@ -79,7 +79,8 @@ void compare_settings(Remarks& found, const RunGroup& reference, const RunGroup&
     add_unequal(found, reference, group, key, value_or_absent(first, key), value_or_absent(second, key));
 }
 
-// Batches, what follows from their size, and threads have rules of their own here; hashes are told by the settings.
+// Batches, values that depend on the batch size, and threads have their own checks here. The settings are compared, so
+// their hashes are not.
 bool is_held_equal(std::string_view condition) {
   constexpr std::array<std::string_view, 5> kElsewhere = {
       "batch size", "model", "training settings", "samples an epoch", "number of threads (training.num_threads)"};
@@ -102,7 +103,7 @@ void compare_machines(Remarks& found, const RunGroup& reference, const RunGroup&
   for (Remark& remark : unequal_machines(reference, group, OnUnequal::kRefuse)) found.push_back(std::move(remark));
 }
 
-// A process that trains alone has none, so the first that has one is what the others are held against.
+// A process that trains alone does not have an engine, so groups are compared to the first group with an engine.
 void compare_engines(Remarks& found, const Groups& groups) {
   const auto first =
       std::ranges::find_if(groups, [](const auto& group) { return !exchange_engine(example_of(group)).empty(); });
@@ -166,7 +167,7 @@ ScalingResult measured(const RunGroup& group) {
   return result;
 }
 
-// A time's ratio is turned round, and holds for a sample of a device.
+// The efficiency is the inverse ratio of the times for one sample of one device.
 void set_against_fewest(ScalingResult& result, const RunGroup& group, const ScalingResult& fewest,
                         const RunGroup& reference) {
   if (!result.samples_per_second || !fewest.samples_per_second) return;
@@ -192,7 +193,7 @@ ScalingSeries series_of(double samples_a_device, const Groups& groups) {
   return series;
 }
 
-// "64 samples on 1 device and 128 on 2".
+// Returns a text such as "64 samples on 1 device and 128 on 2".
 std::string batches_text(const ScalingSeries& series) {
   std::vector<std::string> batches;
   for (const ScalingResult& result : series.results)
@@ -263,7 +264,7 @@ std::string factor_range(const std::optional<double>& low, const std::optional<d
 
 std::string rate_text(const std::optional<double>& rate) { return rate ? fmt::format("{:.0f}", *rate) : kAbsent; }
 
-// "+3.1 %": how much longer the slowest process computes.
+// Returns how much longer the slowest process computes, such as "+3.1 %".
 std::string excess_text(const std::optional<double>& quotient) {
   return quotient ? fmt::format("{:+.1f} %", kPercent * (*quotient - 1)) : kAbsent;
 }

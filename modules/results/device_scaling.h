@@ -1,7 +1,7 @@
-// What each device gets done as a run is divided among more of them, with equal batches a device: weak scaling. Such
-// runs do not train the same, because an update takes more samples with more devices, so this compares throughput and
-// nothing else: no losses, and no time to a result. Runs of one batch a device are set against those on the fewest
-// devices.
+// Compares the throughput of each device when a run is divided among more devices with equal batches a device: weak
+// scaling. Such runs do not train equally, because an update takes more samples on more devices. So only throughput is
+// compared, not losses and not the time to a result. Runs with equal batches a device are compared to those on the
+// fewest devices.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@
 
 namespace rnnlab {
 
-// Runs of the same work on as many devices.
+// The throughput of runs of the same work on one number of devices.
 struct ScalingResult {
   std::string label;
   std::vector<std::string> folders;
   int64_t devices = 1;
   int64_t batch_size = 0;        // of an update, all devices together
-  int64_t num_processes = 0;     // that measured it: runs divided among several devices count once
+  int64_t num_processes = 0;     // processes that measured it; a run on several devices counts once
   int64_t num_timed_epochs = 0;  // after warm-up, all runs together
-  // Training samples; absent when every epoch was warm-up.
+  // The rates are in training samples, and absent when every epoch was warm-up.
   std::optional<double> samples_per_second, samples_per_second_of_device;
-  // samples_per_second_of_device over that of the fewest devices; absent for these. The interval needs three processes
-  // a side.
+  // The efficiency is samples_per_second_of_device divided by the rate of a device among the fewest devices. It is
+  // absent for the fewest devices. Its interval requires three processes on each side.
   std::optional<double> efficiency, efficiency_low, efficiency_high;
-  bool is_paired = false;                      // the interval is over the rounds, in which both sides were measured
-  std::optional<double> exchange_share;        // of an epoch, that was spent in the exchange and nothing hid (median)
-  std::optional<double> slowest_over_fastest;  // process of an epoch (median)
+  bool is_paired = false;                // the interval is over the rounds, in which both sides were measured
+  std::optional<double> exchange_share;  // part of an epoch in the exchange without overlap with other work (median)
+  std::optional<double> slowest_over_fastest;  // slowest process of an epoch over the fastest (median)
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -52,7 +52,7 @@ struct ScalingResult {
   }
 };
 
-// In the order of their numbers of devices; the first is what the others are set against.
+// The results are in ascending order of their numbers of devices. The first result is the reference of the others.
 struct ScalingSeries {
   double samples_a_device = 0;  // of an update
   std::vector<ScalingResult> results;
@@ -67,8 +67,8 @@ struct ScalingSeries {
 struct DeviceScaling {
   int64_t schema_version = kFileVersion;
   std::vector<ScalingSeries> series;
-  std::vector<std::string> forced;  // why it should have been refused; empty for a fair comparison
-  std::vector<Warning> warnings;    // what makes the times doubtful
+  std::vector<std::string> forced;  // reasons to refuse that --force overrode; empty for a fair comparison
+  std::vector<Warning> warnings;    // reasons to doubt the times
   std::vector<std::string> notes;
 
   template <class Self, class Field>
@@ -81,24 +81,24 @@ struct DeviceScaling {
   }
 };
 
-// UserError kUsage when no two runs have equal batches a device on different numbers of devices, or runs differ in what
-// bears on their speed beyond both (all reasons at once; kForce keeps them).
+// Throws UserError kUsage if no two runs have equal batches a device on different numbers of devices, or if runs differ
+// in further properties that affect their speed (all reasons in one message; kForce keeps the comparison).
 DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on_difference);
 
-// What is told of several devices: the speed-ups of a comparison as a table; and a comparison of throughput by devices
-// for a terminal, and its numbers as CSV and JSON.
+// The following functions format the results about several devices: a comparison of throughput for a terminal, as CSV
+// and as JSON, and the speed-ups of a comparison as a table.
 
 std::string device_scaling_text(const DeviceScaling& scaling);
 
-// A line for each group of runs, whose column samples_a_device says to which series it belongs.
+// Returns one line for each group of runs. The column samples_a_device identifies the series of the group.
 std::string device_scaling_csv(const DeviceScaling& scaling);
 
 std::string device_scaling_json(const DeviceScaling& scaling);
 
-// Speed-up and efficiency of the groups of a comparison that have one, or an empty table.
+// Returns the speed-up and efficiency of those groups of a comparison that have a speed-up, or an empty table.
 TextTable device_speed_table(const Comparison& comparison);
 
-// What its columns mean, a sentence each.
+// Returns sentences that explain the columns of device_speed_table.
 std::vector<std::string> device_speed_legend();
 
 }  // namespace rnnlab

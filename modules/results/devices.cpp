@@ -14,12 +14,12 @@
 namespace rnnlab {
 namespace {
 
-// Of a run folder from before environment.json told it.
+// Older run folders record the number of devices only in config.yaml.
 int64_t devices_in_config(const RunRecord& run) {
   return std::max<int64_t>(parse_int64(value_or_absent(run.config, "devices")).value_or(1), 1);
 }
 
-// Which of the machine's devices does not matter, and layer and device "auto" are told by the summary.
+// The choice of devices does not matter, and the summary records the layer and the device that "auto" selected.
 bool is_told_elsewhere(const std::string& key) {
   constexpr std::array<std::string_view, 6> kElsewhere = {"name",    "seed",       "device",
                                                           "devices", "auto_layer", "training.num_threads"};
@@ -88,7 +88,7 @@ namespace {
 
 const RunRecord& first_run(const RunGroup& group) { return *group.runs[0]; }
 
-// Null where no group has fewer.
+// Returns null if no group with the same work has fewer devices.
 const RunGroup* same_work_on_fewest(const RunGroup& group, const std::vector<RunGroup>& groups) {
   const RunGroup* found = nullptr;
   int64_t fewest = num_devices(first_run(group));

@@ -1,4 +1,4 @@
-// Runs on several devices: how many, by which engine, and what each device adds to the speed.
+// Describes runs on several devices: the number of devices, the engine of their exchange, and their speed-up.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +10,46 @@
 
 namespace rnnlab {
 
-// Among how many devices a run was divided, a process each, and whether two runs differ in their number alone.
-
-// 1 of a process that trained alone.
+// Returns the number of devices among which the run was divided, with one process each; 1 for a process that trained
+// alone.
 int64_t num_devices(const RunRecord& run);
 
-// Of an update, or their mean where they cannot be divided evenly.
+// Returns the samples of an update for each device, or their mean if the batch cannot be divided evenly.
 double samples_a_device(const RunRecord& run);
 
-// "gloo"; "" of a process that trained alone.
+// Returns the engine, such as "gloo"; "" for a process that trained alone.
 std::string exchange_engine(const RunRecord& run);
 
-// It was resumed with another number, so its epochs are of several.
+// Returns whether the run was resumed on a different number of devices, so that its epochs ran on several numbers.
 bool has_changed_devices(const RunRecord& run);
 
-// "used" or "not used", for steps as CUDA graphs. A run may have asked for them and not got them, which its settings
-// do not tell.
+// Returns "used" or "not used", for CUDA graphs of steps. A run may have requested graphs without getting them; the
+// settings do not show this.
 std::string graphs_text(const RunRecord& run);
 
-// "cpu" or "cuda", whichever number it has.
+// Returns "cpu" or "cuda", without the number of the device.
 std::string kind_of_device(const RunRecord& run);
 
-// Whether each process of both runs has as many threads, or both runs have as many in all, but for rounding.
+// Returns whether each process of both runs has the same number of threads.
 bool have_equal_threads(const RunRecord& a, const RunRecord& b);
+// Returns whether runs on different numbers of devices have the same number of threads in total, except for rounding.
 bool share_equal_threads(const RunRecord& a, const RunRecord& b);
 
-// Same work on as many samples an update, in the same way: only the number of devices differs, and what follows from it
-// (threads of a process). Not of a run whose number changed, and of other programs.
+// Returns whether both runs did the same work with the same batch size in the same way, so that only the number of
+// devices and its consequences (threads of a process) differ. False for a run whose number of devices changed, and for
+// runs of other programs.
 bool differ_in_devices_alone(const RunRecord& a, const RunRecord& b);
 
-// How much faster several devices are than fewer of them at the same work, and what part of them that makes use of.
-
-// An interval only where both sides have three processes or more, as that of a ratio of times (comparison.h).
+// Compares the speed of several devices with the speed of fewer devices at the same work. The intervals require at
+// least three processes on each side, as for a ratio of times (comparison.h).
 struct DeviceSpeed {
   std::string reference;          // the label of the same work on the fewest devices
-  int64_t reference_devices = 1;  // that it has
-  // The reference's seconds over this group's.
+  int64_t reference_devices = 1;  // number of devices of the reference
+  // The speed-up is the reference's seconds over this group's.
   double speed_up = 0;
   std::optional<double> speed_up_low, speed_up_high;
-  // The speed-up over the quotient of the numbers of devices. Absent on CPUs whose processes have other numbers of
-  // threads: then more devices are not more CPUs.
+  // The efficiency is the speed-up over the quotient of the numbers of devices. It is absent on CPUs whose processes
+  // have different numbers of threads, because more devices are then not more CPUs.
   std::optional<double> efficiency, efficiency_low, efficiency_high;
 
   template <class Self, class Field>
@@ -65,10 +65,10 @@ struct DeviceSpeed {
   }
 };
 
-// Nothing where no other group differs from this one in having fewer devices alone, or one of the two has no time.
+// Returns nothing if no other group does the same work on fewer devices, or if one of both groups has no time.
 std::optional<DeviceSpeed> device_speed(const RunGroup& group, const std::vector<RunGroup>& groups);
 
-// Why a speed-up has no efficiency; "" where it has.
+// Returns why a speed-up has no efficiency; "" if there is an efficiency, or no speed-up.
 std::string efficiency_note(const RunGroup& group, const std::vector<RunGroup>& groups);
 
 }  // namespace rnnlab

@@ -53,7 +53,7 @@ constexpr const char* kCompiler = "clang";
 constexpr const char* kCompiler = "gcc";
 #endif
 
-// What makes the build slow, in words; empty when it is fit for timing.
+// Returns what makes the build slow; empty if the build is fit for timing.
 std::vector<std::string> slow_traits(const BuildInfo& build) {
   std::vector<std::string> traits;
   if (!build.optimized) traits.emplace_back("not optimised");
@@ -95,8 +95,8 @@ constexpr std::array<std::string_view, 21> kPrefixes = {
     "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_", "CUBLASLT_",      "CUDNN_",     "NVIDIA_",
     "NCCL_",  "XLA_",     "JAX_",  "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "LD_AUDIT"};
 
-// Which device, how many threads (compared by their effect), what images of containers say of themselves, and what no
-// run on one device reads.
+// These variables select a device, set the number of threads (which is compared by its effect), describe the image of a
+// container, or are not read by a run on one device.
 constexpr std::array<std::string_view, 23> kWithoutEffect = {"CUDA_VISIBLE_DEVICES",
                                                              "CUDA_DEVICE_ORDER",
                                                              "CUDA_HOME",
@@ -121,7 +121,7 @@ constexpr std::array<std::string_view, 23> kWithoutEffect = {"CUDA_VISIBLE_DEVIC
                                                              "PYTORCH_BUILD_VERSION",
                                                              "PYTORCH_BUILD_NUMBER"};
 
-// No library's setting, though it may bear the maker's name: NVIDIA_API_KEY.
+// A variable with such a word in its name is not a setting, although it may have a library's prefix: NVIDIA_API_KEY.
 constexpr std::array<std::string_view, 5> kSecretWords = {"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"};
 
 bool is_secret(std::string_view name) {
@@ -132,7 +132,7 @@ bool is_of_a_library(std::string_view name) {
   return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// A list of files has one path after another, without a quote between them.
+// A list of files contains one path after another without quotes, so each path is cut separately.
 std::string without_folders_of_list(std::string_view value) {
   std::string text, word;
   const auto end_word = [&] { text += word.find('/') == std::string::npos ? word : last_name(word); };
@@ -211,7 +211,7 @@ size_t padded(size_t size) {
   return (size + kWord - 1) / kWord * kWord;
 }
 
-// The linker writes a note with a hash of what it links.
+// The linker writes a note with a hash of the linked files.
 void add_build_id(std::string_view notes, std::string& ids) {
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
     const auto& header = *reinterpret_cast<const ElfW(Nhdr)*>(notes.data());
@@ -222,7 +222,8 @@ void add_build_id(std::string_view notes, std::string& ids) {
   }
 }
 
-// The program has no name here, and its libraries have theirs. The library for CUDA is loaded where there is a GPU.
+// The program does not have a name here, and its libraries have their names. The library for CUDA is left out, because
+// it is loaded only if there is a GPU.
 bool is_own(std::string_view name) {
   return name.empty() || (name.find("librnnlab_") != name.npos && name.find("librnnlab_cuda") == name.npos);
 }
@@ -296,8 +297,8 @@ std::vector<Warning> gpu_warnings(const GpuInfo& gpu, size_t index) {
   return found;
 }
 
-// After the first CUDA call this process is among those that keep the GPU busy, and in a container it cannot tell its
-// own process from others: so who else is there is what the first survey of the process saw.
+// After the first CUDA call this process is among those that keep the GPU busy, and in a container it cannot
+// distinguish its own process from others. So the other processes are those of the first survey.
 GpuSurvey survey_gpus_with_first_occupancy() {
   GpuSurvey survey = survey_gpus();
   static const GpuSurvey first = survey;
@@ -321,7 +322,8 @@ std::string remedy_of_a_busy_cpu(const Environment& environment) {
   return environment.num_threads > 1 ? fmt::format("; fewer threads may be faster: set {}", kThreadsKey) : "";
 }
 
-// The load average counts threads that run or wait for a CPU. A previous run of all CPUs leaves as many behind.
+// The load average counts threads that run or wait for a CPU. A previous run on all CPUs leaves a load average of about
+// their number.
 std::optional<Warning> queue_warning(const CpuInfo& cpu) {
   constexpr double kRounding = 0.5;
   const bool is_long = !cpu.load_average.empty() && cpu.logical_cpus > 0 &&

@@ -1,5 +1,5 @@
-// Who measured what, on what: build, libraries, variables that change kernels, process, machine and GPUs, as
-// `environment.json` has them.
+// Describes the environment of a measurement as `environment.json` records it: build, libraries, variables that change
+// kernels, process, machine and GPUs.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@
 
 namespace rnnlab {
 
-// How this program was built, as far as it bears on its times, and from which sources.
-
+// Describes how this program was built, as far as it affects times, and the revision of its sources.
 struct BuildInfo {
   std::string type;      // CMake's: "Release"
   std::string compiler;  // "gcc 12.2.0"
@@ -40,44 +39,44 @@ struct BuildInfo {
   }
 };
 
-// Of the running program.
+// Describes the running program.
 BuildInfo build_info();
 
-// What must be equal between compared runs: "Release", or "Debug, not optimised, AddressSanitizer".
+// Returns the kind of build, which must be equal between compared runs: "Release", or "Debug, not optimised,
+// AddressSanitizer".
 std::string build_kind(const BuildInfo& build);
 
-// Why times of this build mean nothing, or nothing when they do.
+// Returns why times of this build are not valid, or nothing if they are valid.
 std::optional<Warning> build_warning(const BuildInfo& build);
 
-// The variables of the environment that the libraries which do the work read: they may pick other kernels, other
-// threads or another allocator. Only variables with the names of these libraries are looked at, and paths in values are
-// cut to their last names.
-
+// These are the variables of the environment that the computing libraries read. The variables may select different
+// kernels, a different number of threads or a different allocator. Only variables with the names of these libraries are
+// read, and paths in their values are cut to the last name.
 using Variables = std::map<std::string, std::string>;
 
-// Of this process, or of `environment`: "NAME=VALUE" texts, ending in a null pointer.
+// Reads the variables of this process, or of `environment`: "NAME=VALUE" texts, ending in a null pointer.
 Variables kernel_variables();
 Variables kernel_variables(const char* const* environment);
 
-// Whether times with another value are not comparable. Those that pick a device, say how many threads there are, which
-// is compared by its effect, or only describe an installation do not count.
+// Returns whether times with different values of this variable are not comparable. False for variables that select a
+// device, that set the number of threads (which is compared by its effect), or that only describe an installation.
 bool changes_kernels(std::string_view name);
 
-// Those that change kernels, where two sets differ: "MKL_CBWR=AVX2, no OMP_PROC_BIND" of the first; "" where none does.
+// Returns the variables that change kernels and differ between two sets, with the values of the first set:
+// "MKL_CBWR=AVX2, no OMP_PROC_BIND"; "" if none differs.
 std::string differing_variables(const Variables& of, const Variables& beside);
-// The same of those that do not change kernels.
+// Returns the corresponding text for variables that do not change kernels.
 std::string differing_notes(const Variables& of, const Variables& beside);
 
-// "MKL_CBWR=AVX2, OMP_PROC_BIND=true": those that change kernels.
+// Returns the variables that change kernels: "MKL_CBWR=AVX2, OMP_PROC_BIND=true".
 std::string variables_text(const Variables& variables);
 
-// How the operating system runs this process, as far as it bears on its times, and which program it is.
-
+// Describes how the operating system runs this process, as far as it affects times, and identifies the program.
 struct ProcessFacts {
-  int64_t nice = 0;                  // from -20 to 19: processes with a larger value give way to others
-  bool is_traced = false;            // a debugger or a tracer follows it
-  bool has_random_addresses = true;  // without, memory lies alike in each process
-  std::string program_id = "";       // of the program and its libraries as linked; "" if unknown
+  int64_t nice = 0;                  // from -20 to 19: a process with a larger value has a lower priority
+  bool is_traced = false;            // a debugger or a tracer is attached
+  bool has_random_addresses = true;  // otherwise memory has the same layout in each process
+  std::string program_id = "";       // identifies the program and its libraries as linked; "" if unknown
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -90,25 +89,27 @@ struct ProcessFacts {
 
 ProcessFacts process_facts();
 
-// What makes its times unlike those of other processes, or more alike than they are.
+// Warns if system calls of this process wait for a tracer, or if its memory has a fixed layout, so that its times vary
+// less than those of other processes.
 std::vector<Warning> warnings(const ProcessFacts& facts);
 
-// The text of /proc/self/status has the number of a process that traces this one.
+// Returns whether the text of /proc/self/status has the number of a process that traces this process.
 bool is_traced_by(const std::string& status);
 
-// Everything about a run that is not in its settings but bears on its times: machine, build, libraries, and who else
-// was using the machine when it started. Kept as environment.json. Collect it before the first CUDA call: afterwards
-// the program itself is among the users of the GPU. Later ones in one process (a sweep's) keep what the first saw of
-// others.
+// An environment holds everything that affects the times of a run and is not in its settings: machine, build,
+// libraries, and other users of the machine when the run started. It is stored as environment.json. Collect it before
+// the first CUDA call, because afterwards the program itself is among the users of the GPU. Later environments of one
+// process (in a sweep) contain the other users that the first environment found.
 
-// What only the caller can know, for this module does without LibTorch. "" where it does not apply.
+// Holds versions that only the caller knows, because this module does not use LibTorch. A version that does not apply
+// is "".
 struct SoftwareVersions {
   std::string rnnlab;
-  std::string libtorch;  // as loaded
+  std::string libtorch;  // the loaded version
   std::string cuda;
   std::string cudnn;
   std::string libtorch_commit = {};  // of its sources, 40 hex digits
-  std::string program = {};          // that trained the run, "PyTorch 2.11.0"; "": rnnlab
+  std::string program = {};          // the program that trained the run: "PyTorch 2.11.0"; "": rnnlab
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -121,11 +122,11 @@ struct SoftwareVersions {
   }
 };
 
-// "LibTorch 2.11.0, CUDA 13.0, cuDNN not loaded".
+// Returns a text such as "LibTorch 2.11.0, CUDA 13.0, cuDNN not loaded".
 std::string versions_text(const SoftwareVersions& software);
 
-// The instruction sets that the libraries use on this CPU, in their own words and under all limits that are set for
-// them; "" where one does not say.
+// Holds the instruction sets that the libraries use on this CPU, in the libraries' own words and under all limits that
+// are set for them; "" if a library does not report its instruction set.
 struct InstructionSets {
   std::string aten;
   std::string onednn;
@@ -141,17 +142,17 @@ struct InstructionSets {
   }
 };
 
-// What the libraries that do the work say of themselves.
+// Holds what the computing libraries report about themselves.
 struct Libraries {
   SoftwareVersions versions;
   InstructionSets instruction_sets;
 };
 
-// The processes that trained the run together.
+// Describes the processes that trained the run together.
 struct RanksInfo {
   int64_t num_processes = 0;
   int64_t num_hosts = 0;
-  std::string exchange;  // the engine by which they add up gradients: "gloo", "nccl"
+  std::string exchange;  // the engine that adds up their gradients: "gloo", "nccl"
 
   friend bool operator==(const RanksInfo&, const RanksInfo&) = default;
 
@@ -167,18 +168,17 @@ struct Environment {
   int64_t schema_version = kFileVersion;
   std::string start_time;  // "2026-11-21T02:59:51Z"
   std::vector<std::string> command_line;
-  int64_t num_threads = 0;  // that the CPU kernels use
+  int64_t num_threads = 0;  // threads of the CPU kernels
   HostInfo host;
   CpuInfo cpu;
   GpuSurvey nvidia;
   BuildInfo build;
   SoftwareVersions software;
   InstructionSets instruction_sets;
-  std::optional<Variables> variables;   // environment.h; nothing in files that do not tell
-  std::optional<ProcessFacts> process;  // nothing in files that do not tell
-  std::string used_gpus =
-      {};  // UUIDs of those that it computes on, with commas; "" without, and in files that do not tell
-  std::optional<RanksInfo> ranks = std::nullopt;  // nothing of a process that trains alone
+  std::optional<Variables> variables;   // nothing in files that do not record them
+  std::optional<ProcessFacts> process;  // nothing in files that do not record it
+  std::string used_gpus = {};           // UUIDs of the GPUs in use, with commas; "" without GPUs and in old files
+  std::optional<RanksInfo> ranks = std::nullopt;  // nothing for a process that trains alone
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -199,24 +199,25 @@ struct Environment {
   }
 };
 
-// Takes a tenth of a second.
+// Collects the environment in a tenth of a second.
 Environment collect_environment(std::vector<std::string> command_line, int64_t num_threads, Libraries libraries);
 
-// The GPU models of the machine, for Identity: "NVIDIA H200", "2 x NVIDIA H200", "".
+// Returns the GPU models of the machine, for Identity: "NVIDIA H200", "2 x NVIDIA H200", "".
 std::string gpu_model(const GpuSurvey& survey);
 
-// The model of any one of them: "NVIDIA H200". Where they differ it names all, "NVIDIA H200 or NVIDIA T4", for CUDA
-// does not number GPUs as NVML does.
+// Returns the model of any one of the GPUs: "NVIDIA H200". If the models differ, returns all of them, "NVIDIA H200 or
+// NVIDIA T4", because CUDA numbers GPUs differently than NVML does.
 std::string model_of_one_gpu(const GpuSurvey& survey);
 
-// What makes times of a run started in this environment doubtful, to be said loudly: a debug build, others on the GPU
-// or the CPU, more threads than CPUs, a long queue for the CPUs, clocks held down.
+// Warns about reasons to doubt times of a run that started in this environment: a debug build, other processes on the
+// GPU or the CPU, more threads than CPUs, a long queue for the CPUs, throttled clocks.
 std::vector<Warning> warnings(const Environment& environment);
 
-// Of what write_environment writes, by which run_record.h knows it again.
+// Returns the hash of the text that write_environment writes. run_record.h compares it with the file.
 std::string environment_sha256(const Environment& environment);
 
-// `run_folder`/environment.json. write: UserError kDevice. read: UserError kData naming the file and the key.
+// Write and read `run_folder`/environment.json. write_environment throws UserError kDevice. read_environment throws
+// UserError kData with the file and the key.
 void write_environment(const std::filesystem::path& run_folder, const Environment& environment);
 Environment read_environment(const std::filesystem::path& run_folder);
 

@@ -15,7 +15,7 @@
 namespace rnnlab {
 namespace {
 
-// The sign of what is no number is lost where it is read back.
+// Reading loses the sign of NaN, so the hash must not depend on it.
 std::string canonical_cell(const EpochRow& row, const std::string& column) {
   const std::string text = epoch_csv_cell(row, column);
   return text == "-nan" ? "nan" : text;
@@ -33,14 +33,15 @@ std::string link(const std::string& before, const EpochRow& row) {
   return digest.hex();
 }
 
-// A JSON line without its line end; nothing where it is no object.
+// Returns a JSON line without its line end; nothing if the line is not an object.
 std::optional<Json> parsed(const std::string& line) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   return json;
 }
 
-// As the row's own line has it, so that 1 and 1.0, or null and absent, are the same.
+// Returns the text of a JSON value. A row of epochs.csv is compared as its own JSON line, so that 1 and 1.0, or null
+// and absent, are equal.
 std::string shown_cell(const Json& line, const std::string& column) {
   const auto found = line.find(column);
   if (found == line.end() || found->is_null()) return "absent";
@@ -81,9 +82,9 @@ std::optional<std::string> disagreement(std::span<const EpochRow> rows, std::str
 
 namespace {
 
-constexpr int64_t kMaxBytes = int64_t{1} << 28;  // a million epochs
+constexpr int64_t kMaxBytes = int64_t{1} << 28;  // enough for a million epochs
 
-// A part of a line at the end is no line.
+// An incomplete line at the end is left out.
 std::string first_lines(const std::string& text, int64_t count) {
   size_t end = 0;
   for (int64_t line = 0; line < count; ++line) {

@@ -1,4 +1,4 @@
-// `epochs.csv` and `epochs.jsonl`, appended to after each epoch, and the chain of hashes that seals their rows.
+// Appends rows to `epochs.csv` and `epochs.jsonl` after each epoch, and seals the rows with a chain of hashes.
 #pragma once
 
 #include <filesystem>
@@ -13,30 +13,27 @@
 
 namespace rnnlab {
 
-// What holds the rows of a run together: a chain of hashes over them, and the two files that have them both.
-
-// Each row's SHA-256 is of the one before it and of the row's values, by the names of their columns in alphabetical
-// order as epochs.csv writes them. Values that are absent are left out, so a column that comes later changes nothing.
-// Of no rows: "".
+// Returns the last hash of a chain over the rows; "" without rows. Each SHA-256 is of the hash before it and of a row's
+// values, as epochs.csv writes them, in alphabetical order of their columns. Absent values are left out, so a column of
+// a later version changes no hash.
 std::string rows_sha256(std::span<const EpochRow> rows);
 
-// Where the rows of an epochs.csv and the whole text of an epochs.jsonl do not say the same: "epoch 3, train_seconds:
-// 0.5 in epochs.csv, 1 in epochs.jsonl". Nothing where they agree in all columns that are known here.
+// Returns the first difference between the rows of an epochs.csv and the whole text of an epochs.jsonl: "epoch 3,
+// train_seconds: 0.5 in epochs.csv, 1 in epochs.jsonl". Returns nothing if they agree in all columns of this version.
 std::optional<std::string> disagreement(std::span<const EpochRow> rows, std::string_view jsonl);
 
-// epochs.csv and epochs.jsonl of a run folder: rows are appended whole as they come, so a run that is killed leaves
-// every finished epoch behind. A full disk is an error.
-
+// Writes epochs.csv and epochs.jsonl of a run folder. Rows are appended whole, so a killed run leaves every finished
+// epoch. A full disk is an error.
 class EpochLog {
  public:
-  // Makes both files, or goes on at their ends. UserError kDevice.
+  // Creates both files, or appends to existing files. Throws UserError kDevice.
   explicit EpochLog(const std::filesystem::path& run_folder);
 
-  // UserError kDevice when either file cannot take the whole row.
+  // Throws UserError kDevice if one of the files cannot take the whole row.
   void append(const EpochRow& row);
 
-  // fsync of both files: a disk that was found full only now is an error here. UserError kDevice. Call it after the
-  // last row too.
+  // Calls fsync for both files, so that a full disk is an error here at the latest. Throws UserError kDevice. Call sync
+  // after the last row, too.
   void sync();
 
  private:
@@ -45,14 +42,14 @@ class EpochLog {
   AppendFile jsonl_;
 };
 
-// The rows of epochs 1 to `last` of `run_folder`/epochs.csv, whatever comes behind them. UserError kData where one is
-// missing.
+// Reads the rows of epochs 1 to `last` of `run_folder`/epochs.csv and ignores later rows. Throws UserError kData if a
+// row is missing.
 std::vector<EpochRow> read_first_epochs(const std::filesystem::path& run_folder, int64_t last);
 
-// Writes both files again, with these rows, each file atomically. UserError kDevice.
+// Writes both files again with these rows, each file atomically. Throws UserError kDevice.
 void rewrite_epochs(const std::filesystem::path& run_folder, std::span<const EpochRow> rows);
 
-// The rows of `run_folder`/epochs.csv. UserError kData with file and line.
+// Reads the rows of `run_folder`/epochs.csv. Throws UserError kData with file and line.
 std::vector<EpochRow> read_epochs(const std::filesystem::path& run_folder);
 
 }  // namespace rnnlab

@@ -27,7 +27,7 @@ std::map<int64_t, Rows> rows_by_epoch(const RunGroup& group) {
   std::map<int64_t, Rows> rows;
   for (const RunRecord* run : group.runs)
     for (const EpochRow& row : run->rows)
-      if (row.epoch <= run->summary.epochs) rows[row.epoch].push_back(&row);  // the last one may have been cut short
+      if (row.epoch <= run->summary.epochs) rows[row.epoch].push_back(&row);  // the last epoch may be incomplete
   return rows;
 }
 
@@ -61,7 +61,7 @@ bool has_warmup(const EpochMatrices& matrices) {
                              [](const std::vector<bool>& row) { return std::ranges::count(row, true); });
 }
 
-// A space stands where others have a star, so that the digits line up.
+// A number without a star ends in a space if others have a star, so that the digits are aligned.
 std::string cell_text(const Cell& cell, int digits, const char* mark) {
   return significant_digits(cell, digits) + mark;
 }
@@ -84,8 +84,8 @@ std::string matrix_text(const EpochMatrices& matrices, const Matrix& matrix, con
   return table.text();
 }
 
-// "cpu naive: times are the geometric mean, losses the median of 5 runs, from epoch 3 on of fewer"; nothing for a
-// single run.
+// Returns a note such as "cpu naive: times are the geometric mean, losses the median of 5 runs, from epoch 3 on of
+// fewer"; "" for a single run.
 std::string runs_note(const EpochMatrices& matrices, size_t column) {
   int64_t most = 0;
   for (const auto& row : matrices.num_runs) most = std::max(most, row[column]);

@@ -1,5 +1,6 @@
-// One epoch as it is logged, and the one list of its columns that drives epochs.csv, epochs.jsonl, the console's table
-// and reading back. The names of the columns are a contract with the readers of the files; later versions add columns.
+// Defines the row of one logged epoch and the list of its columns, which determines epochs.csv, epochs.jsonl, the
+// console's table and the reading of these files. The names of the columns are a contract with the readers of the
+// files. Later versions add columns.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace rnnlab {
 
-// What does not apply (accuracy of a regression) or was not measured is absent.
+// A value that does not apply (accuracy of a regression) or was not measured is absent.
 struct EpochRow {
   int64_t epoch = 0;  // from 1
   double train_loss = 0;
@@ -22,7 +23,7 @@ struct EpochRow {
   std::optional<double> valid_accuracy = std::nullopt;  // 0..1
   double learning_rate = 0;                             // at the epoch's last step
   std::optional<double> gradient_norm = std::nullopt;   // mean over the epoch's steps, before clipping
-  double train_seconds = 0;  // from the first batch to the last step, the device synchronised at both edges
+  double train_seconds = 0;  // from the first batch to the last step, with the device synchronised at both ends
   std::optional<double> valid_seconds = std::nullopt;
   double data_seconds = 0;  // the part of train_seconds spent waiting for batches
   double samples_per_second = 0;
@@ -35,9 +36,9 @@ struct EpochRow {
   std::optional<double> valid_mae = std::nullopt;
   std::optional<double> train_rmse = std::nullopt;
   std::optional<double> valid_rmse = std::nullopt;
-  std::optional<int64_t> skipped_steps = std::nullopt;  // whose gradients overflowed float16 under the loss scale
+  std::optional<int64_t> skipped_steps = std::nullopt;  // steps whose gradients overflowed float16 under the loss scale
   std::optional<double> device_seconds = std::nullopt;  // the span of train_seconds by the GPU's own clock
-  // Of the same span, by the operating system and the GPU (system/epoch_witness.h).
+  // The operating system and the GPU measure these values over the same span (system/epoch_witness.h).
   std::optional<double> cpu_seconds = std::nullopt;
   std::optional<double> boot_seconds = std::nullopt;
   std::optional<double> steal_seconds = std::nullopt;
@@ -46,11 +47,11 @@ struct EpochRow {
   std::optional<int64_t> forced_switches = std::nullopt;
   std::optional<double> gpu_joules = std::nullopt;
   std::optional<double> cpu_joules = std::nullopt;
-  // Of a run of several processes. The other times are then those of the slowest.
-  std::optional<double> exchange_seconds = std::nullopt;         // that the slowest spent in it, hidden by nothing
-  std::optional<double> slowest_process_seconds = std::nullopt;  // of train_seconds, outside of the exchange
+  // These values exist for a run of several processes. The other times are then those of the slowest process.
+  std::optional<double> exchange_seconds = std::nullopt;  // time of the slowest process in the exchange without overlap
+  std::optional<double> slowest_process_seconds = std::nullopt;  // train_seconds outside of the exchange
   std::optional<double> fastest_process_seconds = std::nullopt;
-  std::map<std::string, std::string> other_columns = {};  // as a later version or a user wrote them, by name
+  std::map<std::string, std::string> other_columns = {};  // columns of a later version or a user, by name
 };
 
 using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool EpochRow::*,
@@ -68,13 +69,13 @@ struct EpochColumn {
 
 std::span<const EpochColumn> epoch_columns();
 
-// The column's value as a number, or nothing when it is absent. A bool is 0 or 1.
+// Returns the column's value as a number, or nothing if it is absent. A bool is 0 or 1.
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column);
 
-// How wide the column is on the console: its heading, and room for a usual number.
+// Returns the width of the column on the console, which fits its heading and a usual number.
 size_t console_width(const EpochColumn& column);
 
-// The value as the console shows it: "0.1234", "1.50 GiB", and "1.234e+30" where all its digits would not fit.
+// Returns the value as the console shows it: "0.1234", "1.50 GiB", or "1.234e+30" if not all digits fit.
 std::string console_text(const EpochColumn& column, double value);
 
 }  // namespace rnnlab

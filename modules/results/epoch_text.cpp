@@ -77,7 +77,7 @@ template <class... Args>
   throw_error(ExitCode::kData, "{}:{}: {}", line.source, line.number, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// A column of the file; null: none that this version knows.
+// A column of the file; `known` is null if this version does not know the column.
 struct FileColumn {
   std::string name;
   const EpochColumn* known = nullptr;
@@ -93,7 +93,7 @@ constexpr bool kIsOptional = false;
 template <class T>
 constexpr bool kIsOptional<std::optional<T> EpochRow::*> = true;
 
-// Each version had it.
+// A column that is not optional exists in every version.
 bool is_required(const EpochColumn& column) {
   return std::visit([](auto member) { return !kIsOptional<decltype(member)>; }, column.member);
 }
@@ -111,7 +111,7 @@ std::vector<FileColumn> parse_header(const Line& line) {
   return columns;
 }
 
-// What is computed from times needs them to be numbers.
+// Other values are computed from times, so times must be numbers.
 void check_times(const Line& line, const EpochRow& row) {
   const bool is_time = std::isfinite(row.train_seconds) && row.train_seconds >= 0;
   const bool is_possible = is_time && (row.warmup || row.train_seconds > 0);
@@ -199,7 +199,7 @@ std::vector<EpochRow> parse_epochs_csv(std::string_view text, const std::string&
 
 namespace {
 
-// The cells of a line, each by `cell_of`, to the right of their columns.
+// Returns a line of right-aligned cells; `cell_of` returns the text of each cell.
 template <class CellOf>
 std::string line_of(const std::vector<EpochColumn>& columns, const CellOf& cell_of) {
   std::string line;

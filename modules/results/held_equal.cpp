@@ -33,7 +33,7 @@ void sort_in(HeldEqual& held, const char* what, const std::vector<RunRecord>& ru
     held.unequal.push_back(std::move(condition));
 }
 
-// What may follow from the seed is held equal seed by seed.
+// A value that may depend on the seed is compared between runs of equal seeds.
 void sort_in_by_seed(HeldEqual& held, const char* what, const std::vector<RunRecord>& runs,
                      std::string Identity::*hash) {
   constexpr size_t kDigitsShown = 12;
@@ -60,7 +60,7 @@ std::string program_text(const RunRecord& run) {
   return program.empty() ? "rnnlab" : program;
 }
 
-// Of rnnlab's runs alone there is nothing to say.
+// Runs of rnnlab alone do not need this condition.
 void sort_in_programs(HeldEqual& held, const std::vector<RunRecord>& runs) {
   const auto is_ours = [](const RunRecord& run) { return other_program(run).empty(); };
   if (std::ranges::all_of(runs, is_ours)) return;
@@ -68,7 +68,7 @@ void sort_in_programs(HeldEqual& held, const std::vector<RunRecord>& runs) {
   sort_in(held, "program", runs, program_text, is_same);
 }
 
-// Of runs of one process each there is nothing to say.
+// Runs of one process each do not need this condition.
 void sort_in_devices(HeldEqual& held, const std::vector<RunRecord>& runs) {
   if (std::ranges::all_of(runs, [](const RunRecord& run) { return num_devices(run) == 1; })) return;
   const auto text = [](const RunRecord& run) { return std::to_string(num_devices(run)); };

@@ -1,5 +1,5 @@
-// What was held equal between the runs of a comparison, condition by condition with its value: for who wants to see
-// that it is fair.
+// Lists each condition of a comparison with its value and states whether all runs share the value, so that a reader can
+// check that the comparison is fair.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rnnlab {
 
-// A condition and what it was: one value where it was held equal, each value once where it was not.
+// A condition and its values: a single value if it was held equal, otherwise each value once.
 struct HeldCondition {
   std::string what;
   std::vector<std::string> values;
@@ -25,7 +25,7 @@ struct HeldCondition {
 struct HeldEqual {
   std::vector<HeldCondition> equal;
   std::vector<HeldCondition> unequal;
-  std::vector<std::string> unrecorded;  // by all runs, or by some of them
+  std::vector<std::string> unrecorded;  // not recorded by at least one run
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {

@@ -46,7 +46,7 @@ std::set<std::string> measurements_in_rounds(const RunGroup& group) {
   return names;
 }
 
-// Rounds take turns. A sweep without repeats has one measurement and no rounds.
+// Sides that share rounds were measured in turn. A sweep without repeats has one measurement and no rounds.
 bool share_rounds(const RunGroup& a, const RunGroup& b) {
   const std::set<std::string> names = measurements_in_rounds(a);
   return std::ranges::any_of(measurements_in_rounds(b), [&](const std::string& name) { return names.contains(name); });
@@ -54,12 +54,12 @@ bool share_rounds(const RunGroup& a, const RunGroup& b) {
 
 // ---- at the same time ----
 
-// In seconds since 1970.
+// The times are in seconds since 1970.
 struct Span {
   double begin = 0, end = 0;
 };
 
-// A machine without an id, such as a container, is known by its name.
+// A machine without an id, such as a container, is identified by its name.
 const std::string& machine_of(const RunRecord& run) {
   const HostInfo& host = run.environment.host;
   return host.machine_id.empty() ? host.hostname : host.machine_id;
@@ -71,21 +71,21 @@ std::optional<Span> span_of(const RunRecord& run) {
   return Span{*begin, *begin + run.summary.total_seconds};
 }
 
-// Starts without a log are known to the second.
+// Starts without a log are recorded to the second.
 bool overlap(const Span& a, const Span& b) {
   constexpr double kSlack = 2, kPart = 0.1;
   const double together = std::min(a.end, b.end) - std::max(a.begin, b.begin);
   return together > kSlack && together > kPart * std::min(a.end - a.begin, b.end - b.begin);
 }
 
-// Which GPU is cuda:0, it says.
+// Returns CUDA_VISIBLE_DEVICES, which determines the GPU that is cuda:0.
 std::string visible_gpus(const RunRecord& run) {
   if (!run.environment.variables) return "";
   const auto found = run.environment.variables->find("CUDA_VISIBLE_DEVICES");
   return found == run.environment.variables->end() ? "" : found->second;
 }
 
-// What two runs on one machine had in common while both trained.
+// The parts of a machine that two runs shared while both trained.
 enum class Shared { kMachine, kCpus, kGpu };
 
 template <class T>
@@ -93,21 +93,21 @@ bool have_a_common_item(std::vector<T> a, std::vector<T> b) {
   return std::ranges::any_of(a, [&](const T& item) { return std::ranges::find(b, item) != b.end(); });
 }
 
-// Of GPUs that a file does not tell, the name of the device counts.
+// If a file does not record its GPUs, the name of the device is compared.
 bool share_a_gpu(const RunRecord& a, const RunRecord& b) {
   const std::string &first = a.environment.used_gpus, &second = b.environment.used_gpus;
   if (!first.empty() && !second.empty()) return have_a_common_item(split(first, ','), split(second, ','));
   return a.summary.device == b.summary.device && visible_gpus(a) == visible_gpus(b);
 }
 
-// Cores that a file does not tell are taken for all cores if both runs trained on the CPU, and for none else.
+// If a file does not record its cores, two runs share cores if and only if both trained on the CPU.
 bool share_cpus(const RunRecord& a, const RunRecord& b) {
   const std::string &first = a.environment.cpu.usable_list, &second = b.environment.cpu.usable_list;
   if (first.empty() || second.empty()) return !is_on_gpu(a) && !is_on_gpu(b);
   return have_a_common_item(numbers_in_list(first), numbers_in_list(second));
 }
 
-// Two runs on different GPUs have the machine in common, although the threads that start their kernels share cores.
+// Two runs on different GPUs share only the machine, although the threads that start their kernels share cores.
 std::optional<Shared> shared_between(const RunRecord& a, const RunRecord& b) {
   if (machine_of(a) != machine_of(b)) return std::nullopt;
   if (is_on_gpu(a) && is_on_gpu(b)) return share_a_gpu(a, b) ? Shared::kGpu : Shared::kMachine;
@@ -130,7 +130,7 @@ std::vector<TimedRun> timed_runs(const std::vector<RunGroup>& groups) {
 
 std::string folder_of(const TimedRun& timed) { return folder_name(*timed.run, *timed.group); }
 
-// Two runs are named, as an example of all.
+// Two runs are named as an example.
 void add_sharing(std::vector<Remark>& found, const std::vector<RunGroup>& groups, Shared shared, const char* where,
                  const char* kind) {
   const std::vector<TimedRun> timed = timed_runs(groups);
@@ -163,7 +163,7 @@ Rounds rounds_of(const RunGroup& group) {
 }
 
 std::vector<std::string> lacking(const std::set<int64_t>& rounds, const std::set<int64_t>& others) {
-  constexpr int64_t kMostRounds = 1000;  // a file may say anything
+  constexpr int64_t kMostRounds = 1000;  // because a file may contain any number
   std::vector<std::string> missing;
   const int64_t last = std::max(*rounds.rbegin(), *others.rbegin());
   for (int64_t round = 1; round <= std::min(last, kMostRounds); ++round)
@@ -175,7 +175,7 @@ bool have_a_common_key(const Rounds& own, const Rounds& others) {
   return std::ranges::any_of(own, [&](const auto& one) { return others.contains(one.first); });
 }
 
-// Of sides that share no measurement, order_remark tells.
+// order_remark reports sides that do not share a measurement.
 void add_missing(std::vector<Remark>& found, const RunGroup& group, const Rounds& own, const RunGroup& other_group,
                  const Rounds& others) {
   for (const auto& [measurement_and_seed, rounds] : own) {

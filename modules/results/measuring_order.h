@@ -1,5 +1,5 @@
-// When the runs of a comparison were measured: in turn, one side after the other, at the same time, and with rounds
-// that were left out.
+// Defines the order in which runs are measured, and reports when the runs of a comparison were measured: in turn, one
+// side after the other, at the same time, or with missing rounds.
 #pragma once
 
 #include <optional>
@@ -10,34 +10,34 @@
 
 namespace rnnlab {
 
-// The order in which the sides of a measurement take their turns. Each odd round draws an order at random, and the
-// round after it takes the same order backwards. So over both rounds a change that is as fast all the time, such as a
-// machine that gets warm, meets all sides alike.
+// The sides of a measurement take turns. Each odd round draws an order at random, and the next round uses the same
+// order backwards. So over both rounds a change at a constant rate, as of a machine that gets warm, affects all sides
+// equally.
 
-// The sides 0 to `count` - 1 in the order of a round, which counts from 1. The same seed gives the same orders on every
-// machine.
+// Returns the sides 0 to `count` - 1 in the order of a round; rounds count from 1. The same seed gives the same orders
+// on every machine.
 std::vector<size_t> order_of_round(uint64_t seed, int64_t round, size_t count);
 
-// The seed that the random name of a measurement is, 16 hexadecimal digits (base/random.h).
+// Returns the seed that the random name of a measurement encodes, 16 hexadecimal digits (base/random.h).
 uint64_t seed_of_measurement(const std::string& name);
 
-// All runs of one side began before any of the other, and no rounds had both. Nothing where that is not so, or not
-// known.
+// Returns a remark if all runs of one side began before all runs of the other side and no measurement in rounds had
+// both sides. Returns nothing otherwise, or if the starts are not known.
 std::optional<Remark> order_remark(const RunGroup& baseline, const RunGroup& group);
 
-// Groups with runs that trained at the same time on one GPU or on common CPU cores, and so disturbed each other: a
-// reason to refuse their comparison. Not known of runs that were resumed. A machine without an id is known by its name.
-// Runs of before version 3, and those of other programs, do not tell their GPU and cores: then the same name of a
-// device counts.
+// Returns remarks on groups with runs that trained at the same time on one GPU or on common CPU cores and so disturbed
+// each other, which is a reason to refuse their comparison. Resumed runs are not checked. A machine without an id is
+// identified by its name. Runs before version 3 and runs of other programs do not record their GPU and cores; their
+// names of the device are compared.
 std::vector<Remark> runs_that_shared(const std::vector<RunGroup>& groups);
 
-// Groups with runs that trained at the same time on one machine, each with a GPU or cores of its own: what they still
-// share, such as memory, is worth a warning.
+// Returns remarks on groups with runs that trained at the same time on one machine, each with its own GPU or cores.
+// Such runs still share, for example, memory, which is worth a warning.
 std::vector<Remark> runs_on_one_machine(const std::vector<RunGroup>& groups);
 
-// Both sides were measured in rounds, and one lacks rounds that the other has, or both lack rounds in between, or one
-// has runs of a further measurement. Runs may have been left out, which changes the result; or a case failed, or was to
-// have fewer rounds.
+// Returns remarks if both sides were measured in rounds, and one side lacks rounds of the other side, or both sides
+// lack rounds in between, or one side has runs of a further measurement. Either runs were left out, which changes the
+// result, or a case failed, or fewer rounds of a case were requested.
 std::vector<Remark> missing_rounds(const RunGroup& baseline, const RunGroup& group);
 
 }  // namespace rnnlab

@@ -11,7 +11,7 @@ namespace {
 using RoundKey = std::tuple<std::string, int64_t, std::vector<int64_t>>;
 using SecondsByRound = std::map<RoundKey, double>;
 
-// The group's runs of one process each.
+// Splits the group's runs by process.
 std::vector<RunGroup> by_process(const RunGroup& group) {
   std::vector<RunGroup> processes;
   std::map<std::string, size_t> index_of;
@@ -23,7 +23,8 @@ std::vector<RunGroup> by_process(const RunGroup& group) {
   return processes;
 }
 
-// Nothing if a process is of no measurement in rounds, or if two are of one round.
+// Returns nothing if a process does not belong to a round of a measurement, or if two processes have the same round and
+// seeds.
 std::optional<SecondsByRound> by_round(const std::vector<ProcessTime>& processes) {
   SecondsByRound found;
   for (const ProcessTime& process : processes) {

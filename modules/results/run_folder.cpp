@@ -32,7 +32,7 @@ void check_is_folder_name(const std::string& part, const char* what) {
               folder.string(), reason);
 }
 
-// What stands in the way of a folder.
+// Returns what is at the path instead of a folder.
 std::string describe_obstacle(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_symlink(path, ignored)) return "there is a file of this name";
@@ -41,7 +41,7 @@ std::string describe_obstacle(const fs::path& path) {
 
 enum class Made { kNew, kThereAlready };
 
-// It lasts through a loss of power.
+// The new folder survives a loss of power.
 Made make_folder(const fs::path& path) {
   constexpr mode_t kAllRightsLessUmask = 0777;
   if (uninterrupted([&] { return ::mkdir(path.c_str(), kAllRightsLessUmask); }) == 0) {
@@ -118,7 +118,7 @@ std::map<std::string, std::string> config_values(const config::Document& documen
 
 std::string setting_without_folders(const std::string& value) {
   const bool is_list = value.starts_with('[') || value.starts_with('{');
-  if (is_list) return without_folders(value);  // "m/s" in it is a column, no path
+  if (is_list) return without_folders(value);  // "m/s" in a list is a column, not a path
   const bool is_quoted = value.size() > 1 && value.front() == '"' && value.back() == '"';
   const std::string path = is_quoted ? value.substr(1, value.size() - 2) : value;
   if (path.find('/') == std::string::npos || path == "/") return value;

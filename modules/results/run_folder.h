@@ -1,4 +1,4 @@
-// Names and paths of the files in a run folder, and the settings in its `config.yaml`.
+// Defines names and paths of the files in a run folder, and reads the settings in its `config.yaml`.
 #pragma once
 
 #include <ctime>
@@ -10,54 +10,54 @@
 
 namespace rnnlab {
 
-// The folder that one run leaves behind, <out>/<name>/<start time>-<device>-<layer>/, and the names of the files in it.
-// Two runs that start in the same second never share a folder: mkdir decides.
+// A run leaves one folder, <out>/<name>/<start time>-<device>-<layer>/, with these files. Two runs that start in the
+// same second never share a folder, because only one mkdir succeeds.
 
-inline constexpr const char* kConfigFile = "config.yaml";            // effective settings, runs again as it is
+inline constexpr const char* kConfigFile = "config.yaml";  // effective settings, from which a run can start unchanged
 inline constexpr const char* kEnvironmentFile = "environment.json";  // the machine and the build
 inline constexpr const char* kLogFile = "train.log";
 inline constexpr const char* kEpochsCsvFile = "epochs.csv";
 inline constexpr const char* kEpochsJsonlFile = "epochs.jsonl";
 inline constexpr const char* kSummaryFile = "summary.json";
 inline constexpr const char* kCheckpointsFolder = "checkpoints";
-inline constexpr const char* kTraceFile = "trace.json";  // where one was asked for
+inline constexpr const char* kTraceFile = "trace.json";  // if it was requested
 
 struct RunLabel {
   std::string name;    // of the experiment
-  std::string device;  // "cpu", "cuda:0"; a colon becomes nothing in the folder's name
+  std::string device;  // "cpu", "cuda:0"; the folder's name leaves out the colon
   std::string layer;   // "naive"
   std::time_t start = 0;
 };
 
-// "2026-11-21T02-59-51Z-cuda0-fused". The time is UTC.
+// Returns a name such as "2026-11-21T02-59-51Z-cuda0-fused". The time is UTC.
 std::string run_folder_name(const RunLabel& label);
 
-// Makes the folder with its parents; a name that is taken gets -2, -3 and so on. `out` is usually "runs".
-// UserError kDevice when it cannot be made (read-only, no space, a file or dangling link in its place); kUsage when a
-// part of the label cannot be a folder's name.
+// Creates the folder with its parents; an existing name gets -2, -3 and so on. `out` is usually "runs". Throws
+// UserError kDevice if the folder cannot be created (read-only, no space, a file or dangling link in its place), kUsage
+// if a part of the label cannot be a folder's name.
 std::filesystem::path create_run_folder(const std::filesystem::path& out, const RunLabel& label);
 
-// What others may know of where a run lies: "mnist_rows/2026-11-21T02-59-51Z-cuda0-fused", without the folders above;
-// the last name alone where the folder is not in that of its experiment. `folder` need not be there.
+// Returns a name of the run for other people: "mnist_rows/2026-11-21T02-59-51Z-cuda0-fused", without the folders above;
+// or only the last name if the folder is not in the folder of its experiment. `folder` need not exist.
 std::string shared_run_name(const std::filesystem::path& folder, const std::string& experiment);
 
-// The folder and those above it, where they are missing. UserError kDevice.
+// Creates the folder and its parents if they are missing. Throws UserError kDevice.
 void make_folders(const std::filesystem::path& folder);
 
-// The settings of a run folder's config.yaml as dotted keys with their text, to say in which settings two runs differ.
-// Which keys there are is not checked: another version of rnnlab may have written the file.
+// The settings of a run folder's config.yaml are dotted keys with their texts, which show in which settings two runs
+// differ. The keys are not checked, because another version of rnnlab may have written the file.
 
-// {"training.epochs": "3", ...}; what is absent or an empty list is left out, because a version of rnnlab that does not
-// know a list yet means the same. UserError kData where the file is missing or no YAML.
+// Returns {"training.epochs": "3", ...}. Null values and empty lists are left out, because a version of rnnlab that
+// does not know a list yet means the same. Throws UserError kData if the file is missing or is not YAML.
 std::map<std::string, std::string> config_values(const std::filesystem::path& file);
 
-// Of a document that is in memory already.
+// Returns the settings of a document in memory.
 std::map<std::string, std::string> config_values(const config::Document& document);
 
-// The text of a setting, a path in it cut to its last name: "x.csv" of "/data/x.csv" and of "../x.csv".
+// Returns the text of a setting, with a path cut to its last name: "x.csv" for "/data/x.csv" and for "../x.csv".
 std::string setting_without_folders(const std::string& value);
 
-// The text of a key in what these gave, or "absent".
+// Returns the text of a key in the result of config_values, or "absent".
 std::string value_or_absent(const std::map<std::string, std::string>& values, const std::string& key);
 
 }  // namespace rnnlab

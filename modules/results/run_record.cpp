@@ -66,14 +66,15 @@ void check_is_finished_run(const fs::path& folder) {
               kWanted);
 }
 
-// How many processes trained it, and by what they exchanged.
+// Returns the number of processes that trained the run, and their engine of the exchange.
 std::string ranks_text(const Environment& environment) {
   if (!environment.ranks) return "";
   const RanksInfo& ranks = *environment.ranks;
   return fmt::format("{} on {} by {}", ranks.num_processes, ranks.num_hosts, ranks.exchange);
 }
 
-// What of a run makes it the same work as another, whatever the seed: what it ran on and with, and its settings.
+// Returns what makes a run the same work as another run, for any seed: its device, hardware and software, and its
+// settings.
 std::vector<std::string> work_key(const RunRecord& run) {
   const Identity& identity = run.summary.identity;
   const BuildInfo& build = run.environment.build;
@@ -95,21 +96,22 @@ std::vector<std::string> work_key(const RunRecord& run) {
                                   software.cudnn,
                                   software.program,
                                   ranks_text(run.environment)};
-  // The summary holds the device and layer that "auto" came to.
+  // The summary contains the device and layer that "auto" selected.
   constexpr std::array<std::string_view, 4> kNotWork = {"seed", "device", "layer", "auto_layer"};
   for (const auto& [name, value] : run.config)
     if (std::ranges::find(kNotWork, name) == kNotWork.end()) key.push_back(name + "=" + value);
   return key;
 }
 
-// Folders of different versions of the program may differ in dozens: then none, for nobody could read them.
+// Runs of different versions of the program may differ in dozens of settings. Such a list is not readable, so it is
+// left out.
 std::vector<std::string> readable_differing_settings(const std::vector<RunGroup>& groups) {
   constexpr size_t kMostReadable = 6;
   const std::vector<std::string> keys = differing_settings(groups);
   return keys.size() > kMostReadable ? std::vector<std::string>() : keys;
 }
 
-// "batch_size=64 data.seed=2": the last part of each key, or the whole key where two end alike.
+// Returns "batch_size=64 data.seed=2": the last part of each key, or the whole key if two keys have the same last part.
 std::string told_settings(const RunRecord& run, const std::vector<std::string>& keys) {
   std::string told;
   for (const std::string& key : keys) {
@@ -123,14 +125,14 @@ std::string told_settings(const RunRecord& run, const std::vector<std::string>& 
   return told;
 }
 
-// Null where the run is no copy.
+// Returns null if the run is not a copy.
 RunGroup* group_of_original(std::vector<RunGroup>& groups, const RunRecord& run) {
   for (RunGroup& group : groups)
     if (std::ranges::any_of(group.runs, [&](const RunRecord* other) { return is_copy(*other, run); })) return &group;
   return nullptr;
 }
 
-// Before version 3 the identity had none.
+// Before version 3 the identity did not contain conditions.
 void take_conditions_of_environment(RunRecord& run) {
   Conditions& conditions = run.summary.identity.conditions;
   if (conditions == Conditions()) conditions = conditions_of(run.environment);
@@ -161,7 +163,7 @@ std::string label_by_layer(const RunRecord& run) {
 std::string label_by_name(const RunRecord& run) { return run.summary.name + " " + label_by_layer(run); }
 std::string label_by_folder(const RunRecord& run) { return run.folder.string(); }
 
-// How many runs have a folder of that name, wherever it lies.
+// Counts the runs whose folders have the same last name.
 std::map<std::string, size_t> count_names(const std::vector<RunRecord>& runs) {
   std::map<std::string, size_t> counts;
   for (const RunRecord& run : runs) ++counts[last_name(run.folder.string())];
@@ -291,7 +293,7 @@ std::vector<int64_t> seeds(const RunGroup& group) {
 
 namespace {
 
-// What runs share that are put in order among themselves.
+// Returns a key that is equal for runs that are sorted among themselves.
 std::string key_of(const RunRecord& run) {
   if (!run.summary.turn.measurement.empty()) return run.summary.turn.measurement;
   return run.environment.start_time + " " + whole_path(run.folder).parent_path().string();
@@ -322,7 +324,7 @@ std::vector<const RunRecord*> in_order_of_sweeps(const std::vector<RunRecord>& r
 std::string start_by_log(const std::filesystem::path& folder) {
   constexpr std::string_view kPattern = "2026-11-21T02:59:51.079Z";
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(folder / kLogFile, ignored)) return "";  // a pipe would never be read
+  if (!std::filesystem::is_regular_file(folder / kLogFile, ignored)) return "";  // reading a pipe would block
   std::string start(kPattern.size(), '\0');
   std::ifstream log(folder / kLogFile, std::ios::binary);
   log.read(start.data(), static_cast<std::streamsize>(start.size()));
@@ -338,7 +340,7 @@ using Found = std::vector<Warning>;
 
 constexpr const char* kAdvice = "do not use its numbers; restore the file, or train again";
 
-// By its version alone: an empty hash in a newer file is an edit, too.
+// Only the version counts, because an empty hash in a newer file is an edit, too.
 bool is_sealed(const RunRecord& run) {
   constexpr int64_t kFirstWithSeals = 3;
   return run.summary.version_in_file >= kFirstWithSeals;

@@ -11,14 +11,14 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 22;
 
-// Version 2 said how a run ended in words only.
+// Version 2 recorded the ending of a run only in words.
 RunEnding ending_of_old_run(const std::string& stop_reason) {
   if (stop_reason.starts_with("training diverged")) return RunEnding::kDiverged;
   const bool by_signal = stop_reason.find(" (SIG") != std::string::npos;  // "terminated (SIGTERM)"
   return by_signal ? RunEnding::kInterrupted : RunEnding::kComplete;
 }
 
-// Texts are gathered each once, by a look at all before it.
+// Removing duplicate texts takes quadratic time, so the number of texts is limited.
 void refuse_thousands(const std::filesystem::path& path, const char* key, int64_t count) {
   constexpr int64_t kMost = 4096;
   if (count > kMost)

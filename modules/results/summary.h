@@ -1,5 +1,5 @@
-// What remains of a run in one small file, summary.json: how it ended, its final metrics, its epoch time, what really
-// ran, and everything that must be equal for another run's time to be comparable.
+// Defines summary.json, a small file with the result of a run: how it ended, its final metrics, its epoch time, the
+// execution path, and everything that must be equal if its time is compared with another run's time.
 #pragma once
 
 #include <array>
@@ -21,20 +21,20 @@
 
 namespace rnnlab {
 
-// What two runs must share before their times are compared. Hashes are opaque: equal or not.
+// Contains what two runs must share before their times are compared. Hashes can only be compared for equality.
 struct Identity {
   std::string data_fingerprint;
   int64_t batch_size = 0;
-  std::string model_hash;              // of the model's settings (work_settings.h), layer implementation left out
+  std::string model_hash;              // of the model's settings (work_settings.h), without the layer implementation
   std::string initial_weights_sha256;  // differs from seed to seed
-  std::string order_sha256;            // of the order in which the first epoch takes the samples; so does this
-  std::string training_hash;           // of the training settings
-  std::string placement;               // of the training samples: "device" or "host", never "auto"
-  std::string precision;               // "fp32", "tf32", "bf16", "fp16"
-  std::string build_type;              // build_kind() of environment.h
+  std::string order_sha256;   // of the order in which the first epoch takes the samples; differs from seed to seed
+  std::string training_hash;  // of the training settings
+  std::string placement;      // of the training samples: "device" or "host", never "auto"
+  std::string precision;      // "fp32", "tf32", "bf16", "fp16"
+  std::string build_type;     // build_kind() of environment.h
   std::string cpu_model;
   int64_t num_threads = 0;
-  std::string gpu_model;  // of the machine, whether or not the run used it; "" when it has none
+  std::string gpu_model;  // GPU of the machine, even if the run did not use it; "" without a GPU
   Conditions conditions = {};
 
   template <class Self, class Field>
@@ -55,11 +55,11 @@ struct Identity {
   }
 };
 
-// The training seconds of the epochs after warm-up.
+// Describes the training seconds of the epochs after warm-up.
 struct EpochTime {
   int64_t num_epochs = 0;
   double median_seconds = 0;
-  double low_seconds = 0;  // 95 % interval of the median; the whole range below six epochs
+  double low_seconds = 0;  // 95 % interval of the median; the whole range for fewer than six epochs
   double high_seconds = 0;
 
   template <class Self, class Field>
@@ -71,7 +71,7 @@ struct EpochTime {
   }
 };
 
-// As its settings wanted, or before that: by a signal, or because its numbers left all bounds.
+// A run ends as its settings require, or earlier: by a signal, or because its numbers diverged.
 enum class RunEnding { kComplete, kInterrupted, kDiverged };
 
 template <>
@@ -82,14 +82,15 @@ struct config::EnumNames<RunEnding> {
        {RunEnding::kDiverged, "diverged"}}};
 };
 
-// Which process trained the run. Times of one process share what is its own, such as where its memory lies, so
-// processes are what an interval is over. Runs of one round were measured one after another, sides in turn.
+// Identifies the process that trained the run. Times of one process share properties of the process, such as the
+// location of its memory, so intervals are over processes. Runs of one round were measured one after another, with the
+// sides in turn.
 struct Turn {
   std::string process;      // a random name; "" before version 3, which did not record it
-  std::string measurement;  // a name of the sweep with all its rounds; "" of a run for itself
+  std::string measurement;  // name of the sweep with all its rounds; "" outside of a sweep
   int64_t round = 0;        // from 1; 0 without repeats
   int64_t position = 0;     // within the round, from 1
-  int64_t case_number = 0;  // of its settings among the sweep's, from 1, which no drawn order changes; 0 without
+  int64_t case_number = 0;  // number in the sweep, from 1, for any drawn order; 0 outside of a sweep
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -103,29 +104,29 @@ struct Turn {
 
 struct Summary {
   int64_t schema_version = kFileVersion;
-  int64_t version_in_file = kFileVersion;  // that it was read from; not written
+  int64_t version_in_file = kFileVersion;  // version of the file that was read; not written
   std::string name;
-  std::string device;  // "cpu", "cuda:0": what was used, never "auto"
+  std::string device;  // the device in use, "cpu" or "cuda:0", never "auto"
   std::string layer;
   std::string precision;
   int64_t seed = 0;
-  int64_t epochs = 0;  // that were finished
+  int64_t epochs = 0;  // finished epochs
   RunEnding ending = RunEnding::kComplete;
   std::string stop_reason;                      // in words: "no better valid_loss for 5 epochs"
   std::map<std::string, double> final_metrics;  // by the names of epochs.csv
   std::optional<EpochTime> epoch_time;          // absent when every epoch was warm-up
-  double fit_seconds = 0;                       // of all epochs, validation and what watches them included
-  double total_seconds = 0;                     // of the whole run, loading data included
-  std::string path;                             // what really ran: "oneDNN reference", "cuDNN standard", "native loop"
-  std::vector<std::string> path_notes;          // why a faster one was not used
+  double fit_seconds = 0;                       // of all epochs, with validation and observers
+  double total_seconds = 0;                     // of the whole run, with loading of data
+  std::string path;                     // the execution path: "oneDNN reference", "cuDNN standard", "native loop"
+  std::vector<std::string> path_notes;  // why a faster path was not used
   std::vector<Warning> warnings;
   Identity identity;
   Turn turn;
   std::string rows_sha256;                        // epoch_log.h; "" before version 3, and without rows
   std::string settings_sha256;                    // of config.yaml, work_settings.h; "" before version 3
-  bool was_resumed = false;                       // so its time has pauses
+  bool was_resumed = false;                       // then its time includes pauses
   std::string environment_sha256;                 // of environment.json; "" before version 3
-  std::optional<bool> has_graphs = std::nullopt;  // its steps were CUDA graphs; nothing where nobody asked for them
+  std::optional<bool> has_graphs = std::nullopt;  // its steps were CUDA graphs; nothing if graphs were not requested
 
   template <class Self, class Field>
   static void visit(Self& self, Field&& field) {
@@ -155,19 +156,21 @@ struct Summary {
   }
 };
 
-// The last value of each metric, by column name: an epoch without validation leaves the one before it standing.
+// Returns the last value of each metric, by column name. An epoch without validation keeps the value of the epoch
+// before.
 std::map<std::string, double> final_metrics(std::span<const EpochRow> rows);
 
-// train_seconds of the rows that are not warm-up.
+// Returns train_seconds of the rows that are not warm-up.
 std::vector<double> timed_seconds(std::span<const EpochRow> rows);
 
-// How many samples the epoch trained on.
+// Returns the number of samples on which the epoch trained.
 double num_samples(const EpochRow& row);
 
 std::optional<EpochTime> epoch_time(std::span<const EpochRow> rows);
 
-// `run_folder`/summary.json, sealed (system/json_fields.h). What reads it takes a broken seal, and run_record.h tells
-// of it. write: UserError kDevice. read: UserError kData naming the file and the key.
+// Write and read `run_folder`/summary.json, which has a seal (system/json_fields.h). read_summary accepts a broken
+// seal, and run_record.h reports it. write_summary throws UserError kDevice. read_summary throws UserError kData with
+// the file and the key.
 void write_summary(const std::filesystem::path& run_folder, const Summary& summary);
 Summary read_summary(const std::filesystem::path& run_folder);
 

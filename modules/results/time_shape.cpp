@@ -33,7 +33,7 @@ double scaled_deviation(const std::vector<double>& values) {
   return kNormalScale * median(distances);
 }
 
-// How many pairs rise, less those that fall.
+// Returns the number of rising pairs less the number of falling pairs.
 int64_t kendall_score(const std::vector<double>& values) {
   int64_t score = 0;
   for (size_t i = 0; i < values.size(); ++i)
@@ -41,8 +41,8 @@ int64_t kendall_score(const std::vector<double>& values) {
   return score;
 }
 
-// Of all orders of n different values, the part by their number of falling pairs. A value that is put in at one of
-// `size` places falls behind none to all of those before it.
+// Returns the distribution of the number of falling pairs over all orders of n different values. A new value at one of
+// `size` places adds 0 to `size` - 1 falling pairs, each with the same probability.
 std::vector<double> parts_by_inversions(size_t n) {
   std::vector<double> parts = {1};
   for (size_t size = 2; size <= n; ++size) {
@@ -67,7 +67,8 @@ double exact_kendall_p(int64_t score, size_t n) {
   return std::min(1.0, 2 * tail);
 }
 
-// Kendall, Rank Correlation Methods, 4th edition, 1970, chapter 5; two-sided. Ties make it larger than it is.
+// The two-sided p-value (Kendall, Rank Correlation Methods, 4th edition, 1970, chapter 5). Ties make the result larger
+// than the true p-value.
 double kendall_p(const std::vector<double>& values) {
   constexpr size_t kMostForExact = 50;
   const int64_t score = kendall_score(values);
@@ -122,7 +123,7 @@ std::optional<size_t> find_outlier(std::span<const double> seconds) {
 }
 
 std::optional<double> find_trend(std::span<const double> seconds) {
-  constexpr size_t kFewest = 7;  // of fewer, no order is that rare
+  constexpr size_t kFewest = 7;  // no order of fewer times is this improbable
   constexpr double kMostByChance = 0.001, kLeastChange = 0.05, kNoises = 5;
   if (seconds.size() < kFewest) return std::nullopt;
   const std::vector<double> logs = logarithms(seconds);
@@ -152,7 +153,7 @@ namespace {
 
 struct NamedTimes {
   const char *singular, *plural;  // "epoch", "epochs"
-  bool are_measured = false;      // each by one reading of a clock, the first perhaps before all is warm
+  bool are_measured = false;  // each time is one measurement of a clock, and the first time may be before warm-up ends
   std::vector<std::string> names = {};
   std::vector<double> seconds = {};
 
@@ -162,12 +163,12 @@ struct NamedTimes {
   }
 };
 
-// The logarithm of anything else tells nothing.
+// Logarithms of different values are not meaningful.
 bool are_times(const NamedTimes& times) {
   return std::ranges::all_of(times.seconds, [](double each) { return std::isfinite(each) && each > 0; });
 }
 
-// "+86 %", "12.3 times as long".
+// Returns a text such as "+86 %" or "12.3 times as long".
 std::string change_text(double factor) {
   constexpr double kPercent = 100, kLargest = 3;
   if (factor >= kLargest) return fmt::format("{:.3g} times as long", factor);
@@ -211,7 +212,7 @@ Warning trend(const NamedTimes& times, double factor) {
                                        change_text(factor), times.singular, times.names.front(), times.names.back())};
 }
 
-// What is told of is left out of the rest, which a trend or a second kind would else be made of.
+// A reported time is left out of the later checks, because a single such time can look like a trend or a second mode.
 std::vector<Warning> told_of(NamedTimes times) {
   if (!are_times(times)) return {};
   if (times.are_measured && are_all_equal(times.seconds)) return {equal_times(times)};

@@ -1,4 +1,5 @@
-// Outliers, trends, two modes and other shapes of epoch times that make a median doubtful, and the warnings about them.
+// Detects outliers, trends, two modes and further shapes of epoch times that make a median doubtful, and warns about
+// them.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +13,27 @@
 
 namespace rnnlab {
 
-// What the shape of a few times tells against them, whatever their median: a first one that is not warm yet, an
-// outlier, a drift, two kinds of times with nothing between, and times that are all equal, which no clock measures.
-// Pure functions of times above zero in the order in which they were measured. All but the last work on logarithms, so
-// that twice as long weighs as much as half as long. On honest times, lognormal with a spread of 2 to 30 %, fewer than
-// 1 % of the runs are told anything of (time_shape_test.cpp).
+// The shape of a few times can show that they are doubtful, for any median: a first time that is not warm yet, an
+// outlier, a drift, two kinds of times with a gap between them, and times that are all equal, which no clock measures.
+// The functions are pure and take positive times in the order of their measurement. All functions except are_all_equal
+// use logarithms, so that twice as long has the same weight as half as long. For correct times, lognormal with a spread
+// of 2 to 30 %, fewer than 1 % of the runs get a warning (time_shape_test.cpp).
 
-// At least three times, all equal to the last digit.
+// Returns whether there are at least three times, all equal to the last digit.
 bool are_all_equal(std::span<const double> seconds);
 
-// The first of at least four is the longest, 1.75 times the median of the others, and lies further above all of them
-// than three times their range.
+// Returns whether the first of at least four times is the longest, is 1.75 times the median of the others, and exceeds
+// all others by more than three times their range.
 bool is_first_cold(std::span<const double> seconds);
 
-// The index of the time that is furthest from the median of at least five: by a factor of two, and by 15 of the scaled
-// median absolute deviations. Nothing where none is that far.
+// Returns the index of the time that is furthest from the median of at least five times, if it differs by more than a
+// factor of two and by more than 15 scaled median absolute deviations. Otherwise returns nothing.
 std::optional<size_t> find_outlier(std::span<const double> seconds);
 
-// The last over the first by the line of Theil and Sen (1968): the median slope of all pairs. Nothing unless a trend is
-// shown: p below .001 by Kendall's rank correlation with time (exact up to 50 times, from seven on), more than 5 %, and
-// more than five times the noise around the line, for what lasts over several epochs is not yet a drift.
+// Returns the last time over the first time on the line of Theil and Sen (1968), whose slope is the median slope of all
+// pairs. Returns nothing unless there is a trend: p below .001 by Kendall's rank correlation with time (from seven
+// times on, exact up to 50), a change of more than 5 %, and of more than five times the noise around the line, because
+// an event over several epochs is not yet a drift.
 std::optional<double> find_trend(std::span<const double> seconds);
 
 // Two kinds of times, each with its number and its median.
@@ -40,16 +42,15 @@ struct TwoModes {
   double short_seconds = 0, long_seconds = 0;
 };
 
-// Nothing unless each kind has at least three, and the gap between them is more than 10 % and three times as wide as
-// either kind itself.
+// Returns nothing unless each kind has at least three times, and the gap between the kinds is more than 10 % and more
+// than three times as wide as each kind itself.
 std::optional<TwoModes> find_two_modes(std::span<const double> seconds);
 
-// The shape of a run's epochs, and of the processes of a group, in words (time_shape.h).
-
-// Of the epochs that count. An epoch that is told of as not warm or as an outlier is left out of the rest.
+// Warns about the epochs that count. An epoch that is reported as not warm or as an outlier is left out of the later
+// checks.
 std::vector<Warning> shape_warnings(std::span<const EpochRow> rows);
 
-// Of the processes' times, in the order in which they ran.
+// Warns about the processes' times, in the order in which the processes ran.
 std::vector<Warning> shape_warnings(const RunGroup& group);
 
 }  // namespace rnnlab

@@ -15,15 +15,15 @@ namespace {
 
 using Found = std::vector<Warning>;
 
-// The rows that count of a run whose epochs were witnessed, as columns.
+// The columns of those rows that are not warm-up. A column is absent unless each row has its value.
 struct Witnessed {
-  std::string_view spans = "epochs";  // what the rows are, in messages
+  std::string_view spans = "epochs";  // what messages call the rows
   std::vector<int64_t> epochs;
   std::vector<double> wall, data, exchange;
   std::optional<std::vector<double>> cpu, boot, steal, throttled;
 };
 
-// Nothing unless each row has it.
+// Returns nothing unless each row has the value.
 std::optional<std::vector<double>> column_of(const std::vector<const EpochRow*>& rows,
                                              std::optional<double> EpochRow::*member) {
   std::vector<double> values;
@@ -57,7 +57,7 @@ double sum_of(const std::vector<double>& values) {
   return sum;
 }
 
-// A system call stands between the two clocks.
+// The two clocks are read one after the other, with a system call in between.
 void check_clock(const Witnessed& run, Found& found) {
   constexpr double kOverhead = 2e-4, kPart = 0.01;
   if (!run.boot) return;
@@ -69,7 +69,7 @@ void check_clock(const Witnessed& run, Found& found) {
                                    run.spans, wall, boot));
 }
 
-// Counters of a hundred ticks a second say little of a few of them.
+// Counters with a hundred ticks a second are not precise for a few ticks.
 constexpr double kLeastHeld = 0.05, kTick = 0.01;
 
 void check_throttling(const Witnessed& run, Found& found) {
@@ -93,8 +93,8 @@ void check_stealing(const Witnessed& run, int64_t num_threads, Found& found) {
                                    stolen, run.spans, wall));
 }
 
-// Somebody always computes in a run on the CPU: a layer, or the threads that prepare the batches it waits for. Only in
-// the exchange a process waits for others.
+// In a run on the CPU, some thread always computes: in the layer, or for the batches for which the layer waits. Only in
+// the exchange a process waits for other processes.
 void check_computing(const Witnessed& run, Found& found) {
   constexpr double kLeast = 0.9;
   if (!run.cpu) return;
@@ -106,7 +106,8 @@ void check_computing(const Witnessed& run, Found& found) {
                                    run.spans, wall, cpu));
 }
 
-// Longer than the others for no more work. What computes beside an epoch, as a writer of checkpoints, makes it none.
+// Such an epoch took longer than the median epoch without more CPU time. An epoch with more CPU time, for example of a
+// thread that writes checkpoints, did not wait.
 void check_evenness(const Witnessed& run, Found& found) {
   constexpr double kLonger = 1.25, kNoMoreWork = 1.1, kShortest = 0.02;
   if (!run.cpu) return;
@@ -129,7 +130,7 @@ void check_evenness(const Witnessed& run, Found& found) {
 
 bool is_on_gpu(const std::string& device) { return device.starts_with("cuda"); }
 
-// Seconds of computing for each second of an epoch.
+// Returns the seconds of computing for each second of an epoch.
 std::optional<double> computing_share(const std::vector<const RunRecord*>& runs) {
   double wall = 0, cpu = 0;
   for (const RunRecord* run : runs) {
@@ -184,11 +185,11 @@ std::vector<Remark> waiting_within(const RunGroup& group) {
   return found;
 }
 
-// The host of a GPU waits by computing: it asks again and again.
+// The host of a GPU computes while it waits, because it polls.
 std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group) {
   constexpr double kClearlyLess = 0.5;
   const auto first = computing_share_on_gpu(baseline), second = computing_share_on_gpu(group);
-  // What another program's host does while it waits is its own way.
+  // The host of another program may wait in a different way.
   if (!first || !second || involve_other_program(baseline, group)) return {};
   const bool is_first = *first < *second;
   const auto [less, more] = std::minmax(*first, *second);

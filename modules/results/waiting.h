@@ -1,4 +1,4 @@
-// Sides that waited: for a CPU, for data, for a quota, or for the slowest of their processes.
+// Detects runs and processes that waited: for a CPU, for data, for a quota, or for the slowest process of a run.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,36 @@
 
 namespace rnnlab {
 
-// Whether the epochs of a run had the CPUs that they wanted, by what the system counted beside their times
-// (system/epoch_witness.h): a run that was stopped, held by a quota or kept waiting by others is slow for no reason of
-// its own.
+// The counters that the system recorded with the epoch times (system/epoch_witness.h) show whether a run had the CPUs
+// that it needed. A run that was stopped, held by a quota or kept waiting by other processes is slow for external
+// reasons.
 
-// Over the epochs that count: the kernel's clock says otherwise, a quota or a hypervisor held the CPUs for a twentieth
-// of the time that they were needed, or the process computed less than it should. On a CPU somebody always computes;
-// the host of a GPU may wait, but alike in all epochs. Nothing for epochs that were not witnessed. Messages call the
-// rows `spans`.
+// Checks the epochs that count. Warns if the kernel's clock disagrees, if a quota or a hypervisor held the CPUs for a
+// twentieth of the time that they were needed, or if the process computed less than expected. On a CPU some thread
+// always computes; the host of a GPU may wait, but equally in all epochs. Returns nothing for epochs without these
+// counters. Messages call the rows `spans`.
 std::vector<Warning> waiting_warnings(std::span<const EpochRow> rows, const std::string& device, int64_t num_threads,
                                       std::string_view spans = "epochs");
 
-// Runs that computed clearly less for each second of their epochs than the other runs of the group did: they were
-// stopped or kept waiting throughout. Three runs at least are needed to tell which is the exception.
+// Returns remarks on runs that computed clearly less for each second of their epochs than the other runs of the group:
+// such runs were stopped or kept waiting throughout. At least three runs are needed to identify the exception.
 std::vector<Remark> waiting_within(const RunGroup& group);
 
-// A side whose process got clearly less CPU time for its wall time than the other's, both on a GPU and of rnnlab.
+// Returns a remark on a side whose process got clearly less CPU time for its wall time than the other side's process,
+// if both sides are runs of rnnlab on a GPU.
 std::vector<Remark> waiting_between(const RunGroup& baseline, const RunGroup& group);
 
-// Whether the processes of a run waited for one of them: they make each update together, so the slowest sets the pace.
+// The processes of a run make each update together, so all of them wait for the slowest process.
 
-// The median over the epochs that count of the slowest process's seconds over the fastest's, outside of the exchange.
-// Nothing of a run of one process.
+// Returns the median, over the epochs that count, of the slowest process's seconds over the fastest's, without the
+// exchange. Returns nothing for a run of one process.
 std::optional<double> slowest_over_fastest(std::span<const EpochRow> rows);
 
-// The median over the epochs that count of the part of train_seconds that the slowest process spent in the exchange,
-// and nothing hid. Nothing where it was not measured.
+// Returns the median, over the epochs that count, of the part of train_seconds that the slowest process spent in the
+// exchange without overlap. Returns nothing if the exchange was not measured.
 std::optional<double> exchange_share(std::span<const EpochRow> rows);
 
-// That the slowest is more than 5 % slower than the fastest.
+// Warns if the slowest process is more than 5 % slower than the fastest process.
 std::vector<Warning> straggler_warnings(std::span<const EpochRow> rows);
 
 }  // namespace rnnlab

@@ -10,7 +10,8 @@
 namespace rnnlab {
 namespace {
 
-// How long a run lasts, what is compared apart, and how a step is started, never what it does.
+// These settings determine how long a run lasts, are compared separately, or change how a step is started, but never
+// what the step computes.
 constexpr std::array<std::string_view, 14> kNoWork = {"training.epochs",
                                                       "training.max_steps",
                                                       "training.max_seconds",
@@ -35,7 +36,7 @@ bool is_one_of(std::string_view key, const std::array<std::string_view, N>& keys
   return std::ranges::find(keys, key) != keys.end();
 }
 
-// "0.10" and "0.1" are one number.
+// "0.10" and "0.1" are the same number.
 std::string canonical(const std::string& value) {
   const auto number = parse_double(value);
   return number ? format_shortest(*number) : value;

@@ -1,7 +1,8 @@
-// The settings of a run that make its work what it is, as texts that are equal for equal work: from config.yaml alone,
-// so everyone who has the file can check what summary.json says of it. Numbers are written in one way; comments, order
-// and paths do not count. A setting that is false, 0, auto, none or empty is left out, because a version that does not
-// know it yet means the same: a later setting with such a default changes no hash.
+// Reduces the settings that determine the work of a run to hashes that are equal for equal work. The hashes are
+// computed from config.yaml alone, so everyone who has the file can check the hashes in summary.json. Numbers are
+// written in one form; comments, order and paths are ignored. A setting that is false, 0, auto, none or empty is left
+// out, because a version that does not know the setting yet means the same. So a later setting with such a default does
+// not change a hash.
 #pragma once
 
 #include <map>
@@ -12,7 +13,7 @@
 
 namespace rnnlab {
 
-// By dotted key (run_folder.h).
+// The keys are dotted (run_folder.h).
 using Settings = std::map<std::string, std::string>;
 
 struct WorkHashes {
@@ -22,17 +23,20 @@ struct WorkHashes {
   friend bool operator==(const WorkHashes&, const WorkHashes&) = default;
 };
 
-// The model without the file of its initial weights, which are compared by their own digest; and the training, with
-// `deterministic`, without what is no part of an epoch's work or is compared apart: its length, batch size and threads.
+// Returns the hash of the model without the file of its initial weights, which have their own hash, and the hash of the
+// training settings with `deterministic`. The latter leaves out what does not belong to the work of an epoch or is
+// compared separately: the length of training, batch size and threads.
 WorkHashes work_hashes(const Settings& settings);
 
-// Of all settings but paths: what seals config.yaml.
+// Returns the hash of all settings except paths, which seals config.yaml.
 std::string settings_sha256(const Settings& settings);
 
-// Whether the summary's hashes are those of above. Before version 3 they were of the printed text with its comments.
+// Returns whether the summary has the hashes of work_hashes. Before version 3 it had hashes of the printed text with
+// its comments.
 bool has_work_hashes(const Summary& summary);
 
-// Of two runs, hashes of one kind: those of their summaries, or of their settings where one is of an old version.
+// Returns hashes of the same kind for two runs: those of their summaries, or those of their settings if only one
+// summary is of an old version.
 std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const RunRecord& b);
 
 }  // namespace rnnlab
