@@ -22,6 +22,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,10 +79,15 @@ struct GroupSpec {
   std::function<const void*(const void* object)> const_member;
 };
 
+// When a user may give a setting another value than the one that the run was trained with: to resume the run, or to use
+// the trained model for evaluation, prediction and export.
+enum class Change { kOnResume, kOnUse };
+
 struct Entry {
   std::string key;
   std::string help;
   std::variant<FieldSpec, GroupSpec> content;
+  std::set<Change> changes = {};  // of a group: of all its settings
 
   const FieldSpec* field() const { return std::get_if<FieldSpec>(&content); }
   const GroupSpec* group() const { return std::get_if<GroupSpec>(&content); }
@@ -97,6 +103,12 @@ struct StructSpec {
 
   const Entry* find(std::string_view key) const;
   const Entry* find_path(std::string_view dotted_key) const;
+
+  // Whether the setting, or a group that it is in, may change at that time.
+  bool may_change(std::string_view dotted_key, Change when) const;
+
+  // Returns the dotted keys that may change at that time, whole groups as "checkpoint.*".
+  std::vector<std::string> changeable_keys(Change when) const;
   std::vector<std::string> keys() const;
 };
 
@@ -205,7 +217,7 @@ class Field {
                 "a setting is a bool, an integer, a double, a std::string, an enum with EnumNames, or a std::vector or "
                 "std::optional of these");
 
-  explicit Field(FieldSpec& spec) : spec_(spec) {}
+  explicit Field(Entry& entry) : entry_(entry), spec_(std::get<FieldSpec>(entry.content)) {}
 
   Field& unit(std::string text) {
     spec_.unit = std::move(text);
@@ -232,6 +244,12 @@ class Field {
     return *this;
   }
 
+  // Without this, training fixes the setting.
+  Field& may_change(Change when) {
+    entry_.changes.insert(when);
+    return *this;
+  }
+
   // Refuses empty text; a list needs at least one item.
   Field& not_empty() {
     spec_.emptiness = FieldSpec::Emptiness::kRefused;
@@ -253,6 +271,7 @@ class Field {
     return *this;
   }
 
+  Entry& entry_;
   FieldSpec& spec_;
 };
 
@@ -308,15 +327,15 @@ class Schema {
   template <class V>
   Field<V> field(std::string key, V T::*member, std::string help) {
     spec_.entries.push_back({std::move(key), std::move(help), make_field_spec(member)});
-    return Field<V>(std::get<FieldSpec>(spec_.entries.back().content));
+    return Field<V>(spec_.entries.back());
   }
 
   // `schema` must outlive this object.
   template <class V>
-  void group(std::string key, V T::*member, std::string help, const Schema<V>& schema) {
+  void group(std::string key, V T::*member, std::string help, const Schema<V>& schema, std::set<Change> changes = {}) {
     GroupSpec group{&schema.spec(), [member](void* object) -> void* { return &(static_cast<T*>(object)->*member); },
                     [member](const void* object) -> const void* { return &(static_cast<const T*>(object)->*member); }};
-    spec_.entries.push_back({std::move(key), std::move(help), std::move(group)});
+    spec_.entries.push_back({std::move(key), std::move(help), std::move(group), std::move(changes)});
   }
 
   // Adds a rule over several keys. The rule runs on the finished struct, whose keys hold valid values or defaults.

@@ -161,24 +161,30 @@ void check_labels(const DataSettings& settings, Checker& checker) {
 }
 
 void add_source_and_size_fields(Schema& schema) {
-  schema.field("source", &DataSettings::source, "where the samples come from; digits and synthetic are generated");
-  schema.field("path", &DataSettings::path,
-               "file or folder of the data; searched from the current directory, from the experiment file's folder, in "
-               "$RNNLAB_DATA and in data/");
+  schema.field("source", &DataSettings::source, "where the samples come from; digits and synthetic are generated")
+      .may_change(config::Change::kOnUse);
+  schema
+      .field("path", &DataSettings::path,
+             "file or folder of the data; searched from the current directory, from the experiment file's folder, in "
+             "$RNNLAB_DATA and in data/")
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnUse);
   schema
       .field("num_train", &DataSettings::num_train,
              "number of training samples: the first ones of a file, by default all; or the number to generate (digits "
              "60000, synthetic 1024)")
       .unit("samples")
       .at_least(1)
-      .at_most(config::kMostCounted);
+      .at_most(config::kMostCounted)
+      .may_change(config::Change::kOnUse);
   schema
       .field("num_valid", &DataSettings::num_valid,
              "number of validation samples, like num_train (digits 10000, synthetic 256); replaces valid_fraction in a "
              "split; 0: no validation")
       .unit("samples")
       .at_least(0)
-      .at_most(config::kMostCounted);
+      .at_most(config::kMostCounted)
+      .may_change(config::Change::kOnUse);
 }
 
 void add_split_and_scaling_fields(Schema& schema) {
@@ -186,7 +192,8 @@ void add_split_and_scaling_fields(Schema& schema) {
       .field("valid_fraction", &DataSettings::valid_fraction,
              "part of the samples that is kept for validation if no files are named for it")
       .above(0)
-      .below(1);
+      .below(1)
+      .may_change(config::Change::kOnUse);
   schema.field(
       "split", &DataSettings::split,
       "which samples validation gets: random ones by seed, or the last (ordered); auto: ordered for csv windows "
@@ -196,22 +203,31 @@ void add_split_and_scaling_fields(Schema& schema) {
                "how inputs are scaled, fitted on the training part: unit (bytes / 255), standard or minmax for each "
                "feature, column_minmax for each feature of each sample over its steps; auto: unit for bytes, standard "
                "for csv, else none");
-  schema.field("placement", &DataSettings::placement,
-               "where the samples are stored: on the device, or on the host with a prefetch thread; auto: on the "
-               "device if they take at most half of its free memory");
+  schema
+      .field("placement", &DataSettings::placement,
+             "where the samples are stored: on the device, or on the host with a prefetch thread; auto: on the "
+             "device if they take at most half of its free memory")
+      .may_change(config::Change::kOnUse);
   schema.field("task", &DataSettings::task,
                "what is predicted; auto: csv by its window (regression) or none (classification), idx and npy by their "
                "targets (integers are classes)");
 }
 
 void add_array_fields(Schema& schema) {
-  schema.field("train_inputs", &DataSettings::train_inputs, "idx, npy: file of (samples, steps, features)");
-  schema.field("train_targets", &DataSettings::train_targets, "idx, npy: file of (samples) or (samples, targets)");
-  schema.field("train_lengths", &DataSettings::train_lengths,
-               "idx, npy: file of (samples): the number of valid steps of each");
-  schema.field("valid_inputs", &DataSettings::valid_inputs, "idx, npy: as train_inputs, for validation");
-  schema.field("valid_targets", &DataSettings::valid_targets, "idx, npy: as train_targets, for validation");
-  schema.field("valid_lengths", &DataSettings::valid_lengths, "idx, npy: as train_lengths, for validation");
+  schema.field("train_inputs", &DataSettings::train_inputs, "idx, npy: file of (samples, steps, features)")
+      .may_change(config::Change::kOnUse);
+  schema.field("train_targets", &DataSettings::train_targets, "idx, npy: file of (samples) or (samples, targets)")
+      .may_change(config::Change::kOnUse);
+  schema
+      .field("train_lengths", &DataSettings::train_lengths,
+             "idx, npy: file of (samples): the number of valid steps of each")
+      .may_change(config::Change::kOnUse);
+  schema.field("valid_inputs", &DataSettings::valid_inputs, "idx, npy: as train_inputs, for validation")
+      .may_change(config::Change::kOnUse);
+  schema.field("valid_targets", &DataSettings::valid_targets, "idx, npy: as train_targets, for validation")
+      .may_change(config::Change::kOnUse);
+  schema.field("valid_lengths", &DataSettings::valid_lengths, "idx, npy: as train_lengths, for validation")
+      .may_change(config::Change::kOnUse);
   schema
       .field("num_classes", &DataSettings::num_classes,
              "number of classes; default of idx and npy: one more than the largest training label; of synthetic: 10")
@@ -220,25 +236,35 @@ void add_array_fields(Schema& schema) {
 }
 
 void add_table_fields(Schema& schema) {
-  schema.field("train_file", &DataSettings::train_file, "csv, text: the training file, if path is a folder or not set");
-  schema.field("valid_file", &DataSettings::valid_file, "csv, text: a separate file for validation");
+  schema.field("train_file", &DataSettings::train_file, "csv, text: the training file, if path is a folder or not set")
+      .may_change(config::Change::kOnUse);
+  schema.field("valid_file", &DataSettings::valid_file, "csv, text: a separate file for validation")
+      .may_change(config::Change::kOnUse);
   schema.field("delimiter", &DataSettings::delimiter, "csv: what separates cells")
-      .where("one ASCII character, not a quote or line break", [](const std::string& text) {
-        return text.size() == 1 && static_cast<unsigned char>(text[0]) < 128 &&
-               text.find_first_of("\"\r\n") == std::string::npos;
-      });
-  schema.field("header", &DataSettings::header,
-               "csv: whether the first row names the columns; else they are column1, column2 ...");
+      .where("one ASCII character, not a quote or line break",
+             [](const std::string& text) {
+               return text.size() == 1 && static_cast<unsigned char>(text[0]) < 128 &&
+                      text.find_first_of("\"\r\n") == std::string::npos;
+             })
+      .may_change(config::Change::kOnUse);
+  schema
+      .field("header", &DataSettings::header,
+             "csv: whether the first row names the columns; else they are column1, column2 ...")
+      .may_change(config::Change::kOnUse);
   schema.field("features", &DataSettings::features,
                "csv: input columns; by default all except target and id, but with a window of numbers the target too");
   schema.field("target", &DataSettings::target, "csv: column or columns to predict");
-  schema.field("id", &DataSettings::id,
-               "csv: columns that identify a row, such as a key or a date; predict copies them, and they are features "
-               "only if features names them");
-  schema.field("missing", &DataSettings::missing,
-               "csv: how to treat missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
-               "row before, the "
-               "column's mean in the training part, or zero");
+  schema
+      .field("id", &DataSettings::id,
+             "csv: columns that identify a row, such as a key or a date; predict copies them, and they are features "
+             "only if features names them")
+      .may_change(config::Change::kOnUse);
+  schema
+      .field("missing", &DataSettings::missing,
+             "csv: how to treat missing values (empty, NA, NaN, null, ?): error, drop the row, the value of the "
+             "row before, the "
+             "column's mean in the training part, or zero")
+      .may_change(config::Change::kOnUse);
   schema
       .field("window", &DataSettings::window,
              "csv: rows of a series that make one sample; 0: every row is a sample, its features one after the other")

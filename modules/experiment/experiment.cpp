@@ -189,35 +189,42 @@ void list_fields(config::Schema<Experiment>& s) {
   s.field("name", &Experiment::name, "names the folder of the runs")
       .where("letters, digits, '_', '-' and '.', at most 100, not starting with '.'", is_plain_name);
   s.field("device", &Experiment::device, "where to train; auto: the first GPU, or the CPU if there is no GPU")
-      .where("auto, cpu, cuda or cuda:N", is_device_name);
+      .where("auto, cpu, cuda or cuda:N", is_device_name)
+      .may_change(config::Change::kOnUse);
   s.field("devices", &Experiment::devices,
           "number of processes that train this run together, each on a part of every batch; all: one for each GPU; "
           "unset: one, or the number that torchrun, srun or mpirun started")
       .at_least(1)
       .at_most(1024)
-      .or_word("all", kAllGpus);
+      .or_word("all", kAllGpus)
+      .may_change(config::Change::kOnResume);
   s.field("layer", &Experiment::layer,
           "how the recurrent layer is computed (docs/layers.md), not what it computes; auto: the fastest on this "
-          "machine, measured at the start");
+          "machine, measured at the start")
+      .may_change(config::Change::kOnUse);
   s.field("auto_layer", &Experiment::auto_layer,
           "the layer that layer: auto chose, as recorded in a run's config.yaml, so that it is not measured again; "
           "unset: measured");
   s.field("cudnn_algorithm", &Experiment::cudnn_algorithm,
-          "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered");
+          "layer: cudnn only, cuDNN's algorithm; auto: the fastest, measured once for a shape and remembered")
+      .may_change(config::Change::kOnUse);
   s.field("convolution", &Experiment::convolution,
-          "image classifier only, how its convolutions are computed (docs/layers.md), not what they compute");
+          "image classifier only, how its convolutions are computed (docs/layers.md), not what they compute")
+      .may_change(config::Change::kOnUse);
   s.field("precision", &Experiment::precision,
-          "arithmetic of all products: in cuDNN, cuBLAS and autocast; fp16 with dynamic loss scaling");
+          "arithmetic of all products: in cuDNN, cuBLAS and autocast; fp16 with dynamic loss scaling")
+      .may_change(config::Change::kOnUse);
   s.field("seed", &Experiment::seed, "seed of the initial weights, the order of the batches and dropout").at_least(0);
   s.field("deterministic", &Experiment::deterministic,
-          "bit-identical weights from run to run on one machine; may be slower");
+          "bit-identical weights from run to run on one machine; may be slower")
+      .may_change(config::Change::kOnUse);
   s.group("data", &Experiment::data, "what to learn from", DataSettings::schema());
   s.group("model", &Experiment::model, "the network", ModelSettings::schema());
   s.group("training", &Experiment::training, "how the weights are fitted", TrainingSettings::schema());
   s.group("checkpoint", &Experiment::checkpoint, "when the run's state is saved, to resume it and to use the model",
-          CheckpointSettings::schema());
+          CheckpointSettings::schema(), {config::Change::kOnResume});
   s.group("distributed", &Experiment::distributed, "how processes that train one run wait for each other",
-          DistributedSettings::schema());
+          DistributedSettings::schema(), {config::Change::kOnResume});
 }
 
 config::Schema<Experiment> make_schema() {

@@ -80,14 +80,13 @@ std::optional<Found> newest_state(const fs::path& folder, std::vector<Warning>& 
   return std::nullopt;
 }
 
-constexpr const char* kWhatMayChange =
-    "only bounds (training.epochs, max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path "
-    "may change";
-
 bool may_change(const std::string& key) {
-  return key == "training.epochs" || key == "training.max_steps" || key == "training.max_seconds" ||
-         key == "training.num_threads" || key == "devices" || key.starts_with("distributed.") || key == "data.path" ||
-         key.starts_with("checkpoint.");
+  return Experiment::schema().spec().may_change(key, config::Change::kOnResume);
+}
+
+std::string what_may_change() {
+  return fmt::format("only {} may change",
+                     each_of(Experiment::schema().spec().changeable_keys(config::Change::kOnResume)));
 }
 
 void refuse_other_settings(const fs::path& source, const Experiment& before, const Experiment& wanted) {
@@ -101,7 +100,7 @@ void refuse_other_settings(const fs::path& source, const Experiment& before, con
       changes.push_back(fmt::format("{} was {} and is {}", key, value_or_absent(then, key), value_or_absent(now, key)));
   if (changes.empty()) return;
   throw_error(ExitCode::kUsage, "{}: cannot resume with different settings: {}; {}: restore these, or start a new run",
-              source.string(), join(changes, ", "), kWhatMayChange);
+              source.string(), join(changes, ", "), what_may_change());
 }
 
 // If there is no checkpoint, config.yaml alone has the settings of the run.
@@ -286,7 +285,7 @@ void refuse_other_overrides(const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides)
     if (!may_change(assignment.substr(0, assignment.find('='))))
       throw_error(ExitCode::kUsage, "argument {}: cannot resume with different settings: {}", in_quotes(assignment),
-                  kWhatMayChange);
+                  what_may_change());
 }
 
 namespace {

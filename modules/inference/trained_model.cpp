@@ -26,33 +26,6 @@
 namespace rnnlab {
 namespace {
 
-constexpr std::array<std::string_view, 26> kMayChange = {"device",
-                                                         "layer",
-                                                         "cudnn_algorithm",
-                                                         "convolution",
-                                                         "precision",
-                                                         "deterministic",
-                                                         "training.valid_batch_size",
-                                                         "training.num_threads",
-                                                         "data.source",
-                                                         "data.path",
-                                                         "data.train_inputs",
-                                                         "data.train_targets",
-                                                         "data.train_lengths",
-                                                         "data.valid_inputs",
-                                                         "data.valid_targets",
-                                                         "data.valid_lengths",
-                                                         "data.train_file",
-                                                         "data.valid_file",
-                                                         "data.num_train",
-                                                         "data.num_valid",
-                                                         "data.valid_fraction",
-                                                         "data.delimiter",
-                                                         "data.header",
-                                                         "data.id",
-                                                         "data.missing",
-                                                         "data.placement"};
-
 constexpr std::array<std::string_view, 4> kOtherData = {"data.path", "data.train_inputs", "data.train_file",
                                                         "data.source"};
 constexpr std::array<std::string_view, 3> kOfParts = {"data.num_train", "data.num_valid", "data.valid_fraction"};
@@ -61,15 +34,12 @@ std::string key_of(const std::string& assignment) { return assignment.substr(0, 
 
 // A key that does not exist is reported later, with the other findings.
 void require_changeable(const std::vector<std::string>& overrides) {
+  const config::StructSpec& spec = Experiment::schema().spec();
   for (const std::string& assignment : overrides) {
-    if (std::ranges::find(kMayChange, key_of(assignment)) != kMayChange.end()) continue;
-    if (Experiment::schema().spec().find_path(key_of(assignment)) == nullptr) continue;
-    throw_error(
-        ExitCode::kUsage,
-        "argument {}: {} is fixed by training; only these can change: device, layer, cudnn_algorithm, convolution, "
-        "precision, deterministic, training.valid_batch_size, training.num_threads, and the paths of the data "
-        "(data.path and similar keys)",
-        in_quotes(assignment), key_of(assignment));
+    const std::string key = key_of(assignment);
+    if (spec.find_path(key) == nullptr || spec.may_change(key, config::Change::kOnUse)) continue;
+    throw_error(ExitCode::kUsage, "argument {}: {} is fixed by training; only these can change: {}",
+                in_quotes(assignment), key, each_of(spec.changeable_keys(config::Change::kOnUse)));
   }
 }
 

@@ -11,16 +11,19 @@ using config::kMostFloat;
 void list_bounds(config::Schema<Settings>& s) {
   s.field("epochs", &Settings::epochs, "passes over the training data; 0: no bound by epochs")
       .at_least(0)
-      .at_most(kMostCounted);
+      .at_most(kMostCounted)
+      .may_change(config::Change::kOnResume);
   s.field("max_steps", &Settings::max_steps, "optimiser updates after which the run ends")
       .unit("steps")
       .at_least(1)
-      .at_most(kMostCounted);
+      .at_most(kMostCounted)
+      .may_change(config::Change::kOnResume);
   s.field("max_seconds", &Settings::max_seconds,
           "wall time after which the run ends, when the current step or graph of steps is done")
       .unit("s")
       .above(0.0)
-      .at_most(kMostCounted);
+      .at_most(kMostCounted)
+      .may_change(config::Change::kOnResume);
 }
 
 bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
@@ -34,7 +37,8 @@ void list_batches(config::Schema<Settings>& s) {
           "sequences in a batch of validation; does not change results")
       .unit("samples")
       .at_least(1)
-      .at_most(kMostCounted);
+      .at_most(kMostCounted)
+      .may_change(config::Change::kOnUse);
   s.field("accumulate", &Settings::accumulate, "batches whose gradients make one update, each weighted by its size")
       .unit("batches")
       .at_least(1)
@@ -114,7 +118,9 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
           "threads of one operation on the CPU; by default one for each CPU that the process may use")
       .unit("threads")
       .at_least(1)
-      .at_most(4096);
+      .at_most(4096)
+      .may_change(config::Change::kOnResume)
+      .may_change(config::Change::kOnUse);
 }
 
 void list_tensorboard(config::Schema<Settings>& s) {

@@ -107,9 +107,9 @@ TEST_F(ResumeSweep, RefusesOtherSettingsBeforeAnyRun) {
   train(sweep(), exactly(), {&stop});
   testing::expect_error(
       ExitCode::kUsage,
-      "argument 'training.learning_rate=0.5': cannot resume with different settings: only bounds "
-      "(training.epochs, max_steps, max_seconds), training.num_threads, devices, checkpoint and data.path may "
-      "change",
+      "argument 'training.learning_rate=0.5': cannot resume with different settings: only devices, data.path, "
+      "training.epochs, training.max_steps, training.max_seconds, training.num_threads, checkpoint.* and distributed.* "
+      "may change",
       [&] { go_on(sweep_file(), {"training.learning_rate=0.5"}); });
 }
 
