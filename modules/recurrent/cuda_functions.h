@@ -1,4 +1,5 @@
-// What recurrent layers call of librnnlab_cuda.so, beside the work of their kernels (run_kernels.h).
+// Declares the functions of librnnlab_cuda.so that recurrent layers call, except those that run kernels
+// (run_kernels.h).
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@ namespace rnnlab {
 
 inline constinit CudaFunction<std::shared_ptr<RecurrentLayer>(const RecurrentOptions&)> make_cudnn_layer;
 
-// persistent/persistent_pass.h says what they do.
+// persistent/persistent_pass.h documents these functions.
 struct PersistentPass {
   void (*require)(const at::Tensor& sequence, int64_t hidden_size);
   ExecutionPath (*path)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);

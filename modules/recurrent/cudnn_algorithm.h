@@ -1,6 +1,6 @@
-// The algorithm that LibTorch 2.11 asks cuDNN for. LibTorch neither lets the caller choose nor tells; this is its rule
-// (get_algo in aten/src/ATen/native/cudnn/RNN.cpp) as a pure function, for GPUs of compute capability 8.0 and later
-// with at least 98 multiprocessors, 8.6 excluded.
+// Predicts the algorithm that LibTorch 2.11 requests from cuDNN. LibTorch neither lets the caller choose an algorithm
+// nor reports it, so its rule (get_algo in aten/src/ATen/native/cudnn/RNN.cpp) is repeated here as a pure function, for
+// GPUs of compute capability 8.0 and later with at least 98 multiprocessors, 8.6 excluded.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,13 +21,13 @@ struct CudnnCall {
   CudnnSequences sequences = CudnnSequences::kWhole;
 };
 
-// LibTorch's choice for one pass of `call`; never kAuto. The passes of one call may differ.
+// Returns LibTorch's choice for one pass of `call`; never kAuto. The passes of one call may differ.
 CudnnAlgorithm cudnn_algorithm(const CudnnCall& call, CudnnPass pass);
 
-// "standard", "persist static", "persist static small-H".
+// Returns "standard", "persist static" or "persist static small-H".
 std::string_view words_for(CudnnAlgorithm algorithm);
 
-// Why `call` runs the standard algorithm in both directions; "" where it does not.
+// Returns why `call` runs the standard algorithm in both directions; "" if it does not.
 std::string why_standard(const CudnnCall& call);
 
 }  // namespace rnnlab

@@ -18,7 +18,7 @@
 namespace rnnlab {
 namespace {
 
-// Blocks of random words that are drawn together.
+// The number of blocks of random words that are drawn together.
 constexpr int64_t kBlocksTogether = 32;
 constexpr int64_t kDrawnTogether = kBlocksTogether * kernels::kWordsOfBlock;
 
@@ -28,7 +28,7 @@ uint64_t draw_key() {
   return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
 }
 
-// As SimdSteps::random_words does it, which a processor without AVX2 lacks.
+// Draws the same words as SimdSteps::random_words, which needs AVX2.
 void draw_plainly(uint64_t key, uint64_t first_block, uint32_t* words) {
   for (int64_t i = 0; i < kBlocksTogether * kernels::kCountersOfBlock; ++i) {
     const int64_t block = i / kernels::kCountersOfBlock, lane = i % kernels::kCountersOfBlock;
@@ -45,7 +45,7 @@ void draw(uint64_t key, int64_t first_block, uint32_t* words) {
   steps->random_words(key, first, kBlocksTogether, words);
 }
 
-// 0, or 1 / (1 - probability), by a word for each element.
+// Sets each element to 0 or 1 / (1 - probability), by one random word for each element.
 template <class Element>
 void draw_mask(Element* mask, int64_t count, uint64_t key, double probability) {
   const auto bound = static_cast<uint32_t>(std::ldexp(probability, 32));

@@ -1,14 +1,14 @@
 // Dropout between recurrent layers. On CUDA it is LibTorch's own. On the CPU LibTorch draws one element after another
-// in one thread, which took a tenth of a training step; here all threads draw, from counters, so that the mask depends
-// on the generator's state alone and not on their number.
+// in one thread, which took a tenth of a training step. Here all threads draw from counters, so that the mask depends
+// only on the generator's state and not on the number of threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace rnnlab {
 
-// `values` of any shape, each element zero with this probability (at least 0 and below 1) and else scaled up by
-// 1 / (1 - probability). Moves the device's default generator on.
+// Returns `values` of any shape, in which each element is zero with this probability (at least 0 and below 1) and is
+// otherwise scaled by 1 / (1 - probability). Advances the device's default generator.
 at::Tensor dropped_out(const at::Tensor& values, double probability);
 
 }  // namespace rnnlab

@@ -28,10 +28,10 @@ void flush_standard_output() {
   std::fflush(stdout);
 }
 
-// Standard output goes to a temporary file while this lives.
+// Redirects standard output to a temporary file during its lifetime.
 class CaughtOutput {
  public:
-  // Nothing where there is no temporary file to be had.
+  // Returns null if a temporary file cannot be created.
   static std::unique_ptr<CaughtOutput> begin() {
     File file(std::tmpfile(), &std::fclose);
     const int original = ::dup(STDOUT_FILENO);
@@ -80,7 +80,7 @@ class OnednnSpeaks {
   OnednnSpeaks& operator=(const OnednnSpeaks&) = delete;
 };
 
-// Prints what belongs to others, also when `work` has thrown.
+// Prints the lines that are not oneDNN's, also if `work` has thrown.
 std::vector<OnednnCall> print_others(const std::string& caught) {
   std::string others;
   auto calls = parse_onednn_log(caught, others);
@@ -201,7 +201,7 @@ constexpr std::array<std::string_view, 4> kRecurrentOperators = {"aten::lstm", "
 constexpr std::array<std::string_view, 4> kRecurrentKernels = {
     "aten::_cudnn_rnn", "aten::mkldnn_rnn_layer", "aten::_thnn_fused_lstm_cell", "aten::_thnn_fused_gru_cell"};
 
-// Operators that compute convolutions, and what people call them.
+// Operators that compute convolutions, and their names for people.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kConvolutions = {
     {{"aten::cudnn_convolution", "cuDNN"},
      {"aten::mkldnn_convolution", "oneDNN"},
@@ -219,16 +219,16 @@ struct Recorder {
 };
 thread_local Recorder* recorder = nullptr;
 
-// Marks the end of the range, for the end callback.
+// Marks the end of the range for the end callback.
 struct RangeContext : at::ObserverContext {};
 
-// cuDNN's numbers for its cells, which LibTorch passes as `mode`.
+// Converts cuDNN's numbers of its cells, which LibTorch passes as `mode`.
 Cell cell_of_cudnn_mode(int64_t mode) {
   constexpr std::array<Cell, 4> kModes = {Cell::kRnnRelu, Cell::kRnnTanh, Cell::kLstm, Cell::kGru};
   return kModes.at(static_cast<size_t>(mode));
 }
 
-// Positions in the arguments of at::_cudnn_rnn, LibTorch 2.11.
+// Reads the arguments of at::_cudnn_rnn by their positions in LibTorch 2.11.
 CudnnCall cudnn_call(c10::ArrayRef<const c10::IValue> arguments) {
   constexpr size_t kInput = 0, kHidden = 4, kMode = 6, kHiddenSize = 7, kNumLayers = 9;
   constexpr size_t kBidirectional = 13, kBatchSizes = 14;

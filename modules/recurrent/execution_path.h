@@ -1,6 +1,6 @@
-// Which code a recurrent layer, or a convolution, really ran: LibTorch chooses between cuDNN, oneDNN and loops of its
-// own without a word. Found by watching one real training step, not by repeating LibTorch's conditions; only cuDNN's
-// algorithm, which nothing reports, is worked out from the call's arguments.
+// Finds out which code a recurrent layer or a convolution ran, because LibTorch chooses between cuDNN, oneDNN and its
+// own loops without reporting it. One real training step is observed; LibTorch's conditions are not repeated. Only
+// cuDNN's algorithm, which nothing reports, is derived from the call's arguments.
 #pragma once
 
 #include <cstdint>
@@ -13,60 +13,56 @@
 
 namespace rnnlab {
 
-// What oneDNN says about the recurrent primitives it runs. It speaks only by printing to standard output, so that has
-// to be caught: everything else that is printed meanwhile is printed again afterwards, and standard output and oneDNN's
-// silence are always restored.
+// oneDNN reports the recurrent primitives that it runs only by printing to standard output, so standard output is
+// captured. Everything else that is printed meanwhile is printed again afterwards. Standard output and oneDNN's
+// verbosity are always restored.
 
 struct OnednnCall {
   std::string implementation;  // "ref", "brgemm:avx512_core"
   std::string propagation;     // "forward_training", "forward_inference", "backward"
 };
 
-// Runs `work` and gives oneDNN's recurrent calls in order. Other threads must not print to standard output meanwhile.
-// Gives none where standard output cannot be caught.
+// Runs `work` and returns oneDNN's recurrent calls in order. Other threads must not print to standard output meanwhile.
+// Returns no calls if standard output cannot be captured.
 std::vector<OnednnCall> onednn_calls_during(const std::function<void()>& work);
 
-// The recurrent calls in oneDNN's verbose output
+// Returns the recurrent calls in oneDNN's verbose output
 // ("onednn_verbose,v1,primitive,exec,cpu,rnn,ref,forward_training,..."); other lines are appended to `others`.
 std::vector<OnednnCall> parse_onednn_log(std::string_view log, std::string& others);
 
 struct ExecutionPath {
   std::string path;                // "oneDNN rnn ref (training)", "native loop, 8 GEMMs a step"
-  std::vector<std::string> notes;  // why a faster path was not taken, and what else is worth knowing
+  std::vector<std::string> notes;  // why a faster path was not taken, and further information
 };
 
-// Runs `training_step`, one forward and backward pass through a model, on this thread, and tells the path of its
-// recurrent layers and convolutions; where they differ, all of them, separated by "; ". Costs more than a plain step
-// (use a warm-up step) and must not run beside threads that print to standard output. Whatever the step throws passes
-// through.
+// Runs `training_step`, one forward and backward pass through a model, on this thread, and returns the path of its
+// recurrent layers and convolutions; different paths are separated by "; ". An observed step takes longer than a normal
+// step (use a warm-up step), and no other thread may print to standard output meanwhile. Exceptions of the step are
+// passed on.
 ExecutionPath observe_execution_path(const std::function<void()>& training_step);
 
-// The operators that recurrent layers and convolutions call in their forward passes, seen through LibTorch's profiling
-// callbacks.
-
-// One forward pass of one layer.
+// Describes one forward pass of one layer by the operators that it called, which LibTorch's profiling callbacks report.
 struct LayerCall {
   int64_t cell_steps = 0;          // T * L * D
   int64_t num_gemms = 0;           // matrix products
-  std::string recurrent_operator;  // "aten::lstm"; "" where the layer's own loop ran
+  std::string recurrent_operator;  // "aten::lstm"; "" if the layer's own loop ran
   std::string recurrent_kernel;    // "aten::_cudnn_rnn", "aten::mkldnn_rnn_layer", "aten::_thnn_fused_lstm_cell", or ""
-  bool is_packed = false;          // lengths
+  bool is_packed = false;          // sequences of different lengths
   bool is_cuda = false;
   at::ScalarType type = at::kFloat;  // of the input, before autocast
-  std::vector<CudnnCall> cudnn;      // LibTorch's calls of cuDNN, as cuDNN was called
+  std::vector<CudnnCall> cudnn;      // LibTorch's calls of cuDNN with their arguments
   std::vector<ExecutionPath> reported;
 };
 
-// Runs `work` and gives the calls of RecurrentLayer::forward on this thread, in order; between them a convolution, and
-// what was reported outside of a recurrent layer, is a call of its own that has no more than `reported`.
+// Runs `work` and returns the calls of RecurrentLayer::forward on this thread, in order. A convolution, or a path that
+// was reported outside of a recurrent layer, is a call of its own that has only `reported`.
 std::vector<LayerCall> layer_calls_during(const std::function<void()>& work);
 
-// Runs `work`, whose calls no layer_calls_during around it sees.
+// Runs `work`, whose calls are hidden from an enclosing layer_calls_during.
 void without_observer(const std::function<void()>& work);
 
-// For layers whose code no operator of LibTorch's gives away: tells the path of the forward pass that runs now, or of
-// what stands for itself.
-// `describe` is called only where somebody observes.
+// Reports the path of the current forward pass, for layers whose code is not visible in LibTorch's operators, or the
+// path of other code outside of a layer. `describe` is called only while an observer is active.
 void report_path(const std::function<ExecutionPath()>& describe);
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-// GPUs and their streams, by LibTorch's interface for all kinds of devices, which needs none of CUDA's own libraries.
+// GPUs and their streams, by LibTorch's interface for all kinds of devices, which does not need CUDA's own libraries.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -18,7 +18,7 @@ inline c10::Stream current_stream(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-// One of LibTorch's, which has some of each priority and gives them out in turn.
+// Returns one of LibTorch's streams. LibTorch has several of each priority and returns them in turn.
 inline c10::Stream stream_from_pool(c10::Device device, int priority) {
   return c10::impl::VirtualGuardImpl(device.type()).getNewStream(device, priority);
 }
@@ -35,19 +35,19 @@ struct GpuProperties {
 };
 inline constinit CudaFunction<GpuProperties(c10::Device)> properties_of_gpu;
 
-// Of the current GPU: whether this build has code of its own kernels for it.
+// Returns whether this build has code of its own kernels for the current GPU.
 inline constinit CudaFunction<bool()> has_own_code;
 
-// Why the kernels of `layer: persistent` can't be compiled or loaded, as one sentence; nothing if they can.
+// Returns why the kernels of `layer: persistent` cannot be compiled or loaded, as one sentence; nothing if they can.
 inline constinit CudaFunction<std::optional<std::string>()> why_no_persistent_kernels;
 
-// What to tell the user of kernels that were compiled since the last call: that they were, and where they are kept.
+// Returns notes for the user about kernels that were compiled since the last call, and the folder that stores them.
 inline constinit CudaFunction<std::vector<std::string>()> notes_on_compiled_kernels;
 inline std::vector<std::string> take_kernel_notes() {
   return notes_on_compiled_kernels.is_defined() ? notes_on_compiled_kernels() : std::vector<std::string>();
 }
 
-// As NVML writes it: "GPU-12345678-9abc-def0-1234-56789abcdef0".
+// Returns the UUID as NVML writes it: "GPU-12345678-9abc-def0-1234-56789abcdef0".
 inline constinit CudaFunction<std::string(c10::Device)> uuid_of_gpu;
 
 }  // namespace rnnlab

@@ -8,7 +8,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr Capability kFirstWithClusters = {9, 0};  // of thread blocks
+constexpr Capability kFirstWithClusters = {9, 0};  // clusters of thread blocks
 
 bool is_made_of_own_kernels(LayerKind kind) {
   switch (kind) {
@@ -58,7 +58,7 @@ std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu) {
 }
 
 std::optional<std::string> refusal_of_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu) {
-  const bool has_grids = gpu.capability.major == kFirstWithClusters.major;  // their instructions are of 9.0 alone
+  const bool has_grids = gpu.capability.major == kFirstWithClusters.major;  // grid kernels need exactly 9.0
   if (!is_persistent(kind) || has_grids || hidden_size <= kernels::kLargestOfClusters) return std::nullopt;
   return fmt::format(
       "layer: {} cannot do hidden_size: {} on {} (compute capability {}): its kernels for more than {} units need "

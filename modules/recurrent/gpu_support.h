@@ -1,6 +1,6 @@
-// What a GPU and this build's code for it leave of own kernels and of the layers. Every place that has own kernels asks
-// has_own_kernels() and takes LibTorch's operators where there are none; layers that are made of own kernels are
-// refused before a run begins.
+// Decides which of this build's own kernels and which layers a GPU supports. All code with own kernels asks
+// has_own_kernels() and uses LibTorch's operators if there are none. Layers that consist of own kernels are refused
+// before a run begins.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -16,12 +16,11 @@
 
 namespace rnnlab {
 
-// A question about GPUs that is asked once for each, since its answer takes longer than a launch.
-
+// Stores the answers to a question about GPUs, one for each GPU, because asking takes longer than a launch.
 class DeviceAnswers {
  public:
-  // ask() -> bool, with the device as the current one. If it throws, the question is asked again next time. From any
-  // thread.
+  // Returns ask(), a bool, which is called with the device as the current one. If ask() throws, it is called again next
+  // time. Any thread may call this function.
   template <class Ask>
   bool of(c10::Device device, const Ask& ask) {
     const std::lock_guard lock(mutex_);
@@ -40,29 +39,31 @@ using kernels::Capability;
 struct Gpu {
   std::string name;
   Capability capability;
-  bool has_own_kernels = false;  // that this build has code for
+  bool has_own_kernels = false;  // whether this build has code for it
 };
 
-// Whether this build has code of its own kernels for that GPU; not for a CPU. CUDA is asked once for each GPU.
+// Returns whether this build has code of its own kernels for this GPU; false for a CPU. CUDA is asked once for each
+// GPU.
 bool has_own_kernels(c10::Device device);
 
-// Requires a GPU that is there.
+// Requires a GPU that exists.
 Gpu gpu_of(c10::Device device);
 
-// Why `kind` does not run on a GPU, with what it needs and what is there; nothing where it does. The options and the
-// class of numbers are not looked at.
+// Returns why `kind` does not run on a GPU, with its requirement and the GPU's property; nothing if it runs. The
+// options and the class of numbers are not checked.
 std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu);
 
-// Why `kind` has no kernels for layers of that size on that GPU; nothing if it has some.
+// Returns why `kind` has no kernels for layers of this size on this GPU; nothing if it has kernels.
 std::optional<std::string> refusal_of_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu);
 
-// Why no kernels of `kind` can be compiled on this machine, whatever its GPU; nothing if they can or `kind` has none.
+// Returns why kernels of `kind` cannot be compiled on this machine, for any GPU; nothing if they can or `kind` has
+// none.
 std::optional<std::string> compiler_refusal(LayerKind kind);
 
-// Why `kind` does not run on that device, which is there, for one of the reasons above.
+// Returns why `kind` does not run on an existing device, for one of the reasons above.
 std::optional<std::string> refusal(LayerKind kind, c10::Device device);
 
-// What to do where has_own_kernels is false, as the end of a sentence.
+// Returns what the user can do if has_own_kernels is false, as the end of a sentence.
 std::string how_to_get_own_kernels(const Gpu& gpu);
 
 }  // namespace rnnlab

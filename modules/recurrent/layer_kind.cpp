@@ -12,7 +12,7 @@ namespace {
 
 using config::name_of;
 
-// What no kind can do, because the cell does not read the option, or because of the option's value.
+// Returns what no kind can do, because the cell does not read the option, or because of the option's value.
 std::optional<std::string> contradiction(const RecurrentOptions& options) {
   const std::vector<UnreadOption> unread = unread_options(options);
   const std::string fault = cell_fault(options);
@@ -30,7 +30,7 @@ std::optional<std::string> unsupported_by_library(std::string_view library, cons
   return std::nullopt;
 }
 
-// The products of a step are one GEMM in every rung, which leaves no place for a gate between two of them.
+// In every rung the products of a step are one GEMM, so a gate cannot be applied between two products.
 std::optional<std::string> unsupported_by_ladder(LayerKind kind, const RecurrentOptions& options) {
   if (options.reset_gate == ResetGate::kBefore)
     return "reset_gate: before (its candidate's product waits for the reset gate, so the products of a step are not "
@@ -63,7 +63,7 @@ std::vector<Cell> all_cells() {
 
 bool has_cell(LayerKind kind, Cell cell) { return std::ranges::count(cells_of(kind), cell) > 0; }
 
-// Of a cell that the kind has.
+// Returns an option that the kind cannot do, if the kind has the cell.
 std::optional<std::string> unsupported_option(LayerKind kind, const RecurrentOptions& options) {
   switch (kind) {
     case LayerKind::kNaive:
@@ -93,7 +93,7 @@ std::optional<std::string> unsupported_option(LayerKind kind, const RecurrentOpt
   return std::nullopt;
 }
 
-// The predicate of a sentence whose subject is the layer.
+// Returns the predicate of a sentence whose subject is the layer.
 std::optional<std::string> unsupported(LayerKind kind, const RecurrentOptions& options) {
   if (!has_cell(kind, options.cell)) return fmt::format("has no cell: {}", name_of(options.cell));
   const auto option = unsupported_option(kind, options);
@@ -116,8 +116,8 @@ std::vector<LayerKind> layer_kinds() {
   return kinds;
 }
 
-// The products of `grouped` and `streamed` are written for LSTM alone. `diagonal` has no GRU, because the gradients of
-// a GRU's two sides differ, so that those of a step are not one product.
+// The products of `grouped` and `streamed` are written only for LSTM. `diagonal` has no GRU, because the gradients of a
+// GRU's two sides differ, so the gradients of a step are not one product.
 std::vector<Cell> cells_of(LayerKind kind) {
   switch (kind) {
     case LayerKind::kGrouped:

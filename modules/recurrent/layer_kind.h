@@ -1,5 +1,6 @@
-// The implementations of a recurrent layer and what each cannot do. They differ only in how they compute: every kind
-// gives the same results, to rounding. Plain values without LibTorch; recurrent_layer.h makes the layers.
+// Lists the implementations of a recurrent layer and what each of them cannot do. They differ only in how they compute:
+// every kind gives the same results except for rounding. Plain values without LibTorch; recurrent_layer.h makes the
+// layers.
 #pragma once
 
 #include <array>
@@ -33,39 +34,39 @@ enum class LayerKind {
   kAuto,  // a placeholder: it is resolved to another kind before a layer is made
 };
 
-// A kind with what only that kind is asked about: everything that an experiment says about how, never what.
+// A layer kind and its kind-specific options. They affect speed, never results.
 struct LayerChoice {
   LayerKind kind;
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;
 
-  // A kind alone is a choice.
+  // A kind converts to a choice with default options.
   LayerChoice(LayerKind layer_kind, CudnnAlgorithm algorithm = CudnnAlgorithm::kAuto)
       : kind(layer_kind), cudnn_algorithm(algorithm) {}
 };
 
 enum class Processor { kCpu, kGpu };
 
-// `persistent` and its rungs.
+// Returns whether the kind is `persistent` or one of its earlier rungs.
 constexpr bool is_persistent(LayerKind kind) {
   return kind == LayerKind::kPersistentClusters || kind == LayerKind::kPersistentTeams ||
          kind == LayerKind::kPersistent;
 }
 
-// Every kind but kAuto, in the order of config::EnumNames<LayerKind>.
+// Returns every kind but kAuto, in the order of config::EnumNames<LayerKind>.
 std::vector<LayerKind> layer_kinds();
 
-// How it computes, in a line for people.
+// Returns a line that describes for people how the kind computes.
 std::string_view description_of(LayerKind kind);
 
-// The cells that `kind` has, in the order of config::EnumNames<Cell>: all for naive, for the others those that they
-// list.
+// Returns the cells of `kind`, in the order of config::EnumNames<Cell>. `naive` has all cells; each other kind lists
+// its cells.
 std::vector<Cell> cells_of(LayerKind kind);
 
-// Why `kind` cannot compute `options`, naming the option and the kinds that can; nothing where it can. Every kind runs
-// float32, float64, bfloat16 and float16 where its processor does; persistent has no float64.
+// Returns why `kind` cannot compute `options`, with the option and the kinds that can; nothing if it can. Every kind
+// runs float32, float64, bfloat16 and float16 if its processor does, except that persistent does not have float64.
 std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options);
 
-// Why `kind` does not run there; nothing where it does.
+// Returns why `kind` does not run on this processor; nothing if it does.
 std::optional<std::string> refusal(LayerKind kind, Processor processor);
 
 }  // namespace rnnlab

@@ -1,5 +1,5 @@
 // LibTorch's types of numbers: their names for people and for kernels, and whether products of float32 may round their
-// factors to TF32.
+// operands to TF32.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -10,17 +10,17 @@
 
 namespace rnnlab {
 
-// The name that experiment files use: "float32" for every type that has no other name here.
+// Returns the name that experiment files use; "float32" for every type without a different name here.
 std::string_view number_type_name(at::ScalarType type);
 
-// The kernels' name of float64, float32, float16 or bfloat16. InvariantError for other types.
+// Returns the kernels' name of float64, float32, float16 or bfloat16. Throws InvariantError for other types.
 kernels::ElementType element_type(at::ScalarType type);
 
-// Whether the environment has NVIDIA_TF32_OVERRIDE=0: NVIDIA's libraries then do not use TF32, whatever a program asks
-// for.
+// Returns whether the environment has NVIDIA_TF32_OVERRIDE=0. NVIDIA's libraries then do not use TF32, even if a
+// program requests it.
 bool tf32_is_overridden();
 
-// Whether LibTorch lets cuBLAS round to TF32 at this moment, and the environment does not forbid it.
+// Returns whether LibTorch currently lets cuBLAS round to TF32 and the environment does not forbid it.
 bool rounds_to_tf32();
 
 }  // namespace rnnlab

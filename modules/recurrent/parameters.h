@@ -1,5 +1,5 @@
-// The names and shapes of a recurrent layer's parameters, for the cells of libraries PyTorch's in PyTorch's order, the
-// same for every layer kind. Pure functions of the options; the layer allocates the tensors.
+// The names and shapes of a recurrent layer's parameters, equal for every layer kind. For the cells of libraries they
+// are PyTorch's, in PyTorch's order. Pure functions of the options; the layer allocates the tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,11 +14,11 @@ namespace rnnlab {
 
 enum class Direction { kForward, kReverse };
 
-// The parameters of the cell, each name with the layer's number and direction: of layer 0 forward, layer 0 reverse,
-// layer 1 forward ... For the cells of libraries weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 ...
+// Returns the parameters of the cell, each name with the layer's number and direction: layer 0 forward, layer 0
+// reverse, layer 1 forward ... The cells of libraries have weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 ...
 std::vector<ParameterSpec> parameter_specs(const RecurrentOptions& options);
 
-// Parameters of one direction of one layer of a library's cell.
+// The number of parameters of one direction of one layer, for the cells of libraries.
 inline constexpr size_t kParametersPerDirection = 4;
 
 struct DirectionWeights {
@@ -28,18 +28,18 @@ struct DirectionWeights {
   at::Tensor bias_hh;    // (G * H)
 };
 
-// The type of autocast where that is on, and the tensor's elsewhere.
+// Returns the type of autocast if autocast is on, otherwise the tensor's type.
 at::ScalarType product_type(const at::Tensor& tensor);
 
-// The tensor in the type of autocast where that is on, and itself elsewhere. Autocast remembers the conversion of a
-// parameter, but not of its slices: a loop that slices would convert them again at every step.
+// Returns the tensor in the type of autocast if autocast is on, otherwise the tensor itself. Autocast caches the
+// conversion of a parameter, but not of its slices, which a loop would convert again at every step.
 at::Tensor in_product_type(const at::Tensor& tensor);
 
-// Of the weights of a layer with a library's cell, in the order of parameter_specs: those of direction `index` (layer 0
-// forward, layer 0 reverse, layer 1 forward ...), as they are.
+// Returns the weights of direction `index` (layer 0 forward, layer 0 reverse, layer 1 forward ...) without a
+// conversion. `weights` are those of a layer with a library's cell, in the order of parameter_specs.
 DirectionWeights parameters_of(const std::vector<at::Tensor>& weights, size_t index);
 
-// The same in product type.
+// Returns the result of parameters_of in product type.
 DirectionWeights direction_weights(const std::vector<at::Tensor>& weights, size_t index);
 
 }  // namespace rnnlab

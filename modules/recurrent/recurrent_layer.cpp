@@ -34,7 +34,7 @@ void check_options(const RecurrentOptions& options) {
                    fmt::format("dropout is {}, wanted at least 0 and below 1", options.dropout));
 }
 
-// Autocast converts whatever floating type comes; without it nobody does.
+// Autocast converts any floating type; without autocast no type is converted.
 void check_kind_of_tensor(const std::string& name, const at::Tensor& tensor, const at::Tensor& weight) {
   const bool converts = at::autocast::is_autocast_enabled(weight.device().type()) && tensor.is_floating_point();
   RNNLAB_INVARIANT(tensor.device() == weight.device() && (converts || tensor.scalar_type() == weight.scalar_type()),

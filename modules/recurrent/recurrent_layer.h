@@ -1,6 +1,6 @@
-// The one interface of all recurrent layers: a sequence and an initial state in, outputs and a final state out. Every
-// implementation has the same parameters under PyTorch's names (parameters.h), so weights copy from any layer to any
-// other of the same options, and gives the same results to rounding. Layers differ only in how they compute.
+// The interface of all recurrent layers: a sequence and an initial state in, outputs and a final state out. All
+// implementations have the same parameters (parameters.h), so weights can be copied between layers of the same options,
+// and give the same results except for rounding. Layers differ only in how they compute.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,39 +20,39 @@ namespace rnnlab {
 // T steps, B sequences, I inputs, H hidden units, L layers, D directions.
 struct RecurrentState {
   at::Tensor hidden;              // (L * D, B, H), layer by layer, forward before reverse; undefined means zeros
-  std::vector<at::Tensor> inner;  // the cell's other states in the order of its record (cells/cell.h), likewise
+  std::vector<at::Tensor> inner;  // the cell's other states, in the order of its record (cells/cell.h) and likewise
 
   // cell: the second state, an LSTM's cell state; undefined means that it is not given.
   RecurrentState(at::Tensor hidden_states = {}, const at::Tensor& cell = {}) : hidden(std::move(hidden_states)) {
     if (cell.defined()) inner.push_back(cell);
   }
 
-  // The second state, or an undefined tensor.
+  // Returns the second state, or an undefined tensor.
   at::Tensor cell() const { return inner.empty() ? at::Tensor() : inner.front(); }
 };
 
 struct RecurrentResult {
   at::Tensor output;  // (T, B, D * H), or (B, T, D * H) if batch_first; zero beyond each sequence's length
-  // Its tensors may be views of what the backward pass needs: to change them, or to keep them for longer, copy them.
+  // These tensors may be views of data that the backward pass needs. Copy them before you change or store them.
   RecurrentState state;  // after the last step of each sequence in reading order
 };
 
 class RecurrentLayer : public torch::nn::Module {
  public:
   // input: (T, B, I), or (B, T, I) if batch_first, in the type and on the device of the parameters (any floating type
-  // under autocast). lengths: (B) int64 on the CPU, each from 1 to T, in any order; undefined when every sequence is
-  // whole. Beyond its length a sequence's input is not read, its state stands still, and the reverse direction starts
-  // at its last step. Throws InvariantError for anything else. Under autocast products run in its type, and the type of
-  // the results is the implementation's.
+  // under autocast). lengths: (B) int64 on the CPU, each from 1 to T, in any order; undefined if every sequence is
+  // whole. Beyond its length a sequence's input is not read and its state does not change; the reverse direction starts
+  // at its last step. Throws InvariantError for invalid arguments. Under autocast products are computed in its type,
+  // and the implementation determines the type of the results.
   RecurrentResult forward(const at::Tensor& input, const RecurrentState& initial = {}, const at::Tensor& lengths = {});
 
-  // The same for an input whose steps are rows of a table, which need not exist then. table: (V, I); tokens: int64, (T,
-  // B), or (B, T) if batch_first, each below V.
+  // Works like forward for an input whose steps are rows of a table; the input itself need not be built. table: (V, I);
+  // tokens: int64, (T, B), or (B, T) if batch_first, each below V.
   RecurrentResult forward_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial = {},
                                  const at::Tensor& lengths = {});
 
-  // Whether final states are results of their own: a gradient of them alone then takes less than one of the output's
-  // last step, which has zeros for all other steps.
+  // Returns whether final states are separate results. A gradient of the final states alone then takes less time than a
+  // gradient of the output's last step, which has zeros for all other steps.
   virtual bool has_own_final_states() const { return false; }
 
   const RecurrentOptions& options() const { return options_; }
@@ -61,23 +61,24 @@ class RecurrentLayer : public torch::nn::Module {
  protected:
   explicit RecurrentLayer(const RecurrentOptions& options);
 
-  // Registers the tensor that `make` gives for each specification.
+  // Registers the tensor that `make` returns for each specification.
   void register_parameters(const std::function<at::Tensor(const ParameterSpec&)>& make);
 
-  // The same, drawn from U(-1/sqrt(H), 1/sqrt(H)), float32 on the CPU.
+  // Registers float32 tensors on the CPU, drawn from U(-1/sqrt(H), 1/sqrt(H)).
   void register_uniform_parameters();
 
-  // Of the tensors of register_parameters, in order; they stay the same tensors when the module moves.
+  // Returns the tensors of register_parameters in order. They stay the same tensors if the module moves.
   const std::vector<at::Tensor>& weights() const { return weights_; }
 
-  // The work. input: (T, B, I). initial: checked, with all states of the cell; undefined where nothing was given
-  // and begins_without_states. lengths: checked, or undefined. Result: T first.
+  // Computes the layer. input: (T, B, I). initial: checked, with all states of the cell; a state is undefined if it was
+  // not given and begins_without_states. lengths: checked, or undefined. The result has T first.
   virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) = 0;
 
-  // Whether run takes undefined initial states for zeros, which nobody has to make then.
+  // Returns whether run treats undefined initial states as zeros, which then need not be allocated.
   virtual bool begins_without_states() const { return false; }
 
-  // Whether it has a way of its own with rows of this table, and that way: tokens: (T, B), every sequence whole.
+  // reads_tokens returns whether the layer has a special way to read rows of this table; run_tokens uses it. tokens:
+  // (T, B), every sequence whole.
   virtual bool reads_tokens(const at::Tensor& /*table*/, int64_t /*num_tokens*/) const { return false; }
   virtual RecurrentResult run_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial);
 
@@ -88,16 +89,16 @@ class RecurrentLayer : public torch::nn::Module {
   std::vector<at::Tensor> weights_;
 };
 
-// A layer with weights and biases drawn from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch draws them, in float32 on the CPU.
-// UserError kUsage where refusal(kind, options) has a reason.
+// Returns a layer with weights and biases drawn from U(-1/sqrt(H), 1/sqrt(H)), as in PyTorch, in float32 on the CPU.
+// Throws UserError kUsage if refusal(kind, options) has a reason.
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options);
 
-// Copies every parameter by name, converting type and device. InvariantError naming the parameter where the two layers
-// do not have the same names and shapes; nothing is copied then.
+// Copies every parameter by name and converts type and device. If the layers have different names or shapes, copies
+// nothing and throws InvariantError with the parameter.
 void copy_weights(const RecurrentLayer& from, RecurrentLayer& to);
 
-// The range that forward() opens for profilers and for execution_path.h; its one input is the number of cell steps, T *
-// L * D.
+// The range that forward() opens for profilers and for execution_path.h. Its single input is the number of cell steps,
+// T * L * D.
 inline constexpr const char* kForwardRange = "rnnlab::RecurrentLayer::forward";
 
 }  // namespace rnnlab

@@ -1,6 +1,6 @@
-// What a recurrent layer computes, with the names that experiment files use. Plain values without LibTorch, so that
-// configuration can check them early; cells/cell.h says what the cells are, layer_kind.h how they can be computed, and
-// recurrent_layer.h makes the layer.
+// Defines what a recurrent layer computes, with the names that experiment files use. Plain values without LibTorch, so
+// that the configuration can check them early. cells/cell.h defines the cells, layer_kind.h how they can be computed,
+// and recurrent_layer.h makes the layer.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ enum class Cell {
 #include "recurrent/cells/cell_list.inc"
 };
 
-// Where a GRU applies its reset gate: after the recurrent product (cuDNN's form), or to the state before it (the
-// original form). Equal in cost, different functions.
+// A GRU applies its reset gate after the recurrent product (cuDNN's form), or to the state before the product (the
+// original form). Both forms have equal cost, but are different functions.
 enum class ResetGate { kAfter, kBefore };
 
 // The non-linearity of an LSTM's cell input and cell output and of a GRU's candidate. The gates are always sigmoid.
@@ -28,7 +28,7 @@ enum class Activation { kTanh, kRelu };
 // paper's log-space form. kLinear: x, as in the paper's first form.
 enum class Candidate { kPositive, kLinear };
 
-// How cuDNN computes a layer when it is called directly (layer: cudnn). kAuto: the fastest, measured once for a shape.
+// The algorithm of cuDNN if it is called directly (layer: cudnn). kAuto: the fastest, measured once for a shape.
 enum class CudnnAlgorithm { kAuto, kStandard, kPersistStatic, kPersistDynamic, kSmallHidden };
 
 struct RecurrentOptions {
@@ -43,7 +43,7 @@ struct RecurrentOptions {
   Activation activation = Activation::kTanh;
   Candidate candidate = Candidate::kPositive;
   int64_t num_heads = 1;                                   // blocks of an sLSTM's recurrent weights
-  CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;  // how, not what; for layer: cudnn
+  CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;  // affects speed, not results; for layer: cudnn
 
   int64_t num_directions() const { return bidirectional ? 2 : 1; }
 };

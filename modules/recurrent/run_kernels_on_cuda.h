@@ -1,4 +1,4 @@
-// The side of run_kernels.h that librnnlab_cuda.so has: work is started by `run(work, stream)`.
+// The part of run_kernels.h in librnnlab_cuda.so: work is started by `run(work, stream)`.
 //
 //   const auto defined = define_kernels<LstmForward, LstmBackward>();
 #pragma once

@@ -14,7 +14,8 @@ at::Tensor alive_steps(const at::Tensor& lengths, int64_t num_steps, at::Device 
   return at::arange(num_steps).unsqueeze(1).lt(lengths.unsqueeze(0)).unsqueeze(2).to(device);
 }
 
-// One tensor for each direction of each layer. The hidden state is multiplied by weights; the others keep their type.
+// Returns the states of each direction of each layer. Only the hidden state is multiplied by weights; the others keep
+// their type.
 std::vector<CellStates> split_by_direction(const RecurrentState& initial) {
   std::vector<CellStates> states;
   for (const at::Tensor& hidden : in_product_type(initial.hidden).unbind(0)) states.push_back({hidden});
@@ -36,7 +37,7 @@ RecurrentState stacked_states(const std::vector<CellStates>& states) {
   return all;
 }
 
-// The weights of direction `index`, each in product type.
+// Returns the weights of direction `index`, each in product type.
 std::vector<at::Tensor> product_weights(const std::vector<at::Tensor>& weights, size_t index, size_t num_parameters) {
   std::vector<at::Tensor> mine;
   for (size_t i = 0; i < num_parameters; ++i) mine.push_back(in_product_type(weights[index * num_parameters + i]));

@@ -1,5 +1,6 @@
-// What layers that compute one direction of one layer at a time have in common: the stack, both directions, dropout
-// between layers, the slices of the initial state, lengths and autocast. An implementation supplies run_direction only.
+// The base class of layers that compute one direction of one layer at a time. It has the stack, both directions,
+// dropout between layers, the slices of the initial state, lengths and autocast. An implementation supplies only
+// run_direction.
 #pragma once
 
 #include "recurrent/cells/equations.h"
@@ -10,7 +11,7 @@ namespace rnnlab {
 struct DirectionInput {
   at::Tensor sequence;  // (T, B, I) of this layer
   CellStates initial;
-  at::Tensor alive;  // (T, B, 1) bool: the step lies within the sequence's length; undefined when all do
+  at::Tensor alive;  // (T, B, 1) bool: the step is within the sequence's length; undefined if all steps are
   Direction direction = Direction::kForward;
 };
 

@@ -54,7 +54,7 @@ std::vector<std::string> names_of_cells_with(CellOption option) {
   return names;
 }
 
-// The option's value, or "" if it has its default.
+// Returns the option's value, or "" if it has its default.
 std::string value_of(CellOption option, const RecurrentOptions& options) {
   const RecurrentOptions defaults;
   const auto name_unless = [](auto value, auto usual) {
@@ -76,8 +76,8 @@ std::string value_of(CellOption option, const RecurrentOptions& options) {
 struct OptionText {
   CellOption option;
   const char* key;
-  const char* noun;         // what the cells with the option have
-  const char* advice = "";  // how the other cells are told the same
+  const char* noun;         // the part that the cells with the option have
+  const char* advice = "";  // an alternative for cells without the option
 };
 
 constexpr OptionText kOptionTexts[] = {

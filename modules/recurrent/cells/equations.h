@@ -1,5 +1,5 @@
-// One step of one direction of one layer, and the pieces that the cells' equations are written in. Every operation is
-// an operation of LibTorch by itself, on the CPU and on CUDA, and autograd differentiates it.
+// One step of one direction of one layer, and the parts from which the cells' equations are built. Every operation is
+// one operation of LibTorch, on the CPU and on CUDA, and autograd differentiates it.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -25,11 +25,11 @@ class CellEquations {
  public:
   virtual ~CellEquations() = default;
 
-  // x: (B, I) -> the states after this step.
+  // Returns the states after this step. x: (B, I).
   virtual CellStates step(const at::Tensor& x, const CellStates& states) const = 0;
 };
 
-// CellInfo::equations of a class that is made of the options and the weights.
+// Implements CellInfo::equations with a class that is constructed from the options and the weights.
 template <class Equations>
 std::unique_ptr<CellEquations> make_equations(const RecurrentOptions& options, CellWeights weights) {
   return std::make_unique<Equations>(options, weights);
@@ -68,7 +68,7 @@ class InputGate {
   at::Tensor weight_, bias_;
 };
 
-// The candidate state of minGRU and minLSTM.
+// Returns the candidate state of minGRU and minLSTM.
 inline at::Tensor candidate_of(Candidate form, const at::Tensor& x) {
   return form == Candidate::kLinear ? x : at::where(x >= 0, x + 0.5, at::sigmoid(x));
 }

@@ -3,7 +3,7 @@
 //   after:   n = act(W_in x + b_in + r * (W_hn h + b_hn))      cuDNN's and PyTorch's form
 //   before:  n = act(W_in x + b_in + W_hn (r * h) + b_hn)      the paper's form
 //   h' = (1 - z) * n + z * h
-// Six GEMMs a step. act is tanh, or what `activation` says.
+// Six GEMMs a step. act is tanh, or the value of `activation`.
 #include "recurrent/cells/equations.h"
 
 namespace rnnlab {

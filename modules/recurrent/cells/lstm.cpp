@@ -3,7 +3,7 @@
 //   i = sigmoid(W_ii x + b_ii + W_hi h + b_hi)        f = sigmoid(W_if x + b_if + W_hf h + b_hf)
 //   g =     act(W_ig x + b_ig + W_hg h + b_hg)        o = sigmoid(W_io x + b_io + W_ho h + b_ho)
 //   c' = f * c + i * g                                h' = o * act(c')
-// Eight GEMMs a step. act is tanh, or what `activation` says.
+// Eight GEMMs a step. act is tanh, or the value of `activation`.
 #include "recurrent/cells/equations.h"
 
 namespace rnnlab {

@@ -1,9 +1,10 @@
 // LSTM with peepholes (Gers, Schraudolph and Schmidhuber 2002, "Learning Precise Timing with LSTM Recurrent Networks"):
-// the gates also see the cell state, each unit its own, input and forget gate the old one and the output gate the new:
+// each unit's gates also read its own cell state, the input and forget gate the old state and the output gate the new
+// one:
 //   i = sigmoid(W_ii x + b_ii + W_hi h + b_hi + p_i * c)        g = act(W_ig x + b_ig + W_hg h + b_hg)
 //   f = sigmoid(W_if x + b_if + W_hf h + b_hf + p_f * c)        c' = f * c + i * g
 //   o = sigmoid(W_io x + b_io + W_ho h + b_ho + p_o * c')       h' = o * act(c')
-// Eight GEMMs a step. act is tanh, or what `activation` says. `peephole` (3 * H) has the rows i f o.
+// Eight GEMMs a step. act is tanh, or the value of `activation`. `peephole` (3 * H) has the rows i f o.
 #include "recurrent/cells/equations.h"
 
 namespace rnnlab {

@@ -1,8 +1,8 @@
-// minLSTM (Feng et al. 2024, "Were RNNs All We Needed?", arXiv 2410.01201), whose gates read the input alone and add up
-// to 1, so that its one state has the same scale at every step:
+// minLSTM (Feng et al. 2024, "Were RNNs All We Needed?", arXiv 2410.01201), whose gates read only the input and add up
+// to 1, so that its single state has the same scale at every step:
 //   i = sigmoid(W_i x + b_i)        f = sigmoid(W_f x + b_f)        n = g(W_n x + b_n)
 //   h' = (f * h + i * n) / (f + i)
-// `candidate` says what g is. Three GEMMs a step. Rows of the parameters: i f n.
+// `candidate` selects g. Three GEMMs a step. Rows of the parameters: i f n.
 #include <ATen/ops/log_sigmoid.h>
 
 #include "recurrent/cells/equations.h"
@@ -18,7 +18,7 @@ class MinLstmEquations : public CellEquations {
         candidate_(weights, 2, options.hidden_size),
         form_(options.candidate) {}
 
-  // f / (f + i) is a sigmoid of log f - log i, which is finite where both gates round to 0.
+  // f / (f + i) is a sigmoid of log f - log i, which is finite even if both gates round to 0.
   CellStates step(const at::Tensor& x, const CellStates& states) const override {
     const at::Tensor log_ratio = at::log_sigmoid(forget_(x)) - at::log_sigmoid(input_(x));
     const at::Tensor n = candidate_of(form_, candidate_(x));

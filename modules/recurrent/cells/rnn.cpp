@@ -1,6 +1,6 @@
 // The simple recurrent network (Elman 1990), two cells that differ in their activation:
 //   h' = act(W_i x + b_i + W_h h + b_h)
-// Two GEMMs a step. act is tanh or relu, which the cell's name says.
+// Two GEMMs a step. act is tanh or relu, according to the cell's name.
 #include "recurrent/cells/equations.h"
 
 namespace rnnlab {

@@ -1,12 +1,13 @@
 // sLSTM (Beck et al. 2024, "xLSTM: Extended Long Short-Term Memory", arXiv 2405.04517, section 2.2), with an
-// exponential input gate, a normalizer state n and a stabilizer state m. Of each gate a, a~ = W_a x + b_a + R_a h:
+// exponential input gate, a normalizer state n and a stabilizer state m. Each gate a has the sum a~ = W_a x + b_a + R_a
+// h:
 //   m' = max(f^ + m, i~), f^ = log sigmoid(f~)        i = exp(i~ - m')        f = exp(f^ + m - m')
 //   c' = f * c + i * tanh(z~)        n' = f * n + i        h' = sigmoid(o~) * c' / n'
-// m cancels out of h'; it only keeps the exponentials finite. If n is 0, nothing was read yet: m counts as -infinity
-// then, so that f is 0 and n' is 1. The forget gate is the paper's sigmoid form, as in the authors' program.
-// `heads` heads of H / heads units: a head reads the hidden states of its own units alone, so that R is block diagonal.
-// Four GEMMs and four batched GEMMs a step. Rows of the parameters: i f z o; of weight_hh (4 * H, H / heads) and within
-// a gate, the heads one after another.
+// m cancels out of h' and only keeps the exponentials finite. If n is 0, no step was read yet: m then counts as
+// -infinity, so that f is 0 and n' is 1. The forget gate is the paper's sigmoid form, as in the authors' program. There
+// are `heads` heads of H / heads units; a head reads only the hidden states of its own units, so that R is block
+// diagonal. Four GEMMs and four batched GEMMs a step. Rows of the parameters: i f z o; weight_hh is (4 * H, H / heads),
+// and within a gate the heads follow one another.
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/log_sigmoid.h>
@@ -21,7 +22,7 @@
 namespace rnnlab {
 namespace {
 
-// W x + b + R h of one gate, with R in blocks.
+// Computes W x + b + R h of one gate, with R in blocks.
 class HeadGate {
  public:
   HeadGate(CellWeights weights, int64_t index, const RecurrentOptions& options) {
@@ -32,7 +33,7 @@ class HeadGate {
     bias_ = rows(weights[2]);
   }
 
-  // x: (B, I), h: (B, H) -> (B, H)
+  // Returns (B, H). x: (B, I), h: (B, H).
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& h) const {
     const at::Tensor by_head = h.reshape({h.size(0), blocks_.size(0), -1}).transpose(0, 1);
     const at::Tensor recurrent = at::bmm(by_head, blocks_).transpose(0, 1).reshape(h.sizes());

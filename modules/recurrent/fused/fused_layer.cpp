@@ -20,7 +20,7 @@ namespace {
 namespace rnn = torch::nn::utils::rnn;
 
 constexpr bool kHasBiases = true;
-constexpr double kNoDropout = 0;  // it stands between groups of layers
+constexpr double kNoDropout = 0;  // dropout is applied between groups of layers
 
 RecurrentState converted(const RecurrentState& state, at::ScalarType type) {
   RecurrentState all = {state.hidden.to(type)};
@@ -35,7 +35,7 @@ RecurrentState reordered(const RecurrentState& state, const at::Tensor& order) {
   return all;
 }
 
-// The function of a cell with one state.
+// Returns the function of a cell with one state.
 template <class Function>
 Function choose(LibraryCell cell, Function gru, Function rnn_tanh, Function rnn_relu) {
   switch (cell) {
@@ -51,8 +51,7 @@ Function choose(LibraryCell cell, Function gru, Function rnn_tanh, Function rnn_
   fail_invariant("a cell with one state", __FILE__, __LINE__, "an LSTM has two states");
 }
 
-// What the four functions have in common, whole sequences or packed ones: `where` is what comes before the weights
-// (input and state, or data, batch sizes and state), `batch_first` what comes last, if anything.
+// Calls one of the four functions, for whole or packed sequences. They have the weights and options in common.
 class Call {
  public:
   Call(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode)
@@ -146,7 +145,7 @@ Options torch_options(const RecurrentOptions& options) {
       .bidirectional(options.bidirectional);
 }
 
-// LSTM has a pair of states where the others have one.
+// LSTM has a pair of states; the other cells have one state.
 auto to_torch(const torch::nn::LSTM&, const RecurrentState& state) { return std::tuple(state.hidden, state.cell()); }
 template <class Other>
 at::Tensor to_torch(const Other&, const RecurrentState& state) {

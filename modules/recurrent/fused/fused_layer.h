@@ -1,7 +1,7 @@
-// `fused`: torch::nn::LSTM, GRU or RNN over the whole stack: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU
-// (execution_path.h tells which). Lengths go through packed sequences. Does not do activations other than tanh in LSTM
-// and GRU, nor the reset gate before the product. With dropout between layers the stack runs layer by layer
-// (layer_groups.h).
+// `fused`: torch::nn::LSTM, GRU or RNN over the whole stack, by cuDNN on CUDA, and by oneDNN or LibTorch's own loop on
+// the CPU (execution_path.h reports which). Lengths are passed as packed sequences. Activations other than tanh in LSTM
+// and GRU, and the reset gate before the product, are not supported. With dropout between layers the stack runs layer
+// by layer (layer_groups.h).
 #pragma once
 
 #include <torch/nn/modules/rnn.h>
@@ -13,20 +13,20 @@
 
 namespace rnnlab {
 
-// torch::nn's recurrent functions in the type that CUDA autocast was asked for. LibTorch's own rule converts cuDNN's
-// operands to float16 whatever that type is (aten/src/ATen/cudnn/AutocastRNN.cpp in 2.11), so that a run in bfloat16
-// would compute in another precision unseen. Here the weights are converted as autocast would, into one piece of memory
-// laid out as cuDNN wants it, and gradients flow back to the float32 weights.
+// These functions run torch::nn's recurrent functions in the type that CUDA autocast requests. LibTorch's own rule
+// converts cuDNN's operands to float16 for any requested type (aten/src/ATen/cudnn/AutocastRNN.cpp in 2.11), so that a
+// run in bfloat16 would silently compute in a different precision. Here the weights are converted as autocast would,
+// into one piece of memory in cuDNN's layout, and gradients flow back to the float32 weights.
 
 enum class Mode { kEvaluation, kTraining };
 
-// options: without dropout. weights: as parameter_specs(options) lists them. Everything else as RecurrentLayer::run.
-// The result is in `type`.
+// options: without dropout. weights: in the order of parameter_specs(options). The other arguments are those of
+// RecurrentLayer::run. The result is in `type`.
 RecurrentResult run_converted(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode,
                               at::ScalarType type, const at::Tensor& input, const RecurrentState& initial,
                               const at::Tensor& lengths);
 
-// `weights` in `type`, as views of one buffer: the matrices of all layers, then their biases. Differentiable.
+// Returns `weights` in `type`, as views of one buffer: the matrices of all layers, then their biases. Differentiable.
 std::vector<at::Tensor> converted_weights(const std::vector<at::Tensor>& weights, at::ScalarType type);
 
 class FusedLayer : public RecurrentLayer {
@@ -34,8 +34,8 @@ class FusedLayer : public RecurrentLayer {
   explicit FusedLayer(const RecurrentOptions& options);
   LayerKind kind() const override { return LayerKind::kFused; }
 
-  // cuDNN wants all weights in one piece of memory; moving the module breaks it up, so these put it together again.
-  // Copying into the parameters keeps it.
+  // cuDNN requires all weights in one piece of memory. Moving the module separates the weights, so these functions join
+  // them again. Copying into the parameters keeps them joined.
   void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Device device, bool non_blocking = false) override;
@@ -53,7 +53,8 @@ class FusedLayer : public RecurrentLayer {
   void flatten();
 
   std::vector<RecurrentOptions> groups_;
-  // Of the groups. Not submodules: their parameters are registered here, without a prefix, as the very same tensors.
+  // The modules of the groups. They are not submodules, because this layer registers their parameters without a prefix,
+  // as the same tensors.
   std::vector<Stack> stacks_;
 };
 

@@ -8,7 +8,7 @@
 namespace rnnlab {
 namespace {
 
-// The new states where the sequence continues, the old ones where it has ended or, in reverse, not begun.
+// Returns the new states if the sequence continues, and the old states if it has ended or, in reverse, not begun.
 CellStates keep_ended(const at::Tensor& alive, CellStates next, const CellStates& states) {
   for (size_t i = 0; i < next.size(); ++i) next[i] = at::where(alive, next[i], states[i]);
   return next;
@@ -25,7 +25,7 @@ DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeigh
   for (size_t i = 0; i < num_steps; ++i) {
     const size_t t = input.direction == Direction::kForward ? i : num_steps - 1 - i;
     CellStates next = cell->step(inputs[t], states);
-    // Under autocast the hidden state keeps the type of the products, and the others stay float32.
+    // Under autocast the hidden state keeps the type of the products, and the other states stay float32.
     for (size_t k = 0; k < next.size(); ++k) next[k] = next[k].to(states[k].scalar_type());
     if (!input.alive.defined()) {
       states = std::move(next);

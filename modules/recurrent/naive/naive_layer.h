@@ -1,6 +1,6 @@
-// `naive`: the plain loop over steps, one small GEMM for every gate and side, every point-wise operation an operation
-// of its own. Written to be read and to be the base line; nothing is grouped, hoisted or fused. Does every cell and
-// every option.
+// `naive`: the plain loop over steps, with one small GEMM for every gate and side, and a separate operation for every
+// point-wise operation. It is written for readers and as the baseline; nothing is grouped, hoisted or fused. It
+// supports every cell and every option.
 #pragma once
 
 #include "recurrent/stacked_layer.h"

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a layer made for the check draws from.
+// Seeds the generator from which a layer for the check draws, and restores its state afterwards.
 class KeptRandomState {
  public:
   KeptRandomState() : generator_(at::globalContext().defaultGenerator(at::kCPU)), state_(generator_.get_state()) {
@@ -60,7 +60,7 @@ std::vector<at::Tensor> results_of(RecurrentLayer& layer, const at::Tensor& data
   return results;
 }
 
-// Relative to the largest number that is wanted; above any bound if a number is not finite.
+// Returns the difference relative to the largest expected number, or 1e9 if a number is not finite.
 double difference(const at::Tensor& got, const at::Tensor& wanted) {
   const auto largest = [](const at::Tensor& numbers) { return numbers.detach().to(at::kDouble).abs().max(); };
   const at::Tensor relative = largest(got.detach().to(at::kDouble) - wanted.detach().to(at::kDouble)) / largest(wanted);
@@ -81,7 +81,7 @@ double difference_of_layer(Cell cell, int64_t hidden_size, at::ScalarType type, 
   return largest;
 }
 
-// What a check is about: of a class of numbers on a GPU.
+// Identifies a check: a class of numbers on a GPU.
 struct Checked {
   c10::DeviceIndex device;
   at::ScalarType type;
@@ -90,7 +90,7 @@ struct Checked {
   auto operator<=>(const Checked&) const = default;
 };
 
-// The GPU, its driver and the kernels.
+// Returns a file whose name depends on the GPU, its driver, the kernels and the class of numbers; "" without a cache.
 fs::path mark_of(const cudaDeviceProp& gpu, const Checked& checked) {
   int driver = 0;
   C10_CUDA_CHECK(cudaDriverGetVersion(&driver));
@@ -102,7 +102,7 @@ fs::path mark_of(const cudaDeviceProp& gpu, const Checked& checked) {
   return folder.empty() ? folder : folder / ("persistent_checked_" + Sha256().update(all).hex().substr(0, 16));
 }
 
-// The next run checks again where it cannot be remembered.
+// If the result cannot be stored, the next run checks again.
 void remember(const fs::path& mark) try {
   if (mark.empty()) return;
   fs::create_directories(mark.parent_path());
@@ -123,7 +123,7 @@ void check(const Checked& checked, const cudaDeviceProp& gpu) {
   remember(mark);
 }
 
-// The check runs layers, which ask for it again.
+// The check runs layers, which request the check again.
 class Checking {
  public:
   Checking() { is_running_ = true; }

@@ -9,13 +9,13 @@
 namespace rnnlab {
 namespace {
 
-// Two layers of which each takes more than this gain nothing by it.
+// If each of two layers uses more of the GPU than this, running them at the same time does not help.
 constexpr double kMostOfGpu = 0.6;
-// What a part costs, the start of its kernel and of its product, in steps.
+// The cost of a part, which starts its kernel and its product, in steps.
 constexpr double kCostOfPart = 12;
 constexpr int64_t kFewestSteps = 16;
 
-// The time for which layers wait, (L - 1) parts, and what the parts cost are the same then.
+// This number balances the time for which layers wait, (L - 1) parts, and the cost of the parts.
 int64_t number_of_parts(int64_t num_steps, size_t num_layers, double part_of_gpu) {
   if (num_layers == 1 || part_of_gpu > kMostOfGpu) return 1;
   const double balanced = std::sqrt(static_cast<double>(num_layers - 1) * static_cast<double>(num_steps) / kCostOfPart);
@@ -64,7 +64,7 @@ at::Tensor ParameterConversion::make_room_for(const at::Tensor& parameter, at::S
   return to_.back();
 }
 
-// One kernel for all has a block for 65,536 numbers; of one tensor alone that would be few.
+// One kernel for all tensors has one block for 65,536 numbers, which would be few blocks for a single tensor.
 void ParameterConversion::run() const {
   if (to_.size() == 1) to_[0].copy_(from_[0]);
   if (to_.size() > 1) at::_foreach_copy_(to_, from_);

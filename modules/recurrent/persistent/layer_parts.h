@@ -1,7 +1,7 @@
-// Layers of a persistent pass side by side. A kernel that keeps half of the GPU busy leaves the other half to the layer
-// above, which reads its results: the steps are cut into parts, and while a layer works on one, the layer above works
-// on the one before. Each part costs a start of a kernel, so where the GPU is full, or there is nothing to put beside
-// it, a pass has one part.
+// Runs the layers of a persistent pass at the same time. A kernel that uses half of the GPU leaves the other half to
+// the layer above, which reads its results. So the steps are divided into parts, and while a layer works on one part,
+// the layer above works on the previous part. Each part costs a start of a kernel, so a pass has only one part if the
+// GPU is full or there is only one layer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,24 +12,24 @@
 
 namespace rnnlab {
 
-// The steps of `num_steps`, in the order in which they are read. part_of_gpu: what a layer's kernel keeps busy.
+// Returns the parts of `num_steps` steps, in the order in which they are read. part_of_gpu: the part of the GPU that a
+// layer's kernel uses.
 std::vector<Steps> parts_of_steps(int64_t num_steps, size_t num_layers, double part_of_gpu);
 
-// Views of what belongs to these steps: rows of a tensor (T, ...), which may be undefined; of a trace, where the state
-// before them is the last one of the part before.
+// Return views of these steps: rows of a tensor (T, ...), which may be undefined, or a part of a trace. The state
+// before a part of a trace is the last state of the previous part.
 at::Tensor rows_of(const at::Tensor& tensor, Direction direction, const Steps& steps);
 LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& steps);
 
-// The same for the backward pass, which hands `from_next_step` and `carry` on from part to part. Rows of `bias_sums`
-// are part `index`'s own.
+// Returns views for the backward pass, which passes `from_next_step` and `carry` from part to part. Part `index` has
+// its own rows of `bias_sums`.
 LayerGradients part_of(const LayerGradients& gradients, Direction direction, const Steps& steps, size_t index);
 
-// Parameters that a pass reads in the type of its states, where they have another: room for them first, on the current
-// stream, and the conversion of all of them later, on the stream that has time for it.
-
+// Converts parameters to the type of a pass's states if they have a different type. Memory is allocated first, on the
+// current stream; all parameters are converted later, on a stream that is free.
 class ParameterConversion {
  public:
-  // The parameter, or what will have its values in that type.
+  // Returns the parameter, or a tensor that will have its values in this type.
   at::Tensor make_room_for(const at::Tensor& parameter, at::ScalarType type);
 
   void run() const;

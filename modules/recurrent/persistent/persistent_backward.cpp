@@ -16,8 +16,8 @@
 namespace rnnlab {
 namespace {
 
-// The main lane has the kernels and the products that they wait for, side lanes what nothing in the pass waits for.
-// Where layers work side by side, each below the top one has a main lane, too.
+// The main lane runs the kernels and the products for which kernels wait; side lanes run products for which nothing in
+// the pass waits. If layers work at the same time, each layer below the top one also has a main lane.
 constexpr size_t kMainLane = 0;
 constexpr size_t kSideLane = 1;
 constexpr size_t kOtherSideLane = 2;
@@ -71,7 +71,7 @@ class PersistentBackwardPass {
     }
   }
 
-  // The layer's weights are multiplied when the last of its parts is there.
+  // The layer's weights are multiplied after its last part.
   void run_part(size_t layer, size_t index) {
     if (layer + 1 < layers_.size()) lanes_.order(lane_of(layer + 1), lane_of(layer));
     const bool is_last = index + 1 == parts_.size();
@@ -104,7 +104,7 @@ class PersistentBackwardPass {
     return all;
   }
 
-  // Every bias has a gradient of its own: autograd would copy one that two share when the whole pass is over.
+  // Every bias has its own gradient, because autograd would copy a shared gradient after the pass.
   std::vector<WeightGradients> make_room_for_weights() const {
     std::vector<WeightGradients> all = empty_weight_gradients(spec_, layers_, needs_);
     for (WeightGradients& weights : all)
@@ -114,7 +114,7 @@ class PersistentBackwardPass {
 
   std::vector<GateProducts> make_products() {
     std::vector<GateProducts> all;
-    at::Tensor largest;  // of all layers: one kernel sets them to 0
+    at::Tensor largest;  // of all layers, so that one kernel sets them to 0
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       LayerGradients& gradients = gradients_[layer];
       all.emplace_back(spec_, layers_[layer], gradients);
@@ -135,7 +135,7 @@ class PersistentBackwardPass {
     return at::empty(layers_[0].table.sizes(), layers_[0].table.options().dtype(at::kFloat));
   }
 
-  // The gradient of the layer's input becomes what the layer below gets for its outputs.
+  // The gradient of the layer's input becomes the gradient of the outputs of the layer below.
   void hand_down(size_t layer) {
     LayerGradients& gradients = gradients_[layer];
     if (!masks_.empty()) {
@@ -146,7 +146,8 @@ class PersistentBackwardPass {
     if (from_result.defined()) gradients.input.add_(from_result);
   }
 
-  // And what hand_down adds, of a part of the steps, whose gates have no common scale yet for float16.
+  // Does the work of multiply_data and hand_down for a part of the steps, whose gates do not have a common scale for
+  // float16 yet.
   void multiply_data_of_part(size_t layer, const Steps& steps, const LayerGradients& gradients) const {
     at::Tensor product = matrix_of(gradients.input);
     at::mm_out(product, matrix_of(gradients.input_side), layers_[layer].weights.weight_ih);
@@ -159,14 +160,15 @@ class PersistentBackwardPass {
     if (from_result.defined()) gradients.input.add_(from_result);
   }
 
-  // Of the layer above, on the SMs that a kernel leaves free.
+  // Multiplies the weights of the layer above, on the SMs that this layer's kernel leaves free.
   void multiply_weights_beside_kernel_of(size_t layer) {
     if (layer + 1 == layers_.size()) return;
     lanes_.run(kSideLane, [&] { let_kernel_start(); });
     multiply_weights(layer + 1);
   }
 
-  // After what is queued on the side lane. Few blocks add up biases: nothing waits for them.
+  // The products start after the work that is queued on the side lane. Adding up biases takes few blocks, and nothing
+  // waits for it.
   void multiply_weights(size_t layer) {
     lanes_.order(kSideLane, kOtherSideLane);
     lanes_.run(kSideLane, [&] {
@@ -176,13 +178,13 @@ class PersistentBackwardPass {
     lanes_.run(kOtherSideLane, [&] { products_[layer].sum_biases(weights_[layer]); });
   }
 
-  // The kernel has priority, but both wait for the same work: blocks that came a moment before it would keep SMs that
-  // its clusters need. A small kernel takes longer than that.
+  // The kernel has priority, but it and the products wait for the same work: blocks that start a moment before the
+  // kernel would occupy SMs that its clusters need. A small kernel takes longer than this moment.
   void let_kernel_start() const { (void)at::zeros({1}, layers_[0].gates.options()); }
 
   bool reads_tokens() const { return layers_[0].tokens.defined(); }
 
-  // Of the bottom layer, which has no kernel after it: all side by side.
+  // Multiplies the weights of the bottom layer, after which no kernel follows: all products run at the same time.
   void multiply_last_weights() {
     if (parts_.size() > 1 && needs_.weights) lanes_.run(lane_of(0), [&] { products_[0].prepare_gates(needs_); });
     lanes_.order(lane_of(0), kSideLane);
@@ -213,8 +215,8 @@ class PersistentBackwardPass {
   std::vector<LayerGradients> gradients_;
   std::vector<WeightGradients> weights_;
   std::vector<GateProducts> products_;
-  at::Tensor table_;  // its gradient, of a bottom layer that reads one by tokens
-  StreamSet lanes_;   // after all that is prepared on the current stream
+  at::Tensor table_;  // the gradient of the table, if the bottom layer reads a table by tokens
+  StreamSet lanes_;   // begins after all that is prepared on the current stream
 };
 
 }  // namespace

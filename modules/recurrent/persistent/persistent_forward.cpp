@@ -17,9 +17,9 @@
 namespace rnnlab {
 namespace {
 
-// Recurrent weights are laid out on a side lane, those of the backward pass beside the kernels; the other side lane has
-// what the bottom layer's product takes of its weights. Where layers work side by side, each above the bottom one has a
-// main lane.
+// Recurrent weights are laid out on a side lane, those of the backward pass while the kernels run. The other side lane
+// prepares the weights for the bottom layer's product. If layers work at the same time, each layer above the bottom one
+// has a main lane.
 constexpr size_t kForwardLane = 0;
 constexpr size_t kPackLane = 1;
 constexpr size_t kFactorLane = 2;
@@ -48,7 +48,7 @@ class PersistentForwardPass {
   bool drops() const { return spec_.dropout > 0; }
   size_t lane_of(size_t layer) const { return parts_.size() == 1 || layer == 0 ? kForwardLane : kFactorLane + layer; }
 
-  // Beside what is laid out for its factors and its kernel.
+  // Runs at the same time as the preparation of the weights for the product and the kernel.
   void multiply_bottom_input() {
     LayerTrace& bottom = layers_[0];
     lanes_.run(kPackLane, [&] {
@@ -81,7 +81,7 @@ class PersistentForwardPass {
     });
   }
 
-  // Recurrent weights are laid out from float32 as well.
+  // Recurrent weights can be laid out from float32 directly.
   void make_room_for_parameters(size_t layer) {
     const auto [weight_ih, weight_hh, bias_ih, bias_hh] = layers_[layer].weights;
     ParameterConversion& first = layer == 0 ? bottom_weight_ih_ : other_parameters_;
@@ -93,7 +93,7 @@ class PersistentForwardPass {
                               rest.make_room_for(bias_ih, type), rest.make_room_for(bias_hh, type)};
   }
 
-  // On the current stream, for all that the lanes fill.
+  // Allocates on the current stream all tensors that the lanes fill.
   std::vector<at::Tensor> make_room() {
     std::vector<at::Tensor> packed;
     masks_.resize(drops() ? layers_.size() - 1 : 0);
@@ -108,7 +108,7 @@ class PersistentForwardPass {
     return packed;
   }
 
-  // Masks are drawn layer by layer, as they are where there is one part.
+  // Masks are drawn layer by layer, as in a pass with one part.
   void make_room_for_dropout(size_t layer) {
     const at::Tensor& gates = layers_[layer].gates;
     const std::vector<int64_t> shape = {gates.size(0), gates.size(1), layers_[layer].hidden_size()};
@@ -152,7 +152,7 @@ class PersistentForwardPass {
     return states[initial_row(spec_.direction, states.size(0) - 1)];
   }
 
-  // What the layer reads is there: the states of the layer below, or what dropout leaves of them.
+  // Prepares the layer's input: the states of the layer below, after dropout if there is any.
   void read_from_below(size_t layer, const Steps& steps) {
     LayerTrace& trace = layers_[layer];
     const LayerTrace below = part_of(layers_[layer - 1], spec_.direction, steps);
@@ -187,10 +187,10 @@ class PersistentForwardPass {
   std::vector<LayerTrace>& layers_;
   std::vector<at::Tensor>& masks_;
   std::vector<Steps> parts_;
-  at::Tensor bottom_parameter_;  // the bottom layer's weight_ih, in its own type
+  at::Tensor bottom_parameter_;  // the bottom layer's weight_ih, in its original type
   ParameterConversion bottom_weight_ih_, bottom_rest_, other_parameters_;
   std::vector<at::Tensor> packed_;
-  StreamSet lanes_;  // after all that is prepared on the current stream
+  StreamSet lanes_;  // begins after all that is prepared on the current stream
 };
 
 }  // namespace

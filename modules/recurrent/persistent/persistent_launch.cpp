@@ -24,7 +24,7 @@ int* make_flag() {
 }  // namespace
 
 int* timeout_flag() {
-  static int* const flag = make_flag();  // for as long as the process: a kernel may write to it at any time
+  static int* const flag = make_flag();  // never freed, because a kernel may write to it at any time
   return flag;
 }
 
@@ -83,7 +83,7 @@ kernels::RecurrentWeights weights_of(const at::Tensor& weight_hh) {
   return {weight_hh.const_data_ptr(), element_type(weight_hh.scalar_type())};
 }
 
-// Above 1 where they take turns.
+// Returns more than 1 if groups take turns.
 double part_of_gpu(const kernels::PersistentGroups& groups) {
   return static_cast<double>(groups.count) / groups.at_once;
 }
@@ -148,7 +148,7 @@ double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
 
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed) {
   const PersistentSequence sequence = sequence_of(spec, trace);
-  // Freed before the kernel ends, as memory of the current stream: its next user comes later in the stream.
+  // This memory is freed before the kernel ends, but on the current stream, so its next user comes later in the stream.
   const at::Tensor exchange = empty_bytes(trace, kernels::forward_exchange_bytes(sequence));
   launch_on_stream(PersistentForward{.sequence = sequence,
                                      .weights = packed.const_data_ptr(),

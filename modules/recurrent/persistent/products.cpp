@@ -29,10 +29,10 @@ bool is_large(const at::Tensor& left, int64_t columns) {
   return static_cast<double>(left.numel()) * static_cast<double>(columns) >= kLeastMultiplications;
 }
 
-// For loads of 16 bytes.
+// The kernels load 16 bytes at a time.
 bool is_aligned(const at::Tensor& matrix) { return reinterpret_cast<uintptr_t>(matrix.const_data_ptr()) % 16 == 0; }
 
-// A matrix as cuBLAS sees it, whose columns lie dense: transposed where its rows do.
+// A matrix for cuBLAS, whose columns are dense: transposed if the rows of the matrix are dense.
 struct ColumnMajor {
   cublasOperation_t operation;
   int stride;
@@ -44,9 +44,9 @@ ColumnMajor transposed_of(const at::Tensor& matrix) {
   return {CUBLAS_OP_T, static_cast<int>(matrix.stride(1))};
 }
 
-// cuBLAS with a factor of the product that lies on the device, which LibTorch's functions do not take: scaling what
-// comes out would be a pass over it. out^T = right^T left^T, for cuBLAS has columns first. factors: that one, and 0 for
-// what stands in `out` before.
+// Calls cuBLAS with a scale of the product that is on the device, which LibTorch's functions do not accept; scaling the
+// result would take a separate pass over it. out^T = right^T left^T, because cuBLAS stores columns first. factors: the
+// scale of the product, and 0 for the previous content of `out`.
 void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
   const cublasHandle_t handle = at::cuda::getCurrentCUDABlasHandle();
   const float* alpha = factors.const_data_ptr<float>();
@@ -62,7 +62,7 @@ void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::
   TORCH_CUDABLAS_CHECK(status);
 }
 
-// Whole vectors of 16 bytes are enough for a fast kernel, whole tiles are what it works on.
+// Whole vectors of 16 bytes are sufficient for a fast kernel; otherwise columns are filled up to whole tiles.
 int64_t whole_columns(int64_t columns) {
   constexpr int64_t kVector = 8, kTile = 64;
   return columns % kVector == 0 ? columns : (columns + kTile - 1) / kTile * kTile;
@@ -87,7 +87,7 @@ Factor scaled_half(const at::Tensor& matrix, int64_t columns, const at::Tensor& 
   return factor;
 }
 
-// The matrix in the type of `filled` and with as many columns.
+// Copies the matrix in the type of `filled`, with as many columns.
 void fill_up(const at::Tensor& matrix, const at::Tensor& filled) {
   RNNLAB_INVARIANT(matrix.is_contiguous() && filled.size(1) % 8 == 0, "dense rows, whole vectors");
   started_on_device([&] {
@@ -104,7 +104,7 @@ void fill_up(const at::Tensor& matrix, const at::Tensor& filled) {
 
 }  // namespace
 
-// Smaller ones do not make up for the conversion, and odd ones run on slow kernels.
+// The conversion takes longer than it saves for smaller products, and odd sizes run on slow kernels.
 bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
   if (left.scalar_type() != at::kFloat || !rounds_to_tf32()) return false;
   if (!is_aligned(left) || !is_aligned(right)) return false;
@@ -181,7 +181,7 @@ void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor&
 
 namespace {
 
-// In float32, whatever the result's type.
+// Sums are in float32, for any type of the result.
 void sum_rows(at::Tensor& out, const at::Tensor& rows) {
   if (out.scalar_type() == rows.scalar_type())
     at::sum_out(out, rows, 0);
@@ -254,7 +254,7 @@ void GateProducts::sum_biases(WeightGradients& weights) const {
     weights.bias_hh.copy_(weights.bias_ih);
 }
 
-// Columns that were filled up would have gradients that nothing asks for.
+// Filled columns would have gradients that nothing reads.
 bool GateProducts::data_gains() const {
   return gradients_.input.defined() && trace_.weight_ih_factor.defined() &&
          trace_.weight_ih_factor.size(1) == trace_.weights.weight_ih.size(1);

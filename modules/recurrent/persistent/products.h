@@ -1,5 +1,5 @@
-// Products of whole sequences around the persistent kernels: of inputs and weights, of tokens, and of gates and their
-// gradients.
+// Products of whole sequences before and after the persistent kernels: of inputs and weights, of tokens, and of gates
+// and their gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,81 +11,80 @@
 
 namespace rnnlab {
 
-// Large products of float32 layers in the TF32 class, with factors of float16: it has TF32's mantissa, and tensor cores
-// multiply it twice as fast. Numbers of any magnitude are scaled by a power of two that makes up for its smaller range
-// (kernels/persistent/scaled_half.h); hidden states and weights are float16 in the kernels, too, and need none. And
-// large products by what the bottom layer reads, whose columns may have any number: filled up with zeros to whole
-// vectors in both classes, since cuBLAS takes four times as long for others in 16 bits.
-
+// Large products of float32 layers in the TF32 class use factors of float16, which has TF32's mantissa and which tensor
+// cores multiply twice as fast. Its smaller range is compensated: numbers of any magnitude are scaled by a power of two
+// (kernels/persistent/scaled_half.h). Hidden states and weights are also float16 in the kernels and are not scaled.
+// Large products with the input of the bottom layer, which may have any number of columns, are filled up with zeros to
+// whole vectors in both classes, because cuBLAS takes four times as long for different numbers of columns in 16 bits.
 struct Factor {
   at::Tensor values;   // a matrix, float16, or of a 16-bit layer's type
-  at::Tensor unscale;  // (2) float32: what a value is multiplied by to give the number, and 0; undefined: 1
+  at::Tensor unscale;  // (2) float32: the factor that converts a value to the number, and 0; undefined: 1
   Factor t() const { return {values.t(), unscale}; }
 };
 
-// Whether the product of these two is the faster for it, and LibTorch allows TF32 there.
+// Returns whether this product is faster with factors of float16, and LibTorch allows TF32 for it.
 bool gains_by_half(const at::Tensor& left, const at::Tensor& right);
 
-// The matrix must be dense, its size a multiple of 4. largest: the bits of its largest magnitude, (1) int32, or
-// undefined: then the matrix is read twice.
+// Returns the scaled matrix, which must be dense and have a multiple of 4 elements. largest: the bits of its largest
+// magnitude, (1) int32; if undefined, the matrix is read twice.
 Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest = {});
 
-// Whether input * weight_ih^T and the product for the gradient of weight_ih are the faster for factors of their own: by
-// float16 or by whole columns.
+// Returns whether input * weight_ih^T and the product for the gradient of weight_ih are faster with converted factors:
+// with float16 or with whole columns.
 bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih);
 
-// (rows, whole columns) of the input, where it gains, and of weight_ih: float16 where the input is float32, else of the
-// input's type.
+// Return (rows, whole columns) of the input and of weight_ih, for inputs that gain by it: float16 if the input is
+// float32, otherwise of the input's type.
 Factor input_factor(const at::Tensor& input);
 at::Tensor empty_weight_factor(const at::Tensor& weight_ih);
 void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor);
 
-// out = left * right, all with rows or columns that lie dense; `out` in float32 or in the type of factors that are not
-// scaled.
+// Computes out = left * right, all with dense rows or columns; `out` is float32, or has the type of factors that are
+// not scaled.
 void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right);
 
-// The products of a bottom layer whose inputs are rows of a table by tokens. There are as many different inputs as the
-// table has rows, so W x is computed for those and read by token; backwards the gates' gradients are first summed up
-// over the places of each token, by a product with ones and zeros, before they meet the table and the weights.
+// The following functions compute the products of a bottom layer whose inputs are rows of a table by tokens. There are
+// as many different inputs as the table has rows, so W x is computed for each row and then read by token. In the
+// backward pass the gates' gradients are first summed over the positions of each token, by a product with ones and
+// zeros, and then multiplied with the table and the weights.
 
 // Fills the trace's gates with W x.
 void multiply_rows(LayerTrace& trace);
 
-// (V, G * H) float32: the sums of the gradients of W x + b, by float16 where their factor is there.
+// Returns (V, G * H) float32, the sums of the gradients of W x + b; computed from `input_side` in float16 if it is
+// given.
 at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradients,
                           const std::optional<Factor>& input_side);
 
-// From those sums, both float32: the gradient of weight_ih, and (V, I) that of the table.
+// Compute from these sums the gradient of weight_ih, and the gradient of the table, (V, I); both are float32.
 void multiply_input_weights(const LayerTrace& trace, const at::Tensor& sums, WeightGradients& weights);
 void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor& gradient);
 
-// The products of a layer's gates' gradients after a persistent kernel, by factors of 16 bits where that gains: for the
-// gradient of the layer's input, and for those of its weights, as multiply_weight_gradients has them, in parts that run
-// side by side.
-
-// Everything it is made of must outlive it. Each function works on the current stream, and allocates there what it
-// keeps.
+// Computes the products of a layer's gates' gradients after a persistent kernel, with 16-bit factors if these are
+// faster: for the gradient of the layer's input, and for the gradients of its weights (as multiply_weight_gradients, in
+// parts that can run at the same time). The arguments of the constructor must outlive the object. Each function works
+// and allocates on the current stream.
 class GateProducts {
  public:
   GateProducts(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients)
       : spec_(spec), trace_(trace), gradients_(gradients) {}
 
-  // Whether the kernel shall find out the largest gradient, for a product by float16.
+  // Returns whether the kernel must compute the largest gradient, for a product by float16.
   bool reads_largest(Needs needs) const;
 
-  // After the kernel, before the products: what several of them read. The factors that the weights' gradients need are
-  // made where there are `weights`.
+  // Prepares factors that several products read, after the kernel and before the products. The factors for the weights'
+  // gradients are prepared if `needs.weights`.
   void prepare_gates(Needs needs);
 
-  // The gradient of the layer's input, if it is there to be filled.
+  // Computes the gradient of the layer's input, if the tensor is defined.
   void multiply_data() const;
 
   void multiply_input_weights(WeightGradients& weights) const;
   void multiply_recurrent_weights(WeightGradients& weights) const;
-  // From what the kernel has summed up.
+  // Sums the biases' gradients from the sums of the kernel.
   void sum_biases(WeightGradients& weights) const;
 
-  // The factor of the gradients of W x + b, where prepare_gates has made it.
+  // Returns the factor of the gradients of W x + b, if prepare_gates has made it.
   const std::optional<Factor>& input_side_factor() const { return input_side_; }
 
  private:
@@ -98,7 +97,7 @@ class GateProducts {
   const UnrolledSpec& spec_;
   const LayerTrace& trace_;
   LayerGradients& gradients_;
-  std::optional<Factor> input_side_, recurrent_side_;  // where a product with a factor of 16 bits reads them
+  std::optional<Factor> input_side_, recurrent_side_;  // set if a product with a 16-bit factor reads them
 };
 
 }  // namespace rnnlab

@@ -68,7 +68,7 @@ class BackwardPass {
     at::mm_out(gradients.from_next_step, gradients.recurrent_side[t], operands_[layer].weight_hh);
   }
 
-  // The gradient of the layer's input, which is what the layer below gets for its outputs.
+  // The gradient of the layer's input is the gradient of the outputs of the layer below.
   void multiply_inputs(size_t layer, const Steps& steps) {
     const LayerTrace& trace = layers_[layer];
     LayerGradients& gradients = gradients_[layer];
@@ -94,8 +94,8 @@ class BackwardPass {
     return at::zeros_like(trace.hidden[0], trace.hidden.options().dtype(accumulation_type(trace.hidden.scalar_type())));
   }
 
-  // As they are, the weights' inner index is the slow one here, where it is the fast one in the forward pass, and
-  // cuBLAS is the slower for it.
+  // Without a copy, the inner index of the product is the weights' slow index here, but the fast index in the forward
+  // pass, and cuBLAS is slower with a slow inner index.
   std::vector<Operands> make_operands() const {
     const bool transpose = spec_.rung.pretransposed;
     const auto laid_out = [&](const at::Tensor& weight) { return transpose ? weight.t().contiguous().t() : weight; };
@@ -122,7 +122,7 @@ class BackwardPass {
   std::vector<LayerGradients> gradients_;
   std::vector<WeightGradients> weights_;
   std::vector<Operands> operands_;
-  StreamSet lanes_;  // after all that is prepared on the current stream
+  StreamSet lanes_;  // begins after all that is prepared on the current stream
   std::vector<Steps> groups_;
 };
 

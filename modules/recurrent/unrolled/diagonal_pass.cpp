@@ -15,7 +15,8 @@
 namespace rnnlab {
 namespace {
 
-// Whether the steps are those of an LSTM; if not, they are those of a plain cell. layer_kind.cpp says why GRU has none.
+// Returns whether the steps are those of an LSTM; otherwise they are those of a plain cell. layer_kind.cpp explains why
+// `diagonal` has no GRU.
 bool has_lstm_steps(Cell cell) {
   switch (library_cell(cell)) {
     case LibraryCell::kLstm:
@@ -29,19 +30,19 @@ bool has_lstm_steps(Cell cell) {
   fail_invariant("a cell of diagonal", __FILE__, __LINE__, "diagonal has no cell: gru");
 }
 
-// Layers `first` to `last` - 1.
+// The layers `first` to `last` - 1.
 struct Layers {
   int64_t first, last;
   int64_t size() const { return last - first; }
 };
 
-// Those that have something to do on diagonal d, where each has it for d - l = 0 to `num_places` - 1.
+// Returns the layers that work on diagonal d, if each layer l works for d - l = 0 to `num_places` - 1.
 Layers layers_on(int64_t d, int64_t num_places, int64_t num_layers) {
   return {std::max<int64_t>(0, d - num_places + 1), std::min(num_layers, d + 1)};
 }
 
-// (layers, B, columns): row `row` of the first layer's (rows, B, columns), row - 1 of the next one's, and so on, where
-// all lie one after the other in memory.
+// Returns (layers, B, columns): row `row` of the first layer's (rows, B, columns), row - 1 of the next layer's, and so
+// on. All layers must lie one after the other in memory.
 at::Tensor along_diagonal(const at::Tensor& first_layer, int64_t row, const Layers& layers) {
   const int64_t one_row = first_layer.size(1) * first_layer.size(2);
   return at::as_strided(first_layer, {layers.size(), first_layer.size(1), first_layer.size(2)},
@@ -53,7 +54,7 @@ const LayerTrace& at_layer(const std::vector<LayerTrace>& layers, int64_t layer)
   return layers[static_cast<size_t>(layer)];
 }
 
-// Column `column` of layer l in a block (L, B, columns).
+// Returns column `column` of layer l in a block (L, B, columns).
 void* column_of(const at::Tensor& block, int64_t layer, int64_t column) {
   return static_cast<std::byte*>(row(block, layer)) + column * static_cast<int64_t>(block.element_size());
 }
@@ -79,7 +80,7 @@ class DiagonalForward {
   }
 
  private:
-  // (L, 2 * G * H, H): of each layer weight_hh, and weight_ih of the layer above, which the top layer has not.
+  // Returns (L, 2 * G * H, H): weight_hh of each layer, and weight_ih of the layer above, which the top layer lacks.
   at::Tensor stacked_weights() const {
     at::Tensor stack =
         at::zeros({num_layers_, 2 * gate_columns_, layers_[0].hidden_size()}, layers_[0].gates.options());
@@ -91,7 +92,7 @@ class DiagonalForward {
     return stack;
   }
 
-  // The states that the layers start the diagonal from; a layer's last state is only for the layer above.
+  // Multiplies the states from which the layers start the diagonal; a layer's last state is only for the layer above.
   void multiply(int64_t d) {
     const Layers layers = layers_on(d, num_steps_ + 1, num_layers_);
     const at::Tensor states = along_diagonal(at_layer(layers_, layers.first).hidden, d - layers.first, layers);
@@ -143,8 +144,8 @@ class DiagonalBackward {
   }
 
  private:
-  // (L, 2 * H, G * H), transposed once a pass: of each layer weight_hh, and weight_ih, which the bottom layer's input
-  // is not worth a product a step for.
+  // Returns (L, 2 * H, G * H), transposed once a pass: weight_hh of each layer, and weight_ih except for the bottom
+  // layer, because the gradient of its input is cheaper as one product over all steps.
   at::Tensor stacked_weights() const {
     at::Tensor stack = at::zeros({num_layers_, 2 * hidden_size_, layers_[0].gates.size(2)}, layers_[0].gates.options());
     for (int64_t layer = 0; layer < num_layers_; ++layer) {
@@ -225,7 +226,7 @@ class DiagonalBackward {
   Needs needs_;
   int64_t num_layers_, num_steps_, hidden_size_;
   at::Tensor weights_;   // (L, 2 * H, G * H)
-  at::Tensor products_;  // (L, B, 2 * H): of the hidden state before a step, and of the input of its layer
+  at::Tensor products_;  // (L, B, 2 * H): gradients of the hidden state before a step, and of the input of the layer
   std::vector<LayerGradients> gradients_;
 };
 

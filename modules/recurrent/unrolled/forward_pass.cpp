@@ -79,12 +79,12 @@ class ForwardPass {
   std::vector<LayerTrace>& layers_;
   const std::vector<at::Tensor>& masks_;
   std::vector<Operands> operands_;
-  StreamSet lanes_;  // after all that is prepared on the current stream
+  StreamSet lanes_;  // begins after all that is prepared on the current stream
   std::vector<Steps> groups_;
 };
 
-// The fewer steps a group has, the sooner the layer above begins; the more, the fewer products and waits there are.
-// This many keep the time for which layers wait, (L - 1) groups, near the number of groups.
+// With fewer steps in a group, the layer above begins sooner; with more steps, there are fewer products and waits. This
+// number keeps the time for which layers wait, (L - 1) groups, near the number of groups.
 int64_t steps_per_group(const UnrolledSpec& spec, int64_t num_steps, size_t num_layers) {
   if (spec.rung.input_products == InputProducts::kOneStep) return 1;
   if (spec.rung.input_products == InputProducts::kAllSteps) return num_steps;

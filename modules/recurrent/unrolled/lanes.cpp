@@ -13,7 +13,7 @@
 namespace rnnlab {
 namespace {
 
-// The same streams at every pass, for cuBLAS keeps a workspace for each stream that it has seen.
+// Every pass uses the same streams, because cuBLAS keeps a workspace for each stream that it has used.
 c10::Stream stream_of_lane(at::Device device, int priority, size_t lane) {
   static std::mutex mutex;
   static std::map<std::tuple<c10::DeviceIndex, int, size_t>, c10::Stream> streams;
@@ -41,7 +41,7 @@ StreamSet::~StreamSet() {
   if (is_joined_) return;
   try {
     join();
-  } catch (const std::exception&) {  // the device is lost: no kernel writes any more
+  } catch (const std::exception&) {  // the device is lost, so kernels do not write any more
   }
 }
 

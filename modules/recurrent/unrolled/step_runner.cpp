@@ -21,7 +21,7 @@ at::Tensor slope(Activation activation, const at::Tensor& value) {
 
 at::Tensor sigmoid_slope(const at::Tensor& value) { return value * (1 - value); }
 
-// The gates i, f, g, o of a (B, 4H) matrix, as views.
+// Returns the gates i, f, g, o of a (B, 4H) matrix, as views.
 struct GateViews {
   at::Tensor i, f, g, o;
 };

@@ -1,4 +1,4 @@
-// One step of a trace as the kernels want it (kernels/pointwise.h): pointers into the tensors of the pass.
+// Describes one step of a trace for the kernels (kernels/pointwise.h): pointers into the tensors of the pass.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -13,20 +13,19 @@
 
 namespace rnnlab {
 
-// Starts the point-wise part of steps where their tensors are: on the current CUDA stream, or by the threads of the
-// CPU.
-
+// Starts the point-wise part of a step on the device of its tensors: on the current CUDA stream, or by the threads of
+// the CPU.
 template <class Work>
 void launch_step(const Work& work, const at::Device& device) {
   if (device.is_cuda()) return run_kernels(work, device);
-  constexpr int64_t kUnitsPerThread = 2048;  // that a thread of the CPU is worth starting for
+  constexpr int64_t kUnitsPerThread = 2048;  // the least work for which starting a thread of the CPU is worthwhile
   const int64_t grain = std::max<int64_t>(1, kUnitsPerThread / work.step.hidden_size);
   at::parallel_for(0, work.step.batch_size, grain, [&](int64_t first, int64_t last) {
     kernels::run(work, kernels::Rows{first, last});
   });
 }
 
-// Steps of several layers that do not wait for each other, on CUDA by one kernel.
+// Starts steps of several layers that do not wait for each other; on CUDA one kernel runs them.
 template <class Work>
 void launch_steps(std::span<const Work> works, const at::Device& device) {
   if (!device.is_cuda()) {
@@ -44,20 +43,20 @@ inline kernels::Step step_of(const UnrolledSpec& spec, const LayerTrace& trace) 
           trace.hidden_size()};
 }
 
-// Row t of a dense tensor (rows, B, columns), or null.
+// Returns row t of a dense tensor (rows, B, columns), or null if the tensor is undefined.
 inline void* row(const at::Tensor& tensor, int64_t t) {
   if (!tensor.defined()) return nullptr;
   const auto bytes = tensor.size(1) * tensor.size(2) * static_cast<int64_t>(tensor.element_size());
   return static_cast<std::byte*>(tensor.data_ptr()) + t * bytes;
 }
 
-// The products of step t. `recurrent`: (B, G * H), W_hh h, or null.
+// Returns the products of step t. `recurrent`: (B, G * H), W_hh h, or null.
 inline kernels::Products products_of(const LayerTrace& trace, const void* recurrent, int64_t t) {
   return {row(trace.gates, t), recurrent, trace.weights.bias_ih.const_data_ptr(),
           trace.weights.bias_hh.const_data_ptr()};
 }
 
-// The work of step t, for each type of work there is.
+// Returns the work of step t, for each type of work.
 template <class Work>
 Work forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const kernels::Products& products, int64_t t) {
   const kernels::Step step = step_of(spec, trace);
@@ -70,7 +69,7 @@ Work forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const kerne
     return {step, products, row(trace.hidden, after)};
 }
 
-// The same backwards. `side_row`: of the gradients of both sides.
+// Returns the backward work of step t. `side_row`: the row in the gradients of both sides.
 template <class Work>
 Work backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                    const kernels::HiddenGradient& hidden_gradient, int64_t t, int64_t side_row) {
@@ -99,7 +98,7 @@ Work backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const Laye
     return {step, hidden_gradient, row(trace.hidden, after), input_side};
 }
 
-// Calls `run` with the work of step t, of the cell's type.
+// Calls `run` with the work of step t, in the cell's type of work.
 template <class Run>
 void with_forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const void* recurrent, int64_t t,
                        const Run& run) {
@@ -115,7 +114,7 @@ void with_forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const 
   }
 }
 
-// `from_next_step`: (B, H), or null.
+// Calls `run` with the backward work of step t. `from_next_step`: (B, H), or null.
 template <class Run>
 void with_backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                         const void* from_next_step, int64_t t, int64_t side_row, const Run& run) {

@@ -1,4 +1,4 @@
-// What a forward pass keeps of one direction of one layer, and all that the backward pass needs.
+// The values that a forward pass stores for one direction of one layer, which are all that the backward pass needs.
 #pragma once
 
 #include "recurrent/kernels/persistent/persistent_layer.h"
@@ -7,23 +7,24 @@
 
 namespace rnnlab {
 
-// The ladder of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946) as switches: each rung does what the one before
-// it does, and one thing more, but `hoisted`, which has nothing left to run on a second stream, `blocked`, its form for
-// the CPU, and `persistent`, its form for Hopper GPUs. All take the gates' products as one (the first rung, `grouped`).
+// The ladder of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946) as switches. Each rung adds one optimisation to
+// the rung before. Exceptions are `hoisted`, which has nothing left to run on a second stream, `blocked`, its form for
+// the CPU, and `persistent`, its form for Hopper GPUs. All rungs compute the gates' products as one product (the first
+// rung, `grouped`).
 
-// How many steps share one product of the inputs.
+// States how many steps share one product of the inputs.
 enum class InputProducts { kOneStep, kGroupOfSteps, kAllSteps };
 
 struct Rung {
-  bool two_lanes = false;        // the inputs' products on a stream of their own
-  bool fused_pointwise = false;  // one kernel for all of a step but its products
-  bool pretransposed = false;    // transposed weights for the backward pass, made once a pass
+  bool two_lanes = false;        // the inputs' products run on a separate stream
+  bool fused_pointwise = false;  // one kernel for all of a step except its products
+  bool pretransposed = false;    // the backward pass uses transposed weights, which are made once a pass
   bool layers_side_by_side = false;
-  bool shares_diagonals = false;    // one product and one kernel for all layers on a diagonal, where it can
-  bool panel_products = false;      // on the CPU, by blocked/blocked_pass.h where it can
-  bool one_kernel = false;          // many steps of a layer in one, by persistent/persistent_pass.h
-  bool parts_side_by_side = false;  // of one_kernel: layers, a part of the steps each (layer_parts.h)
-  kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;  // of one_kernel
+  bool shares_diagonals = false;    // one product and one kernel for all layers on a diagonal, if possible
+  bool panel_products = false;      // on the CPU, by blocked/blocked_pass.h if possible
+  bool one_kernel = false;          // one kernel for many steps of a layer, by persistent/persistent_pass.h
+  bool parts_side_by_side = false;  // for one_kernel: layers work at the same time (layer_parts.h)
+  kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;  // for one_kernel
   InputProducts input_products = InputProducts::kOneStep;
 };
 
@@ -51,25 +52,26 @@ constexpr Rung rung_of(LayerKind kind) {
   return rung;
 }
 
-// Of sums and cell states: float32 where the type has 16 bits.
+// Returns the type of sums and cell states: float32 for types with 16 bits.
 inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
 // T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc" marks the accumulation type.
 struct LayerTrace {
-  // In the type of the states; for one_kernel weight_hh may be float32, and before its forward pass all may have any.
+  // The weights have the type of the states. For one_kernel weight_hh may be float32, and before its forward pass all
+  // weights may have any type.
   DirectionWeights weights;
   at::Tensor input;       // (T, B, I)
-  at::Tensor gates;       // (T, B, G * H): the input's products first, the activated gates in their place then
+  at::Tensor gates;       // (T, B, G * H): first the input's products, then the activated gates in their place
   at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn
-  at::Tensor hidden;      // (T + 1, B, H): all hidden states, the initial one before the first step read
-  at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, likewise
+  at::Tensor hidden;      // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
+  at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
 
-  // Of one_kernel, in the place of `input` where that is rows of a table: (V, I), and (T * B) int64.
+  // one_kernel reads these tensors instead of `input` if its rows are rows of a table: (V, I), and (T * B) int64.
   at::Tensor table, tokens;
 
-  // Of one_kernel: weight_hh as its backward pass holds it, and the factors of 16 bits that large products read where
-  // they gain by it (persistent/products.h); input_unscale: what input_factor is multiplied by to give the input, or
-  // undefined.
+  // `packed` is weight_hh in the layout of one_kernel's backward pass. The next three tensors are 16-bit factors of
+  // large products, if these are faster with such factors (persistent/products.h). input_unscale is the factor that
+  // converts input_factor to the input, or undefined.
   at::Tensor packed;
   at::Tensor weight_ih_factor, input_factor, half_hidden, input_unscale;
 
@@ -78,7 +80,8 @@ struct LayerTrace {
   int64_t hidden_size() const { return hidden.size(2); }
 };
 
-// Whether the gradients of the input's and the recurrent side differ: in a GRU the reset gate stands between them.
+// Returns whether the gradients of the input's and the recurrent side differ: a GRU applies the reset gate between
+// them.
 inline bool has_two_sides(Cell cell) {
   switch (library_cell(cell)) {
     case LibraryCell::kGru:
@@ -98,14 +101,14 @@ struct UnrolledSpec {
   Activation activation = Activation::kTanh;
   Direction direction = Direction::kForward;
   Rung rung;
-  at::ScalarType type = at::kFloat;                    // of the sequence and the hidden states
-  at::ScalarType parameter_type = at::kFloat;          // of the parameters' gradients; products are in the sequence's
-  double dropout = 0;                                  // of one_kernel, which draws its masks itself: between layers
-  GradientUse gradients = GradientUse::kNone;          // whether a backward pass may follow
-  kernels::Factors factors = kernels::Factors::kTf32;  // of one_kernel in float32, the same for both passes
+  at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
+  at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence
+  double dropout = 0;                          // for one_kernel, which draws its own masks: dropout between layers
+  GradientUse gradients = GradientUse::kNone;  // states whether a backward pass may follow
+  kernels::Factors factors = kernels::Factors::kTf32;  // for one_kernel in float32, equal for both passes
 };
 
-// Rows of `hidden` and `cell`: before and after step t.
+// The rows of `hidden` and `cell` before and after step t.
 struct StateRows {
   int64_t before, after;
 };
@@ -113,8 +116,8 @@ inline StateRows state_rows(Direction direction, int64_t t) {
   return direction == Direction::kForward ? StateRows{t, t + 1} : StateRows{t + 1, t};
 }
 
-// (T, B, H) of a tensor of T + 1 states: those after each step, those before each step; the rows of the initial one and
-// of the one after the last step.
+// Return parts of a tensor of T + 1 states: (T, B, H), the states after or before each step; and the row of the initial
+// state, or of the state after the last step.
 inline at::Tensor states_after(Direction direction, const at::Tensor& states) {
   return states.narrow(0, direction == Direction::kForward ? 1 : 0, states.size(0) - 1);
 }
@@ -128,13 +131,13 @@ inline int64_t final_row(Direction direction, int64_t num_steps) {
   return direction == Direction::kForward ? num_steps : 0;
 }
 
-// Steps in the order in which they are read, `first` to `last` - 1.
+// The steps `first` to `last` - 1, in the order in which they are read.
 struct Steps {
   int64_t first, last;
   int64_t size() const { return last - first; }
 };
 
-// The place in the sequence of the i-th step read, and the first place of a range of them.
+// Return the position in the sequence of the i-th step that is read, and the first position of a range of such steps.
 inline int64_t place_of(Direction direction, int64_t i, int64_t num_steps) {
   return direction == Direction::kForward ? i : num_steps - 1 - i;
 }
@@ -142,7 +145,7 @@ inline int64_t first_place_of(Direction direction, const Steps& steps, int64_t n
   return direction == Direction::kForward ? steps.first : num_steps - steps.last;
 }
 
-// (n * B, columns) of a tensor (T, B, columns): the rows of a range of steps, as one matrix.
+// Returns the rows of a range of steps of a tensor (T, B, columns) as one matrix, (n * B, columns).
 inline at::Tensor matrix_of(const at::Tensor& tensor, int64_t first_place, int64_t size) {
   return tensor.narrow(0, first_place, size).view({size * tensor.size(1), tensor.size(2)});
 }

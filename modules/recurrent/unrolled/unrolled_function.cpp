@@ -20,14 +20,15 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the backward pass needs beside tensors.
+// Holds what the backward pass needs besides tensors.
 struct UnrolledNotes : torch::CustomClassHolder {
   UnrolledSpec spec;
   size_t num_layers = 0;
-  size_t num_masks = 0;  // that were given
+  size_t num_masks = 0;  // masks that the caller gave
 };
 
-// A trace as tensors to save, and back. Inputs of upper layers without a mask are views of the states below them.
+// Converts a trace to tensors for saving, and back. Inputs of upper layers without a mask are views of the states
+// below.
 constexpr size_t kTensorsPerTrace = 16;
 
 void append(variable_list& list, const LayerTrace& trace) {
@@ -66,7 +67,7 @@ PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrac
   return run_backward_pass(spec, traces, masks, results, needs);
 }
 
-// Adds the masks that the pass draws itself.
+// Appends the masks that the pass itself draws to `masks`.
 void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, std::vector<at::Tensor>& masks) {
   if (can_run_diagonal(spec, traces.size(), masks)) {
     report_path(diagonal_path);
@@ -83,14 +84,14 @@ void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, std:
 
 at::Tensor dense(const at::Tensor& gradient) { return gradient.defined() ? gradient.contiguous() : gradient; }
 
-// Not a tensor of its own among the arguments, for it has no gradient.
+// Tokens are wrapped, because autograd must not treat them as a tensor argument: they have no gradient.
 struct Tokens {
   at::Tensor values;
 };
 
 class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
  public:
-  // TensorLists, for autograd does not look into vectors.
+  // The arguments are TensorLists, because autograd does not look into vectors.
   static variable_list forward(AutogradContext* context, at::TensorList operands, at::TensorList mask_list,
                                const Tokens& tokens, const UnrolledSpec& spec) {
     std::vector<at::Tensor> masks = mask_list.vec();
@@ -123,7 +124,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
   }
 
  private:
-  // A view of all states, which live on for the backward pass; where there is none, a copy, so that they need not.
+  // Returns a view of all states if the backward pass keeps them, otherwise a copy, so that they can be freed.
   static at::Tensor final_of(const UnrolledSpec& spec, const at::Tensor& all) {
     const at::Tensor final = all.select(1, final_row(spec.direction, all.size(1) - 1));
     return spec.gradients == GradientUse::kPossible ? final : final.clone();
@@ -152,7 +153,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     return false;
   }
 
-  // In the order of the results.
+  // Splits the gradients in the order of the results.
   static ResultGradients split(const variable_list& gradients, const UnrolledNotes& notes) {
     ResultGradients results;
     const bool has_cell = has_cell_state(notes.spec.cell);
@@ -169,7 +170,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     return is_needed ? at::stack(layers) : at::Tensor();
   }
 
-  // One for each argument of forward(): undefined for the masks, the tokens and the specification.
+  // Returns one gradient for each argument of forward(); undefined for the masks, the tokens and the specification.
   static variable_list in_order(const PassGradients& gradients, const AutogradContext& context,
                                 const UnrolledNotes& notes) {
     variable_list hidden, cell;
@@ -214,7 +215,8 @@ at::Tensor empty_for(const UnrolledSpec& spec, at::IntArrayRef shape, const at::
   return spec.rung.panel_products ? empty_pooled(shape, options) : at::empty(shape, options);
 }
 
-// (L, T + 1, B, H), in one piece, for a diagonal through the layers is then one operand, and so are all initial states.
+// Returns (L, T + 1, B, H) in one piece, so that a diagonal through the layers is one operand, and all initial states
+// are one, too.
 at::Tensor all_states(const UnrolledSpec& spec, const at::Tensor& initial, at::IntArrayRef shape,
                       const at::TensorOptions& options) {
   const at::Tensor all = empty_for(spec, shape, options);
@@ -247,7 +249,7 @@ void set_input(const at::Tensor& sequence, const at::Tensor& tokens, LayerTrace&
 
 }  // namespace
 
-// Autograd takes no undefined tensor: an initial state that is not there has no elements.
+// Autograd does not accept undefined tensors, so a missing initial state is a tensor without elements.
 std::vector<at::Tensor> operands_of(Cell cell, const UnrolledInput& input) {
   const auto given_or_empty = [&](const at::Tensor& state) {
     return state.defined() ? state : at::empty({0}, input.sequence.options().requires_grad(false));

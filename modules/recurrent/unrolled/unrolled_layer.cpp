@@ -48,7 +48,7 @@ at::Tensor SequenceEnds::last(const at::Tensor& sequence) const {
 
 namespace {
 
-// Layers first_layer ... of a state (L * D, B, H), one direction of them.
+// Returns the layers first_layer ... of a state (L * D, B, H), only those of one direction.
 at::Tensor states_of(const at::Tensor& all, int64_t first_layer, int64_t num_layers, int64_t num_directions,
                      Direction direction) {
   if (!all.defined()) return all;
@@ -57,8 +57,8 @@ at::Tensor states_of(const at::Tensor& all, int64_t first_layer, int64_t num_lay
       .slice(0, offset, std::nullopt, num_directions);
 }
 
-// (L, B, H), the states after each layer's last step. Where every sequence is whole, a reverse direction ends at its
-// first place.
+// Returns (L, B, H), the states after each layer's last step. If every sequence is whole, a reverse direction ends at
+// its first position.
 at::Tensor last_states(const std::vector<at::Tensor>& layers, const SequenceEnds& lengths, Direction direction) {
   std::vector<at::Tensor> last;
   for (const at::Tensor& states : layers)
@@ -73,13 +73,13 @@ RecurrentState final_states(const UnrolledResult& result, const SequenceEnds& le
           has_cell ? last_states(result.cell, lengths, direction) : at::Tensor()};
 }
 
-// The states of all blocks, of which there is often one.
+// Returns the states of all blocks as one tensor; often there is only one block.
 at::Tensor joined(const std::vector<at::Tensor>& blocks) {
   if (blocks.empty()) return {};
   return blocks.size() == 1 ? blocks[0] : at::cat(blocks);
 }
 
-// persistent_pass() is there where a GPU is.
+// persistent_pass() is defined only if there is a GPU.
 void require_persistent_on_gpu(const at::Tensor& sequence, int64_t hidden_size) {
   if (const auto reason = refusal(LayerKind::kPersistent, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
     throw_error(ExitCode::kUsage, "{}", *reason);
@@ -119,7 +119,7 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
 bool UnrolledLayer::has_own_final_states() const { return rung_of(kind_).one_kernel; }
 bool UnrolledLayer::begins_without_states() const { return rung_of(kind_).one_kernel; }
 
-// In products with a table of fewer rows than columns there is less to do than in those with what they make.
+// If a table has fewer rows than columns, products with the table are smaller than products with the input.
 bool UnrolledLayer::reads_tokens(const at::Tensor& table, int64_t num_tokens) const {
   const bool are_float = table.scalar_type() == at::kFloat && weights().front().scalar_type() == at::kFloat;
   return rung_of(kind_).one_kernel && !options().bidirectional && are_float && table.size(0) <= table.size(1) &&
@@ -146,7 +146,7 @@ RecurrentResult UnrolledLayer::run_block(const Block& block, const at::Tensor& s
 
 RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direction, const Sequence& sequence,
                                              const RecurrentState& initial, const SequenceEnds& lengths) {
-  // A sequence that ends early is read in reverse from its own last step: a reversed copy of it runs forward.
+  // A sequence that ends early is read in reverse from its own last step, so a reversed copy of it runs forward.
   const bool runs_reversed_copy = direction == Direction::kReverse && !lengths.all_whole();
   const Direction loop = runs_reversed_copy ? Direction::kForward : direction;
   UnrolledSpec spec = {options().cell, options().activation, loop, rung_of(kind_)};

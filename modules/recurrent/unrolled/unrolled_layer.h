@@ -1,6 +1,6 @@
-// The ladder from `grouped` to `wavefront`: layers that run their own loop over steps and their own back-propagation
-// through time, by the rules of one rung (rung.h). Weights and results are those of every other layer. No
-// reset_gate: before, and no second derivative.
+// The ladder from `grouped` to `persistent`: layers that run their own loop over steps and their own back-propagation
+// through time, by the rules of one rung (trace.h). Weights and results are those of every other layer. reset_gate:
+// before and second derivatives are not supported.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,24 +10,23 @@
 
 namespace rnnlab {
 
-// Sequences of their own lengths, for layers that can only run whole ones from the first step to the last: what lies
-// beyond a length is cleared, a reverse direction reads a reversed copy, and the final states are picked afterwards.
-// All differentiable.
-
+// Handles sequences of different lengths for layers that only run whole sequences from the first step to the last.
+// Values beyond a length are cleared, a reverse direction reads a reversed copy, and the final states are selected
+// afterwards. All functions are differentiable.
 class SequenceEnds {
  public:
-  // lengths: (B) int64 on the CPU, or undefined: every sequence is whole.
+  // lengths: (B) int64 on the CPU; undefined means that every sequence is whole.
   SequenceEnds(const at::Tensor& lengths, int64_t num_steps, at::Device device);
 
   bool all_whole() const { return !alive_.defined(); }
 
-  // (T, B, N) with zeros beyond each length.
+  // Returns (T, B, N) with zeros beyond each length.
   at::Tensor cleared(const at::Tensor& sequence) const;
 
-  // (T, B, N) with each sequence's own steps in reverse order; its own inverse.
+  // Returns (T, B, N) with each sequence's own steps in reverse order; the function is its own inverse.
   at::Tensor reversed(const at::Tensor& sequence) const;
 
-  // (B, N): the last step of each sequence.
+  // Returns (B, N), the last step of each sequence.
   at::Tensor last(const at::Tensor& sequence) const;
 
  private:
@@ -45,12 +44,12 @@ class UnrolledLayer : public RecurrentLayer {
   bool has_own_final_states() const override;
 
  private:
-  // Layers that run as one: all of them side by side, or one after the other.
+  // The layers that run as one stack: all layers, or one layer after another.
   struct Block {
     int64_t first_layer, num_layers;
   };
 
-  // What a direction reads: (T, B, I), or rows of a table (V, I) by tokens (T, B).
+  // The input of a direction: (T, B, I), or rows of a table (V, I) by tokens (T, B).
   struct Sequence {
     at::Tensor rows;
     at::Tensor tokens = {};

@@ -11,7 +11,7 @@ void sum_rows(at::Tensor& out, const at::Tensor& matrix) {
   at::sum_out(out, matrix, 0, /*keepdim=*/false, out.scalar_type());
 }
 
-// A GRU's sides differ in the candidate only, so reset and update gate are summed up already.
+// The two sides of a GRU differ only in the candidate, so the sums of the reset and update gate are equal.
 void sum_recurrent_bias(const at::Tensor& recurrent_side, WeightGradients& weights) {
   const int64_t hidden_size = recurrent_side.size(1) / 3;
   const auto part = [&](const at::Tensor& bias, int64_t first, int64_t size) {

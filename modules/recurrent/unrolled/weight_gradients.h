@@ -1,4 +1,5 @@
-// The gradients of a layer's weights from those of its gates: one product over all steps and sequences each.
+// Computes the gradients of a layer's weights from the gradients of its gates: one product over all steps and sequences
+// for each weight.
 #pragma once
 
 #include "recurrent/unrolled/step_runner.h"
@@ -9,17 +10,17 @@ struct WeightGradients {
   at::Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // the biases may be one tensor
 };
 
-// Room for them, on the current stream.
+// Allocates the gradients on the current stream.
 WeightGradients empty_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace);
 
-// out = left * right, in the type of `out`, which may be wider than the factors'.
+// Computes out = left * right, in the type of `out`, which may be wider than the type of the factors.
 void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right);
 
-// One product or sum each.
+// Each function computes one product or the sums of the biases.
 void multiply_input_weights(const LayerTrace& trace, const LayerGradients& gradients, WeightGradients& weights);
 void sum_bias_gradients(const UnrolledSpec& spec, const LayerGradients& gradients, WeightGradients& weights);
 
-// All of them.
+// Computes all gradients.
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                WeightGradients& weights);
 
