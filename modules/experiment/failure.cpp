@@ -20,7 +20,7 @@ constexpr const char* kWhatToReduce =
     "\n  reduce training.batch_size, model.hidden_size or the sequences' length (data.sequence_length, data.window)";
 constexpr const char* kDefect = "\n  this is a defect of rnnlab; please report it";
 
-// Errors of these libraries have no type of their own.
+// These libraries do not have their own types of errors.
 bool names_library_of_device(const std::string& message) {
   return message.find("CUDA") != std::string::npos || message.find("cuDNN") != std::string::npos ||
          message.find("CUBLAS") != std::string::npos;
@@ -30,7 +30,8 @@ Failure out_of_memory() {
   return {ExitCode::kDevice, std::string("out of memory") + kWhatToReduce + ", or data.num_train"};
 }
 
-// Of LibTorch's messages the first line says what happened; the others are advice to users of Python, or a stack.
+// Only the first line of LibTorch's messages describes the error; the later lines are advice to users of Python, or a
+// stack.
 Failure device_failure(const c10::Error& error) {
   return {ExitCode::kDevice,
           first_line(error.what_without_backtrace()) + "\n  `rnnlab info` shows what this machine can do"};

@@ -31,19 +31,19 @@ bool has_checkpoint(const std::filesystem::path& folder) {
   try {
     return !list_checkpoints(folder / kCheckpointsFolder).empty();
   } catch (const UserError&) {
-    return false;  // the process that resumes it tells what is wrong
+    return false;  // the process that resumes the run reports the error
   }
 }
 
-// Empty if there is nothing to resume.
+// Returns "" if there is nothing to resume.
 std::string advice(const RunAllOutcome& all, const SweepFile* sweep, const RunRequest& request) {
   if (sweep != nullptr) return how_to_resume(sweep->path());
-  if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before its first step
+  if (all.finished.empty()) return pending_stop() ? request.how_to_resume : "";  // before the first step of the run
   const auto& folder = all.finished.back().folder;
   return has_checkpoint(folder) ? how_to_resume(folder) : "";
 }
 
-// A signal's code promises that all was saved: what failed on the way says otherwise.
+// The exit code of a signal promises that everything was saved; these failures contradict the promise.
 bool gives_way_to_signal(ExitCode exit_code) {
   return exit_code != ExitCode::kDevice && exit_code != ExitCode::kCheckpoint && exit_code != ExitCode::kInternal;
 }
@@ -75,14 +75,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of the entries of one round, in the order of their cases.
+// Sets the positions of the entries of one round, which are in the order of their cases.
 void set_positions(std::vector<SweepEntry>& entries, const std::string& measurement) {
   const std::vector<size_t> order =
       order_of_round(seed_of_measurement(measurement), entries.at(0).round, entries.size());
   for (size_t i = 0; i < order.size(); ++i) entries[order[i]].position = static_cast<int64_t>(i) + 1;
 }
 
-// Half the width, as a part of the value.
+// Returns whether half the width of the interval is at most the part `until` of the value.
 bool is_narrow(const std::optional<double>& value, const std::optional<double>& low, const std::optional<double>& high,
                double until) {
   return value && low && high && *high - *low <= 2 * until * *value;
@@ -108,7 +108,7 @@ class Rounds {
       const size_t num_run = run_round(round);
       if (num_run > 0 && !pending_stop()) tell_time_left(round, Clock::now() - began);
     }
-    // In the order of the cases, so that the first one is what the others are measured against.
+    // The runs are added in the order of the cases, so that the first case is the baseline.
     for (auto& [entry, outcome] : outcomes_) all_.finished.push_back(std::move(outcome));
     end_command(all_, num_left(), static_cast<size_t>(num_runs()), &sweep_, request_, logger_);
     return std::move(all_);
@@ -120,7 +120,7 @@ class Rounds {
     return repeats_.until ? fmt::format("at most {}", num_rounds()) : fmt::format("{}", num_rounds());
   }
 
-  // The entries of a round, in the order of their cases.
+  // Returns the entries of a round, in the order of their cases.
   std::vector<size_t> entries_of(int64_t round) const {
     std::vector<size_t> found;
     for (size_t i = 0; i < sweep_.entries().size(); ++i)
@@ -129,7 +129,7 @@ class Rounds {
   }
   bool has_begun(int64_t round) const { return !entries_of(round).empty(); }
 
-  // False once there are enough rounds.
+  // Returns false if there are enough rounds.
   bool begin(int64_t round) {
     if (repeats_.until && was_precise_before(round)) {
       logger_.info(fmt::format("the intervals are within {:g} % after {} rounds", 100 * *repeats_.until, round - 1));
@@ -155,7 +155,7 @@ class Rounds {
     return true;
   }
 
-  // How many were run now; those that have ended before are only told of again.
+  // Returns how many runs were run now; runs that have ended before are only reported again.
   size_t run_round(int64_t round) {
     std::vector<size_t> entries = entries_of(round);
     std::ranges::sort(entries, {}, [&](size_t i) { return sweep_.entries()[i].position; });
@@ -225,7 +225,7 @@ class Rounds {
     logger_.warn(fmt::format("{} failed and is skipped in later rounds", sweep_.entries()[entry].label));
   }
 
-  // A run that failed has no results, and one that was stopped or diverged has.
+  // A run that failed has no results; a run that was stopped or diverged has results.
   void keep_result_of(size_t entry) {
     const auto& folder = sweep_.entries()[entry].folder;
     std::error_code ignored;
@@ -233,9 +233,9 @@ class Rounds {
       outcomes_[entry] = {.folder = *folder, .summary = read_summary(*folder)};
   }
 
-  // Of the cases that did not fail, because the others get no more rounds. After each of three rounds in a row: who
-  // stops at the first narrow interval stops where it is narrow by chance, and it holds the truth too rarely
-  // (docs/timing.md).
+  // Checks the cases that did not fail, because the failed cases get no more rounds. The intervals must be narrow after
+  // each of three successive rounds: stopping at the first narrow interval would select intervals that are narrow by
+  // chance and contain the true value too rarely (docs/timing.md).
   bool was_precise_before(int64_t round) const {
     if (round - kPreciseInARow < kFewestForVerdict) return false;
     for (int64_t i = 1; i <= kPreciseInARow; ++i)
@@ -254,12 +254,12 @@ class Rounds {
     return is_precise(compare(records, options), *repeats_.until);
   }
 
-  // A run of several processes comes here too, without repeats.
+  // A run of several processes also uses this class, without repeats.
   bool is_one_run() const { return num_rounds() == 1 && repeats_.at_most.size() == 1; }
 
   int64_t num_runs() const { return std::accumulate(repeats_.at_most.begin(), repeats_.at_most.end(), int64_t{0}); }
 
-  // Of those that a stop left undone, those of rounds that were not begun too.
+  // Returns the number of runs that a stop left undone, including runs of rounds that did not begin.
   size_t num_left() const {
     const auto num_begun = static_cast<size_t>(
         std::ranges::count_if(sweep_.entries(), [](const SweepEntry& entry) { return entry.folder.has_value(); }));
@@ -305,7 +305,7 @@ SweepRepeats repeats_for(const std::vector<ExperimentCase>& cases, const RunRequ
       .measurement = random_name(), .at_most = {}, .until = std::nullopt, .command_line = request.command_line};
   for (const ExperimentCase& one : cases) {
     repeats.at_most.push_back(one.repeats.at_most);
-    // Of several files with a bound of precision, the strictest holds for all.
+    // If several files have a bound of precision, the strictest bound applies to all files.
     if (one.repeats.until) repeats.until = std::min(*one.repeats.until, repeats.until.value_or(*one.repeats.until));
   }
   return repeats;

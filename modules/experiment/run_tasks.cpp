@@ -36,7 +36,7 @@ const PlannedRun& run_in_plan(const SweepPlan& plan, int64_t task, int64_t posit
   throw_error(ExitCode::kUsage, "the plan has no run {} of task {}", position, task);
 }
 
-// As entries of a sweep's file, whose runs begin, resume and remember their layers in the same way.
+// Runs are converted to entries of a sweep's file, which begin, resume and remember their layers in the same way.
 SweepEntry entry_of(const fs::path& folder, const SweepPlan& plan, const PlannedRun& run) {
   const fs::path run_folder = folder / run.folder;
   SweepEntry entry{.label = plan.case_of(run).label,
@@ -55,7 +55,7 @@ Experiment begun_experiment(const fs::path& run_folder) {
   return read_experiment(std::move(document), {}, findings);
 }
 
-// Without what the machine or a launcher decides.
+// Leaves out the settings that the machine or a launcher determines.
 std::string digest_of_settings(const Experiment& experiment) {
   Settings settings = effective_settings(experiment);
   settings.erase("device");
@@ -79,7 +79,7 @@ void refuse_divergence(const fs::path& run_folder) {
               read_summary(run_folder).stop_reason);
 }
 
-// The process of a worker that was killed may live on for a moment.
+// The process of a killed worker may run for a moment longer.
 void await_end_of_predecessor(const fs::path& run_folder) {
   constexpr int kMostLooks = 100;
   for (int i = 0; i < kMostLooks; ++i) try {
@@ -91,7 +91,7 @@ void await_end_of_predecessor(const fs::path& run_folder) {
     }
 }
 
-// What `layer: auto` took in runs that have begun; the others get the same.
+// Returns the layers that `layer: auto` selected in runs that have begun; the remaining runs get the same layers.
 AutoLayers auto_layers_of(const fs::path& folder, const SweepPlan& plan) {
   AutoLayers found;
   for (const PlannedTask& task : plan.tasks)
@@ -103,7 +103,7 @@ bool takes_layer_auto(const SweepEntry& entry, const std::string& source) {
   return experiment_of(entry, source, {}).layer == LayerKind::kAuto;
 }
 
-// Runs without a round are each for themselves.
+// Runs without a round do not belong to a measurement.
 Turn turn_of(const SweepPlan& plan, const PlannedRun& run) {
   return {.process = "",
           .measurement = run.round == 0 ? "" : plan.measurement,
@@ -165,7 +165,7 @@ ExitCode code_of_stop(ExitCode otherwise) {
   return stop ? stop->exit_code : otherwise;
 }
 
-// The task of a worker that holds the claim on it.
+// Runs the task whose claim this worker holds.
 class ClaimedTask {
  public:
   ClaimedTask(const SweepPlan& plan, int64_t task, const Claim& claim, const TaskRequest& request, Logger& logger)
@@ -192,7 +192,7 @@ class ClaimedTask {
     reason_.clear();
     const ExitCode exit_code = run_process(i);
     if (exit_code == ExitCode::kDone) return logger_.info(folder_text(request_, run_at(i)));
-    if (is_of_stop(exit_code))  // its process may have got a signal that this one did not get
+    if (is_of_stop(exit_code))  // the run's process may have received a signal that this process did not receive
       stop_code_ = exit_code;
     else if (!claim_.is_lost())
       keep_failure_of(i, exit_code);
@@ -228,7 +228,7 @@ class ClaimedTask {
     std::fflush(stdout);
   }
 
-  // The first failure is that of the task.
+  // The first failure of a run is the failure of the task.
   void keep_failure_of(int64_t i, ExitCode exit_code) {
     if (failure_) return;
     failure_ = TaskFailure{.run = run_at(i).folder,
@@ -250,7 +250,7 @@ class ClaimedTask {
   const Claim& claim_;
   const TaskRequest& request_;
   Logger& logger_;
-  std::string reason_;  // of the run that is under way
+  std::string reason_;  // of the current run
   std::optional<TaskFailure> failure_;
   ExitCode stop_code_ = ExitCode::kDone;  // of the signal that stopped a run
 };
@@ -261,11 +261,11 @@ void require_task(const SweepPlan& plan, int64_t task) {
 }
 
 std::string where_it_is_at_work(const TaskStatus& status) {
-  if (!status.holder) return "elsewhere";  // it ended just now
+  if (!status.holder) return "elsewhere";  // the task has just ended
   return fmt::format("on {} since {}", describe(status.holder->worker), status.holder->since);
 }
 
-// The caller has a StopSignalGuard.
+// The caller must have a StopSignalGuard.
 ExitCode claim_and_run(const SweepPlan& plan, int64_t task, const TaskRequest& request, Logger& logger) {
   TaskStatus status = status_of_task(request.folder, plan, task);
   if (status.state == TaskState::kDone) {
@@ -285,7 +285,7 @@ void wait_a_little() {
   for (int i = 0; i < kLooks && !pending_stop(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
 }
 
-// The caller has a StopSignalGuard.
+// The caller must have a StopSignalGuard.
 ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsewhere, const TaskRequest& request,
                        Logger& logger) {
   ExitCode exit_code = claim_and_run(plan, task, request, logger);
@@ -298,25 +298,25 @@ ExitCode claim_and_run(const SweepPlan& plan, int64_t task, TasksElsewhere elsew
   return exit_code;
 }
 
-// Failures that another machine may not have: the device, data that are missing here, the environment, or a program
-// that is broken here, as while it is being installed.
+// Returns whether a different machine may succeed: the failure may be caused by the device, missing data, the
+// environment, or a program that is broken here, for example during its installation.
 bool may_be_of_the_machine(ExitCode exit_code) {
   constexpr ExitCode kOfTheRun[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDiverged, ExitCode::kCheckpoint};
   return std::ranges::find(kOfTheRun, exit_code) == std::end(kOfTheRun) && !is_of_stop(exit_code);
 }
 
-// A failure says more than that a task is at work elsewhere.
+// A failure replaces the code that a task is at work elsewhere, because a failure is more important.
 void keep_first_failure(ExitCode& all, ExitCode one) {
   if (all == ExitCode::kDone || (all == ExitCode::kAtWorkElsewhere && one != ExitCode::kDone)) all = one;
 }
 
-// One worker's way through all tasks.
+// Works through all tasks as one worker.
 class Worker {
  public:
   Worker(const SweepPlan& plan, FailedTasks failed, const TaskRequest& request, Logger& logger)
       : plan_(plan), failed_(failed), request_(request), logger_(logger) {}
 
-  // Returns whether there was anything to do.
+  // Returns whether there was any work.
   bool go_through_all() {
     bool was_busy = false;
     num_elsewhere_ = num_failed_before_ = 0;
@@ -357,7 +357,7 @@ class Worker {
     return is_left || (status.state == TaskState::kFailed && failed_ == FailedTasks::kRetry);
   }
 
-  // False if another worker was faster.
+  // Returns false if another worker claimed the task first.
   bool work_on(int64_t task) {
     const ExitCode exit_code = claim_and_run(plan_, task, request_, logger_);
     if (exit_code == ExitCode::kAtWorkElsewhere) {
