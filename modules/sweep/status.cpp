@@ -20,7 +20,7 @@ fs::path failure_file(const fs::path& folder, int64_t task) {
   return folder / kClaimsFolder / (name_of_task(task) + ".failed");
 }
 
-// A record that cannot be read says no more than that there was a failure.
+// If the record cannot be read, only the fact of a failure is known.
 std::optional<TaskFailure> read_failure(const fs::path& folder, int64_t task) {
   const fs::path file = failure_file(folder, task);
   std::error_code unreadable;
@@ -145,7 +145,7 @@ Json json_of(const SweepPlan& plan, const TaskStatus& status) {
   return json;
 }
 
-// The table has room for a first line.
+// The table has space for the first line only.
 std::string longer_reasons(const std::vector<TaskStatus>& tasks) {
   std::string text;
   for (const TaskStatus& status : tasks)
