@@ -1,4 +1,4 @@
-// rnnlab train: runs experiment files, each combination of a sweep in a folder of its own, and ends with the
+// rnnlab train: runs experiment files, with a separate folder for each combination of a sweep, and prints the
 // comparison.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -45,16 +45,16 @@ struct TrainOptions {
   int64_t trace_steps = 50;
   std::optional<int64_t> repeats;
   std::string turn;             // of a script that measures in rounds: kTurnForm
-  bool brief = false;           // as quiet, with the progress bar
-  std::optional<size_t> entry;  // of the sweep's file in `resume`: the one run that this process is for
-  std::string task;             // of the plan in the folder that `arguments` names: "7", or "7/100"
-  bool wait = false;            // for the end of that task if it is at work elsewhere
-  std::string planned_run;      // "TASK:POSITION" of that plan: the one run that this process is for
+  bool brief = false;           // like quiet, but with the progress bar
+  std::optional<size_t> entry;  // entry in the sweep's file of `resume`: the one run of this process
+  std::string task;             // task of the plan in the folder that `arguments` names: "7", or "7/100"
+  bool wait = false;            // for the end of this task if it is at work elsewhere
+  std::string planned_run;      // "TASK:POSITION" in this plan: the one run of this process
 };
 
 constexpr const char* kTurnForm = "MEASUREMENT:ROUND:POSITION:CASE";
 
-// "a1b2:1:2:1" as the turn of the one run of a command.
+// Returns the turn of the single run of a command from a text such as "a1b2:1:2:1".
 Turn turn_from(const std::string& text) {
   if (text.empty()) return {};
   const std::vector<std::string> parts = split(text, ':');
@@ -65,7 +65,7 @@ Turn turn_from(const std::string& text) {
   return {.process = "", .measurement = parts[0], .round = number(1), .position = number(2), .case_number = number(3)};
 }
 
-// A turn is that of one run.
+// A turn belongs to a single run.
 void require_one_run(const std::vector<ExperimentCase>& cases, const TrainOptions& options) {
   if (options.turn.empty() || (cases.size() == 1 && cases[0].repeats.at_most == 1)) return;
   throw_error(ExitCode::kUsage,
@@ -87,7 +87,7 @@ std::string summary_line(const RunOutcome& run) {
   return fmt::format("{}; {}\n{}\n", line, summary.stop_reason, run.folder.string());
 }
 
-// The user asked for these runs side by side, so what forbids a fair comparison is said, not refused.
+// The user requested these runs together, so reasons against a fair comparison are reported, not refused.
 Comparison compare_all(const std::vector<RunOutcome>& runs) {
   std::vector<RunRecord> records;
   for (const RunOutcome& run : runs) records.push_back(load_run(run.folder));
@@ -105,7 +105,7 @@ void print_results(const std::vector<RunOutcome>& runs, bool json) {
   }
 }
 
-// What the process for one run of a measurement is started with besides its run.
+// Returns the arguments of the process for one run of a measurement, except the run itself.
 std::vector<std::string> child_arguments(const TrainOptions& options) {
   std::vector<std::string> arguments;
   if (options.quiet) arguments.emplace_back("--quiet");
@@ -145,7 +145,7 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
   return resume_all(options.resume, overrides, request, logger);
 }
 
-// The process that started this one reads the folder of the run from stdout.
+// The parent process reads the folder of the run from stdout.
 ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& logger) {
   end_with_parent(STDOUT_FILENO);
   request.on_folder = [](const std::filesystem::path& folder) {
@@ -164,7 +164,7 @@ std::filesystem::path plan_folder(const TrainOptions& options) {
               counted(std::ssize(options.arguments), "argument"));
 }
 
-// "7/100" as 7 and 100, and "7" as 7 and 0.
+// Returns 7 and 100 for "7/100", and 7 and 0 for "7".
 std::pair<int64_t, int64_t> numbers_of_task(const std::string& text) {
   const std::vector<std::string> parts = split(text, '/');
   const auto first = parse_int64(parts.front());
@@ -223,12 +223,12 @@ ExitCode train_as_rank(const TrainOptions& options, const CommandLine& command_l
   try {
     print_results(all.finished, options.json);
   } catch (const UserError& error) {
-    logger.error(error.what());  // the exit code says what happened before
+    logger.error(error.what());  // the exit code still describes the earlier result
   }
   return all.exit_code;
 }
 
-// All processes of a launcher find a fault in what it set.
+// All processes of a launcher find an error in the launcher's variables, so only the first process reports it.
 ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
   try {
     launch_here();
@@ -282,9 +282,9 @@ void add_train(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(int64_t{1}, config::kMostRepeats))
       ->excludes("--resume")
       ->excludes(task);
-  // For the processes of a measurement in rounds.
+  // This option is for the processes of a measurement in rounds.
   command->add_option("--entry", options->entry)->needs("--resume")->group("");
-  // For scripts that let other programs take turns (experiments/peers.py).
+  // This option is for scripts that let different programs take turns (experiments/peers.py).
   command->add_option("--turn", options->turn)->type_name(kTurnForm)->excludes("--resume")->group("");
   command->add_flag("--brief", options->brief)->group("");
   command->add_option("--planned-run", options->planned_run)->group("");
