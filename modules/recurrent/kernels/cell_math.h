@@ -1,7 +1,7 @@
-// The formulas of the cells for one unit of one sequence, forward and backward, the same lines on the CPU and in CUDA
-// kernels. LSTM: Gers, Schmidhuber and Cummins 2000; GRU: Cho et al. 2014 with the reset gate after the product, as in
-// cuDNN; plain cells: Elman 1990. The derivatives of sigmoid, tanh and relu are taken from their values, so that
-// nothing but the activated gates has to be kept.
+// The formulas of the cells for one unit of one sequence, forward and backward; the CPU and CUDA kernels share them.
+// LSTM: Gers, Schmidhuber and Cummins 2000; GRU: Cho et al. 2014 with the reset gate after the product, as in cuDNN;
+// plain cells: Elman 1990. The derivatives of sigmoid, tanh and relu are computed from their values, so that only the
+// activated gates must be stored.
 #pragma once
 
 #include <cmath>
@@ -58,7 +58,8 @@ RNNLAB_HOST_DEVICE LstmState<Real> lstm_forward(Nonlinearity nonlinearity, LstmU
   return {cell, unit.o * activate(nonlinearity, cell)};
 }
 
-// `carry`: gradient of the cell state in, of the previous one out. The result is taken before activation.
+// `carry`: the gradient of the cell state before the call, of the previous cell state after it. Returns the gradients
+// before activation.
 template <class Real>
 RNNLAB_HOST_DEVICE LstmUnit<Real> lstm_backward(Nonlinearity nonlinearity, const LstmUnit<Real>& unit,
                                                 Real previous_cell, Real cell, Real hidden_gradient, Real& carry) {
@@ -85,8 +86,8 @@ RNNLAB_HOST_DEVICE Real gru_forward(Nonlinearity nonlinearity, GruUnit<Real>& un
   return (Real(1) - unit.z) * unit.n + unit.z * previous_hidden;
 }
 
-// The gradients before activation of the input side; the recurrent side differs in n only, which is times r there.
-// `carry` out: what reaches the previous hidden state through z.
+// Returns the gradients before activation of the input side; the recurrent side differs only in n, which is multiplied
+// by r there. `carry` returns the gradient that reaches the previous hidden state through z.
 template <class Real>
 RNNLAB_HOST_DEVICE GruUnit<Real> gru_backward(Nonlinearity nonlinearity, const GruUnit<Real>& unit,
                                               Real recurrent_candidate, Real previous_hidden, Real hidden_gradient,

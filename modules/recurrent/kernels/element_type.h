@@ -1,5 +1,5 @@
-// What kernels and their callers both name: nonlinearities, and number types to compute with. Sums and cell states are
-// held in the accumulation type: float32 for the 16-bit types, the type itself for the others.
+// Defines nonlinearities and number types, which kernels and their callers share. Sums and cell states have the
+// accumulation type: float32 for the 16-bit types, otherwise the type itself.
 #pragma once
 
 namespace rnnlab::kernels {

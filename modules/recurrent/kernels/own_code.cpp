@@ -13,7 +13,7 @@ struct CodeFor {
   CodeForm form;
 };
 
-// "90-real", "90-virtual", or "90", which is both.
+// Parses "90-real", "90-virtual", or "90", which means both.
 void append(std::vector<CodeFor>& all, std::string_view item) {
   int number = 0;
   const auto end = std::from_chars(item.data(), item.data() + item.size(), number).ptr;
@@ -38,7 +38,7 @@ bool runs_on(const CodeFor& code, Capability gpu) {
   return gpu.major == code.gpu.major && gpu.minor >= code.gpu.minor;
 }
 
-// "code for 8.0 and 9.0"; "" where there is none in that form.
+// Returns "code for 8.0 and 9.0"; "" if there is no code in that form.
 std::string described(const std::vector<CodeFor>& all, CodeForm form, std::string_view name) {
   std::vector<std::string> gpus;
   for (const CodeFor& one : all)

@@ -1,5 +1,5 @@
-// For which GPUs this build's own kernels have code: what it was configured for, and what CUDA says of the GPU that is
-// there. All own kernels but the persistent ones are compiled for the same list.
+// Reports for which GPUs this build's own kernels have code: by the configuration of the build, and by CUDA for the GPU
+// of this machine. All own kernels except the persistent kernels are compiled for the same list.
 #pragma once
 
 #include <compare>
@@ -18,17 +18,19 @@ struct Capability {
 
 std::string text_of(Capability capability);
 
-// Whether CUDA finds the kernels' code for the current device, or makes it from their PTX, which takes it about a
-// second when it is asked for the first time.
+// Returns whether CUDA finds the kernels' code for the current device, or can compile it from PTX, which takes about a
+// second at the first call.
 bool has_own_code();
 
-// The list of RNNLAB_CUDA_ARCHITECTURES as CMake settled it: "80-real 90" is code for 8.0 and 9.0 and PTX for 9.0.
+// Returns the list of RNNLAB_CUDA_ARCHITECTURES after CMake's configuration: "80-real 90" is code for 8.0 and 9.0, and
+// PTX for 9.0.
 std::string_view own_code();
 
-// Whether code of such a list runs on a GPU: code on its major version from its minor one on, PTX on all later ones.
+// Returns whether code of such a list runs on a GPU: code runs on the same major version and an equal or later minor
+// version, PTX on all later versions.
 bool runs_on(std::string_view code, Capability gpu);
 
-// The list for people: "code for 8.0 and 9.0, PTX for 9.0".
+// Returns the list for people: "code for 8.0 and 9.0, PTX for 9.0".
 std::string described(std::string_view code);
 
 }  // namespace rnnlab::kernels

@@ -8,7 +8,7 @@
 namespace rnnlab::kernels {
 namespace {
 
-// It is never launched: it stands for all kernels that are compiled for the same GPUs.
+// This kernel is never launched; it represents all kernels that are compiled for the same GPUs.
 __global__ void probe_kernel() {}
 
 }  // namespace
@@ -16,7 +16,7 @@ __global__ void probe_kernel() {}
 bool has_own_code() {
   cudaFuncAttributes attributes;
   const cudaError_t error = cudaFuncGetAttributes(&attributes, probe_kernel);
-  (void)cudaGetLastError();  // otherwise the next kernel would be blamed
+  (void)cudaGetLastError();  // otherwise the next kernel would report this error
   if (error == cudaSuccess) return true;
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
       error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidKernelImage)

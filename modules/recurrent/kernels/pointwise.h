@@ -1,9 +1,10 @@
-// What is left of a recurrent step beside its two matrix products, forward and backward, one kernel each: sums of
-// products and biases, gates, cell state, hidden state. For B sequences and H hidden units, on plain pointers and
-// without LibTorch; matrices are row-major and dense. The formulas are in cell_math.h, with their sources.
+// Computes the parts of a recurrent step besides its two matrix products, forward and backward, in one kernel each:
+// sums of products and biases, gates, cell state, hidden state. The kernels take plain pointers, for B sequences and H
+// hidden units, and do not use LibTorch; matrices are row-major and dense. The formulas are in cell_math.h, with their
+// sources.
 //
-// "acc" marks the accumulation type (element_type.h), everything else is in `type`. A null pointer that is marked
-// "or null" counts as zeros.
+// "acc" marks the accumulation type (element_type.h); everything else is in `type`. A null pointer that is marked "or
+// null" counts as zeros.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +19,30 @@ namespace rnnlab::kernels {
 
 struct Step {
   ElementType type = ElementType::kFloat32;
-  Nonlinearity nonlinearity = Nonlinearity::kTanh;  // of the cell's candidate and output; the gates are sigmoids
+  Nonlinearity nonlinearity = Nonlinearity::kTanh;  // for the cell's candidate and output; the gates are sigmoids
   int64_t batch_size = 0;
   int64_t hidden_size = 0;
 };
 
-// Products and biases of one step, `below` only together with a stride; G * H columns, the gates in the order of
+// Products and biases of one step. `below` requires a stride. There are G * H columns, with the gates in the order of
 // parameters.h.
 struct Products {
-  void* input = nullptr;            // (B, G * H) W_ih x in; the activated gates out
+  void* input = nullptr;            // (B, G * H): W_ih x before the step, the activated gates after it
   const void* recurrent = nullptr;  // (B, G * H) W_hh h
   const void* bias_ih = nullptr;    // (G * H)
   const void* bias_hh = nullptr;    // (G * H)
-  const void* below = nullptr;      // W_ih x where it is not in `input`, or null
-  // Elements between the rows of `recurrent` and `below`; 0 where they are dense. LSTM and plain cells only: a GRU's
-  // must be dense.
+  const void* below = nullptr;      // W_ih x if it is not in `input`, or null
+  // Elements between the rows of `recurrent` and `below`; 0 if the rows are dense. Only for LSTM and plain cells; a
+  // GRU's rows must be dense.
   int64_t row_stride = 0;
 };
 
-// The gradient with respect to a step's hidden state, the sum of all three, `from_above` only together with a stride.
+// The gradient with respect to a step's hidden state is the sum of all three. `from_above` requires a stride.
 struct HiddenGradient {
   const void* from_output = nullptr;     // (B, H), or null
   const void* from_next_step = nullptr;  // (B, H) through the recurrent product, or null
-  const void* from_above = nullptr;      // (B, H) from the layer that reads it, or null
-  int64_t row_stride = 0;                // elements between the rows of the last two; 0 where they are dense
+  const void* from_above = nullptr;      // (B, H) from the layer that reads the hidden state, or null
+  int64_t row_stride = 0;                // elements between the rows of the last two; 0 if the rows are dense
 };
 
 struct LstmForward {
@@ -59,15 +60,15 @@ struct LstmBackward {
   const void* gates = nullptr;                 // (B, 4H) activated
   const void* previous_cell = nullptr;         // (B, H) acc
   const void* cell = nullptr;                  // (B, H) acc
-  void* carry = nullptr;                       // (B, H) acc: gradient of `cell` in, of `previous_cell` out
-  void* gate_gradients = nullptr;              // (B, 4H) before activation
+  void* carry = nullptr;           // (B, H) acc: gradient of `cell` before the call, of `previous_cell` after it
+  void* gate_gradients = nullptr;  // (B, 4H) before activation
 };
 
 struct GruForward {
   Step step;
   Products products;
   const void* previous_hidden = nullptr;  // (B, H)
-  void* recurrent_candidate = nullptr;    // (B, H) W_hn h + b_hn, kept for the backward pass
+  void* recurrent_candidate = nullptr;    // (B, H) W_hn h + b_hn, stored for the backward pass
   void* hidden = nullptr;                 // (B, H)
 };
 
@@ -77,9 +78,9 @@ struct GruBackward {
   const void* gates = nullptr;                // (B, 3H) activated
   const void* recurrent_candidate = nullptr;  // (B, H)
   const void* previous_hidden = nullptr;      // (B, H)
-  void* carry = nullptr;                      // (B, H) acc: what reaches the hidden state past the product, in and out
-  void* input_gradients = nullptr;            // (B, 3H) of W_ih x + b_ih
-  void* recurrent_gradients = nullptr;        // (B, 3H) of W_hh h + b_hh
+  void* carry = nullptr;  // (B, H) acc: gradient of the hidden state without the product, before and after the call
+  void* input_gradients = nullptr;      // (B, 3H) of W_ih x + b_ih
+  void* recurrent_gradients = nullptr;  // (B, 3H) of W_hh h + b_hh
 };
 
 struct RnnForward {
@@ -95,7 +96,8 @@ struct RnnBackward {
   void* gate_gradients = nullptr;  // (B, H) before activation
 };
 
-// On a GPU, queued on `stream`. Throws std::runtime_error with CUDA's words and the next step if the launch fails.
+// Queue the work on `stream` of a GPU. Throw std::runtime_error with CUDA's message and a next step if the launch
+// fails.
 void run(const LstmForward& work, CUstream_st* stream);
 void run(const LstmBackward& work, CUstream_st* stream);
 void run(const GruForward& work, CUstream_st* stream);
@@ -103,14 +105,14 @@ void run(const GruBackward& work, CUstream_st* stream);
 void run(const RnnForward& work, CUstream_st* stream);
 void run(const RnnBackward& work, CUstream_st* stream);
 
-// The same step of several layers' diagonal by one kernel: at most kLayersAtOnce, all of one `step`.
+// Run the same step of several layers on a diagonal by one kernel: at most kLayersAtOnce layers with equal `step`.
 inline constexpr size_t kLayersAtOnce = 8;
 void run(std::span<const LstmForward> layers, CUstream_st* stream);
 void run(std::span<const LstmBackward> layers, CUstream_st* stream);
 void run(std::span<const RnnForward> layers, CUstream_st* stream);
 void run(std::span<const RnnBackward> layers, CUstream_st* stream);
 
-// On the CPU, the rows `first` to `last` - 1 of the batch, so that callers can share them out.
+// The rows `first` to `last` - 1 of the batch on the CPU; callers divide rows among threads.
 struct Rows {
   int64_t first = 0;
   int64_t last = 0;

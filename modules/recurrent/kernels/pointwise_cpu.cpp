@@ -35,7 +35,7 @@ int64_t row_stride(const Work& work) {
     return work.hidden_gradient.row_stride;
 }
 
-// Vector instructions where the processor and the type have them, on dense rows.
+// Uses vector instructions if the processor and the type support them and the rows are dense.
 template <class Work>
 void run_fastest(const Work& work, Rows rows) {
   const bool is_short = work.step.type == ElementType::kFloat32 || work.step.type == ElementType::kBfloat16;

@@ -1,4 +1,4 @@
-// One thread a unit of a sequence: neighbours in a warp are neighbours in memory, for every gate.
+// Each thread computes one unit of a sequence, so neighbours in a warp are neighbours in memory, for every gate.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

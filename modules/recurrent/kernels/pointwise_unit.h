@@ -1,5 +1,5 @@
-// The steps of pointwise.h for one element (row, unit): loads, the formula of cell_math.h, stores. Shared by the CPU's
-// loops and the CUDA kernels; T is the element type, Real the accumulation type.
+// Runs the steps of pointwise.h for one element (row, unit): loads, the formula of cell_math.h, stores. The CPU's loops
+// and the CUDA kernels share these functions. T is the element type, Real the accumulation type.
 #pragma once
 
 #include <type_traits>
@@ -26,7 +26,7 @@ RNNLAB_HOST_DEVICE void store(void* data, int64_t index, Accumulation<T> value) 
   static_cast<T*>(data)[index] = static_cast<T>(value);
 }
 
-// One gate of one unit before activation: both products and both biases.
+// Returns one gate of one unit before activation: the sum of both products and both biases.
 template <class T>
 RNNLAB_HOST_DEVICE Accumulation<T> sum(const Products& products, int64_t row, int64_t num_columns, int64_t column) {
   const int64_t dense = row * num_columns + column;

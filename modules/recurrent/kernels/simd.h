@@ -1,7 +1,7 @@
-// Vectors of kSimdWidth floats: loads and stores of float32 and bfloat16, exp, sigmoid and tanh. For sources that are
-// compiled once for each instruction set, with RNNLAB_SIMD_WIDTH and the set's own flags. All of it has internal
-// linkage and uses no inline function of other headers: the linker must never give the rest of the program a copy that
-// was compiled for another processor.
+// Vectors of kSimdWidth floats: loads and stores of float32 and bfloat16, exp, sigmoid and tanh. This header is for
+// sources that are compiled once for each instruction set, with RNNLAB_SIMD_WIDTH and the set's own flags. All
+// functions have internal linkage and use no inline function of another header, because the linker must not give the
+// rest of the program a copy that was compiled for a different processor.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Bfloat16 {
 
 inline Floats broadcast(float x) { return Floats{} + x; }
 
-// The first `count` elements of a vector, the others 0.
+// Returns a vector of the first `count` elements, followed by zeros.
 template <class Vector, class Element>
 inline Vector load_some(const Element* source, int64_t count) {
   Vector vector = {};
@@ -29,7 +29,7 @@ inline Vector load_some(const Element* source, int64_t count) {
   return vector;
 }
 
-// A whole vector's copy has a constant size, which makes it one instruction.
+// The copy of a whole vector has a constant size, so the compiler makes one instruction of it.
 template <class Vector, class Element>
 inline Vector load_vector(const Element* source, int64_t count) {
   if (count < kSimdWidth) return load_some<Vector>(source, count);
@@ -55,9 +55,10 @@ inline Floats load(const Bfloat16* source, int64_t count) {
 
 inline void store(float* target, const Floats& value, int64_t count) { store_vector(target, value, count); }
 
-// Rounded to the nearest, to even between two; a NaN stays one. The instruction for it takes subnormal numbers for 0.
+// Rounds to the nearest value, to even if two are equally near; a NaN stays NaN. The processor's instruction treats
+// subnormal numbers as 0.
 inline void store(Bfloat16* target, const Floats& value, int64_t count) {
-#if defined(__AVX512BF16__) && !defined(__clang__)  // clang has another name for it, and is for fuzzing alone
+#if defined(__AVX512BF16__) && !defined(__clang__)  // clang has a different name for it, and is used only for fuzzing
   store_vector(target, reinterpret_cast<HalfWords>(__builtin_ia32_cvtneps2bf16_v16sf(value)), count);
 #else
   const auto bits = reinterpret_cast<Words>(value);
@@ -67,9 +68,9 @@ inline void store(Bfloat16* target, const Floats& value, int64_t count) {
 #endif
 }
 
-// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2; ln 2 is split in two (Cody and Waite 1980), and exp(r) is
-// 1 + r + r^2 q(r) with q of degree 4, fitted for the least relative error (3.1e-9) by Lawson's iteration. For |x| up
-// to 88, and further out the value there; NaN for NaN.
+// Computes exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2. ln 2 is split into two numbers (Cody and Waite
+// 1980), and exp(r) is 1 + r + r^2 q(r) with q of degree 4, fitted for the least relative error (3.1e-9) by Lawson's
+// iteration. If |x| is more than 88 (87 below zero), the result is the value at that bound. NaN gives NaN.
 inline Floats exp_of(Floats x) {
   x = x > 88.0F ? broadcast(88.0F) : x;
   x = x < -87.0F ? broadcast(-87.0F) : x;
@@ -88,7 +89,8 @@ inline Floats exp_of(Floats x) {
 
 inline Floats sigmoid_of(const Floats& x) { return 1.0F / (1.0F + exp_of(-x)); }
 
-// Below 0.625 in size x + x^3 p(x^2), p of degree 4 fitted as above (4.4e-9); from there 1 - 2 / (exp(2 |x|) + 1).
+// Computes x + x^3 p(x^2) if |x| is below 0.625, with p of degree 4 fitted like q of exp_of (4.4e-9), otherwise 1 - 2 /
+// (exp(2 |x|) + 1).
 inline Floats tanh_of(const Floats& x) {
   const auto sign = reinterpret_cast<Words>(x) & static_cast<int32_t>(0x80000000U);
   const auto size = reinterpret_cast<Floats>(reinterpret_cast<Words>(x) ^ sign);

@@ -1,5 +1,5 @@
-// The definitions behind simd_steps.h, for one instruction set; simd.h says how such sources are compiled. The formulas
-// are those of cell_math.h, for kSimdWidth units of one sequence at a time.
+// Implements simd_steps.h for one instruction set; simd.h explains how these sources are compiled. The formulas are
+// those of cell_math.h, for kSimdWidth units of one sequence at a time.
 #pragma once
 
 #include "recurrent/kernels/simd.h"
@@ -9,7 +9,7 @@
 namespace rnnlab::kernels {
 namespace {
 
-// Up to kSimdWidth neighbouring units of one row.
+// Identifies up to kSimdWidth neighbouring units of one row.
 struct Place {
   int64_t row, unit, count;
 };
@@ -31,7 +31,7 @@ inline Floats load_sum(const Sums& sums, const Place& place, int64_t gate) {
   return load(sums.data + row + gate * sums.gate_stride + place.unit - sums.first_unit, place.count);
 }
 
-// Where a gate of a step's units lies in a matrix (B, G * H), and its bias in (G * H).
+// The position of a gate of a step's units in a matrix (B, G * H), and of its bias in (G * H).
 struct GatePlace {
   int64_t in_matrix, in_bias, count;
 };
@@ -46,7 +46,7 @@ Floats biases(const Products& products, const GatePlace& place) {
          load(at<T>(products.bias_hh, place.in_bias), place.count);
 }
 
-// One gate before activation.
+// Returns one gate before activation.
 template <class T>
 Floats load_gate(const Step& step, const Products& products, const Sums& sums, int64_t num_gates, int64_t gate,
                  const Place& place) {

@@ -1,5 +1,5 @@
-// The definitions behind simd_steps.h that know no cell, for one instruction set: rearranging words, activations of a
-// row, random words.
+// Implements the functions of simd_steps.h that do not depend on a cell, for one instruction set: transposing,
+// interleaving and narrowing of words, and random words.
 #pragma once
 
 #include "recurrent/kernels/simd.h"
@@ -17,9 +17,9 @@ T* at(void* data, int64_t index) {
   return static_cast<T*>(data) + index;
 }
 
-// Element i is number index[i] of both vectors, one after the other.
+// Element i of the result is number index[i] of both vectors, one after the other.
 Words shuffled(const Words& first, const Words& second, const Words& index) {
-#ifdef __clang__  // takes no index that is computed
+#ifdef __clang__  // does not support a computed index
   Words result;
   for (int i = 0; i < kSimdWidth; ++i)
     result[i] = index[i] < kSimdWidth ? first[index[i]] : second[index[i] - kSimdWidth];
@@ -29,7 +29,7 @@ Words shuffled(const Words& first, const Words& second, const Words& index) {
 #endif
 }
 
-// Exchanges bit kBit of the row's and the column's number.
+// Exchanges bit kBit of the row's number and of the column's number.
 template <int kBit>
 void exchange(Words* rows) {
   Words first, second;
@@ -45,7 +45,7 @@ void exchange(Words* rows) {
   }
 }
 
-// A square of kSimdWidth rows, or what is left of one.
+// Transposes a square of kSimdWidth rows and columns, or the smaller rest of a matrix.
 void transpose_square(const int32_t* source, int64_t stride, int64_t num_rows, int64_t num_columns, int32_t* target,
                       int64_t target_stride) {
   Words rows[kSimdWidth] = {};
@@ -99,7 +99,7 @@ inline LongProduct multiply_long(const Unsigned& words, uint32_t factor) {
           reinterpret_cast<Unsigned>((even >> 32) | (odd & ~kLow))};
 }
 
-// The four words of kSimdWidth counters from `first` on, kCountersOfBlock words apart.
+// Draws the four words of kSimdWidth counters from `first` on, kCountersOfBlock words apart.
 inline void draw_words(uint64_t key, uint64_t first, uint32_t* target) {
   Unsigned words[4] = {Unsigned{} + static_cast<uint32_t>(first), Unsigned{} + static_cast<uint32_t>(first >> 32)};
   for (uint32_t i = 0; i < kSimdWidth; ++i) words[0][i] += i;

@@ -7,8 +7,8 @@
 namespace rnnlab::kernels {
 namespace {
 
-// The instructions as assembly: the compiler's own functions for them do not say which memory they read, so that what
-// was written for them may be left out as unused.
+// The instructions are written as assembly, because the compiler's own functions for them do not declare which memory
+// they read, so the compiler may remove earlier writes to this memory as unused.
 struct ProcessorTiles {
   static void configure(const TileConfiguration& configuration) { asm volatile("ldtilecfg %0" ::"m"(configuration)); }
   static void release() { asm volatile("tilerelease"); }
@@ -37,7 +37,7 @@ bool processor_has_tiles() {
   return (d & kBfloat16) != 0 && (d & kTile) != 0;
 }
 
-// Linux gives a process the room for tiles on request only: ARCH_REQ_XCOMP_PERM for XFEATURE_XTILEDATA.
+// Linux allows a process to use tile data only on request: ARCH_REQ_XCOMP_PERM for XFEATURE_XTILEDATA.
 bool system_allows_tiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;

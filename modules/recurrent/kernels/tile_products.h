@@ -1,19 +1,19 @@
-// Products of bfloat16 matrices by the tile units (AMX) of newer Xeons, summed in float32. Whether the processor has
-// them is asked at run time. The kernels configure the tiles themselves and depend on no library's memory of what it
-// configured: oneDNN's primitives configure and release the tiles of a thread too, and LibTorch's block kernels then
-// run on tiles that are not configured, which is an illegal instruction.
+// Products of bfloat16 matrices by the tile units (AMX) of newer Xeons, summed in float32. Support is checked at run
+// time. The kernels configure the tiles themselves and do not rely on the configuration that a library remembers:
+// oneDNN's primitives configure and release the tiles of a thread too, and LibTorch's block kernels then run on tiles
+// that are not configured, which is an illegal instruction.
 #pragma once
 
 #include <cstdint>
 
 namespace rnnlab::kernels {
 
-// Columns of a packed right matrix, of which both rows of each pair are interleaved. Zeros make its depth a multiple of
-// kTileDepth.
+// A packed right matrix has this number of columns, and both rows of each pair are interleaved. Zeros make its depth a
+// multiple of kTileDepth.
 inline constexpr int64_t kTileColumns = 64;
 inline constexpr int64_t kTileDepth = 32;
 
-// (rows, depth) x (depth, columns) to or onto (rows, columns); strides in elements.
+// Computes (rows, depth) x (depth, columns), and writes or adds it to (rows, columns); strides are in elements.
 struct TileProduct {
   const uint16_t* left = nullptr;
   int64_t left_stride = 0;
@@ -23,13 +23,14 @@ struct TileProduct {
   int64_t num_columns = 0;          // up to kTileColumns
   float* sum = nullptr;
   int64_t sum_stride = 0;
-  bool adds = false;  // to what is in the sum
+  bool adds = false;  // adds the product to the present sum
 };
 
-// Whether processor and system let this process use tiles. Linux is asked for them at the first call.
+// Returns whether the processor and the system let this process use tiles. The first call requests permission from
+// Linux.
 bool has_tiles();
 
-// Between both calls, in one thread, only multiply_tiles uses tiles.
+// Between these two calls, only multiply_tiles may use tiles in this thread.
 void configure_tiles();
 void release_tiles();
 

@@ -1,6 +1,6 @@
-// The definitions behind tile_products.h, for tiles of the processor or, in tests, of a program that plays them.
-// `Tiles` has static functions: configure(TileConfiguration), zero<tile>(), load<tile>(data, stride in bytes),
-// store<tile>(data, stride), and multiply<sum, left, right>() of tiles.
+// Implements tile_products.h for the tiles of the processor or, in tests, of a program that emulates them. `Tiles` has
+// static functions: configure(TileConfiguration), zero<tile>(), load<tile>(data, stride in bytes), store<tile>(data,
+// stride), and multiply<sum, left, right>() of tiles.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace rnnlab::kernels {
 
-// Tiles 0 to 3 hold sums, the others operands: two of the left and two of the right matrix for 32 rows at once, and one
-// and three for 16.
+// Tiles 0 to 3 hold sums, the other tiles hold operands: for 32 rows at once two tiles of the left and two of the right
+// matrix, for 16 rows one and three.
 inline constexpr int64_t kRowsOfTile = 16;
-inline constexpr int64_t kColumnsOfTile = 16;  // of float32; in words of two bfloat16 rows likewise
+inline constexpr int64_t kColumnsOfTile = 16;  // in float32, or in words of two bfloat16 rows
 inline constexpr int64_t kBytesOfRow = 64;
 inline constexpr int64_t kStrideOfRight = kTileColumns * 4;
 inline constexpr int64_t kPairsOfTile = kTileDepth / 2;
@@ -27,7 +27,7 @@ struct alignas(64) TileConfiguration {
   uint8_t rows[16] = {};
 };
 
-// The tiles of the right matrix always have 16 rows, those of the left one and of sums as many as there are.
+// The tiles of the right matrix always have 16 rows; the tiles of the left matrix and of sums have `num_rows` rows.
 template <class Tiles>
 void configure(int64_t num_rows) {
   TileConfiguration configuration;
@@ -37,7 +37,7 @@ void configure(int64_t num_rows) {
   Tiles::configure(configuration);
 }
 
-// Operands as the tiles read them. The depth that fills no tile is read from a copy with zeros.
+// The left operand as the tiles read it. A rest of the depth that does not fill a tile is read from a copy with zeros.
 struct Left {
   const uint16_t* data;
   int64_t stride;  // in bytes
@@ -59,7 +59,7 @@ inline float* at_tile(const Sum& sum, int64_t row, int64_t column) {
   return sum.data + row * kRowsOfTile * sum.stride / 4 + column * kColumnsOfTile;
 }
 
-// 32 rows and 32 columns.
+// Multiplies 32 rows and 32 columns.
 template <class Tiles>
 void multiply_32_by_32(const Left& left, const uint16_t* right, const Sum& sum) {
   if (sum.adds) {
@@ -92,7 +92,7 @@ void multiply_32_by_32(const Left& left, const uint16_t* right, const Sum& sum) 
   Tiles::template store<3>(at_tile(sum, 1, 1), sum.stride);
 }
 
-// Up to 16 rows, as the tiles are configured, and 64 columns.
+// Multiplies up to 16 rows, as the tiles are configured, and 64 columns.
 template <class Tiles>
 void multiply_16_by_64(const Left& left, const uint16_t* right, const Sum& sum) {
   if (sum.adds) {
@@ -126,7 +126,7 @@ void multiply_16_by_64(const Left& left, const uint16_t* right, const Sum& sum) 
   Tiles::template store<3>(at_tile(sum, 0, 3), sum.stride);
 }
 
-// All 64 columns. Half a panel stays in the first cache while the rows pass it.
+// Multiplies all 64 columns. Half a panel stays in the L1 cache while all rows are multiplied by it.
 template <class Tiles>
 void multiply_wide(const TileProduct& product, const Left& left, const Sum& sum) {
   const int64_t num_doubled = product.num_rows / (2 * kRowsOfTile) * (2 * kRowsOfTile);
@@ -149,7 +149,7 @@ void multiply_wide(const TileProduct& product, const Left& left, const Sum& sum)
   configure<Tiles>(kRowsOfTile);
 }
 
-// Fewer columns: by way of sums as wide as a panel.
+// Multiplies fewer columns, into sums that are as wide as a panel and are copied.
 template <class Tiles>
 void multiply_narrow(const TileProduct& product, const Left& left) {
   alignas(64) float wide[2 * kRowsOfTile * kTileColumns];
@@ -173,7 +173,7 @@ void multiply_rows(const TileProduct& product, const Left& left) {
   multiply_wide<Tiles>(product, left, {product.sum, product.sum_stride * 4, product.adds});
 }
 
-// The depth that fills no tile is copied for some rows at a time.
+// Copies the rest of the depth that does not fill a tile, for some rows at a time.
 template <class Tiles>
 void multiply_with_rest(const TileProduct& product, int64_t rest) {
   constexpr int64_t kRowsTogether = 128;
@@ -190,7 +190,7 @@ void multiply_with_rest(const TileProduct& product, int64_t rest) {
   }
 }
 
-// Within tiles that configure(16) has configured.
+// The tiles must have been configured by configure(16).
 template <class Tiles>
 void multiply_by(const TileProduct& product) {
   const int64_t rest = product.depth % kTileDepth;
