@@ -1,4 +1,4 @@
-// Runs the built program as a user would, and gives back what it printed and how it ended.
+// Runs the built program as a user would, and returns its output and exit code.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace rnnlab::testing {
 
-// A table of two kinds of pets, to learn and to predict.
+// A table of two kinds of pets, for learning and predicting.
 inline constexpr const char* kPetsTable = "a,b,kind\n1,5,cat\n2,7,dog\n3,6,cat\n4,8,dog\n2,5,cat\n1,8,dog\n";
 
 struct ProgramResult {
@@ -20,28 +20,29 @@ struct ProgramResult {
   std::string errors;  // stderr
 };
 
-// In a fresh working folder of its own for each instance.
-// Not in a chroot without /dev/pts.
+// Returns false in a chroot without /dev/pts.
 bool has_pseudo_terminals();
 
+// Runs the program in a fresh working folder for each instance.
 class Program {
  public:
   ProgramResult run(const std::vector<std::string>& arguments) const;
 
-  // Runs `command` with sh, where "$0" is the program: for other streams than the two that `run` reads.
+  // Runs `command` with sh, where "$0" is the program, for streams other than the two that `run` reads.
   ProgramResult run_in_shell(const std::string& command) const;
 
-  // With both streams on a pseudo-terminal, of the kind that `terminal` names (TERM): `output` is what it shows.
+  // Runs the program with both streams on a pseudo-terminal of the kind `terminal` (TERM): `output` is the terminal's
+  // text.
   ProgramResult run_on_terminal(const std::vector<std::string>& arguments, const std::string& terminal = "dumb") const;
 
-  // Sends `signal` once `ready` says so; asked every few milliseconds, for at most a minute.
+  // Sends `signal` when `ready` returns true; it is called every few milliseconds, for at most a minute.
   ProgramResult run_and_signal(const std::vector<std::string>& arguments, int signal,
                                const std::function<bool()>& ready) const;
 
   void write(const std::string& file, const std::string& text) const { write_text(folder_.path() / file, text); }
   const std::filesystem::path& folder() const { return folder_.path(); }
 
-  // The run folders of an experiment, by name.
+  // Returns the run folders of an experiment, by name.
   std::vector<std::string> run_folders(const std::string& experiment) const;
 
  private:

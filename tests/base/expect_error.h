@@ -1,4 +1,4 @@
-// Asserts that something ends in a UserError with this exit code and exactly this message.
+// Asserts that an action throws a UserError with this exit code and exactly this message.
 #pragma once
 
 #include <gtest/gtest.h>

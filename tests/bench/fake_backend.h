@@ -1,4 +1,4 @@
-// A backend whose layers take the time that a test writes down, and that keeps a record of what was asked of it.
+// A backend whose layers take the times that a test sets, and which records its calls.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ namespace rnnlab::testing {
 class FakeBackend : public BenchBackend {
  public:
   std::map<LayerKind, std::array<double, 3>> seconds;  // of one iteration, by program
-  std::map<LayerKind, std::string> refused;            // with this message
-  std::map<LayerKind, std::string> broken;             // throws it when it runs
-  std::string unavailable;                             // begin() throws it, as a device error
+  std::map<LayerKind, std::string> refused;            // refused with this message
+  std::map<LayerKind, std::string> broken;             // throws this message when it runs
+  std::string unavailable;                             // begin() throws this message as a device error
   std::string ceiling_error;
   std::string inspection_error;
-  size_t num_begins = SIZE_MAX;  // the next one is out of memory
+  size_t num_begins = SIZE_MAX;  // the next begin() runs out of memory
   std::vector<Warning> doubts_to_tell;
   std::vector<std::string> log;  // "begin cpu eager ...", "run naive 0", "ceiling", "inspect naive"
 

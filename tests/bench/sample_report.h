@@ -1,18 +1,19 @@
-// A small report for tests of what is made from reports.
+// A small report for tests of code that reads reports.
 #pragma once
 
 #include "bench/report.h"
 
 namespace rnnlab::testing {
 
-// naive and fused at H 512 and the shape of Appleyard et al. on "cpu", fused twice as fast in every program, six equal
-// samples of each; hoisted refused. Naive takes 0.4 s forward, 1 s with the data's gradients and 1.2 s in all.
+// Returns a report of naive and fused at H 512 and the shape of Appleyard et al. on "cpu". fused is twice as fast in
+// every program; each has six equal samples; hoisted is refused. naive takes 0.4 s forward, 1 s with the data's
+// gradients and 1.2 s in total.
 BenchReport sample_report();
 
-// A row measured in 6 rounds with these samples.
+// Returns a row that was measured in 6 rounds with these samples.
 BenchRow measured_row(LayerKind layer, double forward, double forward_data, double all);
 
-// The row as if so many processes had measured it, each alike.
+// Returns the row as if `count` processes had measured it with equal results.
 BenchRow in_processes(BenchRow row, int64_t count);
 BenchReport in_processes(BenchReport report, int64_t count);
 

@@ -1,4 +1,4 @@
-// Checkpoints small enough to damage bit by bit, and large enough to be killed in.
+// Checkpoints that are small enough for damaging each bit, or large enough for killing a process while it saves them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rnnlab::testing {
 
-// Tensors and the bytes behind them: number i of a tensor is made of bytes of value i % 2.
+// Tensors and their bytes: each byte of element i of a tensor has the value i % 2.
 class SampleTensors {
  public:
   void add(TensorSpec spec);
@@ -21,7 +21,7 @@ class SampleTensors {
   std::map<std::string, std::vector<std::byte>> bytes_;
 };
 
-// Of a model with `hidden_size`, its optimiser and a state that names the step.
+// Returns a model with `hidden_size`, its optimiser and a state that contains the step.
 CheckpointContents sample_contents(int64_t step, int64_t hidden_size = 2);
 
 }  // namespace rnnlab::testing

@@ -57,10 +57,10 @@ struct Experiment {
   static const Schema<Experiment>& schema();
 };
 
-// The complaints about a file "exp.yaml" with this text, read with these overrides.
+// Returns the messages about a file "exp.yaml" with this text, read with these overrides.
 std::vector<std::string> complaints(const std::string& text, const std::vector<std::string>& overrides = {});
 
-// The experiment that such a file means; its complaints fail the test.
+// Returns the experiment in this file. A message about the file fails the test.
 Experiment accepted(const std::string& text, const std::vector<std::string>& overrides = {});
 
 }  // namespace rnnlab::config::testing

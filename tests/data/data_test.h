@@ -1,5 +1,4 @@
-// What the tests of data share: a folder of their own, files made by hand, settings from YAML, and the message of an
-// error.
+// Functions that tests of data share: a fresh folder, files, settings from YAML, and the message of an error.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,7 +17,7 @@
 
 namespace rnnlab {
 
-// Settings as `data:` of an experiment would give them.
+// Returns settings as if they were below `data:` of an experiment.
 inline DataSettings parse_settings(const std::string& yaml) {
   config::Findings findings;
   const config::Document document = config::Document::from_text(yaml, "test.yaml", findings);
@@ -34,8 +33,8 @@ std::vector<T> values_of(const at::Tensor& tensor) {
   return {data, data + contiguous.numel()};
 }
 
-// A fresh folder, removed with the test. Meanwhile it is the current one and $RNNLAB_DATA is unset, so that no data of
-// the user are found.
+// A fresh folder, which is removed after the test. During the test it is the current folder, and $RNNLAB_DATA is unset,
+// so that no data of the user are found.
 class DataTest : public testing::Test {
  protected:
   DataTest() {
@@ -62,7 +61,7 @@ class DataTest : public testing::Test {
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
   }
 
-  // Unsigned bytes, the sizes big-endian.
+  // Writes unsigned bytes, with big-endian sizes.
   void write_idx(std::string_view name, const std::vector<int64_t>& shape, const std::string& content) const {
     std::string bytes{'\0', '\0', '\x08', static_cast<char>(shape.size())};
     for (const int64_t size : shape) {
@@ -71,7 +70,7 @@ class DataTest : public testing::Test {
     write(name, bytes + content);
   }
 
-  // Version 1.0; type is NumPy's, such as "<f4".
+  // Writes version 1.0; `type` is NumPy's, such as "<f4".
   template <class T>
   void write_npy(std::string_view name, const std::string& type, const std::string& shape,
                  const std::vector<T>& values) const {
@@ -86,7 +85,7 @@ class DataTest : public testing::Test {
     write(name, bytes);
   }
 
-  // The message of the error that `action` must end with, the folder in it as {}.
+  // Returns the message of the error that `action` must throw, with {} for the folder.
   template <class Action>
   std::string error_of(ExitCode exit_code, Action&& action) const {
     try {

@@ -1,4 +1,4 @@
-// A run that is stopped and goes on, for the tests of resuming runs and sweeps.
+// A run that is stopped and resumed, for tests of resuming runs and sweeps.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ namespace rnnlab::testing {
 
 namespace fs = std::filesystem;
 
-// Three epochs of four steps, with dropout, saved at the end of each.
+// These settings give three epochs of four steps, with dropout and a checkpoint at the end of each epoch.
 inline const std::vector<std::string> kExact = {"deterministic=true", "training.num_threads=1",
                                                 "model.output_dropout=0.3", "checkpoint.every_seconds=0"};
 
@@ -32,7 +32,7 @@ inline std::vector<std::string> exactly(const std::vector<std::string>& more = {
   return overrides;
 }
 
-// Raises SIGTERM after a step of a run, the first of them or a later one.
+// Raises SIGTERM after a step of a run, the first run or a later one.
 class StopAtStep : public Observer {
  public:
   explicit StopAtStep(int64_t step, int run = 1) : step_(step), run_(run) {}
@@ -50,7 +50,7 @@ class StopAtStep : public Observer {
 struct FinalState {
   std::string model;
   std::string optimizer;
-  std::vector<std::string> epochs;  // what was computed, not measured
+  std::vector<std::string> epochs;  // computed values, not measured ones
   std::vector<std::string> json_epochs;
 
   bool operator==(const FinalState&) const = default;
@@ -91,7 +91,7 @@ class ResumedRun : public ::testing::Test {
     return run_all(cases_of(yaml, overrides), request(observers), logger_);
   }
 
-  // The folder of a run, whole or stopped after that step.
+  // Returns the folder of a run that is complete or was stopped after step `stop_at`.
   fs::path run(const std::vector<std::string>& overrides, std::optional<int64_t> stop_at = std::nullopt) {
     StopAtStep stop(stop_at.value_or(-1));
     const auto all = train(kTinyYaml, overrides, {&stop});

@@ -1,4 +1,4 @@
-// An experiment that trains in a moment, for tests that look at what happens around it.
+// An experiment that trains in a moment, for tests of the code around training.
 #pragma once
 
 #include <gtest/gtest.h>

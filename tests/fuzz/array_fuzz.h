@@ -1,5 +1,5 @@
-// What is asked of the readers of arrays: an array keeps its promises and takes no more bytes than its file allows, and
-// the same file as gzip holds the same.
+// Checks of the readers of arrays: an array has consistent fields and does not take more bytes than its file allows,
+// and the same file as gzip has the same content.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline std::optional<Array> read_or_refused(ReadArray read, std::string_view byt
 }
 
 inline void require_promises(const Array& array, size_t file_bytes) {
-  constexpr size_t kMostWidening = 2;  // 16-bit floats come as 32-bit ones
+  constexpr size_t kMostWidening = 2;  // 16-bit floats are read as 32-bit floats
   require(!array.shape.empty() && std::ranges::all_of(array.shape, [](int64_t size) { return size >= 1; }));
   require(checked_num_bytes(array.shape, array.type) == static_cast<int64_t>(array.bytes.size()));
   require(array.bytes.size() <= kMostWidening * file_bytes);

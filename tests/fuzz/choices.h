@@ -1,5 +1,5 @@
-// Bytes of an input as choices, for targets that build what they read instead of reading bytes: settings and changes
-// that a mutation of text would hardly ever hit. An input that is used up chooses zeros.
+// Uses the bytes of an input as choices, for targets that build their settings and changes instead of reading bytes,
+// because mutations of text would rarely produce them. An input without further bytes chooses zeros.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Choices {
 
   bool is_used_up() const { return bytes_.empty(); }
   uint8_t byte();
-  // From 0 to count - 1.
+  // Returns a number from 0 to count - 1.
   size_t below(size_t count);
   template <class T>
   const T& one_of(const std::vector<T>& list) {
@@ -28,7 +28,7 @@ class Choices {
   std::span<const uint8_t> bytes_;
 };
 
-// YAML that sets some of the keys of a struct to values that their fields take, numbers small ones.
+// Returns YAML that sets some of the keys of a struct to values that their fields accept, with small numbers.
 std::string some_settings(const config::StructSpec& spec, Choices& choices);
 
 }  // namespace rnnlab::testing

@@ -1,5 +1,5 @@
-// What every fuzz target asks of a reader: it takes the input, or refuses it with the right exit code and, where a
-// reader stops at the first thing that is wrong, with one line. And the folder of targets that need files.
+// Checks that all fuzz targets share: a reader accepts the input, or refuses it with the right exit code and, if it
+// stops at the first error, with one line. Also provides the folder of targets that need files.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,12 +20,13 @@
 
 namespace rnnlab::testing {
 
-// Always on; the fuzzer keeps the input.
+// This check is always on; the fuzzer keeps the input.
 inline void require(bool holds) {
   if (!holds) __builtin_trap();
 }
 
-// Lives while an input is read: none may take a second of the processor, however busy the machine is with others.
+// Exists while an input is read: no input may take more than a second of processor time, which other processes do not
+// affect.
 class OneSecond {
  public:
   OneSecond() = default;
@@ -39,11 +40,12 @@ class OneSecond {
 
 inline std::string text_of(const uint8_t* data, size_t size) { return {reinterpret_cast<const char*>(data), size}; }
 
-// Makes an empty folder in memory, /dev/shm/rnnlab-fuzz-TARGET-PROCESS, and works in it. It is removed at exit.
+// Makes an empty folder in memory, /dev/shm/rnnlab-fuzz-TARGET-PROCESS, and makes it the current folder. It is removed
+// at exit.
 inline void work_in_memory(const std::string& target) {
   namespace fs = std::filesystem;
   static const fs::path folder = fmt::format("/dev/shm/rnnlab-fuzz-{}-{}", target, ::getpid());
-  fs::remove_all(folder);  // of a process that crashed
+  fs::remove_all(folder);  // left by a process that crashed
   require(fs::create_directory(folder));
   fs::current_path(folder);
   std::atexit([] {
@@ -52,9 +54,9 @@ inline void work_in_memory(const std::string& target) {
   });
 }
 
-enum class Lines { kOne, kSeveral };  // of a refusal
+enum class Lines { kOne, kSeveral };  // of a message of refusal
 
-// Whether it was read.
+// Returns whether the input was read.
 template <class Read>
 bool expect_read_or_refused(ExitCode exit_code, Read read, Lines lines = Lines::kOne) {
   try {
@@ -67,7 +69,7 @@ bool expect_read_or_refused(ExitCode exit_code, Read read, Lines lines = Lines::
   }
 }
 
-// Whether `work` ended as it should, or was refused with one of the exit codes.
+// Returns whether `work` ended normally; otherwise it must be refused with one of the exit codes.
 template <class Work>
 bool expect_done_or_refused(std::initializer_list<ExitCode> exit_codes, Work work) {
   try {

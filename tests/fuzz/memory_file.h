@@ -1,4 +1,4 @@
-// A file that is on no disk, for readers that want a path. Its name says nothing of what it holds.
+// A file in memory, for readers that need a path. Its name does not depend on its content.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  // Its path, now that it holds `bytes` and nothing else.
+  // Writes `bytes` as the only content of the file and returns its path.
   const std::string& holding(std::string_view bytes) {
     require(::ftruncate(descriptor_, 0) == 0);
     require(::pwrite(descriptor_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));

@@ -1,6 +1,6 @@
-// An experiment's settings as far as they do without LibTorch, to read from YAML, and what is asked of every document:
-// findings of one line each, or settings that print to YAML which reads back to the same, sweep included.
-// Left out: the device, the precision, and the rules that look at the whole experiment.
+// The part of an experiment's settings that does not need LibTorch, read from YAML, and checks of every document:
+// findings of one line each, or settings that print to YAML which reads back to the same settings, including a sweep.
+// The device, the precision and the rules about the whole experiment are left out.
 #pragma once
 
 #include <string>

@@ -12,27 +12,28 @@
 
 namespace rnnlab::testing {
 
-// Where data files of the test lie, and its runs. It is the current folder, so that no file of the user is found.
+// Contains data files of the test and its runs in a fresh folder, which is the current one, so that no file of the user
+// is found.
 class TrainedRuns : public ::testing::Test {
  protected:
   TrainedRuns() { std::filesystem::current_path(folder_.path()); }
   ~TrainedRuns() override { std::filesystem::current_path(previous_); }
 
-  // The run's folder. `yaml` without name and device; {} in it is the folder.
+  // Trains and returns the run's folder. `yaml` must not contain name and device; {} in it is replaced by the folder.
   std::filesystem::path train(const std::string& yaml, const std::vector<std::string>& overrides = {});
 
   void write(const std::string& file, const std::string& text) const { write_text(folder_.path() / file, text); }
   std::string name(const std::string& file) const { return folder_.name(file); }
 
-  // A table of two kinds of flowers, as `file`, and an experiment that learns to tell them apart.
+  // Write a table of two kinds of flowers as `file`, and train an experiment that classifies them.
   void write_flowers(const std::string& file) const;
   std::filesystem::path train_flowers(const std::vector<std::string>& overrides = {});
 
-  // A series of a sine, and a forecaster of it, whose targets are scaled.
+  // Write a sine as a series, and train a forecaster of it with scaled targets.
   void write_series(const std::string& file, int num_rows) const;
   std::filesystem::path train_series(const std::vector<std::string>& overrides = {});
 
-  // A short text with a pattern, and a language model of it.
+  // Trains a language model of a short text with a pattern.
   std::filesystem::path train_text(const std::vector<std::string>& overrides = {});
 
   TrainedModel load(const std::filesystem::path& run, const std::vector<std::string>& overrides = {},

@@ -1,5 +1,5 @@
-// The image classifier by the definitions of its parts, without any convolution or pooling operator: what the tests
-// compare with. Differentiable, in the type of its inputs.
+// The image classifier by the definitions of its parts, without convolution or pooling operators, as the reference of
+// the tests. Differentiable, in the type of its inputs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,11 +12,11 @@ namespace rnnlab {
 // images: (B, C, H, W); weight: (O, C, K, K); bias: (O). Zero padding that keeps the size.
 at::Tensor reference_convolution(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias);
 
-// The largest of each 2 x 2 pixels.
+// Returns the largest of each 2 x 2 pixels.
 at::Tensor reference_pool(const at::Tensor& values);
 
-// The logits for images (rows, B, columns) of a model of so many convolutions, with one dense layer and ReLU, from the
-// parameters that `model` has.
+// Returns the logits for images (rows, B, columns) of a model with `num_convolutions` convolutions, one dense layer and
+// ReLU, computed from the parameters of `model`.
 at::Tensor reference_logits(const torch::nn::Module& model, int64_t num_convolutions, const at::Tensor& images);
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-// Autocast to 16 bits on one kind of device while it lives, as training with `precision: bf16` or `fp16` runs.
+// Turns on autocast to 16 bits on one kind of device during its lifetime, as training with `precision: bf16` or `fp16`.
 #pragma once
 
 #include <ATen/autocast_mode.h>

@@ -1,5 +1,5 @@
-// Runs a layer on a reference problem, forward and backward, and the reference on the same, and gives the results of
-// both in one form: a list of named vectors in float64.
+// Runs a layer and the reference on the same problem, forward and backward, and returns the results of both in one
+// form: a list of named vectors in float64.
 #pragma once
 
 #include <string>
@@ -21,20 +21,21 @@ struct Place {
   at::Device device = at::kCPU;
 };
 
-// The problem with every number rounded to `type`, so that a layer of that type and the reference start from the same.
+// Round every number to `type`, so that a layer of that type and the reference start from the same numbers.
 reference::Problem rounded(reference::Problem problem, at::ScalarType type);
 reference::Result rounded(reference::Result upstream, at::ScalarType type);
 
-// A layer of the problem's options and weights.
+// Returns a layer with the problem's options and weights.
 std::shared_ptr<RecurrentLayer> make_layer_for(LayerKind kind, const reference::Problem& problem, const Place& place);
 
-// Results and all gradients of sum(results * upstream). Zero initial states are left undefined, whole lengths too.
+// Return the results and all gradients of sum(results * upstream). Zero initial states stay undefined, and so do whole
+// lengths.
 Results run(RecurrentLayer& layer, const reference::Problem& problem, const reference::Result& upstream,
             const Place& place);
 Results run_reference(const reference::Problem& problem, const reference::Result& upstream);
 
-// Every vector's largest error, relative to its own largest value but at least 1, is within `tolerance`. What only one
-// side lists (the gradients of undefined states) is passed over.
+// Checks that every vector's largest error, relative to its own largest value but at least 1, is within `tolerance`.
+// Vectors that only one side has (the gradients of undefined states) are skipped.
 void expect_near(const Results& got, const Results& wanted, double tolerance);
 
 }  // namespace rnnlab

@@ -1,4 +1,5 @@
-// Tests that need a CUDA GPU, and those that need this build's own kernels on it. They are skipped where there is none.
+// Base classes of tests that need a CUDA GPU, or this build's own kernels on a GPU. Without these the tests are
+// skipped.
 #pragma once
 
 #include <ATen/Context.h>
@@ -15,7 +16,7 @@ class OnCuda : public ::testing::Test {
   }
 };
 
-// Whether there is a GPU that this build has code of its own kernels for.
+// Returns whether there is a GPU for which this build has code of its own kernels.
 inline bool has_own_kernels_here() { return at::hasCUDA() && has_own_kernels(c10::Device(c10::kCUDA, 0)); }
 
 class ByOwnKernels : public ::testing::Test {

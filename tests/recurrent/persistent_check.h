@@ -1,5 +1,5 @@
-// Any shape of `persistent` against a float64 layer on the same GPU (`hoisted`, which the parity suite holds to the
-// reference), for shapes that plain loops on the CPU take too long for.
+// Compares `persistent` in any shape with a float64 layer on the same GPU (`hoisted`, which the parity suite compares
+// with the reference), for shapes that take too long in plain loops on the CPU.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@
 
 namespace rnnlab {
 
-// What the numbers of a layer are: its type, and in float32 whether products may round to TF32.
+// A class of a layer's numbers: its type, and in float32 whether products may round to TF32.
 struct NumberClass {
   const char* name;
   at::ScalarType type;
@@ -21,8 +21,8 @@ struct NumberClass {
   double tolerance;  // as in tolerances.h
 };
 
-// Operands of recurrent products have TF32's 10 bits (5e-4) and inputs are multiplied in TF32; sums over up to a few
-// thousand terms, several steps and back.
+// Operands of recurrent products have TF32's 10 bits (5e-4), and inputs are multiplied in TF32. Sums have up to a few
+// thousand terms, over several steps forward and backward.
 constexpr double kTf32Class = 4e-3;
 
 constexpr std::array<NumberClass, 4> kNumberClasses = {{{"fp32", at::kFloat, false, kFloat32Cuda},
@@ -30,7 +30,7 @@ constexpr std::array<NumberClass, 4> kNumberClasses = {{{"fp32", at::kFloat, fal
                                                         {"fp16", at::kHalf, false, kFloat16},
                                                         {"bf16", at::kBFloat16, false, kBfloat16}}};
 
-// That there are kernels for.
+// Returns the largest hidden size for which there are kernels.
 constexpr int64_t largest_hidden_size(const NumberClass& numbers) {
   return numbers.type == at::kFloat && !numbers.allows_tf32 ? 1024 : 1536;
 }
@@ -38,7 +38,7 @@ constexpr int64_t largest_hidden_size(const NumberClass& numbers) {
 constexpr std::array<Cell, 4> kCells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu};
 
 enum class Ends { kWhole, kVaried };   // of the sequences
-enum class States { kZeros, kGiven };  // initial ones
+enum class States { kZeros, kGiven };  // of the initial states
 
 struct LayerShape {
   RecurrentOptions options;
@@ -50,7 +50,7 @@ struct LayerShape {
 };
 std::string describe(const LayerShape& shape, const NumberClass& numbers);
 
-// Lets LibTorch round float32 products to TF32, or not, for as long as it lives.
+// Lets LibTorch round float32 products to TF32, or not, during its lifetime.
 class TensorFloat32 {
  public:
   explicit TensorFloat32(const NumberClass& numbers);
@@ -59,8 +59,8 @@ class TensorFloat32 {
   TensorFloat32& operator=(const TensorFloat32&) = delete;
 };
 
-// The largest error of the results and all gradients of `persistent`, each relative to its own largest value, which
-// counts as 1 where it is less. Everything is drawn by `seed`; infinite where a number is not finite.
+// Returns the largest error of the results and all gradients of `persistent`, each relative to its own largest value
+// but at least 1. All numbers are drawn by `seed`. The error is infinite if a number is not finite.
 double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64_t seed);
 
 }  // namespace rnnlab

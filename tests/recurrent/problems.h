@@ -14,18 +14,18 @@ struct Shape {
   Lengths lengths = Lengths::kWhole;
 };
 
-// Values from N(0, 1), weights from U(-0.9, 0.9) / sqrt(columns), pairs of biases that add up to about -1 or 1. Redrawn
-// until nothing comes as near to a relu's kink as `distance_to_kink`: a layer that rounds to the other side of it has
-// another gradient, and is not wrong.
+// Returns values from N(0, 1), weights from U(-0.9, 0.9) / sqrt(columns), and pairs of biases with sums of about -1 or
+// 1. Numbers are drawn again until no argument of a relu is nearer to the kink than `distance_to_kink`, because a layer
+// that rounds to the other side of the kink has a different gradient without being wrong.
 Problem random_problem(const RecurrentOptions& options, const Shape& shape, double distance_to_kink = 0);
 
-// Random gradients of output and final states.
+// Returns random gradients of output and final states.
 Result random_upstream(const Problem& problem);
 
-// Every option that changes what is computed: layers {1, 2}, directions {1, 2}.
+// Returns options with every combination of layers {1, 2} and directions {1, 2}.
 std::vector<RecurrentOptions> stacks_of(RecurrentOptions options);
 
-// The vectors of a set of weights, in the order of the parameters.
+// Returns the vectors of a set of weights, in the order of the parameters.
 std::vector<Vector*> vectors_of(std::vector<Weights>& weights);
 
 }  // namespace rnnlab::reference

@@ -1,4 +1,4 @@
-// The pieces that the reference's equations are written in: products with weights, activations, and their gradients.
+// The functions that the reference's equations use: products with weights, activations, and their gradients.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ inline double activate(Activation activation, double x) {
   return activation == Activation::kTanh ? std::tanh(x) : std::max(x, 0.0);
 }
 
-// Derivatives in terms of the function's value y.
+// These functions return derivatives in terms of the function's value y.
 inline double sigmoid_slope(double y) { return y * (1.0 - y); }
 inline double slope(Activation activation, double y) {
   if (activation == Activation::kTanh) return 1.0 - y * y;
   return y > 0 ? 1.0 : 0.0;
 }
 
-// W_g v + b_g, of the rows of gate g.
+// Returns W_g v + b_g for the rows of gate g.
 inline Vector product(const Matrix& weight, const Vector& bias, size_t gate, const Vector& v, size_t hidden_size) {
   Vector result(hidden_size);
   for (size_t i = 0; i < hidden_size; ++i) {
@@ -32,7 +32,8 @@ inline Vector product(const Matrix& weight, const Vector& bias, size_t gate, con
   return result;
 }
 
-// Of product(): given d, the gradient of its result, adds d v^T, d and W_g^T d to the three gradients.
+// Computes the backward pass of product(): given d, the gradient of its result, adds d v^T, d and W_g^T d to the three
+// gradients.
 inline void product_backward(const Matrix& weight, size_t gate, const Vector& d, const Vector& v, Matrix& d_weight,
                              Vector& d_bias, Vector& d_v) {
   for (size_t i = 0; i < d.size(); ++i) {
@@ -57,7 +58,7 @@ inline Vector multiply(const Vector& a, const Vector& b) {
   return result;
 }
 
-// What every cell's gate starts from: W_ig x + b_ig + W_hg h + b_hg.
+// Returns the sum from which every cell's gate starts: W_ig x + b_ig + W_hg h + b_hg.
 inline Vector gate_sum(const Weights& w, size_t gate, const Vector& x, const Vector& h) {
   return add(product(w.weight_ih, w.bias_ih, gate, x, h.size()), product(w.weight_hh, w.bias_hh, gate, h, h.size()));
 }
@@ -78,7 +79,7 @@ inline void note_kink(Activation activation, double x, double size_of_terms, Ste
   step.distance_to_kink = std::min(step.distance_to_kink, std::abs(x) / size_of_terms);
 }
 
-// Of a gate's sum, whose terms are of size 1 or so.
+// Activates a gate's sum, whose terms have a size of about 1.
 inline Vector activate(Activation activation, Vector sum, Step& step) {
   for (double& value : sum) {
     note_kink(activation, value, 1.0, step);
@@ -87,7 +88,7 @@ inline Vector activate(Activation activation, Vector sum, Step& step) {
   return sum;
 }
 
-// Cells with a file of their own.
+// These cells have their own files.
 void min_gru_forward(const RecurrentOptions& options, const Weights& w, Step& step);
 void min_gru_backward(const RecurrentOptions& options, const Weights& w, const Step& step, const States& d_new,
                       Weights& d_w, StepGradients& gradients);

@@ -1,4 +1,4 @@
-// What a run of the program left in its folder, in the parts that must not depend on whether it was interrupted.
+// The results of a run in its folder that must not depend on whether the run was interrupted.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rnnlab::testing {
 
-// Trains in a moment, and saves its state after every step.
+// This experiment trains in a moment and saves its state after every step.
 inline constexpr const char* kSmallYaml = R"(name: small
 device: cpu
 layer: fused
@@ -20,25 +20,25 @@ checkpoint: {every_seconds: 0, every_steps: 1}
 )";
 
 struct TrainedRun {
-  int64_t step = 0;          // of its newest checkpoint that verifies
-  std::string model_sha256;  // of its files
+  int64_t step = 0;          // of its newest valid checkpoint
+  std::string model_sha256;  // of the checkpoint's files
   std::string optimizer_sha256;
-  std::vector<std::string> csv_epochs;    // a line for each row, of what was not measured but computed
-  std::vector<std::string> jsonl_epochs;  // the same of the other file
+  std::vector<std::string> csv_epochs;    // one line for each row, with the values that are computed, not measured
+  std::vector<std::string> jsonl_epochs;  // the same values from epochs.jsonl
 
   bool operator==(const TrainedRun&) const = default;
 };
 
-// UserError where the folder does not hold all that.
+// Throws UserError if the folder does not contain these results.
 TrainedRun read_trained_run(const std::filesystem::path& folder);
 
-// The only run folder of `experiment` below `out`.
+// Returns the only run folder of `experiment` below `out`.
 std::filesystem::path only_run_in(const std::filesystem::path& out, const std::string& experiment);
 
-// What interrupted writing left in the folder of a run, at any depth.
+// Returns the files that an interrupted write left in the folder of a run, at any depth.
 std::vector<std::string> leftovers_in(const std::filesystem::path& folder);
 
-// The number in that environment variable, or `otherwise`.
+// Returns the number in this environment variable, or `otherwise`.
 int64_t number_from_environment(const char* variable, int64_t otherwise);
 
 }  // namespace rnnlab::testing

@@ -1,4 +1,4 @@
-// Runs as they are read back from folders, and reports of them, for tests of what is made from them.
+// Runs as they are read from folders, and reports of these runs, for tests.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,20 @@
 
 namespace rnnlab::testing {
 
-// Written to folders of their own, "run0" and so on, and read back; the folders are gone then.
+// Writes the runs to the folders "run0" and so on, reads them, and removes the folders.
 std::vector<RunRecord> read_back(const std::vector<SampleRun>& runs);
 
-// A naive and a fused run of six timed epochs each: 2 s and 1 s an epoch. fused is the baseline's rival, naive first.
+// Returns a naive and a fused run of six timed epochs each, with 2 s and 1 s an epoch. naive is first.
 std::vector<SampleRun> naive_and_fused();
 
 report::Report report_of(const std::vector<SampleRun>& runs);
 
-// Every chart in it, in order.
+// Returns every chart in the report, in order.
 std::vector<report::Chart> charts_in(const report::Report& report);
 
 std::vector<std::string> ids(const std::vector<report::Chart>& charts);
 
-// The notices before everything else.
+// Returns the notices at the beginning of the report.
 std::vector<report::Notice> opening_notices(const report::Report& report);
 
 }  // namespace rnnlab::testing

@@ -12,10 +12,10 @@
 
 namespace rnnlab::testing {
 
-// How slow the machine was in each.
+// How slow the machine was in each round.
 inline const std::vector<double> kFiveRounds = {1, 1.1, 1.02, 0.97, 1.05};
 
-// Epochs of so many seconds, and each process with two threads as in every sample run.
+// Returns a run with epochs of `seconds`; each process has two threads, as in every sample run.
 inline SampleRun run_of_devices(int64_t devices, double seconds) {
   SampleRun run = sample_run("cpu", "fused", 1, {9, 0.99 * seconds, seconds, 1.02 * seconds});
   run.config += fmt::format("devices: {}\n", devices);
@@ -23,7 +23,7 @@ inline SampleRun run_of_devices(int64_t devices, double seconds) {
   return run;
 }
 
-// With a batch that grows with the devices.
+// Returns a run whose batch grows with the number of devices.
 inline SampleRun run_of_equal_parts(int64_t devices, int64_t samples_a_device, double seconds) {
   SampleRun run = run_of_devices(devices, seconds);
   run.summary.identity.batch_size = devices * samples_a_device;
@@ -32,7 +32,7 @@ inline SampleRun run_of_equal_parts(int64_t devices, int64_t samples_a_device, d
   return run;
 }
 
-// Each run in the same rounds of one measurement, in which the machine was as slow as `slowness` says.
+// Puts each run into the same rounds of one measurement, in which the machine had this slowness.
 inline std::vector<RunRecord> in_rounds(const std::vector<SampleRun>& runs, const std::vector<double>& slowness,
                                         const TemporaryFolder& folder) {
   std::vector<RunRecord> records;

@@ -1,4 +1,4 @@
-// Runs in memory, with no more than what comparing times looks at.
+// Runs in memory, with only the values that a comparison of times reads.
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ inline RunRecord sample_record(const Turn& turn, const std::vector<double>& time
   return run;
 }
 
-// Of a process that was started for itself.
+// Returns a run of a process outside of a measurement.
 inline RunRecord process_record(const std::string& process, const std::vector<double>& timed_seconds) {
   Turn turn;
   turn.process = process;
   return sample_record(turn, timed_seconds);
 }
 
-// The process of round `round` of a measurement, on the side `side`.
+// Returns a run of the process of round `round` of a measurement, on the side `side`.
 inline RunRecord sample_record(const std::string& side, int64_t round, const std::vector<double>& timed_seconds) {
   return sample_record({.process = side + std::to_string(round), .measurement = "m", .round = round}, timed_seconds);
 }

@@ -1,4 +1,4 @@
-// Run folders as a training run leaves them, for tests of what reads them.
+// Run folders as a training run leaves them, for tests of their readers.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace rnnlab::testing {
 
-// A run on a quiet machine with a release build, trained by a process of its own. Change what a test is about, then
-// write.
+// A run on an idle machine with a release build, in its own process. A test changes the values that it needs and then
+// calls write.
 struct SampleRun {
   std::string config;
   Environment environment;
@@ -27,7 +27,7 @@ struct SampleRun {
 SampleRun sample_run(const std::string& device, const std::string& layer, int64_t seed,
                      const std::vector<double>& train_seconds);
 
-// The first digits of the hashes of every sample run whose settings are left as they are, as messages show them.
+// Return the first digits of the hashes of sample runs with unchanged settings, as messages show them.
 std::string sample_model_hash();
 std::string sample_training_hash();
 

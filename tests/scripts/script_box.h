@@ -1,5 +1,5 @@
-// A folder with a copy of scripts/, and a PATH that holds only what a test puts there: so a test can play a machine
-// that lacks something, or whose commands fail. Nothing outside the folder is changed, and nothing is fetched.
+// A folder with a copy of scripts/, and a PATH with only the commands of a test, so that a test can imitate a machine
+// with missing or failing commands. Nothing outside of the folder is changed or downloaded.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@ namespace rnnlab {
 
 struct ScriptResult {
   int exit_code = 0;
-  std::string output;  // stdout and stderr, as they came; the box's own folder reads BOX
+  std::string output;  // stdout and stderr in their order; the box's folder is replaced by BOX
 };
 
 class ScriptBox {
@@ -19,14 +19,14 @@ class ScriptBox {
   ScriptBox(const ScriptBox&) = delete;
   ScriptBox& operator=(const ScriptBox&) = delete;
 
-  // A command that is this shell text.
+  // Adds a command with this shell text.
   void command(const std::string& name, const std::string& shell_text) const;
-  // A file, its folders made as needed; `path` is seen from the box.
+  // Writes a file and makes its folders if needed; `path` is relative to the box.
   void file(const std::string& path, const std::string& content) const;
   void remove(const std::string& path) const;
   bool exists(const std::string& path) const;
   std::string text(const std::string& path) const;
-  // A command line, run in the box; NAME=VALUE words may stand before it.
+  // Runs a command line in the box, which may begin with NAME=VALUE words.
   ScriptResult run(const std::string& command_line) const;
 
  private:

@@ -1,5 +1,5 @@
-// A folder where only a few kilobytes fit: a small tmpfs where mounting is permitted, else a limit on the size of
-// files.
+// A folder with space for only a few kilobytes: a small tmpfs if mounting is permitted, otherwise a limit on the size
+// of files.
 #pragma once
 
 #include <sys/mount.h>
@@ -19,7 +19,7 @@ class SmallDisk {
   SmallDisk() {
     is_mounted_ = ::mount("none", folder_.path().c_str(), "tmpfs", 0, "size=16k") == 0;
     if (is_mounted_) return;
-    // The program's main does so too. Programs that a test starts get the system's own disposition back.
+    // The program's main also ignores this signal. Programs that a test starts get the system's default disposition.
     old_handler_ = std::signal(SIGXFSZ, SIG_IGN);
     ::getrlimit(RLIMIT_FSIZE, &old_limit_);
     const rlimit limit = {kBytes, old_limit_.rlim_max};
@@ -37,7 +37,7 @@ class SmallDisk {
   SmallDisk& operator=(const SmallDisk&) = delete;
 
   const std::filesystem::path& path() const { return folder_.path(); }
-  // What the system says when it is full, with rnnlab's advice.
+  // Returns the system's message when the disk is full, with rnnlab's advice.
   std::string reason() const {
     return is_mounted_ ? "No space left on device; free some space or choose another folder with --out"
                        : "File too large; raise the limit on the size of files (ulimit -f)";

@@ -1,4 +1,4 @@
-// Event files and their messages, read back for tests by field numbers alone.
+// Reads event files and their messages for tests, only by field numbers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rnnlab::testing {
 
-// A message's fields by number, in order; scalars as their number, the rest as bytes.
+// The fields of a message by number, in order; scalars as numbers, other fields as bytes.
 struct Message {
   explicit Message(const std::string& bytes);
 
@@ -23,13 +23,14 @@ struct Message {
   std::map<int, std::vector<double>> numbers;
 };
 
-// The data of each record, with its length and both checksums looked at: a fault is a std::runtime_error.
+// Returns the data of each record, and checks its length and both checksums. Throws std::runtime_error for a damaged
+// record.
 std::vector<std::string> records_of(const std::string& bytes);
 
-// The numbers of a packed field of float64.
+// Returns the numbers of a packed float64 field.
 std::vector<double> doubles_of(const Message& message, int field);
 
-// In the order of their names.
+// Returns the event files in the order of their names.
 std::vector<std::filesystem::path> event_files_in(const std::filesystem::path& folder);
 
 }  // namespace rnnlab::testing

@@ -1,4 +1,5 @@
-// A learnable toy: short random sequences whose class is the sign of their mean. The tests of training/ share it.
+// A small problem that can be learned: short random sequences whose class is the sign of their mean. The tests of
+// training/ share it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,17 @@
 
 namespace rnnlab {
 
-// (N, 5, 3) inputs; two classes, or their number as a real target. The same samples for the same sizes and task.
+// Returns (N, 5, 3) inputs, with two classes or the class number as a real target. Equal sizes and tasks give equal
+// samples.
 Dataset toy_dataset(int64_t num_train = 96, int64_t num_valid = 32, Task task = Task::kClassification);
 
-// One layer of 8 units, the same weights each time.
+// Returns one layer of 8 units, with the same weights each time.
 std::shared_ptr<Model> toy_model(const Dataset& dataset, LayerKind layer = LayerKind::kNaive,
                                  double output_dropout = 0.0);
 
 TrainerOptions toy_options();
 
-// Keeps what it sees, and calls what a test hooks in.
+// Records its calls, and calls functions that a test sets.
 struct Recorder : Observer {
   void on_run_begin(const RunPlan& plan) override;
   void on_epoch_begin(const TrainingState& state) override;
@@ -37,7 +39,7 @@ struct Recorder : Observer {
   std::function<void(const EpochRow&)> at_row = [](const EpochRow&) {};
 };
 
-// Trains a toy model and returns what was seen.
+// The result of training a toy model.
 struct ToyRun {
   Recorder seen;
   TrainingState state;

@@ -1,5 +1,4 @@
-// What the tests of readers share: a folder of their own, files made of bytes, gzip by zlib, and the message of an
-// error.
+// Functions that tests of readers share: a fresh folder, files from bytes, gzip by zlib, and the message of an error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@
 
 namespace rnnlab {
 
-// A fresh folder, removed with the test.
+// A fresh folder, which is removed after the test.
 class ReaderFiles : public testing::Test {
  protected:
   ReaderFiles() : folder_(make_folder()) {}
@@ -24,12 +23,12 @@ class ReaderFiles : public testing::Test {
   std::filesystem::path path(std::string_view name) const { return folder_ / name; }
 
   std::filesystem::path write(std::string_view name, std::string_view bytes) const {
-    std::filesystem::remove(path(name));  // some file systems take milliseconds to overwrite what they still hold
+    std::filesystem::remove(path(name));  // some file systems take milliseconds to overwrite a file
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
   }
 
-  // The message of the data error that `action` must end with, without the folder in front of names.
+  // Returns the message of the data error that `action` must throw, without the folder before names.
   template <class Action>
   std::string error_of(Action&& action) const {
     try {
@@ -58,7 +57,7 @@ class ReaderFiles : public testing::Test {
   std::filesystem::path folder_;
 };
 
-// One gzip member.
+// Returns one gzip member.
 inline std::string gzip(std::string_view bytes) {
   z_stream deflater{};
   RNNLAB_INVARIANT(deflateInit2(&deflater, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK, "deflateInit2");
@@ -73,7 +72,7 @@ inline std::string gzip(std::string_view bytes) {
   return packed;
 }
 
-// Text with zeros in it: bytes("\0\1") has two characters.
+// Returns text that may contain zeros: bytes("\0\1") has two characters.
 template <size_t size>
 std::string bytes(const char (&literal)[size]) {
   return std::string(literal, size - 1);
