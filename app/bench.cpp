@@ -28,14 +28,14 @@ namespace {
 
 constexpr const char* kBenchFooter = R"(
 Every key takes one value or several: a list in the file, values with commas on the command line. The first layer is
-what the others are measured against. docs/bench.md says what the numbers mean.
+the reference for the others. docs/bench.md says what the numbers mean.
 
 Examples:
   rnnlab bench experiments/bench_ladder.yaml processes=5 --json ladder.json
   rnnlab bench layer=naive,fused hidden_size=128,512 num_layers=1 device=cpu
   rnnlab bench experiments/bench_ladder.yaml processes=5 --against ladder.json
 
-Exit codes: as `rnnlab --help` says, and 7 where --against found a row that is slower, or that is gone.)";
+Exit codes: as `rnnlab --help` says, and 7 if --against found a row that is slower, or that is missing.)";
 
 struct BenchOptions {
   std::vector<std::string> arguments;
@@ -241,7 +241,10 @@ void add_bench(CLI::App& program, Action& chosen) {
       ->check(check_tolerance)
       ->capture_default_str()
       ->needs(against);
-  command->add_flag("--force", options->force, "compare what should not be compared, and say so")->needs(against);
+  command
+      ->add_flag("--force", options->force,
+                 "compare although the results are not comparable, with a note in the output")
+      ->needs(against);
   command->add_flag("-q,--quiet", options->quiet, "no progress");
   command->add_flag("--schema", options->schema, "print every key with its type, default and meaning");
   command->add_flag("--process", options->process)->group("");

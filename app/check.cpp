@@ -95,7 +95,7 @@ std::string checked(const CheckOptions& options) {
 }  // namespace
 
 void add_check(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("check", "Validate experiment files and print what they come to");
+  CLI::App* command = program.add_subcommand("check", "Validate experiment files and print the effective settings");
   auto options = std::make_shared<CheckOptions>();
   command->add_option("arguments", options->arguments, "experiment files, and overrides such as training.epochs=5")
       ->type_name("FILE... [key=value]");

@@ -17,11 +17,11 @@ namespace rnnlab::app {
 namespace {
 
 constexpr const char* kCompareFooter = R"(
-Runs that differ in their seed alone are pooled. Intervals are over the processes that trained them: from three a side,
-and a verdict from five. The baseline is the sweep's first case. docs/timing.md says what the numbers mean.
+Runs that differ only in their seed are pooled. Intervals are over the processes that trained them. An interval needs
+three processes on each side, and a verdict needs five. The baseline is the sweep's first case. docs/timing.md says what the numbers mean.
 
-Runs that differ in devices alone get their speed-up and efficiency. --scaling sets runs against each other whose batches
-are equal device by device: what each device gets done, relative to the fewest devices (docs/several-gpus.md).
+Runs that differ only in devices get a speed-up and an efficiency. --scaling compares the work of each device in runs
+with equal batches per device, relative to the fewest devices (docs/several-gpus.md).
 
 Examples:
   rnnlab compare runs/mnist_rows
@@ -97,18 +97,19 @@ void add_compare(CLI::App& program, Action& chosen) {
       ->type_name("RUN");
   auto* baseline = command
                        ->add_option("--baseline", options->baseline,
-                                    "what the others are measured against: a label of the table or a folder")
+                                    "the reference of the comparison: a label of the table or a folder")
                        ->type_name("LABEL|RUN");
-  command->add_flag("--force", options->force, "compare what should not be compared, and say so in the output");
+  command->add_flag("--force", options->force,
+                    "compare although the runs are not comparable, with a note in the output");
   auto* json = command->add_flag("--json", options->json, "print JSON");
   auto* csv = command->add_flag("--csv", options->csv, "print CSV")->excludes(json);
-  auto* fair = command->add_flag("--fair", options->fair, "print what was held equal, too")->excludes(csv);
-  auto* matrices = command->add_flag(
-      "--matrices", options->matrices,
-      "print training seconds and train loss by epoch and run, too; with --csv in place of the table");
+  auto* fair = command->add_flag("--fair", options->fair, "also print which conditions were equal")->excludes(csv);
+  auto* matrices =
+      command->add_flag("--matrices", options->matrices,
+                        "also print training seconds and train loss by epoch and run; with --csv instead of the table");
   command
       ->add_flag("--scaling", options->scaling,
-                 "compare what each device gets done, of runs whose batches are equal device by device")
+                 "compare the work of each device, in runs with equal batches per device")
       ->excludes(baseline)
       ->excludes(fair)
       ->excludes(matrices);

@@ -85,7 +85,7 @@ void convert_run(const ConvertOptions& options, ModelRequest request, const Expo
 }
 
 ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_line) {
-  if (options.out.empty()) throw_error(ExitCode::kUsage, "convert: there is no file to write; add -o FILE.safetensors");
+  if (options.out.empty()) throw_error(ExitCode::kUsage, "convert: no output file is given; add -o FILE.safetensors");
   const ModelRequest request = model_request("convert", options.use);
   if (!request.overrides.empty())
     throw_error(ExitCode::kUsage,
@@ -111,11 +111,11 @@ void add_convert(CLI::App& program, Action& chosen) {
       ->check(check_name<ExportPart>)
       ->type_name("PART")
       ->capture_default_str();
-  command->add_option("--layout", options->layout, "of the file to write: pytorch, keras or tensorflow")
+  command->add_option("--layout", options->layout, "layout of the file to write: pytorch, keras or tensorflow")
       ->check(check_name<Layout>)
       ->type_name("LAYOUT")
       ->capture_default_str();
-  command->add_option("--from", options->from, "of the file to read, where that is to be certain; else its names tell")
+  command->add_option("--from", options->from, "layout of the file to read; by default its names decide")
       ->check(check_name<Layout>)
       ->type_name("LAYOUT");
   add_machine_option(*command, options->with_machine);

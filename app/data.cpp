@@ -68,7 +68,7 @@ void add_data(CLI::App& program, Action& chosen) {
   CLI::App* data = program.add_subcommand("data", "Look at data");
   data->require_subcommand(1);
   data->footer(kDataFooter);
-  CLI::App* command = data->add_subcommand("inspect", "Show what is understood of a data file or an experiment's data");
+  CLI::App* command = data->add_subcommand("inspect", "Show how a data file or an experiment's data is understood");
   auto options = std::make_shared<InspectOptions>();
   command->add_option("arguments", options->arguments, "a data file, or an experiment file with overrides")
       ->type_name("FILE [key=value]");

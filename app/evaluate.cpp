@@ -11,8 +11,8 @@ namespace rnnlab::app {
 namespace {
 
 constexpr const char* kEvaluateFooter = R"(
-RUN is a run's folder, of which the best checkpoint is taken, or a checkpoint. What may change: device, layer, cudnn_algorithm,
-precision, deterministic, training.valid_batch_size, training.num_threads, and where the data are.
+RUN is a run's folder, of which the best checkpoint is used, or a checkpoint. These keys may change: device, layer,
+cudnn_algorithm, precision, deterministic, training.valid_batch_size, training.num_threads, and the paths of the data.
 
 Examples:
   rnnlab evaluate runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn

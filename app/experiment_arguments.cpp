@@ -47,8 +47,8 @@ void refuse_key_without_value(const std::vector<std::string>& arguments, size_t 
   const std::string next = at + 1 < arguments.size() ? arguments[at + 1] : "";
   const std::string value = next.substr(std::min(next.find_first_not_of('='), next.size()));
   const bool is_value = !value.empty() && (next[0] == '=' || (!is_override(next, keys) && !is_there(next)));
-  throw_error(ExitCode::kUsage, "{} is a key and no file, and lacks its '=': write {}={}", in_quotes(argument), key,
-              is_value ? in_quotes(value).substr(1, in_quotes(value).size() - 2) : "VALUE");
+  throw_error(ExitCode::kUsage, "{} is a key and not a file, and its '=' is missing: write {}={}", in_quotes(argument),
+              key, is_value ? in_quotes(value).substr(1, in_quotes(value).size() - 2) : "VALUE");
 }
 
 int depth_of(std::string_view text) {
@@ -63,7 +63,7 @@ void refuse_cut_value(const std::vector<std::string>& arguments, size_t at) {
   if (opening != '{' && opening != '[') return;
   for (size_t next = at + 1; depth_of(whole) > 0 && next < arguments.size(); ++next) whole += " " + arguments[next];
   if (whole == arguments[at] || depth_of(whole) != 0) return;
-  throw_error(ExitCode::kUsage, "argument {}: the shell cut it at its spaces; put quotes around the whole: {}",
+  throw_error(ExitCode::kUsage, "argument {}: the shell split it at its spaces; put quotes around the whole: {}",
               in_quotes(arguments[at]), in_quotes(whole, 200));
 }
 

@@ -43,7 +43,7 @@ Experiment read_one(const std::vector<std::string>& arguments) {
 }
 
 ExitCode export_work(const ExportOptions& options, const CommandLine& command_line) {
-  if (options.out.empty()) throw_error(ExitCode::kUsage, "export: there is no file to write; add -o FILE.safetensors");
+  if (options.out.empty()) throw_error(ExitCode::kUsage, "export: no output file is given; add -o FILE.safetensors");
   const Experiment experiment = read_one(options.arguments);
   require_harmless_output(options.out, "name an ordinary file; the work cannot be printed");
   const WorkFile file = write_work_file(experiment, command_line, options.out);

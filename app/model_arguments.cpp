@@ -34,7 +34,7 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
       ->type_name(is_on_data ? "RUN [key=value]" : "RUN|FILE");
   command
       .add_option("--checkpoint", arguments.checkpoint,
-                  "best, last, or one by its name, such as step-000123; by default the best where one is marked")
+                  "best, last, or one by its name, such as step-000123; by default the best if one is marked")
       ->type_name("NAME");
   if (!is_on_data) return;
   command
@@ -44,13 +44,12 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
 }
 
 void add_machine_option(CLI::App& command, bool& with_machine) {
-  command.add_flag("--with-machine", with_machine, "also tell host name, kernel, command line and absolute paths");
+  command.add_flag("--with-machine", with_machine, "also print host name, kernel, command line and absolute paths");
 }
 
 CLI::Option* add_passes_option(CLI::App& command, int64_t& num_passes) {
   return command
-      .add_option("--passes", num_passes,
-                  "passes over the data; the time is their median, one batch before them untimed")
+      .add_option("--passes", num_passes, "passes over the data; the time is their median; an untimed batch runs first")
       ->check(check_passes)
       ->type_name("N")
       ->capture_default_str();

@@ -69,7 +69,8 @@ void refuse_what_is_read(const fs::path& out, const std::vector<fs::path>& input
   std::error_code ignored;
   for (const fs::path& input : inputs)
     if (!input.empty() && fs::equivalent(out, input, ignored))
-      throw_error(ExitCode::kUsage, "{}: is what is read, and would be lost; name another file to write", out.string());
+      throw_error(ExitCode::kUsage, "{}: is an input file and would be lost; choose a different output file",
+                  out.string());
 }
 
 }  // namespace
@@ -80,10 +81,12 @@ void require_harmless_output(const fs::path& out, std::string_view advice, const
   if (!run_around(real_path(out.parent_path()) / out.filename()).empty()) refuse_link(out);
   const fs::path file = real_path(resolve_output_file(out, advice));
   if (is_experiment(file))
-    throw_error(ExitCode::kUsage, "{}: is an experiment by its name, and would be lost; name another file to write",
+    throw_error(ExitCode::kUsage,
+                "{}: has the name of an experiment file, which would be lost; choose a different output file",
                 out.string());
   if (is_of_a_run(file) || is_in_use_by_runs(file) || is_checkpoint(file.parent_path()))
-    throw_error(ExitCode::kUsage, "{}: belongs to a run, which it would damage; name another file to write",
+    throw_error(ExitCode::kUsage,
+                "{}: belongs to a run and writing it would damage the run; choose a different output file",
                 out.string());
 }
 
@@ -91,14 +94,15 @@ void require_harmless_folder(const fs::path& folder) {
   std::error_code ignored;
   if (folder.empty()) return;
   if (fs::is_symlink(folder, ignored) && !fs::exists(folder, ignored))
-    throw_error(ExitCode::kUsage, "{}: is a link to {}, which is missing; make that folder, or remove the link",
+    throw_error(ExitCode::kUsage, "{}: is a link to {}, which is missing; create that folder, or remove the link",
                 folder.string(), in_quotes(fs::read_symlink(folder, ignored).string(), 200));
   if (!fs::exists(folder, ignored)) return;
   if (!fs::is_directory(folder, ignored))
     throw_error(ExitCode::kUsage, "{}: is a file, expected a folder or an unused name", folder.string());
   const fs::path real = real_path(folder);
   if (is_checkpoint(folder) || is_among_checkpoints(real, run_around(real)))
-    throw_error(ExitCode::kUsage, "{}: belongs to checkpoints, which other files would damage; name another folder",
+    throw_error(ExitCode::kUsage,
+                "{}: belongs to checkpoints, and other files would damage them; choose a different folder",
                 folder.string());
 }
 

@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kPredictFooter = R"(
 New data are scaled as the training data were, by what the checkpoint holds. A CSV need not have the target columns.
 Each of its rows has a line in the output, with its number as `row`; data.id=[key] adds the columns that identify it.
-A language model goes on from --prompt instead.
+A language model continues --prompt instead.
 
 Examples:
   rnnlab predict runs/flowers/2026-11-21T02-59-51Z-cpu-fused data.path=new.csv --out kinds.csv
@@ -45,26 +45,26 @@ void print_or_write(const std::string& text, const std::string& out) {
 
 // Call this function before the model is loaded, and again when the files of its data are known.
 void require_output(const std::string& out, const std::vector<std::filesystem::path>& inputs = {}) {
-  require_harmless_output(out, "leave --out out to print to standard output", inputs);
+  require_harmless_output(out, "remove --out to print to standard output", inputs);
 }
 
 void require_text_file(const std::string& out) {
   const auto extension = std::filesystem::path(out).extension();
   if (extension == ".npy" || extension == ".csv" || extension == ".jsonl")
-    throw_error(ExitCode::kUsage, "predict: {} would be a text, for that is what a language model writes; name it .txt",
+    throw_error(ExitCode::kUsage, "predict: {} is not a text file, but a language model writes text: use a .txt file",
                 in_quotes(out));
 }
 
 void require_text_options(const PredictOptions& options, const TrainedModel& trained) {
   const bool is_language_model = trained.data.shape.task == Task::kLanguageModel;
   if (is_language_model && options.prompt->empty())
-    throw_error(ExitCode::kUsage, "predict: a language model goes on from a text: give --prompt TEXT");
+    throw_error(ExitCode::kUsage, "predict: a language model continues a text: add --prompt TEXT");
   if (is_language_model && (options.json || options.num_passes != 1))
-    throw_error(
-        ExitCode::kUsage,
-        "predict: --json and --passes are for samples, and a language model goes on from a text; leave them out");
+    throw_error(ExitCode::kUsage,
+                "predict: --json and --passes do not work with a language model, which continues a text; remove them");
   if (!is_language_model && !options.prompt->empty())
-    throw_error(ExitCode::kUsage, "predict: --prompt is for a language model, and this is a {}; leave it out",
+    throw_error(ExitCode::kUsage,
+                "predict: --prompt works only with a language model, and this is a {}; remove --prompt",
                 config::name_of(trained.experiment.model.kind));
 }
 
@@ -97,7 +97,7 @@ std::string check_temperature(const std::string& text) {
 }
 
 void add_text_options(CLI::App& command, PredictOptions& options) {
-  options.prompt = command.add_option("--prompt", options.text.prompt, "language model: the text to go on from");
+  options.prompt = command.add_option("--prompt", options.text.prompt, "language model: the text to continue");
   options.prompt->type_name("TEXT");
   const auto add = [&](const char* name, auto& value, const char* help, const char* type, const auto& check) {
     command.add_option(name, value, help)->check(check)->type_name(type)->capture_default_str()->needs(options.prompt);
@@ -105,7 +105,7 @@ void add_text_options(CLI::App& command, PredictOptions& options) {
   add("--length", options.text.length, "language model: how many tokens to add", "N", check_length);
   add("--temperature", options.text.temperature,
       "language model: 0 takes the most probable token, a higher one is more random", "T", check_temperature);
-  add("--seed", options.text.seed, "language model: of the random choice", "S", check_seed);
+  add("--seed", options.text.seed, "language model: seed of the random choice", "S", check_seed);
 }
 
 ExitCode predict_one(const PredictOptions& options) {
@@ -129,9 +129,10 @@ void add_predict(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("predict", "Predict with a trained model, or generate text");
   auto options = std::make_shared<PredictOptions>();
   add_use_arguments(*command, options->use, TakesData::kYes);
-  auto* out = command->add_option("--out", options->out,
-                                  "write there instead of printing CSV, and print the time: .csv, .jsonl, or .npy for "
-                                  "the raw outputs (samples, outputs); of a language model, the text");
+  auto* out =
+      command->add_option("--out", options->out,
+                          "write to this file instead of printing CSV, and print the time: .csv, .jsonl, or .npy for "
+                          "the raw outputs (samples, outputs); of a language model, the text");
   out->type_name("FILE");
   add_passes_option(*command, options->num_passes)->needs(out);
   command->add_flag("--json", options->json, "print the time as JSON")->needs(out);

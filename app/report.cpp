@@ -27,8 +27,8 @@ namespace {
 constexpr const char* kReportFooter = R"(
 RUN is a run folder, a folder full of them, or a file of `rnnlab bench --json`. The page opens without a network. Runs
 that `rnnlab compare` refuses are shown all the same, and the page begins with why they should not be compared. Damaged
-ones are left out, with a word at the top of the page and exit code 3.
-It tells no host name, kernel, command line or absolute path, because it is made to be shared; --with-machine adds them.
+ones are skipped, with a note at the top of the page and exit code 3.
+It contains no host name, kernel, command line or absolute path, because it is made to be shared; --with-machine adds them.
 docs/report.md says what is in it.
 
 Examples:
@@ -90,10 +90,11 @@ report::Sources read_sources(const std::vector<std::string>& names) {
 void require_page_name(const std::string& page) {
   const auto extension = std::filesystem::path(page).extension();
   if (page.empty() || extension == ".html" || extension == ".htm") return;
-  throw_error(ExitCode::kUsage,
-              "--out {}: would be a page of HTML; name it .html (--markdown prints to standard output, and --figures "
-              "writes pictures)",
-              page);
+  throw_error(
+      ExitCode::kUsage,
+      "--out {}: the report is an HTML page; use a .html file (--markdown prints to standard output, and --figures "
+      "writes pictures)",
+      page);
 }
 
 ExitCode write_forms(const ReportOptions& options) {
@@ -130,7 +131,7 @@ void add_report(CLI::App& program, Action& chosen) {
   command->add_option("sources", options->sources, "run folders, folders full of them, benchmarks as JSON")
       ->required()
       ->type_name("RUN");
-  command->add_option("-o,--out", options->page, "the page to write; report.html where no other form is asked for")
+  command->add_option("-o,--out", options->page, "the page to write; report.html if no other form is requested")
       ->type_name("FILE");
   command->add_flag("--markdown", options->markdown, "print the summary and the tables as Markdown");
   command->add_option("--figures", options->figures, "write every chart as SVG, PNG and CSV into a folder (by gnuplot)")

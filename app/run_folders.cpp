@@ -37,7 +37,8 @@ void require_no_experiments_in(const fs::path& folder) {
   std::error_code unreadable;
   for (fs::directory_iterator entry(folder, unreadable); entry != end(entry); entry.increment(unreadable))
     if (!runs_below(entry->path()).empty())
-      throw_error(ExitCode::kUsage, "{}: its folders are no runs but hold some; name those that you want, such as {}",
+      throw_error(ExitCode::kUsage,
+                  "{}: not a run folder, but its subfolders contain runs; pass one of them, for example {}",
                   folder.string(), entry->path().string());
 }
 
@@ -48,7 +49,7 @@ std::vector<std::string> expanded(const std::string& folder) {
     if (is_there(run / kSummaryFile))
       ended.push_back(run.string());
     else
-      print_notice(fmt::format("rnnlab: {} left out: it has not ended yet, or was killed\n", run.string()));
+      print_notice(fmt::format("rnnlab: {} skipped: it has not ended yet, or was killed\n", run.string()));
   }
   if (ended.empty()) require_no_experiments_in(folder);
   return ended.empty() ? std::vector<std::string>{folder} : ended;

@@ -46,8 +46,8 @@ Examples:
   rnnlab sweep plan experiments/mnist_rows.yaml "sweep={seed: [1, 2, 3, 4]}" --spread runs --out sweeps/seeds)";
 
 constexpr const char* kWorkFooter = R"(
-Takes the next task that nobody works on until none is left. A worker that is killed loses no finished run: its task is
-free at once on the same machine, and after 10 minutes without a sign on others, and then resumes from its checkpoint.
+Takes the next free task until none is left. A worker that is killed loses no finished run: its task is
+free at once on the same machine, and on other machines after 10 minutes. It then resumes from its checkpoint.
 `rnnlab train --task K DIR` does one task by its number.
 
 Examples:
@@ -185,10 +185,10 @@ void add_work(CLI::App& sweep, Action& chosen) {
   CLI::App* command = sweep.add_subcommand("work", "Take tasks of a plan until none is left");
   auto options = std::make_shared<WorkOptions>();
   auto ends_with_parent = std::make_shared<bool>(false);
-  command->add_option("folder", options->folder, "of the plan")->type_name("DIR")->required();
+  command->add_option("folder", options->folder, "folder of the plan")->type_name("DIR")->required();
   auto* gpus = command->add_flag("--gpus", options->gpus,
                                  "one worker for each GPU of this machine; --gpus=0,1 for these two only");
-  command->add_option("--gpu", options->gpu, "the runs of this worker see this GPU only: a number or a UUID")
+  command->add_option("--gpu", options->gpu, "the only GPU for the runs of this worker: a number or a UUID")
       ->type_name("GPU")
       ->excludes(gpus);
   command->add_flag("--retry-failed", options->retry_failed, "take tasks that failed before, too, each once");
@@ -239,7 +239,7 @@ ExitCode status(const StatusOptions& options) {
 void add_status(CLI::App& sweep, Action& chosen) {
   CLI::App* command = sweep.add_subcommand("status", "Show how far the tasks of a plan are");
   auto options = std::make_shared<StatusOptions>();
-  command->add_option("folder", options->folder, "of the plan")->type_name("DIR")->required();
+  command->add_option("folder", options->folder, "folder of the plan")->type_name("DIR")->required();
   auto* failed = command->add_flag("--failed", options->failed, "print the numbers of tasks that failed: 3,17-19");
   auto* left = command->add_flag("--left", options->left,
                                  "print the numbers of tasks that failed, were stopped, or were not begun");

@@ -121,7 +121,7 @@ std::string argument_of_repeats(const TrainOptions& options) {
   const std::string key = std::string(config::kRepeatsKey) + "=";
   for (const std::string& argument : options.arguments)
     if (argument.starts_with(key))
-      throw_error(ExitCode::kUsage, "--repeats {} and {} say the same thing twice: leave out one of them",
+      throw_error(ExitCode::kUsage, "--repeats {} and {} set the same value twice: remove one of them",
                   *options.repeats, argument);
   return key + std::to_string(*options.repeats);
 }
@@ -137,11 +137,10 @@ RunAllOutcome run(const TrainOptions& options, const RunRequest& request, Logger
   }
   const auto [files, overrides] = tell_apart(options.arguments, Experiment::schema().spec());
   if (!files.empty())
-    throw_error(
-        ExitCode::kUsage,
-        "train --resume takes a run with its own settings, so {} has no place here; give overrides only, such as "
-        "training.epochs=10",
-        in_quotes(files.front()));
+    throw_error(ExitCode::kUsage,
+                "train --resume uses the settings of the run, so {} is not allowed; give overrides only, such as "
+                "training.epochs=10",
+                in_quotes(files.front()));
   return resume_all(options.resume, overrides, request, logger);
 }
 
@@ -261,7 +260,7 @@ void add_train(CLI::App& program, Action& chosen) {
   out->type_name("DIR")->capture_default_str()->excludes(task);
   command
       ->add_option("--resume", options->resume,
-                   "go on with this run, in its folder, from its newest checkpoint; or with a sweep, by its file")
+                   "resume this run, in its folder, from its newest checkpoint; or a sweep, given its file")
       ->type_name("RUN")
       ->excludes(out)
       ->excludes(task);
@@ -270,7 +269,7 @@ void add_train(CLI::App& program, Action& chosen) {
   command->add_flag("--json", options->json, "print the result as JSON");
   auto* trace = command->add_flag("--trace", options->trace,
                                   "write trace.json, what CPU and GPU do in the first steps after warm-up");
-  command->add_option("--trace-steps", options->trace_steps, "how many steps")
+  command->add_option("--trace-steps", options->trace_steps, "number of steps to trace")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str()

@@ -50,7 +50,7 @@ std::string option_hint(const CLI::App& command, const std::string& extra) {
   const std::string name = extra.substr(std::min(extra.find_first_not_of('-'), extra.size()));
   const config::Entry* entry = Experiment::schema().spec().find_path(name.substr(0, name.find('=')));
   if (entry == nullptr || entry->field() == nullptr) return did_you_mean(extra, option_names(command));
-  return fmt::format("; keys of an experiment stand without dashes: {}={}", name.substr(0, name.find('=')),
+  return fmt::format("; keys of an experiment have no dashes: {}={}", name.substr(0, name.find('=')),
                      name.find('=') == std::string::npos ? "VALUE" : name.substr(name.find('=') + 1));
 }
 
@@ -70,7 +70,7 @@ std::string explain_leftover(const CLI::App& program, const CLI::App& verb) {
   if (extras.empty()) return "";
   const auto options = option_names(verb);
   if (std::ranges::find(options, extras.front()) != options.end())
-    return fmt::format("{} stands before the verb, expected it behind: `rnnlab {} {}`", extras.front(), verb_path(verb),
+    return fmt::format("{} is before the verb, expected after it: `rnnlab {} {}`", extras.front(), verb_path(verb),
                        extras.front());
   return explain_extra(program, extras.front());
 }
@@ -100,9 +100,9 @@ std::string explain_by_kind(const CLI::App& command, const CLI::ParseError& erro
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return explain_absence(command);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return explain_missing_value(command, message);
   if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
-    return explain_pair(message, "{} and {} exclude each other: leave out one of the two");
+    return explain_pair(message, "{} and {} cannot be used together: remove one of the two");
   if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr)
-    return explain_pair(message, "{0} is of use with {1} only: add {1} or leave out {0}");
+    return explain_pair(message, "{0} works only with {1}: add {1} or remove {0}");
   return message;  // from one of our checks, such as that of --tolerance
 }
 

@@ -264,7 +264,7 @@ std::filesystem::path resolve_output_file(const std::filesystem::path& path, std
   std::error_code ignored;
   const bool is_link = std::filesystem::is_symlink(path, ignored);
   if (is_link && !status)
-    throw_error(ExitCode::kUsage, "{}: is a link to {}, which is missing; make that file, or remove the link",
+    throw_error(ExitCode::kUsage, "{}: is a link to {}, which is missing; create that file, or remove the link",
                 path.string(), in_quotes(std::filesystem::read_symlink(path, ignored).string(), 200));
   const std::filesystem::path target = is_link ? end_of_links(path) : path;
   require_writable_folder(path, folder_of(target));

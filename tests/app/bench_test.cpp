@@ -104,7 +104,7 @@ TEST(Bench, TheTwoFilesAreNotOneAndNotTheOneThatIsReadEither) {
   const auto over = program.run(tiny_with({"--against", "before.json", "--json", "before.json"}));
   EXPECT_EQ(over.exit_code, 2);
   EXPECT_EQ(over.errors,
-            "rnnlab: error: before.json: is what is read, and would be lost; name another file to write\n");
+            "rnnlab: error: before.json: is an input file and would be lost; choose a different output file\n");
 }
 
 TEST(Bench, WhatIsNoFileIsNotWrittenTo) {

@@ -93,39 +93,41 @@ TEST(CommandLine, AnUnknownOptionSuggestsTheNearest) {
 
 TEST(CommandLine, AKeyStandsWithoutDashes) {
   expect_usage_error({"train", "a.yaml", "--training.epochs=5"},
-                     "unknown option '--training.epochs=5'; keys of an experiment stand without dashes: "
+                     "unknown option '--training.epochs=5'; keys of an experiment have no dashes: "
                      "training.epochs=5",
                      " train");
   expect_usage_error({"train", "a.yaml", "--seed"},
-                     "unknown option '--seed'; keys of an experiment stand without dashes: seed=VALUE", " train");
+                     "unknown option '--seed'; keys of an experiment have no dashes: seed=VALUE", " train");
 }
 
 TEST(CommandLine, AKeyWithoutItsEqualsSignIsNoFile) {
   const auto errors = [](const std::vector<std::string>& arguments) { return Program().run(arguments).errors; };
-  EXPECT_EQ(errors({"train", "a.yaml", "training.epochs", "5"}),
-            "rnnlab: error: 'training.epochs' is a key and no file, and lacks its '=': write training.epochs=5\n");
-  EXPECT_EQ(errors({"check", "a.yaml", "training.epochs:", "5"}),
-            "rnnlab: error: 'training.epochs:' is a key and no file, and lacks its '=': write training.epochs=5\n");
+  EXPECT_EQ(
+      errors({"train", "a.yaml", "training.epochs", "5"}),
+      "rnnlab: error: 'training.epochs' is a key and not a file, and its '=' is missing: write training.epochs=5\n");
+  EXPECT_EQ(
+      errors({"check", "a.yaml", "training.epochs:", "5"}),
+      "rnnlab: error: 'training.epochs:' is a key and not a file, and its '=' is missing: write training.epochs=5\n");
   EXPECT_EQ(errors({"check", "a.yaml", "seed", "=3"}),
-            "rnnlab: error: 'seed' is a key and no file, and lacks its '=': write seed=3\n");
+            "rnnlab: error: 'seed' is a key and not a file, and its '=' is missing: write seed=3\n");
   EXPECT_EQ(
       errors({"check", "a.yaml", "training.epochs = 3"}),
       "rnnlab: error: argument 'training.epochs = 3': there are spaces before its '=': write training.epochs=3\n");
   EXPECT_EQ(errors({"bench", "hidden_size"}),
-            "rnnlab: error: 'hidden_size' is a key and no file, and lacks its '=': write hidden_size=VALUE\n");
+            "rnnlab: error: 'hidden_size' is a key and not a file, and its '=' is missing: write hidden_size=VALUE\n");
 }
 
 TEST(CommandLine, AValueThatTheShellCutIsGivenWhole) {
   const auto result = Program().run({"check", "a.yaml", "sweep={layer:", "[naive,", "fused]}", "seed=3"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors,
-            "rnnlab: error: argument 'sweep={layer:': the shell cut it at its spaces; put quotes around the whole: "
+            "rnnlab: error: argument 'sweep={layer:': the shell split it at its spaces; put quotes around the whole: "
             "'sweep={layer: [naive, fused]}'\n");
 }
 
 TEST(CommandLine, AnOptionStandsBehindItsVerb) {
   expect_usage_error({"--quiet", "train", "a.yaml"},
-                     "--quiet stands before the verb, expected it behind: `rnnlab train --quiet`", " train");
+                     "--quiet is before the verb, expected after it: `rnnlab train --quiet`", " train");
 }
 
 TEST(CommandLine, AnAbsentArgumentOrValueIsNamed) {
@@ -145,9 +147,9 @@ TEST(CommandLine, AValueThatIsWrongIsShown) {
 
 TEST(CommandLine, OptionsThatDoNotFitTogetherAreNamed) {
   expect_usage_error({"compare", "a", "--json", "--csv"},
-                     "--json and --csv exclude each other: leave out one of the two", " compare");
+                     "--json and --csv cannot be used together: remove one of the two", " compare");
   expect_usage_error({"bench", "--tolerance", "3"},
-                     "--tolerance is of use with --against only: add --against or leave out --tolerance", " bench");
+                     "--tolerance works only with --against: add --against or remove --tolerance", " bench");
 }
 
 }  // namespace

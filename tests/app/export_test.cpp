@@ -62,7 +62,7 @@ TEST_F(Export, HasTheIdentityOfARunOfTheSameExperiment) {
 
 TEST_F(Export, IsOfOneRunWithABound) {
   EXPECT_EQ(program_.run({"export", "tiny.yaml"}).errors,
-            "rnnlab: error: export: there is no file to write; add -o FILE.safetensors\n");
+            "rnnlab: error: export: no output file is given; add -o FILE.safetensors\n");
   EXPECT_EQ(program_.run({"export", "tiny.yaml", "sweep={seed: [1, 2]}", "-o", "w.safetensors"}).errors,
             "rnnlab: error: export: tiny.yaml: its sweep asks for 2 runs, expected one; choose one by key=value\n");
   EXPECT_EQ(program_.run({"export", "tiny.yaml", "training.epochs=0", "training.max_seconds=1", "-o", "w.safetensors"})

@@ -53,7 +53,7 @@ class OutputFile : public ::testing::Test {
       return words;
     };
     const std::string table = "without --csv and --json the table goes to standard output";
-    const std::string print = "leave --out out to print to standard output";
+    const std::string print = "remove --out to print to standard output";
     return {{{"convert", run(), "-o"}, ".safetensors", "name an ordinary file; weights cannot be printed"},
             {{"predict", run(), "--out"}, ".csv", print},
             {{"predict", run(), "--out"}, ".jsonl", print},
@@ -126,7 +126,8 @@ TEST_F(OutputFile, IsNoFileOfARunThroughALinkEither) {
   fs::create_symlink(run() + "/epochs.csv", program().folder() / "epochs link.csv");
   const std::string before = read_text(run() + "/epochs.csv");
   EXPECT_EQ(program().run({"predict", run(), "--out", "epochs link.csv"}).errors,
-            "rnnlab: error: epochs link.csv: belongs to a run, which it would damage; name another file to write\n");
+            "rnnlab: error: epochs link.csv: belongs to a run and writing it would damage the run; choose a different "
+            "output file\n");
   EXPECT_EQ(read_text(run() + "/epochs.csv"), before);
 }
 
@@ -134,7 +135,7 @@ TEST_F(OutputFile, IsNothingElseThatRunsNeed) {
   constexpr const char* kSweep = "sweep-2026-11-22T16-00-00Z-7.json";
   program().write(kSweep, "{}");
   program().write(run() + "/events.out.tfevents.1.csv", "");
-  const std::string rest = ": belongs to a run, which it would damage; name another file to write\n";
+  const std::string rest = ": belongs to a run and writing it would damage the run; choose a different output file\n";
   program().write(run() + "/checkpoints/.lock", "");
   program().write("flowers.yaml", "seed: 1\n");
   for (const std::string& file :
@@ -145,15 +146,15 @@ TEST_F(OutputFile, IsNothingElseThatRunsNeed) {
   const auto among_checkpoints =
       program().run_in_shell("cd '" + run() + "/checkpoints'; \"$0\" bench --json best.json");
   EXPECT_EQ(among_checkpoints.errors, "rnnlab: error: best.json" + rest);
-  EXPECT_EQ(
-      program().run({"convert", run(), "-o", "flowers.yaml"}).errors,
-      "rnnlab: error: flowers.yaml: is an experiment by its name, and would be lost; name another file to write\n");
+  EXPECT_EQ(program().run({"convert", run(), "-o", "flowers.yaml"}).errors,
+            "rnnlab: error: flowers.yaml: has the name of an experiment file, which would be lost; choose a different "
+            "output file\n");
 }
 
 TEST_F(OutputFile, OfABenchmarkIsNotItsOwnSettings) {
   program().write("b.yaml", "device: cpu\n");
   EXPECT_EQ(program().run({"bench", "b.yaml", "--json", "./b.yaml"}).errors,
-            "rnnlab: error: ./b.yaml: is what is read, and would be lost; name another file to write\n");
+            "rnnlab: error: ./b.yaml: is an input file and would be lost; choose a different output file\n");
   program().write("two.json", "");
   fs::create_symlink("two.json", program().folder() / "link to two.json");
   EXPECT_EQ(program().run({"bench", "b.yaml", "--json", "two.json", "--csv", "link to two.json"}).errors,
@@ -166,7 +167,7 @@ TEST_F(OutputFile, FoldersAreNoRunsAndNoLinksToNothing) {
       "rnnlab: error: " + run() + ": is the folder of a run; name a folder for new runs with --out, such as runs\n");
   EXPECT_EQ(program().run({"report", run(), "--figures", run() + "/checkpoints"}).errors,
             "rnnlab: error: " + run() +
-                "/checkpoints: belongs to checkpoints, which other files would damage; name another folder\n");
+                "/checkpoints: belongs to checkpoints, and other files would damage them; choose a different folder\n");
   fs::create_symlink("nowhere", program().folder() / "dangling");
   for (const Words& words :
        {Words{"report", run(), "--figures", "dangling"}, {"train", "tiny.yaml", "--out", "dangling"}}) {
@@ -174,7 +175,7 @@ TEST_F(OutputFile, FoldersAreNoRunsAndNoLinksToNothing) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(
         result.errors,
-        "rnnlab: error: dangling: is a link to 'nowhere', which is missing; make that folder, or remove the link\n");
+        "rnnlab: error: dangling: is a link to 'nowhere', which is missing; create that folder, or remove the link\n");
   }
 }
 

@@ -77,17 +77,18 @@ TEST_F(ReportVerb, NamesWhatIsNoRunAndNoBenchmark) {
 TEST_F(ReportVerb, WritesNoPageUnderTheNameOfSomethingElse) {
   const auto result = program_.run({"report", "runs/tiny", "--markdown", "-o", "summary.md"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors,
-            "rnnlab: error: --out summary.md: would be a page of HTML; name it .html (--markdown prints to standard "
-            "output, and --figures writes pictures)\n");
+  EXPECT_EQ(
+      result.errors,
+      "rnnlab: error: --out summary.md: the report is an HTML page; use a .html file (--markdown prints to standard "
+      "output, and --figures writes pictures)\n");
 }
 
 TEST_F(ReportVerb, NamesTheExperimentsOfAFolderOfThem) {
   const auto result = program_.run({"report", "runs"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(
-      result.errors,
-      "rnnlab: error: runs: its folders are no runs but hold some; name those that you want, such as runs/tiny\n");
+  EXPECT_EQ(result.errors,
+            "rnnlab: error: runs: not a run folder, but its subfolders contain runs; pass one of them, for example "
+            "runs/tiny\n");
 }
 
 TEST_F(ReportVerb, LeavesNoDamagedRunOutInSilence) {
@@ -119,7 +120,7 @@ TEST_F(ReportVerb, WritesNothingOverWhatItReads) {
   const auto over_itself = program_.run({"report", "tiny.html", "-o", "tiny.html"});
   EXPECT_EQ(over_itself.exit_code, 2);
   EXPECT_EQ(over_itself.errors,
-            "rnnlab: error: tiny.html: is what is read, and would be lost; name another file to write\n");
+            "rnnlab: error: tiny.html: is an input file and would be lost; choose a different output file\n");
 }
 
 TEST_F(ReportVerb, RefusesAPageThatCannotBeWrittenBeforeItReads) {

@@ -205,7 +205,7 @@ TEST(Rounds, AreRefusedInASweepAndWithResume) {
   EXPECT_EQ(program.run({"train", "--resume", "runs", "--repeats", "2"}).exit_code, 2);
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "0"}).exit_code, 2);
   EXPECT_EQ(program.run({"train", "tiny.yaml", "--repeats", "5", "repeats=3"}).errors,
-            "rnnlab: error: --repeats 5 and repeats=3 say the same thing twice: leave out one of them\n");
+            "rnnlab: error: --repeats 5 and repeats=3 set the same value twice: remove one of them\n");
 }
 
 // As experiments/peers.py does, which lets other programs take their turns between.

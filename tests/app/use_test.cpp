@@ -97,8 +97,8 @@ TEST_F(UseModel, SaysWhatItCannotPredict) {
   EXPECT_EQ(program_.run({"predict", run_, "--out", "a.txt"}).errors,
             "rnnlab: error: --out: got 'a.txt', expected a name that ends in .csv, .jsonl or .npy\n");
   EXPECT_EQ(program_.run({"predict", run_, "--prompt", "a"}).errors,
-            "rnnlab: error: predict: --prompt is for a language model, and this is a sequence_classifier; leave it "
-            "out\n");
+            "rnnlab: error: predict: --prompt works only with a language model, and this is a sequence_classifier; "
+            "remove --prompt\n");
   EXPECT_EQ(
       program_.run({"predict"}).errors,
       "rnnlab: error: predict: got 0 names, expected one run or checkpoint; other data are given as data.path=FILE or "
@@ -134,11 +134,11 @@ TEST_F(UseModel, PassesNoWordOnDataOver) {
 
 TEST_F(UseModel, ReplacesNothingThatWouldBeMissed) {
   EXPECT_EQ(program_.run({"predict", run_, "data.path=pets.csv", "--out", "./pets.csv"}).errors,
-            "rnnlab: error: ./pets.csv: is what is read, and would be lost; name another file to write\n");
+            "rnnlab: error: ./pets.csv: is an input file and would be lost; choose a different output file\n");
   program_.write("new.csv", "b,a\n5,1\n");
   EXPECT_EQ(program_.run({"predict", run_, "data.path=new.csv", "--out", "pets.csv"}).errors,
-            "rnnlab: error: pets.csv: is what is read, and would be lost; name another file to write\n");
-  const std::string rest = ": belongs to a run, which it would damage; name another file to write\n";
+            "rnnlab: error: pets.csv: is an input file and would be lost; choose a different output file\n");
+  const std::string rest = ": belongs to a run and writing it would damage the run; choose a different output file\n";
   EXPECT_EQ(program_.run({"predict", run_, "--out", run_ + "/epochs.csv"}).errors,
             "rnnlab: error: " + run_ + "/epochs.csv" + rest);
   for (const auto& step : std::filesystem::directory_iterator(program_.folder() / run_ / "checkpoints")) {
@@ -157,7 +157,7 @@ TEST_F(UseModel, ReplacesNoDataThatAreFoundElsewhere) {
       program_.run_in_shell("RNNLAB_DATA=root \"$0\" predict '" + run_ + "' data.path=found.csv --out root/found.csv");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors,
-            "rnnlab: error: root/found.csv: is what is read, and would be lost; name another file to write\n");
+            "rnnlab: error: root/found.csv: is an input file and would be lost; choose a different output file\n");
   EXPECT_EQ(read_text(root / "found.csv"), kPetsTable);
 }
 
@@ -168,7 +168,7 @@ TEST_F(UseModel, ConvertsAndStartsFromTheResult) {
   EXPECT_THAT(result.output, HasSubstr("\nfor torch.nn.LSTM(1, 4)\n"));
   EXPECT_EQ(program_.run({"train", "pets.yaml", "--quiet", "model.initial_weights=lstm.safetensors"}).exit_code, 0);
   EXPECT_EQ(program_.run({"convert", run_}).errors,
-            "rnnlab: error: convert: there is no file to write; add -o FILE.safetensors\n");
+            "rnnlab: error: convert: no output file is given; add -o FILE.safetensors\n");
   EXPECT_EQ(program_.run({"convert", run_, "device=cpu", "-o", "a.safetensors"}).errors,
             "rnnlab: error: convert: got 'device=cpu', but weights are the same on every device and with every layer: "
             "leave it out\n");
@@ -239,10 +239,10 @@ TEST(UseLanguageModel, GoesOnFromAPrompt) {
   EXPECT_THAT(text, StartsWith("ab"));
   EXPECT_EQ(text.size(), 10u) << "and a line end";
   EXPECT_EQ(program.run({"predict", run}).errors,
-            "rnnlab: error: predict: a language model goes on from a text: give --prompt TEXT\n");
+            "rnnlab: error: predict: a language model continues a text: add --prompt TEXT\n");
   EXPECT_EQ(program.run({"predict", run, "--prompt", "ab", "--out", "more.txt", "--json"}).errors,
-            "rnnlab: error: predict: --json and --passes are for samples, and a language model goes on from a text; "
-            "leave them out\n");
+            "rnnlab: error: predict: --json and --passes do not work with a language model, which continues a text; "
+            "remove them\n");
 }
 
 TEST(UseLanguageModel, TakesNoMemoryForDataThatItDoesNotRead) {

@@ -132,7 +132,7 @@ TEST(DeviceScaling, WarnsOfAnotherMachineAndOfMissingRounds) {
   for (size_t i = 0; i < runs.size(); ++i) runs[i].started = fmt::format("2026-11-21T{:02}:00:00Z", i);
   const std::vector<std::string> warnings = texts_of(device_scaling(runs, OnDifference::kRefuse).warnings);
   EXPECT_THAT(warnings, Contains(HasSubstr("machine: one in ")));
-  EXPECT_THAT(warnings, Contains(HasSubstr("there is no run of round 5 of the measurement")));
+  EXPECT_THAT(warnings, Contains(HasSubstr("no run of round 5 of the measurement")));
 }
 
 TEST(DeviceScaling, IsForcedWithItsReasons) {

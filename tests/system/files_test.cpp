@@ -186,7 +186,7 @@ TEST(WriteOutputFile, RefusesWhatIsNoFile) {
   if (::mknod(folder.name("null").c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0)
     expect_refused("null", ": is a device, expected a file to write; name an ordinary file");
   std::filesystem::create_symlink("nowhere/a.txt", folder.path() / "dangling");
-  expect_refused("dangling", ": is a link to 'nowhere/a.txt', which is missing; make that file, or remove the link");
+  expect_refused("dangling", ": is a link to 'nowhere/a.txt', which is missing; create that file, or remove the link");
   std::filesystem::create_symlink("circle", folder.path() / "circle");
   expect_refused("circle", ": cannot write it: Too many levels of symbolic links; name another file");
   expect_refused("nowhere/a.txt",
