@@ -35,9 +35,10 @@ TEST(Markdown, HasTheMatrixOfEpochsAndRuns) {
 }
 
 TEST(Markdown, LeavesOutWhatNobodyReadsAndSaysSo) {
-  EXPECT_THAT(markdown_of(with(matrix(200))),
-              HasSubstr("2 rows by 201 columns, too many for Markdown: the CSV of `--figures` and of the page has "
-                        "them.\n"));
+  EXPECT_THAT(
+      markdown_of(with(matrix(200))),
+      HasSubstr(
+          "2 rows by 201 columns, too many for Markdown: the CSV of `--figures` and of the page contains them.\n"));
   Chart folded = matrix(2);
   folded.data = Prominence::kFolded;
   EXPECT_EQ(markdown_of(with(folded)), "# A \\*title\\*\n\n## Runs\n");
@@ -79,8 +80,8 @@ TEST(Markdown, SaysWhereATableIsThatIsTooLarge) {
   TextTable table;
   for (int i = 0; i < 20; ++i) table.add_column("x", Align::kRight);
   EXPECT_EQ(markdown_of(with(NamedTable{"a", "Settings", table})),
-            "# A \\*title\\*\n\n## Runs\n\n**Settings**\n\n0 rows by 20 columns, too many for Markdown: the CSV of "
-            "the page has them.\n");
+            "# A \\*title\\*\n\n## Runs\n\n**Settings**\n\n0 rows by 20 columns, too many for Markdown: the CSV of the "
+            "page contains them.\n");
 }
 
 }  // namespace
