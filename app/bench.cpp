@@ -147,7 +147,7 @@ void require_outputs(const BenchOptions& options) {
   std::vector<std::filesystem::path> inputs(options.arguments.begin(), options.arguments.end());
   inputs.emplace_back(options.against);
   for (const std::string& file : {options.csv, options.json})
-    require_harmless_output(file, "without --csv and --json the table goes to standard output", inputs);
+    require_harmless_output(file, "without --csv and --json the table is printed to standard output", inputs);
   if (options.csv.empty() || options.json.empty()) return;
   std::error_code ignored;
   const auto place_of = [&](const std::string& file) {
@@ -174,7 +174,7 @@ BenchOutcome measure_here(const BenchSettings& settings, const BenchOptions& opt
   LatestReport latest;
   const StandardOutput output;
   const StopDeadline deadline([&](const StopRequest&) {
-    print_notice("rnnlab: the current measurement takes longer; the combination under way is left out\n");
+    print_notice("rnnlab: the current measurement takes longer; the current combination is skipped\n");
     output.restore();
     if (const auto report = latest.get()) write_what_there_is(*report, options);
   });

@@ -107,7 +107,7 @@ void add_convert(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<ConvertOptions>();
   add_use_arguments(*command, options->use, TakesData::kNo);
   command->add_option("-o,--out", options->out, "the file to write")->type_name("FILE.safetensors");
-  command->add_option("--part", options->part, "model, or recurrent: the recurrent layers alone")
+  command->add_option("--part", options->part, "model, or recurrent: only the recurrent layers")
       ->check(check_name<ExportPart>)
       ->type_name("PART")
       ->capture_default_str();

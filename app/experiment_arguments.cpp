@@ -93,7 +93,7 @@ ExperimentArguments tell_apart_with_files(const std::string& verb, const std::ve
 
 void refuse_arguments_of_a_list(const std::string& verb, const std::vector<std::string>& arguments) {
   if (arguments.empty()) return;
-  throw_error(ExitCode::kUsage, "{}: got {}, but a list of all keys takes no arguments: leave out one of the two", verb,
+  throw_error(ExitCode::kUsage, "{}: got {}, but a list of all keys takes no arguments: remove one of the two", verb,
               in_quotes(arguments.front()));
 }
 

@@ -31,7 +31,7 @@ struct ExportOptions {
 Experiment read_one(const std::vector<std::string>& arguments) {
   const auto [files, overrides] = tell_apart_with_files("export", arguments);
   if (files.size() > 1)
-    throw_error(ExitCode::kUsage, "export: got {} experiments, expected one; export each to a file of its own",
+    throw_error(ExitCode::kUsage, "export: got {} experiments, expected one; export each to a separate file",
                 files.size());
   config::Findings findings;
   const std::vector<ExperimentCase> cases = read_cases(read_document(files[0], overrides, findings), findings);
@@ -54,7 +54,8 @@ ExitCode export_work(const ExportOptions& options, const CommandLine& command_li
 }  // namespace
 
 void add_export(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("export", "Write what a run begins with, for another program");
+  CLI::App* command =
+      program.add_subcommand("export", "Write the samples and initial weights of a run, for another program");
   auto options = std::make_shared<ExportOptions>();
   command->add_option("arguments", options->arguments, "an experiment file, and overrides such as training.epochs=5")
       ->type_name("FILE... [key=value]");

@@ -31,7 +31,7 @@ namespace {
 void print_unchanged(std::string_view text) {
   const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (is_written && std::fflush(stdout) == 0) return;
-  if (errno == EPIPE) throw_error(ExitCode::kBrokenPipe, "standard output: its reader has gone away");
+  if (errno == EPIPE) throw_error(ExitCode::kBrokenPipe, "standard output: its reader has closed it");
   throw_error(ExitCode::kDevice,
               "standard output: {}; what was printed is not complete: free some space or send it elsewhere",
               std::generic_category().message(errno));

@@ -26,10 +26,10 @@ namespace {
 
 constexpr const char* kReportFooter = R"(
 RUN is a run folder, a folder full of them, or a file of `rnnlab bench --json`. The page opens without a network. Runs
-that `rnnlab compare` refuses are shown all the same, and the page begins with why they should not be compared. Damaged
+that `rnnlab compare` refuses are shown anyway, and the page begins with the reasons against a comparison. Damaged
 ones are skipped, with a note at the top of the page and exit code 3.
-It contains no host name, kernel, command line or absolute path, because it is made to be shared; --with-machine adds them.
-docs/report.md says what is in it.
+It contains no host name, kernel, command line or absolute path, because it is made to be shared. --with-machine adds
+them. docs/report.md says what is in it.
 
 Examples:
   rnnlab report runs/mnist_rows -o mnist_rows.html

@@ -159,7 +159,7 @@ std::vector<std::string> gpus_of(const WorkOptions& options) {
   std::vector<std::string> gpus = options.gpus == kAllGpus ? gpus_of_this_machine() : split(options.gpus, ',');
   std::erase(gpus, "");
   if (gpus.empty())
-    throw_error(ExitCode::kDevice, "--gpus: there is no NVIDIA GPU here; leave the option out, or see `rnnlab info`");
+    throw_error(ExitCode::kDevice, "--gpus: there is no NVIDIA GPU here; remove the option, or see `rnnlab info`");
   return gpus;
 }
 
@@ -191,7 +191,7 @@ void add_work(CLI::App& sweep, Action& chosen) {
   command->add_option("--gpu", options->gpu, "the only GPU for the runs of this worker: a number or a UUID")
       ->type_name("GPU")
       ->excludes(gpus);
-  command->add_flag("--retry-failed", options->retry_failed, "take tasks that failed before, too, each once");
+  command->add_flag("--retry-failed", options->retry_failed, "also take tasks that failed before, each once");
   command->add_flag("--wait", options->wait, "wait for tasks at work elsewhere, and take over those of dead workers");
   auto* quiet = command->add_flag("-q,--quiet", options->quiet, "warnings and errors only");
   command->add_flag("-v,--verbose", options->verbose, "the whole log of each run")->excludes(quiet);

@@ -157,10 +157,10 @@ ExitCode train_entry(const TrainOptions& options, RunRequest request, Logger& lo
 
 std::filesystem::path plan_folder(const TrainOptions& options) {
   if (options.arguments.size() == 1) return options.arguments.front();
-  throw_error(ExitCode::kUsage,
-              "--task: got {}, expected the folder of a plan alone, which `rnnlab sweep plan` made; settings are the "
-              "plan's",
-              counted(std::ssize(options.arguments), "argument"));
+  throw_error(
+      ExitCode::kUsage,
+      "--task: got {}, expected only the folder of a plan that `rnnlab sweep plan` made; the plan has the settings",
+      counted(std::ssize(options.arguments), "argument"));
 }
 
 // Returns 7 and 100 for "7/100", and 7 and 0 for "7".
@@ -256,7 +256,7 @@ void add_train(CLI::App& program, Action& chosen) {
   command
       ->add_flag("--wait", options->wait, "if the task is at work elsewhere, wait, and take it over if its worker dies")
       ->needs(task);
-  auto* out = command->add_option("--out", options->out, "where run folders go");
+  auto* out = command->add_option("--out", options->out, "folder for new run folders");
   out->type_name("DIR")->capture_default_str()->excludes(task);
   command
       ->add_option("--resume", options->resume,

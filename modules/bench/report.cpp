@@ -291,7 +291,8 @@ void check_is_benchmark(const std::string& file) {
   constexpr size_t kEnough = 256;
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored))
-    throw_error(ExitCode::kUsage, "{0}: no such file; `rnnlab bench --json {0}` with the same keys writes it", file);
+    throw_error(ExitCode::kUsage, "{0}: no such file; run `rnnlab bench --json {0}` with the same keys to write it",
+                file);
   const std::string beginning = read_beginning(file, kEnough);
   const std::string_view text = trim(beginning);
   if (!text.starts_with('{') && !text.starts_with('['))

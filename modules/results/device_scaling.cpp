@@ -321,7 +321,7 @@ std::string device_scaling_text(const DeviceScaling& scaling) {
   for (const ScalingSeries& series : scaling.series)
     text += fmt::format("{} samples a device in each update:\n{}\n", format_shortest(series.samples_a_device),
                         series_table(series).text());
-  text += "efficiency: training samples a second of a device over those of a device among the fewest.\n";
+  text += "efficiency: training samples per second and device, relative to the fewest devices.\n";
   text += std::string(kExchangeLegend) + "\n";
   return without_controls(text + lines_after("", scaling.notes));
 }

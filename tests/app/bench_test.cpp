@@ -113,8 +113,8 @@ TEST(Bench, WhatIsNoFileIsNotWrittenTo) {
   const auto result = program.run(tiny_with({"--csv", "results"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.errors,
-            "rnnlab: error: results: is a folder, expected a file to write; without --csv and --json the table goes to "
-            "standard output\n");
+            "rnnlab: error: results: is a folder, expected a file to write; without --csv and --json the table is "
+            "printed to standard output\n");
 }
 
 TEST(Bench, ACsvThatCannotBeWrittenTakesNothingElseWithIt) {
@@ -260,8 +260,7 @@ TEST(Bench, AListOfKeysTakesNoArguments) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(
       result.errors,
-      "rnnlab: error: bench: got 'layer=nonsense', but a list of all keys takes no arguments: leave out one of the "
-      "two\n");
+      "rnnlab: error: bench: got 'layer=nonsense', but a list of all keys takes no arguments: remove one of the two\n");
 }
 
 TEST(Bench, ListsItsKeys) {

@@ -106,7 +106,7 @@ TEST(Check, ListsOfKeysTakeNoFile) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(
         result.errors,
-        "rnnlab: error: check: got 'tiny.yaml', but a list of all keys takes no arguments: leave out one of the two\n");
+        "rnnlab: error: check: got 'tiny.yaml', but a list of all keys takes no arguments: remove one of the two\n");
   }
 }
 

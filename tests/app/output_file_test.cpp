@@ -52,7 +52,7 @@ class OutputFile : public ::testing::Test {
       words.push_back(option);
       return words;
     };
-    const std::string table = "without --csv and --json the table goes to standard output";
+    const std::string table = "without --csv and --json the table is printed to standard output";
     const std::string print = "remove --out to print to standard output";
     return {{{"convert", run(), "-o"}, ".safetensors", "name an ordinary file; weights cannot be printed"},
             {{"predict", run(), "--out"}, ".csv", print},

@@ -244,7 +244,7 @@ TEST_F(SweepVerb, ExplainsWhatIsWrongWithANumber) {
                                              "207 and so on\n"))
         << text;
   EXPECT_THAT(task("0", {"training.epochs=5"}).errors,
-              HasSubstr("--task: got 2 arguments, expected the folder of a plan"));
+              HasSubstr("--task: got 2 arguments, expected only the folder of a plan"));
   EXPECT_EQ(task("0", {"--out", "runs"}).exit_code, 2);
 }
 

@@ -208,7 +208,7 @@ TEST_F(Limits, ASignalEndsABenchmarkWithinAMeasurement) {
       SIGTERM, is_in_the_second);
   EXPECT_EQ(result.exit_code, 143) << result.errors;
   EXPECT_THAT(result.errors,
-              HasSubstr("rnnlab: the current measurement takes longer; the combination under way is left out\n"));
+              HasSubstr("rnnlab: the current measurement takes longer; the current combination is skipped\n"));
   EXPECT_THAT(result.output, HasSubstr("naive"));
   EXPECT_THAT(read_text(program().folder() / "a.json"), HasSubstr("\"layer\": \"naive\""));
 }

@@ -96,7 +96,7 @@ class HeaderParser {
   }
 
   void parse_descr() {
-    if (next() == '[') refuse("a structured array", "save each field as an array of its own");
+    if (next() == '[') refuse("a structured array", "save each field as a separate array");
     const size_t descr_at = at_;
     const std::string descr = parse_string("an element type in quotes");
     const bool ordered = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
@@ -119,7 +119,7 @@ class HeaderParser {
       case 'a':
         refuse("an array of text", "save class numbers instead, or use a CSV file");
       case 'V':
-        refuse("an array of raw bytes or structures", "save each field as an array of its own");
+        refuse("an array of raw bytes or structures", "save each field as a separate array");
       case 'M':
       case 'm':
         refuse("an array of dates or times", "save numbers, e.g. array.astype('float64')");

@@ -136,14 +136,14 @@ TEST_F(NpyTest, RefusesTypesThatAreNoNumbersByName) {
   EXPECT_EQ(error_of_type("<U5"),
             "x.npy: byte 20: got an array of text" + wanted + "save class numbers instead, or use a CSV file");
   EXPECT_EQ(error_of_type("|S5"), error_of_type("<U5"));
-  EXPECT_EQ(error_of_type("|V8"), "x.npy: byte 20: got an array of raw bytes or structures" + wanted +
-                                      "save each field as an array of its own");
+  EXPECT_EQ(error_of_type("|V8"),
+            "x.npy: byte 20: got an array of raw bytes or structures" + wanted + "save each field as a separate array");
   EXPECT_EQ(error_of_type("<M8[ns]"),
             "x.npy: byte 20: got an array of dates or times" + wanted + "save numbers, e.g. array.astype('float64')");
   EXPECT_EQ(error_of_type("<c8"), "x.npy: byte 20: got an array of complex numbers" + wanted +
                                       "save the real and imaginary parts as two columns");
   EXPECT_EQ(header_error("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,)}"),
-            "x.npy: byte 20: got a structured array" + wanted + "save each field as an array of its own");
+            "x.npy: byte 20: got a structured array" + wanted + "save each field as a separate array");
 }
 
 TEST_F(NpyTest, RefusesNumbersOfOtherWidths) {
