@@ -50,7 +50,7 @@ TEST(BenchReport, ThatIsNotThereOrNoJsonIsRefused) {
   const TemporaryFolder folder;
   const std::string file = folder.name("a.json");
   testing::expect_error(ExitCode::kUsage,
-                        file + ": no such file; `rnnlab bench --json " + file + "` with the same keys to write it",
+                        file + ": no such file; run `rnnlab bench --json " + file + "` with the same keys to write it",
                         [&] { read_report(file); });
   testing::write_text(file, report_csv(sample_report()));
   testing::expect_error(ExitCode::kData,
