@@ -221,8 +221,8 @@ Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t 
   problem.weights = make_layer(LayerKind::kNaive, o);
   problem.input = draw({combination.num_steps, batch_size, o.input_size});
   problem.initial.hidden = draw({o.num_layers * directions, batch_size, o.hidden_size});
-  for (size_t number = 1; number < info_of(o.cell).states.size(); ++number)
-    problem.initial.inner.push_back(draw(problem.initial.hidden.sizes()));
+  // States after the second start at zero: a normalizer that is drawn may be zero or negative.
+  if (has_cell_state(o.cell)) problem.initial.inner.push_back(draw(problem.initial.hidden.sizes()));
   problem.output_gradient = draw({combination.num_steps, batch_size, directions * o.hidden_size});
   return problem;
 }

@@ -74,6 +74,8 @@ void check_layer(const Experiment& e, Checker& checker) {
   const RecurrentOptions options = recurrent_options(e.model, 1);
   const auto reason = refusal(computed_layer(e), options);
   if (!reason || !is_for_some_layer(options)) return;
+  if (std::ranges::count(cells_of(computed_layer(e)), e.model.cell) == 0)
+    return checker.complain({"layer", "model.cell"}, *reason);
   const bool by_activation = e.model.activation != Activation::kTanh;
   checker.complain(
       {"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell", "model.hidden_size"}, *reason);

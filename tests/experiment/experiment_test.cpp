@@ -58,6 +58,15 @@ TEST(Experiment, RefusesWhatTheLayerCannotDo) {
   EXPECT_THAT(findings_in("layer: naive\nmodel: {activation: relu}\n"), IsEmpty());
 }
 
+TEST(Experiment, RefusesACellThatTheLayerDoesNotHave) {
+  const auto lines = findings_in("layer: fused\nmodel: {cell: min_gru}\n");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("layer: fused has no cell: min_gru; use layer: naive or scan"));
+  EXPECT_THAT(lines[0], HasSubstr("model.cell"));
+  for (const std::string layer : {"naive", "scan", "auto"})
+    EXPECT_THAT(findings_in("layer: " + layer + "\nmodel: {cell: min_gru}\n"), IsEmpty());
+}
+
 TEST(Experiment, RefusesASizeThatTheLayerDoesNotHave) {
   const auto lines = findings_in("layer: persistent\nmodel: {hidden_size: 100}\n");
   ASSERT_EQ(lines.size(), 1u);

@@ -41,6 +41,17 @@ TEST(Candidates, LeavePersistentToWhoAsksForItWhereItHasFewerDigitsOrLessRange) 
 TEST(Candidates, AreOneWhereOnlyOneCan) {
   EXPECT_THAT(candidates({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}, Precision::kTf32, Processor::kCpu),
               ElementsAre(LayerKind::kNaive));
+  for (const Cell cell : {Cell::kLstmPeephole, Cell::kSlstm})
+    for (const Processor processor : {Processor::kCpu, Processor::kGpu})
+      EXPECT_THAT(candidates({.cell = cell, .hidden_size = 512}, Precision::kTf32, processor),
+                  ElementsAre(LayerKind::kNaive));
+}
+
+TEST(Candidates, AreLayersThatHaveTheCell) {
+  for (const Cell cell : {Cell::kMinGru, Cell::kMinLstm})
+    for (const Processor processor : {Processor::kCpu, Processor::kGpu})
+      EXPECT_THAT(candidates({.cell = cell}, Precision::kTf32, processor),
+                  ElementsAre(LayerKind::kScan, LayerKind::kNaive));
 }
 
 TEST(FastestOf, TakesTheShortestTimeAndSaysWhy) {

@@ -37,6 +37,18 @@ TEST_F(Resume, EndsAsIfTheRunHadNeverStopped) {
   }
 }
 
+// Their parameters and states differ from those of the cells of libraries.
+TEST_F(Resume, OfEveryCellThatLibrariesDoNotHave) {
+  for (const std::string cell : {"min_gru", "min_lstm", "lstm_peephole", "slstm"}) {
+    SCOPED_TRACE(cell);
+    const auto settings = exactly({"layer=naive", "model.cell=" + cell, "model.bidirectional=true"});
+    const FinalState whole = final_state(run(settings));
+    const fs::path stopped = run(settings, 6);
+    EXPECT_EQ(go_on(stopped).exit_code, ExitCode::kDone);
+    EXPECT_EQ(final_state(stopped), whole);
+  }
+}
+
 TEST_F(Resume, MoreThanOnce) {
   const FinalState whole = final_state(run(exactly()));
   const fs::path stopped = run(exactly(), 3);

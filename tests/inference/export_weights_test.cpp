@@ -91,6 +91,27 @@ TEST_F(ExportWeights, StartsTrainingFromTheWholeModel) {
   EXPECT_EQ(load_run(second).summary.identity.initial_weights_sha256, weights_sha256(*first.model));
 }
 
+// rnnlab's own names are for every cell; the layouts of libraries have the cells of libraries.
+TEST_F(ExportWeights, OfACellThatLibrariesDoNotHaveAreForRnnlabAlone) {
+  const TrainedModel first = load(train_flowers({"model.cell=slstm", "model.heads=2"}));
+  const Exported exported = export_to("whole.safetensors", first, ExportPart::kModel);
+  EXPECT_EQ(exported.module, "slstm(1, 6) of rnnlab, which torch.nn does not have");
+  const auto second = train_flowers(
+      {"model.cell=slstm", "model.heads=2", "model.initial_weights=" + name("whole.safetensors"), "training.epochs=1"});
+  EXPECT_EQ(load_run(second).summary.identity.initial_weights_sha256, weights_sha256(*first.model));
+  expect_error(ExitCode::kUsage, "model.cell: the keras layout has no slstm; use --layout pytorch", [&] {
+    export_weights(first, {.part = ExportPart::kModel, .layout = Layout::kKeras}, name("keras.safetensors"));
+  });
+  expect_error(ExitCode::kCheckpoint,
+               name("whole.safetensors") +
+                   ": metadata rnnlab.cell: slstm is a cell of rnnlab that no library's layout has; use the file as it "
+                   "is",
+               [&] {
+                 convert_weights(name("whole.safetensors"), std::nullopt,
+                                 {.part = ExportPart::kModel, .layout = Layout::kKeras}, name("keras.safetensors"));
+               });
+}
+
 TEST_F(ExportWeights, StartsTrainingFromTheRecurrentLayerAlone) {
   const TrainedModel first = load(train_flowers());
   export_to("lstm.safetensors", first, ExportPart::kRecurrent);

@@ -148,6 +148,12 @@ TEST(Initialize, XavierHasUniformKernelsAndZeroBiases) {
   }
 }
 
+TEST(Initialize, XavierLetsPeepholesStartAtZero) {
+  ModelSettings settings = settings_with(Initialization::kXavier);
+  settings.cell = Cell::kLstmPeephole;
+  EXPECT_EQ(largest(*initialized_model(settings, kShape, LayerKind::kNaive), "recurrent.peephole_l0"), 0.0);
+}
+
 TEST(Initialize, AnEmbeddingIsStandardNormalButATiedTableIsDrawnAsADenseLayer) {
   ModelSettings settings;
   settings.kind = ModelKind::kLanguageModel;

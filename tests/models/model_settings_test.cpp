@@ -75,10 +75,16 @@ TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
             "need an embedding_size equal to hidden_size");
   EXPECT_EQ(complaint("cell: lstm\nreset_gate: before"),
             "model.yaml:2:13: reset_gate and cell (model.yaml:1:7): only gru has a reset gate");
-  EXPECT_EQ(
-      complaint("cell: rnn_tanh\nactivation: relu"),
-      "model.yaml:2:13: activation and cell (model.yaml:1:7): only lstm and gru have an activation to choose; a plain "
-      "cell's activation is in its name: use rnn_relu");
+  EXPECT_EQ(complaint("cell: rnn_tanh\nactivation: relu"),
+            "model.yaml:2:13: activation and cell (model.yaml:1:7): only lstm, gru and lstm_peephole have an "
+            "activation to choose; a plain "
+            "cell's activation is in its name: use rnn_relu");
+  EXPECT_EQ(complaint("cell: lstm\ncandidate: linear"),
+            "model.yaml:2:12: candidate and cell (model.yaml:1:7): only min_gru and min_lstm have a form of the "
+            "candidate to choose");
+  EXPECT_EQ(complaint("cell: lstm\nheads: 2"), "model.yaml:2:8: heads and cell (model.yaml:1:7): only slstm has heads");
+  EXPECT_EQ(complaint("cell: slstm\nheads: 3\nhidden_size: 8"),
+            "model.yaml:2:8: heads and hidden_size (model.yaml:3:14): the number of heads must divide hidden_size: 8");
   EXPECT_EQ(complaint("dropout: 0.5"),
             "model.yaml:1:10: dropout and num_layers (default): dropout applies between recurrent layers, and there is "
             "only one: use output_dropout");
@@ -93,8 +99,9 @@ TEST(ModelSettings, CombinationsWithoutSenseNameTheirKeys) {
 TEST(ModelSettings, AnImageClassifierHasNoKeysOfRecurrentLayers) {
   EXPECT_THAT(read("kind: image_classifier\nnum_convolutions: 4\ndense: [1024]\ndense_dropout: 0.5").complaints,
               IsEmpty());
-  for (const std::string key : {"cell: gru", "hidden_size: 64", "num_layers: 2", "bidirectional: true", "dropout: 0.1",
-                                "reset_gate: before", "activation: relu", "pooling: mean", "output_dropout: 0.1"})
+  for (const std::string key :
+       {"cell: gru", "hidden_size: 64", "num_layers: 2", "bidirectional: true", "dropout: 0.1", "reset_gate: before",
+        "activation: relu", "candidate: linear", "heads: 2", "pooling: mean", "output_dropout: 0.1"})
     EXPECT_EQ(complaint(key + "\nkind: image_classifier"),
               fmt::format("model.yaml:1:{}: {} and kind (model.yaml:2:7): an image_classifier has no recurrent layers; "
                           "leave it out",

@@ -31,7 +31,8 @@ std::vector<GoldenCase> golden_cases() {
         cases.push_back(
             {std::string(layout_name) + "_" + name + (is_stack ? "_stack" : ""), layout, cell, reset_gate, is_stack});
       };
-      for (const auto& [cell, name] : config::EnumNames<Cell>::kNames) add(std::string(name), cell, ResetGate::kAfter);
+      for (const auto& [cell, name] : config::EnumNames<Cell>::kNames)
+        if (info_of(cell).library) add(std::string(name), cell, ResetGate::kAfter);
       if (layout != Layout::kPyTorch) add("gru_before", Cell::kGru, ResetGate::kBefore);
     }
   }
