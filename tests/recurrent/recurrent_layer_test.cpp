@@ -49,11 +49,13 @@ std::vector<LayerKind> kinds_of_this_build() {
 INSTANTIATE_TEST_SUITE_P(All, EveryKind, testing::ValuesIn(kinds_of_this_build()),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
-// Those that compute here; cudnn_layer_test.cpp and persistent_layer_test.cpp have the others.
+// Those that compute an LSTM here; scan_layer_test.cpp, cudnn_layer_test.cpp and persistent_layer_test.cpp have the
+// others.
 class EveryKindOnTheCpu : public EveryKind {};
 INSTANTIATE_TEST_SUITE_P(All, EveryKindOnTheCpu, testing::ValuesIn([] {
                            auto kinds = layer_kinds();
                            std::erase(kinds, LayerKind::kCudnn);
+                           std::erase(kinds, LayerKind::kScan);
                            std::erase_if(kinds, is_persistent);
                            return kinds;
                          }()),

@@ -163,7 +163,8 @@ ScanGradients backward_by_kernel(const at::Tensor& sums, const at::Tensor& initi
 class ScanFunction : public torch::autograd::Function<ScanFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& sums, const at::Tensor& initial,
-                            const at::Tensor& alive, const ScanSpec& spec) {
+                            const std::optional<at::Tensor>& alive_steps, const ScanSpec& spec) {
+    const at::Tensor alive = alive_steps.value_or(at::Tensor());
     const at::Tensor states = has_own_kernels(sums.device()) ? forward_by_kernel(sums, initial, alive, spec)
                                                              : forward_by_operators(sums, initial, alive, spec);
     context->save_for_backward({sums, initial, alive, states});
@@ -256,8 +257,9 @@ DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeight
   const ScanSpec spec = {gates_of(options().cell), options().candidate, input.direction};
   const at::Tensor sums = at::linear(input.sequence, weights[0], weights[1]).contiguous();
   const at::Tensor alive = input.alive.defined() ? input.alive.contiguous() : at::Tensor();
+  const auto alive_steps = alive.defined() ? std::optional(alive) : std::nullopt;  // autograd takes no undefined tensor
   const at::Tensor states =
-      ScanFunction::apply(sums, input.initial[0].to(sums.scalar_type()).contiguous(), alive, spec);
+      ScanFunction::apply(sums, input.initial[0].to(sums.scalar_type()).contiguous(), alive_steps, spec);
   const at::Tensor final = states[input.direction == Direction::kForward ? states.size(0) - 1 : 0];
   return {alive.defined() ? at::where(alive, states, 0) : states, {final}};
 }
