@@ -1,5 +1,5 @@
-// On a busy machine rnnlab chooses fewer threads for a run (experiment/fastest_layer.h), and results depend on their
-// number. A number in OMP_NUM_THREADS stays, here and in the programs that tests start.
+// On a busy machine rnnlab chooses fewer threads for a run (experiment/fastest_layer.h), and results depend on the
+// number of threads. A number in OMP_NUM_THREADS is kept, here and in the programs that tests start.
 #include <cstdlib>
 #include <string>
 #include <thread>

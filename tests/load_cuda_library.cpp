@@ -1,4 +1,4 @@
-// Tests ask LibTorch for GPUs, which it looks for only once: librnnlab_cuda.so must be there by then.
+// Tests ask LibTorch for GPUs, which LibTorch searches only once, so librnnlab_cuda.so must be loaded before.
 #include "gpu/cuda_library.h"
 
 namespace {

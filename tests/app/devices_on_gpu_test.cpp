@@ -1,5 +1,5 @@
-// One run that several processes train on GPUs. Where a machine has one GPU, they share it: NCCL then goes by sockets,
-// which shows that the results are right and nothing about speed.
+// Tests one run that several processes train on GPUs. On a machine with one GPU, the processes share it: NCCL then uses
+// sockets, so the tests check the results but not the speed.
 #include <gmock/gmock.h>
 #include <signal.h>
 

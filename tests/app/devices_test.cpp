@@ -1,4 +1,5 @@
-// One run that several processes train together: the same numbers as one, the same bits again, and one end for all.
+// Tests one run that several processes train together: the numbers of a single process, equal bits in repeats, and one
+// ending for all processes.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <unistd.h>

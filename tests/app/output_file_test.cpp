@@ -1,4 +1,4 @@
-// What verbs do with the names of files that the user gives them to write.
+// Tests how verbs handle the names of output files that the user gives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-// The peers of experiments/ do the work of an experiment in other programs: `rnnlab compare` reads their run folders
-// beside ours, and finds the same losses.
+// The peers of experiments/ do the work of an experiment in different programs: `rnnlab compare` reads their run
+// folders together with ours, and finds equal losses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

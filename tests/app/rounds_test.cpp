@@ -1,4 +1,4 @@
-// A measurement in rounds, each run in a process of its own.
+// Tests a measurement in rounds, with a separate process for each run.
 #include <gmock/gmock.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
-// What changes the times of one side from outside: each is refused, or there is a warning. The program as it is, in an
-// environment that somebody has changed.
+// Changes the times of one side from outside of the program: each change is refused or causes a warning. The program is
+// unchanged, but its environment is manipulated.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What results that are made to be shared tell of the machine and its user: nothing, unless it is asked for.
+// Results that are made for sharing must not contain data about the machine and its user, unless the user requests it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/utsname.h>

@@ -1,5 +1,5 @@
-// For LD_PRELOAD: the clocks by which programs measure run at a quarter of their speed. What asks the kernel itself, by
-// a system call, is told the truth.
+// A library for LD_PRELOAD: the clocks with which programs measure run at a quarter of their speed. A program that asks
+// the kernel by a system call gets the correct time.
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Every verb reads what earlier versions wrote (tests/stored): the numbers are theirs, and their runs resume.
+// Every verb reads files of earlier versions (tests/stored): the numbers are unchanged, and their runs can be resumed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

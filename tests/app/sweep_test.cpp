@@ -1,4 +1,4 @@
-// A sweep that several processes work on, by the built program.
+// Tests a sweep on which several processes work, with the built program.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <unistd.h>

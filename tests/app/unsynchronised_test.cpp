@@ -1,4 +1,4 @@
-// A timer that really does not wait for the GPU: the program as it is, over a CUDA runtime that does not.
+// Tests a timer that really does not wait for the GPU: the program is unchanged, but its CUDA runtime does not wait.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

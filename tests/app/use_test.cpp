@@ -1,4 +1,4 @@
-// evaluate, predict and convert: what is done with a run once it is trained.
+// Tests evaluate, predict and convert, which use a trained run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

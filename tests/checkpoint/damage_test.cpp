@@ -1,4 +1,4 @@
-// Every single bit that flips and every byte at which a file is cut off, in every file of a checkpoint.
+// Flips every single bit, and cuts off every file of a checkpoint at every byte.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,12 +1,13 @@
-// To be put before the C library with LD_PRELOAD: makes one system call that changes files fail, or all from one on.
-//   RNNLAB_FAIL_CALL=n     the n-th, from 1; the file is then noted in RNNLAB_FAIL_LOG as "FAILED name path"
-//   RNNLAB_FAIL_HOW=ENOSPC, EIO, EINTR, or SHORT: a write of half the bytes, which fails nothing else
-//   RNNLAB_FAIL_LASTING=1  and all after it
-//   RNNLAB_FAIL_BELOW=path only calls on what lies in this folder count
-//   RNNLAB_NO_LOCKS=1      the file system has no locks: each flock fails, none counts as a call
-//   RNNLAB_MOST_THREADS=n  at once, beside the first one: the next fails, as beyond RLIMIT_NPROC
-//   RNNLAB_LAST_THREAD=n   none is made after the n-th
-//   RNNLAB_FAIL_LOG=path   every call that counts, a line each: "open /a/b", "fsync /a/b"
+// A library for LD_PRELOAD before the C library. It makes one system call that changes files fail, or all calls from
+// one on.
+//   RNNLAB_FAIL_CALL=n     the n-th call fails, from 1; RNNLAB_FAIL_LOG then has the file as "FAILED name path"
+//   RNNLAB_FAIL_HOW=ENOSPC, EIO, EINTR, or SHORT: a write of half the bytes, after which no call fails
+//   RNNLAB_FAIL_LASTING=1  all later calls fail, too
+//   RNNLAB_FAIL_BELOW=path only calls on files in this folder count
+//   RNNLAB_NO_LOCKS=1      the file system has no locks: each flock fails, and none counts as a call
+//   RNNLAB_MOST_THREADS=n  at most n threads at once besides the first one: the next fails, as beyond RLIMIT_NPROC
+//   RNNLAB_LAST_THREAD=n   no thread can be created after the n-th
+//   RNNLAB_FAIL_LOG=path   has a line for every call that counts: "open /a/b", "fsync /a/b"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

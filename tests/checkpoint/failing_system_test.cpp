@@ -1,4 +1,4 @@
-// Saving while the system fails: each system call of a save in turn, once or from then on (failing_system.cpp).
+// Saves while the system fails: each system call of a save fails in turn, once or from then on (failing_system.cpp).
 #include <gtest/gtest.h>
 
 #include <regex>

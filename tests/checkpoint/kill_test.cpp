@@ -1,4 +1,4 @@
-// kill -9 at random moments of saving. RNNLAB_KILLS=1000 makes it a long run.
+// Sends kill -9 at random moments of saving. RNNLAB_KILLS=1000 makes it a long run.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Every way in which a file can break the rules of safetensors, with the message that it gets.
+// Tests every way in which a file can break the rules of safetensors, with the message of each.
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"

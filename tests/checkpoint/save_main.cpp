@@ -1,5 +1,5 @@
 // rnnlab_save_checkpoint FOLDER FIRST LAST HIDDEN_SIZE KEEP: saves the sample checkpoint of each step from FIRST to
-// LAST as training does, marking each the best, with one line on stderr and an exit code where that fails.
+// LAST as training does, and marks each as the best. A failure gives one line on stderr and an exit code.
 #include <fmt/format.h>
 
 #include <cstdio>

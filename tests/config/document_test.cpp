@@ -1,4 +1,4 @@
-// Files that are no configuration files, and findings about them.
+// Tests files that are not configuration files, and findings about them.
 #include "config/document.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Random damage to a valid file and to its overrides: never a crash or a hang, and always a finding or an experiment.
+// Damages a valid file and its overrides at random: the result is always a finding or an experiment, never a crash or a
+// hang.
 #include <gmock/gmock.h>
 
 #include <random>

@@ -1,4 +1,4 @@
-// Overrides on the command line: key=value with the same checks as the file.
+// Tests overrides on the command line: key=value with the checks of the file.
 #include <gmock/gmock.h>
 
 #include "config/settings.h"

@@ -1,4 +1,4 @@
-// A configuration as printed: what it looks like, and that it means the same when read again.
+// Tests the form of a printed configuration, and that the printed text has the same meaning when it is read again.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What a user who mistypes a value or a key is told.
+// Tests the messages for users who mistype a value or a key.
 #include <gmock/gmock.h>
 
 #include "base/error.h"

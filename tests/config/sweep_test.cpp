@@ -1,4 +1,4 @@
-// A sweep's combinations, and sweeps that make no sense.
+// Tests a sweep's combinations, and sweeps without meaning.
 #include "config/sweep.h"
 
 #include <fmt/format.h>

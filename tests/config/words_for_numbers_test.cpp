@@ -1,4 +1,4 @@
-// A word that may stand in place of a number: devices: all.
+// Tests a word that is allowed instead of a number: devices: all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

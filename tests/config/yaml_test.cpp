@@ -1,4 +1,4 @@
-// YAML that other readers take, or take wrongly, and what this one says.
+// Tests YAML that other readers accept or misread, and the messages of this reader.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

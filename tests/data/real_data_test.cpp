@@ -1,4 +1,4 @@
-// MNIST and Tiny Shakespeare themselves, where $RNNLAB_DATA has them.
+// Tests the real MNIST and Tiny Shakespeare, if $RNNLAB_DATA has them.
 #include <ATen/ops/bincount.h>
 
 #include "data/load_dataset.h"

@@ -1,4 +1,4 @@
-// R7: two runs of one seed on one machine end with the same bits.
+// R7: two runs of one seed on one machine end with equal bits.
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 

@@ -1,4 +1,4 @@
-// Checkpoints that verify, but whose state no run of ours has written.
+// Tests checkpoints with valid checksums whose state no run of this program has written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

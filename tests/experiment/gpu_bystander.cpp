@@ -1,5 +1,5 @@
-// A process that begins to use the first GPU, prints its number and waits to be killed, for at most a minute. Exit code
-// 1 where there is no GPU.
+// A process that begins to use the first GPU, prints its process number and waits for at most a minute until it is
+// killed. It returns exit code 1 if there is no GPU.
 #include <dlfcn.h>
 #include <unistd.h>
 

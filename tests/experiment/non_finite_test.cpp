@@ -1,5 +1,5 @@
-// R8: NaN or Inf planted in a run, wherever it may come from: the run ends by exit code 5 and says where, and no
-// checkpoint ever holds a number that is not finite.
+// R8: NaN or Inf is put into a run at every place where it can occur. The run ends with exit code 5 and names the
+// place, and no checkpoint contains a number that is not finite.
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/isfinite.h>
 #include <gmock/gmock.h>

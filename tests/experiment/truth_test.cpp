@@ -1,5 +1,5 @@
-// Whether real runs that differ in what a comparison must hold equal leave that in their records: the untruths of
-// results/truth_test.cpp, planted in experiments.
+// Checks that real runs record the differences that a comparison refuses: results/truth_test.cpp changes records, this
+// test changes experiments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>

@@ -1,5 +1,5 @@
-// A stored benchmark from a stranger, as `rnnlab bench --against` reads it. What is read is written and read again, and
-// held against one that is as it should be.
+// Fuzzes a stored benchmark of unknown origin, as `rnnlab bench --against` reads it. A valid benchmark is written and
+// read again, and compared with a correct one.
 #include "bench/against.h"
 #include "bench/report.h"
 #include "bench/sample_report.h"

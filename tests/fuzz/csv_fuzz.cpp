@@ -1,5 +1,5 @@
-// A table from a stranger; the first byte is the delimiter. What is read is written in quotes and read again: it must
-// be the same. Then columns are made of it, under every policy.
+// Fuzzes a table of unknown origin; the first byte is the delimiter. A valid table is written in quotes and read again:
+// it must be the same. Then columns are made from it, under every policy.
 #include <algorithm>
 #include <cmath>
 

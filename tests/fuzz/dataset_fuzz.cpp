@@ -1,6 +1,6 @@
-// Settings of data from a stranger, with the files that they name: the input is the YAML below `data:`, and after each
-// line of "===" a file, named a, b and c. What is loaded must be of one piece, fit the checks of a checkpoint, and be
-// read again for predictions.
+// Fuzzes settings of data of unknown origin, with the files that they name. The input is the YAML below `data:`, and
+// after each line of "===" a file, named a, b and c. Loaded data must be consistent, pass the checks of a checkpoint,
+// and be read again for predictions.
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-// A file from a stranger, plain or gzip: as it is, and as what two members unpack to. No more comes out than the limit,
-// whole or piece by piece.
+// Fuzzes a file of unknown origin, plain or gzip: unchanged, and as the content of two members. Unpacking never returns
+// more than the limit, for the whole file or piece by piece.
 #include <algorithm>
 #include <span>
 

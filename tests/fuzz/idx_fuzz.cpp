@@ -1,4 +1,4 @@
-// An IDX file from a stranger.
+// Fuzzes an IDX file of unknown origin.
 #include "data/readers/idx.h"
 #include "fuzz/array_fuzz.h"
 

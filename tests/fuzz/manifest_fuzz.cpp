@@ -1,4 +1,4 @@
-// A manifest from a stranger: as it is, and sealed, for no fuzzer finds a SHA-256.
+// Fuzzes a manifest of unknown origin: unchanged, and with a valid seal, because a fuzzer does not find a SHA-256.
 #include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
 #include "fuzz/fuzz_support.h"

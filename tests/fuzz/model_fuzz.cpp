@@ -1,5 +1,5 @@
-// Settings of a model that validation accepts, and data of any shape: whatever they are, a small model is made and
-// computes a batch forwards and backwards, or is refused. The input's bytes choose the values.
+// Fuzzes settings of a model that pass validation, and data of any shape: a small model is made and computes a batch
+// forward and backward, or is refused. The input's bytes choose the values.
 #include <ATen/Parallel.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>

@@ -1,4 +1,4 @@
-// An npy file from a stranger.
+// Fuzzes an npy file of unknown origin.
 #include "data/readers/npy.h"
 #include "fuzz/array_fuzz.h"
 

@@ -1,5 +1,5 @@
-// Arguments such as training.epochs=3 from a stranger, laid over a file: as many as there are, with a NUL after each
-// but the last, as in /proc/self/cmdline.
+// Fuzzes overrides of a file, such as training.epochs=3, of unknown origin: any number of them, with a NUL after each
+// except the last, as in /proc/self/cmdline.
 #include "base/text.h"
 #include "fuzz/fuzz_support.h"
 #include "fuzz/settings.h"

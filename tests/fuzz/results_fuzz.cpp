@@ -1,5 +1,5 @@
-// A file of a run folder from a stranger, as `rnnlab compare` reads it: the first line is its name, the rest what it
-// holds. What is read is written and read again, and set against a run that is as it should be.
+// Fuzzes a file of a run folder of unknown origin, as `rnnlab compare` reads it: the first line is its name, the rest
+// its content. A valid file is written and read again, and compared with a correct run.
 #include "base/text.h"
 #include "fuzz/memory_file.h"
 #include "results/comparison_files.h"

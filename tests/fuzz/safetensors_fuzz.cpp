@@ -1,4 +1,4 @@
-// A safetensors file from a stranger. What is read is written and read again: it must be the same.
+// Fuzzes a safetensors file of unknown origin. A valid file is written and read again: it must be the same.
 #include <algorithm>
 
 #include "checkpoint/safetensors.h"

@@ -1,6 +1,6 @@
-// The state.json of a checkpoint that a stranger changed and sealed again, which no checksum shows: small runs of every
-// kind of data are trained first; the input's bytes choose one of them, leaves of its state, and what stands there
-// instead. Whatever it is, evaluating, predicting and resuming take the checkpoint or refuse it.
+// Fuzzes the state.json of a checkpoint that was changed and sealed again, which a checksum does not detect. Small runs
+// of every kind of data are trained first; the input's bytes choose a run, leaves of its state, and new values. For any
+// values, evaluating, predicting and resuming accept the checkpoint or refuse it.
 #include <ATen/Parallel.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// A text from a stranger, in bytes and in characters: its tokens spell it again, and another text in its vocabulary is
-// read or refused.
+// Fuzzes a text of unknown origin, in bytes and in characters: its tokens give the text again, and a second text in its
+// vocabulary is read or refused.
 #include <algorithm>
 
 #include "data/readers/byte_stream.h"

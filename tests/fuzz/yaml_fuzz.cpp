@@ -1,4 +1,4 @@
-// An experiment file from a stranger.
+// Fuzzes an experiment file of unknown origin.
 #include "fuzz/fuzz_support.h"
 #include "fuzz/settings.h"
 

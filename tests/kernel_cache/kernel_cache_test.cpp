@@ -1,4 +1,5 @@
-// Compiled kernels on the disk: found as they were added, never found damaged, and never more than the bound.
+// Tests compiled kernels on the disk: they are found unchanged, never found if damaged, and never larger than the
+// limit.
 #include "kernel_cache/kernel_cache.h"
 
 #include <gmock/gmock.h>

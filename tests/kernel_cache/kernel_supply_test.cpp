@@ -1,4 +1,4 @@
-// Where kernels come from: the build's folder, the cache, the compiler. What a user hears of it.
+// Tests the sources of kernels (the build's folder, the cache, the compiler), and the notes for the user.
 #include "kernel_cache/kernel_supply.h"
 
 #include <gmock/gmock.h>

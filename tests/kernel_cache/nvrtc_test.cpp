@@ -1,4 +1,4 @@
-// NVRTC needs no GPU; these tests are skipped where it is not installed.
+// NVRTC does not need a GPU; these tests are skipped if it is not installed.
 #include "kernel_cache/nvrtc.h"
 
 #include <gmock/gmock.h>

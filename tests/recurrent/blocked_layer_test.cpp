@@ -1,5 +1,5 @@
-// What the parity suite's small problems do not reach of blocked: batches cut between threads, several panels, several
-// groups of steps.
+// Tests parts of blocked that the parity suite's small problems do not reach: batches divided among threads, several
+// panels, several groups of steps.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/mm.h>

@@ -1,4 +1,4 @@
-// The records of the cells: what each says of itself, and which layers have it.
+// Tests the records of the cells: their contents, and which layers have each cell.
 #include "recurrent/cells/cell.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,5 @@
-// `cudnn_algorithm: auto` without a GPU: what is measured, what is kept, and that a bad cache costs no more than time.
+// Tests `cudnn_algorithm: auto` without a GPU: which algorithms are measured and stored, and that a bad cache costs
+// only time.
 #include <ATen/Context.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>

@@ -1,4 +1,4 @@
-// `layer: cudnn` on a GPU: every algorithm against naive in float64, lengths, one buffer of weights, CUDA graphs.
+// Tests `layer: cudnn` on a GPU: every algorithm against naive in float64, lengths, one buffer of weights, CUDA graphs.
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>

@@ -1,4 +1,4 @@
-// cuDNN wants all weights of a call in one piece of memory, and says so with a warning at every call if they are not.
+// cuDNN requires all weights of a call in one piece of memory; LibTorch warns at every call if they are not.
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Which persistent kernels there are for a pass, and that they compile for every kind of GPU that runs them: without a
-// GPU, for NVRTC needs none. scripts/compile-kernels compiles all of them.
+// Tests which persistent kernels exist for a pass, and that they compile for every kind of GPU that runs them. No GPU
+// is needed, because NVRTC does not need one. scripts/compile-kernels compiles all of them.
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
 
 #include <gmock/gmock.h>

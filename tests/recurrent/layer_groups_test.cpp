@@ -1,5 +1,5 @@
-// Stacks with dropout run layer by layer: the same results as one call, and the dropout of every other layer in
-// between.
+// Tests that stacks with dropout run layer by layer, with the results of a single call, and with the dropout of every
+// other layer in between.
 #include "recurrent/layer_groups.h"
 
 #include <ATen/ATen.h>

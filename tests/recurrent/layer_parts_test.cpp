@@ -1,4 +1,4 @@
-// How the steps of persistent layers are cut into parts that run side by side.
+// Tests how the steps of persistent layers are divided into parts, which run at the same time.
 #include "recurrent/persistent/layer_parts.h"
 
 #include <ATen/ops/arange.h>

@@ -1,5 +1,5 @@
-// Every layer kind, cell and option against the float64 reference, and naive against fused: outputs, final states and
-// the gradients of inputs, initial states and every weight.
+// Compares every layer kind, cell and option with the float64 reference, and naive with fused: outputs, final states
+// and the gradients of inputs, initial states and every weight.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>

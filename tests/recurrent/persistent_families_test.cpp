@@ -1,5 +1,6 @@
-// Each family of kernels of `persistent`, of each cell in each class of numbers, there and back once in few steps: what
-// compute-sanitizer has time for, and a test each, so that it says how far it came. Values are checked elsewhere.
+// Runs each family of kernels of `persistent`, for each cell and class of numbers, forward and backward once in few
+// steps, because compute-sanitizer is slow. Each case is a separate test, so that progress is visible. Values are
+// checked in other tests.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

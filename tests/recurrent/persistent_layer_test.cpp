@@ -1,5 +1,5 @@
-// `persistent` for each cell in each class of precision, over the parity suite's options and over sizes and batches
-// that its small problems do not reach; and what it refuses.
+// Tests `persistent` for each cell in each class of precision, over the parity suite's options, over sizes and batches
+// that its small problems do not reach, and with options that it refuses.
 #include <ATen/Context.h>
 #include <ATen/ops/randn.h>
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// What takes many runs to believe of `persistent`: random shapes, and that repeats give the same bits, alone and beside
-// other work. 40 shapes and 16,000 steps of layers by default; RNNLAB_LONG_RUN=1 asks for 1,000 and a million.
+// Tests properties of `persistent` that need many runs: results of random shapes, and equal bits in repeats, alone and
+// with other work at the same time. The default is 40 shapes and 16,000 steps of layers; RNNLAB_LONG_RUN=1 requests
+// 1,000 shapes and a million steps.
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>

@@ -1,5 +1,5 @@
-// What training does with a persistent layer beyond single passes: masks, layers side by side, graphs, and gradients
-// that nobody needs.
+// Tests how training uses a persistent layer beyond single passes: masks, layers at the same time, graphs, and
+// gradients that are not needed.
 #include <ATen/Functions.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>

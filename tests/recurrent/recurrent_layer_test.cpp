@@ -1,4 +1,4 @@
-// The interface: names and shapes of parameters, refusals, checks, copies, moves, dropout.
+// Tests the interface: names and shapes of parameters, refusals, checks, copies, moves, dropout.
 #include "recurrent/recurrent_layer.h"
 
 #include <ATen/ATen.h>

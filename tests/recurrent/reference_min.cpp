@@ -1,4 +1,4 @@
-// The reference of minGRU and minLSTM, whose gates read the input alone.
+// The reference of minGRU and minLSTM, whose gates read only the input.
 #include <cmath>
 
 #include "recurrent/reference_math.h"

@@ -1,4 +1,4 @@
-// The reference itself: its gradients against finite differences of its outputs, and a few steps by hand.
+// Tests the reference itself: its gradients against finite differences of its outputs, and a few hand-computed steps.
 #include "recurrent/reference.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The vectorised steps of each instruction set that this processor has, against the plain ones in float64.
+// Compares the vectorised steps of each instruction set of this processor with the plain steps in float64.
 #include "recurrent/kernels/simd_steps.h"
 
 #include <ATen/core/PhiloxRNGEngine.h>

@@ -1,4 +1,5 @@
-// Without the library's loading: what a machine without a GPU sees where a step's kernel is started all the same.
+// The library is not loaded here: the test shows the error of a machine without a GPU on which a step's kernel is
+// started.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The products of tile units. The processor's own are reached through PanelProducts where there are any; here a program
-// plays the tiles, so that every machine tests which rows and columns go where.
+// Tests the products of tile units. PanelProducts uses the processor's own tiles if there are any. Here a program
+// emulates the tiles, so that every machine tests which rows and columns are read and written.
 #include <ATen/ops/full.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>

@@ -1,4 +1,4 @@
-// What the parity suite does not see of the ladder: how steps are grouped, larger stacks, and what is not computed.
+// Tests parts of the ladder that the parity suite does not reach: grouping of steps, larger stacks, and omitted work.
 #include "recurrent/unrolled/unrolled_layer.h"
 
 #include <ATen/Context.h>

@@ -1,5 +1,5 @@
-// R2: training while the system fails: a system call that changes the run's folder, once or from then on
-// (checkpoint/failing_system.cpp). Here a few of them; RNNLAB_CALLS_APART=1 lets each one in turn fail.
+// R2: trains while the system fails: a system call that changes the run's folder fails, once or from then on
+// (checkpoint/failing_system.cpp). By default some calls fail; with RNNLAB_CALLS_APART=1 each call fails in turn.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// R2: a disk that fills up while a run logs, measures and saves: a real small file system. Here of a few sizes;
-// RNNLAB_PAGES_APART=1 tries every size, page by page, until a whole run fits.
+// R2: a disk becomes full while a run logs, measures and saves, on a real small file system. By default some sizes are
+// tested; with RNNLAB_PAGES_APART=1 every size, page by page, until a whole run fits.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>

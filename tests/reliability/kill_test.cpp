@@ -1,5 +1,5 @@
-// R1: kill -9 at random moments of training, and going on, until the run is done; then the next run.
-// RNNLAB_KILLS=1000 makes it a long run, RNNLAB_SEED=n one of other moments.
+// R1: sends kill -9 at random moments of training and resumes until the run is complete; then the next run follows.
+// RNNLAB_KILLS=1000 makes it a long run; RNNLAB_SEED=n selects different moments.
 #include <gtest/gtest.h>
 #include <signal.h>
 

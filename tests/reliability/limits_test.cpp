@@ -1,5 +1,5 @@
-// What the system may refuse or end: files beyond a size, threads, locks, the current folder; and signals that come
-// before there is anything to save.
+// Tests what the system may refuse or end: files beyond a size, threads, locks, the current folder; and signals before
+// anything can be saved.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What may stand in the way of a run: others at work in its folder, a folder that is read-only, gone or a link, names
-// that a shell would split.
+// Tests obstacles of a run: other processes in its folder, a folder that is read-only, missing or a link, names that a
+// shell would split.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>

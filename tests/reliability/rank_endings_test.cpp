@@ -1,7 +1,7 @@
-// A run of two processes, one of which is killed, suspended, asked to stop, without its data, late, or on a full disk
-// at any time: all end with the documented exit code, one line says which rank it was, no process is left behind, and
-// the run resumes to the weights of one that was never disturbed. RNNLAB_RANK_ENDINGS=1000 makes it a long run,
-// RNNLAB_SEED=n one of other moments.
+// Tests a run of two processes, one of which is killed, suspended, asked to stop, without its data, late, or on a full
+// disk at any time. All processes end with the documented exit code, one line names the rank, no process remains, and
+// the run resumes to the weights of an undisturbed run. RNNLAB_RANK_ENDINGS=1000 makes it a long run; RNNLAB_SEED=n
+// selects different moments.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

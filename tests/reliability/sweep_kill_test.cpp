@@ -1,5 +1,5 @@
-// A sweep of 24 runs over four workers, any of which is killed at any time and started again: each run ends whole,
-// exactly once. RNNLAB_SWEEP_ROUNDS=200 makes it a long run, RNNLAB_SEED=n one of other moments.
+// Tests a sweep of 24 runs over four workers, any of which is killed at any time and started again: each run is
+// completed exactly once. RNNLAB_SWEEP_ROUNDS=200 makes it a long run; RNNLAB_SEED=n selects different moments.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
-// The proof by simulation that docs/timing.md shows: how often the intervals of a comparison hold the truth, and how
-// often equal sides seem to differ, over measurements as they happen. Epochs of a process are alike, processes differ,
-// the machine drifts. It takes minutes: only with RNNLAB_LONG_RUN in the environment, and it prints its table.
+// Checks by simulation the claims of docs/timing.md: how often the intervals of a comparison contain the true value,
+// and how often equal sides seem to differ, for realistic measurements. Epochs of a process are similar, processes
+// differ, the machine drifts. The test takes minutes, runs only with RNNLAB_LONG_RUN in the environment, and prints its
+// table.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// A comparison with a run of another program: what is refused, and what is only noted (comparability.h).
+// Tests a comparison with a run of another program: which differences are refused and which are only noted
+// (comparability.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Times whose shape tells against them, planted into one of two runs that are otherwise comparable: each is said above
-// the table, though the median shows nothing of it.
+// Plants times with a doubtful shape into one of two runs that are otherwise comparable: a warning above the table
+// names each, although the median does not show it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

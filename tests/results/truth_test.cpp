@@ -1,5 +1,5 @@
-// What a bug, a slip or a liar puts into a comparison, and how each is caught: refused, or told among the warnings.
-// Every test plants one untruth in one of two runs that are otherwise comparable.
+// Tests how a comparison detects wrong records after a bug, a mistake or a manipulation: it refuses or warns. Every
+// test plants one wrong record in one of two runs that are otherwise comparable.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A library with NVML's names and one GPU in it, so that reading it is tested on machines without one.
+// A library with NVML's functions and one GPU, so that reading NVML is tested on machines without NVML.
 #include <nvml.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// That ranks compute what one process does is tested by comparing losses, norms of gradients and weights. Here a
-// mistake of each kind is planted, and the same comparison must find it.
+// Other tests check that ranks compute the results of one process, by comparing losses, norms of gradients and weights.
+// Here a mistake of each kind is planted, and the same comparison must detect it.
 #include <ATen/Context.h>
 #include <ATen/ops/stack.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The masks of dropout of the shards of a step, drawn eagerly and by CUDA graphs.
+// Tests the dropout masks of the shards of a step, drawn eagerly and by CUDA graphs.
 #include <ATen/Context.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>

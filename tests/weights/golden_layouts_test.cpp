@@ -1,4 +1,5 @@
-// Weights and outputs of the real libraries, as check_layouts.py left them: rnnlab's layers compute the same from them.
+// Tests weights and outputs of the real libraries, as check_layouts.py wrote them: rnnlab's layers compute equal
+// outputs.
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 

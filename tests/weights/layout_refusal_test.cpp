@@ -1,4 +1,4 @@
-// What is refused of foreign files of weights, each with one message.
+// Tests which files of weights from other programs are refused, with one message each.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The layouts of weights without their libraries: names, shapes, and what comes back.
+// Tests the layouts of weights without their libraries: names, shapes, and reading after writing.
 #include "weights/layouts.h"
 
 #include <ATen/ops/equal.h>

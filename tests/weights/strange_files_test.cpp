@@ -1,5 +1,5 @@
-// Files of weights that someone tampered with: whatever becomes of names, shapes and types, reading ends in weights
-// that every layout can say, or in one clear refusal.
+// Tests manipulated files of weights: for any names, shapes and types, reading returns weights that every layout can
+// represent, or throws one clear refusal.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Every reader on thousands of damaged files: it reads what it is given or refuses it as data, and never crashes or
-// hangs. The damage is the same in every run.
+// Runs every reader on thousands of damaged files: it reads a file or refuses it as data, and never crashes or hangs.
+// The damage is the same in every run.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The readers on the data sets that people use. Needs $RNNLAB_DATA, a folder with mnist/ and tinyshakespeare/.
+// Tests the readers on data sets that are in wide use. Needs $RNNLAB_DATA, a folder with mnist/ and tinyshakespeare/.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
