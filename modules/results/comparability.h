@@ -15,7 +15,7 @@
 
 namespace rnnlab {
 
-// A condition of a run that all runs must share; conditions.h has the conditions of the machine.
+// Describes a condition of a run that all runs must share; conditions.h has the conditions of the machine.
 struct RunCondition {
   const char* what;
   std::string (*value)(const RunRecord&);  // "": not recorded

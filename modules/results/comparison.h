@@ -21,7 +21,8 @@
 
 namespace rnnlab {
 
-// A final metric over the runs of a group: median, smallest and largest value; all are NaN if one run has NaN.
+// Describes a final metric over the runs of a group: median, smallest and largest value; all are NaN if one run has
+// NaN.
 struct MetricSpread {
   double median = 0;
   double low = 0;

@@ -52,7 +52,7 @@ bool has_long_label(const Comparison& comparison) {
 // after its time.
 std::string telling_part(const GroupResult& group) {
   constexpr size_t kMostBytes = 20;
-  const size_t name = group.label.rfind('/') + 1;  // of a folder's name
+  const size_t name = group.label.rfind('/') + 1;  // start of a folder's name; 0 if the label is not a folder
   const size_t after_time = name == 0 ? std::string::npos : group.label.find("Z-", name);
   const std::string telling = after_time == std::string::npos ? group.label : group.label.substr(after_time + 2);
   const std::string quoted = in_quotes(telling, kMostBytes);

@@ -16,7 +16,7 @@
 
 namespace rnnlab {
 
-// The throughput of runs of the same work on one number of devices.
+// Describes the throughput of runs of the same work on one number of devices.
 struct ScalingResult {
   std::string label;
   std::vector<std::string> folders;

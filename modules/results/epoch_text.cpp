@@ -77,7 +77,7 @@ template <class... Args>
   throw_error(ExitCode::kData, "{}:{}: {}", line.source, line.number, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// A column of the file; `known` is null if this version does not know the column.
+// Describes a column of the file; `known` is null if this version does not know the column.
 struct FileColumn {
   std::string name;
   const EpochColumn* known = nullptr;

@@ -10,7 +10,7 @@
 
 namespace rnnlab {
 
-// A condition and its values: a single value if it was held equal, otherwise each value once.
+// Holds a condition and its values: a single value if it was held equal, otherwise each value once.
 struct HeldCondition {
   std::string what;
   std::vector<std::string> values;

@@ -1,4 +1,4 @@
-// Returns the sample for a comparison of times: one number for each process. Epochs of one process share properties of
+// Defines the sample for a comparison of times: one number for each process. Epochs of one process share properties of
 // the process, such as the location of its memory, so they do not show how times vary between processes.
 #pragma once
 

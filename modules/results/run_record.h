@@ -15,7 +15,7 @@
 
 namespace rnnlab {
 
-// A finished run as it is read from its folder.
+// Holds a finished run as it is read from its folder.
 struct RunRecord {
   std::filesystem::path folder;
   std::string started;                        // "2026-11-21T02:59:51.079Z"; to the second if the log is missing

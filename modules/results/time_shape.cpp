@@ -67,8 +67,8 @@ double exact_kendall_p(int64_t score, size_t n) {
   return std::min(1.0, 2 * tail);
 }
 
-// The two-sided p-value (Kendall, Rank Correlation Methods, 4th edition, 1970, chapter 5). Ties make the result larger
-// than the true p-value.
+// Returns the two-sided p-value (Kendall, Rank Correlation Methods, 4th edition, 1970, chapter 5). Ties make the result
+// larger than the true p-value.
 double kendall_p(const std::vector<double>& values) {
   constexpr size_t kMostForExact = 50;
   const int64_t score = kendall_score(values);
@@ -163,7 +163,7 @@ struct NamedTimes {
   }
 };
 
-// Logarithms of different values are not meaningful.
+// Values that are zero, negative or infinite do not have a meaningful logarithm.
 bool are_times(const NamedTimes& times) {
   return std::ranges::all_of(times.seconds, [](double each) { return std::isfinite(each) && each > 0; });
 }

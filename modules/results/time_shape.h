@@ -36,7 +36,7 @@ std::optional<size_t> find_outlier(std::span<const double> seconds);
 // an event over several epochs is not yet a drift.
 std::optional<double> find_trend(std::span<const double> seconds);
 
-// Two kinds of times, each with its number and its median.
+// Describes two kinds of times, each with its number and its median.
 struct TwoModes {
   size_t num_short = 0, num_long = 0;
   double short_seconds = 0, long_seconds = 0;
