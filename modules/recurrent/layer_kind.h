@@ -34,7 +34,7 @@ enum class LayerKind {
   kAuto,  // a placeholder: it is resolved to another kind before a layer is made
 };
 
-// A layer kind and its kind-specific options. They affect speed, never results.
+// Holds a layer kind and its kind-specific options, which affect speed, never results.
 struct LayerChoice {
   LayerKind kind;
   CudnnAlgorithm cudnn_algorithm = CudnnAlgorithm::kAuto;

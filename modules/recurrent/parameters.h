@@ -1,5 +1,5 @@
-// The names and shapes of a recurrent layer's parameters, equal for every layer kind. For the cells of libraries they
-// are PyTorch's, in PyTorch's order. Pure functions of the options; the layer allocates the tensors.
+// Defines the names and shapes of a recurrent layer's parameters, which are equal for every layer kind. For the cells
+// of libraries they are PyTorch's, in PyTorch's order. Pure functions of the options; the layer allocates the tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,7 +18,7 @@ enum class Direction { kForward, kReverse };
 // reverse, layer 1 forward ... The cells of libraries have weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 ...
 std::vector<ParameterSpec> parameter_specs(const RecurrentOptions& options);
 
-// The number of parameters of one direction of one layer, for the cells of libraries.
+// This is the number of parameters of one direction of one layer, for the cells of libraries.
 inline constexpr size_t kParametersPerDirection = 4;
 
 struct DirectionWeights {

@@ -1,4 +1,4 @@
-// The interface of all recurrent layers: a sequence and an initial state in, outputs and a final state out. All
+// Defines the interface of all recurrent layers: a sequence and an initial state in, outputs and a final state out. All
 // implementations have the same parameters (parameters.h), so weights can be copied between layers of the same options,
 // and give the same results except for rounding. Layers differ only in how they compute.
 #pragma once
@@ -20,7 +20,7 @@ namespace rnnlab {
 // T steps, B sequences, I inputs, H hidden units, L layers, D directions.
 struct RecurrentState {
   at::Tensor hidden;              // (L * D, B, H), layer by layer, forward before reverse; undefined means zeros
-  std::vector<at::Tensor> inner;  // the cell's other states, in the order of its record (cells/cell.h) and likewise
+  std::vector<at::Tensor> inner;  // the other states of the cell in the order of its record, in the same shape
 
   // cell: the second state, an LSTM's cell state; undefined means that it is not given.
   RecurrentState(at::Tensor hidden_states = {}, const at::Tensor& cell = {}) : hidden(std::move(hidden_states)) {
@@ -97,8 +97,8 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
 // nothing and throws InvariantError with the parameter.
 void copy_weights(const RecurrentLayer& from, RecurrentLayer& to);
 
-// The range that forward() opens for profilers and for execution_path.h. Its single input is the number of cell steps,
-// T * L * D.
+// This is the name of the range that forward() opens for profilers and for execution_path.h. The range's single input
+// is the number of cell steps, T * L * D.
 inline constexpr const char* kForwardRange = "rnnlab::RecurrentLayer::forward";
 
 }  // namespace rnnlab

@@ -21,11 +21,12 @@ enum class Cell {
 // original form). Both forms have equal cost, but are different functions.
 enum class ResetGate { kAfter, kBefore };
 
-// The non-linearity of an LSTM's cell input and cell output and of a GRU's candidate. The gates are always sigmoid.
+// Selects the non-linearity of an LSTM's cell input and cell output and of a GRU's candidate. The gates are always
+// sigmoid.
 enum class Activation { kTanh, kRelu };
 
-// The candidate state of minGRU and minLSTM, of a sum x. kPositive: x + 0.5 if x >= 0, sigmoid(x) if not, as in the
-// paper's log-space form. kLinear: x, as in the paper's first form.
+// Selects the candidate state of minGRU and minLSTM, of a sum x. kPositive: x + 0.5 if x >= 0, sigmoid(x) if not, as in
+// the paper's log-space form. kLinear: x, as in the paper's first form.
 enum class Candidate { kPositive, kLinear };
 
 // The algorithm of cuDNN if it is called directly (layer: cudnn). kAuto: the fastest, measured once for a shape.

@@ -1,4 +1,4 @@
-// Returns rows of a table by token, like at::embedding. On a GPU the gradient is a product if the table has few rows
+// Looks up rows of a table by token, like at::embedding. On a GPU the gradient is a product if the table has few rows
 // and there are many tokens: LibTorch sorts the tokens instead, which for 65 characters takes ten times as long. The
 // rows have the type of autocast if it is on, because their reader would convert them.
 #pragma once

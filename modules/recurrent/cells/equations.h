@@ -35,7 +35,7 @@ std::unique_ptr<CellEquations> make_equations(const RecurrentOptions& options, C
   return std::make_unique<Equations>(options, weights);
 }
 
-// One gate of library_parameters, W x + b_i + U h + b_h: (H, I) and (H, H) slices of the stacked weights.
+// Computes one gate of library_parameters, W x + b_i + U h + b_h, from (H, I) and (H, H) slices of the stacked weights.
 class Gate {
  public:
   Gate(CellWeights weights, int64_t index) {
@@ -55,7 +55,7 @@ class Gate {
   at::Tensor weight_ih_, weight_hh_, bias_ih_, bias_hh_;
 };
 
-// One gate of input_parameters, W x + b.
+// Computes one gate of input_parameters, W x + b.
 class InputGate {
  public:
   InputGate(CellWeights weights, int64_t index, int64_t hidden_size)

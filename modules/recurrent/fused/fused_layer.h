@@ -1,7 +1,7 @@
-// `fused`: torch::nn::LSTM, GRU or RNN over the whole stack, by cuDNN on CUDA, and by oneDNN or LibTorch's own loop on
-// the CPU (execution_path.h reports which). Lengths are passed as packed sequences. Activations other than tanh in LSTM
-// and GRU, and the reset gate before the product, are not supported. With dropout between layers the stack runs layer
-// by layer (layer_groups.h).
+// Implements `fused` by torch::nn::LSTM, GRU or RNN over the whole stack, by cuDNN on CUDA, and by oneDNN or LibTorch's
+// own loop on the CPU (execution_path.h reports which). Lengths are passed as packed sequences. Activations other than
+// tanh in LSTM and GRU, and the reset gate before the product, are not supported. With dropout between layers the stack
+// runs layer by layer (layer_groups.h).
 #pragma once
 
 #include <torch/nn/modules/rnn.h>
@@ -53,8 +53,8 @@ class FusedLayer : public RecurrentLayer {
   void flatten();
 
   std::vector<RecurrentOptions> groups_;
-  // The modules of the groups. They are not submodules, because this layer registers their parameters without a prefix,
-  // as the same tensors.
+  // Holds the modules of the groups. The modules are not submodules, because this layer registers their parameters
+  // without a prefix, as the same tensors.
   std::vector<Stack> stacks_;
 };
 

@@ -1,7 +1,7 @@
-// The formulas of the cells for one unit of one sequence, forward and backward; the CPU and CUDA kernels share them.
-// LSTM: Gers, Schmidhuber and Cummins 2000; GRU: Cho et al. 2014 with the reset gate after the product, as in cuDNN;
-// plain cells: Elman 1990. The derivatives of sigmoid, tanh and relu are computed from their values, so that only the
-// activated gates must be stored.
+// Implements the formulas of the cells for one unit of one sequence, forward and backward; the CPU and CUDA kernels
+// share them. LSTM: Gers, Schmidhuber and Cummins 2000; GRU: Cho et al. 2014 with the reset gate after the product, as
+// in cuDNN; plain cells: Elman 1990. The derivatives of sigmoid, tanh and relu are computed from their values, so that
+// only the activated gates must be stored.
 #pragma once
 
 #include <cmath>

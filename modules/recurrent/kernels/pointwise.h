@@ -24,8 +24,8 @@ struct Step {
   int64_t hidden_size = 0;
 };
 
-// Products and biases of one step. `below` requires a stride. There are G * H columns, with the gates in the order of
-// parameters.h.
+// Holds products and biases of one step. `below` requires a stride. There are G * H columns, with the gates in the
+// order of parameters.h.
 struct Products {
   void* input = nullptr;            // (B, G * H): W_ih x before the step, the activated gates after it
   const void* recurrent = nullptr;  // (B, G * H) W_hh h
@@ -112,7 +112,7 @@ void run(std::span<const LstmBackward> layers, CUstream_st* stream);
 void run(std::span<const RnnForward> layers, CUstream_st* stream);
 void run(std::span<const RnnBackward> layers, CUstream_st* stream);
 
-// The rows `first` to `last` - 1 of the batch on the CPU; callers divide rows among threads.
+// Run the rows `first` to `last` - 1 of the batch on the CPU; callers divide rows among threads.
 struct Rows {
   int64_t first = 0;
   int64_t last = 0;

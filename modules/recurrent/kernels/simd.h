@@ -1,5 +1,5 @@
-// Vectors of kSimdWidth floats: loads and stores of float32 and bfloat16, exp, sigmoid and tanh. This header is for
-// sources that are compiled once for each instruction set, with RNNLAB_SIMD_WIDTH and the set's own flags. All
+// Defines vectors of kSimdWidth floats: loads and stores of float32 and bfloat16, exp, sigmoid and tanh. This header is
+// for sources that are compiled once for each instruction set, with RNNLAB_SIMD_WIDTH and the set's own flags. All
 // functions have internal linkage and use no inline function of another header, because the linker must not give the
 // rest of the program a copy that was compiled for a different processor.
 #pragma once

@@ -31,7 +31,7 @@ struct Part {
   Range units;
 };
 
-// A matrix of 32-bit words, row by row, with the stride in words.
+// Describes a matrix of 32-bit words, row by row, with the stride in words.
 struct WordMatrix {
   const void* data = nullptr;
   int64_t stride = 0;
@@ -41,7 +41,7 @@ struct WordMatrix {
 
 inline constexpr int64_t kCountersOfBlock = 16, kWordsOfBlock = 4 * kCountersOfBlock;
 
-// Functions for steps in float32 and bfloat16.
+// Holds the functions of one instruction set for steps in float32 and bfloat16.
 struct SimdSteps {
   const char* name;  // "AVX2"
   void (*lstm_forward)(const LstmForward&, const Sums&, const Part&);

@@ -31,7 +31,7 @@ inline Floats load_sum(const Sums& sums, const Place& place, int64_t gate) {
   return load(sums.data + row + gate * sums.gate_stride + place.unit - sums.first_unit, place.count);
 }
 
-// The position of a gate of a step's units in a matrix (B, G * H), and of its bias in (G * H).
+// Holds the position of a gate of a step's units in a matrix (B, G * H), and of its bias in (G * H).
 struct GatePlace {
   int64_t in_matrix, in_bias, count;
 };
@@ -118,7 +118,7 @@ void run_units(const LstmBackward& work, const Sums& sums, const Place& place) {
   give(3, hidden * activated * slope_of_sigmoid(o));
 }
 
-// Both sides of a candidate before activation, without the reset gate between them.
+// Holds both sides of a candidate before activation, without the reset gate between them.
 struct CandidateSides {
   Floats input, recurrent;
 };

@@ -39,8 +39,8 @@ double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 // Runs all steps, from the inputs' products and the initial states in the trace.
 void launch_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& packed);
 
-// The gradients of the states after the last step, (B, H) each, `cell` acc: from steps that are read later, or from the
-// results of the pass; either may be undefined.
+// Holds the gradients of the states after the last step, (B, H) each, `cell` acc: from steps that are read later, or
+// from the results of the pass; either may be undefined.
 struct FinalGradients {
   at::Tensor hidden, cell;
 };

@@ -1,6 +1,6 @@
-// Back-propagation through time (Werbos 1990) of run_forward_pass, by the rules of the same rung. The loop over steps
-// contains only what a step must wait for. The gradient of each weight is one product over all steps and sequences at
-// the end.
+// Declares back-propagation through time (Werbos 1990) of run_forward_pass, by the rules of the same rung. The loop
+// over steps contains only what a step must wait for. The gradient of each weight is one product over all steps and
+// sequences at the end.
 #pragma once
 
 #include <vector>
@@ -25,8 +25,8 @@ struct Needs {
   bool weights = true;
 };
 
-// The gradients of the hidden and the cell states as results, layer by layer, (T, B, H) each; any may be undefined.
-// one_kernel also reads the gradients of the final states.
+// Holds the gradients of the hidden and the cell states as results, layer by layer, (T, B, H) each; any may be
+// undefined. one_kernel also reads the gradients of the final states.
 struct ResultGradients {
   std::vector<at::Tensor> hidden;
   std::vector<at::Tensor> cell;

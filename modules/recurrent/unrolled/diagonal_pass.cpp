@@ -30,7 +30,7 @@ bool has_lstm_steps(Cell cell) {
   fail_invariant("a cell of diagonal", __FILE__, __LINE__, "diagonal has no cell: gru");
 }
 
-// The layers `first` to `last` - 1.
+// Denotes the layers `first` to `last` - 1.
 struct Layers {
   int64_t first, last;
   int64_t size() const { return last - first; }

@@ -1,9 +1,9 @@
-// Both passes of the rung `diagonal`. As in a wavefront, layer l works on step d - l while layer 0 works on step d.
-// Here all layers on a diagonal d share one batched product and one point-wise kernel, because a GPU takes longer to
-// start kernels of this size than to run them. One product multiplies the hidden state that a layer has just computed
-// by the layer's recurrent weights and by the input weights of the layer above. The backward pass multiplies the
-// gradients of the gates in the same way. Supports LSTM and plain cells, the forward direction, and no dropout between
-// layers.
+// Declares both passes of the rung `diagonal`. As in a wavefront, layer l works on step d - l while layer 0 works on
+// step d. Here all layers on a diagonal d share one batched product and one point-wise kernel, because a GPU takes
+// longer to start kernels of this size than to run them. One product multiplies the hidden state that a layer has just
+// computed by the layer's recurrent weights and by the input weights of the layer above. The backward pass multiplies
+// the gradients of the gates in the same way. Supports LSTM and plain cells, the forward direction, and no dropout
+// between layers.
 #pragma once
 
 #include "recurrent/execution_path.h"

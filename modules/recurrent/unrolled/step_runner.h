@@ -1,4 +1,4 @@
-// The point-wise part of one layer's steps, forward and backward: by one own kernel, or for LSTM by separate
+// Runs the point-wise part of one layer's steps, forward and backward: by one own kernel, or for LSTM by separate
 // operations, on the device of the tensors and on its current stream.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace rnnlab {
 
-// The gradients of one layer in the backward pass.
+// Holds the gradients of one layer in the backward pass.
 struct LayerGradients {
   at::Tensor output;          // (T, B, H), or undefined: of the hidden states as results
   at::Tensor cell_output;     // (T, B, H) acc, or undefined: of the cell states as results

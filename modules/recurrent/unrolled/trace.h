@@ -1,4 +1,5 @@
-// The values that a forward pass stores for one direction of one layer, which are all that the backward pass needs.
+// Defines the values that a forward pass stores for one direction of one layer, which are all that the backward pass
+// needs.
 #pragma once
 
 #include "recurrent/kernels/persistent/persistent_layer.h"
@@ -7,10 +8,10 @@
 
 namespace rnnlab {
 
-// The ladder of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946) as switches. Each rung adds one optimisation to
-// the rung before. Exceptions are `hoisted`, which has nothing left to run on a second stream, `blocked`, its form for
-// the CPU, and `persistent`, its form for Hopper GPUs. All rungs compute the gates' products as one product (the first
-// rung, `grouped`).
+// These switches describe the ladder of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946). Each rung adds one
+// optimisation to the rung before, with three exceptions: `hoisted` has nothing left to run on a second stream,
+// `blocked` is a form of `hoisted` for the CPU, and `persistent` is a form of `hoisted` for Hopper GPUs. All rungs
+// compute the gates' products as one product (the first rung, `grouped`).
 
 // States how many steps share one product of the inputs.
 enum class InputProducts { kOneStep, kGroupOfSteps, kAllSteps };
@@ -108,7 +109,7 @@ struct UnrolledSpec {
   kernels::Factors factors = kernels::Factors::kTf32;  // for one_kernel in float32, equal for both passes
 };
 
-// The rows of `hidden` and `cell` before and after step t.
+// Holds the rows of `hidden` and `cell` before and after step t.
 struct StateRows {
   int64_t before, after;
 };

@@ -27,8 +27,8 @@ struct UnrolledResult {
   at::Tensor final_hidden, final_cell;  // (L, B, H), only for one_kernel
 };
 
-// Differentiable with respect to the sequence, the initial states and the weights, but not the masks. Autocast is off
-// inside: all tensors must have the type of the sequence, or the accumulation type if marked with acc.
+// The result is differentiable with respect to the sequence, the initial states and the weights, but not the masks.
+// Autocast is off inside: all tensors must have the type of the sequence, or the accumulation type if marked with acc.
 UnrolledResult run_unrolled(const UnrolledSpec& spec, const UnrolledInput& input);
 
 // These functions make the traces of a pass from its operands, the list of tensors that autograd sees.
@@ -41,7 +41,7 @@ std::vector<at::Tensor> operands_of(Cell cell, const UnrolledInput& input);
 // Returns the operands with a table of tokens converted to the type of the states.
 std::vector<at::Tensor> in_one_type(const UnrolledSpec& spec, std::vector<at::Tensor> operands);
 
-// All states, (L, T + 1, B, H) each. Traces have slices of them; the initial row is filled.
+// Holds all states, (L, T + 1, B, H) each. Traces have slices of these tensors; the initial row is filled.
 struct States {
   at::Tensor hidden, cell;
 };

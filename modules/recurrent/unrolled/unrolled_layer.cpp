@@ -119,7 +119,8 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
 bool UnrolledLayer::has_own_final_states() const { return rung_of(kind_).one_kernel; }
 bool UnrolledLayer::begins_without_states() const { return rung_of(kind_).one_kernel; }
 
-// If a table has fewer rows than columns, products with the table are smaller than products with the input.
+// If a table has at most as many rows as columns, products with the places of its tokens take less work than products
+// with the input.
 bool UnrolledLayer::reads_tokens(const at::Tensor& table, int64_t num_tokens) const {
   const bool are_float = table.scalar_type() == at::kFloat && weights().front().scalar_type() == at::kFloat;
   return rung_of(kind_).one_kernel && !options().bidirectional && are_float && table.size(0) <= table.size(1) &&

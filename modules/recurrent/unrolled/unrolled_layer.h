@@ -1,6 +1,6 @@
-// The ladder from `grouped` to `persistent`: layers that run their own loop over steps and their own back-propagation
-// through time, by the rules of one rung (trace.h). Weights and results are those of every other layer. reset_gate:
-// before and second derivatives are not supported.
+// Implements the ladder from `grouped` to `persistent`: layers that run their own loop over steps and their own
+// back-propagation through time, by the rules of one rung (trace.h). Weights and results are those of every other
+// layer. reset_gate: before and second derivatives are not supported.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -49,7 +49,7 @@ class UnrolledLayer : public RecurrentLayer {
     int64_t first_layer, num_layers;
   };
 
-  // The input of a direction: (T, B, I), or rows of a table (V, I) by tokens (T, B).
+  // Holds the input of a direction: (T, B, I), or rows of a table (V, I) by tokens (T, B).
   struct Sequence {
     at::Tensor rows;
     at::Tensor tokens = {};
