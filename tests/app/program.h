@@ -11,7 +11,7 @@
 
 namespace rnnlab::testing {
 
-// A table of two kinds of pets, for learning and predicting.
+// This is a table of two kinds of pets, for learning and predicting.
 inline constexpr const char* kPetsTable = "a,b,kind\n1,5,cat\n2,7,dog\n3,6,cat\n4,8,dog\n2,5,cat\n1,8,dog\n";
 
 struct ProgramResult {

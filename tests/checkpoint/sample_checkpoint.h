@@ -10,7 +10,7 @@
 
 namespace rnnlab::testing {
 
-// Tensors and their bytes: each byte of element i of a tensor has the value i % 2.
+// Holds tensors and their bytes: each byte of element i of a tensor has the value i % 2.
 class SampleTensors {
  public:
   void add(TensorSpec spec);

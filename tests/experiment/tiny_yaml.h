@@ -1,4 +1,4 @@
-// An experiment file that trains in a moment.
+// Defines an experiment file that trains in a moment.
 #pragma once
 
 namespace rnnlab::testing {

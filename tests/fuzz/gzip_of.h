@@ -1,4 +1,4 @@
-// One gzip member, by zlib.
+// Makes one gzip member by zlib.
 #pragma once
 
 #include <zlib.h>

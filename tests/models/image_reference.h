@@ -1,5 +1,5 @@
-// The image classifier by the definitions of its parts, without convolution or pooling operators, as the reference of
-// the tests. Differentiable, in the type of its inputs.
+// Computes the image classifier by the definitions of its parts, without convolution or pooling operators, as the
+// reference of the tests. Differentiable, in the type of its inputs.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Base classes of tests that need a CUDA GPU, or this build's own kernels on a GPU. Without these the tests are
+// Defines base classes of tests that need a CUDA GPU, or this build's own kernels on a GPU. Without these the tests are
 // skipped.
 #pragma once
 

@@ -13,7 +13,7 @@
 
 namespace rnnlab {
 
-// A class of a layer's numbers: its type, and in float32 whether products may round to TF32.
+// Describes a class of a layer's numbers: its type, and in float32 whether products may round to TF32.
 struct NumberClass {
   const char* name;
   at::ScalarType type;

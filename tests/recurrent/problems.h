@@ -1,4 +1,4 @@
-// Random problems for the reference and the layers, a pure function of shape and seed.
+// Makes random problems for the reference and the layers, as a pure function of shape and seed.
 #pragma once
 
 #include "recurrent/reference.h"

@@ -1,6 +1,6 @@
-// The reference of a recurrent layer, in float64 and plain loops over one sequence at a time: forward, and backward
-// through time with hand-written gradients. It is written for comparison with the equations, without LibTorch and
-// without optimisation. Finite differences check it in reference_test.cpp, and every layer is checked against it in
+// Implements the reference of a recurrent layer, in float64 and plain loops over one sequence at a time: forward, and
+// backward through time with hand-written gradients. It is written for comparison with the equations, without LibTorch
+// and without optimisation. Finite differences check it in reference_test.cpp, and every layer is checked against it in
 // parity_test.cpp.
 #pragma once
 
@@ -21,8 +21,8 @@ struct Matrix {
   double at(int64_t row, int64_t column) const { return values[static_cast<size_t>(row * columns + column)]; }
 };
 
-// The weights of one direction of one layer, with G gates stacked by rows. Parameters that a cell does not have are
-// empty.
+// Holds the weights of one direction of one layer, with G gates stacked by rows. Parameters that a cell does not have
+// are empty.
 struct Weights {
   Matrix weight_ih;  // (G * H, I)
   Matrix weight_hh;  // (G * H, H)
@@ -50,8 +50,8 @@ struct Result {
   Vector output;  // (T, B, D * H)
   Vector hidden;
   std::vector<Vector> inner;
-  // The smallest |x| before a relu, relative to the size of the summed terms. If it is as small as rounding, a layer
-  // may be on the other side of the kink, where its gradients differ.
+  // This is the smallest |x| before a relu, relative to the size of the summed terms. If it is as small as rounding, a
+  // layer may be on the other side of the kink, where its gradients differ.
   double distance_to_kink = 1e300;
 };
 

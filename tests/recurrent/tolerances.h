@@ -1,5 +1,5 @@
-// The largest allowed error of a layer against the float64 reference, as the largest error of a vector relative to its
-// largest value (at least 1). Each bound is defined here once, with its reason.
+// Defines the largest allowed error of a layer against the float64 reference, as the largest error of a vector relative
+// to its largest value (at least 1). Each bound is defined here once, with its reason.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
-// A folder with space for only a few kilobytes: a small tmpfs if mounting is permitted, otherwise a limit on the size
-// of files.
+// Provides a folder with space for only a few kilobytes: a small tmpfs if mounting is permitted, otherwise a limit on
+// the size of files.
 #pragma once
 
 #include <sys/mount.h>

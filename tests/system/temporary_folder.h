@@ -1,4 +1,4 @@
-// A fresh folder for one test, which is removed after the test.
+// Provides a fresh folder for one test, which is removed after the test.
 #pragma once
 
 #include <gtest/gtest.h>

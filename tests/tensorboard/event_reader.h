@@ -10,7 +10,7 @@
 
 namespace rnnlab::testing {
 
-// The fields of a message by number, in order; scalars as numbers, other fields as bytes.
+// Holds the fields of a message by number, in order; scalars as numbers, other fields as bytes.
 struct Message {
   explicit Message(const std::string& bytes);
 

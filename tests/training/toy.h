@@ -1,5 +1,5 @@
-// A small problem that can be learned: short random sequences whose class is the sign of their mean. The tests of
-// training/ share it.
+// Defines a small problem that can be learned: short random sequences whose class is the sign of their mean. The tests
+// of training/ share it.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Recorder : Observer {
   std::function<void(const EpochRow&)> at_row = [](const EpochRow&) {};
 };
 
-// The result of training a toy model.
+// Holds the result of training a toy model.
 struct ToyRun {
   Recorder seen;
   TrainingState state;
