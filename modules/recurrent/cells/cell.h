@@ -34,11 +34,11 @@ struct ParameterSpec {
   std::vector<int64_t> shape;
 };
 
-// H hidden units, G gates.
+// Describes a cell with H hidden units and G gates.
 struct CellInfo {
-  std::string_view description;             // in a few words, for people
+  std::string_view description;             // a short description for people
   int64_t num_gates = 1;                    // G: weight_ih has G * H rows
-  std::vector<std::string_view> states;     // "hidden", which is the output too, then those that the cell alone reads
+  std::vector<std::string_view> states;     // "hidden", which is also the output, then states that only the cell reads
   std::vector<CellOption> options = {};     // the keys that it reads
   std::optional<LibraryCell> library = {};  // the same cell in libraries, if they have it
 

@@ -1,5 +1,5 @@
-// Long short-term memory (Hochreiter and Schmidhuber 1997) with the forget gate of Gers, Schmidhuber and Cummins 2000,
-// no peepholes:
+// Implements long short-term memory (Hochreiter and Schmidhuber 1997) with the forget gate of Gers, Schmidhuber and
+// Cummins 2000, without peepholes:
 //   i = sigmoid(W_ii x + b_ii + W_hi h + b_hi)        f = sigmoid(W_if x + b_if + W_hf h + b_hf)
 //   g =     act(W_ig x + b_ig + W_hg h + b_hg)        o = sigmoid(W_io x + b_io + W_ho h + b_ho)
 //   c' = f * c + i * g                                h' = o * act(c')

@@ -1,6 +1,6 @@
-// LSTM with peepholes (Gers, Schraudolph and Schmidhuber 2002, "Learning Precise Timing with LSTM Recurrent Networks"):
-// each unit's gates also read its own cell state, the input and forget gate the old state and the output gate the new
-// one:
+// Implements the LSTM with peepholes (Gers, Schraudolph and Schmidhuber 2002, "Learning Precise Timing with LSTM
+// Recurrent Networks"). Each unit's gates also read the unit's cell state: the input and forget gate read the old
+// state, the output gate reads the new state:
 //   i = sigmoid(W_ii x + b_ii + W_hi h + b_hi + p_i * c)        g = act(W_ig x + b_ig + W_hg h + b_hg)
 //   f = sigmoid(W_if x + b_if + W_hf h + b_hf + p_f * c)        c' = f * c + i * g
 //   o = sigmoid(W_io x + b_io + W_ho h + b_ho + p_o * c')       h' = o * act(c')

@@ -1,6 +1,6 @@
-// sLSTM (Beck et al. 2024, "xLSTM: Extended Long Short-Term Memory", arXiv 2405.04517, section 2.2), with an
-// exponential input gate, a normalizer state n and a stabilizer state m. Each gate a has the sum a~ = W_a x + b_a + R_a
-// h:
+// Implements sLSTM (Beck et al. 2024, "xLSTM: Extended Long Short-Term Memory", arXiv 2405.04517, section 2.2), with an
+// exponential input gate, a normalizer state n and a stabilizer state m. The sum of each gate a is a~ = W_a x + b_a +
+// R_a h:
 //   m' = max(f^ + m, i~), f^ = log sigmoid(f~)        i = exp(i~ - m')        f = exp(f^ + m - m')
 //   c' = f * c + i * tanh(z~)        n' = f * n + i        h' = sigmoid(o~) * c' / n'
 // m cancels out of h' and only keeps the exponentials finite. If n is 0, no step was read yet: m then counts as

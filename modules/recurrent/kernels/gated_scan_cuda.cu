@@ -1,5 +1,6 @@
-// One thread a unit of a sequence walks over all steps. Neighbours in a warp are neighbours in memory. The operands of
-// the next steps are loaded before the current ones are used: with 32,768 threads, that keeps the memory busy.
+// Each thread runs over all steps of one unit of a sequence. Neighbours in a warp are neighbours in memory. The
+// operands of the next steps are loaded before the current operands are used: with 32,768 threads, this keeps the
+// memory busy.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -10,7 +11,7 @@
 
 #include "recurrent/kernels/gated_scan.h"
 
-// A unit of compilation may hold other kernels' sources, so these helpers have a namespace of their own.
+// A compilation unit may contain sources of several kernels, so these helpers have their own namespace.
 namespace rnnlab::kernels {
 namespace {
 namespace gated_scan {
@@ -29,19 +30,19 @@ __device__ Real sigmoid_of(Real x) {
   return Real(1) / (Real(1) + exponential(-x));
 }
 
-// log sigmoid(x), finite for every finite x.
+// Returns log sigmoid(x), which is finite for every finite x.
 template <class Real>
 __device__ Real log_sigmoid_of(Real x) {
   return fmin(x, Real(0)) - log1p(exponential(-fabs(x)));
 }
 
-// The rows of the sums before activation, or their gradients.
+// Holds the rows of the sums before activation, or their gradients.
 template <class Real, int kGates>
 struct Sums {
   Real values[kGates];
 };
 
-// a and 1 - a, each with all its digits.
+// Holds a and 1 - a, each with all its digits.
 template <class Real>
 struct Factors {
   Real keep, take;
@@ -57,7 +58,7 @@ __device__ Factors<Real> factors_of(const Sums<Real, 3>& sums) {
   return {sigmoid_of(logit), sigmoid_of(-logit)};
 }
 
-// From the gradient of a's logit to those of the gates' sums.
+// Converts the gradient of a's logit to the gradients of the gates' sums.
 template <class Real>
 __device__ void spread(Real gradient, const Sums<Real, 2>&, Sums<Real, 2>& gradients) {
   gradients.values[0] = -gradient;
@@ -81,13 +82,13 @@ __device__ CandidateOf<Real> candidate_of(Real x, bool is_positive) {
   return {value, value * (Real(1) - value)};
 }
 
-// Where a thread's unit lies in the tensors.
+// Returns positions of a thread's unit in the tensors.
 template <class T, int kGates>
 struct Place {
   __device__ Place(const GatedScan& scan, int64_t channel)
       : scan_(scan), channel_(channel), row_(channel / scan.hidden_size), unit_(channel % scan.hidden_size) {}
 
-  // The step that comes `i`-th, from 0.
+  // Returns the step that is number `i` in the scan, from 0.
   __device__ int64_t step(int64_t i) const { return scan_.is_reversed ? scan_.num_steps - 1 - i : i; }
   __device__ int64_t state(int64_t i) const { return step(i) * scan_.batch_size * scan_.hidden_size + channel_; }
   __device__ int64_t sum(int64_t i, int gate) const {
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(kThreadsOfScan) forward_kernel(const __grid_co
   }
 }
 
-// The operands of one step of the backward pass.
+// Holds the operands of one step of the backward pass.
 template <class Real, int kGates>
 struct StepOperands {
   Sums<Real, kGates> sums;
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(kThreadsOfScan) backward_kernel(const __grid_c
   const int64_t channel = static_cast<int64_t>(blockIdx.x) * kThreadsOfScan + threadIdx.x;
   if (channel >= scan.batch_size * scan.hidden_size) return;
   const Place<T, kGates> place(scan, channel);
-  const int64_t last = scan.num_steps - 1;  // steps are taken backwards: the j-th is last - j
+  const int64_t last = scan.num_steps - 1;  // steps are in reverse order: number j is last - j
   Real carry = 0;                           // the gradient of the state that a later step read
   StepOperands<Real, kGates> next[kStepsAhead];
 #pragma unroll

@@ -23,7 +23,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// A scan over one direction of one layer, without its tensors.
+// Describes a scan over one direction of one layer, without its tensors.
 struct ScanSpec {
   kernels::ScanGates gates = kernels::ScanGates::kUpdateGate;
   Candidate candidate = Candidate::kPositive;
@@ -37,7 +37,7 @@ kernels::ScanGates gates_of(Cell cell) {
   return cell == Cell::kMinGru ? kernels::ScanGates::kUpdateGate : kernels::ScanGates::kTwoGates;
 }
 
-// The states before each step: `initial` and all states but the last one in the order of the scan.
+// Returns the states before each step: `initial` and all states but the last one, in the order of the scan.
 at::Tensor states_before(const at::Tensor& states, const at::Tensor& initial, Direction direction) {
   const int64_t num_steps = states.size(0);
   if (direction == Direction::kForward) return at::cat({initial.unsqueeze(0), states.narrow(0, 0, num_steps - 1)});
@@ -48,19 +48,19 @@ at::Tensor states_before(const at::Tensor& states, const at::Tensor& initial, Di
 
 at::ScalarType scan_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
-// The sums of a gate, (T, B, H), in the type in which the scan accumulates.
+// Returns the sums of a gate, (T, B, H), in the type in which the scan accumulates.
 at::Tensor gate_sums(const at::Tensor& sums, const ScanSpec& spec, int64_t gate) {
   const int64_t hidden_size = sums.size(2) / spec.num_gates();
   return sums.narrow(2, gate * hidden_size, hidden_size).to(scan_type(sums.scalar_type()));
 }
 
-// The logit of the factor a.
+// Returns the logit of the factor a.
 at::Tensor factor_logit(const at::Tensor& sums, const ScanSpec& spec) {
   if (spec.gates == kernels::ScanGates::kUpdateGate) return -gate_sums(sums, spec, 0);
   return at::log_sigmoid(gate_sums(sums, spec, 1)) - at::log_sigmoid(gate_sums(sums, spec, 0));
 }
 
-// a, 1 - a and n, each (T, B, H). Where a sequence has ended, a is 1 and 1 - a is 0.
+// Holds a, 1 - a and n, each (T, B, H). If a sequence has ended, a is 1 and 1 - a is 0.
 struct Gates {
   at::Tensor keep, take, candidate;
 };
@@ -159,7 +159,7 @@ ScanGradients backward_by_kernel(const at::Tensor& sums, const at::Tensor& initi
 
 // ---- one direction of one layer ----
 
-// sums: (T, B, G * H), initial: (B, H), alive: (T, B, 1) or undefined -> the state after each step, (T, B, H).
+// Returns the state after each step, (T, B, H). sums: (T, B, G * H), initial: (B, H), alive: (T, B, 1) or undefined.
 class ScanFunction : public torch::autograd::Function<ScanFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& sums, const at::Tensor& initial,
@@ -194,7 +194,7 @@ ExecutionPath scan_path(at::Device device) {
 
 // ---- the scan itself ----
 
-// Channels are independent, so threads share them out.
+// Channels are independent, so threads divide them.
 template <class Real>
 void scan_channels(Real* states, const Real* factors, const Real* terms, const Real* initial, int64_t num_steps,
                    int64_t num_channels, Direction direction) {
@@ -224,7 +224,8 @@ at::Tensor scanned_on_cpu(const at::Tensor& factors, const at::Tensor& terms, co
   return states;
 }
 
-// Hillis and Steele 1986: after the round with distance d, each step holds the composition of 2 * d steps.
+// The algorithm is that of Hillis and Steele 1986: after the round with distance d, each step contains the composition
+// of 2 * d steps.
 at::Tensor scanned_in_rounds(at::Tensor factors, at::Tensor terms, const at::Tensor& initial) {
   const int64_t num_steps = factors.size(0);
   for (int64_t distance = 1; distance < num_steps; distance *= 2) {
