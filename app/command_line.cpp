@@ -9,7 +9,7 @@
 #include "gpu/cuda_library.h"
 #include "model_arguments.h"
 #include "output.h"
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
 #include "usage_error.h"
 #include "version.h"
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "gpu/cuda_library.h"
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
 
 namespace rnnlab {
 namespace {

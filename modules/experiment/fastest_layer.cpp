@@ -15,7 +15,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "experiment/failure.h"
-#include "recurrent/gpu_support.h"
+#include "recurrent/device/gpu_support.h"
 #include "training/cuda_graph.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "recurrent/gpu_support.h"
+#include "recurrent/device/gpu_support.h"
 #include "results/environment.h"
 
 namespace rnnlab {

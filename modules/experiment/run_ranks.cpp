@@ -18,7 +18,7 @@
 #include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/failure.h"
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
 #include "results/run_folder.h"
 #include "training/determinism.h"
 

@@ -17,7 +17,7 @@
 #include "experiment/run_observers.h"
 #include "experiment/run_ranks.h"
 #include "models/model_parameters.h"
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
 #include "results/waiting.h"

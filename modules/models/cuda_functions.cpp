@@ -7,7 +7,7 @@
 #include "models/kernels/add_parts.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
-#include "recurrent/run_kernels_on_cuda.h"
+#include "recurrent/device/run_kernels_on_cuda.h"
 
 namespace rnnlab {
 namespace {

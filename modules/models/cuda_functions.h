@@ -1,4 +1,5 @@
-// The functions of librnnlab_cuda.so that models call, except the work of their kernels (recurrent/run_kernels.h).
+// The functions of librnnlab_cuda.so that models call, except the work of their kernels
+// (recurrent/device/run_kernels.h).
 #pragma once
 
 #include <c10/core/Device.h>

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "models/operations.h"
+#include "recurrent/device/gpu_support.h"
 #include "recurrent/dropout.h"
 #include "recurrent/execution_path.h"
-#include "recurrent/gpu_support.h"
 
 namespace rnnlab {
 namespace {

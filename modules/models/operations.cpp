@@ -14,9 +14,9 @@
 #include "models/kernels/add_parts.h"
 #include "models/kernels/first_convolution.h"
 #include "models/kernels/pooling.h"
-#include "recurrent/gpu_support.h"
-#include "recurrent/number_types.h"
-#include "recurrent/run_kernels.h"
+#include "recurrent/device/gpu_support.h"
+#include "recurrent/device/number_types.h"
+#include "recurrent/device/run_kernels.h"
 
 namespace rnnlab {
 

@@ -6,13 +6,13 @@
 #include <string>
 
 #include "recurrent/cudnn/cudnn_layer.h"
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
+#include "recurrent/device/run_kernels_on_cuda.h"
 #include "recurrent/kernels/gated_scan.h"
 #include "recurrent/kernels/own_code.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/kernels/pointwise.h"
 #include "recurrent/persistent/persistent_pass.h"
-#include "recurrent/run_kernels_on_cuda.h"
 
 namespace rnnlab {
 namespace {

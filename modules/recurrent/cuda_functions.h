@@ -1,5 +1,5 @@
 // Declares the functions of librnnlab_cuda.so that recurrent layers call, except those that run kernels
-// (run_kernels.h).
+// (device/run_kernels.h).
 #pragma once
 
 #include <memory>

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "recurrent/number_types.h"
+#include "recurrent/device/number_types.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
 #include "recurrent/unrolled/lanes.h"
 #include "training/profiling.h"
 

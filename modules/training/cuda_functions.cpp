@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "recurrent/run_kernels_on_cuda.h"
+#include "recurrent/device/run_kernels_on_cuda.h"
 #include "training/kernels/adam.h"
 #include "training/kernels/cross_entropy.h"
 #include "training/kernels/norms.h"

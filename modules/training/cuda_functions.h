@@ -1,5 +1,5 @@
 // Declares the functions of librnnlab_cuda.so that training calls, except those that start kernels
-// (recurrent/run_kernels.h) and those of CUDA graphs (cuda_graph.h).
+// (recurrent/device/run_kernels.h) and those of CUDA graphs (cuda_graph.h).
 #pragma once
 
 #include <c10/core/Device.h>

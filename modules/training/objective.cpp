@@ -16,7 +16,7 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "recurrent/run_kernels.h"
+#include "recurrent/device/run_kernels.h"
 #include "training/kernels/cross_entropy.h"
 #include "training/profiling.h"
 #include "training/step_end.h"

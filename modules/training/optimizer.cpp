@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "recurrent/run_kernels.h"
+#include "recurrent/device/run_kernels.h"
 #include "training/kernels/adam.h"
 #include "training/step_end.h"
 

@@ -4,7 +4,7 @@
 #include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
-#include "recurrent/number_types.h"
+#include "recurrent/device/number_types.h"
 
 namespace rnnlab {
 

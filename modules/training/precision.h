@@ -11,7 +11,7 @@
 #include <string>
 
 #include "config/schema.h"
-#include "recurrent/gpu_support.h"
+#include "recurrent/device/gpu_support.h"
 
 namespace rnnlab {
 

@@ -14,8 +14,8 @@
 
 #include <algorithm>
 
-#include "recurrent/gpu_support.h"
-#include "recurrent/run_kernels.h"
+#include "recurrent/device/gpu_support.h"
+#include "recurrent/device/run_kernels.h"
 #include "training/kernels/norms.h"
 #include "training/kernels/step_numbers.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
 #include "training/determinism.h"
 #include "training/device_memory.h"
 #include "training/epoch_metrics.h"

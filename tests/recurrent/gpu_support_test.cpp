@@ -1,4 +1,4 @@
-#include "recurrent/gpu_support.h"
+#include "recurrent/device/gpu_support.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

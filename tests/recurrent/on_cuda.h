@@ -5,7 +5,7 @@
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
-#include "recurrent/gpu_support.h"
+#include "recurrent/device/gpu_support.h"
 
 namespace rnnlab {
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/pointwise.h"
-#include "recurrent/run_kernels.h"
 
 namespace rnnlab {
 namespace {

@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "base/error.h"
-#include "recurrent/gpu_support.h"
+#include "recurrent/device/gpu_support.h"
 #include "training/stop_signal.h"
 #include "training/toy.h"
 

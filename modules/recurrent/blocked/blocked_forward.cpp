@@ -6,7 +6,7 @@
 #include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/blocked/panel.h"
 #include "recurrent/blocked/work_split.h"
-#include "recurrent/number_types.h"
+#include "recurrent/device/number_types.h"
 #include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {

@@ -3,7 +3,7 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
-#include "recurrent/number_types.h"
+#include "recurrent/device/number_types.h"
 
 namespace rnnlab {
 

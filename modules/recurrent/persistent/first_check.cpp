@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/sha256.h"
+#include "recurrent/device/number_types.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/number_types.h"
 #include "recurrent/recurrent_layer.h"
 #include "system/files.h"
 

@@ -6,8 +6,8 @@
 #include <cuda_runtime_api.h>
 
 #include "base/error.h"
+#include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/run_kernels.h"
 #include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {

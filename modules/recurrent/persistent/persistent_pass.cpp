@@ -3,9 +3,9 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "base/error.h"
-#include "recurrent/gpu_support.h"
+#include "recurrent/device/gpu_support.h"
+#include "recurrent/device/number_types.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/number_types.h"
 #include "recurrent/persistent/first_check.h"
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"

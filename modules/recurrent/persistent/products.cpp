@@ -13,10 +13,10 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
+#include "recurrent/device/number_types.h"
+#include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/filled_rows.h"
 #include "recurrent/kernels/persistent/scaled_half.h"
-#include "recurrent/number_types.h"
-#include "recurrent/run_kernels.h"
 #include "recurrent/token_rows.h"
 #include "recurrent/unrolled/weight_gradients.h"
 

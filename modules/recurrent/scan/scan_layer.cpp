@@ -11,11 +11,11 @@
 
 #include <algorithm>
 
+#include "recurrent/device/gpu_support.h"
+#include "recurrent/device/number_types.h"
+#include "recurrent/device/run_kernels.h"
 #include "recurrent/execution_path.h"
-#include "recurrent/gpu_support.h"
 #include "recurrent/kernels/gated_scan.h"
-#include "recurrent/number_types.h"
-#include "recurrent/run_kernels.h"
 
 namespace rnnlab {
 namespace {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <tuple>
 
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
 
 namespace rnnlab {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <span>
 
+#include "recurrent/device/number_types.h"
+#include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/pointwise.h"
-#include "recurrent/number_types.h"
-#include "recurrent/run_kernels.h"
 #include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {

@@ -10,8 +10,8 @@
 #include <c10/core/GradMode.h>
 
 #include "recurrent/cuda_functions.h"
+#include "recurrent/device/number_types.h"
 #include "recurrent/dropout.h"
-#include "recurrent/number_types.h"
 #include "recurrent/token_rows.h"
 #include "recurrent/unrolled/unrolled_function.h"
 

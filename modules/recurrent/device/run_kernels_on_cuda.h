@@ -6,7 +6,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "recurrent/run_kernels.h"
+#include "recurrent/device/run_kernels.h"
 
 namespace rnnlab {
 

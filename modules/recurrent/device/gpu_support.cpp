@@ -1,8 +1,8 @@
-#include "recurrent/gpu_support.h"
+#include "recurrent/device/gpu_support.h"
 
 #include <fmt/format.h>
 
-#include "recurrent/gpu_device.h"
+#include "recurrent/device/gpu_device.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab {

@@ -1,4 +1,4 @@
-#include "recurrent/number_types.h"
+#include "recurrent/device/number_types.h"
 
 #include <ATen/Context.h>
 #include <fmt/format.h>
