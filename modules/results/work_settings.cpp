@@ -47,12 +47,17 @@ bool is_neutral(const std::string& value) {
   return is_one_of(value, kNeutral);
 }
 
+// A file without one of these keys means this value: the keys came later than other files.
+bool is_as_without_key(std::string_view key, const std::string& value) {
+  return (key == "model.candidate" && value == "positive") || (key == "model.heads" && value == "1");
+}
+
 template <class Wanted>
 std::string digest_of(const Settings& settings, Wanted is_wanted) {
   Sha256 digest;
   for (const auto& [key, value] : settings) {
     const std::string text = canonical(value);
-    if (is_wanted(key) && !is_neutral(text)) digest.update(key + "=" + text + "\n");
+    if (is_wanted(key) && !is_neutral(text) && !is_as_without_key(key, text)) digest.update(key + "=" + text + "\n");
   }
   return digest.hex();
 }

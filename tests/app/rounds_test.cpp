@@ -163,7 +163,7 @@ TEST(Rounds, EndAtAPrecisionOfTheCasesThatDidNotFail) {
   const Program program;
   program.write("tiny.yaml", std::string(kTinyYaml) + "repeats: {until: 99 %, at_most: 12}\n");
   const auto result =
-      program.run({"train", "tiny.yaml", "data.num_train=2000", "sweep={training.learning_rate: [0.001, 1e30]}"});
+      program.run({"train", "tiny.yaml", "data.num_train=2000", "sweep={training.learning_rate: [0.001, 1e38]}"});
   EXPECT_EQ(result.exit_code, 5) << result.errors;
   const size_t num_runs = runs_of(program).size();
   EXPECT_GE(num_runs, 8u);

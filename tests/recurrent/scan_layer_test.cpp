@@ -58,15 +58,17 @@ TEST(Scan, EqualsNaiveForSaturatedGates) {
           .cell = cell, .input_size = 4, .hidden_size = 6, .num_layers = 2, .candidate = candidate};
       const auto naive = make_layer(LayerKind::kNaive, options), scan = make_layer(LayerKind::kScan, options);
       copy_weights(*naive, *scan);
-      const at::Tensor input = 300 * at::randn({9, 2, 4});
+      naive->to(at::kDouble);
+      scan->to(at::kDouble);
+      const at::Tensor input = 2000 * at::randn({9, 2, 4}, at::kDouble);
       const at::Tensor first = input.clone().requires_grad_(true), second = input.clone().requires_grad_(true);
       const at::Tensor expected = naive->forward(first).output, output = scan->forward(second).output;
       EXPECT_TRUE(at::isfinite(output).all().item<bool>());
-      EXPECT_TRUE(at::allclose(output, expected, 1e-5, 1e-5));
+      EXPECT_TRUE(at::allclose(output, expected, 1e-9, 1e-9));
       expected.sum().backward();
       output.sum().backward();
       EXPECT_TRUE(at::isfinite(second.grad()).all().item<bool>());
-      EXPECT_TRUE(at::allclose(second.grad(), first.grad(), 1e-4, 1e-4));
+      EXPECT_TRUE(at::allclose(second.grad(), first.grad(), 1e-9, 1e-9));
     }
 }
 

@@ -51,7 +51,8 @@ TEST(BenchCharts, KnowEveryLayerForARungOrForNone) {
                                    LayerKind::kCudnn,
                                    LayerKind::kPersistentClusters,
                                    LayerKind::kPersistentTeams,
-                                   LayerKind::kPersistent};
+                                   LayerKind::kPersistent,
+                                   LayerKind::kScan};
   for (const LayerKind kind : layer_kinds()) {
     BenchReport report = sample_report();
     report.rows = {measured_row(LayerKind::kNaive, 0.4, 1, 1.2), measured_row(kind, 0.3, 0.8, 0.9)};

@@ -37,6 +37,14 @@ TEST(WorkHashes, LeaveOutWhatALaterVersionDoesNotDo) {
   EXPECT_NE(hashes_with("model.a_later_setting", "1"), work_hashes(kSettings));
 }
 
+// The keys came after version 3 of the files, which therefore do not have them.
+TEST(WorkHashes, TakeTheDefaultOfALaterKeyForItsAbsence) {
+  EXPECT_EQ(hashes_with("model.candidate", "positive"), work_hashes(kSettings));
+  EXPECT_NE(hashes_with("model.candidate", "linear"), work_hashes(kSettings));
+  EXPECT_EQ(hashes_with("model.heads", "1"), work_hashes(kSettings));
+  EXPECT_NE(hashes_with("model.heads", "2"), work_hashes(kSettings));
+}
+
 TEST(WorkHashes, AreOfNumbersNotOfTheirDigits) {
   EXPECT_EQ(hashes_with("training.learning_rate", "1e-2"), work_hashes(kSettings));
   EXPECT_EQ(hashes_with("training.learning_rate", "0.0100"), work_hashes(kSettings));

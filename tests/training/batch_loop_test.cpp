@@ -46,7 +46,7 @@ TEST(BatchLoop, SaysWhyThereAreNoGraphsOnACpu) {
   const Dataset dataset = toy_dataset();
   Batches batches = batches_of(dataset, 8);
   BatchLoop loop(batches, 1, count_batches, Replay::kGraphs);
-  EXPECT_THAT(loop.refusal(), HasSubstr("on a CPU"));
+  EXPECT_THAT(loop.refusal(), HasSubstr("the device is a CPU"));
   batches.start_epoch(0);
   EXPECT_EQ(loop.turns_at_once(BatchLoop::kTurnsOfGraph), 1);
   EXPECT_TRUE(loop.next()) << "the work is done all the same";
