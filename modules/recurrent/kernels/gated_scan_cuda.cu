@@ -25,15 +25,12 @@ using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 __device__ inline float exponential(float x) { return __expf(x); }
 __device__ inline double exponential(double x) { return exp(x); }
 
+__device__ inline float quotient(float a, float b) { return __fdividef(a, b); }
+__device__ inline double quotient(double a, double b) { return a / b; }
+
 template <class Real>
 __device__ Real sigmoid_of(Real x) {
-  return Real(1) / (Real(1) + exponential(-x));
-}
-
-// Returns log sigmoid(x), which is finite for every finite x.
-template <class Real>
-__device__ Real log_sigmoid_of(Real x) {
-  return fmin(x, Real(0)) - log1p(exponential(-fabs(x)));
+  return quotient(Real(1), Real(1) + exponential(-x));
 }
 
 // Holds the rows of the sums before activation, or their gradients.
@@ -52,10 +49,17 @@ template <class Real>
 __device__ Factors<Real> factors_of(const Sums<Real, 2>& sums) {
   return {sigmoid_of(-sums.values[0]), sigmoid_of(sums.values[0])};
 }
+
+// Returns f / (f + i) and i / (f + i) of the two sigmoids. The largest exponential is 1: none overflows, and gates that
+// both round to 0 still have a quotient.
 template <class Real>
 __device__ Factors<Real> factors_of(const Sums<Real, 3>& sums) {
-  const Real logit = log_sigmoid_of(sums.values[1]) - log_sigmoid_of(sums.values[0]);
-  return {sigmoid_of(logit), sigmoid_of(-logit)};
+  const Real i = -sums.values[0], f = -sums.values[1];
+  const Real largest = fmax(fmax(i, f), Real(0));
+  const Real one = exponential(-largest);
+  const Real of_i = one + exponential(i - largest), of_f = one + exponential(f - largest);
+  const Real scale = quotient(Real(1), of_i + of_f);
+  return {of_i * scale, of_f * scale};
 }
 
 // Converts the gradient of a's logit to the gradients of the gates' sums.
@@ -76,31 +80,34 @@ struct CandidateOf {
 
 template <class Real>
 __device__ CandidateOf<Real> candidate_of(Real x, bool is_positive) {
-  if (!is_positive) return {x, Real(1)};
-  if (x >= Real(0)) return {x + Real(0.5), Real(1)};
-  const Real value = sigmoid_of(x);
-  return {value, value * (Real(1) - value)};
+  const Real below = sigmoid_of(x);
+  const bool is_line = !is_positive || x >= Real(0);
+  const Real line = is_positive ? x + Real(0.5) : x;
+  return {is_line ? line : below, is_line ? Real(1) : below * (Real(1) - below)};
 }
 
-// Returns positions of a thread's unit in the tensors.
-template <class T, int kGates>
-struct Place {
-  __device__ Place(const GatedScan& scan, int64_t channel)
-      : scan_(scan), channel_(channel), row_(channel / scan.hidden_size), unit_(channel % scan.hidden_size) {}
+// Returns positions of a thread's unit in the tensors, by the number of the step in the order of the scan, from 0.
+template <int kGates>
+class Place {
+ public:
+  __device__ Place(const GatedScan& scan, int64_t channel) : alive_(scan.alive), hidden_size_(scan.hidden_size) {
+    const int64_t row = channel / scan.hidden_size, unit = channel % scan.hidden_size;
+    const int64_t first_step = scan.is_reversed ? scan.num_steps - 1 : 0, way = scan.is_reversed ? -1 : 1;
+    first_state_ = first_step * scan.batch_size * scan.hidden_size + channel;
+    state_stride_ = way * scan.batch_size * scan.hidden_size;
+    first_sum_ = (first_step * scan.batch_size + row) * kGates * scan.hidden_size + unit;
+    sum_stride_ = kGates * state_stride_;
+    first_alive_ = first_step * scan.batch_size + row;
+    alive_stride_ = way * scan.batch_size;
+  }
 
-  // Returns the step that is number `i` in the scan, from 0.
-  __device__ int64_t step(int64_t i) const { return scan_.is_reversed ? scan_.num_steps - 1 - i : i; }
-  __device__ int64_t state(int64_t i) const { return step(i) * scan_.batch_size * scan_.hidden_size + channel_; }
-  __device__ int64_t sum(int64_t i, int gate) const {
-    return ((step(i) * scan_.batch_size + row_) * kGates + gate) * scan_.hidden_size + unit_;
-  }
-  __device__ bool is_alive(int64_t i) const {
-    return scan_.alive == nullptr || scan_.alive[step(i) * scan_.batch_size + row_];
-  }
+  __device__ int64_t state(int64_t i) const { return first_state_ + i * state_stride_; }
+  __device__ int64_t sum(int64_t i, int gate) const { return first_sum_ + i * sum_stride_ + gate * hidden_size_; }
+  __device__ bool is_alive(int64_t i) const { return alive_ == nullptr || alive_[first_alive_ + i * alive_stride_]; }
 
  private:
-  const GatedScan& scan_;
-  int64_t channel_, row_, unit_;
+  const bool* alive_;
+  int64_t hidden_size_, first_state_, state_stride_, first_sum_, sum_stride_, first_alive_, alive_stride_;
 };
 
 template <class T>
@@ -112,11 +119,20 @@ __device__ void put(void* data, int64_t index, RealOf<T> value) {
   static_cast<T*>(data)[index] = static_cast<T>(value);
 }
 
+// Loads without a conversion, which would wait for the memory.
 template <class T, int kGates>
-__device__ Sums<RealOf<T>, kGates> sums_at(const GatedScan& scan, const Place<T, kGates>& place, int64_t i) {
+__device__ Sums<T, kGates> sums_at(const GatedScan& scan, const Place<kGates>& place, int64_t i) {
+  Sums<T, kGates> sums;
+#pragma unroll
+  for (int gate = 0; gate < kGates; ++gate) sums.values[gate] = static_cast<const T*>(scan.sums)[place.sum(i, gate)];
+  return sums;
+}
+
+template <class T, int kGates>
+__device__ Sums<RealOf<T>, kGates> converted(const Sums<T, kGates>& loaded) {
   Sums<RealOf<T>, kGates> sums;
 #pragma unroll
-  for (int gate = 0; gate < kGates; ++gate) sums.values[gate] = value_at<T>(scan.sums, place.sum(i, gate));
+  for (int gate = 0; gate < kGates; ++gate) sums.values[gate] = static_cast<RealOf<T>>(loaded.values[gate]);
   return sums;
 }
 
@@ -126,43 +142,50 @@ __global__ void __launch_bounds__(kThreadsOfScan) forward_kernel(const __grid_co
   const GatedScan& scan = work.scan;
   const int64_t channel = static_cast<int64_t>(blockIdx.x) * kThreadsOfScan + threadIdx.x;
   if (channel >= scan.batch_size * scan.hidden_size) return;
-  const Place<T, kGates> place(scan, channel);
+  const Place<kGates> place(scan, channel);
   Real state = value_at<T>(scan.initial, channel);
-  Sums<Real, kGates> next[kStepsAhead];
+  Sums<T, kGates> next[kStepsAhead] = {};
 #pragma unroll
   for (int j = 0; j < kStepsAhead; ++j)
     if (j < scan.num_steps) next[j] = sums_at<T, kGates>(scan, place, j);
   for (int64_t first = 0; first < scan.num_steps; first += kStepsAhead) {
     Sums<Real, kGates> sums[kStepsAhead];
 #pragma unroll
-    for (int j = 0; j < kStepsAhead; ++j) sums[j] = next[j];
+    for (int j = 0; j < kStepsAhead; ++j) sums[j] = converted(next[j]);
 #pragma unroll
     for (int j = 0; j < kStepsAhead; ++j)
       if (first + kStepsAhead + j < scan.num_steps) next[j] = sums_at<T, kGates>(scan, place, first + kStepsAhead + j);
+    Real keep[kStepsAhead], term[kStepsAhead];  // computed apart from the states, because they do not depend on them
 #pragma unroll
     for (int j = 0; j < kStepsAhead; ++j) {
-      if (first + j >= scan.num_steps) break;
       const Factors<Real> factors = factors_of(sums[j]);
       const Real candidate = candidate_of(sums[j].values[kGates - 1], scan.has_positive_candidate).value;
-      if (place.is_alive(first + j)) state = factors.keep * state + factors.take * candidate;
-      put<T>(work.states, place.state(first + j), state);
+      const bool is_alive = first + j < scan.num_steps && place.is_alive(first + j);
+      keep[j] = is_alive ? factors.keep : Real(1);
+      term[j] = is_alive ? factors.take * candidate : Real(0);
+    }
+#pragma unroll
+    for (int j = 0; j < kStepsAhead; ++j) {
+      state = keep[j] * state + term[j];
+      if (first + j < scan.num_steps) put<T>(work.states, place.state(first + j), state);
     }
   }
 }
 
-// Holds the operands of one step of the backward pass.
-template <class Real, int kGates>
+// Holds the operands of one step of the backward pass, as they are in memory.
+template <class T, int kGates>
 struct StepOperands {
-  Sums<Real, kGates> sums;
-  Real previous, gradient;
+  Sums<T, kGates> sums;
+  T previous, gradient;
 };
 
 template <class T, int kGates>
-__device__ StepOperands<RealOf<T>, kGates> operands_at(const GatedScanBackward& work, const Place<T, kGates>& place,
-                                                       int64_t channel, int64_t i) {
-  return {sums_at<T, kGates>(work.scan, place, i),
-          i == 0 ? value_at<T>(work.scan.initial, channel) : value_at<T>(work.states, place.state(i - 1)),
-          value_at<T>(work.state_gradients, place.state(i))};
+__device__ StepOperands<T, kGates> operands_at(const GatedScanBackward& work, const Place<kGates>& place,
+                                               int64_t channel, int64_t i) {
+  const T* previous = i == 0 ? static_cast<const T*>(work.scan.initial) + channel
+                             : static_cast<const T*>(work.states) + place.state(i - 1);
+  return {sums_at<T, kGates>(work.scan, place, i), *previous,
+          static_cast<const T*>(work.state_gradients)[place.state(i)]};
 }
 
 template <class T, int kGates>
@@ -171,39 +194,44 @@ __global__ void __launch_bounds__(kThreadsOfScan) backward_kernel(const __grid_c
   const GatedScan& scan = work.scan;
   const int64_t channel = static_cast<int64_t>(blockIdx.x) * kThreadsOfScan + threadIdx.x;
   if (channel >= scan.batch_size * scan.hidden_size) return;
-  const Place<T, kGates> place(scan, channel);
+  const Place<kGates> place(scan, channel);
   const int64_t last = scan.num_steps - 1;  // steps are in reverse order: number j is last - j
   Real carry = 0;                           // the gradient of the state that a later step read
-  StepOperands<Real, kGates> next[kStepsAhead];
+  StepOperands<T, kGates> next[kStepsAhead] = {};
 #pragma unroll
   for (int j = 0; j < kStepsAhead; ++j)
     if (j <= last) next[j] = operands_at<T, kGates>(work, place, channel, last - j);
   for (int64_t first = 0; first <= last; first += kStepsAhead) {
-    StepOperands<Real, kGates> operands[kStepsAhead];
+    StepOperands<T, kGates> operands[kStepsAhead];
 #pragma unroll
     for (int j = 0; j < kStepsAhead; ++j) operands[j] = next[j];
 #pragma unroll
     for (int j = 0; j < kStepsAhead; ++j)
       if (first + kStepsAhead + j <= last)
         next[j] = operands_at<T, kGates>(work, place, channel, last - (first + kStepsAhead + j));
+    // The gradients of the sums for a state's gradient of 1 do not depend on the carry either.
+    Sums<Real, kGates> slopes[kStepsAhead];
+    Real keep[kStepsAhead];
+#pragma unroll
+    for (int j = 0; j < kStepsAhead; ++j) {
+      const Sums<Real, kGates> sums = converted(operands[j].sums);
+      const Factors<Real> factors = factors_of(sums);
+      const CandidateOf<Real> candidate = candidate_of(sums.values[kGates - 1], scan.has_positive_candidate);
+      const bool is_alive = first + j <= last && place.is_alive(last - (first + j));
+      const Real of_logit = (static_cast<Real>(operands[j].previous) - candidate.value) * factors.keep * factors.take;
+      spread(is_alive ? of_logit : Real(0), sums, slopes[j]);
+      slopes[j].values[kGates - 1] = is_alive ? factors.take * candidate.slope : Real(0);
+      keep[j] = is_alive ? factors.keep : Real(1);
+    }
 #pragma unroll
     for (int j = 0; j < kStepsAhead; ++j) {
       if (first + j > last) break;
       const int64_t i = last - (first + j);
-      const Real gradient = operands[j].gradient + carry;
-      Sums<Real, kGates> gradients = {};
-      if (place.is_alive(i)) {
-        const Sums<Real, kGates>& sums = operands[j].sums;
-        const Factors<Real> factors = factors_of(sums);
-        const CandidateOf<Real> candidate = candidate_of(sums.values[kGates - 1], scan.has_positive_candidate);
-        spread(gradient * (operands[j].previous - candidate.value) * factors.keep * factors.take, sums, gradients);
-        gradients.values[kGates - 1] = gradient * factors.take * candidate.slope;
-        carry = gradient * factors.keep;
-      } else {
-        carry = gradient;
-      }
+      const Real gradient = static_cast<Real>(operands[j].gradient) + carry;
 #pragma unroll
-      for (int gate = 0; gate < kGates; ++gate) put<T>(work.sum_gradients, place.sum(i, gate), gradients.values[gate]);
+      for (int gate = 0; gate < kGates; ++gate)
+        put<T>(work.sum_gradients, place.sum(i, gate), gradient * slopes[j].values[gate]);
+      carry = gradient * keep[j];
     }
   }
   put<T>(work.initial_gradient, channel, carry);
