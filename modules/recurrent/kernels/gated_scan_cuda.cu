@@ -7,9 +7,9 @@
 
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 
 #include "recurrent/kernels/gated_scan.h"
+#include "recurrent/kernels/pointwise_unit.h"
 
 // A compilation unit may contain sources of several kernels, so these helpers have their own namespace.
 namespace rnnlab::kernels {
@@ -18,9 +18,6 @@ namespace gated_scan {
 
 constexpr int kThreadsOfScan = 64;
 constexpr int kStepsAhead = 8;
-
-template <class T>
-using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 __device__ inline float exponential(float x) { return __expf(x); }
 __device__ inline double exponential(double x) { return exp(x); }
@@ -110,15 +107,6 @@ class Place {
   int64_t hidden_size_, first_state_, state_stride_, first_sum_, sum_stride_, first_alive_, alive_stride_;
 };
 
-template <class T>
-__device__ RealOf<T> value_at(const void* data, int64_t index) {
-  return static_cast<RealOf<T>>(static_cast<const T*>(data)[index]);
-}
-template <class T>
-__device__ void put(void* data, int64_t index, RealOf<T> value) {
-  static_cast<T*>(data)[index] = static_cast<T>(value);
-}
-
 // Loads without a conversion, which would wait for the memory.
 template <class T, int kGates>
 __device__ Sums<T, kGates> sums_at(const GatedScan& scan, const Place<kGates>& place, int64_t i) {
@@ -129,21 +117,21 @@ __device__ Sums<T, kGates> sums_at(const GatedScan& scan, const Place<kGates>& p
 }
 
 template <class T, int kGates>
-__device__ Sums<RealOf<T>, kGates> converted(const Sums<T, kGates>& loaded) {
-  Sums<RealOf<T>, kGates> sums;
+__device__ Sums<Accumulation<T>, kGates> converted(const Sums<T, kGates>& loaded) {
+  Sums<Accumulation<T>, kGates> sums;
 #pragma unroll
-  for (int gate = 0; gate < kGates; ++gate) sums.values[gate] = static_cast<RealOf<T>>(loaded.values[gate]);
+  for (int gate = 0; gate < kGates; ++gate) sums.values[gate] = static_cast<Accumulation<T>>(loaded.values[gate]);
   return sums;
 }
 
 template <class T, int kGates>
 __global__ void __launch_bounds__(kThreadsOfScan) forward_kernel(const __grid_constant__ GatedScanForward work) {
-  using Real = RealOf<T>;
+  using Real = Accumulation<T>;
   const GatedScan& scan = work.scan;
   const int64_t channel = static_cast<int64_t>(blockIdx.x) * kThreadsOfScan + threadIdx.x;
   if (channel >= scan.batch_size * scan.hidden_size) return;
   const Place<kGates> place(scan, channel);
-  Real state = value_at<T>(scan.initial, channel);
+  Real state = load<T>(scan.initial, channel);
   Sums<T, kGates> next[kStepsAhead] = {};
 #pragma unroll
   for (int j = 0; j < kStepsAhead; ++j)
@@ -167,7 +155,7 @@ __global__ void __launch_bounds__(kThreadsOfScan) forward_kernel(const __grid_co
 #pragma unroll
     for (int j = 0; j < kStepsAhead; ++j) {
       state = keep[j] * state + term[j];
-      if (first + j < scan.num_steps) put<T>(work.states, place.state(first + j), state);
+      if (first + j < scan.num_steps) store<T>(work.states, place.state(first + j), state);
     }
   }
 }
@@ -190,7 +178,7 @@ __device__ StepOperands<T, kGates> operands_at(const GatedScanBackward& work, co
 
 template <class T, int kGates>
 __global__ void __launch_bounds__(kThreadsOfScan) backward_kernel(const __grid_constant__ GatedScanBackward work) {
-  using Real = RealOf<T>;
+  using Real = Accumulation<T>;
   const GatedScan& scan = work.scan;
   const int64_t channel = static_cast<int64_t>(blockIdx.x) * kThreadsOfScan + threadIdx.x;
   if (channel >= scan.batch_size * scan.hidden_size) return;
@@ -230,11 +218,11 @@ __global__ void __launch_bounds__(kThreadsOfScan) backward_kernel(const __grid_c
       const Real gradient = static_cast<Real>(operands[j].gradient) + carry;
 #pragma unroll
       for (int gate = 0; gate < kGates; ++gate)
-        put<T>(work.sum_gradients, place.sum(i, gate), gradient * slopes[j].values[gate]);
+        store<T>(work.sum_gradients, place.sum(i, gate), gradient * slopes[j].values[gate]);
       carry = gradient * keep[j];
     }
   }
-  put<T>(work.initial_gradient, channel, carry);
+  store<T>(work.initial_gradient, channel, carry);
 }
 
 template <class T>
