@@ -37,12 +37,13 @@ include_directories(BEFORE SYSTEM "${CMAKE_BINARY_DIR}/system_fmt")
 # library must come before it.
 add_library(rnnlab_torch INTERFACE)
 target_include_directories(rnnlab_torch SYSTEM INTERFACE
-  "${RNNLAB_TORCH}/include" "${RNNLAB_TORCH}/include/torch/csrc/api/include")
-target_link_libraries(rnnlab_torch INTERFACE stdc++ "${RNNLAB_TORCH}/lib/libtorch_cpu.so" "${RNNLAB_TORCH}/lib/libc10.so")
+  $<BUILD_INTERFACE:${RNNLAB_TORCH}/include> $<BUILD_INTERFACE:${RNNLAB_TORCH}/include/torch/csrc/api/include>)
+target_link_libraries(rnnlab_torch INTERFACE stdc++
+  $<BUILD_INTERFACE:${RNNLAB_TORCH}/lib/libtorch_cpu.so> $<BUILD_INTERFACE:${RNNLAB_TORCH}/lib/libc10.so>)
 # The linker looks there for what those two libraries need.
 set(torch_neighbours "${torch_real}/../nvidia/cu13/lib" "${torch_real}/../nvidia/cudnn/lib")
 foreach(folder IN LISTS torch_neighbours)
-  target_link_options(rnnlab_torch INTERFACE "-Wl,-rpath-link,${folder}")
+  target_link_options(rnnlab_torch INTERFACE $<BUILD_INTERFACE:-Wl,-rpath-link,${folder}>)
 endforeach()
 
 # at::parallel_for is a template that runs on one thread wherever it is compiled without OpenMP. The runtime must be the one
@@ -56,7 +57,7 @@ endif()
 if(NOT RNNLAB_FUZZ)
   target_compile_options(rnnlab_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
 endif()
-target_link_libraries(rnnlab_torch INTERFACE ${torch_openmp})
+target_link_libraries(rnnlab_torch INTERFACE $<BUILD_INTERFACE:${torch_openmp}>)
 add_library(rnnlab::torch ALIAS rnnlab_torch)
 
 # What librnnlab_cuda.so stands on: LibTorch's part for GPUs, and of CUDA the libraries that LibTorch itself loads, for

@@ -1,0 +1,83 @@
+#include "operators/layer_pool.h"
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace rnnlab::operators {
+namespace {
+
+bool same_options(const RecurrentOptions& a, const RecurrentOptions& b) {
+  return a.cell == b.cell && a.input_size == b.input_size && a.hidden_size == b.hidden_size &&
+         a.num_layers == b.num_layers && a.bidirectional == b.bidirectional && a.dropout == b.dropout;
+}
+
+bool shares_memory(const at::Tensor& mine, const at::Tensor& theirs) {
+  return mine.const_data_ptr() == theirs.const_data_ptr() && mine.scalar_type() == theirs.scalar_type() &&
+         mine.device() == theirs.device() && mine.sizes() == theirs.sizes() && mine.strides() == theirs.strides();
+}
+
+std::vector<at::Tensor> parameters_in_order(const RecurrentLayer& layer) {
+  const auto named = layer.named_parameters(/*recurse=*/false);
+  std::vector<at::Tensor> parameters;
+  for (const ParameterSpec& spec : parameter_specs(layer.options())) parameters.push_back(named[spec.name]);
+  return parameters;
+}
+
+bool has_weights(const RecurrentLayer& layer, at::TensorList weights) {
+  const std::vector<at::Tensor> parameters = parameters_in_order(layer);
+  return std::ranges::equal(parameters, weights, shares_memory);
+}
+
+void share_weights(const RecurrentLayer& layer, at::TensorList weights) {
+  const c10::AutoGradMode no_gradient(false);
+  std::vector<at::Tensor> parameters = parameters_in_order(layer);
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (!shares_memory(parameters[i], weights[i])) parameters[i].set_data(weights[i].detach());
+}
+
+void check_weights(const LayerRequest& request) {
+  const std::vector<ParameterSpec> specs = parameter_specs(request.options);
+  if (specs.size() != request.weights.size())
+    throw_error(ExitCode::kUsage, "{} weights were given, but the layer has {}", request.weights.size(), specs.size());
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (request.weights[i].sizes() != at::IntArrayRef(specs[i].shape))
+      throw_error(ExitCode::kUsage, "{} has the shape ({}), wanted ({})", specs[i].name,
+                  fmt::join(request.weights[i].sizes(), ", "), fmt::join(specs[i].shape, ", "));
+}
+
+}  // namespace
+
+LayerPool& LayerPool::instance() {
+  static LayerPool* const pool = new LayerPool;  // never destroyed, because autograd may still hold layers at exit
+  return *pool;
+}
+
+LayerInUse LayerPool::take(int64_t owner, const LayerRequest& request) {
+  check_weights(request);
+  const std::scoped_lock lock(mutex_);
+  std::vector<Entry>& mine = entries_[owner];
+  const auto usable = [&](Entry& entry) {
+    return entry.layer->kind() == request.kind && same_options(entry.layer->options(), request.options) &&
+           (entry.in_use.expired() || has_weights(*entry.layer, request.weights));
+  };
+  auto found = std::ranges::find_if(mine, usable);
+  if (found == mine.end()) found = mine.insert(mine.end(), {make_layer(request.kind, request.options), {}});
+  share_weights(*found->layer, request.weights);
+  LayerInUse in_use = found->in_use.lock();
+  if (in_use == nullptr) {
+    // A control block of its own counts the uses; it keeps the layer alive.
+    in_use = LayerInUse(found->layer.get(), [layer = found->layer](RecurrentLayer*) {});
+    found->in_use = in_use;
+  }
+  return in_use;
+}
+
+void LayerPool::release(int64_t owner) {
+  const std::scoped_lock lock(mutex_);
+  entries_.erase(owner);
+}
+
+}  // namespace rnnlab::operators

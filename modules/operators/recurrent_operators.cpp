@@ -1,0 +1,268 @@
+// Registers the layers as operators of PyTorch, torch.ops.rnnlab.*: `recurrent` computes a layer, and
+// `recurrent_backward` its gradients. They are functions of tensors, so that torch.compile, autograd and torch.library
+// handle them as they handle PyTorch's own; python/rnnlab/operators.py adds their shapes and their derivative. No
+// function here knows Python.
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/library.h>
+
+#include <optional>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "gpu/cuda_library.h"
+#include "operators/layer_pool.h"
+
+namespace rnnlab::operators {
+namespace {
+
+// The results of a forward pass with autograd's graph from the arguments to them.
+struct PassGraph {
+  LayerInUse layer;
+  at::Tensor input;  // leaves of the graph
+  std::vector<at::Tensor> states;
+  std::vector<at::Tensor> weights;
+  std::vector<at::Tensor> results;  // the output, then the final states
+};
+
+// Autograd is off in an operator's kernel. This switches it on for the layer, whose own graph records the pass.
+class RecordGraph {
+ public:
+  explicit RecordGraph(bool on) : keys_(included_keys()), mode_(on) {}
+
+ private:
+  static c10::impl::LocalDispatchKeySet included_keys() {
+    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+    keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    return keys;
+  }
+
+  c10::impl::ForceDispatchKeyGuard keys_;
+  c10::AutoGradMode mode_;
+};
+
+// Sets autocast to `type`, or off. Its cache is off, because it would keep conversions of weights that change.
+class Autocast {
+ public:
+  Autocast(c10::DeviceType device, std::optional<at::ScalarType> type)
+      : device_(device),
+        was_enabled_(at::autocast::is_autocast_enabled(device)),
+        was_cached_(at::autocast::is_autocast_cache_enabled()),
+        type_before_(at::autocast::get_autocast_dtype(device)) {
+    at::autocast::set_autocast_enabled(device, type.has_value());
+    at::autocast::set_autocast_cache_enabled(false);
+    if (type) at::autocast::set_autocast_dtype(device, *type);
+  }
+  ~Autocast() {
+    at::autocast::set_autocast_dtype(device_, type_before_);
+    at::autocast::set_autocast_cache_enabled(was_cached_);
+    at::autocast::set_autocast_enabled(device_, was_enabled_);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool was_enabled_, was_cached_;
+  at::ScalarType type_before_;
+};
+
+void free_graph(void* graph) { delete static_cast<PassGraph*>(graph); }
+
+// Returns a tensor of one zero byte that owns the graph: autograd and torch.compile keep it from the forward to the
+// backward pass like any saved tensor, and the graph is freed with it.
+at::Tensor owner_of(std::unique_ptr<PassGraph> graph) {
+  static uint8_t zero = 0;
+  if (graph == nullptr) return at::zeros({1}, at::kByte);
+  c10::DataPtr data(&zero, graph.release(), &free_graph, c10::Device(c10::kCPU));
+  const c10::Storage storage(c10::Storage::use_byte_size_t(), 1, std::move(data));
+  return at::empty({0}, at::kByte).set_(storage, 0, {1});
+}
+
+const PassGraph& graph_of(const at::Tensor& owner) {
+  const auto* graph = owner.storage().data_ptr().cast_context<PassGraph>(&free_graph);
+  TORCH_CHECK(graph != nullptr,
+              "rnnlab: this forward pass kept no graph, or its saved tensors were copied; saved_tensors_hooks that "
+              "copy tensors of the CPU do not work with rnnlab's layers");
+  return *graph;
+}
+
+// A user's mistake becomes ValueError in Python.
+template <class Work>
+auto with_python_errors(const Work& work) {
+  try {
+    return work();
+  } catch (const UserError& error) {
+    TORCH_CHECK_VALUE(false, "rnnlab: ", error.what());
+  } catch (const InvariantError& error) {
+    TORCH_CHECK(false, "rnnlab: ", error.what());
+  }
+}
+
+template <class Enum>
+Enum value_of(std::string_view name, const char* what) {
+  std::vector<std::string> names;
+  for (const auto& [value, known] : config::EnumNames<Enum>::kNames) {
+    if (known == name) return value;
+    names.emplace_back(known);
+  }
+  throw_error(ExitCode::kUsage, "{} is \"{}\"; use {}", what, name, one_of(names));
+}
+
+at::Tensor leaf_of(const at::Tensor& tensor, bool needs_gradient) {
+  return tensor.detach().requires_grad_(needs_gradient);
+}
+
+// Which arguments need a gradient.
+struct Needs {
+  bool input, states, weights;
+  bool any() const { return input || states || weights; }
+};
+
+struct Call {
+  at::Tensor input;  // (T, B, I)
+  std::vector<at::Tensor> states;
+  at::Tensor lengths;  // undefined if every sequence is whole
+  bool is_training;
+  Needs needs;
+  std::optional<at::ScalarType> autocast;
+};
+
+RecurrentState state_of(const std::vector<at::Tensor>& states) {
+  RecurrentState state = {states.front()};
+  state.inner.assign(states.begin() + 1, states.end());
+  return state;
+}
+
+std::unique_ptr<PassGraph> run(const LayerInUse& layer, const Call& call) {
+  auto graph = std::make_unique<PassGraph>();
+  graph->layer = layer;
+  graph->input = leaf_of(call.input, call.needs.input);
+  for (const at::Tensor& state : call.states) graph->states.push_back(leaf_of(state, call.needs.states));
+  const auto named = layer->named_parameters(/*recurse=*/false);
+  for (const ParameterSpec& spec : parameter_specs(layer->options())) {
+    graph->weights.push_back(named[spec.name]);
+    graph->weights.back().requires_grad_(call.needs.weights);
+  }
+  layer->train(call.is_training);
+  const Autocast autocast(call.input.device().type(), call.autocast);
+  const RecordGraph record(call.needs.any());
+  const RecurrentResult result = layer->forward(graph->input, state_of(graph->states), call.lengths);
+  graph->results = {result.output, result.state.hidden};
+  graph->results.insert(graph->results.end(), result.state.inner.begin(), result.state.inner.end());
+  return graph;
+}
+
+// Results must not share memory with each other or with what the backward pass needs.
+at::Tensor as_result(const at::Tensor& tensor, bool is_kept) {
+  const at::Tensor result = tensor.detach();
+  return is_kept || !result.is_contiguous() ? result.clone(at::MemoryFormat::Contiguous) : result;
+}
+
+using Results = std::tuple<at::Tensor, std::vector<at::Tensor>, at::Tensor>;
+
+Results recurrent(const at::Tensor& input, at::TensorList states, at::TensorList weights,
+                  const std::optional<at::Tensor>& lengths, std::string_view cell, std::string_view implementation,
+                  int64_t num_layers, bool bidirectional, double dropout, bool training, bool needs_input,
+                  bool needs_states, bool needs_weights, std::optional<at::ScalarType> autocast, int64_t owner) {
+  return with_python_errors([&] {
+    if (input.is_cuda()) load_cuda_library();
+    const RecurrentOptions options = {.cell = value_of<Cell>(cell, "cell"),
+                                      .input_size = input.size(2),
+                                      .hidden_size = states.front().size(2),
+                                      .num_layers = num_layers,
+                                      .bidirectional = bidirectional,
+                                      .dropout = dropout};
+    const auto kind = value_of<LayerKind>(implementation, "implementation");
+    const LayerInUse layer = LayerPool::instance().take(owner, {kind, options, weights});
+    const Call call = {
+        input,   states.vec(), lengths.value_or(at::Tensor()), training, {needs_input, needs_states, needs_weights},
+        autocast};
+    std::unique_ptr<PassGraph> graph = run(layer, call);
+    const bool is_kept = call.needs.any();
+    std::vector<at::Tensor> final_states;
+    for (size_t i = 1; i < graph->results.size(); ++i)
+      final_states.push_back(as_result(graph->results[i], /*is_kept=*/true));
+    const at::Tensor output = as_result(graph->results.front(), is_kept);
+    if (!is_kept) graph.reset();
+    return Results(output, final_states, owner_of(std::move(graph)));
+  });
+}
+
+// Returns the gradients that are needed, in the order input, states, weights.
+std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
+                                           const c10::List<std::optional<at::Tensor>>& upstream, const at::Tensor&,
+                                           at::TensorList, at::TensorList, bool needs_input, bool needs_states,
+                                           bool needs_weights) {
+  return with_python_errors([&] {
+    const PassGraph& graph = graph_of(graph_owner);
+    std::vector<at::Tensor> results, gradients, arguments;
+    for (size_t i = 0; i < graph.results.size(); ++i) {
+      const std::optional<at::Tensor> given = upstream.get(i);
+      if (!given || !given->defined() || !graph.results[i].requires_grad()) continue;
+      results.push_back(graph.results[i]);
+      gradients.push_back(given->to(graph.results[i].scalar_type()));
+    }
+    if (needs_input) arguments.push_back(graph.input);
+    if (needs_states) arguments.insert(arguments.end(), graph.states.begin(), graph.states.end());
+    if (needs_weights) arguments.insert(arguments.end(), graph.weights.begin(), graph.weights.end());
+    const RecordGraph record(false);
+    std::vector<at::Tensor> found(arguments.size());
+    if (!results.empty())
+      found = torch::autograd::grad(results, arguments, gradients, /*retain_graph=*/true, /*create_graph=*/false,
+                                    /*allow_unused=*/true);
+    for (size_t i = 0; i < found.size(); ++i)
+      found[i] = found[i].defined() ? found[i].contiguous() : at::zeros_like(arguments[i].detach());
+    return found;
+  });
+}
+
+void release(int64_t owner) { LayerPool::instance().release(owner); }
+
+// Returns why the implementation cannot compute this layer on this device, or "".
+std::string unsupported(std::string_view cell, std::string_view implementation, int64_t input_size, int64_t hidden_size,
+                        int64_t num_layers, bool bidirectional, double dropout, bool on_gpu) {
+  return with_python_errors([&]() -> std::string {
+    const RecurrentOptions options = {.cell = value_of<Cell>(cell, "cell"),
+                                      .input_size = input_size,
+                                      .hidden_size = hidden_size,
+                                      .num_layers = num_layers,
+                                      .bidirectional = bidirectional,
+                                      .dropout = dropout};
+    const auto kind = value_of<LayerKind>(implementation, "implementation");
+    if (const auto reason = refusal(kind, on_gpu ? Processor::kGpu : Processor::kCpu)) return *reason;
+    return refusal(kind, options).value_or("");
+  });
+}
+
+TORCH_LIBRARY(rnnlab, library) {
+  library.def(
+      "recurrent(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, str cell, str implementation, "
+      "int num_layers, bool bidirectional, float dropout, bool training, bool needs_input, bool needs_states, "
+      "bool needs_weights, ScalarType? autocast, int owner) -> (Tensor, Tensor[], Tensor)");
+  library.def(
+      "recurrent_backward(Tensor graph, Tensor?[] upstream, Tensor input, Tensor[] states, Tensor[] weights, "
+      "bool needs_input, bool needs_states, bool needs_weights) -> Tensor[]");
+  library.def("release(int owner) -> ()", &release);
+  library.def(
+      "unsupported(str cell, str implementation, int input_size, int hidden_size, int num_layers, bool bidirectional, "
+      "float dropout, bool on_gpu) -> str",
+      &unsupported);
+}
+
+TORCH_LIBRARY_IMPL(rnnlab, CPU, library) {
+  library.impl("recurrent", &recurrent);
+  library.impl("recurrent_backward", &recurrent_backward);
+}
+
+TORCH_LIBRARY_IMPL(rnnlab, CUDA, library) {
+  library.impl("recurrent", &recurrent);
+  library.impl("recurrent_backward", &recurrent_backward);
+}
+
+}  // namespace
+}  // namespace rnnlab::operators

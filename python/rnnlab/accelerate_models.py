@@ -1,0 +1,56 @@
+"""Lets rnnlab compute the recurrent layers of a model that was written with torch.nn."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from .layers import GRU, LSTM, RNN, Recurrent
+
+_TWINS = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
+
+
+@dataclasses.dataclass
+class Acceleration:
+    """What accelerate() changed.
+
+    changed: the names of the layers that rnnlab computes now, "" for the model itself.
+    skipped: the names of recurrent layers that stay as they are, each with the reason.
+    """
+
+    changed: dict[str, Recurrent]
+    skipped: dict[str, str]
+
+    def undo(self) -> None:
+        """Gives every changed layer its class of torch.nn back; weights, hooks and references stay."""
+        for layer in self.changed.values():
+            layer._unregister()
+            layer.__class__ = layer._torch_class
+
+    def __str__(self) -> str:
+        lines = [f"{name or 'the model'}: {layer}" for name, layer in self.changed.items()]
+        lines += [f"{name or 'the model'} was skipped: {reason}" for name, reason in self.skipped.items()]
+        return "\n".join(lines) or "the model has no LSTM, GRU or RNN"
+
+
+def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Acceleration:
+    """Lets rnnlab compute every LSTM, GRU and RNN of `model`, in place.
+
+    A layer changes only its class, so its weights, hooks, names and references stay, and so does an optimizer that
+    holds its weights. Layers of other classes derived from these three are skipped, because they may override forward.
+    """
+    done = Acceleration(changed={}, skipped={})
+    for name, module in model.named_modules():
+        twin = _TWINS.get(type(module))
+        if twin is not None:
+            module.__class__ = twin
+            module._register(implementation)
+            done.changed[name] = module
+        elif isinstance(module, tuple(_TWINS)):
+            done.skipped[name] = f"{type(module).__name__} is derived from {_base_of(module)} and may compute differently"
+    return done
+
+
+def _base_of(module) -> str:
+    return next(f"torch.nn.{base.__name__}" for base in _TWINS if isinstance(module, base))
