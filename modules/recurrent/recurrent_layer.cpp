@@ -9,12 +9,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "recurrent/cuda_functions.h"
-#include "recurrent/fused/fused_layer.h"
-#include "recurrent/naive/naive_layer.h"
-#include "recurrent/scan/scan_layer.h"
 #include "recurrent/token_rows.h"
-#include "recurrent/unrolled/unrolled_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -175,34 +170,11 @@ RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t b
 }
 
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options) {
-  if (const auto reason = refusal(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
-  switch (kind) {
-    case LayerKind::kNaive:
-      return std::make_shared<NaiveLayer>(options);
-    case LayerKind::kGrouped:
-    case LayerKind::kStreamed:
-    case LayerKind::kFusedPointwise:
-    case LayerKind::kPretransposed:
-    case LayerKind::kHoisted:
-    case LayerKind::kBlocked:
-    case LayerKind::kWavefront:
-    case LayerKind::kDiagonal:
-    case LayerKind::kPersistentClusters:
-    case LayerKind::kPersistentTeams:
-    case LayerKind::kPersistent:
-      return std::make_shared<UnrolledLayer>(kind, options);
-    case LayerKind::kScan:
-      return std::make_shared<ScanLayer>(options);
-    case LayerKind::kFused:
-      return std::make_shared<FusedLayer>(options);
-    case LayerKind::kCudnn:
-      if (!make_cudnn_layer.is_defined()) throw_error(ExitCode::kUsage, "{}", *refusal(kind, Processor::kCpu));
-      return make_cudnn_layer(options);
-    case LayerKind::kAuto:
-      break;
-  }
-  RNNLAB_INVARIANT(false, "a layer kind that make_layer does not know");
-  return nullptr;
+  if (const auto reason = unsupported_reason(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
+  const auto make = info_of(kind).make;
+  RNNLAB_INVARIANT(make != nullptr,
+                   fmt::format("layer: {} is resolved to another layer before it is made", config::name_of(kind)));
+  return make(options);
 }
 
 void copy_weights(const RecurrentLayer& from, RecurrentLayer& to) {

@@ -89,8 +89,14 @@ class RecurrentLayer : public torch::nn::Module {
   std::vector<at::Tensor> weights_;
 };
 
+// Implements LayerInfo::make for a class that is constructed from the options.
+template <class Layer>
+std::shared_ptr<RecurrentLayer> make_layer_of(const RecurrentOptions& options) {
+  return std::make_shared<Layer>(options);
+}
+
 // Returns a layer with weights and biases drawn from U(-1/sqrt(H), 1/sqrt(H)), as in PyTorch, in float32 on the CPU.
-// Throws UserError kUsage if refusal(kind, options) has a reason.
+// Throws UserError kUsage if unsupported_reason(kind, options) has a reason.
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options);
 
 // Copies every parameter by name and converts type and device. If the layers have different names or shapes, copies

@@ -73,13 +73,13 @@ TEST(Cells, TellWhichOptionsTheyDoNotRead) {
 }
 
 TEST(CellsOfLayers, AreAllForNaiveAndThoseOfLibrariesForTheLayersMadeForThem) {
-  EXPECT_EQ(cells_of(LayerKind::kNaive).size(), config::EnumNames<Cell>::kNames.size());
-  EXPECT_THAT(cells_of(LayerKind::kGrouped), ElementsAre(Cell::kLstm));
-  EXPECT_THAT(cells_of(LayerKind::kDiagonal), ElementsAre(Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu));
-  EXPECT_THAT(cells_of(LayerKind::kScan), ElementsAre(Cell::kMinGru, Cell::kMinLstm));
+  EXPECT_EQ(info_of(LayerKind::kNaive).cells.size(), config::EnumNames<Cell>::kNames.size());
+  EXPECT_THAT(info_of(LayerKind::kGrouped).cells, ElementsAre(Cell::kLstm));
+  EXPECT_THAT(info_of(LayerKind::kDiagonal).cells, ElementsAre(Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu));
+  EXPECT_THAT(info_of(LayerKind::kScan).cells, ElementsAre(Cell::kMinGru, Cell::kMinLstm));
   for (const LayerKind kind : layer_kinds()) {
     if (kind == LayerKind::kNaive || kind == LayerKind::kScan) continue;
-    for (const Cell cell : cells_of(kind)) EXPECT_TRUE(info_of(cell).library.has_value()) << config::name_of(kind);
+    for (const Cell cell : info_of(kind).cells) EXPECT_TRUE(info_of(cell).library.has_value()) << config::name_of(kind);
   }
 }
 

@@ -67,7 +67,7 @@ struct Case {
 
 std::vector<RecurrentOptions> stacks_of(LayerKind kind, const RecurrentOptions& options) {
   auto stacks = reference::stacks_of(options);
-  std::erase_if(stacks, [&](const RecurrentOptions& stack) { return refusal(kind, stack).has_value(); });
+  std::erase_if(stacks, [&](const RecurrentOptions& stack) { return unsupported_reason(kind, stack).has_value(); });
   return stacks;
 }
 
@@ -89,12 +89,12 @@ std::vector<Variation> variations_of(LayerKind kind, const CellForm& form) {
   return variations;
 }
 
-// The rungs with streams are refused on the CPU, but their loops run there, which tests their order of work.
+// The layers with streams do not support the CPU, but their loops run there, which tests the order of their work.
 bool runs(LayerKind kind, const CellForm& form, at::DeviceType device) {
   const auto processor = device == at::kCUDA ? Processor::kGpu : Processor::kCpu;
   const bool runs_on_one_lane =
       kind == LayerKind::kStreamed || kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
-  return !refusal(kind, options_of(form)) && (runs_on_one_lane || !refusal(kind, processor));
+  return !unsupported_reason(kind, options_of(form)) && (runs_on_one_lane || !unsupported_reason(kind, processor));
 }
 
 std::vector<at::ScalarType> short_types_on(at::DeviceType device) {
@@ -119,7 +119,7 @@ std::vector<Case> cases_here(at::DeviceType device, bool (*condition)(const Case
   std::vector<Case> cases = cases_on(device);
   const bool is_on_cuda = device == at::kCUDA;
   std::erase_if(cases, [&](const Case& c) {
-    return !condition(c) || (is_on_cuda && refusal(c.kind, c10::Device(at::kCUDA, 0)));
+    return !condition(c) || (is_on_cuda && unsupported_reason(c.kind, c10::Device(at::kCUDA, 0)));
   });
   return cases;
 }

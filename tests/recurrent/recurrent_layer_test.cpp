@@ -32,7 +32,7 @@ class EveryKind : public testing::TestWithParam<LayerKind> {
  protected:
   // Whether this kind refuses the options; then making the layer must fail with that reason.
   static bool refuses(const RecurrentOptions& options) {
-    const auto reason = refusal(GetParam(), options);
+    const auto reason = unsupported_reason(GetParam(), options);
     if (reason) {
       EXPECT_EQ(message_of([&] { make_layer(GetParam(), options); }), *reason);
     }
@@ -49,14 +49,14 @@ std::vector<LayerKind> kinds_of_this_build() {
 INSTANTIATE_TEST_SUITE_P(All, EveryKind, testing::ValuesIn(kinds_of_this_build()),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
-// Those that compute an LSTM here; scan_layer_test.cpp, cudnn_layer_test.cpp and persistent_layer_test.cpp have the
-// others.
+// These kinds compute an LSTM here; scan_layer_test.cpp, cudnn_layer_test.cpp and persistent_layer_test.cpp test
+// the others.
 class EveryKindOnTheCpu : public EveryKind {};
 INSTANTIATE_TEST_SUITE_P(All, EveryKindOnTheCpu, testing::ValuesIn([] {
                            auto kinds = layer_kinds();
                            std::erase(kinds, LayerKind::kCudnn);
                            std::erase(kinds, LayerKind::kScan);
-                           std::erase_if(kinds, is_persistent);
+                           std::erase_if(kinds, [](LayerKind kind) { return info_of(kind).compiles_kernels; });
                            return kinds;
                          }()),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
@@ -286,27 +286,28 @@ TEST(RecurrentOptions, OutOfRangeBreakAnInvariant) {
 }
 
 TEST(Refusal, NamesTheOptionAndTheLayersThatCan) {
-  EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
             "layer: fused cannot do activation: relu (LibTorch's lstm has tanh only); use layer: naive, grouped, "
             "streamed, fused_pointwise, pretransposed, hoisted, blocked, wavefront or diagonal");
-  EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
             "layer: fused cannot do reset_gate: before (LibTorch's gru applies the reset gate after the recurrent "
             "product); use layer: naive");
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}), std::nullopt);
-  EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+            std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
 }
 
-TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
-  EXPECT_EQ(refusal(LayerKind::kHoisted, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+TEST(Refusal, NamesWhatAnUnrolledLayerCannotDo) {
+  EXPECT_EQ(unsupported_reason(LayerKind::kHoisted, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
             "layer: hoisted cannot do reset_gate: before (its candidate's product waits for the reset gate, so the "
             "products of a step are not one); use layer: naive");
-  EXPECT_EQ(refusal(LayerKind::kGrouped, {.cell = Cell::kGru}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kGrouped, {.cell = Cell::kGru}),
             "layer: grouped has no cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
             "wavefront, fused or cudnn");
-  EXPECT_EQ(refusal(LayerKind::kDiagonal, {.cell = Cell::kGru}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kDiagonal, {.cell = Cell::kGru}),
             "layer: diagonal has no cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
             "wavefront, fused or cudnn");
-  EXPECT_EQ(refusal(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
             "layer: wavefront cannot do bidirectional: true (a layer waits for the whole reverse sequence of the one "
             "below: there is no diagonal); use layer: naive, grouped, streamed, fused_pointwise, pretransposed, "
             "hoisted, blocked, fused or cudnn");
@@ -315,25 +316,25 @@ TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
 TEST(Refusal, NamesACellThatTheLayerDoesNotHave) {
   for (const LayerKind kind : layer_kinds()) {
     if (kind == LayerKind::kNaive) continue;
-    EXPECT_EQ(refusal(kind, {.cell = Cell::kSlstm, .hidden_size = 64}),
+    EXPECT_EQ(unsupported_reason(kind, {.cell = Cell::kSlstm, .hidden_size = 64}),
               fmt::format("layer: {} has no cell: slstm; use layer: naive", config::name_of(kind)));
   }
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kSlstm}), std::nullopt);
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kSlstm, .hidden_size = 4, .num_heads = 3}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kSlstm}), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kSlstm, .hidden_size = 4, .num_heads = 3}),
             "the number of heads must divide hidden_size: 4");
 }
 
 TEST(Refusal, NamesWhatNeedsStreams) {
-  EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kCpu),
+  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, Processor::kCpu),
             "layer: wavefront needs CUDA streams; on a CPU use layer: hoisted");
-  EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
-  EXPECT_EQ(refusal(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
 }
 
 TEST(Refusal, NamesWhatMeansNothing) {
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}),
             "reset_gate: before means nothing with cell: lstm; only gru has a reset gate");
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}),
             "activation: relu means nothing with cell: rnn_tanh; only lstm, gru and lstm_peephole have an activation "
             "to choose; a "
             "plain cell's activation is in its name: use rnn_relu");

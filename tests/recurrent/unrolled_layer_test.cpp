@@ -1,4 +1,5 @@
-// Tests parts of the ladder that the parity suite does not reach: grouping of steps, larger stacks, and omitted work.
+// Tests parts of the unrolled layers that the parity suite does not reach: grouping of steps, larger stacks, and
+// omitted work.
 #include "recurrent/unrolled/unrolled_layer.h"
 
 #include <ATen/Context.h>
@@ -19,10 +20,10 @@ namespace {
 
 using testing::ElementsAre;
 
-std::vector<int64_t> sizes_of_groups(LayerKind kind, int64_t num_steps, size_t num_layers) {
+std::vector<int64_t> sizes_of_groups(const UnrolledVariant& variant, int64_t num_steps, size_t num_layers) {
   std::vector<int64_t> sizes;
   int64_t next = 0;
-  for (const Steps& steps : groups_of_steps({.rung = rung_of(kind)}, num_steps, num_layers)) {
+  for (const Steps& steps : groups_of_steps({.variant = variant}, num_steps, num_layers)) {
     EXPECT_EQ(steps.first, next);
     next = steps.last;
     sizes.push_back(steps.size());
@@ -32,29 +33,29 @@ std::vector<int64_t> sizes_of_groups(LayerKind kind, int64_t num_steps, size_t n
 }
 
 TEST(GroupsOfSteps, AreSingleStepsUntilTheInputsAreHoisted) {
-  EXPECT_THAT(sizes_of_groups(LayerKind::kGrouped, 3, 1), ElementsAre(1, 1, 1));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kPretransposed, 3, 1), ElementsAre(1, 1, 1));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kHoisted, 3, 1), ElementsAre(3));
+  EXPECT_THAT(sizes_of_groups(kGroupedVariant, 3, 1), ElementsAre(1, 1, 1));
+  EXPECT_THAT(sizes_of_groups(kPretransposedVariant, 3, 1), ElementsAre(1, 1, 1));
+  EXPECT_THAT(sizes_of_groups(kHoistedVariant, 3, 1), ElementsAre(3));
 }
 
 TEST(GroupsOfSteps, BalanceProductsAndWaitsInAWavefront) {
-  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 100, 4), testing::Each(5));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 16, 1), ElementsAre(4, 4, 4, 4));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 10, 1), ElementsAre(3, 3, 3, 1));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 1, 8), ElementsAre(1));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 100, 4), testing::Each(5));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 16, 1), ElementsAre(4, 4, 4, 4));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 10, 1), ElementsAre(3, 3, 3, 1));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 1, 8), ElementsAre(1));
 }
 
-TEST(Rung, AddsOneThingToTheOneBefore) {
-  EXPECT_FALSE(rung_of(LayerKind::kGrouped).two_lanes);
-  EXPECT_TRUE(rung_of(LayerKind::kStreamed).two_lanes);
-  EXPECT_FALSE(rung_of(LayerKind::kStreamed).fused_pointwise);
-  EXPECT_TRUE(rung_of(LayerKind::kFusedPointwise).fused_pointwise);
-  EXPECT_FALSE(rung_of(LayerKind::kFusedPointwise).pretransposed);
-  EXPECT_TRUE(rung_of(LayerKind::kPretransposed).pretransposed);
-  EXPECT_EQ(rung_of(LayerKind::kPretransposed).input_products, InputProducts::kOneStep);
-  EXPECT_EQ(rung_of(LayerKind::kHoisted).input_products, InputProducts::kAllSteps);
-  EXPECT_FALSE(rung_of(LayerKind::kHoisted).layers_side_by_side);
-  EXPECT_TRUE(rung_of(LayerKind::kWavefront).layers_side_by_side);
+TEST(UnrolledVariant, AddsOneOptimisationToTheOneBefore) {
+  EXPECT_FALSE(kGroupedVariant.uses_two_streams);
+  EXPECT_TRUE(kStreamedVariant.uses_two_streams);
+  EXPECT_FALSE(kStreamedVariant.fuses_pointwise);
+  EXPECT_TRUE(kFusedPointwiseVariant.fuses_pointwise);
+  EXPECT_FALSE(kFusedPointwiseVariant.pretransposes);
+  EXPECT_TRUE(kPretransposedVariant.pretransposes);
+  EXPECT_EQ(kPretransposedVariant.input_products, InputProducts::kOneStep);
+  EXPECT_EQ(kHoistedVariant.input_products, InputProducts::kAllSteps);
+  EXPECT_FALSE(kHoistedVariant.pipelines_layers);
+  EXPECT_TRUE(kWavefrontVariant.pipelines_layers);
 }
 
 // A batch of no sequences is no grid; without a GPU nothing starts anyway.

@@ -153,7 +153,7 @@ CudnnLayer::CudnnLayer(const RecurrentOptions& options)
 }
 
 RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
-  if (const auto reason = refusal(kind(), input.is_cuda() ? Processor::kGpu : Processor::kCpu))
+  if (const auto reason = unsupported_reason(kind(), input.is_cuda() ? Processor::kGpu : Processor::kCpu))
     throw_error(ExitCode::kUsage, "{}", *reason);
   const c10::cuda::CUDAGuard device(input.device());
   if (!space_.holds(weights())) gather_weights();

@@ -16,6 +16,7 @@
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/kernels/gated_scan.h"
+#include "recurrent/stacked_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -253,6 +254,17 @@ at::Tensor scanned_by_operators(const at::Tensor& factors, const at::Tensor& ter
   return scanned_in_rounds(factors.flip(0), terms.flip(0), initial).flip(0);
 }
 
+namespace {
+
+class ScanLayer : public StackedLayer {
+ public:
+  explicit ScanLayer(const RecurrentOptions& options) : StackedLayer(options) {}
+  LayerKind kind() const override { return LayerKind::kScan; }
+
+ private:
+  DirectionResult run_direction(const DirectionInput& input, CellWeights weights) override;
+};
+
 DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeights weights) {
   report_path([&] { return scan_path(input.sequence.device()); });
   const ScanSpec spec = {gates_of(options().cell), options().candidate, input.direction};
@@ -263,6 +275,20 @@ DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeight
       ScanFunction::apply(sums, input.initial[0].to(sums.scalar_type()).contiguous(), alive_steps, spec);
   const at::Tensor final = states[input.direction == Direction::kForward ? states.size(0) - 1 : 0];
   return {alive.defined() ? at::where(alive, states, 0) : states, {final}};
+}
+
+}  // namespace
+
+const LayerInfo& scan_layer_info() {
+  static const LayerInfo info = {
+      .description =
+          "the inputs of all steps as one product, then all steps as one scan; for cells whose gates do not "
+          "read the state",
+      .cells = {Cell::kMinGru, Cell::kMinLstm},
+      .processors = {Processor::kCpu, Processor::kGpu},
+      .speed_rank = 15,
+      .make = make_layer_of<ScanLayer>};
+  return info;
 }
 
 }  // namespace rnnlab

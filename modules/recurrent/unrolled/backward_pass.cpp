@@ -97,7 +97,7 @@ class BackwardPass {
   // Without a copy, the inner index of the product is the weights' slow index here, but the fast index in the forward
   // pass, and cuBLAS is slower with a slow inner index.
   std::vector<Operands> make_operands() const {
-    const bool transpose = spec_.rung.pretransposed;
+    const bool transpose = spec_.variant.pretransposes;
     const auto laid_out = [&](const at::Tensor& weight) { return transpose ? weight.t().contiguous().t() : weight; };
     std::vector<Operands> all;
     for (const LayerTrace& trace : layers_) {
@@ -137,7 +137,7 @@ namespace {
 
 void make_room_for_sides(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients) {
   const bool has_two = has_two_sides(spec.cell);
-  if (has_two && spec.rung.one_kernel) {
+  if (has_two && spec.variant.is_persistent) {
     const int64_t hidden_size = trace.hidden_size(), gates = trace.gates.size(2);
     gradients.sides = at::empty({trace.num_steps(), trace.batch_size(), gates + hidden_size}, trace.gates.options());
     gradients.input_side = gradients.sides.narrow(2, hidden_size, gates);
@@ -146,7 +146,7 @@ void make_room_for_sides(const UnrolledSpec& spec, const LayerTrace& trace, Laye
   }
   gradients.input_side = at::empty_like(trace.gates);
   gradients.recurrent_side = has_two ? at::empty_like(trace.gates) : gradients.input_side;
-  if (spec.rung.one_kernel) gradients.sides = gradients.input_side;
+  if (spec.variant.is_persistent) gradients.sides = gradients.input_side;
 }
 
 }  // namespace

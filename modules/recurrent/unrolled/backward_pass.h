@@ -1,4 +1,4 @@
-// Declares back-propagation through time (Werbos 1990) of run_forward_pass, by the rules of the same rung. The loop
+// Declares back-propagation through time (Werbos 1990) of run_forward_pass, by the same variant. The loop
 // over steps contains only what a step must wait for. The gradient of each weight is one product over all steps and
 // sequences at the end.
 #pragma once
@@ -26,7 +26,7 @@ struct Needs {
 };
 
 // Holds the gradients of the hidden and the cell states as results, layer by layer, (T, B, H) each; any may be
-// undefined. one_kernel also reads the gradients of the final states.
+// undefined. Persistent layers also read the gradients of the final states.
 struct ResultGradients {
   std::vector<at::Tensor> hidden;
   std::vector<at::Tensor> cell;

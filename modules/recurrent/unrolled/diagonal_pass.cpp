@@ -15,8 +15,8 @@
 namespace rnnlab {
 namespace {
 
-// Returns whether the steps are those of an LSTM; otherwise they are those of a plain cell. layer_kind.cpp explains why
-// `diagonal` has no GRU.
+// Returns whether the steps are those of an LSTM; otherwise they are those of a plain cell. unrolled_layers.cpp
+// explains why `diagonal` has no GRU.
 bool has_lstm_steps(Cell cell) {
   switch (library_cell(cell)) {
     case LibraryCell::kLstm:
@@ -233,7 +233,7 @@ class DiagonalBackward {
 }  // namespace
 
 bool can_run_diagonal(const UnrolledSpec& spec, size_t num_layers, const std::vector<at::Tensor>& masks) {
-  return spec.rung.shares_diagonals && num_layers > 1 && masks.empty();
+  return spec.variant.shares_diagonals && num_layers > 1 && masks.empty();
 }
 
 ExecutionPath diagonal_path() { return {"own loop over diagonals, one batched GEMM for all layers a step", {}}; }

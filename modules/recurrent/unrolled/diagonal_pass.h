@@ -1,4 +1,4 @@
-// Declares both passes of the rung `diagonal`. As in a wavefront, layer l works on step d - l while layer 0 works on
+// Declares both passes of `diagonal`. As in a wavefront, layer l works on step d - l while layer 0 works on
 // step d. Here all layers on a diagonal d share one batched product and one point-wise kernel, because a GPU takes
 // longer to start kernels of this size than to run them. One product multiplies the hidden state that a layer has just
 // computed by the layer's recurrent weights and by the input weights of the layer above. The backward pass multiplies

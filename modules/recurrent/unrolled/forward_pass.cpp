@@ -86,8 +86,8 @@ class ForwardPass {
 // With fewer steps in a group, the layer above begins sooner; with more steps, there are fewer products and waits. This
 // number keeps the time for which layers wait, (L - 1) groups, near the number of groups.
 int64_t steps_per_group(const UnrolledSpec& spec, int64_t num_steps, size_t num_layers) {
-  if (spec.rung.input_products == InputProducts::kOneStep) return 1;
-  if (spec.rung.input_products == InputProducts::kAllSteps) return num_steps;
+  if (spec.variant.input_products == InputProducts::kOneStep) return 1;
+  if (spec.variant.input_products == InputProducts::kAllSteps) return num_steps;
   const double balanced = std::sqrt(static_cast<double>(num_steps) / static_cast<double>(num_layers));
   return std::clamp<int64_t>(std::llround(balanced), 1, num_steps);
 }
@@ -106,10 +106,10 @@ std::vector<Steps> groups_of_steps(const UnrolledSpec& spec, int64_t num_steps, 
   return groups;
 }
 
-size_t recurrence_lane(const UnrolledSpec& spec, size_t layer) { return spec.rung.layers_side_by_side ? 2 * layer : 0; }
+size_t recurrence_lane(const UnrolledSpec& spec, size_t layer) { return spec.variant.pipelines_layers ? 2 * layer : 0; }
 
 size_t product_lane(const UnrolledSpec& spec, size_t layer) {
-  return recurrence_lane(spec, layer) + (spec.rung.two_lanes ? 1 : 0);
+  return recurrence_lane(spec, layer) + (spec.variant.uses_two_streams ? 1 : 0);
 }
 
 size_t num_lanes(const UnrolledSpec& spec, size_t num_layers) { return product_lane(spec, num_layers - 1) + 1; }

@@ -1,4 +1,4 @@
-// Declares the forward pass of a stack of layers of one direction, by the rules of one rung. Layer l + 1 reads the
+// Declares the forward pass of a stack of layers of one direction, by one variant (trace.h). Layer l + 1 reads the
 // hidden states of layer l, multiplied by a dropout mask if there is one. The pass fills the traces and does not read
 // from the device.
 #pragma once

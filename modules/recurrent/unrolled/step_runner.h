@@ -39,7 +39,7 @@ void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerG
                        int64_t t);
 
 // These functions compute the point-wise part of an LSTM step by LibTorch's own operations, one for every line of the
-// formulas. The first two rungs of the ladder use them; the later rungs use one kernel instead.
+// formulas. `grouped` and `streamed` use them; all later variants use one kernel instead.
 
 void run_separate_lstm_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);
 void run_separate_lstm_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,

@@ -56,12 +56,12 @@ LayerTrace trace_of(const variable_list& list, size_t layer) {
 }
 
 bool runs_blocked(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces) {
-  return spec.rung.panel_products && can_run_blocked(traces[0].gates.scalar_type());
+  return spec.variant.is_blocked && can_run_blocked(traces[0].gates.scalar_type());
 }
 
 PassGradients run_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& traces,
                            const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs) {
-  if (spec.rung.one_kernel) return persistent_pass().run_backward(spec, traces, masks, results, needs);
+  if (spec.variant.is_persistent) return persistent_pass().run_backward(spec, traces, masks, results, needs);
   if (can_run_diagonal(spec, traces.size(), masks)) return run_diagonal_backward(spec, traces, results, needs);
   if (runs_blocked(spec, traces)) return run_blocked_backward(spec, traces[0], results, needs);
   return run_backward_pass(spec, traces, masks, results, needs);
@@ -73,7 +73,7 @@ void run_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& traces, std:
     report_path(diagonal_path);
     return run_diagonal_forward(spec, traces);
   }
-  if (spec.rung.one_kernel) {
+  if (spec.variant.is_persistent) {
     report_path([&] { return persistent_pass().path(spec, traces); });
     return persistent_pass().run_forward(spec, traces, masks);
   }
@@ -105,7 +105,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.hidden));
     if (has_cell_state(spec.cell))
       for (const LayerTrace& trace : traces) results.push_back(states_after(spec.direction, trace.cell));
-    if (!spec.rung.one_kernel) return results;
+    if (!spec.variant.is_persistent) return results;
     for (const at::Tensor& all : {states.hidden, states.cell})
       if (all.defined()) results.push_back(final_of(spec, all));
     return results;
@@ -160,7 +160,7 @@ class UnrolledFunction : public torch::autograd::Function<UnrolledFunction> {
     auto next = gradients.begin();
     for (size_t i = 0; i < notes.num_layers; ++i) results.hidden.push_back(dense(*next++));
     for (size_t i = 0; has_cell && i < notes.num_layers; ++i) results.cell.push_back(dense(*next++));
-    if (!notes.spec.rung.one_kernel) return results;
+    if (!notes.spec.variant.is_persistent) return results;
     results.final_hidden = dense(*next++);
     if (has_cell) results.final_cell = dense(*next++);
     return results;
@@ -212,7 +212,7 @@ DirectionWeights weights_of(Cell cell, const std::vector<at::Tensor>& operands, 
 }
 
 at::Tensor empty_for(const UnrolledSpec& spec, at::IntArrayRef shape, const at::TensorOptions& options) {
-  return spec.rung.panel_products ? empty_pooled(shape, options) : at::empty(shape, options);
+  return spec.variant.is_blocked ? empty_pooled(shape, options) : at::empty(shape, options);
 }
 
 // Returns (L, T + 1, B, H) in one piece, so that a diagonal through the layers is one operand, and all initial states

@@ -11,20 +11,20 @@ namespace rnnlab {
 
 struct UnrolledInput {
   at::Tensor sequence;  // (T, B, I); with tokens a table, (V, I) float32
-  at::Tensor tokens;    // (T, B) int64, for one_kernel: the inputs are the tokens' rows of the table; or undefined
-  at::Tensor hidden;    // (L, B, H), or for one_kernel undefined: zeros
-  at::Tensor cell;      // (L, B, H) acc, LSTM only; may be undefined in the same way
-  std::vector<DirectionWeights> layers;  // L, in the type of the sequence; for one_kernel in any type
+  at::Tensor tokens;  // (T, B) int64, for persistent layers: the inputs are the tokens' rows of the table; or undefined
+  at::Tensor hidden;  // (L, B, H), or, for persistent layers, undefined: zeros
+  at::Tensor cell;    // (L, B, H) acc, LSTM only; may be undefined in the same way
+  std::vector<DirectionWeights> layers;  // L, in the type of the sequence; for persistent layers in any type
   std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 masks or none: factors of the next layer's input
 };
 
 // Contains all states of each layer, (T, B, H) each: the states after each step, at the step's position in the
-// sequence. one_kernel also returns the states after the last step, of all layers: if only these are used, gradients
-// for all steps need not be allocated.
+// sequence. Persistent layers also return the states after the last step, of all layers: if only these are used,
+// gradients for all steps need not be allocated.
 struct UnrolledResult {
   std::vector<at::Tensor> hidden;
   std::vector<at::Tensor> cell;         // acc, LSTM only
-  at::Tensor final_hidden, final_cell;  // (L, B, H), only for one_kernel
+  at::Tensor final_hidden, final_cell;  // (L, B, H), only for persistent layers
 };
 
 // The result is differentiable with respect to the sequence, the initial states and the weights, but not the masks.
