@@ -10,10 +10,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "recurrent/autocast.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/layer_under_test.h"
-#include "recurrent/tolerances.h"
+#include "recurrent/on_cuda.h"
 
 namespace rnnlab {
 namespace {

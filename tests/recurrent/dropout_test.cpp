@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kCount = 100'001;
 
 at::Tensor mask_of(double probability, at::ScalarType type = at::kFloat) {
-  return dropped_out(at::ones({kCount}, type), probability);
+  return apply_dropout(at::ones({kCount}, type), probability);
 }
 
 TEST(Dropout, DropsTheShareAskedForAndScalesWhatStays) {
@@ -55,7 +55,7 @@ TEST(Dropout, DropsTheSameInEveryType) {
 TEST(Dropout, LetsTheGradientThroughWhereTheValueWent) {
   at::manual_seed(3);
   const at::Tensor values = at::arange(1, 1001, at::kFloat).requires_grad_();
-  const at::Tensor result = dropped_out(values, 0.5);
+  const at::Tensor result = apply_dropout(values, 0.5);
   result.sum().backward();
   EXPECT_TRUE(result.detach().equal(values.detach() * values.grad()));
 }

@@ -6,7 +6,6 @@
 
 #include <set>
 
-#include "recurrent/autocast.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/recurrent_layer.h"
 

@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
-#include "recurrent/tolerances.h"
 
 namespace rnnlab {
 namespace {

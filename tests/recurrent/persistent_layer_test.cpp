@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent/first_check.h"

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "recurrent/unrolled/forward_pass.h"
-#include "recurrent/unrolled/step_work.h"
+#include "recurrent/unrolled/passes.h"
+#include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {
 namespace {
@@ -64,15 +64,15 @@ TEST(StreamSet, AreJoinedWhereAPassThrows) {
   const at::Device gpu(at::kCUDA, 0);
   const at::Tensor number = at::zeros({1}, gpu), large = at::ones({8192, 8192}, gpu);
   const auto pass = [&] {
-    const StreamSet lanes(gpu, 2);
-    lanes.run(1, [&] {
+    const StreamSet streams(gpu, 2);
+    streams.run(1, [&] {
       for (int i = 0; i < 20; ++i) at::mm(large, large);  // takes longer than it is queued
       number.fill_(1);
     });
     throw std::runtime_error("a step that cannot be queued");
   };
   EXPECT_THROW(pass(), std::runtime_error);
-  EXPECT_EQ(number.item<float>(), 1) << "the current stream did not wait for the other lane";
+  EXPECT_EQ(number.item<float>(), 1) << "the current stream did not wait for the other stream";
 }
 
 // Groups of several steps, several diagonals, and gradients from the middle of the stack's results.

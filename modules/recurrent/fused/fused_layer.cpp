@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "base/error.h"
-#include "recurrent/layer_groups.h"
+#include "recurrent/stacked_layer.h"
 
 namespace rnnlab {
 namespace {

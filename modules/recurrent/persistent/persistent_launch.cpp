@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/unrolled/step_work.h"
+#include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "recurrent/unrolled/diagonal_pass.h"
+#include "recurrent/unrolled/passes.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/as_strided.h>
@@ -10,7 +10,6 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "base/error.h"
-#include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {
 namespace {
@@ -124,7 +123,7 @@ class DiagonalForward {
 class DiagonalBackward {
  public:
   DiagonalBackward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers, const ResultGradients& results,
-                   Needs needs)
+                   NeededGradients needs)
       : spec_(spec),
         layers_(layers),
         needs_(needs),
@@ -223,7 +222,7 @@ class DiagonalBackward {
 
   const UnrolledSpec& spec_;
   const std::vector<LayerTrace>& layers_;
-  Needs needs_;
+  NeededGradients needs_;
   int64_t num_layers_, num_steps_, hidden_size_;
   at::Tensor weights_;   // (L, 2 * H, G * H)
   at::Tensor products_;  // (L, B, 2 * H): gradients of the hidden state before a step, and of the input of the layer
@@ -243,7 +242,7 @@ void run_diagonal_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& lay
 }
 
 PassGradients run_diagonal_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
-                                    const ResultGradients& results, Needs needs) {
+                                    const ResultGradients& results, NeededGradients needs) {
   return DiagonalBackward(spec, layers, results, needs).run();
 }
 

@@ -113,10 +113,10 @@ struct Steps {
 };
 
 // Return the position in the sequence of the i-th step that is read, and the first position of a range of such steps.
-inline int64_t place_of(Direction direction, int64_t i, int64_t num_steps) {
+inline int64_t position_of(Direction direction, int64_t i, int64_t num_steps) {
   return direction == Direction::kForward ? i : num_steps - 1 - i;
 }
-inline int64_t first_place_of(Direction direction, const Steps& steps, int64_t num_steps) {
+inline int64_t first_position_of(Direction direction, const Steps& steps, int64_t num_steps) {
   return direction == Direction::kForward ? steps.first : num_steps - steps.last;
 }
 

@@ -12,8 +12,7 @@
 #include "recurrent/cuda_functions.h"
 #include "recurrent/device/number_types.h"
 #include "recurrent/dropout.h"
-#include "recurrent/token_rows.h"
-#include "recurrent/unrolled/unrolled_function.h"
+#include "recurrent/unrolled/passes.h"
 
 namespace rnnlab {
 namespace {
@@ -113,7 +112,7 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
   std::vector<at::Tensor> hidden, cell;
   for (const Block& block : blocks()) {
     if (block.first_layer > 0 && options().dropout > 0 && is_training())
-      sequence = dropped_out(sequence, options().dropout);
+      sequence = apply_dropout(sequence, options().dropout);
     const RecurrentResult result = run_block(block, ends.cleared(sequence), initial, ends);
     sequence = result.output;
     hidden.push_back(result.state.hidden);
@@ -130,7 +129,7 @@ bool UnrolledLayer::begins_without_states() const { return variant_.is_persisten
 bool UnrolledLayer::reads_tokens(const at::Tensor& table, int64_t num_tokens) const {
   const bool are_float = table.scalar_type() == at::kFloat && weights().front().scalar_type() == at::kFloat;
   return variant_.is_persistent && !options().bidirectional && are_float && table.size(0) <= table.size(1) &&
-         gains_by_places(table.size(0), num_tokens);
+         gains_by_one_hot(table.size(0), num_tokens);
 }
 
 RecurrentResult UnrolledLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
@@ -194,7 +193,7 @@ std::vector<at::Tensor> UnrolledLayer::dropout_masks(const Block& block, const a
   std::vector<at::Tensor> masks;
   if (options().dropout == 0 || !is_training()) return masks;
   const at::Tensor ones = at::ones({sequence.size(0), sequence.size(1), options().hidden_size}, sequence.options());
-  for (int64_t layer = 1; layer < block.num_layers; ++layer) masks.push_back(dropped_out(ones, options().dropout));
+  for (int64_t layer = 1; layer < block.num_layers; ++layer) masks.push_back(apply_dropout(ones, options().dropout));
   return masks;
 }
 

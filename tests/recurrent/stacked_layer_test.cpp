@@ -1,15 +1,14 @@
 // Tests that stacks with dropout run layer by layer, with the results of a single call, and with the dropout of every
 // other layer in between.
-#include "recurrent/layer_groups.h"
+#include "recurrent/stacked_layer.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
-#include "recurrent/tolerances.h"
+#include "recurrent/on_cuda.h"
 
 namespace rnnlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "recurrent/token_rows.h"
+#include "recurrent/recurrent_layer.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
-#include "recurrent/autocast.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 
@@ -55,14 +54,14 @@ TableResults by_embedding(const at::Tensor& table, const at::Tensor& tokens) {
 }
 
 // By the product and, with a large table, by sorting.
-TEST(TokenRows, GainByPlacesWhereFewRowsMeetManyTokens) {
-  EXPECT_TRUE(gains_by_places(65, 16384));
-  EXPECT_FALSE(gains_by_places(65, 1)) << "one token reads one row";
-  EXPECT_FALSE(gains_by_places(2000, 16384));
-  EXPECT_FALSE(gains_by_places(1000, 262144)) << "a gigabyte of places";
+TEST(EmbeddingLookup, GainsByOneHotIfFewRowsMeetManyTokens) {
+  EXPECT_TRUE(gains_by_one_hot(65, 16384));
+  EXPECT_FALSE(gains_by_one_hot(65, 1)) << "one token reads one row";
+  EXPECT_FALSE(gains_by_one_hot(2000, 16384));
+  EXPECT_FALSE(gains_by_one_hot(1000, 262144)) << "a gigabyte of zeros and ones";
 }
 
-TEST(RowsOfTokens, AreThoseOfAnEmbeddingWithItsGradient) {
+TEST(EmbeddingLookup, HasTheResultsAndTheGradientOfAnEmbedding) {
   const TensorFloat32 products(kNumberClasses[0]);
   for (const int64_t num_rows : {65, 1500})
     for (const at::DeviceType device : {at::kCPU, at::kCUDA}) {
@@ -75,7 +74,7 @@ TEST(RowsOfTokens, AreThoseOfAnEmbeddingWithItsGradient) {
     }
 }
 
-TEST(RowsOfTokens, HaveTheTypeOfAutocastAndAGradientInFloat32) {
+TEST(EmbeddingLookup, HasTheTypeOfAutocastAndAGradientInFloat32) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const at::Tensor table = numbers_of({65, 24}, 1).cuda(), tokens = some_tokens(65, 40, 33).cuda();
   const auto wanted = by_embedding(table, tokens);
