@@ -134,8 +134,8 @@ at::Tensor as_operand(const at::Tensor& tensor, at::ScalarType type) {
 
 void report(const PlannedPass& pass) {
   report_path([&]() -> ExecutionPath {
-    ExecutionPath path = {fmt::format("cuDNN called directly, {} algorithm ({})", algorithm_text(pass.plan->algorithm()),
-                                      precision_of(pass.plan->shape())),
+    ExecutionPath path = {fmt::format("cuDNN called directly, {} algorithm ({})",
+                                      algorithm_text(pass.plan->algorithm()), precision_of(pass.plan->shape())),
                           {}};
     if (!pass.why.empty()) path.notes.push_back(pass.why);
     return path;
