@@ -72,7 +72,7 @@ std::string_view algorithm_text(CudnnAlgorithm algorithm) {
     case CudnnAlgorithm::kSmallHidden:
       return "persist static small-H";
   }
-  RNNLAB_INVARIANT(false, "an algorithm that algorithm_text does not know");
+  RNNLAB_INVARIANT(false, "algorithm_text does not know the algorithm");
   return "";
 }
 

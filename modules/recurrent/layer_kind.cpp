@@ -26,7 +26,7 @@ const LayerInfo& info_of(LayerKind kind) {
 }
 
 const LayerInfo& auto_layer_info() {
-  static const LayerInfo info = {.description = "the fastest of the others for the work at hand, by measurement",
+  static const LayerInfo info = {.description = "the fastest of the other layers for this work, by measurement",
                                  .cells = all_cells(),
                                  .processors = {Processor::kCpu, Processor::kGpu}};
   return info;

@@ -178,7 +178,7 @@ std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOption
   if (const auto reason = unsupported_reason(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
   const auto make = info_of(kind).make;
   RNNLAB_INVARIANT(make != nullptr,
-                   fmt::format("layer: {} is resolved to another layer before it is made", config::name_of(kind)));
+                   fmt::format("layer: {} was not resolved to another layer before make_layer", config::name_of(kind)));
   return make(options);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// "weight_ih (16, 3)" for a layer of 4 units that reads vectors of 3.
+// Returns texts such as "weight_ih (16, 3)", for a layer of 4 units that reads vectors of 3.
 std::vector<std::string> parameters_with(RecurrentOptions options) {
   options.hidden_size = 4;
   std::vector<std::string> lines;

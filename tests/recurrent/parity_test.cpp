@@ -17,7 +17,7 @@ using reference::Problem;
 using reference::Shape;
 using reference::Start;
 
-// A cell with everything that changes its equations.
+// Holds a cell with all options that change its equations.
 struct CellForm {
   Cell cell;
   ResetGate reset_gate = ResetGate::kAfter;
@@ -69,7 +69,7 @@ std::vector<RecurrentOptions> stacks_of(LayerKind kind, const RecurrentOptions& 
   return stacks;
 }
 
-// What each case runs through: layers and directions by initial state, lengths and batch first.
+// Each case runs all combinations of layers, directions, initial state, lengths and batch first.
 struct Variation {
   RecurrentOptions options;
   Shape shape;
@@ -110,8 +110,8 @@ std::vector<Case> cases_on(at::DeviceType device) {
   return cases;
 }
 
-// None on CUDA where there is no GPU, and of a layer made of own kernels where the build has none for it; one test
-// below says so.
+// Leaves out cases on CUDA if there is no GPU, and cases of layers with own kernels if this build has no code for the
+// GPU. A test below reports both as skipped.
 std::vector<Case> cases_here(at::DeviceType device, bool (*condition)(const Case&)) {
   if (device == at::kCUDA && !at::hasCUDA()) return {};
   std::vector<Case> cases = cases_on(device);
@@ -226,7 +226,7 @@ TEST_P(ParityUnderAutocast, SixteenBitsMatchTheReference) {
     }
 }
 
-// A fixture's cases on either device. The CUDA half may be empty.
+// Instantiates a fixture's cases on both devices. There may be no cases on CUDA.
 #define RNNLAB_INSTANTIATE(fixture, condition)                                                              \
   GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(fixture);                                                   \
   INSTANTIATE_TEST_SUITE_P(Cpu, fixture, testing::ValuesIn(cases_here(at::kCPU, condition)), name_of_case); \
@@ -242,13 +242,13 @@ size_t num_combinations(at::DeviceType device) {
   return count;
 }
 
-// As docs/layers.md says.
+// docs/layers.md documents this.
 TEST(ParityCombinations, AreThisManyOnTheCpu) { EXPECT_EQ(num_combinations(at::kCPU), 5472U); }
 
 TEST(ParityCombinations, AreThisManyOnCuda) {
   EXPECT_EQ(num_combinations(at::kCUDA), 7040U);
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU: parity on CUDA did not run";
-  if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels: parity on CUDA ran for the other layers alone";
+  if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels: parity on CUDA ran only for the other layers";
 }
 
 }  // namespace

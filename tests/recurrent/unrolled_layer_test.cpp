@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "recurrent/unrolled/passes.h"
-#include "recurrent/unrolled/step_runner.h"
+#include "recurrent/unrolled/stream_set.h"
 
 namespace rnnlab {
 namespace {
@@ -58,8 +58,8 @@ TEST(UnrolledVariant, AddsOneOptimisationToTheOneBefore) {
   EXPECT_TRUE(kWavefrontVariant.pipelines_layers);
 }
 
-// A batch of no sequences is no grid; without a GPU nothing starts anyway.
-TEST(StreamSet, AreJoinedWhereAPassThrows) {
+// A pass with an empty batch throws, because a grid without blocks is invalid. Without a GPU no kernel starts.
+TEST(StreamSet, IsJoinedIfAPassThrows) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
   const at::Device gpu(at::kCUDA, 0);
   const at::Tensor number = at::zeros({1}, gpu), large = at::ones({8192, 8192}, gpu);
@@ -75,9 +75,9 @@ TEST(StreamSet, AreJoinedWhereAPassThrows) {
   EXPECT_EQ(number.item<float>(), 1) << "the current stream did not wait for the other stream";
 }
 
-// Groups of several steps, several diagonals, and gradients from the middle of the stack's results.
+// The test has groups of several steps, several diagonals, and gradients from the middle of the stack's results.
 class DeepStack : public testing::TestWithParam<LayerKind> {};
-INSTANTIATE_TEST_SUITE_P(Ladder, DeepStack,
+INSTANTIATE_TEST_SUITE_P(Unrolled, DeepStack,
                          testing::Values(LayerKind::kGrouped, LayerKind::kHoisted, LayerKind::kWavefront,
                                          LayerKind::kDiagonal),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
@@ -101,7 +101,7 @@ TEST_P(DeepStack, GivesTheSameAsNaive) {
         << item.key();
 }
 
-TEST_P(DeepStack, LeavesOutTheGradientsThatNobodyNeeds) {
+TEST_P(DeepStack, LeavesOutGradientsThatAreNotNeeded) {
   const auto layer = make_layer(GetParam(), {.input_size = 3, .hidden_size = 4, .num_layers = 2});
   for (auto& parameter : layer->parameters()) parameter.requires_grad_(false);
   const at::Tensor input = at::randn({5, 2, 3}).requires_grad_();

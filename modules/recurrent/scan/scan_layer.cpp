@@ -7,10 +7,12 @@
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "recurrent/device/gpu_support.h"
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
@@ -34,7 +36,8 @@ struct ScanSpec {
 };
 
 kernels::ScanGates gates_of(Cell cell) {
-  RNNLAB_INVARIANT(cell == Cell::kMinGru || cell == Cell::kMinLstm, "a cell that layer: scan does not have");
+  RNNLAB_INVARIANT(cell == Cell::kMinGru || cell == Cell::kMinLstm,
+                   fmt::format("layer: scan does not have cell: {}", config::name_of(cell)));
   return cell == Cell::kMinGru ? kernels::ScanGates::kUpdateGate : kernels::ScanGates::kTwoGates;
 }
 

@@ -26,7 +26,7 @@ bool has_lstm_steps(Cell cell) {
     case LibraryCell::kGru:
       break;
   }
-  fail_invariant("a cell of diagonal", __FILE__, __LINE__, "diagonal has no cell: gru");
+  fail_invariant("a cell of diagonal", __FILE__, __LINE__, "layer: diagonal does not have cell: gru");
 }
 
 // Denotes the layers `first` to `last` - 1.
