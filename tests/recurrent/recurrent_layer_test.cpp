@@ -174,7 +174,7 @@ TEST_P(EveryKindOnTheCpu, RejectsACellStateIfTheCellHasNone) {
   EXPECT_THAT(message_of([&] {
                 layer->forward(at::randn({5, 2, 3}), {{}, at::zeros({1, 2, 4})});
               }),
-              HasSubstr("an initial cell state was given, but gru has none"));
+              HasSubstr("an initial cell state was given, but gru does not have a cell state"));
 }
 
 TEST_P(EveryKindOnTheCpu, TakesEitherHalfOfAnLstmState) {

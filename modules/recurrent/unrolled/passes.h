@@ -19,7 +19,7 @@ struct UnrolledInput {
   at::Tensor hidden;  // (L, B, H), or, for persistent layers, undefined: zeros
   at::Tensor cell;    // (L, B, H) acc, LSTM only; may be undefined in the same way
   std::vector<DirectionWeights> layers;  // L, in the type of the sequence; for persistent layers in any type
-  std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 masks or none: factors of the next layer's input
+  std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 masks, or empty: factors of the next layer's input
 };
 
 // Contains all states of each layer, (T, B, H) each: the states after each step, at the step's position in the
@@ -50,7 +50,7 @@ void along_diagonals(size_t num_layers, size_t num_parts, const Use& use) {
 }
 
 // Layer l + 1 reads the hidden states of layer l, multiplied by a dropout mask if there is one.
-// `masks`: (T, B, H) each, between layer l and l + 1, or none. Every trace must have its weights and initial states,
+// `masks`: (T, B, H) each, between layer l and l + 1, or empty. Every trace must have its weights and initial states,
 // and the first trace a dense input.
 void run_forward_pass(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, const std::vector<at::Tensor>& masks);
 
@@ -106,7 +106,7 @@ struct ResultGradients {
 };
 
 // `layers`: as filled by run_forward_pass; they are not changed. `masks`: those of the forward pass, (T, B, H) each,
-// between layer l and l + 1, or none. All defined tensors of `results` must be dense.
+// between layer l and l + 1, or empty. All defined tensors of `results` must be dense.
 PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                 const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                 NeededGradients needs);

@@ -34,7 +34,7 @@ class StreamSet {
   void join();
 
  private:
-  std::vector<c10::Stream> streams_;  // none on the CPU
+  std::vector<c10::Stream> streams_;  // empty on the CPU
   bool is_joined_ = false;
 };
 
