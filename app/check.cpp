@@ -45,7 +45,7 @@ std::optional<std::string> memory_refusal(const Experiment& experiment, c10::Dev
 std::optional<std::string> refusal_here(const Experiment& experiment) {
   if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
   const c10::Device device = resolve_device(experiment.device);
-  auto reason = refusal(computed_layer(experiment), device);
+  auto reason = unsupported_reason(computed_layer(experiment), device);
   if (!reason && device.is_cpu()) reason = refusal_on_cpu(experiment.precision);
   if (!reason) return memory_refusal(experiment, device);
   return *reason + (experiment.device == "auto" && device.is_cpu() ? "; device: auto is the CPU here" : "");

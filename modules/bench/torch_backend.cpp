@@ -194,7 +194,7 @@ std::vector<std::string> throttling(const GpuSurvey& survey) {
 namespace {
 
 std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerKind kind) {
-  if (const auto reason = refusal(kind, problem.device)) throw_error(ExitCode::kUsage, "{}", *reason);
+  if (const auto reason = unsupported_reason(kind, problem.device)) throw_error(ExitCode::kUsage, "{}", *reason);
   auto layer = make_layer(kind, problem.combination.options);
   copy_weights(*problem.weights, *layer);
   layer->to(problem.device);

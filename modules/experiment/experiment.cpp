@@ -10,7 +10,6 @@
 #include "experiment/device.h"
 #include "experiment/initial_weights.h"
 #include "models/model.h"
-#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {
@@ -64,7 +63,7 @@ bool is_plain_name(const std::string& name) {
 
 // Options that no layer supports contradict each other; the model's own checks report that.
 bool is_for_some_layer(const RecurrentOptions& options) {
-  return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !refusal(kind, options); });
+  return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !unsupported_reason(kind, options); });
 }
 
 bool is_image_classifier(const Experiment& e) { return e.model.kind == ModelKind::kImageClassifier; }
@@ -72,10 +71,9 @@ bool is_image_classifier(const Experiment& e) { return e.model.kind == ModelKind
 void check_layer(const Experiment& e, Checker& checker) {
   if (is_image_classifier(e)) return;
   const RecurrentOptions options = recurrent_options(e.model, 1);
-  const auto reason = refusal(computed_layer(e), options);
+  const auto reason = unsupported_reason(computed_layer(e), options);
   if (!reason || !is_for_some_layer(options)) return;
-  if (std::ranges::count(cells_of(computed_layer(e)), e.model.cell) == 0)
-    return checker.complain({"layer", "model.cell"}, *reason);
+  if (!has_cell(computed_layer(e), e.model.cell)) return checker.complain({"layer", "model.cell"}, *reason);
   const bool by_activation = e.model.activation != Activation::kTanh;
   checker.complain(
       {"layer", by_activation ? "model.activation" : "model.reset_gate", "model.cell", "model.hidden_size"}, *reason);
@@ -93,7 +91,8 @@ void check_auto_layer(const Experiment& e, Checker& checker) {
 void check_layer_on_device(const Experiment& e, Checker& checker) {
   if (e.device == "auto") return;
   const auto processor = e.device == "cpu" ? Processor::kCpu : Processor::kGpu;
-  if (const auto reason = refusal(computed_layer(e), processor)) checker.complain({"layer", "device"}, *reason);
+  if (const auto reason = unsupported_reason(computed_layer(e), processor))
+    checker.complain({"layer", "device"}, *reason);
 }
 
 void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
@@ -106,15 +105,10 @@ void check_cudnn_algorithm(const Experiment& e, Checker& checker) {
 }
 
 // The layer itself detects this limit only when it runs.
-void check_persistent_size(const Experiment& e, Checker& checker) {
-  if (e.layer != LayerKind::kPersistent || e.precision != Precision::kFp32 || is_image_classifier(e)) return;
-  const auto has_kernels = [&](kernels::Factors factors) {
-    return kernels::has_persistent_layer(e.model.hidden_size, factors, kernels::PersistentKernels::kAll);
-  };
-  if (!has_kernels(kernels::Factors::kTf32) || has_kernels(kernels::Factors::kFloat32)) return;
-  checker.complain({"layer", "precision", "model.hidden_size"},
-                   "layer: persistent supports at most 1024 units in fp32; use precision: "
-                   "tf32 or bf16, or layer: cudnn");
+void check_layer_in_precision(const Experiment& e, Checker& checker) {
+  if (is_image_classifier(e)) return;
+  if (const auto reason = unsupported_reason(e.layer, recurrent_options(e.model, 1), e.precision))
+    checker.complain({"layer", "precision", "model.hidden_size"}, *reason);
 }
 
 // Reports a key that applies only to a different kind of network.
@@ -236,7 +230,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_auto_layer);
   s.check(check_layer_on_device);
   s.check(check_cudnn_algorithm);
-  s.check(check_persistent_size);
+  s.check(check_layer_in_precision);
   s.check(check_implementation);
   s.check(check_precision);
   s.check(check_kind);

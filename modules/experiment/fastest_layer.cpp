@@ -5,7 +5,6 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -99,37 +98,6 @@ constexpr double kHopeless = 1.5;      // times the shortest: only kFewestRounds
 constexpr double kFarBehind = 10;      // times the shortest: no second round
 constexpr double kLeastNoise = 0.01;   // lower bound of the noise that is assumed
 constexpr double kLargestNoise = 0.2;  // upper bound of the noise that is tolerated
-
-// The kind that is usually the fastest comes first.
-constexpr std::array kByExpectation = {LayerKind::kScan,
-                                       LayerKind::kPersistent,
-                                       LayerKind::kPersistentTeams,
-                                       LayerKind::kPersistentClusters,
-                                       LayerKind::kBlocked,
-                                       LayerKind::kCudnn,
-                                       LayerKind::kFused,
-                                       LayerKind::kDiagonal,
-                                       LayerKind::kWavefront,
-                                       LayerKind::kHoisted,
-                                       LayerKind::kPretransposed,
-                                       LayerKind::kFusedPointwise,
-                                       LayerKind::kStreamed,
-                                       LayerKind::kGrouped,
-                                       LayerKind::kNaive};
-
-// In fp32, `persistent` computes small factors with fewer digits; in tf32, hidden states of rnn_relu may overflow its
-// float16. Users should not get either without a request.
-bool may_come_unasked(LayerKind kind, const RecurrentOptions& options, Precision precision) {
-  if (!is_persistent(kind)) return true;
-  const bool overflows = precision == Precision::kTf32 && options.cell == Cell::kRnnRelu;
-  return precision != Precision::kFp32 && !overflows;
-}
-
-bool may_be_fastest(LayerKind kind) {
-  constexpr std::array kBelowAnother = {LayerKind::kNaive, LayerKind::kGrouped, LayerKind::kStreamed,
-                                        LayerKind::kPersistentClusters, LayerKind::kPersistentTeams};
-  return std::ranges::find(kBelowAnother, kind) == kBelowAnother.end();
-}
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
@@ -315,17 +283,20 @@ std::string work_of_layer(const Experiment& experiment) {
 }  // namespace
 
 std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor) {
-  std::vector<LayerKind> able;
-  std::ranges::copy_if(kByExpectation, std::back_inserter(able), [&](LayerKind kind) {
-    return !refusal(kind, options) && !refusal(kind, processor) && may_come_unasked(kind, options, precision);
+  std::vector<LayerKind> kinds = layer_kinds();
+  std::erase_if(kinds, [&](LayerKind kind) {
+    const auto is_less_precise = info_of(kind).is_less_precise;
+    return unsupported_reason(kind, options) || unsupported_reason(kind, processor) ||
+           (is_less_precise != nullptr && is_less_precise(options, precision));
   });
-  return able;
+  std::ranges::sort(kinds, std::ranges::greater(), [](LayerKind kind) { return info_of(kind).speed_rank; });
+  return kinds;
 }
 
 FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer& measure) {
   RNNLAB_INVARIANT(!kinds.empty(), "layer: auto has nothing to choose from");
   std::vector<LayerKind> likely, others;
-  for (const LayerKind kind : kinds) (may_be_fastest(kind) ? likely : others).push_back(kind);
+  for (const LayerKind kind : kinds) (info_of(kind).auto_use == AutoUse::kAlways ? likely : others).push_back(kind);
   if (likely.empty() && others.size() == 1)
     return {others[0],
             {fmt::format("layer: auto chose {}, the only layer that can do this work", config::name_of(others[0]))}};
@@ -350,7 +321,7 @@ void AutoLayers::remember(const Experiment& experiment, LayerKind kind) {
 
 MeasureLayer measure_training(const Experiment& experiment, const Dataset& dataset, const TrainerOptions& options) {
   return [&experiment, &dataset, &options](LayerKind kind) {
-    if (const auto reason = refusal(kind, options.device)) throw_error(ExitCode::kUsage, "{}", *reason);
+    if (const auto reason = unsupported_reason(kind, options.device)) throw_error(ExitCode::kUsage, "{}", *reason);
     const auto model = make_model(experiment.model, {kind, experiment.cudnn_algorithm}, dataset.shape);
     model->to(options.device);
     model->train();

@@ -165,13 +165,13 @@ std::vector<std::string> refusals_of(LayerKind kind, const std::vector<Gpu>& gpu
   const std::vector<RecurrentOptions> unusual = {{.cell = Cell::kLstm, .activation = Activation::kRelu},
                                                  {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}};
   std::vector<std::string> reasons;
-  if (const auto reason = refusal(kind, Processor::kCpu)) reasons.push_back(*reason);
-  if (const auto reason = refusal(kind, Processor::kGpu)) reasons.push_back(*reason);
+  if (const auto reason = unsupported_reason(kind, Processor::kCpu)) reasons.push_back(*reason);
+  if (const auto reason = unsupported_reason(kind, Processor::kGpu)) reasons.push_back(*reason);
   for (const Gpu& gpu : gpus)
-    if (const auto reason = refusal(kind, gpu)) add_once(reasons, *reason);
-  if (const auto reason = compiler_refusal(kind); reason && !gpus.empty()) reasons.push_back(*reason);
+    if (const auto reason = unsupported_reason(kind, gpu)) add_once(reasons, *reason);
+  if (const auto reason = why_no_compiler(kind); reason && !gpus.empty()) reasons.push_back(*reason);
   for (const RecurrentOptions& options : unusual)
-    if (const auto reason = refusal(kind, options)) reasons.push_back(*reason);
+    if (const auto reason = unsupported_reason(kind, options)) reasons.push_back(*reason);
   return reasons;
 }
 
@@ -255,7 +255,8 @@ std::string limit_lines(const std::vector<LayerReport>& layers) {
 std::vector<LayerReport> layer_reports(const std::vector<Gpu>& gpus) {
   std::vector<LayerReport> layers;
   for (const LayerKind kind : layer_kinds())
-    layers.push_back({std::string(config::name_of(kind)), std::string(description_of(kind)), refusals_of(kind, gpus)});
+    layers.push_back(
+        {std::string(config::name_of(kind)), std::string(info_of(kind).description), refusals_of(kind, gpus)});
   return layers;
 }
 

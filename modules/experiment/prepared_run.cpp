@@ -28,9 +28,10 @@
 namespace rnnlab {
 
 void require_runs_on(const Experiment& experiment, c10::Device device) {
-  if (const auto reason = refusal(computed_layer(experiment), device)) throw_error(ExitCode::kUsage, "{}", *reason);
-  if (is_persistent(computed_layer(experiment)) && device.is_cuda())
-    if (const auto reason = refusal_of_size(computed_layer(experiment), experiment.model.hidden_size, gpu_of(device)))
+  if (const auto reason = unsupported_reason(computed_layer(experiment), device))
+    throw_error(ExitCode::kUsage, "{}", *reason);
+  if (device.is_cuda())
+    if (const auto reason = unsupported_size(computed_layer(experiment), experiment.model.hidden_size, gpu_of(device)))
       throw_error(ExitCode::kUsage, "{}", *reason);
   if (const auto reason = refusal_on_cpu(experiment.precision); reason && device.is_cpu())
     throw_error(ExitCode::kUsage, "{}", *reason);
@@ -219,7 +220,7 @@ PreparedRun::PreparedRun(const Experiment& wanted, const std::vector<std::string
       identity(
           make_identity({experiment, device, trainer.placement(), trainer.order(0), dataset, *model, environment})),
       path(observe_training_path(*model, dataset, options)) {
-  if (is_persistent(computed_layer(experiment))) load_kernels(*model, dataset, options);
+  if (info_of(computed_layer(experiment)).compiles_kernels) load_kernels(*model, dataset, options);
 }
 
 }  // namespace rnnlab

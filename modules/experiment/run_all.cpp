@@ -32,7 +32,8 @@ std::string why_it_cannot_run(const Experiment& experiment, AskGpu ask) {
   if (const std::string reason = why_no_device(experiment.device); !reason.empty()) return reason;
   const c10::Device device = resolve_device(experiment.device);
   const LayerKind layer = computed_layer(experiment);
-  return (ask == AskGpu::kYes ? refusal(layer, device) : refusal(layer, processor_of(device))).value_or("");
+  return (ask == AskGpu::kYes ? unsupported_reason(layer, device) : unsupported_reason(layer, processor_of(device)))
+      .value_or("");
 }
 
 // Warns of runs that will fail because their device or layer is missing, before the other runs take their time.

@@ -71,13 +71,13 @@ void settle_device(Experiment& experiment, const Overrides& overrides, std::vect
 LayerKind other_layer(const Experiment& experiment, c10::Device device) {
   const RecurrentOptions options = recurrent_options(experiment.model, 1);
   for (const LayerKind kind : {LayerKind::kFused, LayerKind::kHoisted})
-    if (!refusal(kind, options) && !refusal(kind, device)) return kind;
+    if (!unsupported_reason(kind, options) && !unsupported_reason(kind, device)) return kind;
   return LayerKind::kNaive;
 }
 
 void settle_layer(Experiment& experiment, c10::Device device, const Overrides& overrides,
                   std::vector<std::string>& notes) {
-  if (overrides.has("layer") || !refusal(experiment.layer, device)) return;
+  if (overrides.has("layer") || !unsupported_reason(experiment.layer, device)) return;
   const LayerKind instead = other_layer(experiment, device);
   notes.push_back(fmt::format("trained with layer {}, which does not run on this device: runs with layer {}",
                               config::name_of(experiment.layer), config::name_of(instead)));

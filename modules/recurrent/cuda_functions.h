@@ -7,7 +7,7 @@
 #include "gpu/cuda_library.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/recurrent_layer.h"
-#include "recurrent/unrolled/backward_pass.h"
+#include "recurrent/unrolled/passes.h"
 #include "recurrent/unrolled/trace.h"
 
 namespace rnnlab {
@@ -20,7 +20,8 @@ struct PersistentPass {
   ExecutionPath (*path)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers);
   void (*run_forward)(const UnrolledSpec& spec, std::vector<LayerTrace>& layers, std::vector<at::Tensor>& masks);
   PassGradients (*run_backward)(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
-                                const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs);
+                                const std::vector<at::Tensor>& masks, const ResultGradients& results,
+                                NeededGradients needs);
 };
 inline constinit CudaFunction<const PersistentPass&()> persistent_pass;
 

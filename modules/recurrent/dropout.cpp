@@ -71,7 +71,7 @@ at::Tensor mask_for(const at::Tensor& values, double probability) {
 
 }  // namespace
 
-at::Tensor dropped_out(const at::Tensor& values, double probability) {
+at::Tensor apply_dropout(const at::Tensor& values, double probability) {
   if (!values.is_cpu()) return at::dropout(values, probability, /*train=*/true);
   return values * mask_for(values, probability);
 }

@@ -9,6 +9,6 @@ namespace rnnlab {
 
 // Returns `values` of any shape, in which each element is zero with this probability (at least 0 and below 1) and is
 // otherwise scaled by 1 / (1 - probability). Advances the device's default generator.
-at::Tensor dropped_out(const at::Tensor& values, double probability);
+at::Tensor apply_dropout(const at::Tensor& values, double probability);
 
 }  // namespace rnnlab

@@ -3,15 +3,36 @@
 // cuDNN's algorithm, which nothing reports, is derived from the call's arguments.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "recurrent/cudnn_algorithm.h"
+#include "recurrent/recurrent_options.h"
 
 namespace rnnlab {
+
+enum class CudnnPass { kForward, kBackward };
+enum class CudnnSequences { kWhole, kPacked };  // kPacked: of varied lengths
+
+struct CudnnCall {
+  Cell cell = Cell::kLstm;
+  int64_t input_size = 0, hidden_size = 0, batch_size = 0, num_layers = 1, num_directions = 1;
+  at::ScalarType type = at::kFloat;  // of the tensors that reach cuDNN, after autocast
+  CudnnSequences sequences = CudnnSequences::kWhole;
+};
+
+// Returns LibTorch's choice for one pass of `call`; never kAuto. The passes of one call may differ.
+CudnnAlgorithm cudnn_algorithm(const CudnnCall& call, CudnnPass pass);
+
+// Returns "standard", "persist static" or "persist static small-H".
+std::string_view algorithm_text(CudnnAlgorithm algorithm);
+
+// Returns why `call` runs the standard algorithm in both directions; "" if it does not.
+std::string why_standard(const CudnnCall& call);
 
 // oneDNN reports the recurrent primitives that it runs only by printing to standard output, so standard output is
 // captured. Everything else that is printed meanwhile is printed again afterwards. Standard output and oneDNN's

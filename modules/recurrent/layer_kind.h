@@ -1,9 +1,12 @@
-// Lists the implementations of a recurrent layer and what each of them cannot do. They differ only in how they compute:
-// every kind gives the same results except for rounding. Plain values without LibTorch; recurrent_layer.h makes the
-// layers.
+// Defines the record of a recurrent layer: the cells, options, processors and precisions that it supports, what
+// `layer: auto` and reports ask about it, and how it is made. Each layer has its record in its own folder, and a line
+// in layer_list.inc. Layers differ only in how they compute: all of them give the same results except for rounding.
+// Plain values without LibTorch; recurrent_layer.h defines the layers themselves.
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,27 +14,17 @@
 #include <vector>
 
 #include "config/enum_names.h"
+#include "recurrent/kernels/own_code.h"
 #include "recurrent/recurrent_options.h"
 
 namespace rnnlab {
 
+class RecurrentLayer;  // recurrent_layer.h
+struct Gpu;            // device/gpu_support.h
+
 enum class LayerKind {
-  kNaive,
-  kGrouped,
-  kStreamed,
-  kFusedPointwise,
-  kPretransposed,
-  kHoisted,
-  kBlocked,
-  kWavefront,
-  kDiagonal,
-  kPersistentClusters,
-  kPersistentTeams,
-  kPersistent,
-  kScan,
-  kFused,
-  kCudnn,
-  kAuto,  // a placeholder: it is resolved to another kind before a layer is made
+#define RNNLAB_LAYER(enumerator, name) enumerator,
+#include "recurrent/layer_list.inc"
 };
 
 // Holds a layer kind and its kind-specific options, which affect speed, never results.
@@ -46,49 +39,74 @@ struct LayerChoice {
 
 enum class Processor { kCpu, kGpu };
 
-// Returns whether the kind is `persistent` or one of its earlier rungs.
-constexpr bool is_persistent(LayerKind kind) {
-  return kind == LayerKind::kPersistentClusters || kind == LayerKind::kPersistentTeams ||
-         kind == LayerKind::kPersistent;
-}
+// States when `layer: auto` measures a layer: always, or only if no other layer can do the work, because another layer
+// has all its optimisations.
+enum class AutoUse { kAlways, kIfNoOther };
 
-// Returns every kind but kAuto, in the order of config::EnumNames<LayerKind>.
+// Describes a layer. A reason is the rest of a message that begins with "layer: NAME ".
+struct LayerInfo {
+  std::string_view description;           // how it computes, for people
+  std::vector<Cell> cells;                // the cells that it computes
+  std::vector<Processor> processors;      // on which it runs
+  std::string_view other_processor = {};  // the reason why it does not run on the other processor, and an alternative
+
+  // What it needs of a GPU.
+  bool needs_own_kernels = false;               // this build must have code for the GPU
+  bool compiles_kernels = false;                // its kernels are compiled when they are first used
+  kernels::Capability min_gpu_capability = {};  // the lowest compute capability that it supports
+
+  // What `layer: auto` and reports ask.
+  int speed_rank =
+      0;  // higher if the layer is usually faster; orders the measurements, and decides between equal times
+  AutoUse auto_use = AutoUse::kAlways;
+  bool is_optimisation_step = false;  // adds one optimisation to the step before it in the list, as reports show
+
+  // Makes the layer, for options that it supports.
+  std::shared_ptr<RecurrentLayer> (*make)(const RecurrentOptions& options) = nullptr;
+
+  // Returns an option of a cell that it computes which it does not support, such as "reset_gate: before (...)". Null if
+  // it supports all options.
+  std::optional<std::string> (*unsupported_option)(const RecurrentOptions& options) = nullptr;
+
+  // Returns the reason why it does not compute the options in this precision, and an alternative. Null if it supports
+  // all precisions.
+  std::optional<std::string> (*unsupported_precision)(const RecurrentOptions& options, Precision precision) = nullptr;
+
+  // Returns the reason why it does not compute layers of this size on this GPU, and an alternative. Null if it supports
+  // all sizes that it supports on any GPU.
+  std::optional<std::string> (*unsupported_size)(int64_t hidden_size, const Gpu& gpu) = nullptr;
+
+  // Returns whether its results are less precise than those of other layers, so that users must ask for it. Null if
+  // they never are.
+  bool (*is_less_precise)(const RecurrentOptions& options, Precision precision) = nullptr;
+};
+
+const LayerInfo& info_of(LayerKind kind);
+
+// Returns every kind but kAuto, in the order of the list. kAuto is a placeholder: it is resolved to another kind before
+// a layer is made.
 std::vector<LayerKind> layer_kinds();
 
-// Returns a line that describes for people how the kind computes.
-std::string_view description_of(LayerKind kind);
+bool has_cell(LayerKind kind, Cell cell);
+bool runs_on(LayerKind kind, Processor processor);
 
-// Returns the cells of `kind`, in the order of config::EnumNames<Cell>. `naive` has all cells; each other kind lists
-// its cells.
-std::vector<Cell> cells_of(LayerKind kind);
+// These functions return a whole message: why `kind` does not support something, and what to use instead. They return
+// nothing if it is supported.
 
-// Returns why `kind` cannot compute `options`, with the option and the kinds that can; nothing if it can. Every kind
-// runs float32, float64, bfloat16 and float16 if its processor does, except that persistent does not have float64.
-std::optional<std::string> refusal(LayerKind kind, const RecurrentOptions& options);
+// The message names the option and the kinds that support it.
+std::optional<std::string> unsupported_reason(LayerKind kind, const RecurrentOptions& options);
+std::optional<std::string> unsupported_reason(LayerKind kind, Processor processor);
+std::optional<std::string> unsupported_reason(LayerKind kind, const RecurrentOptions& options, Precision precision);
 
-// Returns why `kind` does not run on this processor; nothing if it does.
-std::optional<std::string> refusal(LayerKind kind, Processor processor);
+// Returns the option of an LSTM or GRU that libraries do not have, for the records of layers that call `library`.
+std::optional<std::string> unsupported_by_library(std::string_view library, const RecurrentOptions& options);
 
 }  // namespace rnnlab
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::LayerKind> {
-  static constexpr std::array<std::pair<LayerKind, std::string_view>, 16> kNames = {{
-      {LayerKind::kNaive, "naive"},
-      {LayerKind::kGrouped, "grouped"},
-      {LayerKind::kStreamed, "streamed"},
-      {LayerKind::kFusedPointwise, "fused_pointwise"},
-      {LayerKind::kPretransposed, "pretransposed"},
-      {LayerKind::kHoisted, "hoisted"},
-      {LayerKind::kBlocked, "blocked"},
-      {LayerKind::kWavefront, "wavefront"},
-      {LayerKind::kDiagonal, "diagonal"},
-      {LayerKind::kPersistentClusters, "persistent_clusters"},
-      {LayerKind::kPersistentTeams, "persistent_teams"},
-      {LayerKind::kPersistent, "persistent"},
-      {LayerKind::kScan, "scan"},
-      {LayerKind::kFused, "fused"},
-      {LayerKind::kCudnn, "cudnn"},
-      {LayerKind::kAuto, "auto"},
-  }};
+#define RNNLAB_LAYER(enumerator, name) std::pair<LayerKind, std::string_view>(LayerKind::enumerator, #name),
+  static constexpr std::array kNames = {
+#include "recurrent/layer_list.inc"
+  };
 };

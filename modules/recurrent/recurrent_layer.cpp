@@ -1,20 +1,20 @@
 #include "recurrent/recurrent_layer.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
-#include "recurrent/cuda_functions.h"
-#include "recurrent/fused/fused_layer.h"
-#include "recurrent/naive/naive_layer.h"
-#include "recurrent/scan/scan_layer.h"
-#include "recurrent/token_rows.h"
-#include "recurrent/unrolled/unrolled_layer.h"
+#include "recurrent/parameters.h"
 
 namespace rnnlab {
 namespace {
@@ -80,7 +80,8 @@ void check_state(const std::string& name, const at::Tensor& given, at::IntArrayR
 
 std::string wrong_states(const RecurrentState& given, Cell cell) {
   const size_t num_inner = info_of(cell).states.size() - 1;
-  if (num_inner == 0) return fmt::format("an initial cell state was given, but {} has none", config::name_of(cell));
+  if (num_inner == 0)
+    return fmt::format("an initial cell state was given, but {} does not have a cell state", config::name_of(cell));
   return fmt::format("{} initial states were given, but {} has {}", given.inner.size() + 1, config::name_of(cell),
                      num_inner + 1);
 }
@@ -175,34 +176,11 @@ RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t b
 }
 
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options) {
-  if (const auto reason = refusal(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
-  switch (kind) {
-    case LayerKind::kNaive:
-      return std::make_shared<NaiveLayer>(options);
-    case LayerKind::kGrouped:
-    case LayerKind::kStreamed:
-    case LayerKind::kFusedPointwise:
-    case LayerKind::kPretransposed:
-    case LayerKind::kHoisted:
-    case LayerKind::kBlocked:
-    case LayerKind::kWavefront:
-    case LayerKind::kDiagonal:
-    case LayerKind::kPersistentClusters:
-    case LayerKind::kPersistentTeams:
-    case LayerKind::kPersistent:
-      return std::make_shared<UnrolledLayer>(kind, options);
-    case LayerKind::kScan:
-      return std::make_shared<ScanLayer>(options);
-    case LayerKind::kFused:
-      return std::make_shared<FusedLayer>(options);
-    case LayerKind::kCudnn:
-      if (!make_cudnn_layer.is_defined()) throw_error(ExitCode::kUsage, "{}", *refusal(kind, Processor::kCpu));
-      return make_cudnn_layer(options);
-    case LayerKind::kAuto:
-      break;
-  }
-  RNNLAB_INVARIANT(false, "a layer kind that make_layer does not know");
-  return nullptr;
+  if (const auto reason = unsupported_reason(kind, options)) throw_error(ExitCode::kUsage, "{}", *reason);
+  const auto make = info_of(kind).make;
+  RNNLAB_INVARIANT(make != nullptr,
+                   fmt::format("layer: {} was not resolved to another layer before make_layer", config::name_of(kind)));
+  return make(options);
 }
 
 void copy_weights(const RecurrentLayer& from, RecurrentLayer& to) {
@@ -210,6 +188,58 @@ void copy_weights(const RecurrentLayer& from, RecurrentLayer& to) {
   const c10::AutoGradMode no_gradient(false);
   auto target = to.named_parameters(/*recurse=*/false);
   for (const auto& item : from.named_parameters(/*recurse=*/false)) target[item.key()].copy_(item.value());
+}
+
+// ---- tokens ----
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kNoPadding = -1;
+
+at::Tensor embedding_gradient(const at::Tensor& gradient, const at::Tensor& tokens, int64_t num_rows) {
+  if (!gains_by_one_hot(num_rows, tokens.numel()))
+    return at::embedding_dense_backward(gradient.to(at::kFloat), tokens, num_rows, kNoPadding,
+                                        /*scale_grad_by_freq=*/false);
+  const at::Tensor rows = gradient.reshape({-1, gradient.size(-1)});
+  const at::Tensor one_hot = one_hot_of_tokens(tokens, num_rows, rows.options());
+  return rows.scalar_type() == at::kFloat ? at::mm(one_hot, rows) : at::mm(one_hot, rows, at::kFloat);
+}
+
+class EmbeddingFunction : public torch::autograd::Function<EmbeddingFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& table, const at::Tensor& tokens,
+                            at::ScalarType type) {
+    context->save_for_backward({tokens});
+    context->saved_data["num_rows"] = table.size(0);
+    return at::embedding(table.to(type), tokens);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::Tensor tokens = context->get_saved_variables()[0];
+    return {embedding_gradient(gradients[0], tokens, context->saved_data["num_rows"].toInt()), at::Tensor(),
+            at::Tensor()};
+  }
+};
+
+}  // namespace
+
+bool gains_by_one_hot(int64_t num_rows, int64_t num_tokens) {
+  constexpr int64_t kMaxRows = 1024;
+  constexpr int64_t kMaxElements = 1 << 26;
+  return num_rows <= std::min(num_tokens, kMaxRows) && num_rows * num_tokens <= kMaxElements;
+}
+
+at::Tensor one_hot_of_tokens(const at::Tensor& tokens, int64_t num_rows, const at::TensorOptions& options) {
+  const at::Tensor flat = tokens.reshape({1, -1});
+  return at::zeros({num_rows, flat.size(1)}, options).scatter_(0, flat, 1);
+}
+
+at::Tensor embedding_lookup(const at::Tensor& table, const at::Tensor& tokens) {
+  if (!table.is_cuda() || table.scalar_type() != at::kFloat) return at::embedding(table, tokens);
+  return EmbeddingFunction::apply(table, tokens, product_type(table));
 }
 
 }  // namespace rnnlab

@@ -89,8 +89,14 @@ class RecurrentLayer : public torch::nn::Module {
   std::vector<at::Tensor> weights_;
 };
 
+// Implements LayerInfo::make for a class that is constructed from the options.
+template <class Layer>
+std::shared_ptr<RecurrentLayer> make_layer_of(const RecurrentOptions& options) {
+  return std::make_shared<Layer>(options);
+}
+
 // Returns a layer with weights and biases drawn from U(-1/sqrt(H), 1/sqrt(H)), as in PyTorch, in float32 on the CPU.
-// Throws UserError kUsage if refusal(kind, options) has a reason.
+// Throws UserError kUsage if unsupported_reason(kind, options) has a reason.
 std::shared_ptr<RecurrentLayer> make_layer(LayerKind kind, const RecurrentOptions& options);
 
 // Copies every parameter by name and converts type and device. If the layers have different names or shapes, copies
@@ -100,5 +106,20 @@ void copy_weights(const RecurrentLayer& from, RecurrentLayer& to);
 // This is the name of the range that forward() opens for profilers and for execution_path.h. The range's single input
 // is the number of cell steps, T * L * D.
 inline constexpr const char* kForwardRange = "rnnlab::RecurrentLayer::forward";
+
+// ---- tokens ----
+
+// Looks up rows of a table by token, like at::embedding. table: (V, I); tokens: any shape S, int64 -> (S, I). On a GPU
+// the gradient is a product if the table has few rows and there are many tokens: LibTorch sorts the tokens instead,
+// which for 65 characters takes ten times as long. The rows have the type of autocast if it is on, because their reader
+// would convert them. Not differentiable twice on a GPU.
+at::Tensor embedding_lookup(const at::Tensor& table, const at::Tensor& tokens);
+
+// Returns whether a product with one_hot_of_tokens is faster and its memory is at most 256 MB.
+bool gains_by_one_hot(int64_t num_rows, int64_t num_tokens);
+
+// Returns (V, N): 1 if the n-th of N tokens is the row's token, otherwise 0. Products read it by rows, whose length N
+// is more suitable for kernels than V.
+at::Tensor one_hot_of_tokens(const at::Tensor& tokens, int64_t num_rows, const at::TensorOptions& options);
 
 }  // namespace rnnlab

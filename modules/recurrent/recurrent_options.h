@@ -1,6 +1,6 @@
 // Defines what a recurrent layer computes, with the names that experiment files use. Plain values without LibTorch, so
-// that the configuration can check them early. cells/cell.h defines the cells, layer_kind.h how they can be computed,
-// and recurrent_layer.h makes the layer.
+// that the configuration can check them early. cells/cell.h defines the cells, layer_kind.h the layers that compute
+// them.
 #pragma once
 
 #include <array>
@@ -31,6 +31,10 @@ enum class Candidate { kPositive, kLinear };
 
 // The algorithm of cuDNN if it is called directly (layer: cudnn). kAuto: the fastest, measured once for a shape.
 enum class CudnnAlgorithm { kAuto, kStandard, kPersistStatic, kPersistDynamic, kSmallHidden };
+
+// The arithmetic of a whole run (training/precision.h): products of float32 values with all their digits or with those
+// of TF32, or values of 16 bits by autocast.
+enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 
 struct RecurrentOptions {
   Cell cell = Cell::kLstm;
@@ -70,6 +74,12 @@ struct EnumNames<CudnnAlgorithm> {
       {CudnnAlgorithm::kPersistDynamic, "persist_dynamic"},
       {CudnnAlgorithm::kSmallHidden, "small_hidden"},
   }};
+};
+
+template <>
+struct EnumNames<Precision> {
+  static constexpr std::array<std::pair<Precision, std::string_view>, 4> kNames = {
+      {{Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}}};
 };
 
 template <>

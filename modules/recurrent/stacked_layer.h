@@ -1,7 +1,11 @@
-// The base class of layers that compute one direction of one layer at a time. It has the stack, both directions,
-// dropout between layers, the slices of the initial state, lengths and autocast. An implementation supplies only
-// run_direction.
+// Two ways to run a stack of layers. StackedLayer is the base class of layers that compute one direction of one layer
+// at a time. It has the stack, both directions, dropout between layers, the slices of the initial state, lengths and
+// autocast. An implementation supplies only run_direction. layer_groups splits a stack into the groups that are passed
+// to a library in one call.
 #pragma once
+
+#include <functional>
+#include <vector>
 
 #include "recurrent/cells/equations.h"
 #include "recurrent/recurrent_layer.h"
@@ -30,5 +34,17 @@ class StackedLayer : public RecurrentLayer {
  private:
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) final;
 };
+
+// Returns one group for each layer if there is dropout between layers, otherwise one group for the whole stack. No
+// group has its own dropout. The parameters of all groups in order are those of the stack.
+std::vector<RecurrentOptions> layer_groups(const RecurrentOptions& options);
+
+using RunLayerGroup =
+    std::function<RecurrentResult(size_t group, const at::Tensor& input, const RecurrentState& initial)>;
+
+// Runs all groups, each on the output of the previous group, with `dropout` (the probability of a zero) in between.
+// input, initial and result belong to the whole stack, as in RecurrentLayer::run.
+RecurrentResult run_groups(const std::vector<RecurrentOptions>& groups, double dropout, const at::Tensor& input,
+                           const RecurrentState& initial, const RunLayerGroup& run);
 
 }  // namespace rnnlab

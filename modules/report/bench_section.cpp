@@ -8,6 +8,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "bench/report_text.h"
+#include "recurrent/layer_kind.h"
 #include "report/text.h"
 #include "results/environment.h"
 
@@ -16,13 +17,11 @@ namespace {
 
 constexpr size_t kMostWaterfalls = 6;  // sizes; heat maps show more sizes
 
-// Returns whether the layer is a step of the ladder, in which each layer includes the changes of the previous layer.
-// The remaining layers are shown as whole times.
-bool is_rung(const std::string& layer) {
-  constexpr std::array<std::string_view, 9> kLadder = {"naive",           "grouped",       "streamed",
-                                                       "fused_pointwise", "pretransposed", "hoisted",
-                                                       "blocked",         "wavefront",     "diagonal"};
-  return std::ranges::find(kLadder, layer) != kLadder.end();
+// Returns whether the layer adds one optimisation to the layer before it. The remaining layers are shown as whole
+// times.
+bool is_optimisation_step(const std::string& layer) {
+  const auto kind = config::from_name<LayerKind>(layer);
+  return kind && info_of(*kind).is_optimisation_step;
 }
 
 // The rows measured at one size.
@@ -67,14 +66,14 @@ double milliseconds(const BenchRow& row, const Part& part) {
 
 std::vector<WaterfallStep> steps_of(const Size& size, const Part& part) {
   std::vector<WaterfallStep> steps;
-  std::optional<double> last_rung;
+  std::optional<double> last_step;
   for (const BenchRow* row : size.rows) {
     const double to = milliseconds(*row, part);
-    if (!is_rung(row->key.layer) || !last_rung)
+    if (!is_optimisation_step(row->key.layer) || !last_step)
       steps.push_back({row->key.layer, 0, to, StepKind::kWhole});
     else
-      steps.push_back({row->key.layer, *last_rung, to, to <= *last_rung ? StepKind::kGain : StepKind::kLoss});
-    if (is_rung(row->key.layer)) last_rung = to;
+      steps.push_back({row->key.layer, *last_step, to, to <= *last_step ? StepKind::kGain : StepKind::kLoss});
+    if (is_optimisation_step(row->key.layer)) last_step = to;
   }
   return steps;
 }
@@ -86,14 +85,14 @@ Chart waterfall(const Size& size, const PartText& shown, const std::string& pref
                             size.label.empty() ? "" : slug(size.label)),
           .title = fmt::format("The ladder, {}{}", shown.name, in_size(size)),
           .description =
-              "Each step is the change from the previous rung in the list; full bars are whole times: of the first "
+              "Each step is the change from the previous layer in the list; full bars are whole times: of the first "
               "layer, and of layers that are not rungs.",
           .data = Prominence::kFolded,
           .body = Waterfall{{.name = "time", .unit = "ms"}, steps_of(size, *shown.part)}};
 }
 
 bool has_ladder(const Size& size) {
-  return std::ranges::count_if(size.rows, [](const BenchRow* row) { return is_rung(row->key.layer); }) > 1;
+  return std::ranges::count_if(size.rows, [](const BenchRow* row) { return is_optimisation_step(row->key.layer); }) > 1;
 }
 
 void add_waterfalls(std::vector<Chart>& charts, const std::vector<Size>& sizes, const std::string& prefix) {

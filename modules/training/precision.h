@@ -15,8 +15,6 @@
 
 namespace rnnlab {
 
-enum class Precision { kFp32, kTf32, kBf16, kFp16 };
-
 // Sets cuDNN, cuBLAS and oneDNN of this process to the same precision.
 void set_precision(Precision precision);
 
@@ -49,9 +47,3 @@ class AutocastGuard {
 };
 
 }  // namespace rnnlab
-
-template <>
-struct rnnlab::config::EnumNames<rnnlab::Precision> {
-  static constexpr std::array<std::pair<Precision, std::string_view>, 4> kNames = {
-      {{Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}}};
-};

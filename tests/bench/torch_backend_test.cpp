@@ -102,8 +102,8 @@ TEST_P(WholeBench, MeasuresEveryLayerThatDoesNotRefuse) {
   const Processor processor = GetParam().first == std::string("cpu") ? Processor::kCpu : Processor::kGpu;
   for (const BenchRow& row : outcome.report.rows) {
     const auto kind = config::from_name<LayerKind>(row.key.layer).value();
-    auto reason = refusal(kind, processor);
-    if (!reason) reason = refusal(kind, RecurrentOptions{.input_size = 4, .hidden_size = 4});
+    auto reason = unsupported_reason(kind, processor);
+    if (!reason) reason = unsupported_reason(kind, RecurrentOptions{.input_size = 4, .hidden_size = 4});
     EXPECT_EQ(row.reason, reason.value_or("")) << row.key.layer << " " << row.key.precision;
     EXPECT_EQ(row.measurement.has_value(), !reason);
     EXPECT_EQ(row.path.empty(), reason.has_value());
@@ -243,7 +243,7 @@ TEST(LayerPrograms, OnlyTheLastComputesGradientsOfWeights) {
 
 TEST(LayerPrograms, ALayerThatTheDeviceDoesNotHaveIsRefused) {
   const Problem problem = make_problem(small_combination(), c10::kCPU, 1);
-  testing::expect_error(ExitCode::kUsage, refusal(LayerKind::kStreamed, Processor::kCpu).value(),
+  testing::expect_error(ExitCode::kUsage, unsupported_reason(LayerKind::kStreamed, Processor::kCpu).value(),
                         [&] { LayerPrograms(problem, LayerKind::kStreamed, nullptr); });
 }
 
@@ -251,7 +251,7 @@ class LayerProgramsOnCuda : public ::testing::TestWithParam<LayerKind> {
  protected:
   void SetUp() override {
     if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA";
-    if (const auto reason = refusal(GetParam(), c10::Device(c10::kCUDA, 0))) GTEST_SKIP() << *reason;
+    if (const auto reason = unsupported_reason(GetParam(), c10::Device(c10::kCUDA, 0))) GTEST_SKIP() << *reason;
   }
 };
 
@@ -270,7 +270,7 @@ TEST_P(LayerProgramsOnCuda, GraphsOfAllProgramsRunInTurns) {
 std::vector<LayerKind> kinds_for_gpus() {
   std::vector<LayerKind> kinds = layer_kinds();
   std::erase_if(kinds, [](LayerKind kind) {
-    return refusal(kind, Processor::kGpu) || refusal(kind, small_combination().options);
+    return unsupported_reason(kind, Processor::kGpu) || unsupported_reason(kind, small_combination().options);
   });
   return kinds;
 }

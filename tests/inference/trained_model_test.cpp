@@ -135,7 +135,8 @@ constexpr double kSameToRounding = 3e-6;
 std::vector<std::string> layers_for(const RecurrentOptions& options) {
   std::vector<std::string> names;
   for (const LayerKind kind : layer_kinds())
-    if (!refusal(kind, Processor::kCpu) && !refusal(kind, options)) names.emplace_back(config::name_of(kind));
+    if (!unsupported_reason(kind, Processor::kCpu) && !unsupported_reason(kind, options))
+      names.emplace_back(config::name_of(kind));
   return names;
 }
 

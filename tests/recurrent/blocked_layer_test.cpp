@@ -147,8 +147,8 @@ TEST(Blocked, TellsItsPath) {
 }
 
 TEST(Blocked, IsForTheCpu) {
-  EXPECT_EQ(refusal(LayerKind::kBlocked, Processor::kCpu), std::nullopt);
-  EXPECT_EQ(refusal(LayerKind::kBlocked, Processor::kGpu),
+  EXPECT_EQ(unsupported_reason(LayerKind::kBlocked, Processor::kCpu), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kBlocked, Processor::kGpu),
             "layer: blocked is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn");
 }
 

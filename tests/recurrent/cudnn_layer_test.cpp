@@ -10,10 +10,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "recurrent/autocast.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/layer_under_test.h"
-#include "recurrent/tolerances.h"
+#include "recurrent/on_cuda.h"
 
 namespace rnnlab {
 namespace {
@@ -58,7 +57,10 @@ std::vector<at::Tensor> gradients_of(const RecurrentLayer& layer) {
 
 TEST(CudnnLayer, RefusesTheCpuWithItsReason) {
   const auto layer = make_layer(LayerKind::kCudnn, {.input_size = 3, .hidden_size = 4});
-  EXPECT_EQ(complaint_of([&] { layer->forward(at::zeros({2, 2, 3})); }), *refusal(LayerKind::kCudnn, Processor::kCpu));
+  EXPECT_EQ(complaint_of([&] {
+              layer->forward(at::zeros({2, 2, 3}));
+            }),
+            *unsupported_reason(LayerKind::kCudnn, Processor::kCpu));
 }
 
 // Answers of `auto` go to a folder of the test's own.
@@ -165,7 +167,7 @@ TEST_F(CudnnLayerOnGpu, SaysWhatCudnnRefuses) {
                                     "L 1, D 1: cudnn"));
   EXPECT_THAT(complaint, HasSubstr("CUDNN_STATUS_NOT_SUPPORTED"));
   EXPECT_THAT(complaint, HasSubstr("use cudnn_algorithm: standard"));
-  // The refusal leaves nothing behind.
+  // The error leaves nothing behind.
   const auto working = layer_on_gpu({.input_size = 64, .hidden_size = 512});
   const auto naive = make_layer(LayerKind::kNaive, working->options());
   naive->to(at::kCUDA);

@@ -10,14 +10,14 @@
 namespace rnnlab {
 namespace {
 
-// Not a multiple of what is drawn together, and more than one thread's share.
+// This number is larger than one thread's share, and is not a multiple of the numbers that are drawn together.
 constexpr int64_t kCount = 100'001;
 
 at::Tensor mask_of(double probability, at::ScalarType type = at::kFloat) {
-  return dropped_out(at::ones({kCount}, type), probability);
+  return apply_dropout(at::ones({kCount}, type), probability);
 }
 
-TEST(Dropout, DropsTheShareAskedForAndScalesWhatStays) {
+TEST(Dropout, DropsTheGivenShareAndScalesTheRest) {
   at::manual_seed(1);
   for (const double probability : {0.1, 0.5, 0.9}) {
     const at::Tensor mask = mask_of(probability);
@@ -29,7 +29,7 @@ TEST(Dropout, DropsTheShareAskedForAndScalesWhatStays) {
   EXPECT_TRUE(mask_of(0).equal(at::ones({kCount})));
 }
 
-TEST(Dropout, RepeatsFromTheSeedWhateverTheNumberOfThreads) {
+TEST(Dropout, RepeatsFromTheSeedForEachNumberOfThreads) {
   const auto draw = [](int num_threads) {
     at::set_num_threads(num_threads);
     at::manual_seed(7);
@@ -52,10 +52,10 @@ TEST(Dropout, DropsTheSameInEveryType) {
   }
 }
 
-TEST(Dropout, LetsTheGradientThroughWhereTheValueWent) {
+TEST(Dropout, HasAGradientOnlyForKeptValues) {
   at::manual_seed(3);
   const at::Tensor values = at::arange(1, 1001, at::kFloat).requires_grad_();
-  const at::Tensor result = dropped_out(values, 0.5);
+  const at::Tensor result = apply_dropout(values, 0.5);
   result.sum().backward();
   EXPECT_TRUE(result.detach().equal(values.detach() * values.grad()));
 }

@@ -6,7 +6,6 @@
 
 #include <set>
 
-#include "recurrent/autocast.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/recurrent_layer.h"
 
@@ -34,14 +33,14 @@ class FusedOnCuda : public OnCuda, public testing::WithParamInterface<Cell> {
 INSTANTIATE_TEST_SUITE_P(Cells, FusedOnCuda, testing::Values(Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
-// One for each call of cuDNN, which dropout makes one for each layer.
+// Returns the number of calls of cuDNN. With dropout there is one call for each layer.
 void expect_whole_pieces(const RecurrentLayer& layer) {
   std::set<const void*> pieces;
   for (const at::Tensor& parameter : layer.parameters()) pieces.insert(parameter.storage().data());
   EXPECT_EQ(std::ssize(pieces), layer.options().num_layers);
 }
 
-// LibTorch's complaint that weights are "not part of single contiguous chunk of memory", as often as it comes.
+// Counts LibTorch's warnings that weights are "not part of single contiguous chunk of memory".
 std::vector<std::string> complaints_of_a_step(RecurrentLayer& layer, at::ScalarType type) {
   CollectedWarnings warnings;
   const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
@@ -85,7 +84,7 @@ TEST_P(FusedOnCuda, DrawsNoComplaintUnderAutocast) {
   EXPECT_THAT(complaints_of_a_step(*layer, at::kFloat), testing::IsEmpty());
 }
 
-// The complaint that the other tests wait for does come when it should.
+// This test shows that LibTorch does print the warning whose absence the other tests check.
 TEST_P(FusedOnCuda, DrawsTheComplaintWhenATensorIsReplaced) {
   const auto layer = make();
   layer->to(at::kCUDA);

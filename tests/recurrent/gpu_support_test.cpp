@@ -44,36 +44,36 @@ TEST(OwnCode, IsDescribedForPeople) {
 }
 
 TEST(Refusal, OfPersistentNamesTheCapabilityThatItNeedsAndTheOneThatIsThere) {
-  EXPECT_EQ(refusal(LayerKind::kPersistent, kT4),
+  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, kT4),
             "layer: persistent needs compute capability 9.0, and Tesla T4 has 7.5; use layer: cudnn");
-  EXPECT_EQ(refusal(LayerKind::kPersistent, kH200), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, kH200), std::nullopt);
 }
 
 TEST(Refusal, OfPersistentNamesASizeThatOnlyOtherGpusHaveKernelsFor) {
   const Gpu b200 = {.name = "NVIDIA B200", .capability = {10, 0}, .has_own_kernels = true};
-  EXPECT_EQ(refusal_of_size(LayerKind::kPersistent, 1280, b200),
+  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, 1280, b200),
             "layer: persistent cannot do hidden_size: 1280 on NVIDIA B200 (compute capability 10.0): its kernels for "
             "more than 1024 units need compute capability 9.0; use layer: cudnn");
-  EXPECT_EQ(refusal_of_size(LayerKind::kPersistent, 1024, b200), std::nullopt);
-  EXPECT_EQ(refusal_of_size(LayerKind::kPersistent, 1280, kH200), std::nullopt);
-  EXPECT_EQ(refusal_of_size(LayerKind::kCudnn, 1280, b200), std::nullopt);
+  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, 1024, b200), std::nullopt);
+  EXPECT_EQ(unsupported_size(LayerKind::kPersistent, 1280, kH200), std::nullopt);
+  EXPECT_EQ(unsupported_size(LayerKind::kCudnn, 1280, b200), std::nullopt);
 }
 
 TEST(Refusal, OfLayersMadeOfOwnKernelsSaysHowToGetCodeForTheGpu) {
   for (const LayerKind kind : {LayerKind::kFusedPointwise, LayerKind::kPretransposed, LayerKind::kHoisted,
                                LayerKind::kWavefront, LayerKind::kDiagonal}) {
-    const std::string reason = refusal(kind, kA100WithoutKernels).value_or("");
+    const std::string reason = unsupported_reason(kind, kA100WithoutKernels).value_or("");
     EXPECT_THAT(reason, StartsWith(fmt::format("layer: {} needs own kernels for compute capability 8.0 (NVIDIA A100)",
                                                config::name_of(kind))));
     EXPECT_THAT(reason, HasSubstr("use layer: fused, or configure the build with -DRNNLAB_CUDA_ARCHITECTURES=80-real"));
-    EXPECT_EQ(refusal(kind, kT4), std::nullopt) << config::name_of(kind);
+    EXPECT_EQ(unsupported_reason(kind, kT4), std::nullopt) << config::name_of(kind);
   }
 }
 
 TEST(Refusal, LeavesLibrariesAndPlainLoopsToEveryGpu) {
   for (const LayerKind kind :
        {LayerKind::kNaive, LayerKind::kGrouped, LayerKind::kStreamed, LayerKind::kFused, LayerKind::kCudnn})
-    EXPECT_EQ(refusal(kind, kA100WithoutKernels), std::nullopt) << config::name_of(kind);
+    EXPECT_EQ(unsupported_reason(kind, kA100WithoutKernels), std::nullopt) << config::name_of(kind);
 }
 
 TEST(HasOwnKernels, IsFalseForACpu) { EXPECT_FALSE(has_own_kernels(c10::Device(c10::kCPU))); }

@@ -57,7 +57,7 @@ TEST(KernelPlans, AGpuWithoutSharedMemoryForThemHasNone) {
       IsEmpty());
 }
 
-TEST(KernelPlans, KernelsOfAHigherRungAreLeftOut) {
+TEST(KernelPlans, KernelsOfALaterVariantAreLeftOut) {
   PersistentSequence sequence = {.batch_size = 64, .hidden_size = 512, .type = ElementType::kBfloat16};
   const auto num_plans = [&](PersistentKernels kernels) {
     sequence.kernels = kernels;

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "recurrent/unrolled/forward_pass.h"
+#include "recurrent/unrolled/passes.h"
 
 namespace rnnlab {
 namespace {

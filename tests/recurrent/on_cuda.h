@@ -1,8 +1,9 @@
-// Defines base classes of tests that need a CUDA GPU, or this build's own kernels on a GPU. Without these the tests are
-// skipped.
+// Defines base classes of tests that need a CUDA GPU, or this build's own kernels on a GPU, without which the tests are
+// skipped; and autocast for tests.
 #pragma once
 
 #include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include "recurrent/device/gpu_support.h"
@@ -24,6 +25,24 @@ class ByOwnKernels : public ::testing::Test {
   void SetUp() override {
     if (!has_own_kernels_here()) GTEST_SKIP() << "needs a CUDA GPU that this build has code of its own kernels for";
   }
+};
+
+class Autocast {
+ public:
+  explicit Autocast(at::DeviceType device, at::ScalarType type = at::kBFloat16) : device_(device) {
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, type);
+    at::autocast::increment_nesting();
+  }
+  ~Autocast() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(device_, false);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  at::DeviceType device_;
 };
 
 }  // namespace rnnlab

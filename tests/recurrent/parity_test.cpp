@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
-#include "recurrent/tolerances.h"
 
 namespace rnnlab {
 namespace {
@@ -19,7 +17,7 @@ using reference::Problem;
 using reference::Shape;
 using reference::Start;
 
-// A cell with everything that changes its equations.
+// Holds a cell with all options that change its equations.
 struct CellForm {
   Cell cell;
   ResetGate reset_gate = ResetGate::kAfter;
@@ -67,11 +65,11 @@ struct Case {
 
 std::vector<RecurrentOptions> stacks_of(LayerKind kind, const RecurrentOptions& options) {
   auto stacks = reference::stacks_of(options);
-  std::erase_if(stacks, [&](const RecurrentOptions& stack) { return refusal(kind, stack).has_value(); });
+  std::erase_if(stacks, [&](const RecurrentOptions& stack) { return unsupported_reason(kind, stack).has_value(); });
   return stacks;
 }
 
-// What each case runs through: layers and directions by initial state, lengths and batch first.
+// Each case runs all combinations of layers, directions, initial state, lengths and batch first.
 struct Variation {
   RecurrentOptions options;
   Shape shape;
@@ -89,12 +87,12 @@ std::vector<Variation> variations_of(LayerKind kind, const CellForm& form) {
   return variations;
 }
 
-// The rungs with streams are refused on the CPU, but their loops run there, which tests their order of work.
+// The layers with streams do not support the CPU, but their loops run there, which tests the order of their work.
 bool runs(LayerKind kind, const CellForm& form, at::DeviceType device) {
   const auto processor = device == at::kCUDA ? Processor::kGpu : Processor::kCpu;
   const bool runs_on_one_lane =
       kind == LayerKind::kStreamed || kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
-  return !refusal(kind, options_of(form)) && (runs_on_one_lane || !refusal(kind, processor));
+  return !unsupported_reason(kind, options_of(form)) && (runs_on_one_lane || !unsupported_reason(kind, processor));
 }
 
 std::vector<at::ScalarType> short_types_on(at::DeviceType device) {
@@ -112,14 +110,14 @@ std::vector<Case> cases_on(at::DeviceType device) {
   return cases;
 }
 
-// None on CUDA where there is no GPU, and of a layer made of own kernels where the build has none for it; one test
-// below says so.
+// Leaves out cases on CUDA if there is no GPU, and cases of layers with own kernels if this build has no code for the
+// GPU. A test below reports both as skipped.
 std::vector<Case> cases_here(at::DeviceType device, bool (*condition)(const Case&)) {
   if (device == at::kCUDA && !at::hasCUDA()) return {};
   std::vector<Case> cases = cases_on(device);
   const bool is_on_cuda = device == at::kCUDA;
   std::erase_if(cases, [&](const Case& c) {
-    return !condition(c) || (is_on_cuda && refusal(c.kind, c10::Device(at::kCUDA, 0)));
+    return !condition(c) || (is_on_cuda && unsupported_reason(c.kind, c10::Device(at::kCUDA, 0)));
   });
   return cases;
 }
@@ -228,7 +226,7 @@ TEST_P(ParityUnderAutocast, SixteenBitsMatchTheReference) {
     }
 }
 
-// A fixture's cases on either device. The CUDA half may be empty.
+// Instantiates a fixture's cases on both devices. There may be no cases on CUDA.
 #define RNNLAB_INSTANTIATE(fixture, condition)                                                              \
   GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(fixture);                                                   \
   INSTANTIATE_TEST_SUITE_P(Cpu, fixture, testing::ValuesIn(cases_here(at::kCPU, condition)), name_of_case); \
@@ -244,13 +242,13 @@ size_t num_combinations(at::DeviceType device) {
   return count;
 }
 
-// As docs/layers.md says.
+// docs/layers.md documents this.
 TEST(ParityCombinations, AreThisManyOnTheCpu) { EXPECT_EQ(num_combinations(at::kCPU), 5472U); }
 
 TEST(ParityCombinations, AreThisManyOnCuda) {
   EXPECT_EQ(num_combinations(at::kCUDA), 7040U);
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU: parity on CUDA did not run";
-  if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels: parity on CUDA ran for the other layers alone";
+  if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels: parity on CUDA ran only for the other layers";
 }
 
 }  // namespace

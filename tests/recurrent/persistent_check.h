@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "recurrent/layer_under_test.h"
 #include "recurrent/recurrent_layer.h"
-#include "recurrent/tolerances.h"
 
 namespace rnnlab {
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent/first_check.h"
@@ -38,7 +37,7 @@ std::string user_error_of(const std::function<void()>& action) {
 
 TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
   const auto reason = [](const RecurrentOptions& options) {
-    return refusal(LayerKind::kPersistent, options).value_or("none");
+    return unsupported_reason(LayerKind::kPersistent, options).value_or("none");
   };
   for (const Cell cell : kCells)
     for (const int64_t size : {64, 72, 128, 1024, 1536}) EXPECT_EQ(reason({.cell = cell, .hidden_size = size}), "none");
@@ -57,23 +56,23 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
             "cannot do hidden_size: {} (its kernels have multiples of 8 from 64 to 1536, in fp32 to 1024)", size)));
 }
 
-TEST(PersistentRefusal, RungsBelowHaveTheSizesOfClusters) {
+TEST(PersistentRefusal, EarlierVariantsHaveTheSizesOfClusters) {
   for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams}) {
-    EXPECT_EQ(refusal(kind, {.hidden_size = 1024}), std::nullopt);
-    EXPECT_THAT(refusal(kind, {.hidden_size = 1032}).value_or("none"),
+    EXPECT_EQ(unsupported_reason(kind, {.hidden_size = 1024}), std::nullopt);
+    EXPECT_THAT(unsupported_reason(kind, {.hidden_size = 1032}).value_or("none"),
                 HasSubstr(fmt::format("layer: {} cannot do hidden_size: 1032 (its kernels have multiples of 8 from 64 "
                                       "to 1024); use layer: naive",
                                       config::name_of(kind))));
-    EXPECT_EQ(refusal(kind, Processor::kCpu),
+    EXPECT_EQ(unsupported_reason(kind, Processor::kCpu),
               fmt::format("layer: {} needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused",
                           config::name_of(kind)));
   }
 }
 
 TEST(PersistentRefusal, IsForAGpu) {
-  EXPECT_EQ(refusal(LayerKind::kPersistent, Processor::kCpu),
+  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, Processor::kCpu),
             "layer: persistent needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused");
-  EXPECT_EQ(refusal(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kPersistent, Processor::kGpu), std::nullopt);
   const auto layer = make_layer(LayerKind::kPersistent, {.input_size = 3, .hidden_size = 128});
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}));
@@ -143,7 +142,7 @@ TEST_F(PersistentOnHopper, LargeLayersMatchFloat64) {
 }
 
 // At sizes where each of them takes another kernel.
-TEST_F(PersistentOnHopper, EveryRungMatchesFloat64) {
+TEST_F(PersistentOnHopper, EveryVariantMatchesFloat64) {
   for (const LayerKind kind : {LayerKind::kPersistentClusters, LayerKind::kPersistentTeams})
     for (const int64_t size : {128, 256, 512, 768, 1024})
       expect_float64(

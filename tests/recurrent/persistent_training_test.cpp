@@ -11,7 +11,6 @@
 #include <functional>
 #include <utility>
 
-#include "recurrent/autocast.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 #include "recurrent/recurrent_layer.h"

@@ -32,7 +32,7 @@ Vector biases(Random& random, int64_t count) {
   return values;
 }
 
-// Of cell states, which have no bound under relu: larger weights would make the problem an ill-conditioned one.
+// Cell states have no bound under relu, and larger weights would make the problem ill-conditioned.
 Vector small_weights(Random& random, int64_t count) {
   Vector values = biases(random, count);
   for (double& value : values) value *= 0.2;
@@ -46,7 +46,7 @@ std::vector<int64_t> make_lengths(const Shape& shape) {
   return lengths;
 }
 
-// Keeps zeros. Other values are at least 0.5, as a normalizer state's are after a step.
+// Zeros stay zeros. Other values become at least 0.5, like those of a normalizer state after a step.
 void make_positive(Vector& values) {
   for (double& value : values)
     if (value != 0) value = 0.5 + std::abs(value);

@@ -1,4 +1,4 @@
-// Tests the interface: names and shapes of parameters, refusals, checks, copies, moves, dropout.
+// Tests the interface: names and shapes of parameters, unsupported options, checks, copies, moves, dropout.
 #include "recurrent/recurrent_layer.h"
 
 #include <ATen/ATen.h>
@@ -30,16 +30,16 @@ std::string message_of(const Function& function) {
 
 class EveryKind : public testing::TestWithParam<LayerKind> {
  protected:
-  // Whether this kind refuses the options; then making the layer must fail with that reason.
-  static bool refuses(const RecurrentOptions& options) {
-    const auto reason = refusal(GetParam(), options);
+  // Returns whether this kind does not support the options. If it does not, making the layer must fail with the reason.
+  static bool lacks(const RecurrentOptions& options) {
+    const auto reason = unsupported_reason(GetParam(), options);
     if (reason) {
       EXPECT_EQ(message_of([&] { make_layer(GetParam(), options); }), *reason);
     }
     return reason.has_value();
   }
 };
-// A build without CUDA has no `cudnn`.
+// A build without CUDA does not have `cudnn`.
 std::vector<LayerKind> kinds_of_this_build() {
   std::vector<LayerKind> kinds = layer_kinds();
   if (!make_cudnn_layer.is_defined()) std::erase(kinds, LayerKind::kCudnn);
@@ -49,21 +49,21 @@ std::vector<LayerKind> kinds_of_this_build() {
 INSTANTIATE_TEST_SUITE_P(All, EveryKind, testing::ValuesIn(kinds_of_this_build()),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
-// Those that compute an LSTM here; scan_layer_test.cpp, cudnn_layer_test.cpp and persistent_layer_test.cpp have the
-// others.
+// These kinds compute an LSTM here; scan_layer_test.cpp, cudnn_layer_test.cpp and persistent_layer_test.cpp test
+// the others.
 class EveryKindOnTheCpu : public EveryKind {};
 INSTANTIATE_TEST_SUITE_P(All, EveryKindOnTheCpu, testing::ValuesIn([] {
                            auto kinds = layer_kinds();
                            std::erase(kinds, LayerKind::kCudnn);
                            std::erase(kinds, LayerKind::kScan);
-                           std::erase_if(kinds, is_persistent);
+                           std::erase_if(kinds, [](LayerKind kind) { return info_of(kind).compiles_kernels; });
                            return kinds;
                          }()),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
 
 TEST_P(EveryKind, HasPyTorchsParameters) {
   const RecurrentOptions options = {.input_size = 3, .hidden_size = 4, .num_layers = 2, .bidirectional = true};
-  if (refuses(options)) return;
+  if (lacks(options)) return;
   const auto layer = make_layer(GetParam(), options);
   EXPECT_THAT(names_of(*layer),
               ElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_ih_l0_reverse",
@@ -82,14 +82,14 @@ TEST_P(EveryKind, StacksAsManyRowsAsTheCellHasGates) {
   for (const auto& [cell, rows] :
        {std::pair(Cell::kLstm, 20), {Cell::kGru, 15}, {Cell::kRnnTanh, 5}, {Cell::kRnnRelu, 5}}) {
     const RecurrentOptions options = {.cell = cell, .input_size = 2, .hidden_size = 5};
-    if (refuses(options)) continue;
+    if (lacks(options)) continue;
     EXPECT_EQ(make_layer(GetParam(), options)->parameters()[0].size(0), rows);
   }
 }
 
 TEST_P(EveryKind, StartsUniformWithinOneOverTheRootOfTheHiddenSize) {
   const RecurrentOptions options = {.input_size = 30, .hidden_size = 25};
-  if (refuses(options)) return;
+  if (lacks(options)) return;
   const auto layer = make_layer(GetParam(), options);
   for (const auto& parameter : layer->named_parameters()) {
     const double largest = parameter.value().abs().max().item<double>();
@@ -106,7 +106,7 @@ TEST_P(EveryKindOnTheCpu, GivesShapesOfItsOptions) {
                                     .num_layers = 2,
                                     .bidirectional = true,
                                     .batch_first = true};
-  if (refuses(options)) return;
+  if (lacks(options)) return;
   const auto layer = make_layer(GetParam(), options);
   const RecurrentResult result = layer->forward(at::randn({5, 7, 3}));
   EXPECT_EQ(result.output.sizes(), at::IntArrayRef({5, 7, 8}));
@@ -116,7 +116,7 @@ TEST_P(EveryKindOnTheCpu, GivesShapesOfItsOptions) {
 
 TEST_P(EveryKindOnTheCpu, ReadsNothingBeyondALength) {
   RecurrentOptions options = {.input_size = 2, .hidden_size = 3, .bidirectional = true};
-  if (refuses(options)) options.bidirectional = false;
+  if (lacks(options)) options.bidirectional = false;
   const auto layer = make_layer(GetParam(), options);
   at::Tensor input = at::randn({4, 2, 2});
   const at::Tensor lengths = at::tensor({2, 4}, at::kLong);
@@ -128,7 +128,7 @@ TEST_P(EveryKindOnTheCpu, ReadsNothingBeyondALength) {
   EXPECT_EQ(result.output.slice(0, 2).select(1, 0).abs().sum().item<double>(), 0);
 }
 
-TEST_P(EveryKindOnTheCpu, PadsToTheWholeInputWhenEverySequenceIsShorter) {
+TEST_P(EveryKindOnTheCpu, PadsToTheWholeInputIfEverySequenceIsShorter) {
   const auto layer = make_layer(GetParam(), {.input_size = 2, .hidden_size = 3});
   const auto result = layer->forward(at::randn({6, 2, 2}), {}, at::tensor({2, 3}, at::kLong));
   EXPECT_EQ(result.output.sizes(), at::IntArrayRef({6, 2, 3}));
@@ -167,14 +167,14 @@ TEST_P(EveryKindOnTheCpu, ChecksWhatItIsGiven) {
   EXPECT_THAT(error(input, {}, at::tensor({5, 1}, at::kInt)), HasSubstr("lengths are (2) Int on cpu, wanted (2) Long"));
 }
 
-TEST_P(EveryKindOnTheCpu, RefusesACellStateWhereThereIsNone) {
+TEST_P(EveryKindOnTheCpu, RejectsACellStateIfTheCellHasNone) {
   const RecurrentOptions options = {.cell = Cell::kGru, .input_size = 3, .hidden_size = 4};
-  if (refuses(options)) return;
+  if (lacks(options)) return;
   const auto layer = make_layer(GetParam(), options);
   EXPECT_THAT(message_of([&] {
                 layer->forward(at::randn({5, 2, 3}), {{}, at::zeros({1, 2, 4})});
               }),
-              HasSubstr("an initial cell state was given, but gru has none"));
+              HasSubstr("an initial cell state was given, but gru does not have a cell state"));
 }
 
 TEST_P(EveryKindOnTheCpu, TakesEitherHalfOfAnLstmState) {
@@ -196,7 +196,8 @@ TEST_P(EveryKindOnTheCpu, MovesToAnotherTypeAndBackWithinAModel) {
   EXPECT_EQ(layer->forward(at::randn({5, 2, 3})).output.scalar_type(), at::kFloat);
 }
 
-// Gradients reach the parameters that the module lists, also after a move: an optimiser holds those.
+// An optimiser holds the parameters that the module lists, so these parameters must receive gradients, also after a
+// move.
 TEST_P(EveryKindOnTheCpu, TrainsTheParametersThatItLists) {
   const auto layer = make_layer(GetParam(), {.input_size = 3, .hidden_size = 4});
   layer->to(at::kDouble);
@@ -212,7 +213,7 @@ TEST_P(EveryKindOnTheCpu, TrainsTheParametersThatItLists) {
   EXPECT_FALSE(at::allclose(layer->forward(input).output, before));
 }
 
-// With weights of identity and zero recurrence, relu layers pass ones on, and what comes out is the dropout mask.
+// With identity weights and without recurrence, relu layers return their input, so the output for ones is the mask.
 RecurrentOptions mask_options(int64_t num_layers) {
   return {.cell = Cell::kRnnRelu, .input_size = 32, .hidden_size = 32, .num_layers = num_layers, .dropout = 0.25};
 }
@@ -229,12 +230,12 @@ std::shared_ptr<RecurrentLayer> mask_layer(LayerKind kind, int64_t num_layers) {
 }
 
 TEST_P(EveryKindOnTheCpu, DropsOutBetweenLayersInTrainingOnly) {
-  if (refuses(mask_options(2))) return;
+  if (lacks(mask_options(2))) return;
   const auto layer = mask_layer(GetParam(), 2);
   const at::Tensor ones = at::ones({20, 10, 32});
   const at::Tensor mask = layer->forward(ones).output;
   const at::Tensor kept = mask > 0;
-  EXPECT_TRUE(at::allclose(mask.masked_select(kept), at::full({1}, 1 / 0.75))) << "what stays is scaled up";
+  EXPECT_TRUE(at::allclose(mask.masked_select(kept), at::full({1}, 1 / 0.75))) << "kept values are scaled up";
   // 6400 draws: one standard deviation is .0054.
   EXPECT_NEAR(kept.to(at::kFloat).mean().item<double>(), 0.75, 0.03);
   EXPECT_FALSE(at::equal(kept[0], kept[1])) << "every step has its own mask";
@@ -246,7 +247,7 @@ TEST_P(EveryKindOnTheCpu, DropsOutBetweenLayersInTrainingOnly) {
 }
 
 TEST_P(EveryKindOnTheCpu, DropsOutNothingAfterTheLastLayer) {
-  if (refuses(mask_options(1))) return;
+  if (lacks(mask_options(1))) return;
   const at::Tensor ones = at::ones({20, 10, 32});
   EXPECT_TRUE(at::equal(mask_layer(GetParam(), 1)->forward(ones).output, ones));
 }
@@ -285,61 +286,62 @@ TEST(RecurrentOptions, OutOfRangeBreakAnInvariant) {
   EXPECT_THAT(error({.dropout = 1}), HasSubstr("dropout is 1, wanted at least 0 and below 1"));
 }
 
-TEST(Refusal, NamesTheOptionAndTheLayersThatCan) {
-  EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
+TEST(UnsupportedReason, NamesTheOptionAndTheLayersThatCan) {
+  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kLstm, .activation = Activation::kRelu}),
             "layer: fused cannot do activation: relu (LibTorch's lstm has tanh only); use layer: naive, grouped, "
             "streamed, fused_pointwise, pretransposed, hoisted, blocked, wavefront or diagonal");
-  EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
             "layer: fused cannot do reset_gate: before (LibTorch's gru applies the reset gate after the recurrent "
             "product); use layer: naive");
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}), std::nullopt);
-  EXPECT_EQ(refusal(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+            std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kFused, {.cell = Cell::kRnnRelu}), std::nullopt);
 }
 
-TEST(Refusal, NamesWhatARungOfTheLadderCannotDo) {
-  EXPECT_EQ(refusal(LayerKind::kHoisted, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
+TEST(UnsupportedReason, NamesWhatAnUnrolledLayerCannotDo) {
+  EXPECT_EQ(unsupported_reason(LayerKind::kHoisted, {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}),
             "layer: hoisted cannot do reset_gate: before (its candidate's product waits for the reset gate, so the "
             "products of a step are not one); use layer: naive");
-  EXPECT_EQ(refusal(LayerKind::kGrouped, {.cell = Cell::kGru}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kGrouped, {.cell = Cell::kGru}),
             "layer: grouped has no cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
             "wavefront, fused or cudnn");
-  EXPECT_EQ(refusal(LayerKind::kDiagonal, {.cell = Cell::kGru}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kDiagonal, {.cell = Cell::kGru}),
             "layer: diagonal has no cell: gru; use layer: naive, fused_pointwise, pretransposed, hoisted, blocked, "
             "wavefront, fused or cudnn");
-  EXPECT_EQ(refusal(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, {.num_layers = 2, .bidirectional = true}),
             "layer: wavefront cannot do bidirectional: true (a layer waits for the whole reverse sequence of the one "
             "below: there is no diagonal); use layer: naive, grouped, streamed, fused_pointwise, pretransposed, "
             "hoisted, blocked, fused or cudnn");
 }
 
-TEST(Refusal, NamesACellThatTheLayerDoesNotHave) {
+TEST(UnsupportedReason, NamesACellThatTheLayerDoesNotHave) {
   for (const LayerKind kind : layer_kinds()) {
     if (kind == LayerKind::kNaive) continue;
-    EXPECT_EQ(refusal(kind, {.cell = Cell::kSlstm, .hidden_size = 64}),
+    EXPECT_EQ(unsupported_reason(kind, {.cell = Cell::kSlstm, .hidden_size = 64}),
               fmt::format("layer: {} has no cell: slstm; use layer: naive", config::name_of(kind)));
   }
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kSlstm}), std::nullopt);
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kSlstm, .hidden_size = 4, .num_heads = 3}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kSlstm}), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kSlstm, .hidden_size = 4, .num_heads = 3}),
             "the number of heads must divide hidden_size: 4");
 }
 
-TEST(Refusal, NamesWhatNeedsStreams) {
-  EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kCpu),
+TEST(UnsupportedReason, NamesWhatNeedsStreams) {
+  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, Processor::kCpu),
             "layer: wavefront needs CUDA streams; on a CPU use layer: hoisted");
-  EXPECT_EQ(refusal(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
-  EXPECT_EQ(refusal(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kWavefront, Processor::kGpu), std::nullopt);
+  EXPECT_EQ(unsupported_reason(LayerKind::kHoisted, Processor::kCpu), std::nullopt);
 }
 
-TEST(Refusal, NamesWhatMeansNothing) {
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}),
+TEST(UnsupportedReason, NamesWhatMeansNothing) {
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kLstm, .reset_gate = ResetGate::kBefore}),
             "reset_gate: before means nothing with cell: lstm; only gru has a reset gate");
-  EXPECT_EQ(refusal(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}),
+  EXPECT_EQ(unsupported_reason(LayerKind::kNaive, {.cell = Cell::kRnnTanh, .activation = Activation::kRelu}),
             "activation: relu means nothing with cell: rnn_tanh; only lstm, gru and lstm_peephole have an activation "
             "to choose; a "
             "plain cell's activation is in its name: use rnn_relu");
 }
 
-TEST(Refusal, IsWhatMakeLayerThrows) {
+TEST(UnsupportedReason, IsWhatMakeLayerThrows) {
   try {
     make_layer(LayerKind::kFused, {.activation = Activation::kRelu});
     FAIL();

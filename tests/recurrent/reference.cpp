@@ -7,7 +7,7 @@
 namespace rnnlab::reference {
 namespace {
 
-// A (rows, batch, width) array, read and written one sequence's vector at a time.
+// Reads and writes a (rows, batch, width) array, one sequence's vector at a time.
 Vector slice(const Vector& array, int64_t row, int64_t b, int64_t batch_size, int64_t width, int64_t from,
              int64_t count) {
   const auto begin = array.begin() + (row * batch_size + b) * width + from;
@@ -22,10 +22,10 @@ void add_slice(Vector& array, int64_t row, int64_t b, int64_t batch_size, int64_
 
 Vector zeros(int64_t a, int64_t b, int64_t c) { return Vector(static_cast<size_t>(a * b * c)); }
 
-// Everything that happened to one sequence in one direction of one layer, in the order of reading.
+// Holds all steps of one sequence in one direction of one layer, in the order in which they are read.
 using Tape = std::vector<Step>;
 
-// Walks all layers, directions and sequences, forward and backward.
+// Computes all layers, directions and sequences, forward and backward.
 class Network {
  public:
   explicit Network(const Problem& problem)
@@ -43,11 +43,11 @@ class Network {
  private:
   int64_t width(int64_t layer) const { return layer == 0 ? problem_.options.input_size : directions_ * hidden_size_; }
   Tape& tape(int64_t index, int64_t b) { return tapes_[static_cast<size_t>(index * batch_ + b)]; }
-  // The time of the i-th step read.
+  // Returns the time of the i-th step that is read.
   int64_t time(int64_t direction, int64_t i, int64_t b) const {
     return direction == 0 ? i : problem_.lengths[static_cast<size_t>(b)] - 1 - i;
   }
-  // Those of one sequence in one direction of one layer.
+  // These functions compute one sequence in one direction of one layer.
   States states_of(const Vector& hidden, const std::vector<Vector>& inner, int64_t index, int64_t b) const {
     const auto mine = [&](const Vector& all) { return slice(all, index, b, batch_, hidden_size_, 0, hidden_size_); };
     States states = {mine(hidden)};

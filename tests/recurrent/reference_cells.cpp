@@ -55,7 +55,7 @@ void gru_forward(const RecurrentOptions& options, const Weights& w, Step& step) 
   for (size_t k = 0; k < n.size(); ++k) step.new_states[0][k] = (1.0 - z[k]) * n[k] + z[k] * h[k];
 }
 
-// The gradient of r, after those of the candidate's products have been added up.
+// Computes the gradient of r after the gradients of the candidate's products have been added up.
 Vector gru_candidate_backward(const RecurrentOptions& options, const Weights& w, const Step& step, const Vector& d_n,
                               Weights& d_w, StepGradients& gradients) {
   const Vector &r = step.gates[0], &h = step.states[0];

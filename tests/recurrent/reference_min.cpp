@@ -15,7 +15,7 @@ void input_sum_backward(const Weights& w, size_t gate, const Vector& d, const St
   product_backward(w.weight_ih, gate, d, step.x, d_w.weight_ih, d_w.bias_ih, gradients.x);
 }
 
-// The paper's g (appendix B), or its linear candidate.
+// Computes the paper's g (appendix B), or its linear candidate.
 Vector candidate_of(Candidate form, const Vector& sum, Step& step) {
   Vector value = sum;
   if (form == Candidate::kLinear) return value;
@@ -26,7 +26,7 @@ Vector candidate_of(Candidate form, const Vector& sum, Step& step) {
   return value;
 }
 
-// In terms of the value: g is at least 0.5 where its argument is at least 0.
+// Returns the derivative in terms of the value: g is at least 0.5 if its argument is at least 0.
 double candidate_slope(Candidate form, double value) {
   return form == Candidate::kLinear || value >= 0.5 ? 1.0 : sigmoid_slope(value);
 }

@@ -6,7 +6,7 @@
 namespace rnnlab::reference {
 namespace {
 
-// The gate's sum with the cell state that it sees; peepholes are of i, f and o.
+// Returns the gate's sum with the cell state that the gate reads. Only i, f and o have peepholes.
 Vector peephole_sum(const Weights& w, size_t gate, size_t peephole, const Step& step, const Vector& c) {
   Vector sum = gate_sum(w, gate, step.x, step.states[0]);
   for (size_t k = 0; k < c.size(); ++k) sum[k] += w.peephole[peephole * c.size() + k] * c[k];

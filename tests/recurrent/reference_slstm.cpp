@@ -32,7 +32,7 @@ void head_sum_backward(const Weights& w, size_t gate, const Vector& d, const Ste
     }
 }
 
-// One unit: the sums of its gates (as in the paper, i and f before their exponential), and its old and new states.
+// Holds the sums of one unit's gates (as in the paper, i and f before their exponential), and its old and new states.
 struct Unit {
   double log_i, log_f, z, o;  // log i~; log sigmoid(f~); tanh(z~); sigmoid(o~)
   double c, n, m;

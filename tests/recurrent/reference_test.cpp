@@ -100,7 +100,7 @@ TEST(Reference, SlstmGradientsAreFiniteDifferencesForAnyNumberOfHeads) {
     expect_all_gradients_of_stacks({.cell = Cell::kSlstm, .input_size = 2, .hidden_size = 4, .num_heads = num_heads});
 }
 
-// One unit, one input: the equations by hand.
+// The test has one unit and one input, and computes the equations by hand.
 Problem tiny(Cell cell, int64_t num_steps) {
   Problem problem;
   problem.options.cell = cell;
@@ -117,7 +117,7 @@ Problem tiny(Cell cell, int64_t num_steps) {
   return problem;
 }
 
-// The hand sums the same numbers in another order.
+// The sums by hand have the same numbers in a different order.
 #define EXPECT_NEAR_TO_ROUNDING(got, wanted) EXPECT_NEAR(got, wanted, 1e-15)
 
 double sigma(double x) { return 1 / (1 + std::exp(-x)); }

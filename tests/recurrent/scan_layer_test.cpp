@@ -18,7 +18,7 @@ constexpr auto kReverse = Direction::kReverse;
 
 at::Tensor random_factors(int64_t num_steps) { return at::rand({num_steps, 3, 5}, at::kDouble); }
 
-// Step by step, as the definition says.
+// Computes the states step by step, by the definition.
 at::Tensor by_definition(const at::Tensor& factors, const at::Tensor& terms, at::Tensor state, Direction direction) {
   const int64_t num_steps = factors.size(0);
   std::vector<at::Tensor> states(static_cast<size_t>(num_steps));
@@ -50,7 +50,7 @@ TEST(Scan, StaysFiniteWhereProductsVanish) {
   EXPECT_TRUE(at::allclose(states, by_definition(factors, terms, initial, kForward), 1e-12, 1e-14));
 }
 
-// Gates of which both round to 0 still have a quotient, forward and backward.
+// If both gates round to 0, their quotient is still finite, forward and backward.
 TEST(Scan, EqualsNaiveForSaturatedGates) {
   for (const Cell cell : {Cell::kMinGru, Cell::kMinLstm})
     for (const Candidate candidate : {Candidate::kPositive, Candidate::kLinear}) {

@@ -1,4 +1,5 @@
-// Tests parts of the ladder that the parity suite does not reach: grouping of steps, larger stacks, and omitted work.
+// Tests parts of the unrolled layers that the parity suite does not reach: grouping of steps, larger stacks, and
+// omitted work.
 #include "recurrent/unrolled/unrolled_layer.h"
 
 #include <ATen/Context.h>
@@ -11,18 +12,18 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "recurrent/unrolled/forward_pass.h"
-#include "recurrent/unrolled/step_work.h"
+#include "recurrent/unrolled/passes.h"
+#include "recurrent/unrolled/stream_set.h"
 
 namespace rnnlab {
 namespace {
 
 using testing::ElementsAre;
 
-std::vector<int64_t> sizes_of_groups(LayerKind kind, int64_t num_steps, size_t num_layers) {
+std::vector<int64_t> sizes_of_groups(const UnrolledVariant& variant, int64_t num_steps, size_t num_layers) {
   std::vector<int64_t> sizes;
   int64_t next = 0;
-  for (const Steps& steps : groups_of_steps({.rung = rung_of(kind)}, num_steps, num_layers)) {
+  for (const Steps& steps : groups_of_steps({.variant = variant}, num_steps, num_layers)) {
     EXPECT_EQ(steps.first, next);
     next = steps.last;
     sizes.push_back(steps.size());
@@ -32,51 +33,51 @@ std::vector<int64_t> sizes_of_groups(LayerKind kind, int64_t num_steps, size_t n
 }
 
 TEST(GroupsOfSteps, AreSingleStepsUntilTheInputsAreHoisted) {
-  EXPECT_THAT(sizes_of_groups(LayerKind::kGrouped, 3, 1), ElementsAre(1, 1, 1));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kPretransposed, 3, 1), ElementsAre(1, 1, 1));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kHoisted, 3, 1), ElementsAre(3));
+  EXPECT_THAT(sizes_of_groups(kGroupedVariant, 3, 1), ElementsAre(1, 1, 1));
+  EXPECT_THAT(sizes_of_groups(kPretransposedVariant, 3, 1), ElementsAre(1, 1, 1));
+  EXPECT_THAT(sizes_of_groups(kHoistedVariant, 3, 1), ElementsAre(3));
 }
 
 TEST(GroupsOfSteps, BalanceProductsAndWaitsInAWavefront) {
-  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 100, 4), testing::Each(5));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 16, 1), ElementsAre(4, 4, 4, 4));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 10, 1), ElementsAre(3, 3, 3, 1));
-  EXPECT_THAT(sizes_of_groups(LayerKind::kWavefront, 1, 8), ElementsAre(1));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 100, 4), testing::Each(5));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 16, 1), ElementsAre(4, 4, 4, 4));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 10, 1), ElementsAre(3, 3, 3, 1));
+  EXPECT_THAT(sizes_of_groups(kWavefrontVariant, 1, 8), ElementsAre(1));
 }
 
-TEST(Rung, AddsOneThingToTheOneBefore) {
-  EXPECT_FALSE(rung_of(LayerKind::kGrouped).two_lanes);
-  EXPECT_TRUE(rung_of(LayerKind::kStreamed).two_lanes);
-  EXPECT_FALSE(rung_of(LayerKind::kStreamed).fused_pointwise);
-  EXPECT_TRUE(rung_of(LayerKind::kFusedPointwise).fused_pointwise);
-  EXPECT_FALSE(rung_of(LayerKind::kFusedPointwise).pretransposed);
-  EXPECT_TRUE(rung_of(LayerKind::kPretransposed).pretransposed);
-  EXPECT_EQ(rung_of(LayerKind::kPretransposed).input_products, InputProducts::kOneStep);
-  EXPECT_EQ(rung_of(LayerKind::kHoisted).input_products, InputProducts::kAllSteps);
-  EXPECT_FALSE(rung_of(LayerKind::kHoisted).layers_side_by_side);
-  EXPECT_TRUE(rung_of(LayerKind::kWavefront).layers_side_by_side);
+TEST(UnrolledVariant, AddsOneOptimisationToTheOneBefore) {
+  EXPECT_FALSE(kGroupedVariant.uses_two_streams);
+  EXPECT_TRUE(kStreamedVariant.uses_two_streams);
+  EXPECT_FALSE(kStreamedVariant.fuses_pointwise);
+  EXPECT_TRUE(kFusedPointwiseVariant.fuses_pointwise);
+  EXPECT_FALSE(kFusedPointwiseVariant.pretransposes);
+  EXPECT_TRUE(kPretransposedVariant.pretransposes);
+  EXPECT_EQ(kPretransposedVariant.input_products, InputProducts::kOneStep);
+  EXPECT_EQ(kHoistedVariant.input_products, InputProducts::kAllSteps);
+  EXPECT_FALSE(kHoistedVariant.pipelines_layers);
+  EXPECT_TRUE(kWavefrontVariant.pipelines_layers);
 }
 
-// A batch of no sequences is no grid; without a GPU nothing starts anyway.
-TEST(StreamSet, AreJoinedWhereAPassThrows) {
+// A pass with an empty batch throws, because a grid without blocks is invalid. Without a GPU no kernel starts.
+TEST(StreamSet, IsJoinedIfAPassThrows) {
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU";
   const at::Device gpu(at::kCUDA, 0);
   const at::Tensor number = at::zeros({1}, gpu), large = at::ones({8192, 8192}, gpu);
   const auto pass = [&] {
-    const StreamSet lanes(gpu, 2);
-    lanes.run(1, [&] {
+    const StreamSet streams(gpu, 2);
+    streams.run(1, [&] {
       for (int i = 0; i < 20; ++i) at::mm(large, large);  // takes longer than it is queued
       number.fill_(1);
     });
     throw std::runtime_error("a step that cannot be queued");
   };
   EXPECT_THROW(pass(), std::runtime_error);
-  EXPECT_EQ(number.item<float>(), 1) << "the current stream did not wait for the other lane";
+  EXPECT_EQ(number.item<float>(), 1) << "the current stream did not wait for the other stream";
 }
 
-// Groups of several steps, several diagonals, and gradients from the middle of the stack's results.
+// The test has groups of several steps, several diagonals, and gradients from the middle of the stack's results.
 class DeepStack : public testing::TestWithParam<LayerKind> {};
-INSTANTIATE_TEST_SUITE_P(Ladder, DeepStack,
+INSTANTIATE_TEST_SUITE_P(Unrolled, DeepStack,
                          testing::Values(LayerKind::kGrouped, LayerKind::kHoisted, LayerKind::kWavefront,
                                          LayerKind::kDiagonal),
                          [](const auto& tested) { return std::string(config::name_of(tested.param)); });
@@ -100,7 +101,7 @@ TEST_P(DeepStack, GivesTheSameAsNaive) {
         << item.key();
 }
 
-TEST_P(DeepStack, LeavesOutTheGradientsThatNobodyNeeds) {
+TEST_P(DeepStack, LeavesOutGradientsThatAreNotNeeded) {
   const auto layer = make_layer(GetParam(), {.input_size = 3, .hidden_size = 4, .num_layers = 2});
   for (auto& parameter : layer->parameters()) parameter.requires_grad_(false);
   const at::Tensor input = at::randn({5, 2, 3}).requires_grad_();

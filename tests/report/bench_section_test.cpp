@@ -44,20 +44,12 @@ TEST(BenchCharts, ShowTheLadderAsWaterfalls) {
   EXPECT_EQ(steps[3].from, 0);
 }
 
-TEST(BenchCharts, KnowEveryLayerForARungOrForNone) {
-  // A new kind of layer belongs into this list, and among the rungs of bench_charts.cpp where it is one.
-  constexpr std::array kNoRungs = {LayerKind::kAuto,
-                                   LayerKind::kFused,
-                                   LayerKind::kCudnn,
-                                   LayerKind::kPersistentClusters,
-                                   LayerKind::kPersistentTeams,
-                                   LayerKind::kPersistent,
-                                   LayerKind::kScan};
+TEST(BenchCharts, ShowTheStepsOfOptimisationsAsALadder) {
   for (const LayerKind kind : layer_kinds()) {
     BenchReport report = sample_report();
     report.rows = {measured_row(LayerKind::kNaive, 0.4, 1, 1.2), measured_row(kind, 0.3, 0.8, 0.9)};
-    const bool is_rung = ids(bench_charts(report, "b"))[0] == "b-ladder-forward";
-    EXPECT_EQ(is_rung, std::ranges::find(kNoRungs, kind) == kNoRungs.end()) << config::name_of(kind);
+    const bool has_ladder = ids(bench_charts(report, "b"))[0] == "b-ladder-forward";
+    EXPECT_EQ(has_ladder, info_of(kind).is_optimisation_step) << config::name_of(kind);
   }
 }
 

@@ -57,7 +57,7 @@ class GraphsAgainstSteps : public testing::TestWithParam<LayerKind> {
  protected:
   void SetUp() override {
     if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
-    if (const auto reason = refusal(GetParam(), c10::Device(c10::kCUDA, 0))) GTEST_SKIP() << *reason;
+    if (const auto reason = unsupported_reason(GetParam(), c10::Device(c10::kCUDA, 0))) GTEST_SKIP() << *reason;
   }
 
   static ToyRun train(bool cuda_graph, void (*change)(TrainingSettings&)) {

@@ -11,7 +11,7 @@
 #include "recurrent/blocked/panel.h"
 #include "recurrent/blocked/weight_product.h"
 #include "recurrent/blocked/work_split.h"
-#include "recurrent/unrolled/step_work.h"
+#include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {
 namespace {
@@ -25,7 +25,8 @@ int64_t rows_together() {
 
 class BlockedBackward {
  public:
-  BlockedBackward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results, Needs needs)
+  BlockedBackward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results,
+                  NeededGradients needs)
       : spec_(spec),
         trace_(trace),
         needs_(needs),
@@ -90,13 +91,13 @@ class BlockedBackward {
 
   // Computes the gradients of some steps, and then the gradients that depend on them.
   void run_steps(const Steps& steps, WeightSums& weights) {
-    const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
+    const int64_t first = first_position_of(spec_.direction, steps, trace_.num_steps());
     RecurrenceSize size = size_;
     size.num_steps = steps.size();
     run_recurrence(size, [&](int64_t step, const kernels::Range& rows, const kernels::Range& blocks) {
       run_step(steps.last - 1 - step, steps, rows, blocks);
     });
-    next_.copy_(gradients_.recurrent_side[place_of(spec_.direction, steps.first, trace_.num_steps()) - first]);
+    next_.copy_(gradients_.recurrent_side[position_of(spec_.direction, steps.first, trace_.num_steps()) - first]);
 
     const at::Tensor input_side = matrix_of(gradients_.input_side, 0, steps.size());
     if (needs_.input) multiply_all(input_side, input_, matrix_of(result_.input, first, steps.size()));
@@ -112,8 +113,8 @@ class BlockedBackward {
   // Computes the step that is read as number `i`.
   void run_step(int64_t i, const Steps& steps, const kernels::Range& rows, const kernels::Range& blocks) {
     const ProductSeries series(trace_.gates.scalar_type());
-    const int64_t t = place_of(spec_.direction, i, trace_.num_steps());
-    const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
+    const int64_t t = position_of(spec_.direction, i, trace_.num_steps());
+    const int64_t first = first_position_of(spec_.direction, steps, trace_.num_steps());
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
       const int64_t unit = block * kPanelWidth;
       kernels::Sums sums = {nullptr, kPanelWidth, 0, rows.first, unit};
@@ -132,10 +133,10 @@ class BlockedBackward {
 
   // Returns the recurrent side's gradients of the step that is read after number `i`.
   RowBlock rows_after(int64_t i, const Steps& steps, const kernels::Range& rows) const {
-    const int64_t first = first_place_of(spec_.direction, steps, trace_.num_steps());
+    const int64_t first = first_position_of(spec_.direction, steps, trace_.num_steps());
     const void* data = i + 1 == steps.last ? next_.const_data_ptr()
                                            : row(gradients_.recurrent_side,
-                                                 place_of(spec_.direction, i + 1, trace_.num_steps()) - first);
+                                                 position_of(spec_.direction, i + 1, trace_.num_steps()) - first);
     const int64_t width = next_.size(1);
     const auto offset = rows.first * width * static_cast<int64_t>(next_.element_size());
     return {static_cast<const std::byte*>(data) + offset, width, rows.last - rows.first};
@@ -151,7 +152,7 @@ class BlockedBackward {
 
   const UnrolledSpec& spec_;
   const LayerTrace& trace_;
-  Needs needs_;
+  NeededGradients needs_;
   int64_t steps_together_;
   LayerGradients gradients_;  // of both sides, for the present steps
   RecurrenceSize size_;
@@ -164,7 +165,7 @@ class BlockedBackward {
 }  // namespace
 
 PassGradients run_blocked_backward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results,
-                                   Needs needs) {
+                                   NeededGradients needs) {
   return BlockedBackward(spec, trace, results, needs).run();
 }
 

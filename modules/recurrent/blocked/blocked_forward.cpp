@@ -7,7 +7,7 @@
 #include "recurrent/blocked/panel.h"
 #include "recurrent/blocked/work_split.h"
 #include "recurrent/device/number_types.h"
-#include "recurrent/unrolled/step_work.h"
+#include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {
 namespace {
@@ -83,7 +83,7 @@ class BlockedForward {
     const ProductSeries series(trace_.gates.scalar_type());
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
       if (step % steps_together_ == 0) multiply_inputs(step, rows, block);
-      const int64_t t = place_of(spec_.direction, step, size_.num_steps);
+      const int64_t t = position_of(spec_.direction, step, size_.num_steps);
       const auto [before, after] = state_rows(spec_.direction, t);
       multiply_gates(recurrent_, rows_of(trace_.hidden, before, rows), sums_of(step, rows, block), block);
       activate(step, t, rows, block);
@@ -94,7 +94,7 @@ class BlockedForward {
   // form one matrix.
   void multiply_inputs(int64_t step, const Range& rows, int64_t block) {
     const Steps steps = together_with(step);
-    const int64_t first = first_place_of(spec_.direction, steps, size_.num_steps);
+    const int64_t first = first_position_of(spec_.direction, steps, size_.num_steps);
     if (rows.last - rows.first == size_.batch_size)
       return multiply_gates(input_, rows_of(trace_.input, first, {0, steps.size() * size_.batch_size}),
                             sums_at(0, rows, block), block);
@@ -117,8 +117,8 @@ class BlockedForward {
 
   // Returns (rows, sums * 64) of a block of units, for a step or for the i-th of the steps that are computed together.
   float* sums_of(int64_t step, const Range& rows, int64_t block) const {
-    const int64_t place = place_of(spec_.direction, step, size_.num_steps);
-    return sums_at(place - first_place_of(spec_.direction, together_with(step), size_.num_steps), rows, block);
+    const int64_t place = position_of(spec_.direction, step, size_.num_steps);
+    return sums_at(place - first_position_of(spec_.direction, together_with(step), size_.num_steps), rows, block);
   }
   float* sums_at(int64_t i, const Range& rows, int64_t block) const {
     const int64_t matrix = block * steps_together_ + i;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "recurrent/execution_path.h"
-#include "recurrent/unrolled/backward_pass.h"
+#include "recurrent/unrolled/passes.h"
 #include "recurrent/unrolled/trace.h"
 
 namespace rnnlab {
@@ -20,6 +20,6 @@ void run_blocked_forward(const UnrolledSpec& spec, LayerTrace& trace);
 
 // Has the contract of run_backward_pass, for one layer on the CPU.
 PassGradients run_blocked_backward(const UnrolledSpec& spec, const LayerTrace& trace, const ResultGradients& results,
-                                   Needs needs);
+                                   NeededGradients needs);
 
 }  // namespace rnnlab

@@ -22,6 +22,12 @@ const CellInfo& info_of(Cell cell) {
   fail_invariant("a listed cell", __FILE__, __LINE__, "info_of does not know the cell");
 }
 
+std::vector<Cell> all_cells() {
+  std::vector<Cell> cells;
+  for (const auto& [cell, name] : config::EnumNames<Cell>::kNames) cells.push_back(cell);
+  return cells;
+}
+
 int64_t num_gates(Cell cell) { return info_of(cell).num_gates; }
 
 bool has_cell_state(Cell cell) { return info_of(cell).states.size() > 1; }

@@ -1,6 +1,6 @@
 // Defines the record of a recurrent cell: its states, parameters, the options that it reads, and its equations for
 // `naive`. Each cell has a file in this folder with its record, and a line in cell_list.inc. The record leaves out
-// which layers compute the cell: each layer lists its cells (layer_kind.cpp). Plain values without LibTorch.
+// which layers compute the cell: each layer lists its cells (layer_kind.h). Plain values without LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,9 @@ struct CellInfo {
 };
 
 const CellInfo& info_of(Cell cell);
+
+// Returns every cell, in the order of the list.
+std::vector<Cell> all_cells();
 
 // Returns the rows of weight_ih in units of hidden_size: 4 for LSTM (i, f, g, o), 3 for GRU (r, z, n), 1 for the plain
 // cells.

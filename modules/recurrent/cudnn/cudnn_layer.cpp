@@ -9,9 +9,8 @@
 #include "base/error.h"
 #include "recurrent/cudnn/plan_cache.h"
 #include "recurrent/cudnn/weight_space.h"
-#include "recurrent/cudnn_algorithm.h"
 #include "recurrent/execution_path.h"
-#include "recurrent/layer_groups.h"
+#include "recurrent/stacked_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -135,8 +134,8 @@ at::Tensor as_operand(const at::Tensor& tensor, at::ScalarType type) {
 
 void report(const PlannedPass& pass) {
   report_path([&]() -> ExecutionPath {
-    ExecutionPath path = {fmt::format("cuDNN called directly, {} algorithm ({})", words_for(pass.plan->algorithm()),
-                                      precision_of(pass.plan->shape())),
+    ExecutionPath path = {fmt::format("cuDNN called directly, {} algorithm ({})",
+                                      algorithm_text(pass.plan->algorithm()), precision_of(pass.plan->shape())),
                           {}};
     if (!pass.why.empty()) path.notes.push_back(pass.why);
     return path;
@@ -153,7 +152,7 @@ CudnnLayer::CudnnLayer(const RecurrentOptions& options)
 }
 
 RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
-  if (const auto reason = refusal(kind(), input.is_cuda() ? Processor::kGpu : Processor::kCpu))
+  if (const auto reason = unsupported_reason(kind(), input.is_cuda() ? Processor::kGpu : Processor::kCpu))
     throw_error(ExitCode::kUsage, "{}", *reason);
   const c10::cuda::CUDAGuard device(input.device());
   if (!space_.holds(weights())) gather_weights();

@@ -15,7 +15,7 @@
 #include "base/statistics.h"
 #include "recurrent/cells/cell.h"
 #include "recurrent/cudnn/rnn_plan.h"
-#include "recurrent/cudnn_algorithm.h"
+#include "recurrent/execution_path.h"
 #include "system/gpu_info.h"
 
 namespace rnnlab {
@@ -106,7 +106,7 @@ namespace {
 std::string why_fastest(const MeasuredAlgorithm& measured) {
   std::string times;
   for (const auto& [algorithm, milliseconds] : measured.milliseconds)
-    times += fmt::format("{}{} {:.3g} ms", times.empty() ? "" : ", ", words_for(algorithm), milliseconds);
+    times += fmt::format("{}{} {:.3g} ms", times.empty() ? "" : ", ", algorithm_text(algorithm), milliseconds);
   return fmt::format("cudnn_algorithm: auto measured, a pass on the device: {}", times);
 }
 

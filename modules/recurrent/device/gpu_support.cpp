@@ -3,30 +3,8 @@
 #include <fmt/format.h>
 
 #include "recurrent/device/gpu_device.h"
-#include "recurrent/kernels/persistent/persistent_layer.h"
 
 namespace rnnlab {
-namespace {
-
-constexpr Capability kFirstWithClusters = {9, 0};  // clusters of thread blocks
-
-bool is_made_of_own_kernels(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::kFusedPointwise:
-    case LayerKind::kPretransposed:
-    case LayerKind::kHoisted:
-    case LayerKind::kWavefront:
-    case LayerKind::kDiagonal:
-    case LayerKind::kPersistentClusters:
-    case LayerKind::kPersistentTeams:
-    case LayerKind::kPersistent:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 bool has_own_kernels(c10::Device device) {
   static DeviceAnswers answers;
@@ -45,38 +23,37 @@ std::string how_to_get_own_kernels(const Gpu& gpu) {
                      gpu.capability.minor);
 }
 
-std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu) {
-  if (const auto reason = refusal(kind, Processor::kGpu)) return reason;
-  if (is_persistent(kind) && gpu.capability < kFirstWithClusters)
+std::optional<std::string> unsupported_reason(LayerKind kind, const Gpu& gpu) {
+  if (const auto reason = unsupported_reason(kind, Processor::kGpu)) return reason;
+  const LayerInfo& layer = info_of(kind);
+  if (gpu.capability < layer.min_gpu_capability)
     return fmt::format("layer: {} needs compute capability {}, and {} has {}; use layer: cudnn", config::name_of(kind),
-                       text_of(kFirstWithClusters), gpu.name, text_of(gpu.capability));
-  if (!is_made_of_own_kernels(kind) || gpu.has_own_kernels) return std::nullopt;
+                       text_of(layer.min_gpu_capability), gpu.name, text_of(gpu.capability));
+  if (!layer.needs_own_kernels || gpu.has_own_kernels) return std::nullopt;
   return fmt::format(
       "layer: {} needs own kernels for compute capability {} ({}), and this build has {}; use layer: fused, or {}",
       config::name_of(kind), text_of(gpu.capability), gpu.name, kernels::described(kernels::own_code()),
       how_to_get_own_kernels(gpu));
 }
 
-std::optional<std::string> refusal_of_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu) {
-  const bool has_grids = gpu.capability.major == kFirstWithClusters.major;  // grid kernels need exactly 9.0
-  if (!is_persistent(kind) || has_grids || hidden_size <= kernels::kLargestOfClusters) return std::nullopt;
-  return fmt::format(
-      "layer: {} cannot do hidden_size: {} on {} (compute capability {}): its kernels for more than {} units need "
-      "compute capability 9.0; use layer: cudnn",
-      config::name_of(kind), hidden_size, gpu.name, text_of(gpu.capability), kernels::kLargestOfClusters);
+std::optional<std::string> unsupported_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu) {
+  const auto unsupported = info_of(kind).unsupported_size;
+  if (unsupported == nullptr) return std::nullopt;
+  const auto reason = unsupported(hidden_size, gpu);
+  return reason ? std::optional(fmt::format("layer: {} {}", config::name_of(kind), *reason)) : std::nullopt;
 }
 
-std::optional<std::string> compiler_refusal(LayerKind kind) {
-  if (!is_persistent(kind) || !why_no_persistent_kernels.is_defined()) return std::nullopt;
+std::optional<std::string> why_no_compiler(LayerKind kind) {
+  if (!info_of(kind).compiles_kernels || !why_no_persistent_kernels.is_defined()) return std::nullopt;
   const auto reason = why_no_persistent_kernels();
   if (!reason) return std::nullopt;
   return fmt::format("layer: {}: {}; or use layer: cudnn", config::name_of(kind), *reason);
 }
 
-std::optional<std::string> refusal(LayerKind kind, c10::Device device) {
-  if (device.is_cpu()) return refusal(kind, Processor::kCpu);
-  if (const auto reason = refusal(kind, gpu_of(device))) return reason;
-  return compiler_refusal(kind);
+std::optional<std::string> unsupported_reason(LayerKind kind, c10::Device device) {
+  if (device.is_cpu()) return unsupported_reason(kind, Processor::kCpu);
+  if (const auto reason = unsupported_reason(kind, gpu_of(device))) return reason;
+  return why_no_compiler(kind);
 }
 
 }  // namespace rnnlab

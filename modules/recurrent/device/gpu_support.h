@@ -1,6 +1,6 @@
 // Decides which of this build's own kernels and which layers a GPU supports. All code with own kernels asks
-// has_own_kernels() and uses LibTorch's operators if there are none. Layers that consist of own kernels are refused
-// before a run begins.
+// has_own_kernels() and uses LibTorch's operators if there are none. If a layer consists of own kernels that
+// are missing, unsupported_reason has a message, and the run ends before it begins.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -51,17 +51,17 @@ Gpu gpu_of(c10::Device device);
 
 // Returns why `kind` does not run on a GPU, with its requirement and the GPU's property; nothing if it runs. The
 // options and the class of numbers are not checked.
-std::optional<std::string> refusal(LayerKind kind, const Gpu& gpu);
+std::optional<std::string> unsupported_reason(LayerKind kind, const Gpu& gpu);
 
 // Returns why `kind` has no kernels for layers of this size on this GPU; nothing if it has kernels.
-std::optional<std::string> refusal_of_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu);
+std::optional<std::string> unsupported_size(LayerKind kind, int64_t hidden_size, const Gpu& gpu);
 
 // Returns why kernels of `kind` cannot be compiled on this machine, for any GPU; nothing if they can or `kind` has
 // none.
-std::optional<std::string> compiler_refusal(LayerKind kind);
+std::optional<std::string> why_no_compiler(LayerKind kind);
 
 // Returns why `kind` does not run on an existing device, for one of the reasons above.
-std::optional<std::string> refusal(LayerKind kind, c10::Device device);
+std::optional<std::string> unsupported_reason(LayerKind kind, c10::Device device);
 
 // Returns what the user can do if has_own_kernels is false, as the end of a sentence.
 std::string how_to_get_own_kernels(const Gpu& gpu);

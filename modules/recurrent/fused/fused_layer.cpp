@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "base/error.h"
-#include "recurrent/layer_groups.h"
+#include "recurrent/stacked_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -251,6 +251,19 @@ void FusedLayer::to(torch::Device device, bool non_blocking) {
 void FusedLayer::train(bool on) {
   RecurrentLayer::train(on);
   for (Stack& stack : stacks_) std::visit([on](auto& one) { one->train(on); }, stack);
+}
+
+const LayerInfo& fused_layer_info() {
+  static const LayerInfo info = {
+      .description = "torch::nn's LSTM, GRU and RNN: cuDNN on CUDA, oneDNN or LibTorch's own loop on the CPU",
+      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .processors = {Processor::kCpu, Processor::kGpu},
+      .speed_rank = 9,
+      .make = make_layer_of<FusedLayer>,
+      .unsupported_option = [](const RecurrentOptions& options) {
+        return unsupported_by_library("LibTorch", options);
+      }};
+  return info;
 }
 
 }  // namespace rnnlab

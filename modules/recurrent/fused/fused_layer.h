@@ -1,7 +1,7 @@
 // Implements `fused` by torch::nn::LSTM, GRU or RNN over the whole stack, by cuDNN on CUDA, and by oneDNN or LibTorch's
 // own loop on the CPU (execution_path.h reports which). Lengths are passed as packed sequences. Activations other than
 // tanh in LSTM and GRU, and the reset gate before the product, are not supported. With dropout between layers the stack
-// runs layer by layer (layer_groups.h).
+// runs layer by layer (stacked_layer.h).
 #pragma once
 
 #include <torch/nn/modules/rnn.h>

@@ -1,9 +1,10 @@
-#include "recurrent/naive/naive_layer.h"
-
+// Implements `naive`: the plain loop over steps, with one small GEMM for every gate and side, and a separate operation
+// for every point-wise operation. It is written for readers and as the baseline; nothing is grouped, hoisted or fused.
+// It supports every cell and every option.
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
-#include "recurrent/cells/equations.h"
+#include "recurrent/stacked_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -14,7 +15,14 @@ CellStates keep_ended(const at::Tensor& alive, CellStates next, const CellStates
   return next;
 }
 
-}  // namespace
+class NaiveLayer : public StackedLayer {
+ public:
+  explicit NaiveLayer(const RecurrentOptions& options) : StackedLayer(options) {}
+  LayerKind kind() const override { return LayerKind::kNaive; }
+
+ private:
+  DirectionResult run_direction(const DirectionInput& input, CellWeights weights) override;
+};
 
 DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeights weights) {
   const auto cell = info_of(options().cell).equations(options(), weights);
@@ -37,6 +45,19 @@ DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeigh
     }
   }
   return {at::stack(outputs), states};
+}
+
+}  // namespace
+
+const LayerInfo& naive_layer_info() {
+  static const LayerInfo info = {.description = "a plain loop over steps, two products a gate",
+                                 .cells = all_cells(),
+                                 .processors = {Processor::kCpu, Processor::kGpu},
+                                 .speed_rank = 1,
+                                 .auto_use = AutoUse::kIfNoOther,
+                                 .is_optimisation_step = true,
+                                 .make = make_layer_of<NaiveLayer>};
+  return info;
 }
 
 }  // namespace rnnlab

@@ -33,12 +33,12 @@ std::vector<Steps> parts_of_steps(int64_t num_steps, size_t num_layers, double p
 
 at::Tensor rows_of(const at::Tensor& tensor, Direction direction, const Steps& steps) {
   if (!tensor.defined() || steps.size() == tensor.size(0)) return tensor;
-  return tensor.narrow(0, first_place_of(direction, steps, tensor.size(0)), steps.size());
+  return tensor.narrow(0, first_position_of(direction, steps, tensor.size(0)), steps.size());
 }
 
 LayerTrace part_of(const LayerTrace& trace, Direction direction, const Steps& steps) {
   if (steps.size() == trace.num_steps()) return trace;
-  const int64_t first = first_place_of(direction, steps, trace.num_steps());
+  const int64_t first = first_position_of(direction, steps, trace.num_steps());
   LayerTrace part = trace;
   for (at::Tensor* tensor : {&part.input, &part.gates, &part.candidates, &part.input_factor})
     *tensor = rows_of(*tensor, direction, steps);

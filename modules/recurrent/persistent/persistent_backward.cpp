@@ -9,23 +9,22 @@
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/products.h"
-#include "recurrent/unrolled/backward_pass.h"
-#include "recurrent/unrolled/forward_pass.h"
-#include "recurrent/unrolled/lanes.h"
+#include "recurrent/unrolled/passes.h"
+#include "recurrent/unrolled/stream_set.h"
 
 namespace rnnlab {
 namespace {
 
-// The main lane runs the kernels and the products for which kernels wait; side lanes run products for which nothing in
-// the pass waits. If layers work at the same time, each layer below the top one also has a main lane.
-constexpr size_t kMainLane = 0;
-constexpr size_t kSideLane = 1;
-constexpr size_t kOtherSideLane = 2;
+// The main stream runs the kernels and the products for which kernels wait; side streams run products for which nothing
+// in the pass waits. If layers work at the same time, each layer below the top one also has a main stream.
+constexpr size_t kMainStream = 0;
+constexpr size_t kSideStream = 1;
+constexpr size_t kOtherSideStream = 2;
 
 class PersistentBackwardPass {
  public:
   PersistentBackwardPass(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
-                         const std::vector<at::Tensor>& masks, const ResultGradients& results, Needs needs)
+                         const std::vector<at::Tensor>& masks, const ResultGradients& results, NeededGradients needs)
       : spec_(spec),
         layers_(layers),
         masks_(masks),
@@ -36,8 +35,8 @@ class PersistentBackwardPass {
         weights_(make_room_for_weights()),
         products_(make_products()),
         table_(make_table()),
-        lanes_(layers[0].gates.device(), /*num_side_lanes=*/kOtherSideLane, parts_.size() > 1 ? layers.size() - 1 : 0) {
-  }
+        streams_(layers[0].gates.device(), /*num_side_streams=*/kOtherSideStream,
+                 parts_.size() > 1 ? layers.size() - 1 : 0) {}
 
   PassGradients run() {
     if (parts_.size() == 1)
@@ -47,7 +46,7 @@ class PersistentBackwardPass {
         run_part(layers_.size() - 1 - from_top, parts_.size() - 1 - from_last);
       });
     multiply_last_weights();
-    lanes_.join();
+    streams_.join();
     PassGradients result = {reads_tokens() ? table_ : gradients_[0].input, {}, weights_};
     for (const LayerGradients& gradients : gradients_)
       result.initial.push_back({gradients.from_next_step, gradients.carry});
@@ -55,13 +54,13 @@ class PersistentBackwardPass {
   }
 
  private:
-  size_t lane_of(size_t layer) const {
+  size_t stream_of(size_t layer) const {
     const size_t from_top = layers_.size() - 1 - layer;
-    return parts_.size() == 1 || from_top == 0 ? kMainLane : kOtherSideLane + from_top;
+    return parts_.size() == 1 || from_top == 0 ? kMainStream : kOtherSideStream + from_top;
   }
 
   void run_layer(size_t layer) {
-    lanes_.order(kMainLane, kSideLane);
+    streams_.order(kMainStream, kSideStream);
     launch_backward(spec_, layers_[layer], gradients_[layer], final_gradients(layer));
     if (needs_.weights) multiply_weights_beside_kernel_of(layer);
     products_[layer].prepare_gates(needs_);
@@ -73,9 +72,9 @@ class PersistentBackwardPass {
 
   // The layer's weights are multiplied after its last part.
   void run_part(size_t layer, size_t index) {
-    if (layer + 1 < layers_.size()) lanes_.order(lane_of(layer + 1), lane_of(layer));
+    if (layer + 1 < layers_.size()) streams_.order(stream_of(layer + 1), stream_of(layer));
     const bool is_last = index + 1 == parts_.size();
-    lanes_.run(lane_of(layer), [&] {
+    streams_.run(stream_of(layer), [&] {
       const LayerTrace trace = part_of(layers_[layer], spec_.direction, parts_[index]);
       LayerGradients gradients = part_of(gradients_[layer], spec_.direction, parts_[index], index);
       launch_backward(spec_, trace, gradients,
@@ -83,9 +82,9 @@ class PersistentBackwardPass {
       if (gradients.input.defined()) multiply_data_of_part(layer, parts_[index], gradients);
     });
     if (index > 0 || layer == 0) return;
-    lanes_.order(lane_of(layer), kSideLane);
+    streams_.order(stream_of(layer), kSideStream);
     if (!needs_.weights) return;
-    lanes_.run(kSideLane, [&] { products_[layer].prepare_gates(needs_); });
+    streams_.run(kSideStream, [&] { products_[layer].prepare_gates(needs_); });
     multiply_weights(layer);
   }
 
@@ -97,7 +96,7 @@ class PersistentBackwardPass {
   }
 
   std::vector<LayerGradients> make_gradients() const {
-    const Needs needs = {needs_.input && !reads_tokens(), needs_.weights};
+    const NeededGradients needs = {needs_.input && !reads_tokens(), needs_.weights};
     std::vector<LayerGradients> all = empty_gradients(spec_, layers_, results_, needs);
     if (!has_cell_state(spec_.cell)) return all;
     for (size_t layer = 0; layer < all.size(); ++layer) all[layer].carry = at::empty_like(layers_[layer].cell[0]);
@@ -163,19 +162,19 @@ class PersistentBackwardPass {
   // Multiplies the weights of the layer above, on the SMs that this layer's kernel leaves free.
   void multiply_weights_beside_kernel_of(size_t layer) {
     if (layer + 1 == layers_.size()) return;
-    lanes_.run(kSideLane, [&] { let_kernel_start(); });
+    streams_.run(kSideStream, [&] { let_kernel_start(); });
     multiply_weights(layer + 1);
   }
 
-  // The products start after the work that is queued on the side lane. Adding up biases takes few blocks, and nothing
+  // The products start after the work that is queued on the side stream. Adding up biases takes few blocks, and nothing
   // waits for it.
   void multiply_weights(size_t layer) {
-    lanes_.order(kSideLane, kOtherSideLane);
-    lanes_.run(kSideLane, [&] {
+    streams_.order(kSideStream, kOtherSideStream);
+    streams_.run(kSideStream, [&] {
       products_[layer].multiply_input_weights(weights_[layer]);
       products_[layer].multiply_recurrent_weights(weights_[layer]);
     });
-    lanes_.run(kOtherSideLane, [&] { products_[layer].sum_biases(weights_[layer]); });
+    streams_.run(kOtherSideStream, [&] { products_[layer].sum_biases(weights_[layer]); });
   }
 
   // The kernel has priority, but it and the products wait for the same work: blocks that start a moment before the
@@ -186,20 +185,20 @@ class PersistentBackwardPass {
 
   // Multiplies the weights of the bottom layer, after which no kernel follows: all products run at the same time.
   void multiply_last_weights() {
-    if (parts_.size() > 1 && needs_.weights) lanes_.run(lane_of(0), [&] { products_[0].prepare_gates(needs_); });
-    lanes_.order(lane_of(0), kSideLane);
-    lanes_.order(lane_of(0), kOtherSideLane);
+    if (parts_.size() > 1 && needs_.weights) streams_.run(stream_of(0), [&] { products_[0].prepare_gates(needs_); });
+    streams_.order(stream_of(0), kSideStream);
+    streams_.order(stream_of(0), kOtherSideStream);
     if (reads_tokens())
       multiply_by_tokens();
     else if (needs_.weights)
-      lanes_.run(kSideLane, [&] { products_[0].multiply_input_weights(weights_[0]); });
+      streams_.run(kSideStream, [&] { products_[0].multiply_input_weights(weights_[0]); });
     if (!needs_.weights) return;
-    lanes_.run(lane_of(0), [&] { products_[0].multiply_recurrent_weights(weights_[0]); });
-    lanes_.run(kOtherSideLane, [&] { products_[0].sum_biases(weights_[0]); });
+    streams_.run(stream_of(0), [&] { products_[0].multiply_recurrent_weights(weights_[0]); });
+    streams_.run(kOtherSideStream, [&] { products_[0].sum_biases(weights_[0]); });
   }
 
   void multiply_by_tokens() {
-    lanes_.run(kSideLane, [&] {
+    streams_.run(kSideStream, [&] {
       const at::Tensor sums = sums_of_tokens(layers_[0], gradients_[0], products_[0].input_side_factor());
       if (needs_.weights) multiply_input_weights(layers_[0], sums, weights_[0]);
       if (needs_.input) multiply_table(layers_[0], sums, table_);
@@ -210,20 +209,20 @@ class PersistentBackwardPass {
   const std::vector<LayerTrace>& layers_;
   const std::vector<at::Tensor>& masks_;
   const ResultGradients& results_;
-  Needs needs_;
+  NeededGradients needs_;
   std::vector<Steps> parts_;
   std::vector<LayerGradients> gradients_;
   std::vector<WeightGradients> weights_;
   std::vector<GateProducts> products_;
-  at::Tensor table_;  // the gradient of the table, if the bottom layer reads a table by tokens
-  StreamSet lanes_;   // begins after all that is prepared on the current stream
+  at::Tensor table_;   // the gradient of the table, if the bottom layer reads a table by tokens
+  StreamSet streams_;  // begins after all that is prepared on the current stream
 };
 
 }  // namespace
 
 PassGradients run_persistent_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                       const std::vector<at::Tensor>& masks, const ResultGradients& results,
-                                      Needs needs) {
+                                      NeededGradients needs) {
   const c10::cuda::CUDAGuard device(layers[0].gates.device());
   return PersistentBackwardPass(spec, layers, masks, results, needs).run();
 }

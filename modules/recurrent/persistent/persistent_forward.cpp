@@ -11,18 +11,18 @@
 #include "recurrent/persistent/persistent_launch.h"
 #include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent/products.h"
-#include "recurrent/unrolled/forward_pass.h"
-#include "recurrent/unrolled/lanes.h"
+#include "recurrent/unrolled/passes.h"
+#include "recurrent/unrolled/stream_set.h"
 
 namespace rnnlab {
 namespace {
 
-// Recurrent weights are laid out on a side lane, those of the backward pass while the kernels run. The other side lane
-// prepares the weights for the bottom layer's product. If layers work at the same time, each layer above the bottom one
-// has a main lane.
-constexpr size_t kForwardLane = 0;
-constexpr size_t kPackLane = 1;
-constexpr size_t kFactorLane = 2;
+// Recurrent weights are laid out on a side stream, those of the backward pass while the kernels run. The other side
+// stream prepares the weights for the bottom layer's product. If layers work at the same time, each layer above the
+// bottom one has a main stream.
+constexpr size_t kForwardStream = 0;
+constexpr size_t kPackStream = 1;
+constexpr size_t kFactorStream = 2;
 
 class PersistentForwardPass {
  public:
@@ -32,36 +32,38 @@ class PersistentForwardPass {
         masks_(masks),
         parts_(parts_of_steps(layers[0].num_steps(), layers.size(), forward_part_of_gpu(spec, layers[0]))),
         packed_(make_room()),
-        lanes_(device(), /*num_side_lanes=*/kFactorLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
+        streams_(device(), /*num_side_streams=*/kFactorStream, parts_.size() > 1 ? layers.size() - 1 : 0) {}
 
   void run() {
     multiply_bottom_input();
-    lanes_.order(kPackLane, kForwardLane);
-    lanes_.run(kPackLane, [&] { lay_out_all_other_weights(); });
+    streams_.order(kPackStream, kForwardStream);
+    streams_.run(kPackStream, [&] { lay_out_all_other_weights(); });
     along_diagonals(layers_.size(), parts_.size(), [&](size_t layer, size_t part) { run_part(layer, part); });
-    lanes_.join();
+    streams_.join();
   }
 
  private:
   at::Device device() const { return layers_[0].gates.device(); }
   bool may_go_back() const { return spec_.gradients == GradientUse::kPossible; }
   bool drops() const { return spec_.dropout > 0; }
-  size_t lane_of(size_t layer) const { return parts_.size() == 1 || layer == 0 ? kForwardLane : kFactorLane + layer; }
+  size_t stream_of(size_t layer) const {
+    return parts_.size() == 1 || layer == 0 ? kForwardStream : kFactorStream + layer;
+  }
 
   // Runs at the same time as the preparation of the weights for the product and the kernel.
   void multiply_bottom_input() {
     LayerTrace& bottom = layers_[0];
-    lanes_.run(kPackLane, [&] {
+    streams_.run(kPackStream, [&] {
       bottom_rest_.run();
       pack_for_forward(spec_, bottom, packed_[0]);
     });
     if (bottom.weight_ih_factor.defined()) {
-      lanes_.run(kFactorLane, [&] { fill_weight_factor(bottom_parameter_, bottom.weight_ih_factor); });
+      streams_.run(kFactorStream, [&] { fill_weight_factor(bottom_parameter_, bottom.weight_ih_factor); });
       const Factor factor = input_factor(matrix_of(bottom.input));
       bottom.input_factor = factor.values.view({bottom.num_steps(), bottom.batch_size(), -1});
       bottom.input_unscale = factor.unscale;
-      lanes_.order(kFactorLane, kForwardLane);
-      if (may_go_back()) lanes_.run(kFactorLane, [&] { bottom_weight_ih_.run(); });
+      streams_.order(kFactorStream, kForwardStream);
+      if (may_go_back()) streams_.run(kFactorStream, [&] { bottom_weight_ih_.run(); });
     } else {
       bottom_weight_ih_.run();
     }
@@ -70,10 +72,10 @@ class PersistentForwardPass {
 
   void run_part(size_t layer, size_t index) {
     if (layer > 0) {
-      lanes_.order(lane_of(layer - 1), lane_of(layer));
-      if (index == 0) lanes_.order(kPackLane, lane_of(layer));
+      streams_.order(stream_of(layer - 1), stream_of(layer));
+      if (index == 0) streams_.order(kPackStream, stream_of(layer));
     }
-    lanes_.run(lane_of(layer), [&] {
+    streams_.run(stream_of(layer), [&] {
       if (layer > 0) read_from_below(layer, parts_[index]);
       LayerTrace part = part_of(layers_[layer], spec_.direction, parts_[index]);
       if (layer > 0) multiply_inputs(part);
@@ -93,7 +95,7 @@ class PersistentForwardPass {
                               rest.make_room_for(bias_ih, type), rest.make_room_for(bias_hh, type)};
   }
 
-  // Allocates on the current stream all tensors that the lanes fill.
+  // Allocates on the current stream all tensors that the streams fill.
   std::vector<at::Tensor> make_room() {
     std::vector<at::Tensor> packed;
     masks_.resize(drops() ? layers_.size() - 1 : 0);
@@ -190,7 +192,7 @@ class PersistentForwardPass {
   at::Tensor bottom_parameter_;  // the bottom layer's weight_ih, in its original type
   ParameterConversion bottom_weight_ih_, bottom_rest_, other_parameters_;
   std::vector<at::Tensor> packed_;
-  StreamSet lanes_;  // begins after all that is prepared on the current stream
+  StreamSet streams_;  // begins after all that is prepared on the current stream
 };
 
 }  // namespace

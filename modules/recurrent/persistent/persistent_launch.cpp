@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/unrolled/step_work.h"
+#include "recurrent/unrolled/step_runner.h"
 
 namespace rnnlab {
 namespace {
@@ -72,7 +72,7 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
           .factors = spec.factors,
-          .kernels = spec.rung.kernels};
+          .kernels = spec.variant.kernels};
 }
 
 at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {
@@ -139,10 +139,10 @@ kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTr
 }
 
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  return spec.rung.parts_side_by_side ? part_of_gpu(forward_groups(spec, trace)) : 1;
+  return spec.variant.shares_gpu ? part_of_gpu(forward_groups(spec, trace)) : 1;
 }
 double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace) {
-  if (!spec.rung.parts_side_by_side) return 1;
+  if (!spec.variant.shares_gpu) return 1;
   return part_of_gpu(started_on_device([&] { return kernels::backward_groups(sequence_of(spec, trace)); }));
 }
 

@@ -31,7 +31,7 @@ at::Tensor empty_bias_sums(const UnrolledSpec& spec, const LayerTrace& trace, si
 // Returns the groups of blocks of a layer's kernel in a forward pass.
 kernels::PersistentGroups forward_groups(const UnrolledSpec& spec, const LayerTrace& trace);
 
-// Return the part of the GPU that a pass uses (layer_parts.h): the whole GPU for a rung whose layers work one after
+// Return the part of the GPU that a pass uses (layer_parts.h): the whole GPU for a variant whose layers work one after
 // another.
 double forward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);
 double backward_part_of_gpu(const UnrolledSpec& spec, const LayerTrace& trace);

@@ -22,7 +22,8 @@ std::string_view class_name(at::ScalarType type) {
 void require_gpu_with_kernels(c10::Device device) {
   static DeviceAnswers accepts;
   accepts.of(device, [&] {
-    if (const auto reason = refusal(LayerKind::kPersistent, device)) throw_error(ExitCode::kUsage, "{}", *reason);
+    if (const auto reason = unsupported_reason(LayerKind::kPersistent, device))
+      throw_error(ExitCode::kUsage, "{}", *reason);
     return true;
   });
 }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "recurrent/execution_path.h"
-#include "recurrent/unrolled/backward_pass.h"
+#include "recurrent/unrolled/passes.h"
 #include "recurrent/unrolled/trace.h"
 
 namespace rnnlab {
@@ -26,6 +26,6 @@ void run_persistent_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& l
 // Has the contract of run_backward_pass, after a forward pass for which gradients were possible.
 PassGradients run_persistent_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                       const std::vector<at::Tensor>& masks, const ResultGradients& results,
-                                      Needs needs);
+                                      NeededGradients needs);
 
 }  // namespace rnnlab

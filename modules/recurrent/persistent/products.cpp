@@ -17,8 +17,8 @@
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/kernels/persistent/filled_rows.h"
 #include "recurrent/kernels/persistent/scaled_half.h"
-#include "recurrent/token_rows.h"
-#include "recurrent/unrolled/weight_gradients.h"
+#include "recurrent/recurrent_layer.h"
+#include "recurrent/unrolled/passes.h"
 
 namespace rnnlab {
 namespace {
@@ -162,7 +162,7 @@ at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradien
   const at::Tensor gates = matrix_of(gradients.input_side);
   const int64_t num_rows = trace.table.size(0);
   const auto places = [&](at::ScalarType type) {
-    return places_of_tokens(trace.tokens, num_rows, gates.options().dtype(type));
+    return one_hot_of_tokens(trace.tokens, num_rows, gates.options().dtype(type));
   };
   if (!input_side && gates.scalar_type() == at::kFloat) return at::mm(places(at::kFloat), gates);
   if (!input_side) return at::mm(places(gates.scalar_type()), gates, at::kFloat);
@@ -191,15 +191,15 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 
 }  // namespace
 
-bool GateProducts::reads_largest(Needs needs) const {
+bool GateProducts::reads_largest(NeededGradients needs) const {
   return gradients_.input_side.scalar_type() == at::kFloat && gains_by_factors(needs);
 }
 
-bool GateProducts::gains_by_factors(Needs needs) const {
+bool GateProducts::gains_by_factors(NeededGradients needs) const {
   return data_gains() || (needs.weights && (input_weights_gain() || recurrent_weights_gain()));
 }
 
-void GateProducts::prepare_gates(Needs needs) {
+void GateProducts::prepare_gates(NeededGradients needs) {
   if (!gains_by_factors(needs)) return;
   const at::Tensor sides = matrix_of(gradients_.sides);
   const Factor both = sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Factor{sides, {}};

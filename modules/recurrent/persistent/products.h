@@ -6,8 +6,7 @@
 
 #include <optional>
 
-#include "recurrent/unrolled/backward_pass.h"
-#include "recurrent/unrolled/weight_gradients.h"
+#include "recurrent/unrolled/passes.h"
 
 namespace rnnlab {
 
@@ -70,11 +69,11 @@ class GateProducts {
       : spec_(spec), trace_(trace), gradients_(gradients) {}
 
   // Returns whether the kernel must compute the largest gradient, for a product by float16.
-  bool reads_largest(Needs needs) const;
+  bool reads_largest(NeededGradients needs) const;
 
   // Prepares factors that several products read, after the kernel and before the products. The factors for the weights'
   // gradients are prepared if `needs.weights`.
-  void prepare_gates(Needs needs);
+  void prepare_gates(NeededGradients needs);
 
   // Computes the gradient of the layer's input, if the tensor is defined.
   void multiply_data() const;
@@ -89,7 +88,7 @@ class GateProducts {
 
  private:
   void multiply_recurrent_side(const at::Tensor& out) const;
-  bool gains_by_factors(Needs needs) const;
+  bool gains_by_factors(NeededGradients needs) const;
   bool data_gains() const;
   bool input_weights_gain() const;
   bool recurrent_weights_gain() const;

@@ -7,15 +7,18 @@
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "recurrent/device/gpu_support.h"
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
 #include "recurrent/execution_path.h"
 #include "recurrent/kernels/gated_scan.h"
+#include "recurrent/stacked_layer.h"
 
 namespace rnnlab {
 namespace {
@@ -33,7 +36,8 @@ struct ScanSpec {
 };
 
 kernels::ScanGates gates_of(Cell cell) {
-  RNNLAB_INVARIANT(cell == Cell::kMinGru || cell == Cell::kMinLstm, "a cell that layer: scan does not have");
+  RNNLAB_INVARIANT(cell == Cell::kMinGru || cell == Cell::kMinLstm,
+                   fmt::format("layer: scan does not have cell: {}", config::name_of(cell)));
   return cell == Cell::kMinGru ? kernels::ScanGates::kUpdateGate : kernels::ScanGates::kTwoGates;
 }
 
@@ -253,6 +257,17 @@ at::Tensor scanned_by_operators(const at::Tensor& factors, const at::Tensor& ter
   return scanned_in_rounds(factors.flip(0), terms.flip(0), initial).flip(0);
 }
 
+namespace {
+
+class ScanLayer : public StackedLayer {
+ public:
+  explicit ScanLayer(const RecurrentOptions& options) : StackedLayer(options) {}
+  LayerKind kind() const override { return LayerKind::kScan; }
+
+ private:
+  DirectionResult run_direction(const DirectionInput& input, CellWeights weights) override;
+};
+
 DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeights weights) {
   report_path([&] { return scan_path(input.sequence.device()); });
   const ScanSpec spec = {gates_of(options().cell), options().candidate, input.direction};
@@ -263,6 +278,20 @@ DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeight
       ScanFunction::apply(sums, input.initial[0].to(sums.scalar_type()).contiguous(), alive_steps, spec);
   const at::Tensor final = states[input.direction == Direction::kForward ? states.size(0) - 1 : 0];
   return {alive.defined() ? at::where(alive, states, 0) : states, {final}};
+}
+
+}  // namespace
+
+const LayerInfo& scan_layer_info() {
+  static const LayerInfo info = {
+      .description =
+          "the inputs of all steps as one product, then all steps as one scan; for cells whose gates do not "
+          "read the state",
+      .cells = {Cell::kMinGru, Cell::kMinLstm},
+      .processors = {Processor::kCpu, Processor::kGpu},
+      .speed_rank = 15,
+      .make = make_layer_of<ScanLayer>};
+  return info;
 }
 
 }  // namespace rnnlab

@@ -6,18 +6,9 @@
 // nor divisions, and allow states of any sign.
 #pragma once
 
-#include "recurrent/stacked_layer.h"
+#include "recurrent/parameters.h"
 
 namespace rnnlab {
-
-class ScanLayer : public StackedLayer {
- public:
-  explicit ScanLayer(const RecurrentOptions& options) : StackedLayer(options) {}
-  LayerKind kind() const override { return LayerKind::kScan; }
-
- private:
-  DirectionResult run_direction(const DirectionInput& input, CellWeights weights) override;
-};
 
 // Returns the states h_t = factors_t * h_(t-1) + terms_t, in the order of the steps or with the last step first.
 // factors and terms: (T, B, H) float32 or float64, dense; initial: (B, H). A CPU uses one loop over the steps, a GPU

@@ -1,4 +1,4 @@
-#include "recurrent/unrolled/diagonal_pass.h"
+#include "recurrent/unrolled/passes.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/as_strided.h>
@@ -10,13 +10,12 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "base/error.h"
-#include "recurrent/unrolled/step_work.h"
 
 namespace rnnlab {
 namespace {
 
-// Returns whether the steps are those of an LSTM; otherwise they are those of a plain cell. layer_kind.cpp explains why
-// `diagonal` has no GRU.
+// Returns whether the steps are those of an LSTM; otherwise they are those of a plain cell. unrolled_layers.cpp
+// explains why `diagonal` has no GRU.
 bool has_lstm_steps(Cell cell) {
   switch (library_cell(cell)) {
     case LibraryCell::kLstm:
@@ -27,7 +26,7 @@ bool has_lstm_steps(Cell cell) {
     case LibraryCell::kGru:
       break;
   }
-  fail_invariant("a cell of diagonal", __FILE__, __LINE__, "diagonal has no cell: gru");
+  fail_invariant("a cell of diagonal", __FILE__, __LINE__, "layer: diagonal does not have cell: gru");
 }
 
 // Denotes the layers `first` to `last` - 1.
@@ -124,7 +123,7 @@ class DiagonalForward {
 class DiagonalBackward {
  public:
   DiagonalBackward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers, const ResultGradients& results,
-                   Needs needs)
+                   NeededGradients needs)
       : spec_(spec),
         layers_(layers),
         needs_(needs),
@@ -223,7 +222,7 @@ class DiagonalBackward {
 
   const UnrolledSpec& spec_;
   const std::vector<LayerTrace>& layers_;
-  Needs needs_;
+  NeededGradients needs_;
   int64_t num_layers_, num_steps_, hidden_size_;
   at::Tensor weights_;   // (L, 2 * H, G * H)
   at::Tensor products_;  // (L, B, 2 * H): gradients of the hidden state before a step, and of the input of the layer
@@ -233,7 +232,7 @@ class DiagonalBackward {
 }  // namespace
 
 bool can_run_diagonal(const UnrolledSpec& spec, size_t num_layers, const std::vector<at::Tensor>& masks) {
-  return spec.rung.shares_diagonals && num_layers > 1 && masks.empty();
+  return spec.variant.shares_diagonals && num_layers > 1 && masks.empty();
 }
 
 ExecutionPath diagonal_path() { return {"own loop over diagonals, one batched GEMM for all layers a step", {}}; }
@@ -243,7 +242,7 @@ void run_diagonal_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& lay
 }
 
 PassGradients run_diagonal_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
-                                    const ResultGradients& results, Needs needs) {
+                                    const ResultGradients& results, NeededGradients needs) {
   return DiagonalBackward(spec, layers, results, needs).run();
 }
 

@@ -1,4 +1,4 @@
-#include "recurrent/unrolled/forward_pass.h"
+#include "recurrent/unrolled/passes.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "recurrent/unrolled/step_runner.h"
+#include "recurrent/unrolled/stream_set.h"
 
 namespace rnnlab {
 namespace {
@@ -20,13 +20,13 @@ class ForwardPass {
         layers_(layers),
         masks_(masks),
         operands_(make_operands()),
-        lanes_(layers[0].gates.device(), /*num_side_lanes=*/0, num_lanes(spec, layers.size()) - 1),
+        streams_(layers[0].gates.device(), /*num_side_streams=*/0, num_streams(spec, layers.size()) - 1),
         groups_(groups_of_steps(spec, layers[0].num_steps(), layers.size())) {}
 
   void run() {
     along_diagonals(layers_.size(), groups_.size(),
                     [&](size_t layer, size_t group) { run_group(layer, groups_[group]); });
-    lanes_.join();
+    streams_.join();
   }
 
  private:
@@ -43,19 +43,19 @@ class ForwardPass {
   }
 
   void run_group(size_t layer, const Steps& steps) {
-    const size_t product = product_lane(spec_, layer);
-    const size_t recurrence = recurrence_lane(spec_, layer);
-    if (layer > 0) lanes_.order(recurrence_lane(spec_, layer - 1), product);
-    lanes_.run(product, [&] { multiply_inputs(layer, steps); });
-    lanes_.order(product, recurrence);
-    lanes_.run(recurrence, [&] {
+    const size_t product = product_stream(spec_, layer);
+    const size_t recurrence = recurrence_stream(spec_, layer);
+    if (layer > 0) streams_.order(recurrence_stream(spec_, layer - 1), product);
+    streams_.run(product, [&] { multiply_inputs(layer, steps); });
+    streams_.order(product, recurrence);
+    streams_.run(recurrence, [&] {
       for (int64_t i = steps.first; i < steps.last; ++i) run_step(layer, i);
     });
   }
 
   void multiply_inputs(size_t layer, const Steps& steps) {
     LayerTrace& trace = layers_[layer];
-    const int64_t first = first_place_of(spec_.direction, steps, trace.num_steps());
+    const int64_t first = first_position_of(spec_.direction, steps, trace.num_steps());
     if (layer > 0 && !masks_.empty()) {
       at::Tensor masked = trace.input.narrow(0, first, steps.size());
       at::mul_out(masked, output_of(layer - 1).narrow(0, first, steps.size()),
@@ -68,7 +68,7 @@ class ForwardPass {
   void run_step(size_t layer, int64_t i) {
     LayerTrace& trace = layers_[layer];
     Operands& operands = operands_[layer];
-    const int64_t t = place_of(spec_.direction, i, trace.num_steps());
+    const int64_t t = position_of(spec_.direction, i, trace.num_steps());
     at::mm_out(operands.recurrent, trace.hidden[state_rows(spec_.direction, t).before], operands.weight_hh);
     run_forward_step(spec_, trace, operands.recurrent, t);
   }
@@ -79,15 +79,15 @@ class ForwardPass {
   std::vector<LayerTrace>& layers_;
   const std::vector<at::Tensor>& masks_;
   std::vector<Operands> operands_;
-  StreamSet lanes_;  // begins after all that is prepared on the current stream
+  StreamSet streams_;  // begins after all that is prepared on the current stream
   std::vector<Steps> groups_;
 };
 
 // With fewer steps in a group, the layer above begins sooner; with more steps, there are fewer products and waits. This
 // number keeps the time for which layers wait, (L - 1) groups, near the number of groups.
 int64_t steps_per_group(const UnrolledSpec& spec, int64_t num_steps, size_t num_layers) {
-  if (spec.rung.input_products == InputProducts::kOneStep) return 1;
-  if (spec.rung.input_products == InputProducts::kAllSteps) return num_steps;
+  if (spec.variant.input_products == InputProducts::kOneStep) return 1;
+  if (spec.variant.input_products == InputProducts::kAllSteps) return num_steps;
   const double balanced = std::sqrt(static_cast<double>(num_steps) / static_cast<double>(num_layers));
   return std::clamp<int64_t>(std::llround(balanced), 1, num_steps);
 }
@@ -106,12 +106,14 @@ std::vector<Steps> groups_of_steps(const UnrolledSpec& spec, int64_t num_steps, 
   return groups;
 }
 
-size_t recurrence_lane(const UnrolledSpec& spec, size_t layer) { return spec.rung.layers_side_by_side ? 2 * layer : 0; }
-
-size_t product_lane(const UnrolledSpec& spec, size_t layer) {
-  return recurrence_lane(spec, layer) + (spec.rung.two_lanes ? 1 : 0);
+size_t recurrence_stream(const UnrolledSpec& spec, size_t layer) {
+  return spec.variant.pipelines_layers ? 2 * layer : 0;
 }
 
-size_t num_lanes(const UnrolledSpec& spec, size_t num_layers) { return product_lane(spec, num_layers - 1) + 1; }
+size_t product_stream(const UnrolledSpec& spec, size_t layer) {
+  return recurrence_stream(spec, layer) + (spec.variant.uses_two_streams ? 1 : 0);
+}
+
+size_t num_streams(const UnrolledSpec& spec, size_t num_layers) { return product_stream(spec, num_layers - 1) + 1; }
 
 }  // namespace rnnlab

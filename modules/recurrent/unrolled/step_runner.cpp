@@ -6,8 +6,6 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "recurrent/unrolled/step_work.h"
-
 namespace rnnlab {
 namespace {
 
@@ -52,7 +50,7 @@ void run_separate_lstm_backward(const UnrolledSpec& spec, const LayerTrace& trac
   const auto [i, f, g, o] = views_of(trace.gates[t]);
   const auto target = views_of(gradients.input_side[t]);
   const at::Tensor value = activated(spec.activation, trace.cell[after]);
-  at::Tensor hidden = next == NextStep::kThere ? gradients.from_next_step : at::zeros_like(gradients.from_next_step);
+  at::Tensor hidden = next == NextStep::kExists ? gradients.from_next_step : at::zeros_like(gradients.from_next_step);
   if (gradients.output.defined()) hidden = hidden + gradients.output[t];
   at::Tensor cell = gradients.carry + hidden * o * slope(spec.activation, value);
   if (gradients.cell_output.defined()) cell = cell + gradients.cell_output[t];
@@ -64,15 +62,15 @@ void run_separate_lstm_backward(const UnrolledSpec& spec, const LayerTrace& trac
 }
 
 void run_forward_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t) {
-  if (!spec.rung.fused_pointwise) return run_separate_lstm_forward(spec, trace, recurrent, t);
+  if (!spec.variant.fuses_pointwise) return run_separate_lstm_forward(spec, trace, recurrent, t);
   with_forward_work(spec, trace, recurrent.const_data_ptr(), t,
                     [&](const auto& work) { launch_step(work, trace.gates.device()); });
 }
 
 void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
                        int64_t t) {
-  if (!spec.rung.fused_pointwise) return run_separate_lstm_backward(spec, trace, gradients, next, t);
-  const void* from_next_step = next == NextStep::kThere ? gradients.from_next_step.const_data_ptr() : nullptr;
+  if (!spec.variant.fuses_pointwise) return run_separate_lstm_backward(spec, trace, gradients, next, t);
+  const void* from_next_step = next == NextStep::kExists ? gradients.from_next_step.const_data_ptr() : nullptr;
   with_backward_work(spec, trace, gradients, from_next_step, t, t,
                      [&](const auto& work) { launch_step(work, trace.gates.device()); });
 }

@@ -8,58 +8,32 @@
 
 namespace rnnlab {
 
-// These switches describe the ladder of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946). Each rung adds one
-// optimisation to the rung before, with three exceptions: `hoisted` has nothing left to run on a second stream,
-// `blocked` is a form of `hoisted` for the CPU, and `persistent` is a form of `hoisted` for Hopper GPUs. All rungs
-// compute the gates' products as one product (the first rung, `grouped`).
-
 // States how many steps share one product of the inputs.
 enum class InputProducts { kOneStep, kGroupOfSteps, kAllSteps };
 
-struct Rung {
-  bool two_lanes = false;        // the inputs' products run on a separate stream
-  bool fused_pointwise = false;  // one kernel for all of a step except its products
-  bool pretransposed = false;    // the backward pass uses transposed weights, which are made once a pass
-  bool layers_side_by_side = false;
-  bool shares_diagonals = false;    // one product and one kernel for all layers on a diagonal, if possible
-  bool panel_products = false;      // on the CPU, by blocked/blocked_pass.h if possible
-  bool one_kernel = false;          // one kernel for many steps of a layer, by persistent/persistent_pass.h
-  bool parts_side_by_side = false;  // for one_kernel: layers work at the same time (layer_parts.h)
-  kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;  // for one_kernel
+// States the optimisations of one unrolled layer (unrolled_layer.h). All variants compute the gates' products as one
+// product.
+struct UnrolledVariant {
+  LayerKind kind;
+  bool uses_two_streams = false;  // the inputs' products run on a separate stream
+  bool fuses_pointwise = false;   // one kernel for all of a step except its products
+  bool pretransposes = false;     // the backward pass uses transposed weights, which are made once a pass
   InputProducts input_products = InputProducts::kOneStep;
+  bool pipelines_layers = false;  // layers work at the same time, each on different steps
+  bool shares_diagonals = false;  // one product and one kernel for all layers on a diagonal, if possible
+  bool is_blocked = false;        // on the CPU, by blocked/blocked_pass.h if possible
+  bool is_persistent = false;     // one kernel for many steps of a layer, by persistent/persistent_pass.h
+  bool shares_gpu = false;        // for is_persistent: layers work at the same time (layer_parts.h)
+  kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;  // for is_persistent
 };
-
-constexpr kernels::PersistentKernels persistent_kernels(LayerKind kind) {
-  if (kind == LayerKind::kPersistentClusters) return kernels::PersistentKernels::kClusters;
-  if (kind == LayerKind::kPersistentTeams) return kernels::PersistentKernels::kClustersAndTeams;
-  return kernels::PersistentKernels::kAll;
-}
-
-constexpr Rung rung_of(LayerKind kind) {
-  Rung rung;
-  rung.two_lanes = kind == LayerKind::kStreamed || kind == LayerKind::kFusedPointwise ||
-                   kind == LayerKind::kPretransposed || kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
-  rung.fused_pointwise = kind != LayerKind::kGrouped && kind != LayerKind::kStreamed;
-  rung.pretransposed = rung.fused_pointwise && kind != LayerKind::kFusedPointwise;
-  rung.layers_side_by_side = kind == LayerKind::kWavefront || kind == LayerKind::kDiagonal;
-  rung.shares_diagonals = kind == LayerKind::kDiagonal;
-  rung.panel_products = kind == LayerKind::kBlocked;
-  rung.one_kernel = is_persistent(kind);
-  rung.kernels = persistent_kernels(kind);
-  rung.parts_side_by_side = kind == LayerKind::kPersistent;
-  if (kind == LayerKind::kHoisted || kind == LayerKind::kBlocked || rung.one_kernel)
-    rung.input_products = InputProducts::kAllSteps;
-  if (rung.layers_side_by_side) rung.input_products = InputProducts::kGroupOfSteps;
-  return rung;
-}
 
 // Returns the type of sums and cell states: float32 for types with 16 bits.
 inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
 // T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc" marks the accumulation type.
 struct LayerTrace {
-  // The weights have the type of the states. For one_kernel weight_hh may be float32, and before its forward pass all
-  // weights may have any type.
+  // The weights have the type of the states. For persistent layers, weight_hh may be float32, and before its forward
+  // pass all weights may have any type.
   DirectionWeights weights;
   at::Tensor input;       // (T, B, I)
   at::Tensor gates;       // (T, B, G * H): first the input's products, then the activated gates in their place
@@ -67,12 +41,12 @@ struct LayerTrace {
   at::Tensor hidden;      // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
   at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
 
-  // one_kernel reads these tensors instead of `input` if its rows are rows of a table: (V, I), and (T * B) int64.
+  // Persistent layers read these tensors instead of `input` if its rows are rows of a table: (V, I), and (T * B) int64.
   at::Tensor table, tokens;
 
-  // `packed` is weight_hh in the layout of one_kernel's backward pass. The next three tensors are 16-bit factors of
-  // large products, if these are faster with such factors (persistent/products.h). input_unscale is the factor that
-  // converts input_factor to the input, or undefined.
+  // `packed` is weight_hh in the layout of the backward pass of persistent layers. The next three tensors are 16-bit
+  // factors of large products, if these are faster with such factors (persistent/products.h). input_unscale is the
+  // factor that converts input_factor to the input, or undefined.
   at::Tensor packed;
   at::Tensor weight_ih_factor, input_factor, half_hidden, input_unscale;
 
@@ -101,12 +75,12 @@ struct UnrolledSpec {
   Cell cell = Cell::kLstm;
   Activation activation = Activation::kTanh;
   Direction direction = Direction::kForward;
-  Rung rung;
+  UnrolledVariant variant = {LayerKind::kGrouped};
   at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence
-  double dropout = 0;                          // for one_kernel, which draws its own masks: dropout between layers
-  GradientUse gradients = GradientUse::kNone;  // states whether a backward pass may follow
-  kernels::Factors factors = kernels::Factors::kTf32;  // for one_kernel in float32, equal for both passes
+  double dropout = 0;  // for persistent layers, which draw their own masks: dropout between layers
+  GradientUse gradients = GradientUse::kNone;          // states whether a backward pass may follow
+  kernels::Factors factors = kernels::Factors::kTf32;  // for persistent layers in float32, equal for both passes
 };
 
 // Holds the rows of `hidden` and `cell` before and after step t.
@@ -139,10 +113,10 @@ struct Steps {
 };
 
 // Return the position in the sequence of the i-th step that is read, and the first position of a range of such steps.
-inline int64_t place_of(Direction direction, int64_t i, int64_t num_steps) {
+inline int64_t position_of(Direction direction, int64_t i, int64_t num_steps) {
   return direction == Direction::kForward ? i : num_steps - 1 - i;
 }
-inline int64_t first_place_of(Direction direction, const Steps& steps, int64_t num_steps) {
+inline int64_t first_position_of(Direction direction, const Steps& steps, int64_t num_steps) {
   return direction == Direction::kForward ? steps.first : num_steps - steps.last;
 }
 

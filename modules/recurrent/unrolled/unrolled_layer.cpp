@@ -12,8 +12,7 @@
 #include "recurrent/cuda_functions.h"
 #include "recurrent/device/number_types.h"
 #include "recurrent/dropout.h"
-#include "recurrent/token_rows.h"
-#include "recurrent/unrolled/unrolled_function.h"
+#include "recurrent/unrolled/passes.h"
 
 namespace rnnlab {
 namespace {
@@ -80,21 +79,27 @@ at::Tensor joined(const std::vector<at::Tensor>& blocks) {
 }
 
 // persistent_pass() is defined only if there is a GPU.
-void require_persistent_on_gpu(const at::Tensor& sequence, int64_t hidden_size) {
-  if (const auto reason = refusal(LayerKind::kPersistent, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
+void require_persistent_on_gpu(LayerKind kind, const at::Tensor& sequence, int64_t hidden_size) {
+  if (const auto reason = unsupported_reason(kind, sequence.is_cuda() ? Processor::kGpu : Processor::kCpu))
     throw_error(ExitCode::kUsage, "{}", *reason);
   persistent_pass().require(sequence, hidden_size);
 }
 
 }  // namespace
 
-UnrolledLayer::UnrolledLayer(LayerKind kind, const RecurrentOptions& options) : RecurrentLayer(options), kind_(kind) {
+std::optional<std::string> unsupported_by_unrolled(const RecurrentOptions& options) {
+  if (options.reset_gate != ResetGate::kBefore) return std::nullopt;
+  return "reset_gate: before (its candidate's product waits for the reset gate, so the products of a step are not one)";
+}
+
+UnrolledLayer::UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options)
+    : RecurrentLayer(options), variant_(variant) {
   register_uniform_parameters();
 }
 
 std::vector<UnrolledLayer::Block> UnrolledLayer::blocks() const {
-  const Rung rung = rung_of(kind_);
-  if (rung.layers_side_by_side || (rung.one_kernel && !options().bidirectional)) return {{0, options().num_layers}};
+  if (variant_.pipelines_layers || (variant_.is_persistent && !options().bidirectional))
+    return {{0, options().num_layers}};
   std::vector<Block> blocks;
   for (int64_t layer = 0; layer < options().num_layers; ++layer) blocks.push_back({layer, 1});
   return blocks;
@@ -103,11 +108,11 @@ std::vector<UnrolledLayer::Block> UnrolledLayer::blocks() const {
 RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const SequenceEnds ends(lengths, input.size(0), input.device());
   at::Tensor sequence = in_product_type(input);
-  if (rung_of(kind_).one_kernel) require_persistent_on_gpu(sequence, options().hidden_size);
+  if (variant_.is_persistent) require_persistent_on_gpu(kind(), sequence, options().hidden_size);
   std::vector<at::Tensor> hidden, cell;
   for (const Block& block : blocks()) {
     if (block.first_layer > 0 && options().dropout > 0 && is_training())
-      sequence = dropped_out(sequence, options().dropout);
+      sequence = apply_dropout(sequence, options().dropout);
     const RecurrentResult result = run_block(block, ends.cleared(sequence), initial, ends);
     sequence = result.output;
     hidden.push_back(result.state.hidden);
@@ -116,21 +121,21 @@ RecurrentResult UnrolledLayer::run(const at::Tensor& input, const RecurrentState
   return {ends.cleared(sequence), {joined(hidden), joined(cell)}};
 }
 
-bool UnrolledLayer::has_own_final_states() const { return rung_of(kind_).one_kernel; }
-bool UnrolledLayer::begins_without_states() const { return rung_of(kind_).one_kernel; }
+bool UnrolledLayer::has_own_final_states() const { return variant_.is_persistent; }
+bool UnrolledLayer::begins_without_states() const { return variant_.is_persistent; }
 
 // If a table has at most as many rows as columns, products with the places of its tokens take less work than products
 // with the input.
 bool UnrolledLayer::reads_tokens(const at::Tensor& table, int64_t num_tokens) const {
   const bool are_float = table.scalar_type() == at::kFloat && weights().front().scalar_type() == at::kFloat;
-  return rung_of(kind_).one_kernel && !options().bidirectional && are_float && table.size(0) <= table.size(1) &&
-         gains_by_places(table.size(0), num_tokens);
+  return variant_.is_persistent && !options().bidirectional && are_float && table.size(0) <= table.size(1) &&
+         gains_by_one_hot(table.size(0), num_tokens);
 }
 
 RecurrentResult UnrolledLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
                                           const RecurrentState& initial) {
   const at::TensorOptions type_of_products = table.options().dtype(product_type(table));
-  require_persistent_on_gpu(at::empty({0}, type_of_products), options().hidden_size);
+  require_persistent_on_gpu(kind(), at::empty({0}, type_of_products), options().hidden_size);
   const SequenceEnds all_whole({}, tokens.size(0), tokens.device());
   return run_direction(blocks().front(), Direction::kForward, {table, tokens}, initial, all_whole);
 }
@@ -150,9 +155,9 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
   // A sequence that ends early is read in reverse from its own last step, so a reversed copy of it runs forward.
   const bool runs_reversed_copy = direction == Direction::kReverse && !lengths.all_whole();
   const Direction loop = runs_reversed_copy ? Direction::kForward : direction;
-  UnrolledSpec spec = {options().cell, options().activation, loop, rung_of(kind_)};
+  UnrolledSpec spec = {options().cell, options().activation, loop, variant_};
   spec.type = sequence.tokens.defined() ? product_type(sequence.rows) : sequence.rows.scalar_type();
-  if (spec.rung.one_kernel && is_training()) spec.dropout = options().dropout;
+  if (spec.variant.is_persistent && is_training()) spec.dropout = options().dropout;
   if (!rounds_to_tf32()) spec.factors = kernels::Factors::kFloat32;
   if (c10::GradMode::is_enabled()) spec.gradients = GradientUse::kPossible;
   const int64_t num_directions = options().num_directions();
@@ -166,13 +171,13 @@ RecurrentResult UnrolledLayer::run_direction(const Block& block, Direction direc
                          .cell = states(initial.cell()),
                          .layers = {},
                          .masks = {}};
-  if (!spec.rung.one_kernel) input.masks = dropout_masks(block, sequence.rows);
+  if (!spec.variant.is_persistent) input.masks = dropout_masks(block, sequence.rows);
   if (input.hidden.defined()) input.hidden = input.hidden.to(spec.type);
   if (input.cell.defined()) input.cell = input.cell.to(accumulation_type(spec.type));
   for (int64_t layer = block.first_layer; layer < block.first_layer + block.num_layers; ++layer) {
     const auto index = static_cast<size_t>(layer * num_directions + (direction == Direction::kForward ? 0 : 1));
-    input.layers.push_back(spec.rung.one_kernel ? parameters_of(weights(), index)
-                                                : direction_weights(weights(), index));
+    input.layers.push_back(spec.variant.is_persistent ? parameters_of(weights(), index)
+                                                      : direction_weights(weights(), index));
   }
   spec.parameter_type = input.layers.front().weight_ih.scalar_type();
 
@@ -188,7 +193,7 @@ std::vector<at::Tensor> UnrolledLayer::dropout_masks(const Block& block, const a
   std::vector<at::Tensor> masks;
   if (options().dropout == 0 || !is_training()) return masks;
   const at::Tensor ones = at::ones({sequence.size(0), sequence.size(1), options().hidden_size}, sequence.options());
-  for (int64_t layer = 1; layer < block.num_layers; ++layer) masks.push_back(dropped_out(ones, options().dropout));
+  for (int64_t layer = 1; layer < block.num_layers; ++layer) masks.push_back(apply_dropout(ones, options().dropout));
   return masks;
 }
 

@@ -1,9 +1,14 @@
-// Implements the ladder from `grouped` to `persistent`: layers that run their own loop over steps and their own
-// back-propagation through time, by the rules of one rung (trace.h). Weights and results are those of every other
-// layer. reset_gate: before and second derivatives are not supported.
+// Implements the layers from `grouped` to `persistent`, which run their own loop over steps and their own
+// back-propagation through time. A variant (trace.h) states their optimisations. Weights and results are those of every
+// other layer. reset_gate: before and second derivatives are not supported.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "recurrent/recurrent_layer.h"
 #include "recurrent/unrolled/trace.h"
@@ -37,10 +42,10 @@ class SequenceEnds {
 
 class UnrolledLayer : public RecurrentLayer {
  public:
-  // kind: a rung of the ladder that does not refuse the options.
-  UnrolledLayer(LayerKind kind, const RecurrentOptions& options);
+  // options: supported by the record of the variant's kind.
+  UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options);
 
-  LayerKind kind() const override { return kind_; }
+  LayerKind kind() const override { return variant_.kind; }
   bool has_own_final_states() const override;
 
  private:
@@ -66,7 +71,43 @@ class UnrolledLayer : public RecurrentLayer {
                                 const RecurrentState& initial, const SequenceEnds& lengths);
   std::vector<at::Tensor> dropout_masks(const Block& block, const at::Tensor& sequence) const;
 
-  LayerKind kind_;
+  UnrolledVariant variant_;
 };
+
+// The variants in the order of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946). Each adds one optimisation to
+// the variant before, except that `hoisted` has nothing left to run on a second stream. unrolled_layers.cpp has the
+// layers' records. blocked/ and persistent/ have forms of `hoisted` for the CPU and for Hopper GPUs.
+inline constexpr UnrolledVariant kGroupedVariant = {.kind = LayerKind::kGrouped};
+inline constexpr UnrolledVariant kStreamedVariant = {.kind = LayerKind::kStreamed, .uses_two_streams = true};
+inline constexpr UnrolledVariant kFusedPointwiseVariant = {
+    .kind = LayerKind::kFusedPointwise, .uses_two_streams = true, .fuses_pointwise = true};
+inline constexpr UnrolledVariant kPretransposedVariant = {
+    .kind = LayerKind::kPretransposed, .uses_two_streams = true, .fuses_pointwise = true, .pretransposes = true};
+inline constexpr UnrolledVariant kHoistedVariant = {.kind = LayerKind::kHoisted,
+                                                    .fuses_pointwise = true,
+                                                    .pretransposes = true,
+                                                    .input_products = InputProducts::kAllSteps};
+inline constexpr UnrolledVariant kWavefrontVariant = {.kind = LayerKind::kWavefront,
+                                                      .uses_two_streams = true,
+                                                      .fuses_pointwise = true,
+                                                      .pretransposes = true,
+                                                      .input_products = InputProducts::kGroupOfSteps,
+                                                      .pipelines_layers = true};
+inline constexpr UnrolledVariant kDiagonalVariant = {.kind = LayerKind::kDiagonal,
+                                                     .uses_two_streams = true,
+                                                     .fuses_pointwise = true,
+                                                     .pretransposes = true,
+                                                     .input_products = InputProducts::kGroupOfSteps,
+                                                     .pipelines_layers = true,
+                                                     .shares_diagonals = true};
+
+// Implements LayerInfo::make for a variant.
+template <const UnrolledVariant& variant>
+std::shared_ptr<RecurrentLayer> make_unrolled(const RecurrentOptions& options) {
+  return std::make_shared<UnrolledLayer>(variant, options);
+}
+
+// Implements LayerInfo::unsupported_option for layers that compute the products of a step as one product.
+std::optional<std::string> unsupported_by_unrolled(const RecurrentOptions& options);
 
 }  // namespace rnnlab

@@ -1,4 +1,4 @@
-#include "recurrent/unrolled/lanes.h"
+#include "recurrent/unrolled/stream_set.h"
 
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
@@ -14,11 +14,11 @@ namespace rnnlab {
 namespace {
 
 // Every pass uses the same streams, because cuBLAS keeps a workspace for each stream that it has used.
-c10::Stream stream_of_lane(at::Device device, int priority, size_t lane) {
+c10::Stream pooled_stream(at::Device device, int priority, size_t index) {
   static std::mutex mutex;
   static std::map<std::tuple<c10::DeviceIndex, int, size_t>, c10::Stream> streams;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto key = std::tuple(device.index(), priority, lane);
+  const auto key = std::tuple(device.index(), priority, index);
   const auto known = streams.find(key);
   if (known != streams.end()) return known->second;
   return streams.emplace(key, stream_from_pool(device, priority)).first->second;
@@ -26,14 +26,14 @@ c10::Stream stream_of_lane(at::Device device, int priority, size_t lane) {
 
 }  // namespace
 
-StreamSet::StreamSet(at::Device device, size_t num_side_lanes, size_t num_main_lanes) {
+StreamSet::StreamSet(at::Device device, size_t num_side_streams, size_t num_main_streams) {
   if (!device.is_cuda()) return;
   const c10::Stream current = current_stream(device);
-  const int priority = num_main_lanes > 0 ? priority_of_stream(current) : kLowestPriority;
+  const int priority = num_main_streams > 0 ? priority_of_stream(current) : kLowestPriority;
   streams_.push_back(current);
-  for (size_t lane = 1; lane <= num_side_lanes + num_main_lanes; ++lane) {
-    streams_.push_back(stream_of_lane(device, lane <= num_side_lanes ? kLowestPriority : priority, lane));
-    order(0, lane);
+  for (size_t i = 1; i <= num_side_streams + num_main_streams; ++i) {
+    streams_.push_back(pooled_stream(device, i <= num_side_streams ? kLowestPriority : priority, i));
+    order(0, i);
   }
 }
 
@@ -45,9 +45,9 @@ StreamSet::~StreamSet() {
   }
 }
 
-void StreamSet::run(size_t lane, const std::function<void()>& work) const {
-  if (lane == 0 || streams_.size() <= 1) return work();
-  const c10::StreamGuard guard(streams_[lane]);
+void StreamSet::run(size_t stream, const std::function<void()>& work) const {
+  if (stream == 0 || streams_.size() <= 1) return work();
+  const c10::StreamGuard guard(streams_[stream]);
   work();
 }
 
@@ -59,7 +59,7 @@ void StreamSet::order(size_t before, size_t after) const {
 }
 
 void StreamSet::join() {
-  for (size_t lane = 1; lane < streams_.size(); ++lane) order(lane, 0);
+  for (size_t i = 1; i < streams_.size(); ++i) order(i, 0);
   is_joined_ = true;
 }
 

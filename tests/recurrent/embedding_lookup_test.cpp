@@ -1,4 +1,4 @@
-#include "recurrent/token_rows.h"
+#include "recurrent/recurrent_layer.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
-#include "recurrent/autocast.h"
 #include "recurrent/on_cuda.h"
 #include "recurrent/persistent_check.h"
 
@@ -26,7 +25,7 @@ at::Tensor some_tokens(int64_t num_rows, int64_t num_steps, int64_t batch_size) 
   return at::randint(num_rows, {num_steps, batch_size}, at::detail::createCPUGenerator(7));
 }
 
-// What a function of a table gives, and its gradients in leaves, the table first.
+// Holds the result of a function of a table, and its gradients in leaves, the table first.
 struct TableResults {
   at::Tensor values;
   std::vector<at::Tensor> gradients;
@@ -46,7 +45,7 @@ TableResults results_of(const Function& function, const at::Tensor& table, const
   return results;
 }
 
-TableResults by_rows_of_tokens(const at::Tensor& table, const at::Tensor& tokens) {
+TableResults by_lookup(const at::Tensor& table, const at::Tensor& tokens) {
   return results_of([&](const at::Tensor& leaf) { return embedding_lookup(leaf, tokens); }, table);
 }
 
@@ -54,33 +53,33 @@ TableResults by_embedding(const at::Tensor& table, const at::Tensor& tokens) {
   return results_of([&](const at::Tensor& leaf) { return at::embedding(leaf, tokens); }, table);
 }
 
-// By the product and, with a large table, by sorting.
-TEST(TokenRows, GainByPlacesWhereFewRowsMeetManyTokens) {
-  EXPECT_TRUE(gains_by_places(65, 16384));
-  EXPECT_FALSE(gains_by_places(65, 1)) << "one token reads one row";
-  EXPECT_FALSE(gains_by_places(2000, 16384));
-  EXPECT_FALSE(gains_by_places(1000, 262144)) << "a gigabyte of places";
+// The gradient is a product with few rows, and sorts the tokens with many rows.
+TEST(EmbeddingLookup, GainsByOneHotIfFewRowsMeetManyTokens) {
+  EXPECT_TRUE(gains_by_one_hot(65, 16384));
+  EXPECT_FALSE(gains_by_one_hot(65, 1)) << "one token reads one row";
+  EXPECT_FALSE(gains_by_one_hot(2000, 16384));
+  EXPECT_FALSE(gains_by_one_hot(1000, 262144)) << "a gigabyte of zeros and ones";
 }
 
-TEST(RowsOfTokens, AreThoseOfAnEmbeddingWithItsGradient) {
+TEST(EmbeddingLookup, HasTheResultsAndTheGradientOfAnEmbedding) {
   const TensorFloat32 products(kNumberClasses[0]);
   for (const int64_t num_rows : {65, 1500})
     for (const at::DeviceType device : {at::kCPU, at::kCUDA}) {
       if (device == at::kCUDA && !torch::cuda::is_available()) continue;
       const at::Tensor table = numbers_of({num_rows, 24}, 1), tokens = some_tokens(num_rows, 40, 33);
-      const auto got = by_rows_of_tokens(table.to(device), tokens.to(device)), wanted = by_embedding(table, tokens);
+      const auto got = by_lookup(table.to(device), tokens.to(device)), wanted = by_embedding(table, tokens);
       EXPECT_TRUE(at::equal(got.values.cpu(), wanted.values)) << num_rows << " on " << device;
       EXPECT_TRUE(at::allclose(got.gradients[0].cpu(), wanted.gradients[0], 1e-5, 1e-5))
           << num_rows << " on " << device;
     }
 }
 
-TEST(RowsOfTokens, HaveTheTypeOfAutocastAndAGradientInFloat32) {
+TEST(EmbeddingLookup, HasTheTypeOfAutocastAndAGradientInFloat32) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   const at::Tensor table = numbers_of({65, 24}, 1).cuda(), tokens = some_tokens(65, 40, 33).cuda();
   const auto wanted = by_embedding(table, tokens);
   const Autocast autocast(at::kCUDA);
-  const auto got = by_rows_of_tokens(table, tokens);
+  const auto got = by_lookup(table, tokens);
   EXPECT_EQ(got.values.scalar_type(), at::kBFloat16);
   EXPECT_TRUE(at::equal(got.values, wanted.values.to(at::kBFloat16)));
   EXPECT_EQ(got.gradients[0].scalar_type(), at::kFloat);
@@ -92,8 +91,8 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>() / scale;
 }
 
-// A layer by tokens against the same layer by the rows that they stand for: outputs and the gradients of the table and
-// all weights.
+// Compares a layer that reads tokens with the same layer that reads the rows of the tokens: outputs, and the gradients
+// of the table and of all weights.
 void expect_same_by_tokens(RecurrentLayer& layer, const at::Tensor& table, const at::Tensor& tokens, double tolerance) {
   const auto output_of = [](const RecurrentResult& result) { return result.output + result.state.hidden.sum(); };
   const auto got = results_of([&](const at::Tensor& leaf) { return output_of(layer.forward_tokens(leaf, tokens)); },
@@ -111,7 +110,7 @@ TEST(LayersByTokens, AreThoseByRows) {
   expect_same_by_tokens(*layer, numbers_of({4, 6}, 1), some_tokens(4, 7, 3), 1e-6);
 }
 
-// In products small and large: only these take float16 factors.
+// Only large products have float16 operands, so the test has small and large products.
 TEST(LayersByTokens, AreThoseByRowsInAPersistentLayerToo) {
   if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels on a GPU";
   for (const NumberClass& numbers : kNumberClasses)

@@ -1,15 +1,14 @@
-// Tests that stacks with dropout run layer by layer, with the results of a single call, and with the dropout of every
-// other layer in between.
-#include "recurrent/layer_groups.h"
+// Tests that stacks with dropout run layer by layer, with the results of a single call, and with the same dropout
+// between layers as every other layer kind.
+#include "recurrent/stacked_layer.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "recurrent/autocast.h"
 #include "recurrent/layer_under_test.h"
-#include "recurrent/tolerances.h"
+#include "recurrent/on_cuda.h"
 
 namespace rnnlab {
 namespace {
@@ -73,7 +72,7 @@ TEST_P(FusedInGroups, EvaluatesLikeNaive) {
   expect_near(results_of(*fused_), results_of(*naive_), kFloat32Cpu);
 }
 
-// Both draw by the state of LibTorch's generator, and so the same.
+// Both layers draw from the same state of LibTorch's generator, so their masks are equal.
 TEST_P(FusedInGroups, TrainsLikeNaiveWithTheSameDropout) {
   const Results first = results_of(*fused_);
   expect_near(first, results_of(*naive_), kFloat32Cpu);

@@ -1,0 +1,118 @@
+// The records of the persistent layers are in the main library, and their passes in librnnlab_cuda.so.
+#include <fmt/format.h>
+
+#include "recurrent/device/gpu_support.h"
+#include "recurrent/unrolled/unrolled_layer.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr Capability kFirstWithClusters = {9, 0};  // clusters of thread blocks
+
+constexpr UnrolledVariant persistent_variant(LayerKind kind, kernels::PersistentKernels kernels) {
+  return {.kind = kind,
+          .fuses_pointwise = true,
+          .pretransposes = true,
+          .input_products = InputProducts::kAllSteps,
+          .is_persistent = true,
+          .shares_gpu = kernels == kernels::PersistentKernels::kAll,
+          .kernels = kernels};
+}
+
+constexpr UnrolledVariant kClustersVariant =
+    persistent_variant(LayerKind::kPersistentClusters, kernels::PersistentKernels::kClusters);
+constexpr UnrolledVariant kTeamsVariant =
+    persistent_variant(LayerKind::kPersistentTeams, kernels::PersistentKernels::kClustersAndTeams);
+constexpr UnrolledVariant kPersistentVariant =
+    persistent_variant(LayerKind::kPersistent, kernels::PersistentKernels::kAll);
+
+template <const UnrolledVariant& variant>
+std::optional<std::string> unsupported_by_persistent(const RecurrentOptions& options) {
+  if (options.activation != Activation::kTanh)
+    return fmt::format("activation: {} (its kernels for {} have tanh only)", config::name_of(options.activation),
+                       config::name_of(options.cell));
+  if (options.reset_gate == ResetGate::kBefore)
+    return "reset_gate: before (its kernel for gru applies the reset gate after the recurrent product)";
+  if (kernels::has_persistent_layer(options.hidden_size, kernels::Factors::kTf32, variant.kernels)) return std::nullopt;
+  const bool has_grids = variant.kernels == kernels::PersistentKernels::kAll;
+  return fmt::format("hidden_size: {} (its kernels have multiples of 8 from 64 to {})", options.hidden_size,
+                     has_grids ? "1536, in fp32 to 1024" : "1024");
+}
+
+template <const UnrolledVariant& variant>
+std::optional<std::string> precision_unsupported_by_persistent(const RecurrentOptions& options, Precision precision) {
+  const auto has_kernels = [&](kernels::Factors factors) {
+    return kernels::has_persistent_layer(options.hidden_size, factors, variant.kernels);
+  };
+  const bool lacks_float32 = has_kernels(kernels::Factors::kTf32) && !has_kernels(kernels::Factors::kFloat32);
+  if (precision != Precision::kFp32 || !lacks_float32) return std::nullopt;
+  return "supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: cudnn";
+}
+
+// Kernels for more units need exactly compute capability 9.0.
+std::optional<std::string> size_unsupported_by_persistent(int64_t hidden_size, const Gpu& gpu) {
+  const bool has_grids = gpu.capability.major == kFirstWithClusters.major;
+  if (has_grids || hidden_size <= kernels::kLargestOfClusters) return std::nullopt;
+  return fmt::format(
+      "cannot do hidden_size: {} on {} (compute capability {}): its kernels for more than {} units need compute "
+      "capability 9.0; use layer: cudnn",
+      hidden_size, gpu.name, text_of(gpu.capability), kernels::kLargestOfClusters);
+}
+
+// In fp32 the kernels compute small factors with fewer digits; in tf32, hidden states of rnn_relu may overflow float16.
+bool persistent_is_less_precise(const RecurrentOptions& options, Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return true;
+    case Precision::kTf32:
+      return options.cell == Cell::kRnnRelu;
+    case Precision::kBf16:
+    case Precision::kFp16:
+      return false;
+  }
+  return true;
+}
+
+template <const UnrolledVariant& variant>
+LayerInfo persistent_info(std::string_view description, int speed_rank, AutoUse auto_use) {
+  return {.description = description,
+          .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+          .processors = {Processor::kGpu},
+          .other_processor = "needs a GPU of compute capability 9.0 or later; on a CPU use layer: fused",
+          .needs_own_kernels = true,
+          .compiles_kernels = true,
+          .min_gpu_capability = kFirstWithClusters,
+          .speed_rank = speed_rank,
+          .auto_use = auto_use,
+          .make = make_unrolled<variant>,
+          .unsupported_option = unsupported_by_persistent<variant>,
+          .unsupported_precision = precision_unsupported_by_persistent<variant>,
+          .unsupported_size = size_unsupported_by_persistent,
+          .is_less_precise = persistent_is_less_precise};
+}
+
+}  // namespace
+
+const LayerInfo& persistent_clusters_layer_info() {
+  static const LayerInfo info = persistent_info<kClustersVariant>(
+      "all steps of a layer in one kernel on a GPU of compute capability 9.0 or later, the recurrent weights in "
+      "clusters of its blocks",
+      12, AutoUse::kIfNoOther);
+  return info;
+}
+
+const LayerInfo& persistent_teams_layer_info() {
+  static const LayerInfo info = persistent_info<kTeamsVariant>(
+      "persistent_clusters, with smaller blocks, or teams of warps that take turns, where they are faster", 13,
+      AutoUse::kIfNoOther);
+  return info;
+}
+
+const LayerInfo& persistent_layer_info() {
+  static const LayerInfo info = persistent_info<kPersistentVariant>(
+      "persistent_teams, with the recurrent weights over the whole GPU, and layers side by side, where that is faster",
+      14, AutoUse::kAlways);
+  return info;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,112 @@
+// The records of the unrolled layers.
+#include "recurrent/unrolled/unrolled_layer.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: hoisted";
+
+std::optional<std::string> unsupported_by_pipelined(const RecurrentOptions& options) {
+  if (const auto option = unsupported_by_unrolled(options)) return option;
+  if (!options.bidirectional) return std::nullopt;
+  return "bidirectional: true (a layer waits for the whole reverse sequence of the one below: there is no diagonal)";
+}
+
+}  // namespace
+
+// The products of `grouped` and `streamed` are written only for LSTM.
+const LayerInfo& grouped_layer_info() {
+  static const LayerInfo info = {
+      .description = "the products of all gates as one, two a step; own backward pass through time",
+      .cells = {Cell::kLstm},
+      .processors = {Processor::kCpu, Processor::kGpu},
+      .speed_rank = 2,
+      .auto_use = AutoUse::kIfNoOther,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kGroupedVariant>,
+      .unsupported_option = unsupported_by_unrolled};
+  return info;
+}
+
+const LayerInfo& streamed_layer_info() {
+  static const LayerInfo info = {
+      .description = "grouped, with the input's and the recurrent product on two CUDA streams",
+      .cells = {Cell::kLstm},
+      .processors = {Processor::kGpu},
+      .other_processor = kNeedsStreams,
+      .speed_rank = 3,
+      .auto_use = AutoUse::kIfNoOther,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kStreamedVariant>,
+      .unsupported_option = unsupported_by_unrolled};
+  return info;
+}
+
+const LayerInfo& fused_pointwise_layer_info() {
+  static const LayerInfo info = {.description = "streamed, with one own kernel for all of a step but its products",
+                                 .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+                                 .processors = {Processor::kCpu, Processor::kGpu},
+                                 .needs_own_kernels = true,
+                                 .speed_rank = 4,
+                                 .is_optimisation_step = true,
+                                 .make = make_unrolled<kFusedPointwiseVariant>,
+                                 .unsupported_option = unsupported_by_unrolled};
+  return info;
+}
+
+const LayerInfo& pretransposed_layer_info() {
+  static const LayerInfo info = {
+      .description = "fused_pointwise, with the weights transposed once for the backward pass",
+      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .processors = {Processor::kCpu, Processor::kGpu},
+      .needs_own_kernels = true,
+      .speed_rank = 5,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kPretransposedVariant>,
+      .unsupported_option = unsupported_by_unrolled};
+  return info;
+}
+
+const LayerInfo& hoisted_layer_info() {
+  static const LayerInfo info = {.description = "pretransposed, with one product for the inputs of all steps",
+                                 .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+                                 .processors = {Processor::kCpu, Processor::kGpu},
+                                 .needs_own_kernels = true,
+                                 .speed_rank = 6,
+                                 .is_optimisation_step = true,
+                                 .make = make_unrolled<kHoistedVariant>,
+                                 .unsupported_option = unsupported_by_unrolled};
+  return info;
+}
+
+const LayerInfo& wavefront_layer_info() {
+  static const LayerInfo info = {
+      .description = "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams",
+      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
+      .processors = {Processor::kGpu},
+      .other_processor = kNeedsStreams,
+      .needs_own_kernels = true,
+      .speed_rank = 7,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kWavefrontVariant>,
+      .unsupported_option = unsupported_by_pipelined};
+  return info;
+}
+
+// `diagonal` does not have GRU, because the gradients of a GRU's two sides differ, so the gradients of a step are not
+// one product.
+const LayerInfo& diagonal_layer_info() {
+  static const LayerInfo info = {
+      .description = "wavefront step by step, with one batched product and one own kernel for all layers",
+      .cells = {Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu},
+      .processors = {Processor::kGpu},
+      .other_processor = kNeedsStreams,
+      .needs_own_kernels = true,
+      .speed_rank = 8,
+      .is_optimisation_step = true,
+      .make = make_unrolled<kDiagonalVariant>,
+      .unsupported_option = unsupported_by_pipelined};
+  return info;
+}
+
+}  // namespace rnnlab
