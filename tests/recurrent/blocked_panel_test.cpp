@@ -17,7 +17,6 @@
 #include <memory>
 
 #include "recurrent/blocked/cpu_buffer_pool.h"
-#include "recurrent/blocked/weight_product.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {

@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "recurrent/kernels/tile_products_impl.h"
+#include "recurrent/kernels/tile_products.h"
 
 namespace rnnlab::kernels {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "recurrent/cudnn/rnn_shape.h"
+#include "recurrent/cudnn/rnn_descriptor.h"
 #include "recurrent/recurrent_options.h"
 
 namespace rnnlab {

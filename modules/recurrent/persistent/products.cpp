@@ -15,8 +15,7 @@
 #include "base/error.h"
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
-#include "recurrent/kernels/persistent/filled_rows.h"
-#include "recurrent/kernels/persistent/scaled_half.h"
+#include "recurrent/kernels/persistent/operand_conversion.h"
 #include "recurrent/token_rows.h"
 #include "recurrent/unrolled/weight_gradients.h"
 
@@ -62,7 +61,7 @@ void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::
   TORCH_CUDABLAS_CHECK(status);
 }
 
-// Whole vectors of 16 bytes are sufficient for a fast kernel; otherwise columns are filled up to whole tiles.
+// Whole vectors of 16 bytes are sufficient for a fast kernel; otherwise rows are padded to whole tiles.
 int64_t whole_columns(int64_t columns) {
   constexpr int64_t kVector = 8, kTile = 64;
   return columns % kVector == 0 ? columns : (columns + kTile - 1) / kTile * kTile;
@@ -87,18 +86,19 @@ Factor scaled_half(const at::Tensor& matrix, int64_t columns, const at::Tensor& 
   return factor;
 }
 
-// Copies the matrix in the type of `filled`, with as many columns.
-void fill_up(const at::Tensor& matrix, const at::Tensor& filled) {
-  RNNLAB_INVARIANT(matrix.is_contiguous() && filled.size(1) % 8 == 0, "dense rows, whole vectors");
+// Copies the matrix in the type of `padded`, with as many columns.
+void pad(const at::Tensor& matrix, const at::Tensor& padded) {
+  RNNLAB_INVARIANT(matrix.is_contiguous() && padded.size(1) % 8 == 0,
+                   "padding needs a matrix with dense rows, and a result whose rows are whole vectors");
   started_on_device([&] {
-    kernels::fill_rows({.numbers = matrix.const_data_ptr(),
-                        .from = element_type(matrix.scalar_type()),
-                        .rows = matrix.size(0),
-                        .columns = matrix.size(1),
-                        .filled = filled.mutable_data_ptr(),
-                        .type = element_type(filled.scalar_type()),
-                        .filled_columns = filled.size(1)},
-                       c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
+    kernels::pad_rows({.numbers = matrix.const_data_ptr(),
+                       .from = element_type(matrix.scalar_type()),
+                       .rows = matrix.size(0),
+                       .columns = matrix.size(1),
+                       .padded = padded.mutable_data_ptr(),
+                       .type = element_type(padded.scalar_type()),
+                       .padded_columns = padded.size(1)},
+                      c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
   });
 }
 
@@ -126,9 +126,9 @@ bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih)
 Factor input_factor(const at::Tensor& input) {
   const int64_t columns = whole_columns(input.size(1));
   if (input.scalar_type() == at::kFloat) return scaled_half(input, columns, {});
-  const at::Tensor filled = at::empty({input.size(0), columns}, input.options());
-  fill_up(input, filled);
-  return {filled, {}};
+  const at::Tensor padded = at::empty({input.size(0), columns}, input.options());
+  pad(input, padded);
+  return {padded, {}};
 }
 
 at::Tensor empty_weight_factor(const at::Tensor& weight_ih) {
@@ -140,7 +140,7 @@ at::Tensor empty_weight_factor(const at::Tensor& weight_ih) {
 void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor) {
   const bool is_read_as_it_is =
       weight_ih.scalar_type() == at::kFloat || weight_ih.scalar_type() == factor.scalar_type();
-  fill_up(is_read_as_it_is ? weight_ih : weight_ih.to(factor.scalar_type()), factor);
+  pad(is_read_as_it_is ? weight_ih : weight_ih.to(factor.scalar_type()), factor);
 }
 
 void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right) {
@@ -254,7 +254,7 @@ void GateProducts::sum_biases(WeightGradients& weights) const {
     weights.bias_hh.copy_(weights.bias_ih);
 }
 
-// Filled columns would have gradients that nothing reads.
+// Padding columns would have gradients that nothing reads.
 bool GateProducts::data_gains() const {
   return gradients_.input.defined() && trace_.weight_ih_factor.defined() &&
          trace_.weight_ih_factor.size(1) == trace_.weights.weight_ih.size(1);

@@ -13,9 +13,9 @@ namespace rnnlab {
 
 // Large products of float32 layers in the TF32 class use factors of float16, which has TF32's mantissa and which tensor
 // cores multiply twice as fast. Because of float16's smaller range, numbers of any magnitude are scaled by a power of
-// two (kernels/persistent/scaled_half.h). Hidden states and weights are also float16 in the kernels and are not scaled.
-// The input of the bottom layer may have any number of columns. For large products its columns are filled up with zeros
-// to whole vectors, in both classes, because cuBLAS takes four times as long in 16 bits otherwise.
+// two (kernels/persistent/operand_conversion.h). Hidden states and weights are also float16 in the kernels and are not
+// scaled. The input of the bottom layer may have any number of columns. For large products its columns are filled up
+// with zeros to whole vectors, in both classes, because cuBLAS takes four times as long in 16 bits otherwise.
 struct Factor {
   at::Tensor values;   // a matrix, float16, or of a 16-bit layer's type
   at::Tensor unscale;  // (2) float32: the factor that converts a value to the number, and 0; undefined: 1

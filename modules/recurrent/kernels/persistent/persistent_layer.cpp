@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "kernel_cache/kernel_supply.h"
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
-#include "recurrent/kernels/persistent/host/launch.h"
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
 #include "recurrent/kernels/persistent/shared/sizes.h"
 
@@ -228,6 +228,14 @@ void run_pass(const Work& work, PassKind pass, cudaStream_t stream) {
 }  // namespace persistent
 
 using persistent::PassKind;
+
+bool runs_persistent_as_ptx() { return persistent::runs_as_ptx(); }
+
+std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
+
+std::optional<std::string> persistent_kernels_refusal() { return persistent::kernel_supply().refusal(); }
+
+std::vector<std::string> take_persistent_notes() { return persistent::kernel_supply().take_notes(); }
 
 size_t forward_weight_bytes(const PersistentSequence& sequence) {
   return persistent::chosen_pass(sequence, PassKind::kForward).plan.packed_bytes;

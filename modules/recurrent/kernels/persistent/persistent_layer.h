@@ -24,8 +24,6 @@ inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; 
 
 // Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, or to 1024 for kFloat32 and
 // without kAll. For layers of a type other than float32, factors is kTf32.
-inline constexpr int kLargestOfClusters = 1024;
-inline constexpr int kLargestOfGrids = 1536;
 inline bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernels kernels) {
   const bool has_grids = factors == Factors::kTf32 && kernels == PersistentKernels::kAll;
   return hidden_size >= 64 && hidden_size <= (has_grids ? kLargestOfGrids : kLargestOfClusters) && hidden_size % 8 == 0;

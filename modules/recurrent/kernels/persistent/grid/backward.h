@@ -9,8 +9,7 @@
 #include "recurrent/kernels/persistent/grid/exchange.h"
 #include "recurrent/kernels/persistent/grid/gradients.h"
 #include "recurrent/kernels/persistent/grid/owner.h"
-#include "recurrent/kernels/persistent/grid/products.h"
-#include "recurrent/kernels/persistent/grid/sum_exchange.h"
+#include "recurrent/kernels/persistent/grid/weights.h"
 
 namespace rnnlab::kernels::persistent {
 

@@ -6,7 +6,7 @@
 
 #include "recurrent/kernels/persistent/grid/exchange.h"
 #include "recurrent/kernels/persistent/grid/owner.h"
-#include "recurrent/kernels/persistent/grid/products.h"
+#include "recurrent/kernels/persistent/grid/weights.h"
 #include "recurrent/kernels/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {

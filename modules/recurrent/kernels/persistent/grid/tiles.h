@@ -21,7 +21,7 @@ constexpr int kColumnsAStep = 16;
 constexpr int kWarpsPerGroup = 4;  // warps of a warpgroup
 constexpr int kOctet = 8;          // hidden states that are handed over as one vector
 
-// A parcel is eight sums of a thread as they are handed over through L2 (sum_exchange.h).
+// A parcel is eight sums of a thread as they are handed over through L2 (exchange.h).
 template <class Numbers>
 constexpr int kWordsOfParcel = Numbers::kIsScaled ? 5 : 4;
 

@@ -30,9 +30,9 @@ constexpr const char* name_of_numbers() {
 }
 
 // A program of two kernels: that of the pass, and the one that packs its weights. Their names need no namespace in it.
-std::string source_including(const char* kernel, const char* packing) {
+std::string source_including(const char* kernel) {
   std::string source;
-  for (const char* header : {"shared/cells.h", kernel, packing})
+  for (const char* header : {"shared/cells.h", kernel})
     source += fmt::format("#include \"recurrent/kernels/persistent/{}\"\n", header);
   return source + "using namespace rnnlab::kernels::persistent;\n";
 }
@@ -123,7 +123,7 @@ class ClusterPlans {
     const std::string name = fmt::format(
         "{}_kernel<{}>", T::kTeams == 1 ? direction() : fmt::format("team_{}", direction()), name_of_tiles<T>());
     plans_.push_back({
-        .source = source_including(kernel_header(T::kTeams), "cluster/pack.h"),
+        .source = source_including(kernel_header(T::kTeams)),
         .kernel = name,
         .packing = fmt::format("pack_kernel<{}, {}Order>", name_of_tiles<T>(), is_forward ? "Forward" : "Backward"),
         .num_sequences = T::kSequences,
@@ -236,7 +236,7 @@ class GridPlans {
 
   template <class T>
   static KernelPlan forward(const std::string& tiles) {
-    return {.source = source_including("grid/forward.h", "grid/pack.h"),
+    return {.source = source_including("grid/forward.h"),
             .kernel = fmt::format("grid_forward_kernel<{}>", tiles),
             .packing = fmt::format("grid_pack_kernel<{}, GridForwardOrder>", tiles),
             .cluster_size = 1,
@@ -248,7 +248,7 @@ class GridPlans {
 
   template <class T>
   static KernelPlan backward(const std::string& tiles) {
-    return {.source = source_including("grid/backward.h", "grid/pack.h"),
+    return {.source = source_including("grid/backward.h"),
             .kernel = fmt::format("grid_backward_kernel<{}>", tiles),
             .packing = fmt::format("grid_pack_kernel<{}, GridBackwardOrder>", tiles),
             .cluster_size = T::kPartners,

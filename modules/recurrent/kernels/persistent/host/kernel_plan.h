@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/kernels/persistent/shared/passes.h"
 
 namespace rnnlab::kernels::persistent {

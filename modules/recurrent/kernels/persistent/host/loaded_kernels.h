@@ -10,11 +10,24 @@
 #include "kernel_cache/nvrtc.h"
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
 
+namespace rnnlab {
+class KernelSupply;
+}
+
 namespace rnnlab::kernels::persistent {
 
 // The texts of all headers that kernels are made of, and freestanding.h under the names of the standard headers that it
 // stands for. The build writes this function (embed_sources.cmake).
 std::span<const KernelHeader> kernel_sources();
+
+// Throws std::runtime_error if a call of CUDA failed. what: the call, as the message names it.
+void check(cudaError_t error, const char* what);
+
+// Returns the source of compiled kernels (kernel_cache/kernel_supply.h). It is not thread-safe.
+KernelSupply& kernel_supply();
+
+// Whether the driver compiles the kernels from PTX (persistent_layer.h).
+bool runs_as_ptx();
 
 // A GPU, as far as kernels depend on it.
 struct Gpu {

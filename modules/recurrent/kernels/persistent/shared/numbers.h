@@ -1,6 +1,6 @@
 // Arithmetic on single numbers: conversions between float32 and operands of 16 bits, and the activation functions of
 // the cells with their derivatives, all by PTX of compute capability 9.0 and later. Left out: products
-// (cluster/products.h, grid/products.h).
+// (cluster/weights.h, grid/weights.h).
 #pragma once
 
 #include <cstdint>

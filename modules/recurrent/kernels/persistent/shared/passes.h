@@ -22,6 +22,10 @@ enum class Factors { kTf32, kFloat32 };
 // clusters of smaller blocks, and of blocks of two teams; blocks over the whole GPU.
 enum class PersistentKernels { kClusters, kClustersAndTeams, kAll };
 
+// The largest hidden sizes that clusters and that grids have kernels for.
+inline constexpr int kLargestOfClusters = 1024;
+inline constexpr int kLargestOfGrids = 1536;
+
 // T steps, B sequences, H units, G gates. type: of all tensors that are not float* below.
 struct PersistentSequence {
   int64_t num_steps = 0;

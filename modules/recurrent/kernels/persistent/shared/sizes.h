@@ -12,7 +12,7 @@ namespace rnnlab::kernels::persistent {
 
 // Classes of precision: what a layer's tensors hold, and what the factors of its recurrent products are rounded to.
 // Sums, activations, cell states and gradients of states are float32 in all classes, except sums on their way through
-// L2 (grid/sum_exchange.h).
+// L2 (grid/exchange.h).
 
 // The bits of float16 and of bfloat16. CUDA's own types would need CUDA's headers when a kernel is compiled.
 struct Half {
