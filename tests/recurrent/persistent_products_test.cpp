@@ -41,10 +41,10 @@ TEST(GainsByHalf, NotInFloat32) {
   EXPECT_FALSE(gains_by_half(without_memory(2048, 6400), without_memory(6400, 512)));
 }
 
-TEST(GainsByInputFactor, InTf32ByFloat16AndIn16BitsByWholeColumns) {
+TEST(GainsByInputOperand, InTf32ByFloat16AndIn16BitsByWholeColumns) {
   const TensorFloat32 products(kRoundsToTf32);
   const auto gains = [](int64_t rows, int64_t columns, at::ScalarType type) {
-    return gains_by_input_factor(without_memory(rows, columns, type), without_memory(3072, columns, type));
+    return gains_by_input_operand(without_memory(rows, columns, type), without_memory(3072, columns, type));
   };
   EXPECT_TRUE(gains(12800, 500, at::kFloat));
   EXPECT_TRUE(gains(12800, 512, at::kFloat));
@@ -55,15 +55,15 @@ TEST(GainsByInputFactor, InTf32ByFloat16AndIn16BitsByWholeColumns) {
   EXPECT_FALSE(gains(128, 500, at::kHalf)) << "small";
 }
 
-TEST(GainsByInputFactor, NotInFloat32) {
+TEST(GainsByInputOperand, NotInFloat32) {
   const TensorFloat32 products(kRoundsToFloat32);
-  EXPECT_FALSE(gains_by_input_factor(without_memory(12800, 512), without_memory(3072, 512)));
+  EXPECT_FALSE(gains_by_input_operand(without_memory(12800, 512), without_memory(3072, 512)));
 }
 
 class ScaledHalfOnCuda : public ByOwnKernels {
  protected:
-  static at::Tensor back(const Factor& factor) {
-    return factor.values.to(at::kDouble) * factor.unscale[0].to(at::kDouble);
+  static at::Tensor back(const Operand& operand) {
+    return operand.values.to(at::kDouble) * operand.unscale[0].to(at::kDouble);
   }
 };
 
@@ -104,18 +104,18 @@ TEST_F(ScaledHalfOnCuda, ProductsAreThoseOfTheNumbers) {
 
 TEST_F(ScaledHalfOnCuda, InputsAreFilledUpToWholeColumns) {
   const at::Tensor input = at::randn({16, 500}, at::kCUDA) * 1e-9;
-  const Factor factor = input_factor(input);
-  ASSERT_EQ(factor.values.sizes(), (std::vector<int64_t>{16, 512}));
-  EXPECT_TRUE(at::allclose(back(factor).narrow(1, 0, 500), input.to(at::kDouble), 5e-4, 1e-17));
-  EXPECT_TRUE(factor.values.narrow(1, 500, 12).eq(0).all().item<bool>());
+  const Operand operand = input_operand(input);
+  ASSERT_EQ(operand.values.sizes(), (std::vector<int64_t>{16, 512}));
+  EXPECT_TRUE(at::allclose(back(operand).narrow(1, 0, 500), input.to(at::kDouble), 5e-4, 1e-17));
+  EXPECT_TRUE(operand.values.narrow(1, 500, 12).eq(0).all().item<bool>());
 
   const at::Tensor of_16_bits = at::randn({16, 499}, at::kCUDA).to(at::kBFloat16);
-  const at::Tensor whole = input_factor(of_16_bits).values;
+  const at::Tensor whole = input_operand(of_16_bits).values;
   EXPECT_TRUE(at::equal(whole.narrow(1, 0, 499), of_16_bits));
   EXPECT_TRUE(whole.narrow(1, 499, 13).eq(0).all().item<bool>());
 }
 
-TEST_F(ScaledHalfOnCuda, ProductsTakeAFactorThatIsNotScaled) {
+TEST_F(ScaledHalfOnCuda, ProductsTakeAnOperandThatIsNotScaled) {
   const at::Tensor left = at::randn({64, 256}, at::kCUDA) * 1e-9, right = at::randn({256, 48}, at::kCUDA);
   const at::Tensor product = at::empty({64, 48}, at::kCUDA);
   multiply_scaled(product, scaled_half(left), {right.to(at::kHalf), {}});

@@ -157,7 +157,7 @@ TEST_F(PersistentTraining, DropoutIsNoneInEvaluation) {
   EXPECT_TRUE(at::equal(layer->forward(input).output, without->forward(input).output));
 }
 
-// The same masks, and results that differ by other products at most: with float16 factors of large products too. 32
+// The same masks, and results that differ by other products at most: with float16 operands of large products too. 32
 // sequences leave other layers room beside each cell's kernel, 56 beside an LSTM's.
 TEST_F(PersistentTraining, LayersSideBySideAreThoseOneAfterTheOther) {
   const NumberClass& numbers = kNumberClasses[1];

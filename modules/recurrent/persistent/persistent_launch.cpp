@@ -71,7 +71,7 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
-          .factors = spec.factors,
+          .operands = spec.operands,
           .kernels = spec.rung.kernels};
 }
 

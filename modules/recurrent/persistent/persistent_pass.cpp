@@ -195,8 +195,8 @@ void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
     throw_error(ExitCode::kUsage,
                 "layer: persistent has no float64, which tensor cores cannot keep up with; use layer: cudnn");
   const bool is_float32 = type == at::kFloat && !rounds_to_tf32();
-  const auto factors = is_float32 ? kernels::Factors::kFloat32 : kernels::Factors::kTf32;
-  if (!kernels::has_persistent_layer(hidden_size, factors, kernels::PersistentKernels::kAll))
+  const auto operands = is_float32 ? kernels::Operands::kFloat32 : kernels::Operands::kTf32;
+  if (!kernels::has_persistent_layer(hidden_size, operands, kernels::PersistentKernels::kAll))
     throw_error(ExitCode::kUsage,
                 "layer: persistent cannot do hidden_size: {} in fp32 (two parts of each weight find room up to 1024); "
                 "use precision: tf32 or bf16, or layer: cudnn",

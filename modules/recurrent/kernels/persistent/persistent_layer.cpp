@@ -141,7 +141,7 @@ ChosenPass choose(const PersistentSequence& sequence, PassKind pass, const Gpu& 
 
 // Everything that a choice depends on.
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
-  return std::tuple(device, pass, sequence.cell, sequence.type, sequence.factors, sequence.kernels,
+  return std::tuple(device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
                     sequence.hidden_size, sequence.batch_size);
 }
 

@@ -3,8 +3,8 @@
 // exchange hidden states, or, in the backward pass, sums of gradients: the blocks of a cluster through distributed
 // shared memory, larger groups through L2. Products take operands of 16 bits and add up in float32. Cell states,
 // activations and gradients of states are float32; only sums on their way through L2 have the digits of the class's
-// factors. Left out are the products that do not wait for a step: those of the inputs, before a pass, and those for the
-// gradients of weights and inputs, after it. README.md is a map of this folder.
+// operands. Left out are the products that do not wait for a step: those of the inputs, before a pass, and those for
+// the gradients of weights and inputs, after it. README.md is a map of this folder.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ namespace rnnlab::kernels {
 inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; }
 
 // Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, or to 1024 for kFloat32 and
-// without kAll. For layers of a type other than float32, factors is kTf32.
-inline bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernels kernels) {
-  const bool has_grids = factors == Factors::kTf32 && kernels == PersistentKernels::kAll;
+// without kAll. For layers of a type other than float32, operands is kTf32.
+inline bool has_persistent_layer(int64_t hidden_size, Operands operands, PersistentKernels kernels) {
+  const bool has_grids = operands == Operands::kTf32 && kernels == PersistentKernels::kAll;
   return hidden_size >= 64 && hidden_size <= (has_grids ? kLargestOfGrids : kLargestOfClusters) && hidden_size % 8 == 0;
 }
 

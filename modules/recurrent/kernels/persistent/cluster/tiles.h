@@ -3,7 +3,7 @@
 // units, with all their gates, so that a cell state never leaves its thread. The threads of a warp are numbered as in
 // the fragments of mma.m16n8k16: lane = 4 * row + column, row 0-7, column 0-3.
 //
-// Weights are held as fragments (shared/sizes.h); a factor of two parts has one fragment for each. Fragments are kept
+// Weights are held as fragments (shared/sizes.h); a number of two parts has one fragment for each. Fragments are kept
 // in registers, then in shared memory, and those that do not fit there are read from L2 at every step. weights.h says
 // which rows and columns of the weights a fragment has.
 //

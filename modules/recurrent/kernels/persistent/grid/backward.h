@@ -181,9 +181,9 @@ class GridBackwardBlock {
     const int unit = ((part * T::kUnitTiles + tile) * kWarpsPerGroup + owner_.warp % kWarpsPerGroup) * kTileRows;
 #pragma unroll
     for (int pair = 0; pair < T::kTilePairs; ++pair) {
-      ParcelSums of_pair;
+      PartialSums of_pair;
 #pragma unroll
-      for (int i = 0; i < kSumsOfParcel; ++i) of_pair[i] = of_partners(now.index, tile, pair * kSumsOfParcel + i, sums);
+      for (int i = 0; i < kSumsOfPack; ++i) of_pair[i] = of_partners(now.index, tile, pair * kSumsOfPack + i, sums);
       exchange_.send(now.step + 1, now.turn, owner_, unit, pair, of_pair);
     }
   }

@@ -67,18 +67,18 @@ class TimedWait {
  public:
   __device__ explicit TimedWait(int* timed_out) : timed_out_(timed_out) {}
 
-  // Fills `all` by read(i), and repeats that for each element until is_there(element) is true for all of them.
-  template <class Exchanged, int kCount, class Read, class IsThere>
-  __device__ void read_all(Exchanged (&all)[kCount], const Read& read, const IsThere& is_there) {
+  // Fills `all` by read(i), and repeats that for each element until is_written(element) is true for all of them.
+  template <class Exchanged, int kCount, class Read, class IsWritten>
+  __device__ void read_all(Exchanged (&all)[kCount], const Read& read, const IsWritten& is_written) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) all[i] = read(i);
-    complete(all, read, is_there);
+    complete(all, read, is_written);
   }
 
   // The same if each element has been read once. Returns whether one had to be read again.
-  template <class Exchanged, int kCount, class Read, class IsThere>
-  __device__ bool complete(Exchanged (&all)[kCount], const Read& read, const IsThere& is_there) {
-    if (has_all(all, is_there) || has_timed_out_) return false;
+  template <class Exchanged, int kCount, class Read, class IsWritten>
+  __device__ bool complete(Exchanged (&all)[kCount], const Read& read, const IsWritten& is_written) {
+    if (has_all(all, is_written) || has_timed_out_) return false;
     const long long start = clock64();
     do {
       if (clock64() - start > kMostTicksToWait) {
@@ -87,17 +87,17 @@ class TimedWait {
       }
 #pragma unroll
       for (int i = 0; i < kCount; ++i)
-        if (!is_there(all[i])) all[i] = read(i);
-    } while (!has_all(all, is_there));
+        if (!is_written(all[i])) all[i] = read(i);
+    } while (!has_all(all, is_written));
     return true;
   }
 
  private:
-  template <class Exchanged, int kCount, class IsThere>
-  __device__ static bool has_all(const Exchanged (&all)[kCount], const IsThere& is_there) {
+  template <class Exchanged, int kCount, class IsWritten>
+  __device__ static bool has_all(const Exchanged (&all)[kCount], const IsWritten& is_written) {
     bool has = true;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) has = has && is_there(all[i]);
+    for (int i = 0; i < kCount; ++i) has = has && is_written(all[i]);
     return has;
   }
 
@@ -175,8 +175,8 @@ class GridPartners {
 // of bfloat16 if tensors are bfloat16. Eight sums of a thread are packed in five or four words. The last bit of each
 // word is its phase.
 
-constexpr int kSumsOfParcel = 8;
-using ParcelSums = float[kSumsOfParcel];
+constexpr int kSumsOfPack = 8;
+using PartialSums = float[kSumsOfPack];
 
 // The bits of a sum that is rounded to TF32's digits: the last 13 bits are 0.
 __device__ inline uint32_t tf32_of(float sum) {
@@ -191,7 +191,7 @@ __device__ inline uint32_t tf32_of(float sum) {
 struct Tf32Words {
   static constexpr int kCount = 5;
 
-  __device__ static void pack(const ParcelSums& sums, uint32_t (&words)[kCount]) {
+  __device__ static void pack(const PartialSums& sums, uint32_t (&words)[kCount]) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) words[i] = tf32_of(sums[i]);
     const uint32_t first = tf32_of(sums[5]), second = tf32_of(sums[6]), third = tf32_of(sums[7]);
@@ -202,7 +202,7 @@ struct Tf32Words {
     words[3] |= (second >> 7 & 0x1FC0) | (third >> 9 & 0x0030);
   }
 
-  __device__ static void add(const uint32_t (&words)[kCount], ParcelSums& sums) {
+  __device__ static void add(const uint32_t (&words)[kCount], PartialSums& sums) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) sums[i] += __uint_as_float(words[i] & 0xFFFFE000);
     const auto front = [&](int i) { return words[i] << 19 & 0xFFF00000; };
@@ -216,7 +216,7 @@ struct Tf32Words {
 struct Bfloat16Words {
   static constexpr int kCount = 4;
 
-  __device__ static void pack(const ParcelSums& sums, uint32_t (&words)[kCount]) {
+  __device__ static void pack(const PartialSums& sums, uint32_t (&words)[kCount]) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       constexpr uint32_t kHalfOfLastDigit = 1 << 16;
@@ -225,7 +225,7 @@ struct Bfloat16Words {
     }
   }
 
-  __device__ static void add(const uint32_t (&words)[kCount], ParcelSums& sums) {
+  __device__ static void add(const uint32_t (&words)[kCount], PartialSums& sums) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       sums[i] += __uint_as_float(words[i] << 16 & 0xFFFE0000);
@@ -234,32 +234,33 @@ struct Bfloat16Words {
   }
 };
 
-// The parcels of a warp are stored together: the first four words of each lane, then the fifth words.
+// Eight partial sums of a thread, packed with their phase: a pack. The packs of a warp are stored together: the first
+// four words of each lane, then the fifth words.
 template <class Numbers>
-class Parcel {
+class PackedPartialSums {
  public:
   using Words = std::conditional_t<std::is_same_v<typename Numbers::Operand, Half>, Tf32Words, Bfloat16Words>;
   static constexpr int kWords = Words::kCount;
-  static_assert(kWords == kWordsOfParcel<Numbers>);
+  static_assert(kWords == kWordsOfPack<Numbers>);
   static constexpr int kWordsOfWarp = kLanes * kWords;
 
-  Parcel() = default;
-  __device__ explicit Parcel(const ParcelSums& sums, uint32_t phase) {
+  PackedPartialSums() = default;
+  __device__ explicit PackedPartialSums(const PartialSums& sums, uint32_t phase) {
     Words::pack(sums, words_);
 #pragma unroll
     for (uint32_t& word : words_) word |= phase;
   }
 
-  // place: where the parcels of the warp begin.
-  __device__ static Parcel read(const uint32_t* place, int lane) {
-    Parcel parcel;
+  // place: where the packs of the warp begin.
+  __device__ static PackedPartialSums read(const uint32_t* place, int lane) {
+    PackedPartialSums pack;
     const uint4 four = read_exchanged(reinterpret_cast<const uint4*>(place) + lane);
-    parcel.words_[0] = four.x;
-    parcel.words_[1] = four.y;
-    parcel.words_[2] = four.z;
-    parcel.words_[3] = four.w;
-    if constexpr (kWords == 5) parcel.words_[4] = read_exchanged(place + 4 * kLanes + lane);
-    return parcel;
+    pack.words_[0] = four.x;
+    pack.words_[1] = four.y;
+    pack.words_[2] = four.z;
+    pack.words_[3] = four.w;
+    if constexpr (kWords == 5) pack.words_[4] = read_exchanged(place + 4 * kLanes + lane);
+    return pack;
   }
 
   __device__ void write(uint32_t* place, int lane) const {
@@ -277,13 +278,13 @@ class Parcel {
     return phase == 1 ? (all & 1) == 1 : (any & 1) == 0;
   }
 
-  __device__ void add_to(ParcelSums& sums) const { Words::add(words_, sums); }
+  __device__ void add_to(PartialSums& sums) const { Words::add(words_, sums); }
 
  private:
   uint32_t words_[kWords];
 };
 
-// Each sender writes a parcel for every 16 units of the receiver and every two tiles of sequences. The receiver adds up
+// Each sender writes a pack for every 16 units of the receiver and every two tiles of sequences. The receiver adds up
 // those of all senders.
 template <class T>
 class GridSumExchange {
@@ -301,13 +302,13 @@ class GridSumExchange {
   // Adds to `hidden`, for this thread's cells, what all senders have sent for this step. Threads add it up in kShares
   // parts.
   __device__ void add_received(int step, int turn, const GridOwner<T>& owner, float (&hidden)[T::kCells]) {
-    const int share = static_cast<int>(threadIdx.x) / T::kParcels;
-    const int parcel = static_cast<int>(threadIdx.x) % T::kParcels / kLanes;
-    ParcelSums sums = {};
+    const int share = static_cast<int>(threadIdx.x) / T::kPacks;
+    const int pack = static_cast<int>(threadIdx.x) % T::kPacks / kLanes;
+    PartialSums sums = {};
 #pragma unroll
-    for (int first = 0; first < T::kSendersAShare; first += T::kParcelsAtOnce)
-      add_parcels(step, place_of(step, turn, owner.block, share * T::kSendersAShare + first, parcel), owner.lane, sums);
-    spread(share, parcel, owner.lane, sums);
+    for (int first = 0; first < T::kSendersAShare; first += T::kPacksAtOnce)
+      add_packs(step, place_of(step, turn, owner.block, share * T::kSendersAShare + first, pack), owner.lane, sums);
+    spread(share, pack, owner.lane, sums);
     __syncthreads();
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
@@ -320,39 +321,39 @@ class GridSumExchange {
   // Sends the sums of tiles 2 * pair and 2 * pair + 1 to the block that owns the 16 units from `unit` on, for its step
   // `step`.
   __device__ void send(int step, int turn, const GridOwner<T>& owner, int unit, int pair,
-                       const ParcelSums& sums) const {
-    const int parcel = unit % T::kUnits / kTileRows * T::kTilePairs + pair;
-    Parcel(sums, phase_of(step))
-        .write(place_of(step, turn, unit / T::kUnits, owner.block / T::kPartners, parcel), owner.lane);
+                       const PartialSums& sums) const {
+    const int pack = unit % T::kUnits / kTileRows * T::kTilePairs + pair;
+    PackedPartialSums(sums, phase_of(step))
+        .write(place_of(step, turn, unit / T::kUnits, owner.block / T::kPartners, pack), owner.lane);
   }
 
  private:
-  using Parcel = persistent::Parcel<typename T::Numbers>;
-  static constexpr int kWordsOfSender = T::kParcelsOfLane * Parcel::kWordsOfWarp;
-  static_assert(T::kSendersAShare % T::kParcelsAtOnce == 0);
+  using PackedPartialSums = persistent::PackedPartialSums<typename T::Numbers>;
+  static constexpr int kWordsOfSender = T::kPacksOfLane * PackedPartialSums::kWordsOfWarp;
+  static_assert(T::kSendersAShare % T::kPacksAtOnce == 0);
 
-  // The parcels are in the order receivers, senders, 16 units, pairs of tiles.
-  __device__ uint32_t* place_of(int step, int turn, int receiver, int sender, int parcel) const {
+  // The packs are in the order receivers, senders, 16 units, pairs of tiles.
+  __device__ uint32_t* place_of(int step, int turn, int receiver, int sender, int pack) const {
     return exchange_ + (turn * T::kSumBuffers + (step & 1)) * T::kSumBufferWords +
-           (receiver * T::kSenders + sender) * kWordsOfSender + parcel * Parcel::kWordsOfWarp;
+           (receiver * T::kSenders + sender) * kWordsOfSender + pack * PackedPartialSums::kWordsOfWarp;
   }
 
-  __device__ void add_parcels(int step, const uint32_t* from, int lane, ParcelSums& sums) {
-    Parcel parcels[T::kParcelsAtOnce];
+  __device__ void add_packs(int step, const uint32_t* from, int lane, PartialSums& sums) {
+    PackedPartialSums packs[T::kPacksAtOnce];
     wait_.read_all(
-        parcels, [&](int i) { return Parcel::read(from + i * kWordsOfSender, lane); },
-        [phase = phase_of(step)](const Parcel& parcel) { return parcel.is_of_phase(phase); });
+        packs, [&](int i) { return PackedPartialSums::read(from + i * kWordsOfSender, lane); },
+        [phase = phase_of(step)](const PackedPartialSums& pack) { return pack.is_of_phase(phase); });
 #pragma unroll
-    for (const Parcel& parcel : parcels) parcel.add_to(sums);
+    for (const PackedPartialSums& pack : packs) pack.add_to(sums);
   }
 
   // Writes to shared memory, in the order sequences by units, the sums that a thread has in the order of a product.
-  __device__ void spread(int share, int parcel, int lane, const ParcelSums& sums) const {
-    const int sequence = parcel % T::kTilePairs * 2 * kSequencesPerTile + lane % 4 * 2;
+  __device__ void spread(int share, int pack, int lane, const PartialSums& sums) const {
+    const int sequence = pack % T::kTilePairs * 2 * kSequencesPerTile + lane % 4 * 2;
     float* place =
-        room_ + share * T::kReceived + sequence * T::kReceivedStride + parcel / T::kTilePairs * kTileRows + lane / 4;
+        room_ + share * T::kReceived + sequence * T::kReceivedStride + pack / T::kTilePairs * kTileRows + lane / 4;
 #pragma unroll
-    for (int i = 0; i < kSumsOfParcel; ++i)
+    for (int i = 0; i < kSumsOfPack; ++i)
       place[(i / 4 * kSequencesPerTile + i % 2) * T::kReceivedStride + i / 2 % 2 * 8] = sums[i];
   }
 

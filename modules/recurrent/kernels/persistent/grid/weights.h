@@ -14,23 +14,23 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Instructions of a warpgroup. The left factor comes from registers or from shared memory, the right factor from shared
-// memory, both without swizzle: 8 by 8 numbers lie in 128 bytes, row after row; those to the right of them 128 bytes
-// further on, those below 256 bytes further on.
+// Instructions of a warpgroup. The left operand comes from registers or from shared memory, the right operand from
+// shared memory, both without swizzle: 8 by 8 numbers lie in 128 bytes, row after row; those to the right of them 128
+// bytes further on, those below 256 bytes further on.
 
 // The sums of a thread, 4 for each tile of 8 sequences: rows `row` and row + 8 of its warp's 16, columns 2 * column and
 // 2 * column + 1.
 template <int kTiles>
 using WarpgroupSums = float[4 * kTiles];
 
-// A factor in shared memory, as wgmma addresses it. The address must be the same for a whole warp, in a way that the
+// An operand in shared memory, as wgmma addresses it. The address must be the same for a whole warp, in a way that the
 // compiler can tell.
 class Matrix {
  public:
   __device__ explicit Matrix(const void* place)
       : low_((shared_address(place) & 0x3FFFF) / kVectorBytes | kToTheRight << 16) {}
 
-  // The factor that begins `vectors` of 16 bytes after this one.
+  // The operand that begins `vectors` of 16 bytes after this one.
   __device__ uint64_t at(int vectors) const { return uint64_t{kBelow} << 32 | (low_ + static_cast<uint32_t>(vectors)); }
 
  private:
@@ -81,7 +81,7 @@ enum class Sums { kBegin, kContinue };
       product("bf16", "1", "+f");                \
   }
 
-// left: the left factor of mma.m16n8k16, for each warp's 16 rows.
+// left: the left operand of mma.m16n8k16, for each warp's 16 rows.
 template <class Operand>
 __device__ void warpgroup_multiply(Sums how, WarpgroupSums<2>& sums, const uint4& left, uint64_t right) {
   RNNLAB_WGMMA_OF(RNNLAB_WGMMA_2_FROM_REGISTERS)
@@ -125,7 +125,7 @@ __device__ inline void publish_to_products() { asm volatile("fence.proxy.async.s
 
 // The weights.
 
-// The fragments of a warp. Fragment i of all four warps of a warpgroup is one left factor. Loops over fragments are
+// The fragments of a warp. Fragment i of all four warps of a warpgroup is one left operand. Loops over fragments are
 // unrolled, so that where a fragment is kept is known at compile time.
 template <class S>
 class GridWeights {

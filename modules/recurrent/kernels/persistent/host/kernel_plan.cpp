@@ -286,7 +286,7 @@ template <class Cell>
 PassPlans plans_of_cell(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
   switch (sequence.type) {
     case ElementType::kFloat32:
-      if (sequence.factors == Factors::kFloat32) return plans_of<Cell, Float32>(sequence, pass, gpu);
+      if (sequence.operands == Operands::kFloat32) return plans_of<Cell, Float32>(sequence, pass, gpu);
       return plans_of<Cell, Tf32>(sequence, pass, gpu);
     case ElementType::kFloat16:
       return plans_of<Cell, Float16>(sequence, pass, gpu);
@@ -305,11 +305,14 @@ void for_each_sequence(const Use& use) {
   constexpr std::array<int64_t, 4> kBatches = {16, 128, 256, 512};
   for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn})
     for (const ElementType type : kTypes)
-      for (const auto factors : {Factors::kTf32, Factors::kFloat32})
+      for (const auto operands : {Operands::kTf32, Operands::kFloat32})
         for (int64_t hidden_size = 64; hidden_size <= kLargestOfGrids; hidden_size += 8)
           for (const int64_t batch_size : kBatches)
-            use(PersistentSequence{
-                .batch_size = batch_size, .hidden_size = hidden_size, .type = type, .cell = cell, .factors = factors});
+            use(PersistentSequence{.batch_size = batch_size,
+                                   .hidden_size = hidden_size,
+                                   .type = type,
+                                   .cell = cell,
+                                   .operands = operands});
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ __device__ uint32_t pack(float low, float high) {
   return both;
 }
 
-// Packs part `part` of two factors: part 0 is what a factor rounds to, part 1 the error of that rounding.
+// Packs part `part` of two numbers: part 0 is the number rounded to an operand, part 1 the error of that rounding.
 template <class Operand>
 __device__ uint32_t pack_part(int part, float low, float high) {
   if (part == 0) return pack<Operand>(low, high);

@@ -10,7 +10,7 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Classes of precision: what a layer's tensors hold, and what the factors of its recurrent products are rounded to.
+// Classes of precision: what a layer's tensors hold, and what the numbers in its recurrent products are rounded to.
 // Sums, activations, cell states and gradients of states are float32 in all classes, except sums on their way through
 // L2 (grid/exchange.h).
 
@@ -22,7 +22,7 @@ struct Bfloat {
   uint16_t bits;
 };
 
-// Value: a number in the layer's tensors. Operand: 16 bits, as tensor cores multiply them. A factor of a product is the
+// Value: a number in the layer's tensors. Operand: 16 bits, as tensor cores multiply them. A number in a product is the
 // sum of kParts operands.
 template <class ValueOf, class OperandOf, int kPartsOf>
 struct Numbers {
@@ -61,8 +61,8 @@ struct RnnSizes {
 
 constexpr int kLanes = 32;  // threads of a warp
 constexpr int kUnitsPerWarp = 8;
-constexpr int kSequencesPerTile = 8;  // columns of the right factor of mma.m16n8k16
-constexpr int kTileRows = 16;         // rows of its left factor
+constexpr int kSequencesPerTile = 8;  // columns of the right operand of mma.m16n8k16
+constexpr int kTileRows = 16;         // rows of its left operand
 constexpr int kColumnsAtOnce = 32;    // hidden states that the four lanes of a row read with one load each
 constexpr int kFragmentBytesPerWarp = 512;
 constexpr int kOtherSharedBytes = 1024;  // at most what a block has besides buffers and weights: mbarriers and the like
