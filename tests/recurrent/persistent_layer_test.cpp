@@ -178,8 +178,8 @@ TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
                     .batch_size = 96});
 }
 
-// Parts of the steps of one layer beside parts of the next one's: by each family of kernels, with lengths, and with
-// large products by float16.
+// Parts of the steps of one layer run at the same time as parts of the next layer: by each family of kernels, with
+// lengths, and with large products by float16.
 TEST_F(PersistentOnHopper, LayersSideBySideMatchFloat64) {
   for (const int64_t size : {136, 512, 768})
     expect_float64({.options = {.input_size = 5, .hidden_size = size, .num_layers = 3},
@@ -214,7 +214,7 @@ TEST_F(PersistentOnHopper, AutocastMatchesTheReference) {
   }
 }
 
-// Gradients far below and above float16's range come through: each step's products are scaled.
+// Gradients far below and above float16's range keep their values, because each step's products are scaled.
 TEST_F(PersistentOnHopper, GradientsOfAnyMagnitudeComeThrough) {
   for (const Cell cell : kCells)
     for (const NumberClass& numbers : {kNumberClasses[0], kNumberClasses[1]}) {
@@ -250,7 +250,7 @@ TEST_F(PersistentOnHopper, RefusesInFloat32WhatHasRoomInSixteenBitsOnly) {
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}, at::kCUDA));
             }),
-            "layer: persistent cannot do hidden_size: 1032 in fp32 (two parts of each weight find room up to 1024); "
+            "layer: persistent cannot do hidden_size: 1032 in fp32 (its kernels for fp32 have at most 1024 units); "
             "use precision: tf32 or bf16, or layer: cudnn");
 }
 
@@ -266,14 +266,14 @@ TEST_F(PersistentOnHopper, RefusesFloat64) {
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}, at::device(at::kCUDA).dtype(at::kDouble)));
             }),
-            "layer: persistent has no float64, which tensor cores cannot keep up with; use layer: cudnn");
+            "layer: persistent does not support float64; use layer: cudnn");
 }
 
 }  // namespace
 
 namespace {
 
-// Of one family of kernels, a layer.
+// A layer that runs one family of kernels.
 struct Family {
   NumberClass numbers;
   Cell cell = Cell::kLstm;

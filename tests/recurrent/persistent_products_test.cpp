@@ -89,7 +89,7 @@ TEST_F(ScaledHalfOnCuda, WhatIsNotFiniteStaysSo) {
   }
 }
 
-// Whether `product` is left * right, whose numbers may have any magnitude.
+// Checks that `product` is left * right, whose numbers may have any magnitude.
 void expect_product(const at::Tensor& product, const at::Tensor& left, const at::Tensor& right) {
   const at::Tensor expected = left.to(at::kDouble).mm(right.to(at::kDouble));
   EXPECT_TRUE(at::allclose(product.to(at::kDouble), expected, 1e-3, 1e-3 * expected.abs().max().item<double>()));

@@ -50,7 +50,8 @@ class PersistentTraining : public ByOwnKernels {
     return at::randn({num_steps, batch_size, input_size}, at::device(at::kCUDA));
   }
 
-  // Of a loss along a direction of the input, with the same masks each time: by the gradient, and by differences.
+  // Returns the derivative of a loss along a direction of the input, with the same masks each time: by the gradient,
+  // and by differences.
   static std::pair<double, double> derivatives(RecurrentLayer& layer, int64_t num_steps) {
     const at::Tensor input = data(num_steps, 20, 8), direction = data(num_steps, 20, 8);
     const at::Tensor upstream = data(num_steps, 20, layer.options().hidden_size);
@@ -66,7 +67,7 @@ class PersistentTraining : public ByOwnKernels {
   }
 };
 
-// Layers one after the other, and side by side.
+// Layers run one after the other, and at the same time.
 TEST_F(PersistentTraining, DropoutHasTheSameMasksBackward) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     for (const int64_t num_steps : {6, 40}) {
@@ -76,8 +77,8 @@ TEST_F(PersistentTraining, DropoutHasTheSameMasksBackward) {
     }
 }
 
-// Where nobody asks for other steps, nothing comes back for them: no (T, B, H) of zeros. By clusters and over the whole
-// GPU, one after the other and side by side.
+// If only some steps have a gradient, no (T, B, H) of zeros is made for the other steps. The layers
+// run by clusters and over the whole GPU, one after the other and at the same time.
 TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     for (const NumberClass& numbers : kNumberClasses)
@@ -102,7 +103,7 @@ TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
       }
 }
 
-// However the blocks of a layer round what they hand each other.
+// A NaN must not be lost when the blocks of a layer round the sums that they exchange.
 TEST_F(PersistentTraining, NotANumberComesBackThroughAllStepsOfItsSequences) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     for (const NumberClass& numbers : kNumberClasses)

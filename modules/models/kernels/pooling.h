@@ -103,14 +103,14 @@ template <class Real>
 RNNLAB_HOST_DEVICE Largest<Real> largest_of(Real first, Real second, Real third, Real fourth) {
   Real value = first;
   uint8_t choice = 0;
-  const auto look_at = [&](Real candidate, uint8_t number) {
+  const auto compare = [&](Real candidate, uint8_t number) {
     const bool is_larger = candidate > value || candidate != candidate;
     value = is_larger ? candidate : value;
     choice = is_larger ? number : choice;
   };
-  look_at(second, 1);
-  look_at(third, 2);
-  look_at(fourth, 3);
+  compare(second, 1);
+  compare(third, 2);
+  compare(fourth, 3);
   choice = value > Real(0) ? choice : kNoneChosen;
   return {value < Real(0) ? Real(0) : value, choice};
 }

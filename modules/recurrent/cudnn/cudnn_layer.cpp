@@ -35,7 +35,7 @@ WeightLayout layout_of(const RecurrentOptions& group, const at::TensorOptions& w
 // Returns views of `flat`, which has the layout `layout`, with these shapes.
 std::vector<at::Tensor> views_of(const at::Tensor& flat, const WeightLayout& layout,
                                  const std::vector<std::vector<int64_t>>& shapes) {
-  RNNLAB_INVARIANT(layout.offsets.size() == shapes.size(), "a layout of other parameters");
+  RNNLAB_INVARIANT(layout.offsets.size() == shapes.size(), "the layout must have an offset for each parameter");
   std::vector<at::Tensor> views;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const int64_t num_elements = c10::multiply_integers(shapes[i]);
@@ -151,7 +151,8 @@ class CudnnFunction : public torch::autograd::Function<CudnnFunction> {
     const size_t num_weights = call->weight_shapes.size();
     const RnnGradients gradients =
         call->plan->backward(operands, outputs, given, weight_gradient_of(*context, num_weights));
-    variable_list results = {{}, gradients.input, gradients.hidden, {}};  // none for the plan and the weight space
+    variable_list results = {
+        {}, gradients.input, gradients.hidden, {}};  // the plan and the weight space have no gradient
     for (at::Tensor& weight : weight_gradients(*call, gradients.weights)) results.push_back(std::move(weight));
     results.push_back(gradients.cell);
     return results;
@@ -251,9 +252,10 @@ void CudnnLayer::gather_weights() {
   for (PlanCache& plans : plans_) plans.clear();
   if (!weights().front().is_cuda()) return;
   if (is_capturing())
-    throw_error(ExitCode::kUsage,
-                "a parameter of layer: cudnn was given other memory before the CUDA graph that is captured now: run a "
-                "step first");
+    throw_error(
+        ExitCode::kUsage,
+        "the memory of a parameter of layer: cudnn was replaced before the CUDA graph that is captured now; run a "
+        "step before the capture");
   space_.adopt(groups_, weights());
 }
 

@@ -76,7 +76,7 @@ cudnnRNNAlgo_t cudnn_name_of(CudnnAlgorithm algorithm) {
     case CudnnAlgorithm::kAuto:
       break;
   }
-  RNNLAB_INVARIANT(false, "auto is a choice between algorithms, not one of them");
+  RNNLAB_INVARIANT(false, "auto must be resolved to an algorithm before cuDNN is called");
   return CUDNN_RNN_ALGO_STANDARD;
 }
 
@@ -91,7 +91,7 @@ cudnnRNNMode_t cudnn_name_of(Cell cell) {
     case LibraryCell::kRnnRelu:
       return CUDNN_RNN_RELU;
   }
-  RNNLAB_INVARIANT(false, "a cell that cuDNN has no name for here");
+  RNNLAB_INVARIANT(false, "cuDNN does not have this cell");
   return CUDNN_LSTM;
 }
 
@@ -162,7 +162,7 @@ RnnDescriptor::Gate RnnDescriptor::gates(const void* base, int64_t pseudo_layer,
     const Gate next = gate(base, pseudo_layer, first_linear_layer + i);
     RNNLAB_INVARIANT(
         next.matrix == first.matrix + i * hidden_size * columns && next.bias == first.bias + i * hidden_size,
-        fmt::format("the gates of {} are not one piece in cuDNN's weight space", text_of(shape_)));
+        fmt::format("the gates of {} are not contiguous in cuDNN's weight space", text_of(shape_)));
   }
   return first;
 }

@@ -97,7 +97,8 @@ bool has_own_code() {
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
       error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidKernelImage)
     return false;
-  throw std::runtime_error(std::string("asking for own kernels on this GPU: ") + cudaGetErrorString(error));
+  throw std::runtime_error(std::string("CUDA cannot say whether this build has kernels for this GPU: ") +
+                           cudaGetErrorString(error));
 }
 
 }  // namespace rnnlab::kernels

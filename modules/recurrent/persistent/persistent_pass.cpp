@@ -120,10 +120,11 @@ void check(const Checked& checked, const cudaDeviceProp& gpu) {
   if (!mark.empty() && is_there(mark)) return;
   const double difference = largest_difference_from_fused({c10::kCUDA, checked.device}, checked.type);
   if (difference > 1)
-    throw_error(ExitCode::kUsage,
-                "layer: persistent gives other results in {} than layer: fused on this GPU, {} ({}.{}): {:.3g} times "
-                "what rounding explains; use layer: cudnn, and report it",
-                number_type_name(checked.type), gpu.name, gpu.major, gpu.minor, difference);
+    throw_error(
+        ExitCode::kUsage,
+        "layer: persistent and layer: fused have different results in {} on this GPU, {} ({}.{}): the difference is "
+        "{:.3g} times what rounding explains; use layer: cudnn, and report it",
+        number_type_name(checked.type), gpu.name, gpu.major, gpu.minor, difference);
   remember(mark);
 }
 
@@ -192,13 +193,12 @@ void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
   require_gpu_with_kernels(sequence.device());
   const at::ScalarType type = sequence.scalar_type();
   if (type == at::kDouble)
-    throw_error(ExitCode::kUsage,
-                "layer: persistent has no float64, which tensor cores cannot keep up with; use layer: cudnn");
+    throw_error(ExitCode::kUsage, "layer: persistent does not support float64; use layer: cudnn");
   const bool is_float32 = type == at::kFloat && !rounds_to_tf32();
   const auto operands = is_float32 ? kernels::Operands::kFloat32 : kernels::Operands::kTf32;
   if (!kernels::has_persistent_layer(hidden_size, operands, kernels::PersistentKernels::kAll))
     throw_error(ExitCode::kUsage,
-                "layer: persistent cannot do hidden_size: {} in fp32 (two parts of each weight find room up to 1024); "
+                "layer: persistent cannot do hidden_size: {} in fp32 (its kernels for fp32 have at most 1024 units); "
                 "use precision: tf32 or bf16, or layer: cudnn",
                 hidden_size);
   require_checked_gpu(sequence.device(), type);

@@ -39,7 +39,7 @@ struct ColumnMajor {
 
 ColumnMajor transposed_of(const at::Tensor& matrix) {
   if (matrix.stride(1) == 1) return {CUBLAS_OP_N, static_cast<int>(matrix.stride(0))};
-  RNNLAB_INVARIANT(matrix.stride(0) == 1, "a matrix with dense rows or columns");
+  RNNLAB_INVARIANT(matrix.stride(0) == 1, "cuBLAS needs a matrix with dense rows or columns");
   return {CUBLAS_OP_T, static_cast<int>(matrix.stride(1))};
 }
 
@@ -113,7 +113,7 @@ bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
 }
 
 Operand scaled_half(const at::Tensor& matrix, const at::Tensor& largest) {
-  RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "a dense matrix of whole vectors");
+  RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "scaling needs a dense matrix of whole vectors");
   return scaled_half(matrix, matrix.size(1), largest);
 }
 

@@ -158,7 +158,7 @@ __global__ void count_step_kernel(float* step, const float* found_inf) {
 }
 
 // The factors that the update of every element shares.
-struct Factors {
+struct UpdateFactors {
   float beta1, beta2, new_part1, new_part2, epsilon;
   float gradient_scale;
   float step_size;           // rate over the bias correction of the mean
@@ -167,7 +167,7 @@ struct Factors {
 };
 
 // The function computes 1 - beta^step with expm1, which keeps all digits if the power is close to 1.
-__device__ Factors factors_of(const AdamNumbers& numbers) {
+__device__ UpdateFactors factors_of(const AdamNumbers& numbers) {
   const float step = *numbers.step, rate = *numbers.learning_rate;
   const bool is_of_weight = numbers.decay == Decay::kOfWeight;
   return {numbers.beta1,
@@ -182,7 +182,7 @@ __device__ Factors factors_of(const AdamNumbers& numbers) {
           is_of_weight ? rate * numbers.weight_decay : 0.0F};
 }
 
-__device__ void update(const Factors& factors, float& weight, float gradient, float& mean, float& square) {
+__device__ void update(const UpdateFactors& factors, float& weight, float gradient, float& mean, float& square) {
   gradient = __fmul_rn(gradient, factors.gradient_scale);  // rounded as if the gradients themselves were scaled
   gradient += factors.decay_of_gradient * weight;
   weight -= factors.decay_of_weight * weight;
@@ -200,7 +200,7 @@ __device__ bool is_aligned(const AdamTensor& tensor) {
 __device__ float4* vector_at(float* data, int64_t index) { return reinterpret_cast<float4*>(data + index); }
 
 // Updates a whole piece, from element `first` on.
-__device__ void update_vectors(const Factors& factors, const AdamTensor& tensor, int64_t first) {
+__device__ void update_vectors(const UpdateFactors& factors, const AdamTensor& tensor, int64_t first) {
   float4 weight[kVectorsOfThread], gradient[kVectorsOfThread], mean[kVectorsOfThread], square[kVectorsOfThread];
   const auto place = [&](int i) { return first + 4 * (i * static_cast<int64_t>(kThreadsOfPiece) + threadIdx.x); };
 #pragma unroll
@@ -222,7 +222,7 @@ __device__ void update_vectors(const Factors& factors, const AdamTensor& tensor,
   }
 }
 
-__device__ void update_one_by_one(const Factors& factors, const AdamTensor& tensor, int64_t first) {
+__device__ void update_one_by_one(const UpdateFactors& factors, const AdamTensor& tensor, int64_t first) {
   const int64_t last = min(first + static_cast<int64_t>(kPiece), tensor.size);
   for (int64_t i = first + threadIdx.x; i < last; i += kThreadsOfPiece)
     update(factors, tensor.weight[i], tensor.gradient[i], tensor.mean[i], tensor.square[i]);
@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(kThreadsOfPiece)
   const uint32_t number = list.tensor_of(blockIdx.x);
   const AdamTensor& tensor = list.tensors[number];
   const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece;
-  const Factors factors = factors_of(numbers);
+  const UpdateFactors factors = factors_of(numbers);
   if (is_aligned(tensor) && first + static_cast<int64_t>(kPiece) <= tensor.size)
     update_vectors(factors, tensor, first);
   else

@@ -10,7 +10,7 @@
 // Two teams of warps may share a block's units: each warp then multiplies half of the columns, and each team has the
 // states of its own group of sequences; the groups take turns (teams.h).
 //
-// A layer whose size is between two for which there are kernels is computed as one of the larger size, whose last units
+// A layer whose size is between two sizes with kernels is computed as a layer of the larger size, whose last units
 // have weights and inputs of 0. Their states stay 0, and are neither read from nor written to memory.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Whether a layer is exactly as large as its kernel, or may be smaller. In the first case all places in tensors are
-// known when the kernel is compiled.
+// States whether a layer is exactly as large as its kernel, or may be smaller. In the first case all places in tensors
+// are known when the kernel is compiled.
 enum class Fit { kWhole, kPadded };
 
 template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kWarpsOf, int kTilesOf, Fit kFitOf = Fit::kPadded,

@@ -91,7 +91,7 @@ class WeightSlice {
     return rest * S::kFragments / (kRest > 0 ? kRest : 1);
   }
 
-  // Whether the fragments of each of the three places fill it in their order and without a gap.
+  // Returns whether the fragments of each of the three places fill it in their order and without a gap.
   __device__ static constexpr bool has_a_place_for_each() {
     int in_registers = 0, in_shared = 0, in_l2 = 0;
     for (int i = 0; i < S::kFragments; ++i) {

@@ -1,5 +1,5 @@
 // How the blocks of a group exchange data through L2, and the blocks of a cluster through shared memory: words that
-// tell themselves whether they have been written, the gates' gradients of a cluster, and the sums of the backward pass.
+// show whether they have been written, the gates' gradients of a cluster, and the sums of the backward pass.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Through L2. There are no flags, because each word itself tells whether it has been written. Words of two hidden
+// Through L2. There are no flags, because each word shows whether it has been written. Words of two hidden
 // states are kNothing before, which is two NaN that no conversion produces. Words of sums (below) have in
-// their last bit the phase that they belong to. Waits time out.
+// their last bit their phase. Waits time out.
 
 constexpr uint32_t kNothing = 0xFFFFFFFF;
 
@@ -35,7 +35,7 @@ __device__ inline uint32_t read_exchanged(const uint32_t* place) {
 }
 
 // Copies a vector from L2 to shared memory as it is now, for data that have probably been written. The copy is not a
-// relaxed read, and need not be one: each word tells whether it has been written, and exchange_fence() is between the
+// relaxed read, and need not be one: each word shows whether it has been written, and exchange_fence() is between the
 // copy and the thread's last read of the previous buffer, whose senders had emptied this one.
 __device__ inline void copy_exchanged(uint4* shared, const uint4* place) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(shared)), "l"(place) : "memory");
@@ -75,7 +75,7 @@ class TimedWait {
     complete(all, read, is_written);
   }
 
-  // The same if each element has been read once. Returns whether one had to be read again.
+  // Does the same if each element has been read once. Returns whether an element had to be read again.
   template <class Exchanged, int kCount, class Read, class IsWritten>
   __device__ bool complete(Exchanged (&all)[kCount], const Read& read, const IsWritten& is_written) {
     if (has_all(all, is_written) || has_timed_out_) return false;
@@ -113,7 +113,7 @@ class TimedWait {
 // Within a cluster, in the backward pass: each block sends its gates' gradients, as products read them, and the numbers
 // that its sums are multiplied by.
 
-// index: a turn, counted over all steps. i: the block that comes `i` places after this one in the circle of partners.
+// index: a turn, counted over all steps. i: the block that is `i` places after this one in the circle of partners.
 template <class T>
 class GridPartners {
  public:

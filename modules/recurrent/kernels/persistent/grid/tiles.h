@@ -64,7 +64,7 @@ struct GridTiles {
 
   // Backward.
   static constexpr int kPartners = kPartnersOf;
-  // The block that comes `i` places after `block` in the circle of its cluster.
+  // Returns the block that is `i` places after `block` in the circle of its cluster.
   __host__ __device__ static constexpr int partner_of(int block, int i) {
     return block / kPartners * kPartners + (block + i) % kPartners;
   }

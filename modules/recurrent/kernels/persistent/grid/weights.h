@@ -24,7 +24,7 @@ template <int kTiles>
 using WarpgroupSums = float[4 * kTiles];
 
 // An operand in shared memory, as wgmma addresses it. The address must be the same for a whole warp, in a way that the
-// compiler can tell.
+// compiler detects.
 class Matrix {
  public:
   __device__ explicit Matrix(const void* place)
@@ -40,7 +40,7 @@ class Matrix {
   uint32_t low_;
 };
 
-// Whether a product is the first of its sums, or is added to them.
+// States whether a product is the first of its sums, or is added to them.
 enum class Sums { kBegin, kContinue };
 
 #define RNNLAB_WGMMA_SUMS_8(as, first)                                                                 \
@@ -148,7 +148,7 @@ class GridWeights {
     publish_to_products();
   }
 
-  // Whether fragment i, in the order of the packed weights, is in registers.
+  // Returns whether fragment i, in the order of the packed weights, is in registers.
   __host__ __device__ static constexpr bool is_in_registers(int i) {
     return is_in_spread(i, S::kInRegisters, S::kFragments);
   }

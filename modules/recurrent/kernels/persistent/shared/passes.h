@@ -14,8 +14,8 @@ enum class ReadingOrder { kForward, kReverse };
 // A GRU has the reset gate after the product; LSTM and GRU have tanh.
 enum class PersistentCell { kLstm, kGru, kRnn };
 
-// What the recurrent products of a float32 layer round their operands to: one float16, which has TF32's mantissa, or
-// the sum of two, which has float32's mantissa except for two bits.
+// States to what the recurrent products of a float32 layer round their numbers: one float16, which has TF32's mantissa,
+// or the sum of two, which has float32's mantissa except for two bits.
 enum class Operands { kTf32, kFloat32 };
 
 // The kernels that a pass may take. Each value adds to the one before it: clusters whose blocks have one team of warps;

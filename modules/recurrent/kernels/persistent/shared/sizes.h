@@ -1,4 +1,4 @@
-// What host and device both know: the classes of precision and the cells that there are kernels for, the sizes of warps
+// Constants of host and device: the classes of precision and the cells that have kernels, the sizes of warps
 // and of tiles, the shared memory of a block, and how many of its weights a warp keeps where. cluster/tiles.h and
 // grid/tiles.h derive all other sizes of a kernel from these. Left out: arithmetic (numbers.h, cells.h).
 #pragma once
@@ -29,7 +29,8 @@ struct Numbers {
   using Value = ValueOf;
   using Operand = OperandOf;
   static constexpr int kParts = kPartsOf;
-  // Whether gradients are scaled before products: float16 has a smaller range than float32, bfloat16 has the same.
+  // States whether gradients are scaled before products: float16 has a smaller range than float32, bfloat16 has the
+  // same.
   static constexpr bool kIsScaled = std::is_same_v<Operand, Half>;
 };
 
@@ -83,9 +84,9 @@ __host__ __device__ constexpr bool is_in_spread(int i, int part, int total) {
   return spread_before(i + 1, part, total) > spread_before(i, part, total);
 }
 
-// Where the kFragments fragments of a warp are: as many as kMostInRegisters in registers, then as many as there is room
-// for in shared memory, and the rest in L2. kBufferBytes: what the exchange between blocks takes of kSharedBytes. If it
-// is more than that, the kernel is left out (host/kernel_plan.cpp).
+// Divides the kFragments fragments of a warp among three places: as many as kMostInRegisters in registers, then as many
+// as there is room for in shared memory, and the rest in L2. kBufferBytes: what the exchange between blocks takes of
+// kSharedBytes. If it is more than that, the kernel is left out (host/kernel_plan.cpp).
 template <int kFragmentsOf, int kWarpsOf, int kBufferBytesOf, int kMostInRegisters, int kSharedBytes>
 struct Slice {
   static constexpr int kWarps = kWarpsOf;
