@@ -198,13 +198,13 @@ TEST(WorkSplit, CoversAllSequencesAndUnits) {
       }
 }
 
-// How often each block of units of each sequence has run, by whichever thread.
+// Counts how often each block of units of each sequence has run, on any thread.
 class StepLog {
  public:
   StepLog(int64_t batch_size, int64_t num_blocks)
       : num_blocks_(num_blocks), num_steps_(static_cast<size_t>(batch_size * num_blocks)) {}
 
-  // Every unit of these sequences must have come as far.
+  // Every unit of these sequences must have finished the same steps.
   void run(int64_t step, const kernels::Range& rows, const kernels::Range& blocks) {
     for (int64_t row = rows.first; row < rows.last; ++row)
       for (int64_t block = 0; block < num_blocks_; ++block) is_in_order_ = is_in_order_ && at(row, block) >= step;

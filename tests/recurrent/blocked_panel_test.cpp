@@ -17,7 +17,6 @@
 #include <memory>
 
 #include "recurrent/blocked/cpu_buffer_pool.h"
-#include "recurrent/blocked/weight_product.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
@@ -129,7 +128,7 @@ TEST(CpuBufferPool, IsPlainMemoryForSmallTensors) {
   EXPECT_EQ(kept_bytes(), waiting);
 }
 
-// What LibTorch's profiler, and with it the memory column of `rnnlab bench`, is told by this thread.
+// Records what this thread reports to LibTorch's profiler, from which the memory column of `rnnlab bench` is made.
 class MemoryWatch : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override {

@@ -162,7 +162,7 @@ TEST_F(AlgorithmChoice, FailsClearlyWhereCudnnRunsNothing) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
     EXPECT_STREQ(
         error.what(),
-        "cuDNN 9.19.0 runs none of its algorithms on NVIDIA H200 for lstm in float16, T 28, B 128, I 28, H 128, "
+        "cuDNN 9.19.0 cannot run any of its algorithms on NVIDIA H200 for lstm in float16, T 28, B 128, I 28, H 128, "
         "L 1, D 1; use layer: fused");
   }
   EXPECT_FALSE(std::filesystem::exists(file()));

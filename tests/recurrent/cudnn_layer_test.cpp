@@ -92,7 +92,7 @@ class CudnnAlgorithms : public CudnnLayerOnGpu, public testing::WithParamInterfa
  protected:
   static constexpr int64_t kSteps = 5, kBatch = 16;
 
-  // Whether cuDNN has run the case; what it refuses must say so.
+  // Returns whether cuDNN has run the case; if it rejects the case, the message must say so.
   static bool matches_naive(const RecurrentOptions& options) {
     const at::ScalarType type = GetParam().type;
     const Problem problem = rounded(reference::random_problem(options, {.num_steps = kSteps, .batch_size = kBatch},
@@ -127,7 +127,7 @@ TEST_P(CudnnAlgorithms, MatchNaiveAtEverySizeThatTheyRun) {
   const bool must_run =
       GetParam().algorithm == CudnnAlgorithm::kAuto || GetParam().algorithm == CudnnAlgorithm::kStandard;
   int64_t num_lstm_runs = 0;
-  // Of so many relus some cross their kink in 16 bits, and then have another gradient.
+  // Some of so many relus cross their kink in 16 bits, and then have a different gradient.
   std::vector<Cell> cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh};
   if (GetParam().type == at::kFloat) cells.push_back(Cell::kRnnRelu);
   const bool compiles = GetParam().algorithm == CudnnAlgorithm::kAuto ||

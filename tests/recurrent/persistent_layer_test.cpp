@@ -1,5 +1,6 @@
 // Tests `persistent` for each cell in each class of precision, over the parity suite's options, over sizes and batches
 // that its small problems do not reach, and with options that it refuses.
+#include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/ops/randn.h>
 #include <fmt/format.h>
@@ -7,14 +8,15 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <ostream>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "recurrent/layer_under_test.h"
 #include "recurrent/on_cuda.h"
-#include "recurrent/persistent/first_check.h"
 #include "recurrent/persistent/persistent_launch.h"
+#include "recurrent/persistent/persistent_pass.h"
 #include "recurrent/persistent_check.h"
 
 namespace rnnlab {
@@ -175,8 +177,8 @@ TEST_F(PersistentOnHopper, LargeProductsMatchFloat64) {
                     .batch_size = 96});
 }
 
-// Parts of the steps of one layer beside parts of the next one's: by each family of kernels, with lengths, and with
-// large products by float16.
+// Parts of the steps of one layer run at the same time as parts of the next layer: by each family of kernels, with
+// lengths, and with large products by float16.
 TEST_F(PersistentOnHopper, LayersSideBySideMatchFloat64) {
   for (const int64_t size : {136, 512, 768})
     expect_float64({.options = {.input_size = 5, .hidden_size = size, .num_layers = 3},
@@ -211,7 +213,7 @@ TEST_F(PersistentOnHopper, AutocastMatchesTheReference) {
   }
 }
 
-// Gradients far below and above float16's range come through: each step's products are scaled.
+// Gradients far below and above float16's range keep their values, because each step's products are scaled.
 TEST_F(PersistentOnHopper, GradientsOfAnyMagnitudeComeThrough) {
   for (const Cell cell : kCells)
     for (const NumberClass& numbers : {kNumberClasses[0], kNumberClasses[1]}) {
@@ -247,7 +249,7 @@ TEST_F(PersistentOnHopper, RefusesInFloat32WhatHasRoomInSixteenBitsOnly) {
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}, at::kCUDA));
             }),
-            "layer: persistent cannot do hidden_size: 1032 in fp32 (two parts of each weight find room up to 1024); "
+            "layer: persistent cannot do hidden_size: 1032 in fp32 (its kernels for fp32 have at most 1024 units); "
             "use precision: tf32 or bf16, or layer: cudnn");
 }
 
@@ -263,8 +265,52 @@ TEST_F(PersistentOnHopper, RefusesFloat64) {
   EXPECT_EQ(user_error_of([&] {
               layer->forward(at::randn({2, 2, 3}, at::device(at::kCUDA).dtype(at::kDouble)));
             }),
-            "layer: persistent has no float64, which tensor cores cannot keep up with; use layer: cudnn");
+            "layer: persistent does not support float64; use layer: cudnn");
 }
 
 }  // namespace
+
+namespace {
+
+// A layer that runs one family of kernels.
+struct Family {
+  NumberClass numbers;
+  Cell cell = Cell::kLstm;
+  int64_t hidden_size = 0;
+  int64_t batch_size = 0;
+};
+
+void PrintTo(const Family& family, std::ostream* out) {
+  *out << fmt::format("{}_{}_{}_{}", family.numbers.name, config::name_of(family.cell), family.hidden_size,
+                      family.batch_size);
+}
+
+// Sizes and batches that take clusters of one team, of smaller blocks and of two teams; and, over the whole GPU, of
+// each size of its kernels groups of 16 sequences, of 32, and of two times 32 in turns.
+std::vector<Family> families() {
+  const std::vector<std::pair<int64_t, int64_t>> sizes = {
+      {72, 9},    {256, 9},  {512, 9},   {512, 121}, {512, 250},  {768, 16},  {768, 64},  {768, 96},
+      {768, 250}, {1024, 9}, {1024, 64}, {1024, 70}, {1024, 130}, {1536, 16}, {1536, 20}, {1536, 40}};
+  std::vector<Family> list;
+  for (const NumberClass& numbers : kNumberClasses)
+    for (const auto& [hidden_size, batch_size] : sizes)
+      for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+        if (hidden_size <= largest_hidden_size(numbers)) list.push_back({numbers, cell, hidden_size, batch_size});
+  return list;
+}
+
+class PersistentFamilies : public ByOwnKernels, public testing::WithParamInterface<Family> {};
+INSTANTIATE_TEST_SUITE_P(All, PersistentFamilies, testing::ValuesIn(families()), testing::PrintToStringParamName());
+
+TEST_P(PersistentFamilies, RunOnce) {
+  const auto& [numbers, cell, hidden_size, batch_size] = GetParam();
+  const TensorFloat32 products(numbers);
+  const auto layer = make_layer(LayerKind::kPersistent, {.cell = cell, .input_size = 8, .hidden_size = hidden_size});
+  layer->to(at::kCUDA, numbers.type);
+  layer->forward(at::randn({3, batch_size, 8}, at::device(at::kCUDA)).to(numbers.type)).output.sum().backward();
+  for (const at::Tensor& parameter : layer->parameters()) EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>());
+}
+
+}  // namespace
+
 }  // namespace rnnlab

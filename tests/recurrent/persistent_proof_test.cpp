@@ -36,7 +36,8 @@ int64_t between(Random& random, int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
 }
 
-// Mostly short and narrow; every fourth is longer, most so where layers may work side by side, every fourth wider.
+// Most shapes are short and narrow. Every fourth is longer, in particular if layers may run at the same time; every
+// fourth is wider.
 LayerShape random_shape(Random& random, const NumberClass& numbers) {
   LayerShape shape;
   shape.options.cell = kCells[random() % kCells.size()];
@@ -52,7 +53,7 @@ LayerShape random_shape(Random& random, const NumberClass& numbers) {
   return shape;
 }
 
-// In parts that may run at the same time: what takes long is the float64 layer, step by step.
+// The test has parts that may run at the same time, because the float64 layer, which runs step by step, takes long.
 class PersistentShapes : public PersistentProof, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(Parts, PersistentShapes, testing::Range(0, 4));
 
@@ -112,16 +113,16 @@ int64_t hidden_size_of(const NumberClass& numbers) {
   return numbers.type == at::kHalf ? 1024 : 1400;
 }
 
-// beside: called before each pass. Half the steps are LSTM's, the rest shared by GRU and RNN.
-template <class Beside>
-void expect_repeats(int64_t layer_steps, const Beside& beside) {
+// other_work: called before each pass. Half the steps are LSTM's, the rest shared by GRU and RNN.
+template <class OtherWork>
+void expect_repeats(int64_t layer_steps, const OtherWork& other_work) {
   int64_t done = 0;
   for (const NumberClass& numbers : kNumberClasses)
     for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kLstm, Cell::kRnnTanh}) {
       const TensorFloat32 products(numbers);
       RepeatedPass pass(cell, hidden_size_of(numbers), numbers);
       for (int64_t here = 0; here < layer_steps / 16; here += RepeatedPass::layer_steps()) {
-        beside();
+        other_work();
         ASSERT_TRUE(pass.repeats()) << config::name_of(cell) << " " << numbers.name << " after " << done << " steps";
         done += RepeatedPass::layer_steps();
       }

@@ -49,7 +49,8 @@ class PersistentTraining : public ByOwnKernels {
     return at::randn({num_steps, batch_size, input_size}, at::device(at::kCUDA));
   }
 
-  // Of a loss along a direction of the input, with the same masks each time: by the gradient, and by differences.
+  // Returns the derivative of a loss along a direction of the input, with the same masks each time: by the gradient,
+  // and by differences.
   static std::pair<double, double> derivatives(RecurrentLayer& layer, int64_t num_steps) {
     const at::Tensor input = data(num_steps, 20, 8), direction = data(num_steps, 20, 8);
     const at::Tensor upstream = data(num_steps, 20, layer.options().hidden_size);
@@ -65,7 +66,7 @@ class PersistentTraining : public ByOwnKernels {
   }
 };
 
-// Layers one after the other, and side by side.
+// Layers run one after the other, and at the same time.
 TEST_F(PersistentTraining, DropoutHasTheSameMasksBackward) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     for (const int64_t num_steps : {6, 40}) {
@@ -75,8 +76,8 @@ TEST_F(PersistentTraining, DropoutHasTheSameMasksBackward) {
     }
 }
 
-// Where nobody asks for other steps, nothing comes back for them: no (T, B, H) of zeros. By clusters and over the whole
-// GPU, one after the other and side by side.
+// If only some steps have a gradient, no (T, B, H) of zeros is made for the other steps. The layers
+// run by clusters and over the whole GPU, one after the other and at the same time.
 TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     for (const NumberClass& numbers : kNumberClasses)
@@ -101,7 +102,7 @@ TEST_F(PersistentTraining, FinalStatesGiveTheGradientsOfTheLastStep) {
       }
 }
 
-// However the blocks of a layer round what they hand each other.
+// A NaN must not be lost when the blocks of a layer round the sums that they exchange.
 TEST_F(PersistentTraining, NotANumberComesBackThroughAllStepsOfItsSequences) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
     for (const NumberClass& numbers : kNumberClasses)
@@ -156,7 +157,7 @@ TEST_F(PersistentTraining, DropoutIsNoneInEvaluation) {
   EXPECT_TRUE(at::equal(layer->forward(input).output, without->forward(input).output));
 }
 
-// The same masks, and results that differ by other products at most: with float16 factors of large products too. 32
+// The same masks, and results that differ by other products at most: with float16 operands of large products too. 32
 // sequences leave other layers room beside each cell's kernel, 56 beside an LSTM's.
 TEST_F(PersistentTraining, LayersSideBySideAreThoseOneAfterTheOther) {
   const NumberClass& numbers = kNumberClasses[1];

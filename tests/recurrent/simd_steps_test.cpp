@@ -34,7 +34,7 @@ class Simd : public testing::TestWithParam<const SimdSteps*> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Simd);
 INSTANTIATE_TEST_SUITE_P(All, Simd, testing::ValuesIn(all_steps()), name_of_steps);
 
-// In units of the last place of the float32 nearest to the true value.
+// Returns the error in units of the last place of the float32 nearest to the true value.
 double ulps(float got, double wanted) {
   const auto nearest = static_cast<float>(wanted);
   const double unit = static_cast<double>(std::nextafter(std::abs(nearest), INFINITY)) - std::abs(nearest);
@@ -49,7 +49,7 @@ std::vector<float> sweep(float limit) {
   return values;
 }
 
-// What a plain cell makes of these sums.
+// Returns the results of a plain cell for these sums.
 std::vector<float> tanh_by(const SimdSteps& steps, std::vector<float> values) {
   const auto count = static_cast<int64_t>(values.size());
   const std::vector<float> zeros(values.size());
@@ -60,7 +60,7 @@ std::vector<float> tanh_by(const SimdSteps& steps, std::vector<float> values) {
   return values;
 }
 
-// What an LSTM makes of these sums as its first gate.
+// Returns the results of an LSTM for these sums as its first gate.
 std::vector<float> sigmoid_by(const SimdSteps& steps, std::vector<float> values) {
   const auto count = static_cast<int64_t>(values.size());
   const std::vector<float> zeros(4 * values.size());

@@ -1,5 +1,6 @@
 // Tests the products of tile units. PanelProducts uses the processor's own tiles if there are any. Here a program
 // emulates the tiles, so that every machine tests which rows and columns are read and written.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
@@ -11,7 +12,7 @@
 #include <limits>
 #include <vector>
 
-#include "recurrent/kernels/tile_products_impl.h"
+#include "recurrent/kernels/tile_products.h"
 
 namespace rnnlab::kernels {
 namespace {

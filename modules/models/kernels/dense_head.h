@@ -60,8 +60,17 @@ constexpr int64_t num_head_sums(const HeadShape& shape) {
 inline constexpr uint32_t kRowsOfHeadPart = 128;
 constexpr uint32_t num_head_parts(uint32_t num_rows) { return (num_rows + kRowsOfHeadPart - 1) / kRowsOfHeadPart; }
 
-// Queues the work on `stream`. Throws std::runtime_error with CUDA's message if the launch fails.
+// Adds the rows of a matrix in a fixed order, as the last step of sums of which each block computed a part.
+struct AddParts {
+  const float* parts = nullptr;  // (num_parts, size)
+  uint32_t num_parts = 0;
+  uint32_t size = 0;
+  float* sums = nullptr;  // (size)
+};
+
+// Queue the work on `stream`. Throw std::runtime_error with CUDA's message if the launch fails.
 void run(const HeadForward& work, CUstream_st* stream);
 void run(const HeadBackward& work, CUstream_st* stream);
+void run(const AddParts& work, CUstream_st* stream);
 
 }  // namespace rnnlab::kernels

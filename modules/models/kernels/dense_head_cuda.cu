@@ -6,8 +6,7 @@
 
 #include <ATen/core/PhiloxRNGEngine.h>
 
-#include "models/kernels/launch.h"
-#include "recurrent/kernels/pointwise_unit.h"
+#include "recurrent/kernels/launch.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -179,18 +178,46 @@ __global__ void __launch_bounds__(kHeadThreads) head_gradient_kernel(const HeadB
 }  // namespace
 
 void run(const HeadForward& work, cudaStream_t stream) {
-  with_element_type(work.shape.type, [&](auto element) {
+  with_cuda_type(work.shape.type, [&](auto element) {
     head_kernel<decltype(element)><<<work.shape.num_rows, kHeadThreads, 0, stream>>>(work);
   });
-  require_started("the dense head's kernel");
+  require_started("the dense head's kernel", kWithoutImageKernels);
 }
 
 void run(const HeadBackward& work, cudaStream_t stream) {
   const dim3 grid((work.shape.num_columns + kLanes - 1) / kLanes, num_head_parts(work.shape.num_rows));
-  with_element_type(work.shape.type, [&](auto element) {
+  with_cuda_type(work.shape.type, [&](auto element) {
     head_gradient_kernel<decltype(element)><<<grid, dim3(kLanes, kWarps), 0, stream>>>(work);
   });
-  require_started("the dense head's backward kernel");
+  require_started("the dense head's backward kernel", kWithoutImageKernels);
+}
+
+namespace {
+
+constexpr uint32_t kWarpsOfSum = 32;
+
+// A block computes 32 sums; each of its warps adds every 32nd part.
+__global__ void __launch_bounds__(kLanes* kWarpsOfSum) add_parts_kernel(const AddParts work) {
+  __shared__ float of_warps[kWarpsOfSum][kLanes + 1];
+  const uint32_t column = blockIdx.x * kLanes + threadIdx.x;
+  float sum = 0;
+#pragma unroll 8
+  for (uint32_t part = threadIdx.y; part < work.num_parts; part += kWarpsOfSum)
+    sum += column < work.size ? work.parts[static_cast<int64_t>(part) * work.size + column] : 0.0F;
+  of_warps[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  float total = of_warps[threadIdx.x][threadIdx.y];  // From here on a warp has one column, and each lane has the part
+                                                     // of one warp.
+  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) total += __shfl_xor_sync(~0U, total, lanes);
+  const uint32_t place = blockIdx.x * kLanes + threadIdx.y;
+  if (threadIdx.x == 0 && place < work.size) work.sums[place] = total;
+}
+
+}  // namespace
+
+void run(const AddParts& work, cudaStream_t stream) {
+  add_parts_kernel<<<(work.size + kLanes - 1) / kLanes, dim3(kLanes, kWarpsOfSum), 0, stream>>>(work);
+  require_started("the kernel that adds up parts", kWithoutImageKernels);
 }
 
 }  // namespace rnnlab::kernels

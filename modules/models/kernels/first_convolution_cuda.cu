@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "models/kernels/first_convolution.h"
-#include "models/kernels/launch.h"
-#include "models/kernels/pooling_unit.h"
+#include "models/kernels/pooling.h"
+#include "recurrent/kernels/launch.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -217,20 +217,20 @@ bool can_run_first_convolution(int64_t num_columns) {
 void run(const FirstConvolutionForward& work, cudaStream_t stream) {
   const dim3 grid = grid_of(work.shape.num_images * num_slices(work.shape), work.shape);
   const size_t shared = tile_bytes(work.shape.num_columns);
-  with_element_type(work.shape.type, [&](auto element) {
+  with_cuda_type(work.shape.type, [&](auto element) {
     convolve_kernel<decltype(element)><<<grid, dim3(kLanes, kWarps), shared, stream>>>(work);
   });
-  require_started("the first convolution's kernel");
+  require_started("the first convolution's kernel", kWithoutImageKernels);
 }
 
 void run(const FirstConvolutionBackward& work, cudaStream_t stream) {
   constexpr size_t kSumBytes = sizeof(float) * kThreads * kSums;
   const size_t shared = std::max(kSumBytes, tile_bytes(work.shape.num_columns));
-  with_element_type(work.shape.type, [&](auto element) {
+  with_cuda_type(work.shape.type, [&](auto element) {
     weight_gradient_kernel<decltype(element)>
         <<<grid_of(work.num_parts, work.shape), dim3(kLanes, kWarps), shared, stream>>>(work);
   });
-  require_started("the first convolution's backward kernel");
+  require_started("the first convolution's backward kernel", kWithoutImageKernels);
 }
 
 }  // namespace rnnlab::kernels

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "models/kernels/pooling_unit.h"
+#include "models/kernels/pooling.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -72,29 +72,16 @@ void spread_parts(const PoolBackward& work, Range parts) {
   }
 }
 
-// Runs `work` with the C++ type of the element type of `shape`.
-template <class Work>
-void run_pooling(const Work& work, const PoolShape& shape) {
-  switch (shape.type) {
-    case ElementType::kFloat32:
-      return work(float());
-    case ElementType::kFloat64:
-      return work(double());
-    case ElementType::kFloat16:
-      return work(c10::Half());
-    case ElementType::kBfloat16:
-      return work(c10::BFloat16());
-  }
-}
-
 }  // namespace
 
 void run(const PoolForward& work, Range pixels) {
-  run_pooling([&](auto element) { pool_pixels<decltype(element)>(work, pixels); }, work.shape);
+  with_element_type<c10::Half, c10::BFloat16>(work.shape.type,
+                                              [&](auto element) { pool_pixels<decltype(element)>(work, pixels); });
 }
 
 void run(const PoolBackward& work, Range parts) {
-  run_pooling([&](auto element) { spread_parts<decltype(element)>(work, parts); }, work.shape);
+  with_element_type<c10::Half, c10::BFloat16>(work.shape.type,
+                                              [&](auto element) { spread_parts<decltype(element)>(work, parts); });
 }
 
 }  // namespace rnnlab::kernels

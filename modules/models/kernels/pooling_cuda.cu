@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "models/kernels/launch.h"
-#include "models/kernels/pooling_unit.h"
+#include "models/kernels/pooling.h"
+#include "recurrent/kernels/launch.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -113,8 +113,8 @@ void start(const PoolBackward& work, cudaStream_t stream) {
 
 template <class Work>
 void start_typed(const Work& work, cudaStream_t stream) {
-  with_element_type(work.shape.type, [&](auto element) { start<decltype(element)>(work, stream); });
-  require_started("a pooling kernel");
+  with_cuda_type(work.shape.type, [&](auto element) { start<decltype(element)>(work, stream); });
+  require_started("a pooling kernel", kWithoutImageKernels);
 }
 
 }  // namespace

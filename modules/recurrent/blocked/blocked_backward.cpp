@@ -9,7 +9,6 @@
 #include "recurrent/blocked/blocked_pass.h"
 #include "recurrent/blocked/cpu_buffer_pool.h"
 #include "recurrent/blocked/panel.h"
-#include "recurrent/blocked/weight_product.h"
 #include "recurrent/blocked/work_split.h"
 #include "recurrent/unrolled/step_runner.h"
 

@@ -1,13 +1,15 @@
 // Multiplies matrices by panels: the right matrix is packed in panels of 64 columns, so that a panel stays in the cache
 // while the rows of a block are read. The kernels take float32 or bfloat16 operands, sum in float32 and use one thread.
 // The kernels are oneDNN's, through LibTorch (at::native::cpublas::brgemm); but on a processor with tile units (AMX)
-// the kernels for bfloat16 are our own (kernels/tile_products.h). Left out: dividing rows and panels among threads,
-// which the caller does.
+// the kernels for bfloat16 are our own (kernels/tile_products.h). Threads share the work in PackedMatrix, multiply_all
+// and WeightProduct; the caller of the other functions divides rows and panels among threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+
+#include "recurrent/kernels/simd_steps.h"
 
 namespace rnnlab {
 
@@ -98,5 +100,28 @@ int64_t rows_for_all_threads(int64_t num_rows, int64_t num_panels);
 
 // Multiplies (R, K) by (K, N), one group, to a dense (R, N) in the type of the rows, with all threads.
 void multiply_all(const at::Tensor& rows, const PackedMatrix& matrix, const at::Tensor& product);
+
+// Computes the gradient of a weight, which is one product over all steps and sequences, summed over several calls: the
+// sum over rows of left^T right, for (R, M) and (R, N) of a type with panel products, with all threads.
+// `right` should be the narrower of the two, because it is transposed.
+class WeightProduct {
+ public:
+  WeightProduct(int64_t num_left, int64_t num_right, int64_t most_rows, at::ScalarType type);
+
+  // Adds the product of up to `most_rows` rows; both matrices must be dense.
+  void add(const at::Tensor& left, const at::Tensor& right);
+
+  // Returns (M, N), dense, in the type of the operands.
+  at::Tensor result() const;
+
+ private:
+  void transpose_rows(const at::Tensor& right);
+  void multiply_rows(const at::Tensor& left);
+  void multiply_part(const Panel& panel, int64_t column, const kernels::Range& rows);
+
+  at::Tensor transposed_;  // (N, rows)
+  at::Tensor sum_;         // (N, M)
+  bool is_empty_ = true;
+};
 
 }  // namespace rnnlab

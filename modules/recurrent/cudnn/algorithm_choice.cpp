@@ -118,8 +118,8 @@ MeasuredAlgorithm choose_algorithm(const CudnnPlatform& platform, const RnnShape
   const auto [measured, out_of_memory] = measure_all(measure);
   if (measured.milliseconds.empty() && out_of_memory) std::rethrow_exception(out_of_memory);
   if (measured.milliseconds.empty())
-    throw_error(ExitCode::kUsage, "cuDNN {} runs none of its algorithms on {} for {}; use layer: fused", platform.cudnn,
-                platform.gpu, text_of(shape));
+    throw_error(ExitCode::kUsage, "cuDNN {} cannot run any of its algorithms on {} for {}; use layer: fused",
+                platform.cudnn, platform.gpu, text_of(shape));
   if (!out_of_memory) cache.add(key, measured);
   return measured;
 }

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "recurrent/cudnn/rnn_shape.h"
+#include "recurrent/cudnn/rnn_descriptor.h"
 #include "recurrent/recurrent_options.h"
 
 namespace rnnlab {
@@ -27,14 +27,15 @@ class AlgorithmCache {
 
   std::optional<MeasuredAlgorithm> find(const std::string& key) const;
 
-  // Adds an answer and keeps those that other processes have added; if two processes write at once, the last one wins.
+  // Adds an answer and keeps the answers that other processes have added; if two processes write at once, the last one
+  // wins.
   void add(const std::string& key, const MeasuredAlgorithm& measured) const;
 
  private:
-  std::filesystem::path file_;  // empty: answers are not kept
+  std::filesystem::path file_;  // empty: answers are not stored
 };
 
-// Returns cudnn_algorithms.json in cache_folder(), or an empty path if there is no such folder.
+// Returns cudnn_algorithms.json in cache_folder(), or an empty path if the folder is missing.
 std::filesystem::path algorithm_cache_file();
 
 // The hardware and software for which an answer is valid, besides the shape.

@@ -1,6 +1,9 @@
 #include "recurrent/cudnn/cudnn_layer.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -8,11 +11,77 @@
 
 #include "base/error.h"
 #include "recurrent/cudnn/plan_cache.h"
-#include "recurrent/cudnn/weight_space.h"
+#include "recurrent/cudnn_algorithm.h"
 #include "recurrent/execution_path.h"
-#include "recurrent/stacked_layer.h"
+#include "recurrent/layer_groups.h"
+#include "recurrent/parameters.h"
 
 namespace rnnlab {
+namespace {
+
+// The alignment is in elements; cuDNN's kernels load whole vectors from the beginning of a weight space.
+constexpr int64_t kAlignment = 128;
+
+int64_t aligned(int64_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
+
+// The layout is the same for every algorithm and number of steps; plans check this.
+WeightLayout layout_of(const RecurrentOptions& group, const at::TensorOptions& where) {
+  const RnnShape shape = shape_of(group, at::empty({1, 1, group.input_size}, where), Passes::kForward);
+  const RnnDescriptor rnn(shape, CudnnAlgorithm::kStandard, SequenceLengths::kWhole);
+  const at::Tensor space = at::empty({static_cast<int64_t>(rnn.weight_bytes())}, where.dtype(at::kByte));
+  return rnn.weight_layout(space.const_data_ptr());
+}
+
+// Returns views of `flat`, which has the layout `layout`, with these shapes.
+std::vector<at::Tensor> views_of(const at::Tensor& flat, const WeightLayout& layout,
+                                 const std::vector<std::vector<int64_t>>& shapes) {
+  RNNLAB_INVARIANT(layout.offsets.size() == shapes.size(), "the layout must have an offset for each parameter");
+  std::vector<at::Tensor> views;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const int64_t num_elements = c10::multiply_integers(shapes[i]);
+    views.push_back(flat.narrow(0, layout.offsets[i], num_elements).view(shapes[i]));
+  }
+  return views;
+}
+
+}  // namespace
+
+void WeightSpace::adopt(const std::vector<RecurrentOptions>& groups, const std::vector<at::Tensor>& weights) {
+  const c10::AutoGradMode no_gradient(false);
+  const c10::cuda::CUDAGuard device(weights.front().device());
+  const at::TensorOptions where = weights.front().options().requires_grad(false);
+  places_.clear();
+  int64_t num_elements = 0;
+  for (const RecurrentOptions& group : groups) {
+    places_.push_back({layout_of(group, where), num_elements});
+    num_elements += aligned(places_.back().layout.num_elements);
+  }
+  buffer_ = at::zeros({num_elements}, where);
+
+  addresses_.clear();
+  for (size_t group = 0, first = 0; group < groups.size(); ++group) {
+    std::vector<std::vector<int64_t>> shapes;
+    for (const ParameterSpec& spec : parameter_specs(groups[group])) shapes.push_back(spec.shape);
+    for (const at::Tensor& view : views_of(of_group(buffer_, group), layout(group), shapes)) {
+      at::Tensor weight = weights[first++];
+      view.copy_(weight);
+      weight.set_data(view);
+      addresses_.push_back(weight.const_data_ptr());
+    }
+  }
+}
+
+bool WeightSpace::holds(const std::vector<at::Tensor>& weights) const {
+  if (addresses_.size() != weights.size()) return false;
+  for (size_t i = 0; i < weights.size(); ++i)
+    if (weights[i].const_data_ptr() != addresses_[i] || weights[i].scalar_type() != buffer_.scalar_type()) return false;
+  return true;
+}
+
+at::Tensor WeightSpace::of_group(const at::Tensor& buffer, size_t group) const {
+  return buffer.narrow(0, places_[group].first, places_[group].layout.num_elements);
+}
+
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -82,7 +151,8 @@ class CudnnFunction : public torch::autograd::Function<CudnnFunction> {
     const size_t num_weights = call->weight_shapes.size();
     const RnnGradients gradients =
         call->plan->backward(operands, outputs, given, weight_gradient_of(*context, num_weights));
-    variable_list results = {{}, gradients.input, gradients.hidden, {}};  // none for the plan and the weight space
+    variable_list results = {
+        {}, gradients.input, gradients.hidden, {}};  // the plan and the weight space have no gradient
     for (at::Tensor& weight : weight_gradients(*call, gradients.weights)) results.push_back(std::move(weight));
     results.push_back(gradients.cell);
     return results;
@@ -103,12 +173,15 @@ bool needs_gradient(const RnnOperands& operands, at::TensorList weights) {
          std::any_of(weights.begin(), weights.end(), requires_gradient);
 }
 
-}  // namespace
-
+// Returns kForward if no tensor needs a gradient or gradients are off, in any mode of the layer.
 Passes passes_of(const RnnOperands& operands, at::TensorList weights) {
   return needs_gradient(operands, weights) ? Passes::kForwardAndBackward : Passes::kForward;
 }
 
+// Runs a plan's passes as one differentiable function of the input, the initial state and the weights. The values of
+// the weights are those in cuDNN's weight space; the parameters are passed only to receive their gradients, which are
+// views of one buffer and are converted to the parameters' type. operands: as RnnPlan requires; gradients are computed
+// for input and states. The plan must have been made for passes_of(operands, weights).
 RecurrentResult run_plan(const std::shared_ptr<const RnnPlan>& plan, const RnnOperands& operands,
                          at::TensorList weights) {
   if (plan->shape().passes == Passes::kForward) {
@@ -120,8 +193,6 @@ RecurrentResult run_plan(const std::shared_ptr<const RnnPlan>& plan, const RnnOp
       CudnnFunction::apply(plan, operands.input, operands.hidden, operands.weights, weights, cell);
   return {results[0], {results[1], results.size() > 2 ? results[2] : at::Tensor()}};
 }
-
-namespace {
 
 at::ScalarType type_for(const at::Tensor& weight) {
   return at::autocast::is_autocast_enabled(at::kCUDA) ? at::autocast::get_autocast_dtype(at::kCUDA)
@@ -181,9 +252,10 @@ void CudnnLayer::gather_weights() {
   for (PlanCache& plans : plans_) plans.clear();
   if (!weights().front().is_cuda()) return;
   if (is_capturing())
-    throw_error(ExitCode::kUsage,
-                "a parameter of layer: cudnn was given other memory before the CUDA graph that is captured now: run a "
-                "step first");
+    throw_error(
+        ExitCode::kUsage,
+        "the memory of a parameter of layer: cudnn was replaced before the CUDA graph that is captured now; run a "
+        "step before the capture");
   space_.adopt(groups_, weights());
 }
 

@@ -4,27 +4,39 @@
 // before the product. With dropout between layers the stack runs layer by layer (stacked_layer.h).
 #pragma once
 
-#include <memory>
+#include <vector>
 
 #include "recurrent/cudnn/plan_cache.h"
-#include "recurrent/cudnn/rnn_plan.h"
-#include "recurrent/cudnn/weight_space.h"
 #include "recurrent/recurrent_layer.h"
 
 namespace rnnlab {
 
-// The functions below run a plan's passes as one differentiable function of the input, the initial state and the
-// weights. The values of the weights are those in cuDNN's weight space; the parameters are passed only to receive their
-// gradients, which are views of one buffer.
+// Holds the parameters of a layer in the form that cuDNN needs: all in one buffer, each a view of it under its usual
+// name and shape. Training writes through the views, so that cuDNN gets the buffer itself and nothing is copied between
+// steps.
+class WeightSpace {
+ public:
+  // Moves `weights`, those of all `groups` in order, into one new buffer on their CUDA device, in their type. One call
+  // of cuDNN computes a group.
+  void adopt(const std::vector<RecurrentOptions>& groups, const std::vector<at::Tensor>& weights);
 
-// Returns kForward if no tensor needs a gradient or gradients are off, in any mode of the layer.
-Passes passes_of(const RnnOperands& operands, at::TensorList weights);
+  // Returns whether `weights` are the views that adopt() made; false if a view has been given different memory.
+  bool holds(const std::vector<at::Tensor>& weights) const;
 
-// operands: as RnnPlan requires; gradients are computed for input and states. weights: the parameters in
-// operands.weights, in its type or in another, to which the gradients are then converted. The plan must have been made
-// for passes_of(operands, weights).
-RecurrentResult run_plan(const std::shared_ptr<const RnnPlan>& plan, const RnnOperands& operands,
-                         at::TensorList weights);
+  const at::Tensor& buffer() const { return buffer_; }                // one dimension
+  at::Tensor of_group(const at::Tensor& buffer, size_t group) const;  // its part of this buffer or of a converted one
+  const WeightLayout& layout(size_t group) const { return places_[group].layout; }
+
+ private:
+  struct Place {
+    WeightLayout layout;
+    int64_t first = 0;  // first element in the buffer
+  };
+
+  at::Tensor buffer_;
+  std::vector<Place> places_;           // of the groups
+  std::vector<const void*> addresses_;  // of the weights
+};
 
 class CudnnLayer : public RecurrentLayer {
  public:

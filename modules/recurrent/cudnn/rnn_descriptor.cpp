@@ -1,15 +1,44 @@
 #include "recurrent/cudnn/rnn_descriptor.h"
 
+#include <ATen/Context.h>
 #include <ATen/cudnn/Handle.h>
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include <array>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "recurrent/cells/cell.h"
+#include "recurrent/device/number_types.h"
 
 namespace rnnlab {
+
+RnnShape shape_of(const RecurrentOptions& options, const at::Tensor& input, Passes passes) {
+  const at::ScalarType type = input.scalar_type();
+  const bool runs_tf32 = type == at::kFloat && at::globalContext().allowTF32CuDNN(at::Float32Op::RNN);
+  return {.cell = options.cell,
+          .type = type,
+          .float32_math = runs_tf32 ? Float32Math::kTf32 : Float32Math::kFma,
+          .passes = passes,
+          .num_steps = input.size(0),
+          .batch_size = input.size(1),
+          .input_size = options.input_size,
+          .hidden_size = options.hidden_size,
+          .num_layers = options.num_layers,
+          .num_directions = options.num_directions()};
+}
+
+std::string precision_of(const RnnShape& shape) {
+  const std::string name(number_type_name(shape.type));
+  return shape.float32_math == Float32Math::kTf32 ? name + ", TF32" : name;
+}
+
+std::string text_of(const RnnShape& shape) {
+  return fmt::format("{} in {}, T {}, B {}, I {}, H {}, L {}, D {}", config::name_of(shape.cell), precision_of(shape),
+                     shape.num_steps, shape.batch_size, shape.input_size, shape.hidden_size, shape.num_layers,
+                     shape.num_directions);
+}
 
 std::string words_of(cudnnStatus_t status) {
   std::array<char, 1024> buffer = {};
@@ -47,7 +76,7 @@ cudnnRNNAlgo_t cudnn_name_of(CudnnAlgorithm algorithm) {
     case CudnnAlgorithm::kAuto:
       break;
   }
-  RNNLAB_INVARIANT(false, "auto is a choice between algorithms, not one of them");
+  RNNLAB_INVARIANT(false, "auto must be resolved to an algorithm before cuDNN is called");
   return CUDNN_RNN_ALGO_STANDARD;
 }
 
@@ -62,7 +91,7 @@ cudnnRNNMode_t cudnn_name_of(Cell cell) {
     case LibraryCell::kRnnRelu:
       return CUDNN_RNN_RELU;
   }
-  RNNLAB_INVARIANT(false, "a cell that cuDNN has no name for here");
+  RNNLAB_INVARIANT(false, "cuDNN does not have this cell");
   return CUDNN_LSTM;
 }
 
@@ -133,7 +162,7 @@ RnnDescriptor::Gate RnnDescriptor::gates(const void* base, int64_t pseudo_layer,
     const Gate next = gate(base, pseudo_layer, first_linear_layer + i);
     RNNLAB_INVARIANT(
         next.matrix == first.matrix + i * hidden_size * columns && next.bias == first.bias + i * hidden_size,
-        fmt::format("the gates of {} are not one piece in cuDNN's weight space", text_of(shape_)));
+        fmt::format("the gates of {} are not contiguous in cuDNN's weight space", text_of(shape_)));
   }
   return first;
 }

@@ -39,9 +39,9 @@ RnnPlan::RnnPlan(const RnnShape& shape, CudnnAlgorithm algorithm, const at::Tens
                  const WeightLayout& layout)
     : rnn_(shape, algorithm, kind_of(lengths)), layout_(layout), weight_bytes_(rnn_.weight_bytes()) {
   RNNLAB_INVARIANT(rnn_.weight_layout(weights.const_data_ptr()) == layout,
-                   fmt::format("cuDNN lays out the weights of {} by algorithm {} in another way", text_of(shape),
-                               config::name_of(algorithm)));
-  RNNLAB_INVARIANT(weights.nbytes() == weight_bytes_, "the weight space is not of cuDNN's size");
+                   fmt::format("cuDNN's weight layout for {} with algorithm {} differs from the layer's",
+                               text_of(shape), config::name_of(algorithm)));
+  RNNLAB_INVARIANT(weights.nbytes() == weight_bytes_, "the weight space does not have the size that cuDNN requires");
   const at::Tensor host_lengths =
       lengths.defined() ? lengths.to(at::kInt).contiguous() : at::full({shape.batch_size}, shape.num_steps, at::kInt);
   lengths_ = host_lengths.to(weights.device());

@@ -19,7 +19,7 @@ kernels::ElementType element_type(at::ScalarType type) {
   if (type == at::kFloat) return kernels::ElementType::kFloat32;
   if (type == at::kDouble) return kernels::ElementType::kFloat64;
   if (type == at::kHalf) return kernels::ElementType::kFloat16;
-  RNNLAB_INVARIANT(type == at::kBFloat16, fmt::format("no kernel for {}", c10::toString(type)));
+  RNNLAB_INVARIANT(type == at::kBFloat16, fmt::format("kernels do not support {}", c10::toString(type)));
   return kernels::ElementType::kBfloat16;
 }
 

@@ -1,15 +1,8 @@
 // Each thread runs over all steps of one unit of a sequence. Neighbours in a warp are neighbours in memory. The
 // operands of the next steps are loaded before the current operands are used: with 32,768 threads, this keeps the
 // memory busy.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_runtime.h>
-
-#include <stdexcept>
-#include <string>
-
 #include "recurrent/kernels/gated_scan.h"
-#include "recurrent/kernels/pointwise_unit.h"
+#include "recurrent/kernels/launch.h"
 
 // A compilation unit may contain sources of several kernels, so these helpers have their own namespace.
 namespace rnnlab::kernels {
@@ -245,24 +238,12 @@ template <class T, class Work>
 void launch(const Work& work, cudaStream_t stream) {
   const int64_t num_channels = work.scan.batch_size * work.scan.hidden_size;
   start<T>(work, static_cast<unsigned>((num_channels + kThreadsOfScan - 1) / kThreadsOfScan), stream);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess)
-    throw std::runtime_error(std::string("the kernel of layer: scan did not start: ") + cudaGetErrorString(error) +
-                             "; `rnnlab info` shows what this machine can do");
+  require_started("the kernel of layer: scan");
 }
 
 template <class Work>
 void launch_typed(const Work& work, cudaStream_t stream) {
-  switch (work.scan.type) {
-    case ElementType::kFloat32:
-      return launch<float>(work, stream);
-    case ElementType::kFloat64:
-      return launch<double>(work, stream);
-    case ElementType::kFloat16:
-      return launch<__half>(work, stream);
-    case ElementType::kBfloat16:
-      return launch<__nv_bfloat16>(work, stream);
-  }
+  with_cuda_type(work.scan.type, [&](auto element) { launch<decltype(element)>(work, stream); });
 }
 
 }  // namespace gated_scan

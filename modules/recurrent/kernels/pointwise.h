@@ -1,7 +1,7 @@
 // Computes the parts of a recurrent step besides its two matrix products, forward and backward, in one kernel each:
 // sums of products and biases, gates, cell state, hidden state. The kernels take plain pointers, for B sequences and H
-// hidden units, and do not use LibTorch; matrices are row-major and dense. The formulas are in cell_math.h, with their
-// sources.
+// hidden units, and do not use LibTorch; matrices are row-major and dense. The formulas are in pointwise_unit.h, with
+// their sources.
 //
 // "acc" marks the accumulation type (element_type.h); everything else is in `type`. A null pointer that is marked "or
 // null" counts as zeros.

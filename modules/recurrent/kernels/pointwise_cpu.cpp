@@ -15,16 +15,8 @@ void run_rows(const Work& work, Rows rows) {
 
 template <class Work>
 void run_typed(const Work& work, Rows rows) {
-  switch (work.step.type) {
-    case ElementType::kFloat32:
-      return run_rows<float>(work, rows);
-    case ElementType::kFloat64:
-      return run_rows<double>(work, rows);
-    case ElementType::kFloat16:
-      return run_rows<c10::Half>(work, rows);
-    case ElementType::kBfloat16:
-      return run_rows<c10::BFloat16>(work, rows);
-  }
+  with_element_type<c10::Half, c10::BFloat16>(work.step.type,
+                                              [&](auto element) { run_rows<decltype(element)>(work, rows); });
 }
 
 template <class Work>
@@ -53,5 +45,22 @@ void run(const GruForward& work, Rows rows) { run_fastest(work, rows); }
 void run(const GruBackward& work, Rows rows) { run_fastest(work, rows); }
 void run(const RnnForward& work, Rows rows) { run_fastest(work, rows); }
 void run(const RnnBackward& work, Rows rows) { run_fastest(work, rows); }
+
+namespace {
+
+const SimdSteps* choose() {
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (has_avx512) return __builtin_cpu_supports("avx512bf16") ? &avx512_bf16_steps() : &avx512_steps();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2_steps();
+  return nullptr;
+}
+
+}  // namespace
+
+const SimdSteps* simd_steps() {
+  static const SimdSteps* const kChosen = choose();
+  return kChosen;
+}
 
 }  // namespace rnnlab::kernels

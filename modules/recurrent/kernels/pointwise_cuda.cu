@@ -1,12 +1,10 @@
 // Each thread computes one unit of a sequence, so neighbours in a warp are neighbours in memory, for every gate.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 
+#include "recurrent/kernels/launch.h"
+#include "recurrent/kernels/own_code.h"
 #include "recurrent/kernels/pointwise_unit.h"
 
 namespace rnnlab::kernels {
@@ -52,10 +50,7 @@ void start(std::span<const Work> works, cudaStream_t stream) {
 template <class T, class Work>
 void launch(const Work& work, cudaStream_t stream) {
   start<T>(work, stream);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess)
-    throw std::runtime_error(std::string("a recurrent step's kernel did not start: ") + cudaGetErrorString(error) +
-                             "; `rnnlab info` shows what this machine can do");
+  require_started("a recurrent step's kernel");
 }
 
 template <class Work>
@@ -70,16 +65,7 @@ const Step& step_of(std::span<const Work> works) {
 
 template <class Work>
 void launch_typed(const Work& work, cudaStream_t stream) {
-  switch (step_of(work).type) {
-    case ElementType::kFloat32:
-      return launch<float>(work, stream);
-    case ElementType::kFloat64:
-      return launch<double>(work, stream);
-    case ElementType::kFloat16:
-      return launch<__half>(work, stream);
-    case ElementType::kBfloat16:
-      return launch<__nv_bfloat16>(work, stream);
-  }
+  with_cuda_type(step_of(work).type, [&](auto element) { launch<decltype(element)>(work, stream); });
 }
 
 }  // namespace
@@ -95,5 +81,24 @@ void run(std::span<const LstmForward> layers, cudaStream_t stream) { launch_type
 void run(std::span<const LstmBackward> layers, cudaStream_t stream) { launch_typed(layers, stream); }
 void run(std::span<const RnnForward> layers, cudaStream_t stream) { launch_typed(layers, stream); }
 void run(std::span<const RnnBackward> layers, cudaStream_t stream) { launch_typed(layers, stream); }
+
+namespace {
+
+// This kernel is never launched; it represents all kernels that are compiled for the same GPUs.
+__global__ void probe_kernel() {}
+
+}  // namespace
+
+bool has_own_code() {
+  cudaFuncAttributes attributes;
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, probe_kernel);
+  (void)cudaGetLastError();  // otherwise the next kernel would report this error
+  if (error == cudaSuccess) return true;
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+      error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidKernelImage)
+    return false;
+  throw std::runtime_error(std::string("CUDA cannot say whether this build has kernels for this GPU: ") +
+                           cudaGetErrorString(error));
+}
 
 }  // namespace rnnlab::kernels

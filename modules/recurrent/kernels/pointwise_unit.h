@@ -1,29 +1,97 @@
-// Runs the steps of pointwise.h for one element (row, unit): loads, the formula of cell_math.h, stores. The CPU's loops
+// Runs the steps of pointwise.h for one element (row, unit): loads, the formula of the cell, stores. The CPU's loops
 // and the CUDA kernels share these functions. T is the element type, Real the accumulation type.
+//
+// The formulas: LSTM: Gers, Schmidhuber and Cummins 2000; GRU: Cho et al. 2014 with the reset gate after the product,
+// as in cuDNN; plain cells: Elman 1990. The derivatives of sigmoid, tanh and relu are computed from their values, so
+// that only the activated gates must be stored.
 #pragma once
 
-#include <type_traits>
+#include <cmath>
 
-#include "recurrent/kernels/cell_math.h"
+#include "recurrent/kernels/pointwise.h"
 
 namespace rnnlab::kernels {
 
-template <class T>
-using Accumulation = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
-template <class T>
-RNNLAB_HOST_DEVICE Accumulation<T> load(const void* data, int64_t index) {
-  return static_cast<Accumulation<T>>(static_cast<const T*>(data)[index]);
+template <class Real>
+RNNLAB_HOST_DEVICE Real sigmoid(Real x) {
+  return Real(1) / (Real(1) + std::exp(-x));
 }
 
-template <class T>
-RNNLAB_HOST_DEVICE Accumulation<T> load_or_zero(const void* data, int64_t index) {
-  return data == nullptr ? Accumulation<T>(0) : load<T>(data, index);
+template <class Real>
+RNNLAB_HOST_DEVICE Real sigmoid_slope(Real value) {
+  return value * (Real(1) - value);
 }
 
-template <class T>
-RNNLAB_HOST_DEVICE void store(void* data, int64_t index, Accumulation<T> value) {
-  static_cast<T*>(data)[index] = static_cast<T>(value);
+template <class Real>
+RNNLAB_HOST_DEVICE Real activate(Nonlinearity nonlinearity, Real x) {
+  if (nonlinearity == Nonlinearity::kTanh) return std::tanh(x);
+  return x > Real(0) ? x : Real(0);
+}
+
+template <class Real>
+RNNLAB_HOST_DEVICE Real activation_slope(Nonlinearity nonlinearity, Real value) {
+  if (nonlinearity == Nonlinearity::kTanh) return Real(1) - value * value;
+  return value > Real(0) ? Real(1) : Real(0);
+}
+
+template <class Real>
+struct LstmUnit {
+  Real i, f, g, o;  // before or after activation, or gradients
+};
+
+template <class Real>
+struct LstmState {
+  Real cell, hidden;
+};
+
+template <class Real>
+RNNLAB_HOST_DEVICE LstmState<Real> lstm_forward(Nonlinearity nonlinearity, LstmUnit<Real>& unit, Real previous_cell) {
+  unit.i = sigmoid(unit.i);
+  unit.f = sigmoid(unit.f);
+  unit.g = activate(nonlinearity, unit.g);
+  unit.o = sigmoid(unit.o);
+  const Real cell = unit.f * previous_cell + unit.i * unit.g;
+  return {cell, unit.o * activate(nonlinearity, cell)};
+}
+
+// `carry`: the gradient of the cell state before the call, of the previous cell state after it. Returns the gradients
+// before activation.
+template <class Real>
+RNNLAB_HOST_DEVICE LstmUnit<Real> lstm_backward(Nonlinearity nonlinearity, const LstmUnit<Real>& unit,
+                                                Real previous_cell, Real cell, Real hidden_gradient, Real& carry) {
+  const Real activated = activate(nonlinearity, cell);
+  const Real cell_gradient = carry + hidden_gradient * unit.o * activation_slope(nonlinearity, activated);
+  carry = cell_gradient * unit.f;
+  return {cell_gradient * unit.g * sigmoid_slope(unit.i), cell_gradient * previous_cell * sigmoid_slope(unit.f),
+          cell_gradient * unit.i * activation_slope(nonlinearity, unit.g),
+          hidden_gradient * activated * sigmoid_slope(unit.o)};
+}
+
+template <class Real>
+struct GruUnit {
+  Real r, z, n;
+};
+
+// unit.n: the candidate's input side, W_in x + b_in; `recurrent_candidate`: W_hn h + b_hn.
+template <class Real>
+RNNLAB_HOST_DEVICE Real gru_forward(Nonlinearity nonlinearity, GruUnit<Real>& unit, Real recurrent_candidate,
+                                    Real previous_hidden) {
+  unit.r = sigmoid(unit.r);
+  unit.z = sigmoid(unit.z);
+  unit.n = activate(nonlinearity, unit.n + unit.r * recurrent_candidate);
+  return (Real(1) - unit.z) * unit.n + unit.z * previous_hidden;
+}
+
+// Returns the gradients before activation of the input side; the recurrent side differs only in n, which is multiplied
+// by r there. `carry` returns the gradient that reaches the previous hidden state through z.
+template <class Real>
+RNNLAB_HOST_DEVICE GruUnit<Real> gru_backward(Nonlinearity nonlinearity, const GruUnit<Real>& unit,
+                                              Real recurrent_candidate, Real previous_hidden, Real hidden_gradient,
+                                              Real& carry) {
+  const Real n = hidden_gradient * (Real(1) - unit.z) * activation_slope(nonlinearity, unit.n);
+  carry = hidden_gradient * unit.z;
+  return {n * recurrent_candidate * sigmoid_slope(unit.r),
+          hidden_gradient * (previous_hidden - unit.n) * sigmoid_slope(unit.z), n};
 }
 
 // Returns one gate of one unit before activation: the sum of both products and both biases.

@@ -1,10 +1,9 @@
 // Implements simd_steps.h for one instruction set; simd.h explains how these sources are compiled. The formulas are
-// those of cell_math.h, for kSimdWidth units of one sequence at a time.
+// those of pointwise_unit.h, for kSimdWidth units of one sequence at a time.
 #pragma once
 
 #include "recurrent/kernels/simd.h"
 #include "recurrent/kernels/simd_steps.h"
-#include "recurrent/kernels/simd_words_impl.h"
 
 namespace rnnlab::kernels {
 namespace {

@@ -2,7 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "recurrent/kernels/tile_products_impl.h"
+#include "recurrent/kernels/tile_products.h"
 
 namespace rnnlab::kernels {
 namespace {

@@ -17,12 +17,12 @@
 namespace rnnlab {
 namespace {
 
-// Recurrent weights are laid out on a side stream, those of the backward pass while the kernels run. The other side
-// stream prepares the weights for the bottom layer's product. If layers work at the same time, each layer above the
-// bottom one has a main stream.
-constexpr size_t kForwardStream = 0;
-constexpr size_t kPackStream = 1;
-constexpr size_t kFactorStream = 2;
+// Recurrent weights are laid out on a side lane, those of the backward pass while the kernels run. The other side lane
+// prepares the weights for the bottom layer's product. If layers work at the same time, each layer above the bottom one
+// has a main lane.
+constexpr size_t kForwardLane = 0;
+constexpr size_t kPackLane = 1;
+constexpr size_t kOperandLane = 2;
 
 class PersistentForwardPass {
  public:
@@ -32,7 +32,7 @@ class PersistentForwardPass {
         masks_(masks),
         parts_(parts_of_steps(layers[0].num_steps(), layers.size(), forward_part_of_gpu(spec, layers[0]))),
         packed_(make_room()),
-        streams_(device(), /*num_side_streams=*/kFactorStream, parts_.size() > 1 ? layers.size() - 1 : 0) {}
+        lanes_(device(), /*num_side_lanes=*/kOperandLane, parts_.size() > 1 ? layers.size() - 1 : 0) {}
 
   void run() {
     multiply_bottom_input();
@@ -46,9 +46,7 @@ class PersistentForwardPass {
   at::Device device() const { return layers_[0].gates.device(); }
   bool may_go_back() const { return spec_.gradients == GradientUse::kPossible; }
   bool drops() const { return spec_.dropout > 0; }
-  size_t stream_of(size_t layer) const {
-    return parts_.size() == 1 || layer == 0 ? kForwardStream : kFactorStream + layer;
-  }
+  size_t lane_of(size_t layer) const { return parts_.size() == 1 || layer == 0 ? kForwardLane : kOperandLane + layer; }
 
   // Runs at the same time as the preparation of the weights for the product and the kernel.
   void multiply_bottom_input() {
@@ -57,13 +55,13 @@ class PersistentForwardPass {
       bottom_rest_.run();
       pack_for_forward(spec_, bottom, packed_[0]);
     });
-    if (bottom.weight_ih_factor.defined()) {
-      streams_.run(kFactorStream, [&] { fill_weight_factor(bottom_parameter_, bottom.weight_ih_factor); });
-      const Factor factor = input_factor(matrix_of(bottom.input));
-      bottom.input_factor = factor.values.view({bottom.num_steps(), bottom.batch_size(), -1});
-      bottom.input_unscale = factor.unscale;
-      streams_.order(kFactorStream, kForwardStream);
-      if (may_go_back()) streams_.run(kFactorStream, [&] { bottom_weight_ih_.run(); });
+    if (bottom.weight_ih_operand.defined()) {
+      lanes_.run(kOperandLane, [&] { fill_weight_operand(bottom_parameter_, bottom.weight_ih_operand); });
+      const Operand operand = input_operand(matrix_of(bottom.input));
+      bottom.input_operand = operand.values.view({bottom.num_steps(), bottom.batch_size(), -1});
+      bottom.input_unscale = operand.unscale;
+      lanes_.order(kOperandLane, kForwardLane);
+      if (may_go_back()) lanes_.run(kOperandLane, [&] { bottom_weight_ih_.run(); });
     } else {
       bottom_weight_ih_.run();
     }
@@ -129,11 +127,11 @@ class PersistentForwardPass {
     const bool reads_half = layer > 0 && (drops() || layers_[layer - 1].half_hidden.defined());
     const at::Tensor& weight_ih = trace.weights.weight_ih;
     const bool gains_at_bottom =
-        layer == 0 && !trace.tokens.defined() && gains_by_input_factor(matrix_of(trace.input), weight_ih);
+        layer == 0 && !trace.tokens.defined() && gains_by_input_operand(matrix_of(trace.input), weight_ih);
     if (gains_at_bottom || (reads_half && gains_by_half(gates, weight_ih)))
-      trace.weight_ih_factor = empty_weight_factor(weight_ih);
-    if (layer > 0 && drops() && trace.weight_ih_factor.defined())
-      trace.input_factor = half(states_after(spec_.direction, trace.hidden));
+      trace.weight_ih_operand = empty_weight_operand(weight_ih);
+    if (layer > 0 && drops() && trace.weight_ih_operand.defined())
+      trace.input_operand = half(states_after(spec_.direction, trace.hidden));
     if ((is_read_above || may_go_back()) && gains_by_half(gates, trace.weights.weight_hh))
       trace.half_hidden = half(trace.hidden);
   }
@@ -142,8 +140,8 @@ class PersistentForwardPass {
     other_parameters_.run();
     for (size_t layer = 1; layer < layers_.size(); ++layer) pack_for_forward(spec_, layers_[layer], packed_[layer]);
     for (size_t layer = 1; layer < layers_.size(); ++layer)
-      if (layers_[layer].weight_ih_factor.defined())
-        fill_weight_factor(layers_[layer].weights.weight_ih, layers_[layer].weight_ih_factor);
+      if (layers_[layer].weight_ih_operand.defined())
+        fill_weight_operand(layers_[layer].weights.weight_ih, layers_[layer].weight_ih_operand);
     for (const LayerTrace& trace : layers_)
       if (trace.half_hidden.defined()) initial_of(trace.half_hidden).copy_(initial_of(trace.hidden));
     for (const LayerTrace& trace : layers_)
@@ -159,11 +157,11 @@ class PersistentForwardPass {
     LayerTrace& trace = layers_[layer];
     const LayerTrace below = part_of(layers_[layer - 1], spec_.direction, steps);
     if (drops()) drop(layer, steps, states_after(spec_.direction, below.hidden));
-    if (!trace.weight_ih_factor.defined()) return;
+    if (!trace.weight_ih_operand.defined()) return;
     if (drops())
-      rows_of(trace.input_factor, spec_.direction, steps).copy_(rows_of(trace.input, spec_.direction, steps));
+      rows_of(trace.input_operand, spec_.direction, steps).copy_(rows_of(trace.input, spec_.direction, steps));
     else
-      trace.input_factor = states_after(spec_.direction, layers_[layer - 1].half_hidden);
+      trace.input_operand = states_after(spec_.direction, layers_[layer - 1].half_hidden);
   }
 
   void drop(size_t layer, const Steps& steps, const at::Tensor& states) {
@@ -179,8 +177,9 @@ class PersistentForwardPass {
   static void multiply_inputs(LayerTrace& trace) {
     if (trace.tokens.defined()) return multiply_rows(trace);
     at::Tensor products = matrix_of(trace.gates);
-    if (trace.input_factor.defined())
-      multiply_scaled(products, {matrix_of(trace.input_factor), trace.input_unscale}, {trace.weight_ih_factor.t(), {}});
+    if (trace.input_operand.defined())
+      multiply_scaled(products, {matrix_of(trace.input_operand), trace.input_unscale},
+                      {trace.weight_ih_operand.t(), {}});
     else
       at::mm_out(products, matrix_of(trace.input), trace.weights.weight_ih.t());
   }

@@ -32,10 +32,10 @@ void throw_if_kernel_timed_out() {
   auto* flag = static_cast<volatile int*>(timeout_flag());
   if (*flag == 0) return;
   *flag = 0;
-  throw_error(
-      ExitCode::kDevice,
-      "layer: persistent: a block of threads timed out waiting for the others of its group, so the results since then "
-      "are invalid; check the GPU with `nvidia-smi`, or use layer: cudnn");
+  throw_error(ExitCode::kDevice,
+              "layer: persistent: a block of threads timed out while it waited for other blocks of its group, so the "
+              "results since then "
+              "are invalid; check the GPU with `nvidia-smi`, or use layer: cudnn");
 }
 
 namespace {
@@ -58,7 +58,7 @@ kernels::PersistentCell persistent_cell(Cell cell) {
     case LibraryCell::kRnnRelu:
       return kernels::PersistentCell::kRnn;
   }
-  fail_invariant("a listed cell", __FILE__, __LINE__, "persistent_cell does not know the cell");
+  fail_invariant("every cell has a case", __FILE__, __LINE__, "persistent_cell does not know the cell");
 }
 
 PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace) {
@@ -71,8 +71,8 @@ PersistentSequence sequence_of(const UnrolledSpec& spec, const LayerTrace& trace
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
           .cell = persistent_cell(spec.cell),
           .nonlinearity = step.nonlinearity,
-          .factors = spec.factors,
-          .kernels = spec.variant.kernels};
+          .operands = spec.operands,
+          .kernels = spec.rung.kernels};
 }
 
 at::Tensor empty_bytes(const LayerTrace& trace, size_t bytes) {

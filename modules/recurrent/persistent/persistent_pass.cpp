@@ -1,17 +1,177 @@
 #include "recurrent/persistent/persistent_pass.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <compare>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
 #include "base/error.h"
+#include "base/folder.h"
+#include "base/sha256.h"
 #include "recurrent/device/gpu_support.h"
 #include "recurrent/device/number_types.h"
+#include "recurrent/execution_path.h"
 #include "recurrent/kernels/persistent/persistent_layer.h"
-#include "recurrent/persistent/first_check.h"
 #include "recurrent/persistent/layer_parts.h"
 #include "recurrent/persistent/persistent_launch.h"
+#include "recurrent/recurrent_layer.h"
+#include "system/files.h"
 
 namespace rnnlab {
 namespace {
+
+namespace fs = std::filesystem;
+
+// Seeds the generator from which a layer for the check draws, and restores its state afterwards.
+class KeptRandomState {
+ public:
+  KeptRandomState() : generator_(at::globalContext().defaultGenerator(at::kCPU)), state_(generator_.get_state()) {
+    generator_.set_current_seed(1);
+  }
+  ~KeptRandomState() { generator_.set_state(state_); }
+  KeptRandomState(const KeptRandomState&) = delete;
+  KeptRandomState& operator=(const KeptRandomState&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+class NoAutocast {
+ public:
+  NoAutocast() { at::autocast::set_autocast_enabled(at::kCUDA, false); }
+  ~NoAutocast() { at::autocast::set_autocast_enabled(at::kCUDA, was_enabled_); }
+  NoAutocast(const NoAutocast&) = delete;
+  NoAutocast& operator=(const NoAutocast&) = delete;
+
+ private:
+  bool was_enabled_ = at::autocast::is_autocast_enabled(at::kCUDA);
+};
+
+std::vector<at::Tensor> results_of(RecurrentLayer& layer, const at::Tensor& data) {
+  const at::Tensor input = data.detach().clone().requires_grad_();
+  std::vector<at::Tensor> results = {layer.forward(input).output};
+  (results[0] * results[0]).sum().backward();
+  results.push_back(input.grad());
+  for (const at::Tensor& parameter : layer.parameters()) results.push_back(parameter.grad());
+  return results;
+}
+
+// Returns the difference relative to the largest expected number, or 1e9 if a number is not finite.
+double difference(const at::Tensor& got, const at::Tensor& wanted) {
+  const auto largest = [](const at::Tensor& numbers) { return numbers.detach().to(at::kDouble).abs().max(); };
+  const at::Tensor relative = largest(got.detach().to(at::kDouble) - wanted.detach().to(at::kDouble)) / largest(wanted);
+  const auto value = relative.item<double>();
+  return value <= 1e9 ? value : 1e9;
+}
+
+double difference_of_layer(Cell cell, int64_t hidden_size, at::ScalarType type, c10::Device device) {
+  const RecurrentOptions options = {.cell = cell, .input_size = 16, .hidden_size = hidden_size};
+  const auto persistent = make_layer(LayerKind::kPersistent, options);
+  const auto fused = make_layer(LayerKind::kFused, options);
+  copy_weights(*persistent, *fused);
+  for (const auto& layer : {persistent, fused}) layer->to(device, type);
+  const at::Tensor data = at::randn({12, 20, 16}).to(device, type);
+  const auto got = results_of(*persistent, data), wanted = results_of(*fused, data);
+  double largest = 0;
+  for (size_t i = 0; i < got.size(); ++i) largest = std::max(largest, difference(got[i], wanted[i]));
+  return largest;
+}
+
+// Identifies a check: a class of numbers on a GPU.
+struct Checked {
+  c10::DeviceIndex device;
+  at::ScalarType type;
+  bool rounds_to_tf32;
+
+  auto operator<=>(const Checked&) const = default;
+};
+
+// Returns a file whose name depends on the GPU, its driver, the kernels and the class of numbers; "" without a cache.
+fs::path mark_of(const cudaDeviceProp& gpu, const Checked& checked) {
+  int driver = 0;
+  C10_CUDA_CHECK(cudaDriverGetVersion(&driver));
+  const std::string all =
+      fmt::format("{} {}.{} {} {} {}{}{}", gpu.name, gpu.major, gpu.minor, driver,
+                  kernels::fingerprint_of_persistent_kernels(), number_type_name(checked.type),
+                  checked.rounds_to_tf32 ? " tf32" : "", kernels::runs_persistent_as_ptx() ? " PTX" : "");
+  const fs::path folder = cache_folder();
+  return folder.empty() ? folder : folder / ("persistent_checked_" + Sha256().update(all).hex().substr(0, 16));
+}
+
+// If the result cannot be stored, the next run checks again.
+void remember(const fs::path& mark) try {
+  if (mark.empty()) return;
+  fs::create_directories(mark.parent_path());
+  write_file_atomically(mark, "layer: persistent gave the results of layer: fused on this kind of GPU\n");
+} catch (const std::exception&) {
+  return;
+}
+
+void check(const Checked& checked, const cudaDeviceProp& gpu) {
+  const fs::path mark = mark_of(gpu, checked);
+  if (!mark.empty() && is_there(mark)) return;
+  const double difference = largest_difference_from_fused({c10::kCUDA, checked.device}, checked.type);
+  if (difference > 1)
+    throw_error(
+        ExitCode::kUsage,
+        "layer: persistent and layer: fused have different results in {} on this GPU, {} ({}.{}): the difference is "
+        "{:.3g} times what rounding explains; use layer: cudnn, and report it",
+        number_type_name(checked.type), gpu.name, gpu.major, gpu.minor, difference);
+  remember(mark);
+}
+
+// The check runs layers, which request the check again.
+class Checking {
+ public:
+  Checking() { is_running_ = true; }
+  ~Checking() { is_running_ = false; }
+  Checking(const Checking&) = delete;
+  Checking& operator=(const Checking&) = delete;
+
+  static bool is_running() { return is_running_; }
+
+ private:
+  static inline thread_local bool is_running_ = false;
+};
+
+}  // namespace
+
+double largest_difference_from_fused(c10::Device device, at::ScalarType type) {
+  const KeptRandomState random;
+  const NoAutocast no_autocast;
+  const c10::AutoGradMode gradients(true);
+  const double bound = type == at::kFloat ? 2e-2 : type == at::kHalf ? 5e-2 : 1e-1;  // float32: TF32 is allowed
+  double largest = 0;
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+    for (const int64_t hidden_size : {128, 256})
+      largest = std::max(largest, difference_of_layer(cell, hidden_size, type, device) / bound);
+  return largest;
+}
+
+namespace {
+
+// Throws UserError kUsage if outputs or gradients are wrong. The random state is not changed. float32 is one of two
+// classes, tf32 or fp32, according to LibTorch's switch.
+void require_checked_gpu(c10::Device device, at::ScalarType type) {
+  static std::mutex one_at_a_time;
+  static std::set<Checked> passed;
+  const auto* gpu = at::cuda::getDeviceProperties(device.index());
+  if (Checking::is_running() || (gpu->major == 9 && !kernels::runs_persistent_as_ptx())) return;
+  const Checked checked = {device.index(), type, type == at::kFloat && rounds_to_tf32()};
+  const std::lock_guard lock(one_at_a_time);
+  if (passed.contains(checked)) return;
+  const Checking checking;
+  without_observer([&] { check(checked, *gpu); });
+  passed.insert(checked);
+}
 
 std::string_view class_name(at::ScalarType type) {
   if (type != at::kFloat) return number_type_name(type);
@@ -34,13 +194,12 @@ void require_persistent(const at::Tensor& sequence, int64_t hidden_size) {
   require_gpu_with_kernels(sequence.device());
   const at::ScalarType type = sequence.scalar_type();
   if (type == at::kDouble)
-    throw_error(ExitCode::kUsage,
-                "layer: persistent has no float64, which tensor cores cannot keep up with; use layer: cudnn");
+    throw_error(ExitCode::kUsage, "layer: persistent does not support float64; use layer: cudnn");
   const bool is_float32 = type == at::kFloat && !rounds_to_tf32();
-  const auto factors = is_float32 ? kernels::Factors::kFloat32 : kernels::Factors::kTf32;
-  if (!kernels::has_persistent_layer(hidden_size, factors, kernels::PersistentKernels::kAll))
+  const auto operands = is_float32 ? kernels::Operands::kFloat32 : kernels::Operands::kTf32;
+  if (!kernels::has_persistent_layer(hidden_size, operands, kernels::PersistentKernels::kAll))
     throw_error(ExitCode::kUsage,
-                "layer: persistent cannot do hidden_size: {} in fp32 (two parts of each weight find room up to 1024); "
+                "layer: persistent cannot do hidden_size: {} in fp32 (its kernels for fp32 have at most 1024 units); "
                 "use precision: tf32 or bf16, or layer: cudnn",
                 hidden_size);
   require_checked_gpu(sequence.device(), type);

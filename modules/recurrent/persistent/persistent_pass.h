@@ -5,6 +5,9 @@
 // kernels of other layers run, which leave SMs free.
 #pragma once
 
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
 #include "recurrent/execution_path.h"
 #include "recurrent/unrolled/passes.h"
 #include "recurrent/unrolled/trace.h"
@@ -12,7 +15,7 @@
 namespace rnnlab {
 
 // Throws UserError kUsage if the pass cannot run as `layer: persistent`: the processor is not a GPU of compute
-// capability 9.0 or later, its kernels cannot be compiled, the kind of GPU failed its check (first_check.h), the type
+// capability 9.0 or later, its kernels cannot be compiled, the kind of GPU failed its check, the type
 // is float64, or float32 has no kernels for this many units. Throws kDevice if an earlier pass on this GPU timed out.
 void require_persistent(const at::Tensor& sequence, int64_t hidden_size);
 
@@ -27,5 +30,13 @@ void run_persistent_forward(const UnrolledSpec& spec, std::vector<LayerTrace>& l
 PassGradients run_persistent_backward(const UnrolledSpec& spec, const std::vector<LayerTrace>& layers,
                                       const std::vector<at::Tensor>& masks, const ResultGradients& results,
                                       NeededGradients needs);
+
+// The check of a kind of GPU on which the kernels were never tested, which are all except those of compute capability
+// 9.0: whether they give the results of `layer: fused`. Each class of numbers is checked when a layer first uses it. A
+// kind of GPU that passed is stored in cache_folder(), by class, driver and kernels.
+//
+// Returns the largest error of outputs and gradients of a layer of each cell, relative to the largest number of `fused`
+// and to the difference that rounding of `type` explains: at most 1 if the kernels are correct.
+double largest_difference_from_fused(c10::Device device, at::ScalarType type);
 
 }  // namespace rnnlab

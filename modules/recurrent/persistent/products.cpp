@@ -15,10 +15,9 @@
 #include "base/error.h"
 #include "recurrent/device/number_types.h"
 #include "recurrent/device/run_kernels.h"
-#include "recurrent/kernels/persistent/filled_rows.h"
-#include "recurrent/kernels/persistent/scaled_half.h"
-#include "recurrent/recurrent_layer.h"
-#include "recurrent/unrolled/passes.h"
+#include "recurrent/kernels/persistent/operand_conversion.h"
+#include "recurrent/token_rows.h"
+#include "recurrent/unrolled/weight_gradients.h"
 
 namespace rnnlab {
 namespace {
@@ -40,16 +39,16 @@ struct ColumnMajor {
 
 ColumnMajor transposed_of(const at::Tensor& matrix) {
   if (matrix.stride(1) == 1) return {CUBLAS_OP_N, static_cast<int>(matrix.stride(0))};
-  RNNLAB_INVARIANT(matrix.stride(0) == 1, "a matrix with dense rows or columns");
+  RNNLAB_INVARIANT(matrix.stride(0) == 1, "cuBLAS needs a matrix with dense rows or columns");
   return {CUBLAS_OP_T, static_cast<int>(matrix.stride(1))};
 }
 
 // Calls cuBLAS with a scale of the product that is on the device, which LibTorch's functions do not accept; scaling the
-// result would take a separate pass over it. out^T = right^T left^T, because cuBLAS stores columns first. factors: the
+// result would take a separate pass over it. out^T = right^T left^T, because cuBLAS stores columns first. scales: the
 // scale of the product, and 0 for the previous content of `out`.
-void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
+void multiply_times(const at::Tensor& scales, const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
   const cublasHandle_t handle = at::cuda::getCurrentCUDABlasHandle();
-  const float* alpha = factors.const_data_ptr<float>();
+  const float* alpha = scales.const_data_ptr<float>();
   const auto [left_operation, left_stride] = transposed_of(left);
   const auto [right_operation, right_stride] = transposed_of(right);
   TORCH_CUDABLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
@@ -62,43 +61,44 @@ void multiply_times(const at::Tensor& factors, const at::Tensor& out, const at::
   TORCH_CUDABLAS_CHECK(status);
 }
 
-// Whole vectors of 16 bytes are sufficient for a fast kernel; otherwise columns are filled up to whole tiles.
+// Whole vectors of 16 bytes are sufficient for a fast kernel; otherwise rows are padded to whole tiles.
 int64_t whole_columns(int64_t columns) {
   constexpr int64_t kVector = 8, kTile = 64;
   return columns % kVector == 0 ? columns : (columns + kTile - 1) / kTile * kTile;
 }
 
-Factor scaled_half(const at::Tensor& matrix, int64_t columns, const at::Tensor& largest) {
+Operand scaled_half(const at::Tensor& matrix, int64_t columns, const at::Tensor& largest) {
   const bool is_known = largest.defined();
   const at::Tensor bits = is_known ? largest : at::zeros({1}, matrix.options().dtype(at::kInt));
-  Factor factor = {at::empty({matrix.size(0), columns}, matrix.options().dtype(at::kHalf)),
-                   at::empty({2}, matrix.options())};
+  Operand operand = {at::empty({matrix.size(0), columns}, matrix.options().dtype(at::kHalf)),
+                     at::empty({2}, matrix.options())};
   started_on_device([&] {
     kernels::scale_to_half({.numbers = matrix.const_data_ptr<float>(),
                             .rows = matrix.size(0),
                             .columns = matrix.size(1),
                             .half_columns = columns,
-                            .half = factor.values.data_ptr(),
+                            .half = operand.values.data_ptr(),
                             .largest = bits.mutable_data_ptr<int32_t>(),
                             .knows_largest = is_known,
-                            .unscale = factor.unscale.mutable_data_ptr<float>()},
+                            .unscale = operand.unscale.mutable_data_ptr<float>()},
                            c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
   });
-  return factor;
+  return operand;
 }
 
-// Copies the matrix in the type of `filled`, with as many columns.
-void fill_up(const at::Tensor& matrix, const at::Tensor& filled) {
-  RNNLAB_INVARIANT(matrix.is_contiguous() && filled.size(1) % 8 == 0, "dense rows, whole vectors");
+// Copies the matrix in the type of `padded`, with as many columns.
+void pad(const at::Tensor& matrix, const at::Tensor& padded) {
+  RNNLAB_INVARIANT(matrix.is_contiguous() && padded.size(1) % 8 == 0,
+                   "padding needs a matrix with dense rows, and a result whose rows are whole vectors");
   started_on_device([&] {
-    kernels::fill_rows({.numbers = matrix.const_data_ptr(),
-                        .from = element_type(matrix.scalar_type()),
-                        .rows = matrix.size(0),
-                        .columns = matrix.size(1),
-                        .filled = filled.mutable_data_ptr(),
-                        .type = element_type(filled.scalar_type()),
-                        .filled_columns = filled.size(1)},
-                       c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
+    kernels::pad_rows({.numbers = matrix.const_data_ptr(),
+                       .from = element_type(matrix.scalar_type()),
+                       .rows = matrix.size(0),
+                       .columns = matrix.size(1),
+                       .padded = padded.mutable_data_ptr(),
+                       .type = element_type(padded.scalar_type()),
+                       .padded_columns = padded.size(1)},
+                      c10::cuda::getCurrentCUDAStream(matrix.device().index()).stream());
   });
 }
 
@@ -112,38 +112,38 @@ bool gains_by_half(const at::Tensor& left, const at::Tensor& right) {
   return is_large(left, right.size(1));
 }
 
-Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest) {
-  RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "a dense matrix of whole vectors");
+Operand scaled_half(const at::Tensor& matrix, const at::Tensor& largest) {
+  RNNLAB_INVARIANT(matrix.is_contiguous() && matrix.numel() % 4 == 0, "scaling needs a dense matrix of whole vectors");
   return scaled_half(matrix, matrix.size(1), largest);
 }
 
-bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih) {
+bool gains_by_input_operand(const at::Tensor& input, const at::Tensor& weight_ih) {
   if (!is_large(input, weight_ih.size(0))) return false;
   if (input.scalar_type() != at::kFloat) return input.size(1) % 8 != 0;
   return rounds_to_tf32() && is_aligned(input) && input.size(0) % 8 == 0 && input.size(1) % 4 == 0;
 }
 
-Factor input_factor(const at::Tensor& input) {
+Operand input_operand(const at::Tensor& input) {
   const int64_t columns = whole_columns(input.size(1));
   if (input.scalar_type() == at::kFloat) return scaled_half(input, columns, {});
-  const at::Tensor filled = at::empty({input.size(0), columns}, input.options());
-  fill_up(input, filled);
-  return {filled, {}};
+  const at::Tensor padded = at::empty({input.size(0), columns}, input.options());
+  pad(input, padded);
+  return {padded, {}};
 }
 
-at::Tensor empty_weight_factor(const at::Tensor& weight_ih) {
+at::Tensor empty_weight_operand(const at::Tensor& weight_ih) {
   const at::ScalarType type = weight_ih.scalar_type() == at::kFloat ? at::kHalf : weight_ih.scalar_type();
   const auto options = weight_ih.options().dtype(type).requires_grad(false);
   return at::empty({weight_ih.size(0), whole_columns(weight_ih.size(1))}, options);
 }
 
-void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor) {
+void fill_weight_operand(const at::Tensor& weight_ih, const at::Tensor& operand) {
   const bool is_read_as_it_is =
-      weight_ih.scalar_type() == at::kFloat || weight_ih.scalar_type() == factor.scalar_type();
-  fill_up(is_read_as_it_is ? weight_ih : weight_ih.to(factor.scalar_type()), factor);
+      weight_ih.scalar_type() == at::kFloat || weight_ih.scalar_type() == operand.scalar_type();
+  pad(is_read_as_it_is ? weight_ih : weight_ih.to(operand.scalar_type()), operand);
 }
 
-void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right) {
+void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& right) {
   if (left.unscale.defined() && right.unscale.defined())
     return multiply_times(left.unscale.mul(right.unscale), out, left.values, right.values);
   const at::Tensor& unscale = left.unscale.defined() ? left.unscale : right.unscale;
@@ -158,7 +158,7 @@ void multiply_rows(LayerTrace& trace) {
 }
 
 at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradients,
-                          const std::optional<Factor>& input_side) {
+                          const std::optional<Operand>& input_side) {
   const at::Tensor gates = matrix_of(gradients.input_side);
   const int64_t num_rows = trace.table.size(0);
   const auto places = [&](at::ScalarType type) {
@@ -191,20 +191,20 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 
 }  // namespace
 
-bool GateProducts::reads_largest(NeededGradients needs) const {
-  return gradients_.input_side.scalar_type() == at::kFloat && gains_by_factors(needs);
+bool GateProducts::reads_largest(Needs needs) const {
+  return gradients_.input_side.scalar_type() == at::kFloat && gains_by_16_bits(needs);
 }
 
-bool GateProducts::gains_by_factors(NeededGradients needs) const {
+bool GateProducts::gains_by_16_bits(Needs needs) const {
   return data_gains() || (needs.weights && (input_weights_gain() || recurrent_weights_gain()));
 }
 
-void GateProducts::prepare_gates(NeededGradients needs) {
-  if (!gains_by_factors(needs)) return;
+void GateProducts::prepare_gates(Needs needs) {
+  if (!gains_by_16_bits(needs)) return;
   const at::Tensor sides = matrix_of(gradients_.sides);
-  const Factor both = sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Factor{sides, {}};
+  const Operand both = sides.scalar_type() == at::kFloat ? scaled_half(sides, gradients_.largest) : Operand{sides, {}};
   const auto side = [&](const at::Tensor& of) {
-    return Factor{both.values.narrow(1, of.storage_offset() - sides.storage_offset(), of.size(2)), both.unscale};
+    return Operand{both.values.narrow(1, of.storage_offset() - sides.storage_offset(), of.size(2)), both.unscale};
   };
   input_side_ = side(gradients_.input_side);
   recurrent_side_ = side(gradients_.recurrent_side);
@@ -213,14 +213,14 @@ void GateProducts::prepare_gates(NeededGradients needs) {
 void GateProducts::multiply_data() const {
   const at::Tensor product = matrix_of(gradients_.input);
   if (data_gains())
-    multiply_scaled(product, *input_side_, {trace_.weight_ih_factor, {}});
+    multiply_scaled(product, *input_side_, {trace_.weight_ih_operand, {}});
   else
     multiply_into(product, matrix_of(gradients_.input_side), trace_.weights.weight_ih);
 }
 
 void GateProducts::multiply_input_weights(WeightGradients& weights) const {
   if (!input_weights_gain()) return rnnlab::multiply_input_weights(trace_, gradients_, weights);
-  const Factor input = {matrix_of(trace_.input_factor), trace_.input_unscale};
+  const Operand input = {matrix_of(trace_.input_operand), trace_.input_unscale};
   const int64_t columns = weights.weight_ih.size(1);
   if (input.values.size(1) == columns) return multiply_scaled(weights.weight_ih, input_side_->t(), input);
   const at::Tensor whole = at::empty({weights.weight_ih.size(0), input.values.size(1)}, weights.weight_ih.options());
@@ -254,13 +254,13 @@ void GateProducts::sum_biases(WeightGradients& weights) const {
     weights.bias_hh.copy_(weights.bias_ih);
 }
 
-// Filled columns would have gradients that nothing reads.
+// Padding columns would have gradients that nothing reads.
 bool GateProducts::data_gains() const {
-  return gradients_.input.defined() && trace_.weight_ih_factor.defined() &&
-         trace_.weight_ih_factor.size(1) == trace_.weights.weight_ih.size(1);
+  return gradients_.input.defined() && trace_.weight_ih_operand.defined() &&
+         trace_.weight_ih_operand.size(1) == trace_.weights.weight_ih.size(1);
 }
 
-bool GateProducts::input_weights_gain() const { return trace_.input_factor.defined(); }
+bool GateProducts::input_weights_gain() const { return trace_.input_operand.defined(); }
 bool GateProducts::recurrent_weights_gain() const { return trace_.half_hidden.defined(); }
 
 }  // namespace rnnlab

@@ -10,37 +10,37 @@
 
 namespace rnnlab {
 
-// Large products of float32 layers in the TF32 class use factors of float16, which has TF32's mantissa and which tensor
-// cores multiply twice as fast. Because of float16's smaller range, numbers of any magnitude are scaled by a power of
-// two (kernels/persistent/scaled_half.h). Hidden states and weights are also float16 in the kernels and are not scaled.
-// The input of the bottom layer may have any number of columns. For large products its columns are filled up with zeros
-// to whole vectors, in both classes, because cuBLAS takes four times as long in 16 bits otherwise.
-struct Factor {
+// Large products of float32 layers in the TF32 class use operands of float16, which has TF32's mantissa and which
+// tensor cores multiply twice as fast. Because of float16's smaller range, numbers of any magnitude are scaled by a
+// power of two (kernels/persistent/operand_conversion.h). Hidden states and weights are also float16 in the kernels and
+// are not scaled. The input of the bottom layer may have any number of columns. For large products its columns are
+// filled up with zeros to whole vectors, in both classes, because cuBLAS takes four times as long in 16 bits otherwise.
+struct Operand {
   at::Tensor values;   // a matrix, float16, or of a 16-bit layer's type
   at::Tensor unscale;  // (2) float32: the factor that converts a value to the number, and 0; undefined: 1
-  Factor t() const { return {values.t(), unscale}; }
+  Operand t() const { return {values.t(), unscale}; }
 };
 
-// Returns whether this product is faster with factors of float16, and LibTorch allows TF32 for it.
+// Returns whether this product is faster with operands of float16, and LibTorch allows TF32 for it.
 bool gains_by_half(const at::Tensor& left, const at::Tensor& right);
 
 // Returns the scaled matrix, which must be dense and have a multiple of 4 elements. largest: the bits of its largest
 // magnitude, (1) int32; if undefined, the matrix is read twice.
-Factor scaled_half(const at::Tensor& matrix, const at::Tensor& largest = {});
+Operand scaled_half(const at::Tensor& matrix, const at::Tensor& largest = {});
 
-// Returns whether input * weight_ih^T and the product for the gradient of weight_ih are faster with converted factors:
+// Returns whether input * weight_ih^T and the product for the gradient of weight_ih are faster with converted operands:
 // with float16 or with whole columns.
-bool gains_by_input_factor(const at::Tensor& input, const at::Tensor& weight_ih);
+bool gains_by_input_operand(const at::Tensor& input, const at::Tensor& weight_ih);
 
 // Return (rows, whole columns) of the input and of weight_ih, for inputs that gain by it: float16 if the input is
 // float32, otherwise of the input's type.
-Factor input_factor(const at::Tensor& input);
-at::Tensor empty_weight_factor(const at::Tensor& weight_ih);
-void fill_weight_factor(const at::Tensor& weight_ih, const at::Tensor& factor);
+Operand input_operand(const at::Tensor& input);
+at::Tensor empty_weight_operand(const at::Tensor& weight_ih);
+void fill_weight_operand(const at::Tensor& weight_ih, const at::Tensor& operand);
 
-// Computes out = left * right, all with dense rows or columns; `out` is float32, or has the type of factors that are
+// Computes out = left * right, all with dense rows or columns; `out` is float32, or has the type of operands that are
 // not scaled.
-void multiply_scaled(const at::Tensor& out, const Factor& left, const Factor& right);
+void multiply_scaled(const at::Tensor& out, const Operand& left, const Operand& right);
 
 // The following functions compute the products of a bottom layer whose inputs are rows of a table by tokens. There are
 // as many different inputs as the table has rows, so W x is computed for each row and then read by token. In the
@@ -53,13 +53,13 @@ void multiply_rows(LayerTrace& trace);
 // Returns (V, G * H) float32, the sums of the gradients of W x + b; computed from `input_side` in float16 if it is
 // given.
 at::Tensor sums_of_tokens(const LayerTrace& trace, const LayerGradients& gradients,
-                          const std::optional<Factor>& input_side);
+                          const std::optional<Operand>& input_side);
 
 // Compute from these sums the gradient of weight_ih, and the gradient of the table, (V, I); both are float32.
 void multiply_input_weights(const LayerTrace& trace, const at::Tensor& sums, WeightGradients& weights);
 void multiply_table(const LayerTrace& trace, const at::Tensor& sums, at::Tensor& gradient);
 
-// Computes the products of a layer's gates' gradients after a persistent kernel, with 16-bit factors if these are
+// Computes the products of a layer's gates' gradients after a persistent kernel, with 16-bit operands if these are
 // faster: for the gradient of the layer's input, and for the gradients of its weights (as multiply_weight_gradients, in
 // parts that can run at the same time). The arguments of the constructor must outlive the object. Each function works
 // and allocates on the current stream.
@@ -71,9 +71,9 @@ class GateProducts {
   // Returns whether the kernel must compute the largest gradient, for a product by float16.
   bool reads_largest(NeededGradients needs) const;
 
-  // Prepares factors that several products read, after the kernel and before the products. The factors for the weights'
-  // gradients are prepared if `needs.weights`.
-  void prepare_gates(NeededGradients needs);
+  // Prepares operands that several products read, after the kernel and before the products. The operands for the
+  // weights' gradients are prepared if `needs.weights`.
+  void prepare_gates(Needs needs);
 
   // Computes the gradient of the layer's input, if the tensor is defined.
   void multiply_data() const;
@@ -83,12 +83,12 @@ class GateProducts {
   // Sums the biases' gradients from the sums of the kernel.
   void sum_biases(WeightGradients& weights) const;
 
-  // Returns the factor of the gradients of W x + b, if prepare_gates has made it.
-  const std::optional<Factor>& input_side_factor() const { return input_side_; }
+  // Returns the operand of the gradients of W x + b, if prepare_gates has made it.
+  const std::optional<Operand>& input_side_operand() const { return input_side_; }
 
  private:
   void multiply_recurrent_side(const at::Tensor& out) const;
-  bool gains_by_factors(NeededGradients needs) const;
+  bool gains_by_16_bits(Needs needs) const;
   bool data_gains() const;
   bool input_weights_gain() const;
   bool recurrent_weights_gain() const;
@@ -96,7 +96,7 @@ class GateProducts {
   const UnrolledSpec& spec_;
   const LayerTrace& trace_;
   LayerGradients& gradients_;
-  std::optional<Factor> input_side_, recurrent_side_;  // set if a product with a 16-bit factor reads them
+  std::optional<Operand> input_side_, recurrent_side_;  // set if a product with a 16-bit operand reads them
 };
 
 }  // namespace rnnlab

@@ -1,6 +1,9 @@
 // One warp computes one row.
 #include "training/kernels/cross_entropy.h"
-#include "training/kernels/work_list.h"
+
+#include <cmath>
+
+#include "recurrent/kernels/launch.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -106,7 +109,7 @@ void run(const CrossEntropy& work, cudaStream_t stream) {
   const int64_t num_parts = num_cross_entropy_parts(work.num_rows);
   rows_kernel<<<static_cast<uint32_t>(num_parts), dim3(kLanesOfRow, kRowsAtOnce), 0, stream>>>(work);
   add_parts_kernel<<<1, kLanesOfRow, 0, stream>>>(work, num_parts);
-  require_queued("cross-entropy's kernel");
+  require_started("cross-entropy's kernel");
 }
 
 }  // namespace rnnlab::kernels

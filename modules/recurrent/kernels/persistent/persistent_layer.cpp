@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "kernel_cache/kernel_supply.h"
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
-#include "recurrent/kernels/persistent/host/launch.h"
 #include "recurrent/kernels/persistent/host/loaded_kernels.h"
 #include "recurrent/kernels/persistent/shared/sizes.h"
 
@@ -56,7 +56,7 @@ struct ChosenPass {
   int groups_apart = 0;    // as many as it has room for if each block has an SM of its own
 };
 
-// How many groups of `kernel`, launched as the plan says, run at once; 0 if such a group cannot be launched.
+// Returns how many groups of `kernel`, launched as the plan says, run at once; 0 if such a group cannot be launched.
 int groups_of_kernel(const KernelPlan& plan, cudaKernel_t kernel, int shared_bytes, const Gpu& gpu) {
   if (shared_bytes > gpu.runs.shared_bytes) return 0;
   const void* const function = kernel;
@@ -90,9 +90,9 @@ double cost_of(const Candidate& candidate, int64_t batch_size) {
   return plan.cost * static_cast<double>(rounds);
 }
 
-// A null pointer if no candidate fits. Candidates come with the number of groups that the empty kernel finds room for;
-// it needs fewer registers, so this is an upper bound. The fastest by that bound is compiled and counted by its own
-// kernel, until the fastest is one that was counted so.
+// Returns a null pointer if no candidate fits. At first a candidate has the number of groups of the empty kernel that
+// run at once; the empty kernel needs fewer registers, so this number is an upper bound. The candidate that is the
+// fastest by that bound is compiled and counted by its own kernel, until the fastest candidate has been counted so.
 const Candidate* fastest_of(std::vector<Candidate>& candidates, int64_t batch_size, const Gpu& gpu) {
   while (true) {
     const auto fastest = std::ranges::min_element(
@@ -125,10 +125,10 @@ std::optional<ChosenPass> choose_among(const std::vector<KernelPlan>& plans, int
 [[noreturn]] void throw_no_room(const PersistentSequence& sequence, const PassPlans& plans) {
   const std::string layer = "layer: persistent: hidden_size: " + std::to_string(sequence.hidden_size);
   if (!plans.grids.empty() && plans.clusters.empty())
-    throw std::runtime_error(layer + " takes " + std::to_string(plans.grids.front().num_blocks) +
+    throw std::runtime_error(layer + " needs " + std::to_string(plans.grids.front().num_blocks) +
                              " multiprocessors at once, and this GPU does not have them; use layer: cudnn");
   if (plans.clusters.empty())
-    throw std::runtime_error(layer + " has kernels for GPUs of compute capability 9.0 alone; use layer: cudnn");
+    throw std::runtime_error(layer + " has kernels only for GPUs of compute capability 9.0; use layer: cudnn");
   throw std::runtime_error(layer + ": no cluster of blocks fits on this GPU; use layer: cudnn");
 }
 
@@ -139,14 +139,15 @@ ChosenPass choose(const PersistentSequence& sequence, PassKind pass, const Gpu& 
   throw_no_room(sequence, plans);
 }
 
-// Everything that a choice depends on.
+// Returns all values on which a choice depends.
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
-  return std::tuple(device, pass, sequence.cell, sequence.type, sequence.factors, sequence.kernels,
+  return std::tuple(device, pass, sequence.cell, sequence.type, sequence.operands, sequence.kernels,
                     sequence.hidden_size, sequence.batch_size);
 }
 
-// The kernels of a pass on the current GPU, chosen, compiled and loaded at the first call for a kind of pass, a batch
-// size and a GPU. The result stays valid. std::runtime_error with a clear message if the GPU has no room for a group.
+// Returns the kernels of a pass on the current GPU, which are chosen, compiled and loaded at the first call for a kind
+// of pass, a batch size and a GPU. The result stays valid. Throws std::runtime_error if a group does not fit on the
+// GPU.
 const ChosenPass& chosen_pass(const PersistentSequence& sequence, PassKind pass) {
   using Key = decltype(key_of(sequence, pass, 0));
   static std::mutex one_at_a_time;
@@ -228,6 +229,14 @@ void run_pass(const Work& work, PassKind pass, cudaStream_t stream) {
 }  // namespace persistent
 
 using persistent::PassKind;
+
+bool runs_persistent_as_ptx() { return persistent::runs_as_ptx(); }
+
+std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
+
+std::optional<std::string> persistent_kernels_refusal() { return persistent::kernel_supply().refusal(); }
+
+std::vector<std::string> take_persistent_notes() { return persistent::kernel_supply().take_notes(); }
 
 size_t forward_weight_bytes(const PersistentSequence& sequence) {
   return persistent::chosen_pass(sequence, PassKind::kForward).plan.packed_bytes;

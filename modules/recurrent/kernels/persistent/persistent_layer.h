@@ -3,8 +3,8 @@
 // exchange hidden states, or, in the backward pass, sums of gradients: the blocks of a cluster through distributed
 // shared memory, larger groups through L2. Products take operands of 16 bits and add up in float32. Cell states,
 // activations and gradients of states are float32; only sums on their way through L2 have the digits of the class's
-// factors. Left out are the products that do not wait for a step: those of the inputs, before a pass, and those for the
-// gradients of weights and inputs, after it. README.md is a map of this folder.
+// operands. Left out are the products that do not wait for a step: those of the inputs, before a pass, and those for
+// the gradients of weights and inputs, after it. README.md is a map of this folder.
 #pragma once
 
 #include <cstddef>
@@ -19,58 +19,57 @@ struct CUstream_st;
 
 namespace rnnlab::kernels {
 
-// The number of rows of PersistentBackward::bias_sums.
+// Returns the number of rows of PersistentBackward::bias_sums.
 inline int64_t bias_sum_rows(int64_t batch_size) { return (batch_size + 7) / 8; }
 
-// Whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, or to 1024 for kFloat32 and
-// without kAll. For layers of a type other than float32, factors is kTf32.
-inline constexpr int kLargestOfClusters = 1024;
-inline constexpr int kLargestOfGrids = 1536;
-inline bool has_persistent_layer(int64_t hidden_size, Factors factors, PersistentKernels kernels) {
-  const bool has_grids = factors == Factors::kTf32 && kernels == PersistentKernels::kAll;
+// Returns whether there are kernels for layers of this size: multiples of 8 from 64 to 1536, or to 1024 for kFloat32
+// and without kAll. For layers of a type other than float32, operands is kTf32.
+inline bool has_persistent_layer(int64_t hidden_size, Operands operands, PersistentKernels kernels) {
+  const bool has_grids = operands == Operands::kTf32 && kernels == PersistentKernels::kAll;
   return hidden_size >= 64 && hidden_size <= (has_grids ? kLargestOfGrids : kLargestOfClusters) && hidden_size % 8 == 0;
 }
 
-// Bytes of the packed weights of each pass. This function, like all below that take a sequence, compiles and loads the
-// kernels of the pass if they are not loaded.
+// Return the bytes of the packed weights of each pass. These functions, like all below that take a sequence, compile
+// and load the kernels of the pass if they are not loaded.
 size_t forward_weight_bytes(const PersistentSequence& sequence);
 size_t backward_weight_bytes(const PersistentSequence& sequence);
 
-// Bytes of the memory through which the blocks of a pass exchange data; 0 if they are a cluster. Its content does not
-// matter.
+// Return the bytes of the memory through which the blocks of a pass exchange data; 0 if they are a cluster. Its content
+// does not matter.
 size_t forward_exchange_bytes(const PersistentSequence& sequence);
 size_t backward_exchange_bytes(const PersistentSequence& sequence);
 
-// The groups of blocks of a pass on the current GPU, each of which computes some of the sequences.
+// Describes the groups of blocks of a pass on the current GPU. A group computes some of the sequences.
 struct PersistentGroups {
   int64_t count = 0;
   int num_blocks = 0;  // of a group
-  int at_once = 0;     // groups that have multiprocessors of their own; the others run after them, or share some
+  int at_once = 0;     // groups that do not share multiprocessors; the remaining groups run later, or share some
   bool are_clusters = true;
 };
 PersistentGroups forward_groups(const PersistentSequence& sequence);
 PersistentGroups backward_groups(const PersistentSequence& sequence);
 
-// Writes the weights to `packed` in the order in which the threads of a pass hold them, rounded to the sequence's type.
+// Write the weights to `packed` in the order in which the threads of a pass hold them, rounded to the sequence's type.
 void pack_forward_weights(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
                           CUstream_st* stream);
 void pack_backward_weights(const PersistentSequence& sequence, const RecurrentWeights& weights, void* packed,
                            CUstream_st* stream);
 
-// Why kernels cannot be compiled on this machine, as one sentence; std::nullopt if they can.
+// Returns why kernels cannot be compiled on this machine, as one sentence; std::nullopt if they can.
 std::optional<std::string> persistent_kernels_refusal();
 
-// Whether the driver compiles the kernels from PTX, as it does with code that is older than its GPU. The environment
-// variable RNNLAB_KERNELS_AS=ptx asks for that in tests.
+// Returns whether the driver compiles the kernels from PTX, as it does with code that is older than its GPU. Tests
+// request this by the environment variable RNNLAB_KERNELS_AS=ptx.
 bool runs_persistent_as_ptx();
 
-// SHA-256 of the kernels' sources.
+// Returns the SHA-256 of the kernels' sources.
 std::string fingerprint_of_persistent_kernels();
 
-// Messages to the user about kernels that were compiled since the last call: their number, and where they are kept.
+// Returns messages to the user about kernels that were compiled since the last call: their number and folder.
 std::vector<std::string> take_persistent_notes();
 
-// One launch each, or one for each round of groups. std::runtime_error with a clear message if the GPU cannot run it.
+// Run a pass by one launch, or by one launch for each round of groups. Throw std::runtime_error if the GPU cannot run
+// it.
 void run(const PersistentForward& work, CUstream_st* stream);
 void run(const PersistentBackward& work, CUstream_st* stream);
 

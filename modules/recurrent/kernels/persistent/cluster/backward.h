@@ -4,7 +4,7 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/cluster/owner.h"
-#include "recurrent/kernels/persistent/cluster/products.h"
+#include "recurrent/kernels/persistent/cluster/weights.h"
 #include "recurrent/kernels/persistent/shared/cluster_exchange.h"
 
 namespace rnnlab::kernels::persistent {

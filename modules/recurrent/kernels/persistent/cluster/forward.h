@@ -4,7 +4,7 @@
 #pragma once
 
 #include "recurrent/kernels/persistent/cluster/owner.h"
-#include "recurrent/kernels/persistent/cluster/products.h"
+#include "recurrent/kernels/persistent/cluster/weights.h"
 #include "recurrent/kernels/persistent/shared/cluster_exchange.h"
 
 namespace rnnlab::kernels::persistent {
@@ -50,7 +50,7 @@ class ForwardBlock {
     Value of[T::kTiles][2][kGates];
   };
 
-  // What a step computes.
+  // Holds the results of a step.
   struct Results {
     float kept[T::kTiles][2][kKeptRoom];  // what the backward pass needs
     float hidden[T::kTiles][2];
@@ -157,7 +157,8 @@ class ForwardBlock {
     }
   }
 
-  // What the sums of a step start with: the products of the inputs, except for the last gate of a cell with two sides.
+  // Sets the initial values of the sums of a step: the products of the inputs, except for the last gate of a cell with
+  // two sides.
   __device__ void begin(const Inputs& inputs, float (&sums)[T::kGateTiles][T::kTiles][4],
                         float (&aside)[T::kTiles][2]) const {
 #pragma unroll

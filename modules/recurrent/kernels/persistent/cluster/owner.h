@@ -1,5 +1,5 @@
-// What a thread of a cluster kernel works on: its unit and its sequences, their places in the tensors, and what it
-// reads of them for a step of the backward pass.
+// Holds the unit and the sequences of a thread of a cluster kernel, their places in the tensors, and the inputs of a
+// step of the backward pass.
 #pragma once
 
 #include "recurrent/kernels/persistent/cluster/tiles.h"
@@ -46,8 +46,8 @@ struct Owner {
   }
 };
 
-// What a step of the backward pass reads of a thread's unit, for two sequences of each tile. Numbers keep the type that
-// they have in memory until they are used, because converting them would wait for them.
+// Holds the inputs of a step of the backward pass for a thread's unit, for two sequences of each tile. Numbers keep the
+// type that they have in memory until they are used, because converting them would wait for them.
 template <class T>
 struct BackwardInputs {
   using Cell = typename T::Cell;

@@ -35,8 +35,8 @@ class TeamForward : public ForwardBlock<T> {
   using Results = typename Base::Results;
   using Sums = float[T::kGateTiles][T::kTiles][4];
 
-  // What a step computed is written to memory while the block works on the other group. Team 1 does that in the next
-  // step.
+  // The results of a step are written to memory while the block works on the other group. Team 1 writes them in the
+  // next step.
   template <int kTeam>
   __device__ void run_team() {
     Inputs inputs = this->read_inputs(this->place_);
@@ -125,8 +125,8 @@ __global__ void __launch_bounds__(T::kThreads, 1) team_forward_kernel(const __gr
 // Back-propagation through time. A team computes the gradients of its own group's gates. Each team multiplies the gates
 // of both groups, and computes its part of the rows, so no sums are handed over.
 //
-// What a team shares in step s, the other team reads before it comes to the block's barrier for the same group in step
-// s + 1. The team overwrites it in step s + 2, after that barrier.
+// The other team reads the gradients that a team shares in step s before it reaches the block's barrier for the same
+// group in step s + 1. The team overwrites it in step s + 2, after that barrier.
 template <class T>
 class TeamBackward : public BackwardBlock<T> {
  public:

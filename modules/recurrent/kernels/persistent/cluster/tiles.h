@@ -3,14 +3,14 @@
 // units, with all their gates, so that a cell state never leaves its thread. The threads of a warp are numbered as in
 // the fragments of mma.m16n8k16: lane = 4 * row + column, row 0-7, column 0-3.
 //
-// Weights are held as fragments (shared/sizes.h); a factor of two parts has one fragment for each. Fragments are kept
-// in registers, then in shared memory, and those that do not fit there are read from L2 at every step. pack.h says
+// Weights are held as fragments (shared/sizes.h); a number of two parts has one fragment for each. Fragments are kept
+// in registers, then in shared memory, and those that do not fit there are read from L2 at every step. weights.h says
 // which rows and columns of the weights a fragment has.
 //
 // Two teams of warps may share a block's units: each warp then multiplies half of the columns, and each team has the
 // states of its own group of sequences; the groups take turns (teams.h).
 //
-// A layer whose size is between two for which there are kernels is computed as one of the larger size, whose last units
+// A layer whose size is between two sizes with kernels is computed as a layer of the larger size, whose last units
 // have weights and inputs of 0. Their states stay 0, and are neither read from nor written to memory.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Whether a layer is exactly as large as its kernel, or may be smaller. In the first case all places in tensors are
-// known when the kernel is compiled.
+// States whether a layer is exactly as large as its kernel, or may be smaller. In the first case all places in tensors
+// are known when the kernel is compiled.
 enum class Fit { kWhole, kPadded };
 
 template <class CellOf, class NumbersOf, int kHiddenSizeOf, int kWarpsOf, int kTilesOf, Fit kFitOf = Fit::kPadded,

@@ -9,8 +9,7 @@
 #include "recurrent/kernels/persistent/grid/exchange.h"
 #include "recurrent/kernels/persistent/grid/gradients.h"
 #include "recurrent/kernels/persistent/grid/owner.h"
-#include "recurrent/kernels/persistent/grid/products.h"
-#include "recurrent/kernels/persistent/grid/sum_exchange.h"
+#include "recurrent/kernels/persistent/grid/weights.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -182,9 +181,9 @@ class GridBackwardBlock {
     const int unit = ((part * T::kUnitTiles + tile) * kWarpsPerGroup + owner_.warp % kWarpsPerGroup) * kTileRows;
 #pragma unroll
     for (int pair = 0; pair < T::kTilePairs; ++pair) {
-      ParcelSums of_pair;
+      PartialSums of_pair;
 #pragma unroll
-      for (int i = 0; i < kSumsOfParcel; ++i) of_pair[i] = of_partners(now.index, tile, pair * kSumsOfParcel + i, sums);
+      for (int i = 0; i < kSumsOfPack; ++i) of_pair[i] = of_partners(now.index, tile, pair * kSumsOfPack + i, sums);
       exchange_.send(now.step + 1, now.turn, owner_, unit, pair, of_pair);
     }
   }

@@ -6,7 +6,7 @@
 
 #include "recurrent/kernels/persistent/grid/exchange.h"
 #include "recurrent/kernels/persistent/grid/owner.h"
-#include "recurrent/kernels/persistent/grid/products.h"
+#include "recurrent/kernels/persistent/grid/weights.h"
 #include "recurrent/kernels/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {
@@ -143,7 +143,7 @@ class GridForwardBlock {
     return exchange_ + (turn * T::kHiddenBuffers + step % T::kHiddenBuffers) * T::kHiddenVectors;
   }
 
-  // Where this thread's i-th vector of what a turn reads is in L2.
+  // Returns the place in L2 of this thread's i-th vector of the hidden states that a turn reads.
   __device__ const uint4* place_of(int step, int turn, int i) const {
     return buffer_of(step, turn) + owner_.warpgroup * kVectorsOfHalf + vector_of(i);
   }

@@ -20,7 +20,7 @@ class GridGradients {
   static constexpr int kGates = T::kGates;
   static constexpr int kKeptRoom = Cell::kKept > 0 ? Cell::kKept : 1;
 
-  // What a step reads, in the type that it has in memory: converting it would wait for it.
+  // Holds the inputs of a step, in their types in memory, because a conversion would wait for them.
   using State = std::conditional_t<Cell::kHasCellState, float, Value>;
   struct Step {
     Value kept[T::kCells][kKeptRoom];
@@ -119,7 +119,7 @@ class GridGradients {
   int64_t place_;  // of this thread's unit and first cell, in the current step
 };
 
-// What a block multiplies gates' gradients by before they become float16: powers of two that bring the largest one near
+// The factors of gates' gradients before they become float16: powers of two that bring the largest gradient near
 // the top of float16's range. There is one for each sequence, or, if a block has few units, for the sequences that
 // share a warp.
 template <class T>

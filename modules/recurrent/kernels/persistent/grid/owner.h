@@ -1,5 +1,5 @@
-// What a thread of a grid kernel works on: its cells, each a unit for one sequence, their places in the tensors, and
-// the turns in which its groups of sequences are computed.
+// Holds the cells of a thread of a grid kernel, each a unit for one sequence, their places in the tensors, and the
+// turns in which its groups of sequences are computed.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +66,8 @@ struct Turn {
   }
 };
 
-// What a thread carries from step to step for each cell. The first kCells are always those of the current turn. At its
-// end the others move up, because a register cannot be indexed at run time.
+// Holds the values that a thread carries from step to step for each cell. The first kCells are always those of the
+// current turn. At its end the others move up, because a register cannot be indexed at run time.
 template <class T, class Carried>
 class CarriedCells {
  public:

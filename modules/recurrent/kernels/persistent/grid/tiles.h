@@ -21,9 +21,9 @@ constexpr int kColumnsAStep = 16;
 constexpr int kWarpsPerGroup = 4;  // warps of a warpgroup
 constexpr int kOctet = 8;          // hidden states that are handed over as one vector
 
-// A parcel is eight sums of a thread as they are handed over through L2 (sum_exchange.h).
+// A pack is eight partial sums of a thread in the form that blocks exchange through L2 (exchange.h).
 template <class Numbers>
-constexpr int kWordsOfParcel = Numbers::kIsScaled ? 5 : 4;
+constexpr int kWordsOfPack = Numbers::kIsScaled ? 5 : 4;
 
 __host__ __device__ constexpr int rounded_up(int value, int step) { return (value + step - 1) / step * step; }
 
@@ -64,7 +64,7 @@ struct GridTiles {
 
   // Backward.
   static constexpr int kPartners = kPartnersOf;
-  // The block that comes `i` places after `block` in the circle of its cluster.
+  // Returns the block that is `i` places after `block` in the circle of its cluster.
   __host__ __device__ static constexpr int partner_of(int block, int i) {
     return block / kPartners * kPartners + (block + i) % kPartners;
   }
@@ -73,17 +73,17 @@ struct GridTiles {
   static constexpr int kUnitTilesAtOnce = kTiles == 2 ? kUnitTiles : smaller(kUnitTiles, 4 / kPartners);
   static constexpr int kGateSteps = kGates * kUnits / kColumnsAStep;  // of a partner
   static constexpr int kGateVectors = kGateSteps * 2 * kSequences;
-  static constexpr int kSenders = kBlocks / kPartners;                    // blocks that send to a block
-  static constexpr int kTilePairs = kTiles / 2;                           // a parcel has the sums of two tiles
-  static constexpr int kParcelsOfLane = kUnits / kTileRows * kTilePairs;  // from each sender in a step
-  static constexpr int kParcels = kParcelsOfLane * kLanes;
-  static constexpr int kShares = kThreads / kParcels;  // threads that add up the same sums
+  static constexpr int kSenders = kBlocks / kPartners;                  // blocks that send to a block
+  static constexpr int kTilePairs = kTiles / 2;                         // a pack has the sums of two tiles
+  static constexpr int kPacksOfLane = kUnits / kTileRows * kTilePairs;  // from each sender in a step
+  static constexpr int kPacks = kPacksOfLane * kLanes;
+  static constexpr int kShares = kThreads / kPacks;  // threads that add up the same sums
   static constexpr int kSendersAShare = kSenders / kShares;
   static constexpr int kReceivedStride = kUnits + 4;
   static constexpr int kReceived = kSequences * kReceivedStride;  // of a share
   static constexpr int kBackwardBufferBytes =
       2 * kPartners * (16 * kGateVectors + 4 * kSequences) + 4 * kShares * kReceived;
-  static_assert(kShares * kParcels == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
+  static_assert(kShares * kPacks == kThreads && kSendersAShare * kShares * kPartners == kBlocks);
   static_assert(kUnitTiles * kPartners * kWarpgroups * kWarpgroupRows == kHiddenSize);
 
   // How many of `vectors` a thread receives at a time: as many as it has registers for.
@@ -92,7 +92,7 @@ struct GridTiles {
     return vectors % 8 == 0 ? 8 : smaller(vectors, 6);
   }
 
-  static constexpr int kParcelsAtOnce = received_at_once(kSendersAShare);
+  static constexpr int kPacksAtOnce = received_at_once(kSendersAShare);
 
   // As many fragments are kept in registers as leave room for what a thread receives, and for sums. In kernels for
   // groups of 32 sequences, the number is the fastest that was measured (docs/results/2026-11-22-sums.md).
@@ -107,7 +107,7 @@ struct GridTiles {
   static constexpr int kHiddenBuffers = 4;
   static constexpr int kSumBuffers = 2;
   static constexpr size_t kForwardExchangeBytes = size_t{16} * kTurns * kHiddenBuffers * kHiddenVectors;
-  static constexpr int kSumBufferWords = kBlocks * kSenders * kParcelsOfLane * kLanes * kWordsOfParcel<Numbers>;
+  static constexpr int kSumBufferWords = kBlocks * kSenders * kPacksOfLane * kLanes * kWordsOfPack<Numbers>;
   static constexpr size_t kBackwardExchangeBytes = size_t{4} * kTurns * kSumBuffers * kSumBufferWords;
 };
 

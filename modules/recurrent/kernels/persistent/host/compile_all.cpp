@@ -1,6 +1,6 @@
 // rnnlab_compile_kernels FOLDER CAPABILITY...: compiles every persistent kernel for GPUs of these compute capabilities
-// (9.0) into a folder, in which the program looks before it compiles anything (kernel_cache/kernel_supply.h). Files
-// that are already there stay as they are.
+// (9.0) into a folder, which the program searches before it compiles a kernel (kernel_cache/kernel_supply.h).
+// Existing files are not changed.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -43,7 +43,7 @@ std::vector<KernelProgram> programs_for(const Gpu& gpu) {
   return programs;
 }
 
-// Several threads take the programs one after the other.
+// Several threads compile the programs.
 class Work {
  public:
   Work(const KernelCache& folder, const std::vector<KernelProgram>& programs) : folder_(folder), programs_(programs) {}
@@ -54,7 +54,7 @@ class Work {
       for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
         threads.emplace_back([this] { take_programs(); });
     }
-    tell();
+    report_progress();
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -64,7 +64,7 @@ class Work {
       compile_one(programs_[i]);
       const std::lock_guard lock(mutex_);
       ++num_done_;
-      if (Clock::now() - told_ > std::chrono::seconds(5)) tell();
+      if (Clock::now() - reported_ > std::chrono::seconds(5)) report_progress();
     }
   } catch (...) {
     next_ = programs_.size();
@@ -72,7 +72,7 @@ class Work {
     failure_ = std::current_exception();
   }
 
-  // Files are written one at a time: their temporary names are a process's.
+  // Files are written one at a time, because their temporary names are the same for all threads of a process.
   void compile_one(const KernelProgram& program) {
     const std::string key = key_of(program);
     if (folder_.find(key)) return;
@@ -81,10 +81,10 @@ class Work {
     folder_.add(key, kernels);
   }
 
-  void tell() {
+  void report_progress() {
     fmt::print("{}: {} of {} programs\n", programs_.front().architecture, num_done_, programs_.size());
     std::fflush(stdout);
-    told_ = Clock::now();
+    reported_ = Clock::now();
   }
 
   const KernelCache& folder_;
@@ -92,7 +92,7 @@ class Work {
   std::atomic<size_t> next_ = 0;
   std::mutex mutex_;
   size_t num_done_ = 0;
-  Clock::time_point told_ = Clock::now();
+  Clock::time_point reported_ = Clock::now();
   std::exception_ptr failure_;
 };
 

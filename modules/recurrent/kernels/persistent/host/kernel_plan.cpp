@@ -30,19 +30,19 @@ constexpr const char* name_of_numbers() {
 }
 
 // A program of two kernels: that of the pass, and the one that packs its weights. Their names need no namespace in it.
-std::string source_including(const char* kernel, const char* packing) {
+std::string source_including(const char* kernel) {
   std::string source;
-  for (const char* header : {"shared/cells.h", kernel, packing})
+  for (const char* header : {"shared/cells.h", kernel})
     source += fmt::format("#include \"recurrent/kernels/persistent/{}\"\n", header);
   return source + "using namespace rnnlab::kernels::persistent;\n";
 }
 
 // Plans of kernels in cluster/.
 
-// Whether two blocks may run on one SM.
+// States whether two blocks may run on one SM.
 enum class SharingOfSms { kAllowed, kNone };
 
-// How a plan compares with the others of its size. percent: the time of a step, relative to a step of 8 sequences by
+// Compares a plan with the other plans of its size. percent: the time of a step, relative to a step of 8 sequences by
 // one team. since: the first of PersistentKernels that has the plan.
 struct Way {
   int percent = 100;
@@ -123,7 +123,7 @@ class ClusterPlans {
     const std::string name = fmt::format(
         "{}_kernel<{}>", T::kTeams == 1 ? direction() : fmt::format("team_{}", direction()), name_of_tiles<T>());
     plans_.push_back({
-        .source = source_including(kernel_header(T::kTeams), "cluster/pack.h"),
+        .source = source_including(kernel_header(T::kTeams)),
         .kernel = name,
         .packing = fmt::format("pack_kernel<{}, {}Order>", name_of_tiles<T>(), is_forward ? "Forward" : "Backward"),
         .num_sequences = T::kSequences,
@@ -159,18 +159,18 @@ class ClusterPlans {
 
 // Plans of kernels in grid/, and which passes take one of them instead of clusters.
 
-// Whether a layer gains by blocks of 16 units. An LSTM of 648 to 768 units does for up to 32 sequences: these are two
-// groups, which fit at once. An LSTM or a GRU of 776 to 1024 units does for up to 16 sequences: this is one group,
-// which leaves half of the GPU free.
+// Returns whether a layer is faster with blocks of 16 units. An LSTM of 648 to 768 units is for up to 32 sequences:
+// these are two groups, which fit at once. An LSTM or a GRU of 776 to 1024 units does for up to 16 sequences: this is
+// one group, which leaves half of the GPU free.
 template <class Cell>
 bool gains_by_small_blocks(const PersistentSequence& sequence) {
   if (Cell::kGates == 4 && sequence.hidden_size > 640 && sequence.hidden_size <= 768) return sequence.batch_size <= 32;
   return Cell::kGates >= 3 && sequence.hidden_size > 768 && sequence.hidden_size <= 1024 && sequence.batch_size <= 16;
 }
 
-// Whether an LSTM of 392 to 512 units has as many sequences as one round has room for, and clusters would need a second
-// round for the last of them. A round has 8 groups of blocks of 32 units, or 16 groups of blocks of 64; of clusters, 15
-// run at once, each for 8 or 16 sequences.
+// Returns whether an LSTM of 392 to 512 units has as many sequences as one round has room for, and clusters would need
+// a second round for the last of them. A round has 8 groups of blocks of 32 units, or 16 groups of blocks of 64; of
+// clusters, 15 run at once, each for 8 or 16 sequences.
 template <class Cell>
 bool fills_a_round(const PersistentSequence& sequence) {
   if (Cell::kGates != 4 || sequence.hidden_size <= 384 || sequence.hidden_size > 512) return false;
@@ -178,8 +178,8 @@ bool fills_a_round(const PersistentSequence& sequence) {
          (sequence.batch_size > 240 && sequence.batch_size <= 256);
 }
 
-// Whether kernels over the whole GPU are faster. Clusters are, if one round of them has all sequences in groups of 8,
-// and has room for the weights: up to 768 units, or 1024 of a plain cell.
+// Returns whether kernels over the whole GPU are faster. Clusters are faster if one round of them has all sequences in
+// groups of 8, and has room for the weights: up to 768 units, or 1024 of a plain cell.
 template <class Cell>
 bool is_for_grids(const PersistentSequence& sequence) {
   if (sequence.kernels != PersistentKernels::kAll) return false;
@@ -236,7 +236,7 @@ class GridPlans {
 
   template <class T>
   static KernelPlan forward(const std::string& tiles) {
-    return {.source = source_including("grid/forward.h", "grid/pack.h"),
+    return {.source = source_including("grid/forward.h"),
             .kernel = fmt::format("grid_forward_kernel<{}>", tiles),
             .packing = fmt::format("grid_pack_kernel<{}, GridForwardOrder>", tiles),
             .cluster_size = 1,
@@ -248,7 +248,7 @@ class GridPlans {
 
   template <class T>
   static KernelPlan backward(const std::string& tiles) {
-    return {.source = source_including("grid/backward.h", "grid/pack.h"),
+    return {.source = source_including("grid/backward.h"),
             .kernel = fmt::format("grid_backward_kernel<{}>", tiles),
             .packing = fmt::format("grid_pack_kernel<{}, GridBackwardOrder>", tiles),
             .cluster_size = T::kPartners,
@@ -286,7 +286,7 @@ template <class Cell>
 PassPlans plans_of_cell(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
   switch (sequence.type) {
     case ElementType::kFloat32:
-      if (sequence.factors == Factors::kFloat32) return plans_of<Cell, Float32>(sequence, pass, gpu);
+      if (sequence.operands == Operands::kFloat32) return plans_of<Cell, Float32>(sequence, pass, gpu);
       return plans_of<Cell, Tf32>(sequence, pass, gpu);
     case ElementType::kFloat16:
       return plans_of<Cell, Float16>(sequence, pass, gpu);
@@ -295,7 +295,7 @@ PassPlans plans_of_cell(const PersistentSequence& sequence, PassKind pass, const
     case ElementType::kFloat64:
       break;
   }
-  throw std::invalid_argument("no persistent kernel for float64");
+  throw std::invalid_argument("persistent kernels do not support float64");
 }
 
 // Calls use(sequence) with one sequence of each hidden size and batch size by which plans differ.
@@ -305,11 +305,14 @@ void for_each_sequence(const Use& use) {
   constexpr std::array<int64_t, 4> kBatches = {16, 128, 256, 512};
   for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn})
     for (const ElementType type : kTypes)
-      for (const auto factors : {Factors::kTf32, Factors::kFloat32})
+      for (const auto operands : {Operands::kTf32, Operands::kFloat32})
         for (int64_t hidden_size = 64; hidden_size <= kLargestOfGrids; hidden_size += 8)
           for (const int64_t batch_size : kBatches)
-            use(PersistentSequence{
-                .batch_size = batch_size, .hidden_size = hidden_size, .type = type, .cell = cell, .factors = factors});
+            use(PersistentSequence{.batch_size = batch_size,
+                                   .hidden_size = hidden_size,
+                                   .type = type,
+                                   .cell = cell,
+                                   .operands = operands});
 }
 
 }  // namespace
@@ -337,7 +340,7 @@ PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const Gpu
     case PersistentCell::kRnn:
       return plans_of_cell<RnnSizes>(sequence, pass, gpu);
   }
-  throw std::invalid_argument("no persistent kernel for this cell");
+  throw std::invalid_argument("persistent kernels do not support this cell");
 }
 
 }  // namespace rnnlab::kernels::persistent

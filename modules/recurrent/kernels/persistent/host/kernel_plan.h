@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "recurrent/kernels/persistent/persistent_layer.h"
 #include "recurrent/kernels/persistent/shared/passes.h"
 
 namespace rnnlab::kernels::persistent {
@@ -26,32 +25,32 @@ struct KernelPlan {
   int cluster_size = 0;   // in blocks: a whole group, or with kWgmma a part of one
   int num_threads = 0;    // of a block
   int shared_bytes = 0;   // of a block
-  // What stands for shared_bytes when the groups that run at once are counted: all that a block may have, if each block
-  // should find a multiprocessor of its own.
+  // Replaces shared_bytes when the groups that run at once are counted: all shared memory that a block may have, if
+  // blocks must not share a multiprocessor.
   int counted_shared_bytes = 0;
   size_t packed_bytes = 0;
   size_t exchange_bytes = 0;  // of a group
-  int empty_byte = 0;         // what its exchange is filled with before a launch
+  int empty_byte = 0;         // the value of all bytes of its exchange before a launch
   double cost = 0;            // the time of a round of groups, relative to the other plans of the same list
 };
 
-// What a GPU can run.
+// Describes what a GPU can run.
 struct GpuClass {
   Instructions instructions = Instructions::kClusters;
   int shared_bytes = 0;  // of a block
 };
 
-// A pass takes a plan of `grids` if the GPU has room for a group of one, else a plan of `clusters`. Of plans that cost
-// the same, the first in the list is taken.
+// A pass uses a plan of `grids` if a group of a plan fits on the GPU, otherwise a plan of `clusters`. Of plans with
+// equal costs, the first in the list is used.
 struct PassPlans {
-  std::vector<KernelPlan> grids;     // of kWgmma; empty where clusters are faster
+  std::vector<KernelPlan> grids;     // of kWgmma; empty if clusters are faster
   std::vector<KernelPlan> clusters;  // empty above kLargestOfClusters
 };
 
-// std::invalid_argument if there are no kernels for such a pass.
+// Returns the plans of a pass. Throws std::invalid_argument if the pass has no kernels.
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu);
 
-// Every plan for passes on such a GPU, once.
+// Returns every plan for passes on such a GPU, once.
 std::vector<KernelPlan> all_plans(const GpuClass& gpu);
 
 }  // namespace rnnlab::kernels::persistent

@@ -5,16 +5,22 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "kernel_cache/kernel_supply.h"
-#include "recurrent/kernels/persistent/host/launch.h"
-#include "recurrent/kernels/persistent/persistent_layer.h"
 
-namespace rnnlab::kernels {
-namespace persistent {
+namespace rnnlab::kernels::persistent {
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  (void)cudaGetLastError();  // otherwise the next kernel's check would report this error
+  throw std::runtime_error(std::string("layer: persistent: ") + what +
+                           " failed on this GPU: " + cudaGetErrorString(error));
+}
+
 namespace {
 
 int attribute(cudaDeviceAttr which, int device) {
@@ -62,6 +68,13 @@ LoadedPrograms& programs() {
 
 }  // namespace
 
+KernelSupply& kernel_supply() { return programs().supply; }
+
+bool runs_as_ptx() {
+  const char* value = std::getenv("RNNLAB_KERNELS_AS");
+  return value != nullptr && std::string_view(value) == "ptx";
+}
+
 Gpu current_gpu() {
   Gpu gpu;
   check(cudaGetDevice(&gpu.device), "cudaGetDevice");
@@ -74,7 +87,7 @@ Gpu current_gpu() {
 
 std::string architecture_for(const Gpu& gpu, Instructions instructions) {
   const char* const variant = instructions == Instructions::kWgmma ? "a" : "";
-  if (runs_persistent_as_ptx()) return fmt::format("compute_90{}", variant);
+  if (runs_as_ptx()) return fmt::format("compute_90{}", variant);
   return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, variant);
 }
 
@@ -97,17 +110,4 @@ cudaKernel_t load_occupancy_probe(const Gpu& gpu) {
   return programs().get(occupancy_probe(architecture_for(gpu, Instructions::kClusters))).front();
 }
 
-}  // namespace persistent
-
-bool runs_persistent_as_ptx() {
-  const char* value = std::getenv("RNNLAB_KERNELS_AS");
-  return value != nullptr && std::string_view(value) == "ptx";
-}
-
-std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
-
-std::optional<std::string> persistent_kernels_refusal() { return persistent::programs().supply.refusal(); }
-
-std::vector<std::string> take_persistent_notes() { return persistent::programs().supply.take_notes(); }
-
-}  // namespace rnnlab::kernels
+}  // namespace rnnlab::kernels::persistent

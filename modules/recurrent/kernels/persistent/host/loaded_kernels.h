@@ -10,26 +10,39 @@
 #include "kernel_cache/nvrtc.h"
 #include "recurrent/kernels/persistent/host/kernel_plan.h"
 
+namespace rnnlab {
+class KernelSupply;
+}
+
 namespace rnnlab::kernels::persistent {
 
-// The texts of all headers that kernels are made of, and freestanding.h under the names of the standard headers that it
-// stands for. The build writes this function (embed_sources.cmake).
+// Returns the texts of all headers of kernels, and freestanding.h under the names of the standard headers that it
+// replaces. The build writes this function (embed_sources.cmake).
 std::span<const KernelHeader> kernel_sources();
 
-// A GPU, as far as kernels depend on it.
+// Throws std::runtime_error if a call of CUDA failed. what: the call, as the message names it.
+void check(cudaError_t error, const char* what);
+
+// Returns the source of compiled kernels (kernel_cache/kernel_supply.h). It is not thread-safe.
+KernelSupply& kernel_supply();
+
+// Returns whether the driver compiles the kernels from PTX (persistent_layer.h).
+bool runs_as_ptx();
+
+// Holds the properties of a GPU on which kernels depend.
 struct Gpu {
   int device = 0;
   int major = 0, minor = 0;  // compute capability
   GpuClass runs;
 };
 
-// The current GPU. std::runtime_error if CUDA reports an error.
+// Returns the current GPU. Throws std::runtime_error if CUDA reports an error.
 Gpu current_gpu();
 
-// The instructions of GPUs whose compute capability begins with `major`.
+// Returns the instructions of GPUs whose compute capability begins with `major`.
 Instructions instructions_of(int major);
 
-// "sm_90a" for kWgmma, "sm_90" for kClusters; "compute_90a" and "compute_90" if kernels run as PTX
+// Returns "sm_90a" for kWgmma, "sm_90" for kClusters; "compute_90a" and "compute_90" if kernels run as PTX
 // (persistent_layer.h).
 std::string architecture_for(const Gpu& gpu, Instructions instructions);
 
@@ -39,11 +52,11 @@ struct LoadedKernels {
   cudaKernel_t kernel = nullptr, packing = nullptr;
 };
 
-// Compiles and loads the kernels of a plan unless they are loaded. InvariantError if that happens while a CUDA graph is
-// captured on the current stream: the steps before the capture load all kernels.
+// Compiles and loads the kernels of a plan unless they are loaded. Throws InvariantError if that happens while a CUDA
+// graph is captured on the current stream: the steps before the capture load all kernels.
 LoadedKernels load(const KernelPlan& plan, const Gpu& gpu);
 
-// An empty kernel. It tells how many blocks find room before their own kernel is compiled.
+// An empty kernel, which shows how many blocks fit on the GPU before their own kernel is compiled.
 KernelProgram occupancy_probe(const std::string& architecture);
 cudaKernel_t load_occupancy_probe(const Gpu& gpu);
 

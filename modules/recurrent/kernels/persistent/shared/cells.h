@@ -1,6 +1,6 @@
 // The point-wise part of the cells: LSTM (Gers, Schmidhuber and Cummins 2000), GRU with the reset gate after the
 // product, as in cuDNN (Cho et al. 2014), and the plain cell with tanh or relu (Elman 1990). A kernel asks every cell
-// for the same members, which Lstm explains. Left out: products, and where states come from and go to.
+// for the same members, which Lstm explains. Left out: products, and reading and writing of states.
 #pragma once
 
 #include "recurrent/kernels/persistent/shared/numbers.h"
@@ -10,8 +10,8 @@
 namespace rnnlab::kernels::persistent {
 
 struct Lstm : LstmSizes {
-  // Whether the backward pass reads cell states instead of hidden states, whether W x + b and R h + b have different
-  // gradients, and whether the backward pass reads the state after a step instead of the state before it.
+  // These state whether the backward pass reads cell states instead of hidden states, whether W x + b and R h + b have
+  // different gradients, and whether the backward pass reads the state after a step instead of the state before it.
   static constexpr bool kHasCellState = true;
   static constexpr bool kHasTwoSides = false;
   static constexpr bool kReadsStateAfter = false;
@@ -30,7 +30,7 @@ struct Lstm : LstmSizes {
     return kept[3] * Functions::tanh(cell);
   }
 
-  // What the backward pass carries from step to step.
+  // Holds the values that the backward pass carries from step to step.
   struct Carried {
     float cell;      // the cell state after the current step
     float gradient;  // the gradient of that state from the steps after the current one
@@ -51,7 +51,7 @@ struct Lstm : LstmSizes {
     carried = {before, total * forget};
   }
 
-  // The part of the gradient of the previous hidden state that does not come from products.
+  // The part of the gradient of the previous hidden state that is not a product.
   __device__ static float hidden_gradient_of(const Carried&) { return 0.0f; }
 };
 

@@ -1,4 +1,4 @@
-// How the blocks of a cluster hand each other data: by stores into another block's shared memory, which count
+// The blocks of a cluster exchange data by stores into another block's shared memory, which count
 // themselves on a barrier there (st.async, mbarrier), and waits for them, which time out. Also barriers of the cluster
 // and of some warps of a block. Left out: what is sent (cluster/forward.h, cluster/backward.h, grid/exchange.h).
 #pragma once

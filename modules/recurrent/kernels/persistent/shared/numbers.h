@@ -1,6 +1,6 @@
 // Arithmetic on single numbers: conversions between float32 and operands of 16 bits, and the activation functions of
 // the cells with their derivatives, all by PTX of compute capability 9.0 and later. Left out: products
-// (cluster/products.h, grid/products.h).
+// (cluster/weights.h, grid/weights.h).
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ __device__ uint32_t pack(float low, float high) {
   return both;
 }
 
-// Packs part `part` of two factors: part 0 is what a factor rounds to, part 1 the error of that rounding.
+// Packs part `part` of two numbers: part 0 is the number rounded to an operand, part 1 the error of that rounding.
 template <class Operand>
 __device__ uint32_t pack_part(int part, float low, float high) {
   if (part == 0) return pack<Operand>(low, high);

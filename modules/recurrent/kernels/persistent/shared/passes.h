@@ -14,13 +14,17 @@ enum class ReadingOrder { kForward, kReverse };
 // A GRU has the reset gate after the product; LSTM and GRU have tanh.
 enum class PersistentCell { kLstm, kGru, kRnn };
 
-// What the recurrent products of a float32 layer round their factors to: one float16, which has TF32's mantissa, or the
-// sum of two, which has float32's mantissa except for two bits.
-enum class Factors { kTf32, kFloat32 };
+// States to what the recurrent products of a float32 layer round their numbers: one float16, which has TF32's mantissa,
+// or the sum of two, which has float32's mantissa except for two bits.
+enum class Operands { kTf32, kFloat32 };
 
 // The kernels that a pass may take. Each value adds to the one before it: clusters whose blocks have one team of warps;
 // clusters of smaller blocks, and of blocks of two teams; blocks over the whole GPU.
 enum class PersistentKernels { kClusters, kClustersAndTeams, kAll };
+
+// The largest hidden sizes that clusters and that grids have kernels for.
+inline constexpr int kLargestOfClusters = 1024;
+inline constexpr int kLargestOfGrids = 1536;
 
 // T steps, B sequences, H units, G gates. type: of all tensors that are not float* below.
 struct PersistentSequence {
@@ -31,7 +35,7 @@ struct PersistentSequence {
   ReadingOrder order = ReadingOrder::kForward;
   PersistentCell cell = PersistentCell::kLstm;
   Nonlinearity nonlinearity = Nonlinearity::kTanh;  // kRnn only
-  Factors factors = Factors::kTf32;                 // kFloat32 only
+  Operands operands = Operands::kTf32;              // kFloat32 only
   PersistentKernels kernels = PersistentKernels::kAll;
 };
 

@@ -1,4 +1,4 @@
-// What host and device both know: the classes of precision and the cells that there are kernels for, the sizes of warps
+// Constants of host and device: the classes of precision and the cells that have kernels, the sizes of warps
 // and of tiles, the shared memory of a block, and how many of its weights a warp keeps where. cluster/tiles.h and
 // grid/tiles.h derive all other sizes of a kernel from these. Left out: arithmetic (numbers.h, cells.h).
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Classes of precision: what a layer's tensors hold, and what the factors of its recurrent products are rounded to.
+// Classes of precision: what a layer's tensors hold, and what the numbers in its recurrent products are rounded to.
 // Sums, activations, cell states and gradients of states are float32 in all classes, except sums on their way through
-// L2 (grid/sum_exchange.h).
+// L2 (grid/exchange.h).
 
 // The bits of float16 and of bfloat16. CUDA's own types would need CUDA's headers when a kernel is compiled.
 struct Half {
@@ -22,14 +22,15 @@ struct Bfloat {
   uint16_t bits;
 };
 
-// Value: a number in the layer's tensors. Operand: 16 bits, as tensor cores multiply them. A factor of a product is the
+// Value: a number in the layer's tensors. Operand: 16 bits, as tensor cores multiply them. A number in a product is the
 // sum of kParts operands.
 template <class ValueOf, class OperandOf, int kPartsOf>
 struct Numbers {
   using Value = ValueOf;
   using Operand = OperandOf;
   static constexpr int kParts = kPartsOf;
-  // Whether gradients are scaled before products: float16 has a smaller range than float32, bfloat16 has the same.
+  // States whether gradients are scaled before products: float16 has a smaller range than float32, bfloat16 has the
+  // same.
   static constexpr bool kIsScaled = std::is_same_v<Operand, Half>;
 };
 
@@ -61,8 +62,8 @@ struct RnnSizes {
 
 constexpr int kLanes = 32;  // threads of a warp
 constexpr int kUnitsPerWarp = 8;
-constexpr int kSequencesPerTile = 8;  // columns of the right factor of mma.m16n8k16
-constexpr int kTileRows = 16;         // rows of its left factor
+constexpr int kSequencesPerTile = 8;  // columns of the right operand of mma.m16n8k16
+constexpr int kTileRows = 16;         // rows of its left operand
 constexpr int kColumnsAtOnce = 32;    // hidden states that the four lanes of a row read with one load each
 constexpr int kFragmentBytesPerWarp = 512;
 constexpr int kOtherSharedBytes = 1024;  // at most what a block has besides buffers and weights: mbarriers and the like
@@ -83,9 +84,9 @@ __host__ __device__ constexpr bool is_in_spread(int i, int part, int total) {
   return spread_before(i + 1, part, total) > spread_before(i, part, total);
 }
 
-// Where the kFragments fragments of a warp are: as many as kMostInRegisters in registers, then as many as there is room
-// for in shared memory, and the rest in L2. kBufferBytes: what the exchange between blocks takes of kSharedBytes. If it
-// is more than that, the kernel is left out (host/kernel_plan.cpp).
+// Divides the kFragments fragments of a warp among three places: as many as kMostInRegisters in registers, then as many
+// as there is room for in shared memory, and the rest in L2. kBufferBytes: what the exchange between blocks takes of
+// kSharedBytes. If it is more than that, the kernel is left out (host/kernel_plan.cpp).
 template <int kFragmentsOf, int kWarpsOf, int kBufferBytesOf, int kMostInRegisters, int kSharedBytes>
 struct Slice {
   static constexpr int kWarps = kWarpsOf;

@@ -1,5 +1,5 @@
-// Where kernels of both kinds, cluster/ and grid/, read and write in the tensors of a pass (passes.h): rows of steps,
-// columns of gates' gradients, recurrent weights, and sums of the biases' gradients. Left out: which units and
+// Places in the tensors of a pass (passes.h) that kernels of both kinds, cluster/ and grid/, read and write: rows of
+// steps, columns of gates' gradients, recurrent weights, and sums of the biases' gradients. Left out: which units and
 // sequences a thread works on (cluster/owner.h, grid/owner.h).
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace rnnlab::kernels::persistent {
 
-// Where the gradients of gates are in a row of PersistentBackward::gate_gradients. kCount: how many there are for a
-// unit.
+// The columns of the gradients of gates in a row of PersistentBackward::gate_gradients. kCount: the number of columns
+// of a unit.
 template <class Cell>
 struct GradientColumns {
   static constexpr int kCount = Cell::kHasTwoSides ? Cell::kGates + 1 : Cell::kGates;

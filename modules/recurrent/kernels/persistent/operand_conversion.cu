@@ -1,15 +1,68 @@
-#include "recurrent/kernels/persistent/scaled_half.h"
+#include "recurrent/kernels/persistent/operand_conversion.h"
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "recurrent/kernels/persistent/host/launch.h"
+#include <algorithm>
+#include <stdexcept>
+
+#include "recurrent/kernels/persistent/host/loaded_kernels.h"
 
 namespace rnnlab::kernels {
 namespace {
 
-using persistent::blocks_for;
-using persistent::kStrideThreads;
+constexpr int kStrideThreads = 256;  // threads of a block whose grid covers many vectors in strides
+
+unsigned blocks_for(int64_t vectors) {
+  constexpr int64_t kMostBlocks = 1056;  // 8 for each SM of an H200
+  return static_cast<unsigned>(std::clamp<int64_t>((vectors + kStrideThreads - 1) / kStrideThreads, 1, kMostBlocks));
+}
+
+constexpr int kVector = 8;  // of 16 bits
+
+// A thread writes a vector at a time.
+template <class From, class To>
+__global__ void pad_kernel(const From* numbers, int64_t rows, int64_t columns, uint4* padded, int64_t vectors_of_row) {
+  const int64_t count = rows * vectors_of_row;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kStrideThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kStrideThreads + threadIdx.x; i < count; i += stride) {
+    const int64_t row = i / vectors_of_row, first = (i - row * vectors_of_row) * kVector;
+    const From* from = numbers + row * columns;
+    alignas(16) To vector[kVector];
+#pragma unroll
+    for (int j = 0; j < kVector; ++j)
+      vector[j] = static_cast<To>(first + j < columns ? static_cast<float>(from[first + j]) : 0.0f);
+    padded[i] = *reinterpret_cast<const uint4*>(vector);
+  }
+}
+
+template <class From, class To>
+void launch_padding(const PaddedRows& work, CUstream_st* stream) {
+  const int64_t vectors_of_row = work.padded_columns / kVector;
+  pad_kernel<From, To><<<blocks_for(work.rows * vectors_of_row), kStrideThreads, 0, stream>>>(
+      static_cast<const From*>(work.numbers), work.rows, work.columns, static_cast<uint4*>(work.padded),
+      vectors_of_row);
+  persistent::check(cudaGetLastError(), "padding rows");
+}
+
+template <class To>
+void launch_padding_to(const PaddedRows& work, CUstream_st* stream) {
+  if (work.from == ElementType::kFloat32) return launch_padding<float, To>(work, stream);
+  if (work.from != work.type)
+    throw std::invalid_argument("padding rows converts only from float32 or the result's type");
+  launch_padding<To, To>(work, stream);
+}
+
+}  // namespace
+
+void pad_rows(const PaddedRows& work, CUstream_st* stream) {
+  if (work.type == ElementType::kFloat16) return launch_padding_to<__half>(work, stream);
+  if (work.type == ElementType::kBfloat16) return launch_padding_to<__nv_bfloat16>(work, stream);
+  throw std::invalid_argument("padded rows must have a 16-bit type");
+}
+
+namespace {
 
 __device__ float power_of_two(int exponent) { return __int_as_float((127 + exponent) << 23); }
 
@@ -45,7 +98,7 @@ struct RowsOfVectors {
 };
 
 // count: vectors of the result.
-template <bool kFillsUp>
+template <bool kPads>
 __global__ void half_kernel(const float4* numbers, int64_t count, RowsOfVectors rows, uint2* half,
                             const int32_t* largest, float* unscale) {
   // 2^13 leaves room above, and 27 powers of two below before precision goes.
@@ -58,7 +111,7 @@ __global__ void half_kernel(const float4* numbers, int64_t count, RowsOfVectors 
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kStrideThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kStrideThreads + threadIdx.x; i < count; i += stride) {
     float4 four = {};
-    if constexpr (kFillsUp) {
+    if constexpr (kPads) {
       const int64_t row = i / rows.to, column = i - row * rows.to;
       if (column < rows.from) four = numbers[row * rows.from + column];
     } else {

@@ -1,7 +1,7 @@
-// The products of a grid kernel: a warpgroup's part of the recurrent weights, in registers and in shared memory, times
-// vectors in shared memory, by wgmma, which only compute capability 9.0 has. One instruction multiplies 64 rows by 16
-// columns of 16-bit operands by 16 or 32 sequences and adds up in float32. Left out: which element of the weights is
-// where in a fragment (pack.h).
+// The recurrent weights of a grid kernel: the kernel that packs them, where a warpgroup keeps its part (registers and
+// shared memory), and the products of that part with vectors in shared memory, by wgmma, which only compute capability
+// 9.0 has. One instruction multiplies 64 rows by 16 columns of 16-bit operands by 16 or 32 sequences and adds up in
+// float32.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@
 #include "recurrent/kernels/persistent/grid/tiles.h"
 #include "recurrent/kernels/persistent/shared/cluster_exchange.h"
 #include "recurrent/kernels/persistent/shared/numbers.h"
+#include "recurrent/kernels/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {
 
-// Instructions of a warpgroup. The left factor comes from registers or from shared memory, the right factor from shared
-// memory, both without swizzle: 8 by 8 numbers lie in 128 bytes, row after row; those to the right of them 128 bytes
-// further on, those below 256 bytes further on.
+// Instructions of a warpgroup. The left operand comes from registers or from shared memory, the right operand from
+// shared memory, both without swizzle: 8 by 8 numbers lie in 128 bytes, row after row; those to the right of them 128
+// bytes further on, those below 256 bytes further on.
 
 // The sums of a thread, 4 for each tile of 8 sequences: rows `row` and row + 8 of its warp's 16, columns 2 * column and
 // 2 * column + 1.
 template <int kTiles>
 using WarpgroupSums = float[4 * kTiles];
 
-// A factor in shared memory, as wgmma addresses it. The address must be the same for a whole warp, in a way that the
-// compiler can tell.
+// An operand in shared memory, as wgmma addresses it. The address must be the same for a whole warp, in a way that the
+// compiler detects.
 class Matrix {
  public:
   __device__ explicit Matrix(const void* place)
       : low_((shared_address(place) & 0x3FFFF) / kVectorBytes | kToTheRight << 16) {}
 
-  // The factor that begins `vectors` of 16 bytes after this one.
+  // The operand that begins `vectors` of 16 bytes after this one.
   __device__ uint64_t at(int vectors) const { return uint64_t{kBelow} << 32 | (low_ + static_cast<uint32_t>(vectors)); }
 
  private:
@@ -39,7 +40,7 @@ class Matrix {
   uint32_t low_;
 };
 
-// Whether a product is the first of its sums, or is added to them.
+// States whether a product is the first of its sums, or is added to them.
 enum class Sums { kBegin, kContinue };
 
 #define RNNLAB_WGMMA_SUMS_8(as, first)                                                                 \
@@ -80,7 +81,7 @@ enum class Sums { kBegin, kContinue };
       product("bf16", "1", "+f");                \
   }
 
-// left: the left factor of mma.m16n8k16, for each warp's 16 rows.
+// left: the left operand of mma.m16n8k16, for each warp's 16 rows.
 template <class Operand>
 __device__ void warpgroup_multiply(Sums how, WarpgroupSums<2>& sums, const uint4& left, uint64_t right) {
   RNNLAB_WGMMA_OF(RNNLAB_WGMMA_2_FROM_REGISTERS)
@@ -124,7 +125,7 @@ __device__ inline void publish_to_products() { asm volatile("fence.proxy.async.s
 
 // The weights.
 
-// The fragments of a warp. Fragment i of all four warps of a warpgroup is one left factor. Loops over fragments are
+// The fragments of a warp. Fragment i of all four warps of a warpgroup is one left operand. Loops over fragments are
 // unrolled, so that where a fragment is kept is known at compile time.
 template <class S>
 class GridWeights {
@@ -147,7 +148,7 @@ class GridWeights {
     publish_to_products();
   }
 
-  // Whether fragment i, in the order of pack.h, is in registers.
+  // Returns whether fragment i, in the order of the packed weights, is in registers.
   __host__ __device__ static constexpr bool is_in_registers(int i) {
     return is_in_spread(i, S::kInRegisters, S::kFragments);
   }
@@ -168,5 +169,67 @@ class GridWeights {
   Matrix shared_;
   uint4 registers_[S::kInRegisters];
 };
+
+// Packing. One thread packs the 8 numbers that one lane loads of a fragment. If the fragment is for registers, these
+// are the numbers that the lane holds (in the order of cluster/weights.h); if it is for shared memory, they are 8
+// columns of one row.
+
+// A number of the packed weights.
+struct GridElement {
+  int block, warp, fragment;
+  int row, column;  // of the fragment
+  __device__ int warpgroup() const { return warp / kWarpsPerGroup; }
+  __device__ int row_of_tile() const { return warp % kWarpsPerGroup * kTileRows + row; }
+};
+
+template <class T>
+struct GridForwardOrder {
+  using Slice = typename T::ForwardSlice;
+  __device__ static Place place_of(const GridElement& e) {
+    const int row = e.fragment % T::kRowTiles * kWarpgroupRows + e.row_of_tile();
+    const int step = e.warpgroup() * T::kColumnSteps + e.fragment / T::kRowTiles;
+    return {row / T::kUnits, e.block * T::kUnits + row % T::kUnits, step * kColumnsAStep + e.column};
+  }
+};
+
+template <class T>
+struct GridBackwardOrder {
+  using Slice = typename T::BackwardSlice;
+  __device__ static Place place_of(const GridElement& e) {
+    constexpr int kOfTile = T::kPartners * T::kGateSteps;
+    const int step = e.fragment % kOfTile;
+    const int column = step % T::kGateSteps * kColumnsAStep + e.column;
+    const int tile = (e.block % T::kPartners * T::kWarpgroups + e.warpgroup()) * T::kUnitTiles + e.fragment / kOfTile;
+    const int from = T::partner_of(e.block, step / T::kGateSteps);
+    return {column / T::kUnits, from * T::kUnits + column % T::kUnits, tile * kWarpgroupRows + e.row_of_tile()};
+  }
+};
+
+// Sets the row and the column of number `i` of a lane's 8.
+__device__ inline void place_in_fragment(int lane, int i, bool is_for_registers, GridElement& e) {
+  e.row = is_for_registers ? (i >> 1 & 1) * 8 + lane / 4 : lane / 16 * 8 + lane % 8;
+  e.column = is_for_registers ? (i >> 2) * 8 + lane % 4 * 2 + (i & 1) : lane / 8 % 2 * 8 + i;
+}
+
+template <class T, template <class> class Order>
+__global__ void grid_pack_kernel(RecurrentWeights weights, int hidden_size, uint4* packed) {
+  using S = typename Order<T>::Slice;
+  const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int lane = index % kLanes;
+  GridElement e = {};
+  e.fragment = index / kLanes % S::kFragments;
+  e.warp = index / (kLanes * S::kFragments) % T::kWarps;
+  e.block = index / (kLanes * S::kFragments * T::kWarps);
+  if (e.block >= T::kBlocks) return;
+
+  const WeightReader<T> reader(weights, hidden_size);
+  float numbers[8];
+  for (int i = 0; i < 8; ++i) {
+    place_in_fragment(lane, i, GridWeights<S>::is_in_registers(e.fragment), e);
+    numbers[i] = reader.at(Order<T>::place_of(e));
+  }
+  const auto word = [&](int i) { return pack<typename T::Numbers::Operand>(numbers[2 * i], numbers[2 * i + 1]); };
+  packed[index] = make_uint4(word(0), word(1), word(2), word(3));
+}
 
 }  // namespace rnnlab::kernels::persistent

@@ -1,0 +1,81 @@
+// Kernels of the end of a training step, in float32: the norms of the gradients, the numbers of the step, and the
+// update of all parameters by Adam. The order of addition is fixed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+struct CUstream_st;  // what cudaStream_t points to
+
+namespace rnnlab::kernels {
+
+// Kernels on many tensors cut each tensor into pieces; a block works on one piece.
+inline constexpr uint32_t kThreadsOfPiece = 256;
+inline constexpr uint32_t kPiece = 8 * kThreadsOfPiece;  // number of elements
+inline uint32_t num_pieces(int64_t size) { return static_cast<uint32_t>((size + kPiece - 1) / kPiece); }
+
+// The Euclidean norms of many tensors.
+struct NormTensor {
+  const float* values = nullptr;
+  int64_t size = 0;
+};
+
+// Returns the number of floats that Norms::parts must have for these tensors.
+inline int64_t num_norm_parts(std::span<const NormTensor> tensors) {
+  int64_t parts = 0;
+  for (const NormTensor& tensor : tensors) parts += num_pieces(tensor.size);
+  return parts;
+}
+
+struct Norms {
+  std::span<const NormTensor> tensors;
+  float* parts = nullptr;  // partial sums
+  float* norms = nullptr;  // (tensors)
+};
+
+// Computes the numbers of a step from the norms of its gradients by one kernel (LibTorch launches nine): the step's
+// row, whether all numbers are finite, and the factor by which clipping scales the gradients.
+inline constexpr int64_t kNumbersBeforeNorms = 4;
+
+struct StepNumbers {
+  const float* loss = nullptr;           // ()
+  const float* weighted_loss = nullptr;  // ()
+  const float* metric_sum = nullptr;     // ()
+  const float* skipped = nullptr;        // () or null: if it is not 0, all norms count as 0
+  float* row = nullptr;  // (kNumbersBeforeNorms + num_norms): reads the norms, writes the numbers before them
+  int64_t num_norms = 0;
+  float* found_inf = nullptr;   // () set to 1 if a number of the row is not finite
+  float max_norm = 0.0F;        // of all gradients together
+  float* clip_scale = nullptr;  // () written, or null: min(1, max_norm / (norm of all + 1e-6))
+};
+
+// Updates all parameters with Adam or AdamW by one kernel, with the formulas of LibTorch's fused operators.
+struct AdamTensor {
+  float* weight = nullptr;
+  const float* gradient = nullptr;
+  float* mean = nullptr;
+  float* square = nullptr;
+  int64_t size = 0;  // number of elements; all four arrays have the same order
+};
+
+enum class Decay { kOfGradient, kOfWeight };  // Adam, AdamW
+
+struct AdamUpdate {
+  std::span<const AdamTensor> tensors;
+  float* step = nullptr;                  // () count of updates, which the kernel increments
+  const float* learning_rate = nullptr;   // ()
+  const float* found_inf = nullptr;       // () or null: if it is not 0, nothing changes
+  const float* gradient_scale = nullptr;  // () or null: factor of the gradients
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;
+  Decay decay = Decay::kOfGradient;
+};
+
+// Queue the work on `stream`. Throw std::runtime_error with CUDA's message if a launch fails.
+void run(const Norms& work, CUstream_st* stream);
+void run(const StepNumbers& work, CUstream_st* stream);
+void run(const AdamUpdate& update, CUstream_st* stream);
+
+}  // namespace rnnlab::kernels

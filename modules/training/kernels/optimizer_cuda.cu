@@ -1,0 +1,271 @@
+#include "training/kernels/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "recurrent/kernels/launch.h"
+
+namespace rnnlab::kernels {
+namespace {
+
+// Work on many tensors by one launch: each tensor is cut into pieces, and a block works on one piece. LibTorch's fused
+// operators give a block 65,536 elements, so a network with one large weight leaves half of a large GPU idle.
+
+constexpr size_t kTensorsAtOnce = 48;  // the limit of a launch's arguments
+
+// `Tensor` must be a struct with an int64_t `size`.
+template <class Tensor>
+struct WorkList {
+  Tensor tensors[kTensorsAtOnce];
+  uint32_t first_block[kTensorsAtOnce + 1];
+  uint32_t num_tensors;
+
+  explicit WorkList(std::span<const Tensor> work) : num_tensors(static_cast<uint32_t>(work.size())) {
+    std::copy(work.begin(), work.end(), tensors);
+    first_block[0] = 0;
+    for (size_t i = 0; i < work.size(); ++i) first_block[i + 1] = first_block[i] + num_pieces(work[i].size);
+  }
+
+  uint32_t num_blocks() const { return first_block[num_tensors]; }
+
+  // Returns the index in the list of the tensor on which a block works.
+  __device__ uint32_t tensor_of(uint32_t block) const {
+    uint32_t low = 0, high = num_tensors;  // bisection keeps first_block[low] <= block < first_block[high]
+    while (high - low > 1) {
+      const uint32_t middle = (low + high) / 2;
+      (first_block[middle] <= block ? low : high) = middle;
+    }
+    return low;
+  }
+};
+
+// Calls `work` with successive lists of at most kTensorsAtOnce tensors.
+template <class Tensor, class Work>
+void for_each_list(std::span<const Tensor> tensors, const Work& work) {
+  for (size_t first = 0; first < tensors.size(); first += kTensorsAtOnce)
+    work(WorkList<Tensor>(tensors.subspan(first, std::min(kTensorsAtOnce, tensors.size() - first))));
+}
+
+constexpr int kOfThread = kPiece / kThreadsOfPiece;
+
+// Returns the sum over the block in thread 0.
+__device__ float block_sum(float value) {
+  __shared__ float sums[kThreadsOfPiece / kLanes];
+  for (uint32_t lanes = kLanes / 2; lanes > 0; lanes /= 2) value += __shfl_down_sync(~0U, value, lanes);
+  if (threadIdx.x % kLanes == 0) sums[threadIdx.x / kLanes] = value;
+  __syncthreads();
+  if (threadIdx.x != 0) return 0.0F;
+  for (uint32_t warp = 1; warp < kThreadsOfPiece / kLanes; ++warp) value += sums[warp];
+  return value;
+}
+
+__global__ void __launch_bounds__(kThreadsOfPiece)
+    squares_kernel(const __grid_constant__ WorkList<NormTensor> list, float* parts) {
+  const uint32_t number = list.tensor_of(blockIdx.x);
+  const NormTensor& tensor = list.tensors[number];
+  const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece + threadIdx.x;
+  float values[kOfThread];
+#pragma unroll
+  for (int i = 0; i < kOfThread; ++i) {
+    const int64_t place = first + i * static_cast<int64_t>(kThreadsOfPiece);
+    values[i] = place < tensor.size ? tensor.values[place] : 0.0F;
+  }
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < kOfThread; ++i) sum += values[i] * values[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+// Each block computes the norm of one tensor.
+__global__ void __launch_bounds__(kThreadsOfPiece)
+    roots_kernel(const __grid_constant__ WorkList<NormTensor> list, const float* parts, float* norms) {
+  float sum = 0;
+  for (uint32_t i = list.first_block[blockIdx.x] + threadIdx.x; i < list.first_block[blockIdx.x + 1];
+       i += kThreadsOfPiece)
+    sum += parts[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) norms[blockIdx.x] = sqrtf(sum);
+}
+
+}  // namespace
+
+void run(const Norms& work, cudaStream_t stream) {
+  float* parts = work.parts;
+  float* norms = work.norms;
+  for_each_list(work.tensors, [&](const WorkList<NormTensor>& list) {
+    if (list.num_blocks() > 0) squares_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, parts);
+    roots_kernel<<<list.num_tensors, kThreadsOfPiece, 0, stream>>>(list, parts, norms);
+    parts += list.num_blocks();
+    norms += list.num_tensors;
+  });
+  require_started("the kernel of gradients' norms");
+}
+
+namespace {
+
+constexpr int kLanesOfNumbers = 32;
+
+// One warp suffices, because a network has few parameter tensors.
+__global__ void step_numbers_kernel(const StepNumbers work) {
+  const float firsts[kNumbersBeforeNorms] = {*work.loss, *work.weighted_loss, *work.metric_sum,
+                                             work.skipped == nullptr ? 0.0F : *work.skipped};
+  bool are_finite = true;
+  for (const float number : firsts) are_finite &= static_cast<bool>(isfinite(number));
+  float* norms = work.row + kNumbersBeforeNorms;
+  float squares = 0;
+  for (int64_t i = threadIdx.x; i < work.num_norms; i += kLanesOfNumbers) {
+    if (firsts[3] != 0.0F) norms[i] = 0.0F;
+    are_finite &= static_cast<bool>(isfinite(norms[i]));
+    squares += norms[i] * norms[i];
+  }
+  for (int lanes = kLanesOfNumbers / 2; lanes > 0; lanes /= 2) squares += __shfl_xor_sync(~0U, squares, lanes);
+  are_finite = __all_sync(~0U, are_finite);
+  if (threadIdx.x != 0) return;
+  for (int i = 0; i < kNumbersBeforeNorms; ++i) work.row[i] = firsts[i];
+  if (!are_finite) *work.found_inf = 1.0F;
+  constexpr float kNoDivisionByZero = 1e-6F;
+  if (work.clip_scale != nullptr) *work.clip_scale = fminf(work.max_norm / (sqrtf(squares) + kNoDivisionByZero), 1.0F);
+}
+
+}  // namespace
+
+void run(const StepNumbers& work, cudaStream_t stream) {
+  step_numbers_kernel<<<1, kLanesOfNumbers, 0, stream>>>(work);
+  require_started("the kernel of a step's numbers");
+}
+
+namespace {
+
+// The kernel's time is that of reading and writing the four tensors, so a thread issues all its loads at once.
+constexpr int kVectorsOfThread = kPiece / kThreadsOfPiece / 4;
+
+struct AdamNumbers {
+  const float* step;
+  const float* learning_rate;
+  const float* found_inf;
+  const float* gradient_scale;
+  float beta1, beta2, epsilon, weight_decay;
+  float new_part1, new_part2;  // 1 - beta, rounded once
+  float log_beta1, log_beta2;
+  Decay decay;
+};
+
+__global__ void count_step_kernel(float* step, const float* found_inf) {
+  if (found_inf == nullptr || *found_inf == 0.0F) *step += 1.0F;
+}
+
+// The factors that the update of every element shares.
+struct UpdateFactors {
+  float beta1, beta2, new_part1, new_part2, epsilon;
+  float gradient_scale;
+  float step_size;           // rate over the bias correction of the mean
+  float root_of_correction;  // root of the bias correction of the square
+  float decay_of_gradient, decay_of_weight;
+};
+
+// The function computes 1 - beta^step with expm1, which keeps all digits if the power is close to 1.
+__device__ UpdateFactors factors_of(const AdamNumbers& numbers) {
+  const float step = *numbers.step, rate = *numbers.learning_rate;
+  const bool is_of_weight = numbers.decay == Decay::kOfWeight;
+  return {numbers.beta1,
+          numbers.beta2,
+          numbers.new_part1,
+          numbers.new_part2,
+          numbers.epsilon,
+          numbers.gradient_scale == nullptr ? 1.0F : *numbers.gradient_scale,
+          rate / -expm1f(step * numbers.log_beta1),
+          sqrtf(-expm1f(step * numbers.log_beta2)),
+          is_of_weight ? 0.0F : numbers.weight_decay,
+          is_of_weight ? rate * numbers.weight_decay : 0.0F};
+}
+
+__device__ void update(const UpdateFactors& factors, float& weight, float gradient, float& mean, float& square) {
+  gradient = __fmul_rn(gradient, factors.gradient_scale);  // rounded as if the gradients themselves were scaled
+  gradient += factors.decay_of_gradient * weight;
+  weight -= factors.decay_of_weight * weight;
+  mean = factors.beta1 * mean + factors.new_part1 * gradient;
+  square = factors.beta2 * square + factors.new_part2 * gradient * gradient;
+  weight -= factors.step_size * mean / (sqrtf(square) / factors.root_of_correction + factors.epsilon);
+}
+
+__device__ bool is_aligned(const AdamTensor& tensor) {
+  const auto bits = reinterpret_cast<uintptr_t>(tensor.weight) | reinterpret_cast<uintptr_t>(tensor.gradient) |
+                    reinterpret_cast<uintptr_t>(tensor.mean) | reinterpret_cast<uintptr_t>(tensor.square);
+  return bits % sizeof(float4) == 0;
+}
+
+__device__ float4* vector_at(float* data, int64_t index) { return reinterpret_cast<float4*>(data + index); }
+
+// Updates a whole piece, from element `first` on.
+__device__ void update_vectors(const UpdateFactors& factors, const AdamTensor& tensor, int64_t first) {
+  float4 weight[kVectorsOfThread], gradient[kVectorsOfThread], mean[kVectorsOfThread], square[kVectorsOfThread];
+  const auto place = [&](int i) { return first + 4 * (i * static_cast<int64_t>(kThreadsOfPiece) + threadIdx.x); };
+#pragma unroll
+  for (int i = 0; i < kVectorsOfThread; ++i) {
+    weight[i] = *vector_at(tensor.weight, place(i));
+    gradient[i] = *reinterpret_cast<const float4*>(tensor.gradient + place(i));
+    mean[i] = *vector_at(tensor.mean, place(i));
+    square[i] = *vector_at(tensor.square, place(i));
+  }
+#pragma unroll
+  for (int i = 0; i < kVectorsOfThread; ++i) {
+    update(factors, weight[i].x, gradient[i].x, mean[i].x, square[i].x);
+    update(factors, weight[i].y, gradient[i].y, mean[i].y, square[i].y);
+    update(factors, weight[i].z, gradient[i].z, mean[i].z, square[i].z);
+    update(factors, weight[i].w, gradient[i].w, mean[i].w, square[i].w);
+    *vector_at(tensor.weight, place(i)) = weight[i];
+    *vector_at(tensor.mean, place(i)) = mean[i];
+    *vector_at(tensor.square, place(i)) = square[i];
+  }
+}
+
+__device__ void update_one_by_one(const UpdateFactors& factors, const AdamTensor& tensor, int64_t first) {
+  const int64_t last = min(first + static_cast<int64_t>(kPiece), tensor.size);
+  for (int64_t i = first + threadIdx.x; i < last; i += kThreadsOfPiece)
+    update(factors, tensor.weight[i], tensor.gradient[i], tensor.mean[i], tensor.square[i]);
+}
+
+__global__ void __launch_bounds__(kThreadsOfPiece)
+    adam_kernel(const __grid_constant__ WorkList<AdamTensor> list, const __grid_constant__ AdamNumbers numbers) {
+  if (numbers.found_inf != nullptr && *numbers.found_inf != 0.0F) return;
+  const uint32_t number = list.tensor_of(blockIdx.x);
+  const AdamTensor& tensor = list.tensors[number];
+  const int64_t first = static_cast<int64_t>(blockIdx.x - list.first_block[number]) * kPiece;
+  const UpdateFactors factors = factors_of(numbers);
+  if (is_aligned(tensor) && first + static_cast<int64_t>(kPiece) <= tensor.size)
+    update_vectors(factors, tensor, first);
+  else
+    update_one_by_one(factors, tensor, first);
+}
+
+AdamNumbers numbers_of(const AdamUpdate& update) {
+  return {.step = update.step,
+          .learning_rate = update.learning_rate,
+          .found_inf = update.found_inf,
+          .gradient_scale = update.gradient_scale,
+          .beta1 = static_cast<float>(update.beta1),
+          .beta2 = static_cast<float>(update.beta2),
+          .epsilon = static_cast<float>(update.epsilon),
+          .weight_decay = static_cast<float>(update.weight_decay),
+          .new_part1 = static_cast<float>(1 - update.beta1),
+          .new_part2 = static_cast<float>(1 - update.beta2),
+          .log_beta1 = static_cast<float>(std::log(update.beta1)),
+          .log_beta2 = static_cast<float>(std::log(update.beta2)),
+          .decay = update.decay};
+}
+
+}  // namespace
+
+void run(const AdamUpdate& update, cudaStream_t stream) {
+  count_step_kernel<<<1, 1, 0, stream>>>(update.step, update.found_inf);
+  const AdamNumbers numbers = numbers_of(update);
+  for_each_list(update.tensors, [&](const WorkList<AdamTensor>& list) {
+    if (list.num_blocks() > 0) adam_kernel<<<list.num_blocks(), kThreadsOfPiece, 0, stream>>>(list, numbers);
+  });
+  require_started("Adam's kernel");
+}
+
+}  // namespace rnnlab::kernels
