@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "data/inspect_formats.h"
 #include "data/load_dataset.h"
-#include "data/readers/ascii_image.h"
-#include "data/readers/gzip.h"
+#include "data/readers/array.h"
+#include "data/readers/byte_stream.h"
 
 namespace rnnlab {
 namespace {

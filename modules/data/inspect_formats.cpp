@@ -9,9 +9,7 @@
 
 #include "base/text.h"
 #include "data/data_settings.h"
-#include "data/readers/ascii_image.h"
-#include "data/readers/idx.h"
-#include "data/readers/npy.h"
+#include "data/readers/array.h"
 
 namespace rnnlab {
 

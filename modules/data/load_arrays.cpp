@@ -9,8 +9,7 @@
 #include "base/numbers.h"
 #include "data/array_samples.h"
 #include "data/find_data.h"
-#include "data/readers/idx.h"
-#include "data/readers/npy.h"
+#include "data/readers/array.h"
 #include "data/sources.h"
 #include "data/split.h"
 
