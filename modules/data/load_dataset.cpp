@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/normalize.h"
-#include "data/sources.h"
+#include "data/source.h"
 #include "data/split.h"
 
 namespace rnnlab {

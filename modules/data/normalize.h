@@ -1,5 +1,5 @@
 // Scales inputs (N, T, F) in place. Steps beyond a sample's length are neither read nor changed. Targets are not scaled
-// here: load_csv.cpp scales them column by column.
+// here: csv_source.cpp scales them column by column.
 #pragma once
 
 #include <algorithm>

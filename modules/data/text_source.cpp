@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/find_data.h"
-#include "data/sources.h"
+#include "data/source.h"
 #include "data/split.h"
 
 namespace rnnlab {

@@ -8,7 +8,7 @@
 #include "data/array_samples.h"
 #include "data/data_size.h"
 #include "data/readers/generated.h"
-#include "data/sources.h"
+#include "data/source.h"
 
 namespace rnnlab {
 namespace {

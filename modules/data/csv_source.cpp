@@ -10,7 +10,7 @@
 #include "data/csv_part.h"
 #include "data/find_data.h"
 #include "data/normalize.h"
-#include "data/sources.h"
+#include "data/source.h"
 #include "data/split.h"
 
 namespace rnnlab {

@@ -10,7 +10,7 @@
 #include "data/array_samples.h"
 #include "data/find_data.h"
 #include "data/readers/array.h"
-#include "data/sources.h"
+#include "data/source.h"
 #include "data/split.h"
 
 namespace rnnlab {
