@@ -14,10 +14,8 @@
 
 namespace rnnlab {
 
-enum class Normalization;
-struct DataSettings;
-
 enum class Task { kClassification, kBinary, kRegression, kLanguageModel };
+enum class Normalization { kAutomatic, kNone, kUnit, kStandard, kMinMax, kColumnMinMax };
 
 // N sequences of T steps.
 struct Samples {
@@ -55,15 +53,12 @@ struct ColumnScale {
 // Values fitted on the training part. With them, new data are read and scaled in the same way as the training part.
 struct FittedData {
   DataShape shape;
-  std::vector<std::string> vocabulary;      // a token's text by its number, or the names of the classes; may be empty
-  std::vector<ColumnScale> target_scales;   // one a target if targets were scaled, else empty
-  Normalization normalization{};            // of the inputs; the resolved data.normalize
+  std::vector<std::string> vocabulary;     // a token's text by its number, or the names of the classes; may be empty
+  std::vector<ColumnScale> target_scales;  // one a target if targets were scaled, else empty
+  Normalization normalization = Normalization::kAutomatic;  // of the inputs; the resolved data.normalize
   std::vector<ColumnScale> feature_scales;  // csv: one a column, in order; else one a feature if the scaling was fitted
   std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
 };
-
-// Validates `data` from a file against these settings. Returns a description of the first contradiction, or "".
-std::string fault_of(const FittedData& data, const DataSettings& settings);
 
 struct Dataset : FittedData {
   Samples train;
@@ -74,6 +69,17 @@ struct Dataset : FittedData {
 };
 
 }  // namespace rnnlab
+
+template <>
+struct rnnlab::config::EnumNames<rnnlab::Normalization> {
+  static constexpr std::array<std::pair<rnnlab::Normalization, std::string_view>, 6> kNames = {
+      {{rnnlab::Normalization::kAutomatic, "auto"},
+       {rnnlab::Normalization::kNone, "none"},
+       {rnnlab::Normalization::kUnit, "unit"},
+       {rnnlab::Normalization::kStandard, "standard"},
+       {rnnlab::Normalization::kMinMax, "minmax"},
+       {rnnlab::Normalization::kColumnMinMax, "column_minmax"}}};
+};
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::Task> {

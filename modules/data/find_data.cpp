@@ -77,10 +77,8 @@ std::vector<Path> data_files(const DataSettings& settings) {
     } catch (const UserError&) {  // Loading the data reports a missing file.
     }
   };
-  if (settings.source == Source::kMnist)
-    for (const char* name :
-         {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"})
-      add(name, "mnist");
+  for (const std::string_view name : info_of(settings.source).files)
+    add(std::string(name), std::string(config::name_of(settings.source)));
   for (const std::string& name :
        {settings.train_file, settings.train_inputs, settings.train_targets, settings.train_lengths, settings.valid_file,
         settings.valid_inputs, settings.valid_targets, settings.valid_lengths})

@@ -10,7 +10,6 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/data_size.h"
 #include "data/load_dataset.h"
 #include "fuzz/fuzz_support.h"
 

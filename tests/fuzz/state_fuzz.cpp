@@ -9,7 +9,6 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint_folder.h"
-#include "data/data_size.h"
 #include "data/load_dataset.h"
 #include "experiment/prepared_run.h"
 #include "experiment/resume.h"
