@@ -9,11 +9,11 @@
 #include "base/numbers.h"
 #include "data/array_samples.h"
 #include "data/data_settings.h"
+#include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/inspect.h"
 #include "data/readers/array.h"
 #include "data/source.h"
-#include "data/split.h"
 
 namespace rnnlab {
 namespace {

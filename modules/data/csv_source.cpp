@@ -9,11 +9,11 @@
 #include "base/numbers.h"
 #include "data/csv_part.h"
 #include "data/data_settings.h"
+#include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/inspect.h"
 #include "data/normalize.h"
 #include "data/source.h"
-#include "data/split.h"
 
 namespace rnnlab {
 namespace {

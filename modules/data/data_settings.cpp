@@ -220,6 +220,11 @@ TaskChoice choice_of(Task task) {
   fail_invariant("a task that data.task names", __FILE__, __LINE__, "data.task does not name a language model");
 }
 
+Split resolved_split(const DataSettings& settings) {
+  if (settings.split != Split::kAutomatic) return settings.split;
+  return settings.window > 0 ? Split::kOrdered : Split::kRandom;
+}
+
 void refuse_unit_normalization(const DataSettings& settings, Checker& checker) {
   if (settings.normalize == Normalization::kUnit)
     checker.complain({"normalize", "source"},

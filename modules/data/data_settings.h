@@ -15,7 +15,6 @@
 
 namespace rnnlab {
 
-enum class Split { kAutomatic, kRandom, kOrdered };
 enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
 enum class Labels { kClasses, kBinary, kGaussian };
 
@@ -75,18 +74,15 @@ std::optional<Task> named_task(TaskChoice choice);
 // Returns the choice that names the task. Throws InvariantError for a language model, because no choice names it.
 TaskChoice choice_of(Task task);
 
+// Resolves data.split for tables and arrays: auto is ordered for windows, because they overlap, else random.
+Split resolved_split(const DataSettings& settings);
+
 // Reports data.normalize: unit, which is only for sources that can hold bytes.
 void refuse_unit_normalization(const DataSettings& settings, config::Checker& checker);
 
 }  // namespace rnnlab
 
 namespace rnnlab::config {
-
-template <>
-struct EnumNames<Split> {
-  static constexpr std::array<std::pair<Split, std::string_view>, 3> kNames = {
-      {{Split::kAutomatic, "auto"}, {Split::kRandom, "random"}, {Split::kOrdered, "ordered"}}};
-};
 
 template <>
 struct EnumNames<Placement> {

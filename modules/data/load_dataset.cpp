@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/normalize.h"
-#include "data/split.h"
 
 namespace rnnlab {
 namespace {

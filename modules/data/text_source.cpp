@@ -7,10 +7,10 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/data_settings.h"
+#include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/inspect.h"
 #include "data/source.h"
-#include "data/split.h"
 
 namespace rnnlab {
 namespace {
