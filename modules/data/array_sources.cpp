@@ -138,7 +138,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
 }
 
 // Returns a file of MNIST in the folder of the file that was found.
-Path beside(const Path& found, std::string_view name) {
+Path sibling_file(const Path& found, std::string_view name) {
   const Path plain = found.parent_path() / name;
   Path packed = plain;
   packed += ".gz";
@@ -169,8 +169,8 @@ Origin origin_of(const DataSettings& settings, const PartFiles& files) {
 Loaded load_mnist(const DataSettings& settings) {
   const Path images = find_data({settings.path, std::string(kTrainImages), "mnist",
                                  "Run `data/fetch mnist` to get it, or set data.path or $RNNLAB_DATA to its folder."});
-  const PartFiles train{images, beside(images, kTrainLabels), {}};
-  const PartFiles valid{beside(images, kValidImages), beside(images, kValidLabels), {}};
+  const PartFiles train{images, sibling_file(images, kTrainLabels), {}};
+  const PartFiles valid{sibling_file(images, kValidImages), sibling_file(images, kValidLabels), {}};
   DataSettings ten_classes = settings;
   ten_classes.num_classes = 10;
   ten_classes.task = TaskChoice::kClassification;
@@ -219,11 +219,11 @@ void check_arrays(const DataSettings& settings, config::Checker& checker) {
   }
   if (settings.valid_inputs.empty() != settings.valid_targets.empty()) {
     checker.complain({"valid_inputs", "valid_targets"},
-                     "one is set and the other is not: name both files, or none to split the training files");
+                     "only one of the two is set: name both files, or remove both to split the training files");
   }
   const bool files_for_both = !settings.valid_inputs.empty();
   if (files_for_both && settings.train_lengths.empty() != settings.valid_lengths.empty()) {
-    checker.complain({"train_lengths", "valid_lengths"}, "both parts have lengths or none: name both files or none");
+    checker.complain({"train_lengths", "valid_lengths"}, "only one of the two is set: name both files, or remove both");
   }
   if (!files_for_both && !settings.valid_lengths.empty()) {
     checker.complain({"valid_lengths", "valid_inputs"}, "lengths need samples: name valid_inputs too");

@@ -129,7 +129,7 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   require_samples(loaded, wanted, part);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin.text());
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
-  const bool is_for_predicting = targets == Targets::kWhereThere;
+  const bool is_for_predicting = targets == Targets::kIfPresent;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
   keep_rows_of(loaded.samples, loaded.rows);
   note_rows_without_prediction(loaded);

@@ -18,7 +18,7 @@ struct InferenceData {
   Samples samples;
   std::string description;         // one line, without the folder of the data
   std::vector<std::string> notes;  // sentences about changes to the data while loading
-  FileRows rows = {};              // only with Targets::kWhereThere
+  FileRows rows = {};              // only with Targets::kIfPresent
 };
 
 // Throws UserError as load_dataset, and kData if the data do not fit the model (different features, or a class or token

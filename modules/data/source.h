@@ -54,9 +54,9 @@ struct Loaded {
 // kTrain and kValid: the parts of training, with the same split. kAll: all data as one part, in their own order.
 enum class DataPart { kTrain, kValid, kAll };
 
-// kWhereThere: all targets may be absent (undefined), or some may be missing (NaN, or class -1). The last windows of a
+// kIfPresent: all targets may be absent (undefined), or some may be missing (NaN, or class -1). The last windows of a
 // series are included although their targets lie after its end.
-enum class Targets { kRequired, kWhereThere };
+enum class Targets { kRequired, kIfPresent };
 
 // A row of a CSV file, or a row of a forecast after the end of the file.
 struct FileRow {

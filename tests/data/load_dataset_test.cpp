@@ -49,11 +49,11 @@ TEST_F(LoadForInference, SaysWherePredictionsAreOfAPartOfTheFile) {
     const DataSettings settings = table("a.csv", "target: [y]\nnum_valid: 2\n" + more);
     return load_for_inference(settings, load_dataset(settings), part, targets).notes;
   };
-  EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kWhereThere),
+  EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kIfPresent),
               ElementsAre("these are only the validation samples, in the order of their random split; use --part all "
                           "for the whole file, in its order"));
-  EXPECT_THAT(notes_on("", DataPart::kAll, Targets::kWhereThere), ElementsAre());
-  EXPECT_THAT(notes_on("split: ordered\n", DataPart::kValid, Targets::kWhereThere),
+  EXPECT_THAT(notes_on("", DataPart::kAll, Targets::kIfPresent), ElementsAre());
+  EXPECT_THAT(notes_on("split: ordered\n", DataPart::kValid, Targets::kIfPresent),
               ElementsAre("these are only the validation samples; use --part all for the whole file, in its order"));
   EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kRequired), ElementsAre()) << "a mean is of a part on purpose";
 }
@@ -91,7 +91,7 @@ std::vector<std::string> texts_of(const FileRows& rows) {
 class RowsOfAFile : public LoadForInference {
  protected:
   InferenceData use(const std::string& file, const std::string& rest, DataPart part = DataPart::kAll) const {
-    return load_for_inference(table(file, rest), load_dataset(table("a.csv", rest)), part, Targets::kWhereThere);
+    return load_for_inference(table(file, rest), load_dataset(table("a.csv", rest)), part, Targets::kIfPresent);
   }
 };
 
@@ -139,7 +139,7 @@ TEST_F(RowsOfAFile, AreOfNoOtherSource) {
   write_arrays({0, 2, 4, 6}, {0, 1});
   const DataSettings settings = arrays(kOrdered);
   EXPECT_TRUE(
-      load_for_inference(settings, load_dataset(settings), DataPart::kAll, Targets::kWhereThere).rows.rows.empty());
+      load_for_inference(settings, load_dataset(settings), DataPart::kAll, Targets::kIfPresent).rows.rows.empty());
 }
 
 TEST_F(LoadForInference, LeavesMissingTargetsUnknownWhereNobodyNeedsThem) {
@@ -149,7 +149,7 @@ TEST_F(LoadForInference, LeavesMissingTargetsUnknownWhereNobodyNeedsThem) {
   const auto load = [&](Targets targets) {
     return load_for_inference(table("b.csv", kOrdered + "target: [kind]\n"), dataset, DataPart::kAll, targets).samples;
   };
-  EXPECT_THAT(values_of<int64_t>(load(Targets::kWhereThere).targets), ElementsAre(-1, 1));
+  EXPECT_THAT(values_of<int64_t>(load(Targets::kIfPresent).targets), ElementsAre(-1, 1));
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load(Targets::kRequired); }),
             "{}/b.csv:2: column 'kind': the cell is empty, expected a class label: fill it or remove the row");
 }
@@ -159,7 +159,7 @@ TEST_F(LoadForInference, FillsByTheMeansOfATrainingThatLackedNothing) {
   const Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [y]\nnormalize: none\n"));
   write("b.csv", "x,y\n,1\n");
   const auto filled = load_for_inference(table("b.csv", kOrdered + "target: [y]\nnormalize: none\nmissing: mean\n"),
-                                         dataset, DataPart::kAll, Targets::kWhereThere);
+                                         dataset, DataPart::kAll, Targets::kIfPresent);
   EXPECT_THAT(values_of<float>(filled.samples.inputs), ElementsAre(2));
 }
 
@@ -172,7 +172,7 @@ TEST_F(LoadForInference, SaysThatThereIsNoMean) {
   EXPECT_EQ(error_of(ExitCode::kData,
                      [&] {
                        load_for_inference(table("b.csv", kOrdered + "target: [y]\nmissing: mean\n"), dataset,
-                                          DataPart::kAll, Targets::kWhereThere);
+                                          DataPart::kAll, Targets::kIfPresent);
                      }),
             "{}/b.csv: column 'x' has missing values, but the training part has no mean for data.missing=mean; use "
             "data.missing=previous, zero or drop");
@@ -198,7 +198,7 @@ TEST_F(LoadForInference, TakesTheWindowsWhoseTargetIsStillToCome) {
     return load_for_inference(settings, dataset, DataPart::kAll, targets).samples;
   };
   EXPECT_EQ(all(Targets::kRequired).size(), 3);
-  const Samples open = all(Targets::kWhereThere);
+  const Samples open = all(Targets::kIfPresent);
   ASSERT_EQ(open.size(), 5);
   EXPECT_THAT(values_of<float>(open.inputs[4]), ElementsAre(5, 6));
   EXPECT_EQ(open.targets[2].item<float>(), 6);
@@ -240,7 +240,7 @@ TEST_F(LoadForInference, TakesArraysWithoutTargetsOnlyWhereNobodyNeedsThem) {
   DataSettings settings = arrays(kOrdered);
   const Dataset dataset = load_dataset(settings);
   settings.train_targets.clear();
-  EXPECT_FALSE(load_for_inference(settings, dataset, DataPart::kAll, Targets::kWhereThere).samples.targets.defined());
+  EXPECT_FALSE(load_for_inference(settings, dataset, DataPart::kAll, Targets::kIfPresent).samples.targets.defined());
   EXPECT_EQ(
       error_of(ExitCode::kUsage, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }),
       "{}/x.npy: these samples have no targets: name their file in data.train_targets");

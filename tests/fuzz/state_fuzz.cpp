@@ -241,7 +241,7 @@ void predict_some(const TrainedModel& trained) {
   if (trained.data.shape.task == Task::kLanguageModel)
     generate_text(trained, {.prompt = "a", .length = 2, .temperature = 1, .seed = 1});
   else
-    predict(trained, load_data(trained, Targets::kWhereThere).samples, 1);
+    predict(trained, load_data(trained, Targets::kIfPresent).samples, 1);
 }
 
 void use(const TrainedRun& run) {
