@@ -33,7 +33,7 @@ struct InspectOptions {
 
 bool is_experiment(const std::string& file) { return file.ends_with(".yaml") || file.ends_with(".yml"); }
 
-nlohmann::ordered_json inspect_experiment(const std::string& file, const std::vector<std::string>& overrides) {
+Inspection inspect_experiment(const std::string& file, const std::vector<std::string>& overrides) {
   config::Findings findings;
   const auto cases = read_cases(read_document(file, overrides, findings), findings);
   findings.throw_if_any();
@@ -57,8 +57,9 @@ ExitCode inspect_one(const InspectOptions& options) {
   if (!is_experiment(file) && !overrides.empty())
     throw_error(ExitCode::kUsage, "data inspect: {} sets a key of an experiment, but {} is a data file",
                 in_quotes(overrides.front()), in_quotes(file));
-  const auto inspection = is_experiment(file) ? inspect_experiment(file, overrides) : inspect_file(file);
-  options.json ? print_data(inspection.dump(2) + "\n") : print_text(inspection_text(inspection, text_width()));
+  const Inspection inspection = is_experiment(file) ? inspect_experiment(file, overrides) : inspect_file(file);
+  options.json ? print_data(inspection_json(inspection).dump(2) + "\n")
+               : print_text(inspection_text(inspection, text_width()));
   return ExitCode::kDone;
 }
 

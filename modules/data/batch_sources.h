@@ -17,7 +17,6 @@
 #include <stop_token>
 #include <utility>
 
-#include "data/batches.h"
 #include "data/dataset.h"
 
 namespace rnnlab {

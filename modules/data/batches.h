@@ -15,12 +15,6 @@
 
 namespace rnnlab {
 
-// The order in which an epoch visits the samples: a pure function of its arguments, equal on every machine, so that a
-// run can resume at epoch 7 without stored state. It is not for cryptography. Returns (n) int64 on the CPU: 0 .. n-1,
-// shuffled by Fisher and Yates' method (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm P) on SplitMix64
-// (Steele, Lea, Flood 2014). Every order is equally likely, as far as 64 bits of seed allow.
-at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch);
-
 class BatchSource;
 class SelectingSource;
 
@@ -50,14 +44,6 @@ struct BatchOptions {
   // gathered directly from the samples. Host: pinned memory (for a GPU) and a prefetch thread.
   Placement placement = Placement::kAutomatic;
   BatchShare share = {};
-};
-
-struct Batch {
-  at::Tensor inputs;       // (T, B, F) float32 or (T, B) int64, contiguous, on the device
-  at::Tensor targets;      // (B) int64, (B, K) float32 or (T, B) int64, contiguous, on the device
-  at::Tensor lengths;      // (B) int64 on the CPU, or undefined
-  int64_t size = 0;        // B
-  int64_t whole_size = 0;  // samples of the whole batch, of which this is the part of one process (BatchShare)
 };
 
 // The indices of the samples of the next batches, without values.

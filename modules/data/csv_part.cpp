@@ -269,7 +269,7 @@ bool has_any_column(const Table& table, const std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<int64_t> CsvPart::complete_rows() const {
-  if (wanted == Targets::kWhereThere) return rnnlab::complete_rows(features);
+  if (wanted == Targets::kIfPresent) return rnnlab::complete_rows(features);
   std::vector<NumericColumn> all = features;
   all.insert(all.end(), targets.begin(), targets.end());
   return rnnlab::complete_rows(all);
@@ -279,7 +279,7 @@ int64_t CsvPart::num_missing() const {
   const std::vector<std::string> seen = names_of(features);
   int64_t count = 0;
   for (const NumericColumn& column : features) count += column.num_missing;
-  if (wanted == Targets::kWhereThere) return count;
+  if (wanted == Targets::kIfPresent) return count;
   for (const NumericColumn& column : targets) count += is_listed(seen, column.name) ? 0 : column.num_missing;
   return count;
 }
@@ -315,7 +315,7 @@ std::map<std::string, double> column_means(const CsvPart& part, const std::vecto
 
 void fill_with_means(CsvPart& part, const std::map<std::string, double>& means) {
   for (NumericColumn& column : part.features) fill_column(column, means, part.table.path());
-  if (part.wanted == Targets::kWhereThere) return;
+  if (part.wanted == Targets::kIfPresent) return;
   for (NumericColumn& column : part.targets) fill_column(column, means, part.table.path());
 }
 

@@ -59,7 +59,7 @@ struct CsvPart {
   std::vector<NumericColumn> targets;   // for regression and binary
   std::vector<int64_t> classes;         // for classification: indices into labels
   std::vector<std::string> labels;
-  Targets wanted = Targets::kRequired;  // kWhereThere: the policy does not apply to targets
+  Targets wanted = Targets::kRequired;  // kIfPresent: the policy does not apply to targets
 
   std::vector<int64_t> complete_rows() const;  // rows that have all features and all required targets
   CsvLayout layout() const;
@@ -71,7 +71,7 @@ struct CsvPart {
 Task csv_task(const DataSettings& settings);
 
 // `like` is the layout of the training part, which every other file must have; nullptr for the training part itself.
-// With Targets::kWhereThere the target columns may be missing from the file. Throws UserError kData if a column (also
+// With Targets::kIfPresent the target columns may be missing from the file. Throws UserError kData if a column (also
 // of data.id) is missing, a cell is not a number (with its line), a number exceeds float32, or a binary target is
 // outside 0 to 1.
 CsvPart read_csv_part(Table table, const DataSettings& settings, const CsvLayout* like,

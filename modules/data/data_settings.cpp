@@ -2,63 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-
+#include "base/error.h"
 #include "base/text.h"
 
 namespace rnnlab {
 namespace {
 
 using config::Checker;
-using enum Source;
 using Schema = config::Schema<DataSettings>;
-
-// A key that only some sources use.
-struct Use {
-  std::string key;
-  std::vector<Source> sources;
-  std::function<bool(const DataSettings&)> differs;  // whether the value differs from its default
-};
-
-template <class V>
-Use use(std::string key, V DataSettings::*member, std::vector<Source> sources) {
-  return {std::move(key), std::move(sources),
-          [member](const DataSettings& settings) { return settings.*member != DataSettings{}.*member; }};
-}
-
-const std::vector<Use>& uses() {
-  static const std::vector<Use> list = {
-      use("path", &DataSettings::path, {kMnist, kIdx, kCsv, kText, kNpy}),
-      use("valid_fraction", &DataSettings::valid_fraction, {kIdx, kCsv, kText, kNpy}),
-      use("split", &DataSettings::split, {kIdx, kCsv, kText, kNpy}),
-      use("seed", &DataSettings::seed, {kDigits, kIdx, kCsv, kText, kNpy, kSynthetic}),
-      use("normalize", &DataSettings::normalize, {kDigits, kMnist, kIdx, kCsv, kNpy, kSynthetic}),
-      use("task", &DataSettings::task, {kIdx, kCsv, kNpy}),
-      use("train_inputs", &DataSettings::train_inputs, {kIdx, kNpy}),
-      use("train_targets", &DataSettings::train_targets, {kIdx, kNpy}),
-      use("train_lengths", &DataSettings::train_lengths, {kIdx, kNpy}),
-      use("valid_inputs", &DataSettings::valid_inputs, {kIdx, kNpy}),
-      use("valid_targets", &DataSettings::valid_targets, {kIdx, kNpy}),
-      use("valid_lengths", &DataSettings::valid_lengths, {kIdx, kNpy}),
-      use("train_file", &DataSettings::train_file, {kCsv, kText}),
-      use("valid_file", &DataSettings::valid_file, {kCsv, kText}),
-      use("delimiter", &DataSettings::delimiter, {kCsv}),
-      use("header", &DataSettings::header, {kCsv}),
-      use("features", &DataSettings::features, {kCsv}),
-      use("target", &DataSettings::target, {kCsv}),
-      use("id", &DataSettings::id, {kCsv}),
-      use("missing", &DataSettings::missing, {kCsv}),
-      use("window", &DataSettings::window, {kCsv}),
-      use("horizon", &DataSettings::horizon, {kCsv}),
-      use("tokens", &DataSettings::tokens, {kText}),
-      use("sequence_length", &DataSettings::sequence_length, {kText, kSynthetic}),
-      use("num_features", &DataSettings::num_features, {kSynthetic}),
-      use("labels", &DataSettings::labels, {kSynthetic}),
-      use("num_classes", &DataSettings::num_classes, {kIdx, kNpy, kSynthetic}),
-  };
-  return list;
-}
 
 std::string source_names(const std::vector<Source>& sources) {
   std::vector<std::string> names;
@@ -66,102 +17,28 @@ std::string source_names(const std::vector<Source>& sources) {
   return one_of(names);
 }
 
-void check_uses(const DataSettings& settings, Checker& checker) {
-  for (const Use& use : uses()) {
-    if (std::ranges::count(use.sources, settings.source) > 0 || !use.differs(settings)) continue;
-    checker.complain({use.key, "source"}, fmt::format("{} is for source {}; {} does not use it: remove it", use.key,
-                                                      source_names(use.sources), config::name_of(settings.source)));
-  }
-}
-
-void check_arrays(const DataSettings& settings, Checker& checker) {
-  if (settings.source != kIdx && settings.source != kNpy) return;
-  const std::string source(config::name_of(settings.source));
-  if (settings.train_inputs.empty() || settings.train_targets.empty()) {
-    checker.complain(
-        {"source", "train_inputs", "train_targets"},
-        fmt::format("source {} reads its samples from train_inputs and train_targets: name both files", source));
-  }
-  if (settings.valid_inputs.empty() != settings.valid_targets.empty()) {
-    checker.complain({"valid_inputs", "valid_targets"},
-                     "one is set and the other is not: name both files, or none to split the training files");
-  }
-  const bool files_for_both = !settings.valid_inputs.empty();
-  if (files_for_both && settings.train_lengths.empty() != settings.valid_lengths.empty()) {
-    checker.complain({"train_lengths", "valid_lengths"}, "both parts have lengths or none: name both files or none");
-  }
-  if (!files_for_both && !settings.valid_lengths.empty()) {
-    checker.complain({"valid_lengths", "valid_inputs"}, "lengths need samples: name valid_inputs too");
+void check_keys(const DataSettings& settings, Checker& checker) {
+  const DataSettings defaults;
+  for (const config::Entry& entry : DataSettings::schema().spec().entries) {
+    const auto& get = entry.field()->get;
+    if (reads_key(settings.source, entry.key) || get(&settings) == get(&defaults)) continue;
+    checker.complain({entry.key, "source"},
+                     fmt::format("{} is for source {}; {} does not use it: remove it", entry.key,
+                                 source_names(sources_reading(entry.key)), config::name_of(settings.source)));
   }
 }
 
 void check_files(const DataSettings& settings, Checker& checker) {
-  if (settings.source == kCsv && settings.path.empty() && settings.train_file.empty()) {
-    checker.complain({"source", "path", "train_file"}, "source csv needs a file: path, or train_file");
-  }
-  if (!settings.valid_file.empty() && settings.train_file.empty()) {
+  if (!settings.valid_file.empty() && settings.train_file.empty())
     checker.complain({"valid_file", "train_file"}, "a file for validation needs one for training: name train_file too");
-  }
 }
 
-void check_csv(const DataSettings& settings, Checker& checker) {
-  if (settings.source != kCsv) return;
-  if (settings.target.empty()) {
-    checker.complain({"source", "target"}, "source csv needs target, the column to predict");
-  }
-  const bool classes =
-      settings.task == TaskChoice::kClassification || (settings.task == TaskChoice::kAutomatic && settings.window == 0);
-  if (classes && settings.target.size() > 1) {
-    checker.complain({"target", "task", "window"},
-                     "a classification has one target column; for several numbers use task: regression");
-  }
-  for (const std::string& name : settings.target) {
-    if (settings.window > 0 || std::ranges::count(settings.features, name) == 0) continue;
-    checker.complain({"features", "target"},
-                     fmt::format("{} is both a feature and a target: remove it from features", in_quotes(name)));
-  }
-}
-
-void check_id(const DataSettings& settings, Checker& checker) {
-  for (const std::string& name : settings.id) {
-    if (std::ranges::count(settings.target, name) > 0)
-      checker.complain({"id", "target"},
-                       fmt::format("{} is both an id and a target: remove it from one of the two", in_quotes(name)));
-    if (std::ranges::count(settings.id, name) > 1) {
-      checker.complain({"id"}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
-      return;
-    }
-  }
-}
-
-void check_windows(const DataSettings& settings, Checker& checker) {
-  if (settings.source != kCsv) return;
-  if (settings.horizon != 1 && settings.window == 0) {
-    checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
-  }
-  if (settings.window > 0 && settings.split == Split::kRandom) {
-    checker.complain({"split", "window"},
-                     "windows overlap, so a random split would put values of validation into training: use ordered");
-  }
-  if (settings.window > 0 && settings.missing == MissingPolicy::kDrop) {
-    checker.complain({"missing", "window"},
-                     "dropping rows leaves gaps in the series: use error, previous, mean or zero");
-  }
-}
-
-void check_normalization(const DataSettings& settings, Checker& checker) {
-  if (settings.normalize != Normalization::kUnit) return;
-  if (settings.source != kCsv && settings.source != kSynthetic) return;
-  checker.complain({"normalize", "source"}, "unit divides bytes (0 to 255) by 255; here use standard, minmax or none");
-}
-
-void check_labels(const DataSettings& settings, Checker& checker) {
-  if (settings.source != kSynthetic || settings.labels == Labels::kClasses || !settings.num_classes) return;
-  checker.complain({"num_classes", "labels"}, "only labels: classes have classes: remove one of the two");
+void check_source(const DataSettings& settings, Checker& checker) {
+  if (const auto check = info_of(settings.source).check) check(settings, checker);
 }
 
 void add_source_and_size_fields(Schema& schema) {
-  schema.field("source", &DataSettings::source, "where the samples come from; digits and synthetic are generated")
+  schema.field("source", &DataSettings::source, "where the samples come from; " + described_sources())
       .may_change(config::Change::kOnUse);
   schema
       .field("path", &DataSettings::path,
@@ -290,6 +167,12 @@ void add_text_and_synthetic_fields(Schema& schema) {
                "synthetic: classes, 0 or 1 (binary), or one number from N(0, 1) (gaussian)");
 }
 
+void require_known_keys(const Schema& schema) {
+  for (const auto& [source, name] : config::EnumNames<Source>::kNames)
+    for (const std::string_view key : info_of(source).keys)
+      RNNLAB_INVARIANT(schema.spec().find(key) != nullptr, fmt::format("source {} reads an unknown key {}", name, key));
+}
+
 Schema make_schema() {
   Schema schema("Where the samples come from");
   add_source_and_size_fields(schema);
@@ -297,10 +180,8 @@ Schema make_schema() {
   add_array_fields(schema);
   add_table_fields(schema);
   add_text_and_synthetic_fields(schema);
-  for (const auto rule :
-       {check_uses, check_arrays, check_files, check_csv, check_id, check_windows, check_normalization, check_labels}) {
-    schema.check(rule);
-  }
+  for (const auto rule : {check_keys, check_files, check_source}) schema.check(rule);
+  require_known_keys(schema);
   return schema;
 }
 
@@ -320,9 +201,34 @@ std::optional<Task> named_task(TaskChoice choice) {
     case TaskChoice::kRegression:
       return Task::kRegression;
     case TaskChoice::kAutomatic:
+      return std::nullopt;
+  }
+  fail_invariant("a listed choice", __FILE__, __LINE__, "named_task does not know the choice of a task");
+}
+
+TaskChoice choice_of(Task task) {
+  switch (task) {
+    case Task::kClassification:
+      return TaskChoice::kClassification;
+    case Task::kBinary:
+      return TaskChoice::kBinary;
+    case Task::kRegression:
+      return TaskChoice::kRegression;
+    case Task::kLanguageModel:
       break;
   }
-  return std::nullopt;
+  fail_invariant("a task that data.task names", __FILE__, __LINE__, "data.task does not name a language model");
+}
+
+Split resolved_split(const DataSettings& settings) {
+  if (settings.split != Split::kAutomatic) return settings.split;
+  return settings.window > 0 ? Split::kOrdered : Split::kRandom;
+}
+
+void refuse_unit_normalization(const DataSettings& settings, Checker& checker) {
+  if (settings.normalize == Normalization::kUnit)
+    checker.complain({"normalize", "source"},
+                     "unit divides bytes (0 to 255) by 255; here use standard, minmax or none");
 }
 
 }  // namespace rnnlab

@@ -1,5 +1,5 @@
-// The `data:` part of an experiment: the source of the samples, and how they are split and scaled. The table in the
-// .cpp says which sources use a key. A key that the chosen source does not use is a finding; it is not ignored.
+// The `data:` part of an experiment: the source of the samples, and how they are split and scaled. The record
+// of a source says which keys it reads (source.h). A key that the chosen source does not read is an error.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,10 @@
 #include "data/batches.h"
 #include "data/readers/csv.h"
 #include "data/readers/text_file.h"
+#include "data/source.h"
 
 namespace rnnlab {
 
-enum class Source { kDigits, kMnist, kIdx, kCsv, kText, kNpy, kSynthetic };
-enum class Normalization { kAutomatic, kNone, kUnit, kStandard, kMinMax, kColumnMinMax };
-enum class Split { kAutomatic, kRandom, kOrdered };
 enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
 enum class Labels { kClasses, kBinary, kGaussian };
 
@@ -73,37 +71,18 @@ struct DataSettings {
 // Returns the task that `choice` names; nullopt for kAutomatic, because then the task depends on the data.
 std::optional<Task> named_task(TaskChoice choice);
 
+// Returns the choice that names the task. Throws InvariantError for a language model, because no choice names it.
+TaskChoice choice_of(Task task);
+
+// Resolves data.split for tables and arrays: auto is ordered for windows, because they overlap, else random.
+Split resolved_split(const DataSettings& settings);
+
+// Reports data.normalize: unit, which is only for sources that can hold bytes.
+void refuse_unit_normalization(const DataSettings& settings, config::Checker& checker);
+
 }  // namespace rnnlab
 
 namespace rnnlab::config {
-
-template <>
-struct EnumNames<Source> {
-  static constexpr std::array<std::pair<Source, std::string_view>, 7> kNames = {{{Source::kDigits, "digits"},
-                                                                                 {Source::kMnist, "mnist"},
-                                                                                 {Source::kIdx, "idx"},
-                                                                                 {Source::kCsv, "csv"},
-                                                                                 {Source::kText, "text"},
-                                                                                 {Source::kNpy, "npy"},
-                                                                                 {Source::kSynthetic, "synthetic"}}};
-};
-
-template <>
-struct EnumNames<Normalization> {
-  static constexpr std::array<std::pair<Normalization, std::string_view>, 6> kNames = {
-      {{Normalization::kAutomatic, "auto"},
-       {Normalization::kNone, "none"},
-       {Normalization::kUnit, "unit"},
-       {Normalization::kStandard, "standard"},
-       {Normalization::kMinMax, "minmax"},
-       {Normalization::kColumnMinMax, "column_minmax"}}};
-};
-
-template <>
-struct EnumNames<Split> {
-  static constexpr std::array<std::pair<Split, std::string_view>, 3> kNames = {
-      {{Split::kAutomatic, "auto"}, {Split::kRandom, "random"}, {Split::kOrdered, "ordered"}}};
-};
 
 template <>
 struct EnumNames<Placement> {

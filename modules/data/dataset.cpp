@@ -1,16 +1,18 @@
 #include "data/dataset.h"
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/random.h"
 #include "base/sha256.h"
-#include "base/text.h"
-#include "data/data_settings.h"
 
 namespace rnnlab {
 
@@ -26,88 +28,96 @@ bool Samples::has_target_per_step() const { return targets.dim() == 2 && targets
 
 namespace {
 
-bool is_usable(const ColumnScale& scale) {
-  return std::isfinite(scale.offset) && std::isfinite(scale.scale) && scale.scale != 0;
+// Returns a number from 0 to bound - 1. Draws below 2^64 mod bound are rejected, because they favour small numbers.
+uint64_t draw_below(SplitMix64& random, uint64_t bound) {
+  const uint64_t threshold = (0 - bound) % bound;
+  uint64_t draw = random.next();
+  while (draw < threshold) draw = random.next();
+  return draw % bound;
 }
 
-bool is_token(const std::string& text) { return text.size() == 1 || (is_valid_utf8(text) && display_width(text) == 1); }
-
-bool is_size(int64_t size) { return size >= 1 && size <= std::numeric_limits<int32_t>::max(); }
-
-// Checks one size after another; a message contains both sizes that disagree.
-std::string fault_of_sizes(const FittedData& data) {
-  const DataShape& shape = data.shape;
-  if (!is_size(shape.input_size) || !is_size(shape.sequence_length) || !is_size(shape.num_outputs))
-    return fmt::format("{} steps of {} features and {} outputs", shape.sequence_length, shape.input_size,
-                       shape.num_outputs);
-  const auto num_names = std::ssize(data.vocabulary);
-  if (num_names > 0 && num_names != shape.num_outputs)
-    return fmt::format("{} names of {} outputs", num_names, shape.num_outputs);
-  const auto num_targets = std::ssize(data.target_scales);
-  if (num_targets > 0 && num_targets != shape.num_outputs)
-    return fmt::format("{} scales of {} targets", num_targets, shape.num_outputs);
-  return "";
-}
-
-std::string fault_of_numbers(const FittedData& data) {
-  if (!std::ranges::all_of(data.target_scales, is_usable) || !std::ranges::all_of(data.feature_scales, is_usable))
-    return "a scale that is zero or not finite";
-  const auto is_finite = [](const auto& mean) { return std::isfinite(mean.second); };
-  return std::ranges::all_of(data.column_means, is_finite) ? "" : "a mean that is not finite";
-}
-
-bool is_scaled_by_columns(Normalization how) {
-  return how == Normalization::kStandard || how == Normalization::kMinMax;
-}
-
-// A table is scaled column by column.
-std::string fault_of_table(const FittedData& data, const DataSettings& settings) {
-  const DataShape& shape = data.shape;
-  const int64_t num_columns = settings.window > 0 ? shape.input_size : shape.sequence_length;
-  if (std::ssize(data.feature_scales) != num_columns)
-    return fmt::format("{} for {}", counted(std::ssize(data.feature_scales), "scale"), counted(num_columns, "column"));
-  const bool fits_window = settings.window > 0 ? shape.sequence_length == settings.window : shape.input_size == 1;
-  if (!fits_window)
-    return fmt::format("{} steps of {} features for a data.window of {}", shape.sequence_length, shape.input_size,
-                       settings.window);
-  const bool has_names = shape.task == Task::kClassification;
-  const auto num_outputs = has_names ? std::ssize(data.vocabulary) : std::ssize(settings.target);
-  if (num_outputs != shape.num_outputs)
-    return fmt::format("{} {} of {} outputs", num_outputs, has_names ? "names" : "columns", shape.num_outputs);
-  const bool scales_targets = shape.task == Task::kRegression && is_scaled_by_columns(data.normalization);
-  if (scales_targets == data.target_scales.empty())
-    return fmt::format("{} of {} targets", counted(std::ssize(data.target_scales), "scale"), shape.num_outputs);
-  return "";
-}
-
-std::string fault_of_text(const FittedData& data) {
-  if (data.vocabulary.empty()) return "a text without tokens";
-  if (!std::ranges::all_of(data.vocabulary, is_token)) return "a token that is neither a byte nor a character";
-  return "";
-}
-
-// In all other sources the features are scaled in the same way in all samples.
-std::string fault_of_arrays(const FittedData& data) {
-  const auto num_scales = std::ssize(data.feature_scales);
-  const int64_t expected = is_scaled_by_columns(data.normalization) ? data.shape.input_size : 0;
-  if (num_scales == expected) return "";
-  return fmt::format("{} for {}", counted(num_scales, "scale"), counted(data.shape.input_size, "feature"));
-}
-
-std::string fault_of_source(const FittedData& data, const DataSettings& settings) {
-  const bool is_text = settings.source == Source::kText;
-  if (is_text != (data.shape.task == Task::kLanguageModel))
-    return fmt::format("a task {} of source {}", config::name_of(data.shape.task), config::name_of(settings.source));
-  if (is_text) return fault_of_text(data);
-  return settings.source == Source::kCsv ? fault_of_table(data, settings) : fault_of_arrays(data);
+// Seeds and epochs are small numbers near each other; one round of mixing makes their streams independent.
+uint64_t stream_of(uint64_t seed, int64_t epoch) {
+  return SplitMix64(SplitMix64(seed).next() ^ static_cast<uint64_t>(epoch)).next();
 }
 
 }  // namespace
 
-std::string fault_of(const FittedData& data, const DataSettings& settings) {
-  for (const std::string& fault : {fault_of_sizes(data), fault_of_numbers(data), fault_of_source(data, settings)})
-    if (!fault.empty()) return fault;
-  return "";
+at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch) {
+  RNNLAB_INVARIANT(n >= 0, "a permutation of fewer than zero samples");
+  at::Tensor order = at::arange(n, at::kLong);
+  int64_t* const items = order.mutable_data_ptr<int64_t>();
+  SplitMix64 random(stream_of(seed, epoch));
+  for (int64_t last = n - 1; last > 0; --last) {
+    std::swap(items[last], items[draw_below(random, static_cast<uint64_t>(last) + 1)]);
+  }
+  return order;
+}
+
+namespace {
+
+std::vector<int64_t> ordered_rows(int64_t count) {
+  std::vector<int64_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+std::vector<int64_t> shuffled_rows(int64_t count, int64_t seed) {
+  const at::Tensor order = permutation(count, static_cast<uint64_t>(seed), 0);
+  const auto* rows = order.const_data_ptr<int64_t>();
+  return {rows, rows + count};
+}
+
+int64_t num_for_validation(int64_t num_rows, const SplitRequest& request) {
+  if (request.num_valid) return *request.num_valid;
+  const auto share = static_cast<int64_t>(std::llround(request.valid_fraction * static_cast<double>(num_rows)));
+  return std::clamp<int64_t>(share, 1, num_rows - 1);
+}
+
+at::Tensor rows_of(const at::Tensor& tensor, const at::Tensor& rows) {
+  return tensor.defined() ? tensor.index_select(0, rows) : tensor;
+}
+
+at::Tensor first_of(const at::Tensor& tensor, int64_t count) {
+  return tensor.defined() ? tensor.narrow(0, 0, count).contiguous() : tensor;
+}
+
+}  // namespace
+
+RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::string& origin) {
+  RNNLAB_INVARIANT(request.how != Split::kAutomatic, "the loader of a source resolves 'auto'");
+  if (num_rows < 2 && request.num_valid != 0) {
+    throw_error(ExitCode::kData,
+                "{}: a split into training and validation needs at least 2 samples, got {}; set data.num_valid: 0 for "
+                "no validation",
+                origin, num_rows);
+  }
+  const int64_t num_valid = num_for_validation(num_rows, request);
+  if (num_valid >= num_rows) {
+    throw_error(ExitCode::kData,
+                "{}: validation needs {} of {} samples, so no sample is left for training: lower data.num_valid",
+                origin, num_valid, num_rows);
+  }
+  const std::vector<int64_t> rows =
+      request.how == Split::kRandom ? shuffled_rows(num_rows, request.seed) : ordered_rows(num_rows);
+  const auto border = rows.begin() + (num_rows - num_valid);
+  return {{rows.begin(), border}, {border, rows.end()}};
+}
+
+Samples take(const Samples& samples, const std::vector<int64_t>& rows) {
+  const at::Tensor index =
+      at::from_blob(const_cast<int64_t*>(rows.data()), {static_cast<int64_t>(rows.size())}, at::kLong);
+  return {rows_of(samples.inputs, index), rows_of(samples.targets, index), rows_of(samples.lengths, index)};
+}
+
+Samples take_first(const Samples& samples, std::optional<int64_t> count, const std::string& key,
+                   const std::string& origin) {
+  if (!count || *count == samples.size()) return samples;
+  if (*count > samples.size()) {
+    throw_error(ExitCode::kData, "{}: data.{} is {}, but the data holds {}", origin, key, *count,
+                counted(samples.size(), "sample"));
+  }
+  return {first_of(samples.inputs, *count), first_of(samples.targets, *count), first_of(samples.lengths, *count)};
 }
 
 namespace {

@@ -1,12 +1,13 @@
 // The result of loading any data source: two sets of samples in memory, training and validation, and the metadata that
-// a model needs. Tensors are on the CPU, contiguous, without NaN or Inf. This header does not depend on files or
-// devices.
+// a model needs. Tensors are on the CPU, contiguous, without NaN or Inf. It also has the order in which samples are
+// visited, and the split of samples into two parts. This header does not depend on files, settings or devices.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,9 @@
 
 namespace rnnlab {
 
-enum class Normalization;
-struct DataSettings;
-
 enum class Task { kClassification, kBinary, kRegression, kLanguageModel };
+enum class Normalization { kAutomatic, kNone, kUnit, kStandard, kMinMax, kColumnMinMax };
+enum class Split { kAutomatic, kRandom, kOrdered };
 
 // N sequences of T steps.
 struct Samples {
@@ -28,6 +28,15 @@ struct Samples {
   int64_t size() const { return inputs.defined() ? inputs.size(0) : 0; }
   int64_t bytes() const;
   bool has_target_per_step() const;  // (N, T) int64
+};
+
+// Samples of one step of training, on the device that trains.
+struct Batch {
+  at::Tensor inputs;       // (T, B, F) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor targets;      // (B) int64, (B, K) float32 or (T, B) int64, contiguous, on the device
+  at::Tensor lengths;      // (B) int64 on the CPU, or undefined
+  int64_t size = 0;        // B
+  int64_t whole_size = 0;  // samples of the whole batch, of which this is the part of one process (BatchShare)
 };
 
 struct DataShape {
@@ -55,15 +64,12 @@ struct ColumnScale {
 // Values fitted on the training part. With them, new data are read and scaled in the same way as the training part.
 struct FittedData {
   DataShape shape;
-  std::vector<std::string> vocabulary;      // a token's text by its number, or the names of the classes; may be empty
-  std::vector<ColumnScale> target_scales;   // one a target if targets were scaled, else empty
-  Normalization normalization{};            // of the inputs; the resolved data.normalize
+  std::vector<std::string> vocabulary;     // a token's text by its number, or the names of the classes; may be empty
+  std::vector<ColumnScale> target_scales;  // one a target if targets were scaled, else empty
+  Normalization normalization = Normalization::kAutomatic;  // of the inputs; the resolved data.normalize
   std::vector<ColumnScale> feature_scales;  // csv: one a column, in order; else one a feature if the scaling was fitted
   std::map<std::string, double> column_means;  // csv: means of the training part, for missing: mean
 };
-
-// Validates `data` from a file against these settings. Returns a description of the first contradiction, or "".
-std::string fault_of(const FittedData& data, const DataSettings& settings);
 
 struct Dataset : FittedData {
   Samples train;
@@ -73,7 +79,62 @@ struct Dataset : FittedData {
   std::string fingerprint;         // SHA-256 of shapes, types and bytes of all tensors, in hexadecimal
 };
 
+// The order in which an epoch visits the samples: a pure function of its arguments, equal on every machine, so that a
+// run can resume at epoch 7 without stored state. It is not for cryptography. Returns (n) int64 on the CPU: 0 .. n-1,
+// shuffled by Fisher and Yates' method (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm P) on SplitMix64
+// (Steele, Lea, Flood 2014). Every order is equally likely, as far as 64 bits of seed allow.
+at::Tensor permutation(int64_t n, uint64_t seed, int64_t epoch);
+
+// The functions below split samples into training and validation if there are no separate files. They work on numbers
+// of rows, and are pure functions of the request.
+
+struct SplitRequest {
+  Split how = Split::kOrdered;       // not kAutomatic
+  std::optional<int64_t> num_valid;  // 0: no validation
+  double valid_fraction = 0.1;       // used if num_valid is not set
+  int64_t seed = 1;                  // of a random split
+};
+
+struct RowSplit {
+  std::vector<int64_t> train;  // ascending for an ordered split, permuted for a random split
+  std::vector<int64_t> valid;
+};
+
+// Validation gets the last rows (kOrdered), or the last rows of the permutation of the seed (kRandom): not all rows,
+// and at least one row unless num_valid is 0. Throws UserError kData for too few rows; `origin` is the name of the
+// data.
+RowSplit split_rows(int64_t num_rows, const SplitRequest& request, const std::string& origin);
+
+Samples take(const Samples& samples, const std::vector<int64_t>& rows);
+
+// Returns the first `count` samples; all if it is not set. Throws UserError kData if there are fewer; `key` is the
+// setting.
+Samples take_first(const Samples& samples, std::optional<int64_t> count, const std::string& key,
+                   const std::string& origin);
+
+// The fingerprint identifies the content of a data set: two runs used the same data exactly if their fingerprints are
+// equal. The path and the name of the data do not affect it.
+// Returns the SHA-256 over shapes, types and bytes of all tensors of both parts, as 64 hexadecimal digits.
+std::string fingerprint(const Samples& train, const Samples& valid);
+
 }  // namespace rnnlab
+
+template <>
+struct rnnlab::config::EnumNames<rnnlab::Split> {
+  static constexpr std::array<std::pair<rnnlab::Split, std::string_view>, 3> kNames = {
+      {{rnnlab::Split::kAutomatic, "auto"}, {rnnlab::Split::kRandom, "random"}, {rnnlab::Split::kOrdered, "ordered"}}};
+};
+
+template <>
+struct rnnlab::config::EnumNames<rnnlab::Normalization> {
+  static constexpr std::array<std::pair<rnnlab::Normalization, std::string_view>, 6> kNames = {
+      {{rnnlab::Normalization::kAutomatic, "auto"},
+       {rnnlab::Normalization::kNone, "none"},
+       {rnnlab::Normalization::kUnit, "unit"},
+       {rnnlab::Normalization::kStandard, "standard"},
+       {rnnlab::Normalization::kMinMax, "minmax"},
+       {rnnlab::Normalization::kColumnMinMax, "column_minmax"}}};
+};
 
 template <>
 struct rnnlab::config::EnumNames<rnnlab::Task> {
@@ -84,12 +145,3 @@ struct rnnlab::config::EnumNames<rnnlab::Task> {
       {rnnlab::Task::kLanguageModel, "language_model"},
   }};
 };
-
-namespace rnnlab {
-
-// The fingerprint identifies the content of a data set: two runs used the same data exactly if their fingerprints are
-// equal. The path and the name of the data do not affect it.
-// Returns the SHA-256 over shapes, types and bytes of all tensors of both parts, as 64 hexadecimal digits.
-std::string fingerprint(const Samples& train, const Samples& valid);
-
-}  // namespace rnnlab

@@ -19,7 +19,7 @@ std::vector<Path> roots() {
   return list;
 }
 
-// A path that the user names is the only one to look in: data of another place would be other data.
+// If the user names a path, no other place is searched, because it could have different data.
 std::vector<Path> places(const DataQuery& query) {
   std::vector<Path> list;
   if (Path(query.name).is_absolute()) return {query.name};
@@ -57,15 +57,15 @@ std::string rule_on_relative_paths(const DataQuery& query) {
 
 std::filesystem::path find_data(const DataQuery& query) {
   const std::vector<Path> candidates = places(query);
-  std::string looked_at;
+  std::string searched;
   for (const Path& candidate : candidates) {
     Path packed = candidate;
     packed += ".gz";
     if (is_there(candidate)) return candidate;
     if (is_there(packed)) return packed;
-    looked_at += "\n  " + std::filesystem::absolute(candidate).lexically_normal().string();
+    searched += "\n  " + std::filesystem::absolute(candidate).lexically_normal().string();
   }
-  throw_error(ExitCode::kData, "no such data file, with or without .gz; searched:{}\n{}{}", looked_at,
+  throw_error(ExitCode::kData, "no such data file, with or without .gz; searched:{}\n{}{}", searched,
               rule_on_relative_paths(query), query.advice);
 }
 
@@ -77,10 +77,8 @@ std::vector<Path> data_files(const DataSettings& settings) {
     } catch (const UserError&) {  // Loading the data reports a missing file.
     }
   };
-  if (settings.source == Source::kMnist)
-    for (const char* name :
-         {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"})
-      add(name, "mnist");
+  for (const std::string_view name : info_of(settings.source).files)
+    add(std::string(name), std::string(config::name_of(settings.source)));
   for (const std::string& name :
        {settings.train_file, settings.train_inputs, settings.train_targets, settings.train_lengths, settings.valid_file,
         settings.valid_inputs, settings.valid_targets, settings.valid_lengths})
@@ -89,7 +87,7 @@ std::vector<Path> data_files(const DataSettings& settings) {
   return files;
 }
 
-std::string path_beside(const DataSettings& settings, const Path& folder) {
+std::string resolve_data_path(const DataSettings& settings, const Path& folder) {
   const std::string& first_file = settings.train_inputs.empty() ? settings.train_file : settings.train_inputs;
   const Path wanted = settings.path.empty() ? Path(first_file)
                       : first_file.empty()  ? Path(settings.path)

@@ -26,6 +26,6 @@ std::vector<std::filesystem::path> data_files(const DataSettings& settings);
 
 // Returns data.path for settings from a file in `folder`. If the data are missing relative to the current directory but
 // exist relative to `folder`, the result is the path in `folder`; else data.path is returned unchanged.
-std::string path_beside(const DataSettings& settings, const std::filesystem::path& folder);
+std::string resolve_data_path(const DataSettings& settings, const std::filesystem::path& folder);
 
 }  // namespace rnnlab

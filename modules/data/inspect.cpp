@@ -4,21 +4,22 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
-#include "base/numbers.h"
 #include "base/text.h"
-#include "data/inspect_formats.h"
 #include "data/load_dataset.h"
-#include "data/readers/ascii_image.h"
-#include "data/readers/gzip.h"
+#include "data/readers/array.h"
+#include "data/readers/byte_stream.h"
 
 namespace rnnlab {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Path = std::filesystem::path;
+
+constexpr int64_t kSmallestPicture = 8;  // rows and columns
 
 std::string head_of(const Path& path) {
   std::string head(kHeadBytes, '\0');
@@ -53,12 +54,17 @@ void refuse_foreign(const Path& path, const std::string& head) {
                   format.what_to_do);
 }
 
-Json describe_content(const Path& path, const std::string& head) {
+// Formats that begin with their own bytes are certain, so they are tried before formats that are guessed.
+FileInspection inspect_content(const Path& path, const std::string& head) {
   refuse_foreign(path, head);
-  if (head.starts_with("\x93NUMPY")) return describe_array("npy", path);
-  if (head.starts_with(std::string_view("\0\0", 2))) return describe_array("idx", path);
-  if (auto table = describe_if_table(path, head)) return std::move(*table);
-  return describe_text(path, head);
+  for (const bool is_certain : {true, false}) {
+    for (const auto& [source, name] : config::EnumNames<Source>::kNames) {
+      const SourceInfo& info = info_of(source);
+      if (info.inspect_file == nullptr || info.magic.empty() == is_certain || !head.starts_with(info.magic)) continue;
+      if (auto inspection = info.inspect_file(path, head)) return std::move(*inspection);
+    }
+  }
+  fail_invariant("a format", __FILE__, __LINE__, "a file that has no other format is a text");
 }
 
 }  // namespace
@@ -67,58 +73,180 @@ std::string yaml_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Json inspect_file(const Path& path) {
-  Json json;
-  json["file"] = path.string();
-  json.update(describe_content(path, head_of(path)));
-  return json;
+Inspection inspect_file(const Path& path) { return inspect_content(path, head_of(path)); }
+
+// The functions below describe idx and npy files.
+
+namespace {
+
+std::string folder_of(const Path& path) { return path.has_parent_path() ? path.parent_path().string() : "."; }
+
+bool holds_integers(const Array& array) { return array.type != ElementType::kF32 && array.type != ElementType::kF64; }
+
+using ArrayReader = Array (*)(const Path&);
+
+std::vector<ClassCount> class_counts(const Array& array) {
+  if (array.shape.size() != 1 || !holds_integers(array)) return {};
+  std::map<int64_t, int64_t> counts;
+  visit_values(array, [&](auto values) {
+    for (const auto value : values) {
+      if (counts.size() <= kMostClasses) ++counts[static_cast<int64_t>(value)];
+    }
+  });
+  if (counts.size() > kMostClasses) return {};
+  std::vector<ClassCount> classes;
+  for (const auto& [label, count] : counts) classes.push_back({std::to_string(label), count});
+  return classes;
 }
+
+// One integer a sample, each at least 1, may be lengths. Labels of images are not, because they begin with class 0.
+bool may_be_lengths(const Array& array) {
+  if (array.shape.size() != 1 || !holds_integers(array)) return false;
+  bool are_positive = true;
+  visit_values(array,
+               [&](auto values) { are_positive = std::ranges::all_of(values, [](auto value) { return value >= 1; }); });
+  return are_positive;
+}
+
+std::string picture_of(const Array& array) {
+  const bool has_images =
+      array.shape.size() == 3 && array.shape[1] >= kSmallestPicture && array.shape[2] >= kSmallestPicture;
+  return has_images ? ascii_image(array, 0) : "";
+}
+
+// The usual pairs of names for a file of inputs and a file of targets.
+constexpr std::pair<std::string_view, std::string_view> kNamedAlike[] = {
+    {"images-idx3", "labels-idx1"}, {"images", "labels"}, {"inputs", "targets"}, {"X", "y"}, {"x", "y"}};
+
+// Returns the file whose name pairs inputs with targets or targets with inputs; nullopt if it is missing.
+std::optional<Path> other_half(const Path& path, bool is_targets) {
+  const std::string name = path.filename().string();
+  for (const auto& [inputs, targets] : kNamedAlike) {
+    const std::string_view mine = is_targets ? targets : inputs;
+    const size_t at = name.find(mine);
+    if (at == std::string::npos) continue;
+    std::string other = name;
+    other.replace(at, mine.size(), is_targets ? inputs : targets);
+    if (other != name && std::filesystem::is_regular_file(path.parent_path() / other))
+      return path.parent_path() / other;
+  }
+  return std::nullopt;
+}
+
+std::string half_line(const char* key, const std::optional<Path>& file) {
+  const std::string name = file ? yaml_text(file->filename().string()) : "FILL_IN   # the file's name";
+  return fmt::format("  {}: {}", key, name);
+}
+
+std::vector<std::string> array_yaml(Source format, ArrayReader read, const Path& path, const Array& array) {
+  const bool is_targets = array.shape.size() == 1;
+  const std::optional<Path> other = other_half(path, is_targets);
+  const bool classes = is_targets ? holds_integers(array) : !other || holds_integers(read(*other));
+  return {"data:",
+          fmt::format("  source: {}", config::name_of(format)),
+          "  path: " + yaml_text(folder_of(path)),
+          half_line("train_inputs", is_targets ? other : path),
+          half_line("train_targets", is_targets ? path : other),
+          "model:",
+          classes ? "  kind: sequence_classifier" : "  kind: sequence_regressor"};
+}
+
+FileInspection inspect_array(Source format, ArrayReader read, const Path& path) {
+  const Array array = read(path);
+  ArrayInspection content;
+  content.array = {array.shape, std::string(element_name(array.type)), {}};
+  visit_values(array, [&](auto values) { content.array.numbers = NumberSummary::of(values); });
+  content.classes = class_counts(array);
+  content.picture = picture_of(array);
+  FileInspection inspection{path.string(), format, std::move(content), {}, array_yaml(format, read, path, array)};
+  if (may_be_lengths(array))
+    inspection.hints = {
+        "if these are lengths of sequences and not classes, name the file in train_lengths, in addition to "
+        "train_inputs and train_targets"};
+  return inspection;
+}
+
+}  // namespace
+
+std::optional<FileInspection> inspect_idx_file(const Path& path, const std::string&) {
+  return inspect_array(Source::kIdx, read_idx, path);
+}
+
+std::optional<FileInspection> inspect_npy_file(const Path& path, const std::string&) {
+  return inspect_array(Source::kNpy, read_npy, path);
+}
+
+// The functions below describe a text and guess its unit.
+
+namespace {
+
+constexpr size_t kTextShown = 200;
+
+// Removes the last line of a longer file, because the head may end within a character.
+std::string whole_lines(const std::string& head) {
+  return head.size() < kHeadBytes ? head : head.substr(0, head.find_last_of('\n') + 1);
+}
+
+VocabularySummary summary_of(const std::vector<std::string>& vocabulary) {
+  constexpr size_t kTokensShown = 256;
+  VocabularySummary summary{vocabulary.size(), {}};
+  for (size_t i = 0; i < std::min(vocabulary.size(), kTokensShown); ++i)
+    summary.first_tokens.push_back(in_quotes(vocabulary[i]));
+  return summary;
+}
+
+}  // namespace
+
+std::optional<FileInspection> inspect_text_file(const Path& path, const std::string& head) {
+  const TextUnit unit = is_valid_utf8(whole_lines(head)) ? TextUnit::kCodePoint : TextUnit::kByte;
+  const Text text = read_text(path, unit);
+  TextInspection content{unit, text.tokens.size(), summary_of(text.vocabulary), in_quotes(head, kTextShown)};
+  const std::vector<std::string> yaml = {"data:",
+                                         "  source: text",
+                                         "  path: " + yaml_text(path.string()),
+                                         fmt::format("  tokens: {}", config::name_of(unit)),
+                                         "  sequence_length: 50",
+                                         "model:",
+                                         "  kind: language_model"};
+  return FileInspection{path.string(), Source::kText, std::move(content), {}, yaml};
+}
+
+// The functions below describe the data set of an experiment.
 
 namespace {
 
 constexpr int64_t kFirstSamples = 3;
 constexpr int64_t kFirstSteps = 3;
 constexpr int64_t kFirstFeatures = 8;
-constexpr int64_t kSmallestPicture = 8;  // rows and columns
 
 template <class T>
 std::span<const T> values_of(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<T>(), static_cast<size_t>(tensor.numel())};
 }
 
-Json describe_tensor(const at::Tensor& tensor) {
-  Json json;
-  json["shape"] = tensor.sizes().vec();
-  if (tensor.scalar_type() == at::kLong) {
-    json["type"] = "int64";
-    NumberSummary::of(values_of<int64_t>(tensor)).write(json);
-  } else {
-    json["type"] = "float32";
-    NumberSummary::of(values_of<float>(tensor)).write(json);
-  }
-  return json;
+ArraySummary summary_of(const at::Tensor& tensor) {
+  if (tensor.scalar_type() == at::kLong)
+    return {tensor.sizes().vec(), "int64", NumberSummary::of(values_of<int64_t>(tensor))};
+  return {tensor.sizes().vec(), "float32", NumberSummary::of(values_of<float>(tensor))};
 }
 
-Json class_counts(const Samples& samples, const Dataset& dataset) {
-  std::vector<int64_t> counts(static_cast<size_t>(dataset.shape.num_outputs));
-  for (const int64_t label : values_of<int64_t>(samples.targets)) ++counts[static_cast<size_t>(label)];
-  Json json = Json::array();
-  for (size_t label = 0; label < counts.size(); ++label) {
-    const std::string name = label < dataset.vocabulary.size() ? dataset.vocabulary[label] : std::to_string(label);
-    json.push_back({{"class", name}, {"samples", counts[label]}});
-  }
-  return json;
+std::vector<ClassCount> class_counts(const Samples& samples, const Dataset& dataset) {
+  std::vector<ClassCount> classes;
+  for (size_t label = 0; label < static_cast<size_t>(dataset.shape.num_outputs); ++label)
+    classes.push_back({label < dataset.vocabulary.size() ? dataset.vocabulary[label] : std::to_string(label), 0});
+  for (const int64_t label : values_of<int64_t>(samples.targets)) ++classes[static_cast<size_t>(label)].num_samples;
+  return classes;
 }
 
-Json describe_part(const Samples& samples, const Dataset& dataset) {
-  Json json;
-  json["samples"] = samples.size();
-  if (samples.size() == 0) return json;
-  json["inputs"] = describe_tensor(samples.inputs);
-  json["targets"] = describe_tensor(samples.targets);
-  if (samples.lengths.defined()) json["lengths"] = describe_tensor(samples.lengths);
-  if (dataset.shape.task == Task::kClassification) json["classes"] = class_counts(samples, dataset);
-  return json;
+PartInspection inspect_part(const Samples& samples, const Dataset& dataset) {
+  PartInspection part;
+  part.num_samples = samples.size();
+  if (samples.size() == 0) return part;
+  part.inputs = summary_of(samples.inputs);
+  part.targets = summary_of(samples.targets);
+  if (samples.lengths.defined()) part.lengths = summary_of(samples.lengths);
+  if (dataset.shape.task == Task::kClassification) part.classes = class_counts(samples, dataset);
+  return part;
 }
 
 std::string class_name(const Dataset& dataset, int64_t label) {
@@ -149,241 +277,48 @@ int64_t num_steps(const Samples& samples, int64_t sample) {
 }
 
 // Steps beyond a sample's length do not belong to the sample.
-Json first_steps(const Samples& samples, int64_t sample) {
+std::vector<std::vector<float>> first_steps(const Samples& samples, int64_t sample) {
   const int64_t num_shown = std::min(kFirstSteps, num_steps(samples, sample));
   const at::Tensor corner = samples.inputs[sample].slice(0, 0, num_shown).slice(1, 0, kFirstFeatures);
-  Json json = Json::array();
+  std::vector<std::vector<float>> steps;
   for (int64_t step = 0; step < corner.size(0); ++step) {
-    const auto row = values_of<float>(corner[step].contiguous());
-    json.push_back(std::vector<float>(row.begin(), row.end()));
+    const at::Tensor row = corner[step].contiguous();
+    steps.emplace_back(values_of<float>(row).begin(), values_of<float>(row).end());
   }
-  return json;
+  return steps;
 }
 
-Json first_samples(const Dataset& dataset) {
-  Json json = Json::array();
-  for (int64_t i = 0; i < std::min(kFirstSamples, dataset.train.size()); ++i) {
-    if (dataset.shape.task == Task::kLanguageModel) {
-      json.push_back({{"text", tokens_text(dataset, i)}});
-    } else {
-      json.push_back({{"target", target_text(dataset, i)},
-                      {"num_steps", num_steps(dataset.train, i)},
-                      {"num_features", dataset.shape.input_size},
-                      {"first_steps", first_steps(dataset.train, i)}});
-    }
-  }
-  return json;
+SampleInspection inspect_sample(const Dataset& dataset, int64_t i) {
+  if (dataset.shape.task == Task::kLanguageModel) return {.text = tokens_text(dataset, i)};
+  return {.target = target_text(dataset, i),
+          .num_steps = num_steps(dataset.train, i),
+          .num_features = dataset.shape.input_size,
+          .first_steps = first_steps(dataset.train, i)};
 }
 
 bool has_pictures(const DataSettings& settings, const DataShape& shape) {
-  const bool images =
-      settings.source == Source::kDigits || settings.source == Source::kMnist || settings.source == Source::kIdx;
-  return images && shape.sequence_length >= kSmallestPicture && shape.input_size >= kSmallestPicture;
+  return info_of(settings.source).has_images && shape.sequence_length >= kSmallestPicture &&
+         shape.input_size >= kSmallestPicture;
 }
 
 }  // namespace
 
-Json inspect(const DataSettings& settings) {
+Inspection inspect(const DataSettings& settings) {
   const Dataset dataset = load_dataset(settings);
-  Json json;
-  json["description"] = dataset.description;
-  json["notes"] = dataset.notes;
-  json["fingerprint"] = dataset.fingerprint;
-  json["training"] = describe_part(dataset.train, dataset);
-  json["validation"] = describe_part(dataset.valid, dataset);
-  for (const ColumnScale& scale : dataset.target_scales) {
-    json["target_scales"].push_back({{"name", scale.name}, {"offset", scale.offset}, {"scale", scale.scale}});
-  }
-  if (dataset.shape.task == Task::kLanguageModel) add_vocabulary(json, dataset.vocabulary);
-  json["first_samples"] = first_samples(dataset);
-  if (has_pictures(settings, dataset.shape)) {
-    json["picture"] =
+  DatasetInspection inspection;
+  inspection.description = dataset.description;
+  inspection.notes = dataset.notes;
+  inspection.fingerprint = dataset.fingerprint;
+  inspection.training = inspect_part(dataset.train, dataset);
+  inspection.validation = inspect_part(dataset.valid, dataset);
+  inspection.target_scales = dataset.target_scales;
+  if (dataset.shape.task == Task::kLanguageModel) inspection.vocabulary = summary_of(dataset.vocabulary);
+  for (int64_t i = 0; i < std::min(kFirstSamples, dataset.train.size()); ++i)
+    inspection.first_samples.push_back(inspect_sample(dataset, i));
+  if (has_pictures(settings, dataset.shape))
+    inspection.picture =
         ascii_image(values_of<float>(dataset.train.inputs[0]), dataset.shape.sequence_length, dataset.shape.input_size);
-  }
-  return json;
-}
-
-namespace {
-
-// Breaks the lines of `text` that are wider than `width` at spaces. Text after a break is indented one step deeper.
-std::string wrapped(const std::string& text, size_t width) {
-  std::string result;
-  for (std::string line : split(text, '\n')) {
-    const std::string indent(line.find_first_not_of(' ') == std::string::npos ? 0 : line.find_first_not_of(' ') + 4,
-                             ' ');
-    while (display_width(line) > width) {
-      const size_t space = line.find_last_of(' ', width);
-      if (space == std::string::npos || space <= indent.size()) break;
-      result += line.substr(0, space) + "\n";
-      line = indent + line.substr(space + 1);
-    }
-    result += line + "\n";
-  }
-  result.pop_back();
-  return result;
-}
-
-// Texts may contain bytes of the file, so control characters are escaped.
-std::string plain(const Json& value) {
-  return value.is_string() ? on_one_line(value.get<std::string>()) : value.dump();
-}
-
-std::string shape_text(const Json& shape) {
-  std::string text;
-  for (const Json& size : shape) text += (text.empty() ? "" : " x ") + size.dump();
-  return text;
-}
-
-std::string range_text(const Json& json) {
-  std::string text;
-  if (json.contains("minimum")) {
-    text = fmt::format(", from {:.6g} to {:.6g}, mean {:.4g}, standard deviation {:.4g}", json["minimum"].get<double>(),
-                       json["maximum"].get<double>(), json["mean"].get<double>(),
-                       json["standard_deviation"].get<double>());
-  }
-  if (json.contains("not_finite")) text += fmt::format(", {} NaN or Inf", json["not_finite"].get<int64_t>());
-  return text;
-}
-
-std::string tensor_text(const Json& json) {
-  return fmt::format("{} {}{}", shape_text(json["shape"]), plain(json["type"]), range_text(json));
-}
-
-std::string classes_text(const Json& classes) {
-  std::string text;
-  for (const Json& entry : classes) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", plain(entry["class"]),
-                        format_count(entry["samples"].get<int64_t>()));
-  }
-  return text;
-}
-
-std::string part_text(const std::string& name, const Json& part) {
-  std::string text = fmt::format("\n{}\n", name);
-  if (part["samples"] == 0) text += "  none\n";
-  for (const char* key : {"inputs", "targets", "lengths"}) {
-    if (part.contains(key)) text += fmt::format("  {:<8} {}\n", key, tensor_text(part[key]));
-  }
-  if (part.contains("classes")) text += fmt::format("  {:<8} {}\n", "classes", classes_text(part["classes"]));
-  return text;
-}
-
-std::string step_text(const Json& step) {
-  std::string text;
-  for (const Json& value : step) text += fmt::format("{}{:.4g}", text.empty() ? "" : " ", value.get<double>());
-  return text;
-}
-
-std::string sample_text(const Json& sample) {
-  if (sample.contains("text")) return fmt::format("  {}\n", plain(sample["text"]));
-  std::string text = fmt::format("  {}\n", plain(sample["target"]));
-  const Json& steps = sample["first_steps"];
-  const auto ellipsis = [&](const Json& step) { return sample["num_features"] > step.size() ? " ..." : ""; };
-  for (const Json& step : steps) text += fmt::format("    {}{}\n", step_text(step), ellipsis(step));
-  return sample["num_steps"] > steps.size() ? text + "    ...\n" : text;
-}
-
-std::string vocabulary_text(const Json& json) {
-  std::string text = fmt::format("\nvocabulary of {}\n ", json["vocabulary_size"].get<int64_t>());
-  for (const Json& token : json["vocabulary"]) text += " " + plain(token);
-  return text + "\n";
-}
-
-std::string dataset_text(const Json& json) {
-  std::string text = plain(json["description"]) + "\n";
-  for (const Json& note : json["notes"]) text += fmt::format("  {}\n", plain(note));
-  text += fmt::format("  fingerprint {}\n", plain(json["fingerprint"]));
-  text += part_text("training", json["training"]) + part_text("validation", json["validation"]);
-  if (json.contains("target_scales")) {
-    text += "\ntargets are scaled: value = scaled x scale + offset\n";
-    for (const Json& scale : json["target_scales"]) {
-      text += fmt::format("  {}: scale {:.6g}, offset {:.6g}\n", plain(scale["name"]), scale["scale"].get<double>(),
-                          scale["offset"].get<double>());
-    }
-  }
-  if (json.contains("vocabulary")) text += vocabulary_text(json);
-  text += "\nfirst samples, with their first steps\n";
-  for (const Json& sample : json["first_samples"]) text += sample_text(sample);
-  return text;
-}
-
-// Returns the first texts of a list.
-std::string listed_texts(const Json& texts) {
-  constexpr size_t kMostShown = 10;
-  std::string listed;
-  for (size_t i = 0; i < std::min(kMostShown, texts.size()); ++i) listed += (i > 0 ? ", " : "") + plain(texts[i]);
-  return texts.size() > kMostShown ? listed + fmt::format(" and {} more", texts.size() - kMostShown) : listed;
-}
-
-std::string column_text(const Json& column) {
-  std::string text = fmt::format("  {}: ", plain(column["name"]));
-  const auto count = [&](const char* key) { return column[key].get<int64_t>(); };
-  text += counted(count("numbers"), "number") + range_text(column);
-  if (count("missing") > 0) text += fmt::format("; {} missing", format_count(count("missing")));
-  if (count("other") > 0) text += "; " + counted(count("other"), "text");
-  if (column.contains("texts")) text += ": " + listed_texts(column["texts"]);
-  return text + "\n";
-}
-
-// Returns the first cells of a row.
-std::string row_text(const Json& row) {
-  constexpr size_t kMostCells = 12;
-  const size_t num_shown = std::min(kMostCells, row.size());
-  std::string text = " ";
-  for (size_t i = 0; i < num_shown; ++i) text += " " + plain(row[i]);
-  return num_shown < row.size() ? text + fmt::format(" and {} more\n", row.size() - num_shown) : text + "\n";
-}
-
-std::string table_text(const Json& json) {
-  std::string text =
-      fmt::format("{}, {}, {} header, delimiter {}\n", counted(json["rows"].get<int64_t>(), "row"),
-                  counted(std::ssize(json["columns"]), "column"), json["header"].get<bool>() ? "with a" : "without a",
-                  in_quotes(json["delimiter"].get<std::string>()));
-  constexpr size_t kMostColumns = 40;
-  const size_t num_columns = json["columns"].size();
-  const size_t num_shown = num_columns <= kMostColumns ? num_columns : kMostColumns / 2;
-  for (size_t i = 0; i < num_shown; ++i) text += column_text(json["columns"][i]);
-  if (num_shown < num_columns)
-    text += fmt::format("  and {} more (--json has all of them)\n",
-                        counted(static_cast<int64_t>(num_columns - num_shown), "column"));
-  text += "\nfirst rows\n";
-  for (const Json& row : json["first_rows"]) text += row_text(row);
-  return text;
-}
-
-// Returns the part of the text that can be broken into lines.
-std::string file_words(const Json& json) {
-  std::string text = fmt::format("{}: {}, ", plain(json["file"]), plain(json["format"]));
-  if (json.contains("rows")) text += table_text(json);
-  if (json.contains("shape")) text += tensor_text(json) + "\n";
-  if (json.contains("classes")) text += "classes " + classes_text(json["classes"]) + "\n";
-  if (json.contains("begins")) {
-    text += fmt::format("{} {}\n  {}\n{}", format_count(json["length"].get<int64_t>()), plain(json["tokens"]),
-                        plain(json["begins"]), vocabulary_text(json));
-  }
-  return text;
-}
-
-std::string file_text(const Json& json, size_t width) {
-  std::string text = wrapped(file_words(json), width);
-  if (json.contains("picture")) text += "\nthe first image\n" + json["picture"].get<std::string>();
-  std::string hints;
-  for (const Json& hint : json.value("hints", Json::array())) hints += fmt::format("\nhint: {}\n", plain(hint));
-  text += wrapped(hints, width);
-  if (json["yaml"].empty()) return text;
-  text += "\nto train on it, put this into a .yaml file:\n";
-  for (const Json& line : json["yaml"]) text += "  " + plain(line) + "\n";
-  return text;
-}
-
-}  // namespace
-
-std::string inspection_text(const Json& inspection, size_t width) {
-  if (inspection.contains("format")) return file_text(inspection, width);
-  std::string text = wrapped(dataset_text(inspection), width);
-  if (inspection.contains("picture"))
-    text += "\nthe first training sample\n" + inspection["picture"].get<std::string>();
-  return text;
+  return inspection;
 }
 
 }  // namespace rnnlab

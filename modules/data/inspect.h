@@ -1,25 +1,176 @@
 // Describes data for `rnnlab data inspect`: shapes, types, classes, ranges, missing values, first rows, and a picture
-// of an image. The description is JSON for programs; people get a text made from this JSON. No file is changed.
+// of an image. The description consists of typed values; inspection_json writes them for programs and inspection_text
+// for people. No file is changed.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <ranges>
+#include <set>
 #include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include "data/data_settings.h"
+#include "data/dataset.h"
+#include "data/normalize.h"
+#include "data/source.h"
 
 namespace rnnlab {
 
-// Describes the data set of an experiment after it is split and scaled for training. Throws UserError as load_dataset.
-nlohmann::ordered_json inspect(const DataSettings& settings);
+inline constexpr size_t kMostClasses = 100;  // limit of listed classes
 
-// Describes one file, with the lines of YAML that train on it. The format is guessed from the content (idx, npy, csv or
-// text; gzip is unpacked). Throws UserError as the reader of that format, and kData for archives and other formats that
-// rnnlab does not read.
-nlohmann::ordered_json inspect_file(const std::filesystem::path& path);
+// The statistics of numbers: range, mean and standard deviation of the finite numbers, and the count of the rest.
+class NumberSummary {
+ public:
+  template <std::ranges::range Values>
+  static NumberSummary of(const Values& values) {
+    NumberSummary summary;
+    for (const auto value : values) summary.add(static_cast<double>(value));
+    return summary;
+  }
+
+  void add(double value) {
+    if (std::isfinite(value)) {
+      finite_.add(value);
+    } else {
+      ++num_not_finite_;
+    }
+  }
+
+  const Moments& finite() const { return finite_; }
+  int64_t num_not_finite() const { return num_not_finite_; }
+
+ private:
+  Moments finite_;
+  int64_t num_not_finite_ = 0;
+};
+
+struct ArraySummary {
+  std::vector<int64_t> shape;
+  std::string type;  // "float32", or "f32" of a file
+  NumberSummary numbers;
+};
+
+struct ClassCount {
+  std::string name;
+  int64_t num_samples = 0;
+};
+
+// The training part or the validation part. A part without samples has only its number of samples.
+struct PartInspection {
+  int64_t num_samples = 0;
+  std::optional<ArraySummary> inputs, targets, lengths;
+  std::vector<ClassCount> classes;  // empty if the task is not a classification
+};
+
+struct VocabularySummary {
+  size_t size = 0;
+  std::vector<std::string> first_tokens;  // in quotes
+};
+
+struct SampleInspection {
+  std::string text = {};  // of a language model, in quotes; the other fields are for other models
+  std::string target = {};
+  int64_t num_steps = 0;
+  int64_t num_features = 0;
+  std::vector<std::vector<float>> first_steps = {};
+};
+
+// The data set of an experiment after it is split and scaled for training.
+struct DatasetInspection {
+  std::string description;
+  std::vector<std::string> notes;
+  std::string fingerprint;
+  PartInspection training, validation;
+  std::vector<ColumnScale> target_scales;
+  std::optional<VocabularySummary> vocabulary;  // of a language model
+  std::vector<SampleInspection> first_samples;
+  std::string picture;  // of the first sample if it is an image
+};
+
+// The content of an idx or npy file.
+struct ArrayInspection {
+  ArraySummary array;
+  std::vector<ClassCount> classes;
+  std::string picture;  // of the first image
+};
+
+struct ColumnInspection {
+  std::string name;
+  int64_t num_numbers = 0;
+  int64_t num_missing = 0;
+  int64_t num_texts = 0;           // neither number nor missing
+  int64_t num_decimal_commas = 0;  // of the texts: numbers written as 1,5
+  int64_t num_integers = 0;        // of the numbers
+  NumberSummary numbers;
+  std::set<std::string> texts;   // at most kMostClasses + 1 texts
+  std::set<std::string> values;  // numbers and texts, at most kMostClasses + 1
+
+  // Returns whether the column holds numbers, and at most as many missing values.
+  bool is_numeric() const { return num_numbers > 0 && num_texts == 0 && num_missing <= num_numbers; }
+
+  // Returns whether the column holds texts that repeat, or few integers that repeat often.
+  bool is_label() const;
+};
+
+struct TableInspection {
+  int64_t num_rows = 0;
+  std::string delimiter;
+  bool has_header = false;
+  std::vector<ColumnInspection> columns;
+  std::vector<std::vector<std::string>> first_rows;  // cells in quotes
+};
+
+struct TextInspection {
+  TextUnit unit = TextUnit::kCodePoint;
+  size_t num_tokens = 0;
+  VocabularySummary vocabulary;
+  std::string beginning;  // in quotes
+};
+
+struct FileInspection {
+  std::string path;  // as the user wrote it
+  Source format = Source::kText;
+  std::variant<ArrayInspection, TableInspection, TextInspection> content;
+  std::vector<std::string> hints;
+  std::vector<std::string> yaml;  // the lines of an experiment that train on the file; empty if that is impossible
+};
+
+using Inspection = std::variant<DatasetInspection, FileInspection>;
+
+// Throws UserError as load_dataset.
+Inspection inspect(const DataSettings& settings);
+
+// The format is guessed from the content (idx, npy, csv or text; gzip is unpacked). Throws UserError as the reader of
+// that format, and kData for archives and other formats that rnnlab does not read.
+Inspection inspect_file(const std::filesystem::path& path);
+
+nlohmann::ordered_json inspection_json(const Inspection& inspection);
 
 // Returns the text of an inspection. Lines have at most `width` columns, except those of pictures and YAML.
-std::string inspection_text(const nlohmann::ordered_json& inspection, size_t width = 100);
+std::string inspection_text(const Inspection& inspection, size_t width = 100);
+
+// The functions below describe a file for the record of its source (SourceInfo::inspect_file). `head` is the beginning
+// of the file, or all of it if the file is shorter than kHeadBytes.
+
+inline constexpr size_t kHeadBytes = 4096;
+
+std::optional<FileInspection> inspect_idx_file(const std::filesystem::path& path, const std::string& head);
+std::optional<FileInspection> inspect_npy_file(const std::filesystem::path& path, const std::string& head);
+
+// Returns nullopt if the file is not a table of at least two columns and rows, or if its name ends in .txt. Throws
+// UserError kData if its name ends in .csv or .tsv and it is not a table.
+std::optional<FileInspection> inspect_csv_file(const std::filesystem::path& path, const std::string& head);
+
+std::optional<FileInspection> inspect_text_file(const std::filesystem::path& path, const std::string& head);
+
+// Returns `text` as a double-quoted string of YAML.
+std::string yaml_text(const std::string& text);
 
 }  // namespace rnnlab

@@ -1,4 +1,5 @@
-#include "data/inspect_table.h"
+// Describes the table of a CSV file for `data inspect`, and guesses from its values how to train on it.
+#include "data/inspect.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +9,6 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/inspect_formats.h"
 #include "data/readers/csv.h"
 
 namespace rnnlab {
@@ -18,26 +18,33 @@ void add_up_to_most(std::set<std::string>& set, std::string_view cell) {
   if (set.size() <= kMostClasses) set.emplace(cell);
 }
 
-void count(ColumnProfile& profile, std::string_view cell) {
+void count(ColumnInspection& column, std::string_view cell) {
   if (is_missing(cell)) {
-    ++profile.num_missing;
+    ++column.num_missing;
     return;
   }
-  add_up_to_most(profile.values, cell);
+  add_up_to_most(column.values, cell);
   if (const auto number = parse_double(cell)) {
-    profile.numbers.add(*number);
-    ++profile.num_numbers;
-    profile.num_integers += parse_int64(cell) ? 1 : 0;
+    column.numbers.add(*number);
+    ++column.num_numbers;
+    column.num_integers += parse_int64(cell) ? 1 : 0;
     return;
   }
-  ++profile.num_texts;
-  profile.num_decimal_commas += has_decimal_comma(cell) ? 1 : 0;
-  add_up_to_most(profile.texts, cell);
+  ++column.num_texts;
+  column.num_decimal_commas += has_decimal_comma(cell) ? 1 : 0;
+  add_up_to_most(column.texts, cell);
+}
+
+ColumnInspection inspect_column(const Table& table, int64_t column) {
+  ColumnInspection result;
+  result.name = table.column_names()[static_cast<size_t>(column)];
+  for (int64_t row = 0; row < table.num_rows(); ++row) count(result, trim(table.cell(row, column)));
+  return result;
 }
 
 }  // namespace
 
-bool ColumnProfile::is_label() const {
+bool ColumnInspection::is_label() const {
   constexpr size_t kMostIntegers = 20;
   const size_t distinct = values.size();
   const auto present = static_cast<size_t>(num_numbers + num_texts);
@@ -46,24 +53,17 @@ bool ColumnProfile::is_label() const {
   return num_integers == num_numbers && distinct <= kMostIntegers && 2 * distinct <= present;
 }
 
-ColumnProfile profile_column(const Table& table, int64_t column) {
-  ColumnProfile profile;
-  profile.name = table.column_names()[static_cast<size_t>(column)];
-  for (int64_t row = 0; row < table.num_rows(); ++row) count(profile, trim(table.cell(row, column)));
-  return profile;
-}
-
 namespace {
 
 // Returns the last column that can be a target, or nullptr.
-const ColumnProfile* choose_target(const std::vector<ColumnProfile>& columns) {
-  const auto can_be_target = [](const ColumnProfile& column) { return column.is_label() || column.is_numeric(); };
+const ColumnInspection* choose_target(const std::vector<ColumnInspection>& columns) {
+  const auto can_be_target = [](const ColumnInspection& column) { return column.is_label() || column.is_numeric(); };
   const auto found = std::find_if(columns.rbegin(), columns.rend(), can_be_target);
   return found == columns.rend() ? nullptr : &*found;
 }
 
 // Values such as "2024-01-31", "1/2" or "12:30" in the first column show that the rows are in the order of time.
-bool is_time(const ColumnProfile& column) {
+bool is_time(const ColumnInspection& column) {
   const auto is_one = [](const std::string& text) {
     constexpr std::string_view kDigits = "0123456789";
     return kDigits.find(text[0]) != std::string_view::npos && text.find_first_of("-/:.") != std::string::npos;
@@ -72,15 +72,15 @@ bool is_time(const ColumnProfile& column) {
 }
 
 // A part of the time is at most an input, because it is not a quantity to forecast.
-bool is_part_of_time(const ColumnProfile& column) {
+bool is_part_of_time(const ColumnInspection& column) {
   constexpr std::string_view kNames[] = {"year",   "month",  "week", "weekday", "day", "hour",
                                          "minute", "second", "time", "index",   "id"};
   return std::ranges::find(kNames, lower_case(trim(column.name))) != std::end(kNames);
 }
 
 // Returns the target of a series: the first column of numbers that is not a part of the time.
-const ColumnProfile* choose_series_target(const std::vector<ColumnProfile>& columns) {
-  const auto can_be_target = [](const ColumnProfile& column) {
+const ColumnInspection* choose_series_target(const std::vector<ColumnInspection>& columns) {
+  const auto can_be_target = [](const ColumnInspection& column) {
     return column.is_numeric() && !is_part_of_time(column);
   };
   const auto found = std::ranges::find_if(columns, can_be_target);
@@ -89,15 +89,15 @@ const ColumnProfile* choose_series_target(const std::vector<ColumnProfile>& colu
 
 // The plan for predicting a target. If only the target is numeric, a series of its earlier values is the input.
 struct Plan {
-  const ColumnProfile* target = nullptr;
-  std::vector<const ColumnProfile*> features;
+  const ColumnInspection* target = nullptr;
+  std::vector<const ColumnInspection*> features;
   bool names_features = false;  // needed if some columns are left out
   bool is_classification = false;
   int64_t window = 0;
 
   bool is_possible() const { return !features.empty(); }
   bool has_missing() const {
-    const auto lacks = [](const ColumnProfile* column) { return column->num_missing > 0; };
+    const auto lacks = [](const ColumnInspection* column) { return column->num_missing > 0; };
     return std::ranges::any_of(features, lacks) || (!is_classification && lacks(target));
   }
 };
@@ -108,25 +108,25 @@ int64_t usual_window(const Table& table) {
 }
 
 // For numbers in the order of time, all numeric columns are inputs, including the target.
-std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
+std::optional<Plan> make_series_plan(const Table& table, const std::vector<ColumnInspection>& columns) {
   Plan plan;
   if (!is_time(columns[0]) || columns.back().is_label()) return std::nullopt;
   plan.target = choose_series_target(columns);
   if (plan.target == nullptr) return std::nullopt;
-  for (const ColumnProfile& column : columns)
+  for (const ColumnInspection& column : columns)
     if (column.is_numeric()) plan.features.push_back(&column);
   plan.names_features = true;
   plan.window = usual_window(table);
   return plan;
 }
 
-Plan make_plan(const Table& table, const std::vector<ColumnProfile>& columns) {
+Plan make_plan(const Table& table, const std::vector<ColumnInspection>& columns) {
   if (const auto series = make_series_plan(table, columns)) return *series;
   Plan plan;
   plan.target = choose_target(columns);
   if (plan.target == nullptr) return plan;
   plan.is_classification = plan.target->is_label();
-  for (const ColumnProfile& column : columns)
+  for (const ColumnInspection& column : columns)
     if (&column != plan.target && column.is_numeric()) plan.features.push_back(&column);
   plan.names_features = plan.features.size() + 1 < columns.size();
   if (!plan.features.empty() || !plan.target->is_numeric()) return plan;
@@ -181,9 +181,9 @@ std::string hint_on_delimiter(const Table& table) {
   return "";
 }
 
-std::string hint_on_decimal_commas(const std::vector<ColumnProfile>& columns) {
+std::string hint_on_decimal_commas(const std::vector<ColumnInspection>& columns) {
   std::vector<std::string> names;
-  for (const ColumnProfile& column : columns)
+  for (const ColumnInspection& column : columns)
     if (column.num_decimal_commas > 0) names.push_back(in_quotes(column.name));
   if (names.empty()) return "";
   return fmt::format("numbers with a decimal comma (1,5) in {}: they are read as texts; write a point (1.5)",
@@ -203,9 +203,15 @@ std::string hint_on_plan(const Plan& plan) {
   return "";
 }
 
-}  // namespace
+// Says how to train on a CSV table: the lines of an experiment that run unchanged, and hints about obstacles. Both are
+// guessed from the columns. The target is the last possible column.
+struct TableAdvice {
+  std::vector<std::string> yaml;  // empty if there is no possible target or no possible input
+  std::vector<std::string> hints;
+};
 
-TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnProfile>& columns) {
+// `path` is the path as the user wrote it; `columns` are all columns of `table`.
+TableAdvice advise(const std::string& path, const Table& table, const std::vector<ColumnInspection>& columns) {
   const Plan plan = make_plan(table, columns);
   TableAdvice advice;
   add_once(advice.hints, hint_on_delimiter(table));
@@ -217,11 +223,8 @@ TableAdvice advise(const std::string& path, const Table& table, const std::vecto
   return advice;
 }
 
-// The functions below describe a csv file and guess its delimiter and header.
+// The functions below read a csv file and guess its delimiter and header.
 
-namespace {
-
-using Json = nlohmann::ordered_json;
 using Path = std::filesystem::path;
 
 constexpr int64_t kFirstRows = 3;
@@ -246,43 +249,26 @@ CsvHeader guess_header(const Table& headless) {
   return headless.num_rows() > 1 ? CsvHeader::kPresent : CsvHeader::kAbsent;
 }
 
-Json describe_column(const ColumnProfile& profile) {
-  Json json;
-  json["name"] = profile.name;
-  json["numbers"] = profile.num_numbers;
-  json["missing"] = profile.num_missing;
-  json["other"] = profile.num_texts;
-  if (profile.num_numbers > 0) profile.numbers.write(json);
-  if (profile.texts.size() > kMostClasses) return json;
-  for (const std::string& text : profile.texts) json["texts"].push_back(in_quotes(text));
-  return json;
-}
-
-Json first_rows(const Table& table) {
-  Json rows = Json::array();
+std::vector<std::vector<std::string>> first_rows(const Table& table) {
+  std::vector<std::vector<std::string>> rows;
   for (int64_t row = 0; row < std::min(kFirstRows, table.num_rows()); ++row) {
-    Json cells = Json::array();
+    rows.emplace_back();
     for (int64_t column = 0; column < table.num_columns(); ++column)
-      cells.push_back(in_quotes(table.cell(row, column)));
-    rows.push_back(cells);
+      rows.back().push_back(in_quotes(table.cell(row, column)));
   }
   return rows;
 }
 
-Json describe_table(const Path& path, const Table& table) {
-  Json json;
-  json["format"] = "csv";
-  json["rows"] = table.num_rows();
-  json["delimiter"] = std::string{table.options().delimiter};
-  json["header"] = table.options().header == CsvHeader::kPresent;
-  std::vector<ColumnProfile> columns;
-  for (int64_t column = 0; column < table.num_columns(); ++column) columns.push_back(profile_column(table, column));
-  for (const ColumnProfile& column : columns) json["columns"].push_back(describe_column(column));
-  json["first_rows"] = first_rows(table);
-  TableAdvice advice = advise(path.string(), table, columns);
-  json["hints"] = std::move(advice.hints);
-  json["yaml"] = std::move(advice.yaml);
-  return json;
+FileInspection inspect_table(const Path& path, const Table& table) {
+  TableInspection content{.num_rows = table.num_rows(),
+                          .delimiter = std::string{table.options().delimiter},
+                          .has_header = table.options().header == CsvHeader::kPresent,
+                          .columns = {},
+                          .first_rows = first_rows(table)};
+  for (int64_t column = 0; column < table.num_columns(); ++column)
+    content.columns.push_back(inspect_column(table, column));
+  TableAdvice advice = advise(path.string(), table, content.columns);
+  return {path.string(), Source::kCsv, std::move(content), std::move(advice.hints), std::move(advice.yaml)};
 }
 
 Table read_guessing(const Path& path, std::string_view head) {
@@ -319,10 +305,10 @@ std::optional<Table> read_if_table(const Path& path, const std::string& head) {
 
 }  // namespace
 
-std::optional<Json> describe_if_table(const Path& path, const std::string& head) {
+std::optional<FileInspection> inspect_csv_file(const Path& path, const std::string& head) {
   const std::optional<Table> table = read_if_table(path, head);
   if (!table) return std::nullopt;
-  return describe_table(path, *table);
+  return inspect_table(path, *table);
 }
 
 }  // namespace rnnlab

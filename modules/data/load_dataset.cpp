@@ -1,49 +1,37 @@
 #include "data/load_dataset.h"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/dataset.h"
+#include "data/find_data.h"
 #include "data/normalize.h"
-#include "data/sources.h"
-#include "data/split.h"
 
 namespace rnnlab {
 namespace {
 
-bool has_files_of_arrays(const DataSettings& settings) {
-  return settings.source == Source::kIdx || settings.source == Source::kNpy;
-}
-
-TaskChoice choice_of(Task task) {
-  if (task == Task::kBinary) return TaskChoice::kBinary;
-  return task == Task::kRegression ? TaskChoice::kRegression : TaskChoice::kClassification;
-}
-
 // The values that `auto` had in training are used, even if `auto` would have different values for these data.
 DataSettings as_trained(DataSettings settings, const FittedData& fitted) {
   settings.normalize = fitted.normalization;
-  const bool has_task = settings.source == Source::kCsv || has_files_of_arrays(settings);
-  if (has_task) settings.task = choice_of(fitted.shape.task);
-  if (has_files_of_arrays(settings) && fitted.shape.task == Task::kClassification)
+  if (!reads_key(settings.source, "task")) return settings;
+  settings.task = choice_of(fitted.shape.task);
+  if (reads_key(settings.source, "num_classes") && fitted.shape.task == Task::kClassification)
     settings.num_classes = fitted.shape.num_outputs;
   return settings;
 }
 
-LoadedPart part_of(Loaded loaded, DataPart part) {
-  Dataset& dataset = loaded.dataset;
-  return {part == DataPart::kTrain ? dataset.train : dataset.valid, loaded.origin, loaded.normalize, dataset.notes};
-}
-
 LoadedPart load_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
-  if (settings.source == Source::kCsv) return load_csv_part(settings, fitted, part, targets);
-  if (settings.source == Source::kText) return load_text_part(settings, fitted, part);
-  if (part != DataPart::kAll) return part_of(load_source(settings), part);
-  if (has_files_of_arrays(settings)) return load_all_arrays(settings, fitted, targets);
-  throw_error(ExitCode::kUsage, "data.source: {} has separate training and validation parts; use part train or valid",
-              config::name_of(settings.source));
+  const SourceInfo& source = info_of(settings.source);
+  if (source.load_part != nullptr) return source.load_part(settings, fitted, part, targets);
+  if (part == DataPart::kAll)
+    throw_error(ExitCode::kUsage, "data.source: {} has separate training and validation parts; use part train or valid",
+                config::name_of(settings.source));
+  return part_of(source.load(settings), part);
 }
 
 std::string part_name(DataPart part) {
@@ -104,7 +92,7 @@ std::vector<Scaling> scalings_of(const std::vector<ColumnScale>& columns) {
 // A user who wants a prediction for each row of a file needs this note.
 bool is_part_of_a_file(const DataSettings& settings, DataPart part) {
   const bool has_one_file = settings.valid_file.empty() && settings.valid_inputs.empty();
-  const bool is_split = settings.source == Source::kCsv || has_files_of_arrays(settings);
+  const bool is_split = info_of(settings.source).load_part != nullptr;
   const bool is_all_of_it = part == DataPart::kAll || (part == DataPart::kTrain && settings.num_valid == 0);
   return is_split && has_one_file && !is_all_of_it;
 }
@@ -141,30 +129,11 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   require_samples(loaded, wanted, part);
   loaded.samples = first_samples_of(loaded.samples, wanted, part, loaded.origin.text());
   normalize_as(loaded.samples, loaded.normalize, scalings_of(fitted.feature_scales));
-  const bool is_for_predicting = targets == Targets::kWhereThere;
+  const bool is_for_predicting = targets == Targets::kIfPresent;
   if (is_for_predicting && is_part_of_a_file(wanted, part)) loaded.notes.push_back(part_note(wanted, part));
   keep_rows_of(loaded.samples, loaded.rows);
   note_rows_without_prediction(loaded);
   return {loaded.samples, description_of(loaded, part), std::move(loaded.notes), std::move(loaded.rows)};
-}
-
-Loaded load_source(const DataSettings& settings) {
-  switch (settings.source) {
-    case Source::kDigits:
-      return load_digits(settings);
-    case Source::kMnist:
-      return load_mnist(settings);
-    case Source::kIdx:
-    case Source::kNpy:
-      return load_arrays(settings);
-    case Source::kCsv:
-      return load_csv(settings);
-    case Source::kText:
-      return load_text(settings);
-    case Source::kSynthetic:
-      break;
-  }
-  return load_synthetic(settings);
 }
 
 namespace {
@@ -178,9 +147,9 @@ std::string outputs_text(const DataShape& shape) {
     case Task::kRegression:
       return counted(shape.num_outputs, "target");
     case Task::kLanguageModel:
-      break;
+      return fmt::format("vocabulary {}", shape.num_outputs);
   }
-  return fmt::format("vocabulary {}", shape.num_outputs);
+  fail_invariant("a listed task", __FILE__, __LINE__, "outputs_text does not know the task");
 }
 
 // Tables have already stored their scaling, column by column.
@@ -202,16 +171,109 @@ std::string describe(const std::string& origin, const Dataset& dataset) {
 }  // namespace
 
 Dataset load_dataset(const DataSettings& settings) {
-  Loaded loaded = load_source(settings);
+  const SourceInfo& source = info_of(settings.source);
+  Loaded loaded = source.load(settings);
   Dataset& dataset = loaded.dataset;
   dataset.train = take_first(dataset.train, settings.num_train, "num_train", loaded.origin.text());
   dataset.valid = take_first(dataset.valid, settings.num_valid, "num_valid", loaded.origin.text());
   const Normalized scaling = normalize(dataset.train, dataset.valid, loaded.normalize);
   if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
-  if (settings.source != Source::kCsv) keep_scaling(dataset, loaded.normalize, scaling.features);
+  if (source.form != DataForm::kTable) keep_scaling(dataset, loaded.normalize, scaling.features);
   dataset.description = describe(loaded.origin.text(), dataset);
   dataset.fingerprint = fingerprint(dataset.train, dataset.valid);
   return std::move(dataset);
+}
+
+namespace {
+
+bool is_usable(const ColumnScale& scale) {
+  return std::isfinite(scale.offset) && std::isfinite(scale.scale) && scale.scale != 0;
+}
+
+bool is_size(int64_t size) { return size >= 1 && size <= std::numeric_limits<int32_t>::max(); }
+
+// Checks one size after another; a message contains both sizes that disagree.
+std::string fault_of_sizes(const FittedData& data) {
+  const DataShape& shape = data.shape;
+  if (!is_size(shape.input_size) || !is_size(shape.sequence_length) || !is_size(shape.num_outputs))
+    return fmt::format("{} steps of {} features and {} outputs", shape.sequence_length, shape.input_size,
+                       shape.num_outputs);
+  const auto num_names = std::ssize(data.vocabulary);
+  if (num_names > 0 && num_names != shape.num_outputs)
+    return fmt::format("{} names of {} outputs", num_names, shape.num_outputs);
+  const auto num_targets = std::ssize(data.target_scales);
+  if (num_targets > 0 && num_targets != shape.num_outputs)
+    return fmt::format("{} scales of {} targets", num_targets, shape.num_outputs);
+  return "";
+}
+
+std::string fault_of_numbers(const FittedData& data) {
+  if (!std::ranges::all_of(data.target_scales, is_usable) || !std::ranges::all_of(data.feature_scales, is_usable))
+    return "a scale that is zero or not finite";
+  const auto is_finite = [](const auto& mean) { return std::isfinite(mean.second); };
+  return std::ranges::all_of(data.column_means, is_finite) ? "" : "a mean that is not finite";
+}
+
+// The features of such sources are scaled in the same way in all samples.
+std::string fault_of_features(const FittedData& data) {
+  const auto num_scales = std::ssize(data.feature_scales);
+  const int64_t expected = is_fitted(data.normalization) ? data.shape.input_size : 0;
+  if (num_scales == expected) return "";
+  return fmt::format("{} for {}", counted(num_scales, "scale"), counted(data.shape.input_size, "feature"));
+}
+
+std::string fault_of_source(const FittedData& data, const DataSettings& settings) {
+  if (!gives_task(settings.source, data.shape.task))
+    return fmt::format("a task {} of source {}", config::name_of(data.shape.task), config::name_of(settings.source));
+  const auto fault = info_of(settings.source).fault;
+  return fault == nullptr ? fault_of_features(data) : fault(data, settings);
+}
+
+}  // namespace
+
+std::string fault_of(const FittedData& data, const DataSettings& settings) {
+  for (const std::string& fault : {fault_of_sizes(data), fault_of_numbers(data), fault_of_source(data, settings)})
+    if (!fault.empty()) return fault;
+  return "";
+}
+
+namespace {
+
+int64_t largest_file_bytes(const DataSettings& settings) {
+  int64_t largest = 0;
+  for (const std::filesystem::path& file : data_files(settings)) {
+    std::error_code error;
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file, error));
+    if (!error) largest = std::max(largest, bytes);
+  }
+  return largest;
+}
+
+// Inputs are float32; targets are int64 classes or float32 numbers.
+int64_t bytes_of_sample(const DataShape& shape) {
+  const bool has_classes = shape.task == Task::kClassification;
+  const int64_t target =
+      has_classes ? int64_t{sizeof(int64_t)} : saturating_multiply(shape.num_outputs, int64_t{sizeof(float)});
+  const int64_t num_inputs = saturating_multiply(shape.sequence_length, shape.input_size);
+  return saturating_add(saturating_multiply(num_inputs, sizeof(float)), target);
+}
+
+}  // namespace
+
+bool is_generated(const DataSettings& settings) { return info_of(settings.source).generated.has_value(); }
+
+GeneratedCounts generated_counts(const DataSettings& settings) {
+  const std::optional<GeneratedCounts> usual = info_of(settings.source).generated;
+  RNNLAB_INVARIANT(usual.has_value(), "only generated data have counts before they are loaded");
+  return {settings.num_train.value_or(usual->train), settings.num_valid.value_or(usual->valid)};
+}
+
+DataShape least_shape(const DataSettings& settings) { return info_of(settings.source).least_shape(settings); }
+
+int64_t least_data_bytes(const DataSettings& settings) {
+  if (!is_generated(settings)) return largest_file_bytes(settings);
+  const GeneratedCounts counts = generated_counts(settings);
+  return saturating_multiply(saturating_add(counts.train, counts.valid), bytes_of_sample(least_shape(settings)));
 }
 
 }  // namespace rnnlab

@@ -1,44 +1,24 @@
 // Loads a Dataset from settings, for all sources. The result is checked, split, cut and scaled, and lies on the CPU.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "data/data_settings.h"
 #include "data/dataset.h"
+#include "data/source.h"
 
 namespace rnnlab {
 
-// Data for a trained model are read, checked and scaled exactly as its training data were, with the values fitted in
-// training. No value is fitted again, so a row always gives the same sample, independent of the rows around it.
-
-// kTrain and kValid: the parts of training, with the same split. kAll: all data as one part, in their own order.
-enum class DataPart { kTrain, kValid, kAll };
-
-// kWhereThere: all targets may be absent (undefined), or some may be missing (NaN, or class -1). The last windows of a
-// series are included although their targets lie after its end.
-enum class Targets { kRequired, kWhereThere };
-
-// A row of a CSV file, or a row of a forecast after the end of the file.
-struct FileRow {
-  int64_t number = 0;             // number of the row of data, from 1: the header and blank lines do not count
-  std::vector<std::string> id;    // cells of the columns of data.id, as in the file; empty for forecast rows
-  std::optional<int64_t> sample;  // the sample whose prediction is for this row
-  std::string reason;             // why the row has no sample; else empty
-};
-
-// The rows of the predictions, in the order of the samples. For a whole file: every row, in the order of the file.
-struct FileRows {
-  std::vector<std::string> id_names;
-  std::vector<FileRow> rows;  // empty if the data do not come from a CSV file
-};
+// Throws UserError kData for missing, damaged or inconsistent files; kDiverged for NaN or Inf in binary files.
+Dataset load_dataset(const DataSettings& settings);
 
 struct InferenceData {
   Samples samples;
   std::string description;         // one line, without the folder of the data
   std::vector<std::string> notes;  // sentences about changes to the data while loading
-  FileRows rows = {};              // only with Targets::kWhereThere
+  FileRows rows = {};              // only with Targets::kIfPresent
 };
 
 // Throws UserError as load_dataset, and kData if the data do not fit the model (different features, or a class or token
@@ -47,17 +27,24 @@ struct InferenceData {
 InferenceData load_for_inference(const DataSettings& settings, const FittedData& fitted, DataPart part,
                                  Targets targets);
 
-}  // namespace rnnlab
+// Validates `data` from a checkpoint against these settings. Returns a description of the first contradiction, or "".
+std::string fault_of(const FittedData& data, const DataSettings& settings);
 
-template <>
-struct rnnlab::config::EnumNames<rnnlab::DataPart> {
-  static constexpr std::array<std::pair<rnnlab::DataPart, std::string_view>, 3> kNames = {
-      {{rnnlab::DataPart::kTrain, "train"}, {rnnlab::DataPart::kValid, "valid"}, {rnnlab::DataPart::kAll, "all"}}};
-};
+// The functions below return lower bounds of the size of data, computed before loading and compared with the memory
+// limits.
 
-namespace rnnlab {
+// Returns the bytes that loading the data keeps in memory at the same time: all samples of generated data, or the
+// largest of the files. A packed file counts with its packed size, a missing file as 0, because loading reports it.
+int64_t least_data_bytes(const DataSettings& settings);
 
-// Throws UserError kData for missing, damaged or inconsistent files; kDiverged for NaN or Inf in binary files.
-Dataset load_dataset(const DataSettings& settings);
+// Returns whether rnnlab generates the data itself: then the settings determine their size, without files.
+bool is_generated(const DataSettings& settings);
+
+// Throws InvariantError if the data are not generated.
+GeneratedCounts generated_counts(const DataSettings& settings);
+
+// Returns the shape of generated data. For files it returns the sizes that the settings state, and 1 for sizes that
+// only the file states.
+DataShape least_shape(const DataSettings& settings);
 
 }  // namespace rnnlab

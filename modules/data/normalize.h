@@ -1,5 +1,5 @@
 // Scales inputs (N, T, F) in place. Steps beyond a sample's length are neither read nor changed. Targets are not scaled
-// here: load_csv.cpp scales them column by column.
+// here: csv_source.cpp scales them column by column.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "data/data_settings.h"
 #include "data/dataset.h"
 
 namespace rnnlab {
@@ -52,6 +51,9 @@ struct Scaling {
 
 Scaling fit_standard(std::span<const double> values);  // mean and standard deviation (of the population)
 Scaling fit_minmax(std::span<const double> values);    // onto 0 to 1
+
+// Returns whether the normalization has values that are fitted to each feature, or to each column of a table.
+inline bool is_fitted(Normalization how) { return how == Normalization::kStandard || how == Normalization::kMinMax; }
 
 struct Normalized {
   std::string note;               // a sentence about the scaling; "" for kNone

@@ -134,12 +134,12 @@ bool watches_validation(const Experiment& e) {
 
 void check_kind(const Experiment& e, Checker& checker) {
   const bool is_language_model = e.model.kind == ModelKind::kLanguageModel;
-  const bool is_text = e.data.source == Source::kText;
+  const bool is_text = gives_task(e.data.source, Task::kLanguageModel);
   if (is_language_model && !is_text)
     checker.complain({"model.kind", "data.source"}, "a language model reads text; use data.source: text");
   if (is_text && !is_language_model)
     checker.complain({"model.kind", "data.source"}, "text is for a language model; use model.kind: language_model");
-  if (is_image_classifier(e) && e.data.source == Source::kCsv)
+  if (is_image_classifier(e) && info_of(e.data.source).form == DataForm::kTable)
     checker.complain({"model.kind", "data.source"},
                      "an image_classifier reads images; use data.source: mnist, digits, idx or npy");
 }

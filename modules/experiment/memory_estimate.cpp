@@ -7,7 +7,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/data_size.h"
+#include "data/load_dataset.h"
 #include "models/image_model.h"
 #include "models/model_parameters.h"
 

@@ -69,7 +69,8 @@ at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const FittedData&
 
 std::vector<std::string> output_names(const TrainedModel& trained, PredictionKind kind) {
   const auto count = static_cast<size_t>(trained.data.shape.num_outputs);
-  const bool has_columns = trained.experiment.data.source == Source::kCsv && kind != PredictionKind::kClasses;
+  const bool is_table = info_of(trained.experiment.data.source).form == DataForm::kTable;
+  const bool has_columns = is_table && kind != PredictionKind::kClasses;
   std::vector<std::string> names = has_columns ? trained.experiment.data.target : trained.data.vocabulary;
   if (names.size() == count) return names;
   names.clear();

@@ -124,16 +124,9 @@ void require_settled_layer(const Experiment& experiment) {
   throw_error(ExitCode::kUsage, "layer: auto works only for training; choose a layer, such as fused");
 }
 
-enum class Family { kTable, kText, kArrays };
-
-Family family_of(Source source) {
-  if (source == Source::kCsv) return Family::kTable;
-  return source == Source::kText ? Family::kText : Family::kArrays;
-}
-
-void require_same_family(Source trained, const Overrides& overrides) {
+void require_same_form(Source trained, const Overrides& overrides) {
   const auto now = config::from_name<Source>(overrides.value("data.source"));
-  if (!now || family_of(*now) == family_of(trained)) return;
+  if (!now || info_of(*now).form == info_of(trained).form) return;
   throw_error(ExitCode::kUsage, "data.source: was {} in training, and the model cannot be used on {}",
               config::name_of(trained), config::name_of(*now));
 }
@@ -171,23 +164,19 @@ void require_parts(DataPart part, const Overrides& overrides) {
       throw_error(ExitCode::kUsage, "{}: all data are used as one part; remove this key, or use --part valid", key);
 }
 
-bool has_whole(Source source) {
-  return source == Source::kCsv || source == Source::kText || source == Source::kIdx || source == Source::kNpy;
-}
-
 }  // namespace
 
 InferenceSettings inference_settings(const Experiment& trained, const std::vector<std::string>& assignments,
                                      std::optional<DataPart> part) {
   require_changeable(assignments);
   const Overrides overrides(assignments);
-  require_same_family(trained.data.source, overrides);
+  require_same_form(trained.data.source, overrides);
   InferenceSettings use;
   use.experiment = with_overrides(settled(trained, overrides, use.notes), assignments);
   DataSettings& data = use.experiment.data;
   require_settled_layer(use.experiment);
   const bool other_data = has_other_data(trained, use.experiment, overrides);
-  use.part = part.value_or(other_data && has_whole(data.source) ? DataPart::kAll : DataPart::kValid);
+  use.part = part.value_or(other_data && info_of(data.source).load_part != nullptr ? DataPart::kAll : DataPart::kValid);
   require_parts(use.part, overrides);
   if (use.part == DataPart::kAll) forget_old_files(data, overrides, use.notes);
   return use;

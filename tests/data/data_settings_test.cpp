@@ -103,14 +103,13 @@ TEST(DataSettings, SayWhichFilesOfArraysAreMissing) {
       complaint("source: idx\ntrain_inputs: a"),
       "test.yaml:1:9: source, train_inputs (test.yaml:2:15) and train_targets (default): source idx reads its samples "
       "from train_inputs and train_targets: name both files");
-  EXPECT_EQ(
-      complaint("source: npy\ntrain_inputs: a\ntrain_targets: b\nvalid_inputs: c"),
-      "test.yaml:4:15: valid_inputs and valid_targets (default): one is set and the other is not: name both files, or "
-      "none to split the training files");
+  EXPECT_EQ(complaint("source: npy\ntrain_inputs: a\ntrain_targets: b\nvalid_inputs: c"),
+            "test.yaml:4:15: valid_inputs and valid_targets (default): only one of the two is set: name both files, or "
+            "remove both to split the training files");
   EXPECT_EQ(
       complaint("source: npy\ntrain_inputs: a\ntrain_targets: b\nvalid_inputs: c\nvalid_targets: d\ntrain_lengths: e"),
-      "test.yaml:6:16: train_lengths and valid_lengths (default): both parts have lengths or none: name both files or "
-      "none");
+      "test.yaml:6:16: train_lengths and valid_lengths (default): only one of the two is set: name both files, or "
+      "remove both");
 }
 
 TEST(DataSettings, RefuseToDivideNumbersThatAreNoBytes) {

@@ -99,7 +99,7 @@ TEST_F(FindData, TakesAPathFromTheExperimentsFolderWhereItIsNotHere) {
   write("there/b.csv.gz", "");
   write("c.csv", "");
   write("there/c.csv", "");
-  const auto beside = [](const std::string& yaml) { return path_beside(parse_settings(yaml), "there"); };
+  const auto beside = [](const std::string& yaml) { return resolve_data_path(parse_settings(yaml), "there"); };
   EXPECT_EQ(beside("{source: csv, target: [y], path: a.csv}"), "there/a.csv");
   EXPECT_EQ(beside("{source: csv, target: [y], path: b.csv}"), "there/b.csv");
   EXPECT_EQ(beside("{source: csv, target: [y], path: c.csv}"), "c.csv") << "the current directory comes first";

@@ -15,19 +15,23 @@ constexpr size_t kUnbroken = 1000;  // wider than any line
 
 class Inspect : public DataTest {
  protected:
+  static nlohmann::ordered_json json_of(const std::filesystem::path& file) {
+    return inspection_json(inspect_file(file));
+  }
   std::string text_of(const std::string& name) const { return inspection_text(inspect_file(path(name)), kUnbroken); }
 };
 
 TEST_F(Inspect, ShowsTheDataOfAnExperiment) {
   write("a.csv", "length,kind\n1,rose\n2,lily\n3,rose\n4,lily\n5,rose\n");
-  const auto json = inspect(parse_settings(fmt::format(
+  const Inspection inspection = inspect(parse_settings(fmt::format(
       "source: csv\npath: {}\ntarget: [kind]\nsplit: ordered\nnum_valid: 2\nnormalize: minmax", path("a.csv"))));
+  const auto json = inspection_json(inspection);
   EXPECT_EQ(json["training"]["samples"], 3);
   EXPECT_EQ(json["training"]["classes"][1]["class"], "rose");
   EXPECT_EQ(json["training"]["classes"][1]["samples"], 2);
   EXPECT_EQ(json["validation"]["inputs"]["maximum"], 2);
   const std::string fingerprint = json["fingerprint"];
-  EXPECT_EQ(inspection_text(json, kUnbroken),
+  EXPECT_EQ(inspection_text(inspection, kUnbroken),
             fmt::format("csv from {}: 3 training and 2 validation samples of 1 step x 1 feature, 2 classes\n"
                         "  columns scaled to 0 to 1, fitted on the training part (3 rows)\n"
                         "  fingerprint {}\n\n"
@@ -45,16 +49,18 @@ TEST_F(Inspect, ShowsTheDataOfAnExperiment) {
 }
 
 TEST_F(Inspect, SaysThatThereIsNoValidation) {
-  const auto json = inspect(parse_settings("num_train: 10\nnum_valid: 0"));
+  const Inspection inspection = inspect(parse_settings("num_train: 10\nnum_valid: 0"));
+  const auto json = inspection_json(inspection);
   EXPECT_THAT(json["validation"], testing::Eq(nlohmann::ordered_json{{"samples", 0}}));
-  EXPECT_THAT(inspection_text(json), HasSubstr("\nvalidation\n  none\n"));
+  EXPECT_THAT(inspection_text(inspection), HasSubstr("\nvalidation\n  none\n"));
 }
 
 TEST_F(Inspect, DrawsAnImage) {
-  const auto json = inspect(parse_settings("num_train: 10\nnum_valid: 10"));
+  const Inspection inspection = inspect(parse_settings("num_train: 10\nnum_valid: 10"));
+  const auto json = inspection_json(inspection);
   const std::string picture = json["picture"];
   EXPECT_EQ(std::ranges::count(picture, '\n'), 28);
-  EXPECT_THAT(inspection_text(json), HasSubstr("\nthe first training sample\n" + picture));
+  EXPECT_THAT(inspection_text(inspection), HasSubstr("\nthe first training sample\n" + picture));
 }
 
 TEST_F(Inspect, ShowsAVocabularyAndTheFirstWindows) {
@@ -67,7 +73,7 @@ TEST_F(Inspect, ShowsAVocabularyAndTheFirstWindows) {
 
 TEST_F(Inspect, TakesAShortTextThatIsNoUtf8AsBytes) {
   write("a.txt", "one line \xff without an end");
-  EXPECT_EQ(inspect_file(path("a.txt"))["tokens"], "bytes");
+  EXPECT_EQ(json_of(path("a.txt"))["tokens"], "bytes");
 }
 
 TEST_F(Inspect, SaysHowTargetsWereScaled) {
@@ -155,11 +161,13 @@ TEST_F(Inspect, ShowsNamesOfClassesOnOneLine) {
 
 TEST_F(Inspect, SeesThatThereIsNoHeader) {
   write("a.csv", "1,2\n3,4\n");
-  const auto json = inspect_file(path("a.csv"));
+  const Inspection inspection = inspect_file(path("a.csv"));
+  const auto json = inspection_json(inspection);
   EXPECT_EQ(json["rows"], 2);
   EXPECT_EQ(json["header"], false);
-  EXPECT_THAT(inspection_text(json), HasSubstr("    header: false\n    target: [\"column2\"]\n    task: regression\n"
-                                               "  model:\n    kind: sequence_regressor\n"));
+  EXPECT_THAT(inspection_text(inspection),
+              HasSubstr("    header: false\n    target: [\"column2\"]\n    task: regression\n"
+                        "  model:\n    kind: sequence_regressor\n"));
 }
 
 // The lines of YAML without the path, joined by '|'.
@@ -172,16 +180,16 @@ std::string advice_for(const nlohmann::ordered_json& json) {
 
 TEST_F(Inspect, TakesFewIntegersThatRepeatForClasses) {
   write("a.csv", "x,y\n1.5,0\n2.5,1\n3.5,0\n4.5,1\n");
-  EXPECT_EQ(advice_for(inspect_file(path("a.csv"))),
+  EXPECT_EQ(advice_for(json_of(path("a.csv"))),
             "data:|source: csv|target: [\"y\"]|task: classification|model:|kind: sequence_classifier|");
   write("b.csv", "x,y\n1.5,10\n2.5,31\n3.5,42\n4.5,13\n");
-  EXPECT_EQ(advice_for(inspect_file(path("b.csv"))),
+  EXPECT_EQ(advice_for(json_of(path("b.csv"))),
             "data:|source: csv|target: [\"y\"]|task: regression|model:|kind: sequence_regressor|");
 }
 
 TEST_F(Inspect, TakesASingleColumnOfNumbersForASeries) {
   write("a.csv", "day,price\n1/2,1.5\n2/2,?\n3/2,3.5\n4/2,4.5\n");
-  EXPECT_EQ(advice_for(inspect_file(path("a.csv"))),
+  EXPECT_EQ(advice_for(json_of(path("a.csv"))),
             "data:|source: csv|features: [\"price\"]|target: [\"price\"]|task: regression|window: 1|missing: mean|"
             "model:|kind: sequence_regressor|");
 }
@@ -200,7 +208,7 @@ TEST_F(Inspect, HintsAtDecimalCommas) {
 
 TEST_F(Inspect, HintsAtADelimiterThatTheHeaderLacks) {
   write("a.csv", "everything\n1;2\n3;4\n");
-  EXPECT_EQ(inspect_file(path("a.csv"))["hints"][0],
+  EXPECT_EQ(json_of(path("a.csv"))["hints"][0],
             "one column only, but its cells hold ';': if that separates them, set data.delimiter: \";\"");
 }
 
@@ -216,8 +224,9 @@ TEST_F(Inspect, KeepsToAWidthAndShowsTheFirstOfManyTexts) {
 
 TEST_F(Inspect, CountsWhatIsMissingInASeriesOnce) {
   write("a.csv", "x\n1\n?\n3\n4\n5\n6\n");
-  const auto json = inspect(parse_settings(
+  const Inspection inspection = inspect(parse_settings(
       fmt::format("source: csv\npath: {}\ntarget: [x]\nwindow: 1\nnum_valid: 1\nmissing: mean", path("a.csv"))));
+  const auto json = inspection_json(inspection);
   EXPECT_EQ(json["notes"][0], "1 missing value, treated by missing: mean");
 }
 
@@ -225,7 +234,7 @@ TEST_F(Inspect, FindsTheOtherHalfByItsName) {
   write_idx("train-images-idx3", {2, 8, 8}, std::string(128, '\0'));
   write_idx("train-labels-idx1", {2}, std::string("\0\1", 2));
   for (const char* name : {"train-images-idx3", "train-labels-idx1"})
-    EXPECT_EQ(advice_for(inspect_file(path(name))),
+    EXPECT_EQ(advice_for(json_of(path(name))),
               "data:|source: idx|train_inputs: \"train-images-idx3\"|train_targets: \"train-labels-idx1\"|model:|kind: "
               "sequence_classifier|");
 }
@@ -240,7 +249,7 @@ TEST_F(Inspect, TakesTheRestForText) {
   EXPECT_THAT(text_of("a.txt"), testing::StartsWith(fmt::format("{}: text, 28 characters\n  'It was a dark,\\x0astormy "
                                                                 "night\\x0a'\n\nvocabulary of ",
                                                                 path("a.txt"))));
-  EXPECT_EQ(inspect_file(path("a.txt"))["yaml"][1], "  source: text");
+  EXPECT_EQ(json_of(path("a.txt"))["yaml"][1], "  source: text");
 }
 
 TEST_F(Inspect, TakesATextInOneLongLineForAText) {
@@ -248,10 +257,10 @@ TEST_F(Inspect, TakesATextInOneLongLineForAText) {
   for (int i = 0; i < 300; ++i) text += "one, two, three ";
   for (const char* name : {"a.txt", "a"}) {
     write(name, text + "\n");
-    EXPECT_EQ(inspect_file(path(name))["format"], "text") << name;
+    EXPECT_EQ(json_of(path(name))["format"], "text") << name;
   }
   write("b.txt", "x,y\n1,2\n3,4\n");
-  EXPECT_EQ(inspect_file(path("b.txt"))["format"], "text") << "by its name";
+  EXPECT_EQ(json_of(path("b.txt"))["format"], "text") << "by its name";
 }
 
 TEST_F(Inspect, ShowsTheFirstOfManyColumns) {
@@ -266,25 +275,25 @@ TEST_F(Inspect, ShowsTheFirstOfManyColumns) {
   EXPECT_THAT(text, HasSubstr("\n  c19: 2 numbers, from 19.5 to 19.5, mean 19.5, standard deviation 0\n"
                               "  and 80 columns more (--json has all of them)\n"));
   EXPECT_THAT(text, HasSubstr(" '11.5' and 88 more\n"));
-  EXPECT_EQ(inspect_file(path("a.csv"))["columns"].size(), 100u);
+  EXPECT_EQ(json_of(path("a.csv"))["columns"].size(), 100u);
 }
 
 TEST_F(Inspect, TakesATableThatBeginsWithDatesForASeries) {
   std::string table = "date,hour,temperature,pressure\n";
   for (int i = 0; i < 60; ++i) table += fmt::format("2026-01-{:02},{},{}.5,{}.25\n", 1 + i / 24, i % 24, i, 1000 - i);
   write("a.csv", table);
-  EXPECT_EQ(advice_for(inspect_file(path("a.csv"))),
+  EXPECT_EQ(advice_for(json_of(path("a.csv"))),
             "data:|source: csv|features: [\"hour\", \"temperature\", \"pressure\"]|target: [\"temperature\"]|task: "
             "regression|window: 3|model:|kind: sequence_regressor|");
 }
 
 TEST_F(Inspect, AsksWhetherPositiveIntegersAreLengths) {
   write_npy<int64_t>("n.npy", "<i8", "3,", {5, 1, 2});
-  EXPECT_EQ(inspect_file(path("n.npy"))["hints"][0],
+  EXPECT_EQ(json_of(path("n.npy"))["hints"][0],
             "if these are lengths of sequences and not classes, name the file in train_lengths, in addition to "
             "train_inputs and train_targets");
   write_npy<int64_t>("y.npy", "<i8", "3,", {0, 1, 2});
-  EXPECT_FALSE(inspect_file(path("y.npy")).contains("hints"));
+  EXPECT_FALSE(json_of(path("y.npy")).contains("hints"));
 }
 
 TEST_F(Inspect, ShowsOfASampleWhatItsLengthCovers) {

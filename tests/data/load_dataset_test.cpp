@@ -1,6 +1,8 @@
 #include "data/load_dataset.h"
 
 #include <cmath>
+#include <functional>
+#include <limits>
 
 #include "base/text.h"
 #include "data_test.h"
@@ -47,11 +49,11 @@ TEST_F(LoadForInference, SaysWherePredictionsAreOfAPartOfTheFile) {
     const DataSettings settings = table("a.csv", "target: [y]\nnum_valid: 2\n" + more);
     return load_for_inference(settings, load_dataset(settings), part, targets).notes;
   };
-  EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kWhereThere),
+  EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kIfPresent),
               ElementsAre("these are only the validation samples, in the order of their random split; use --part all "
                           "for the whole file, in its order"));
-  EXPECT_THAT(notes_on("", DataPart::kAll, Targets::kWhereThere), ElementsAre());
-  EXPECT_THAT(notes_on("split: ordered\n", DataPart::kValid, Targets::kWhereThere),
+  EXPECT_THAT(notes_on("", DataPart::kAll, Targets::kIfPresent), ElementsAre());
+  EXPECT_THAT(notes_on("split: ordered\n", DataPart::kValid, Targets::kIfPresent),
               ElementsAre("these are only the validation samples; use --part all for the whole file, in its order"));
   EXPECT_THAT(notes_on("", DataPart::kValid, Targets::kRequired), ElementsAre()) << "a mean is of a part on purpose";
 }
@@ -89,7 +91,7 @@ std::vector<std::string> texts_of(const FileRows& rows) {
 class RowsOfAFile : public LoadForInference {
  protected:
   InferenceData use(const std::string& file, const std::string& rest, DataPart part = DataPart::kAll) const {
-    return load_for_inference(table(file, rest), load_dataset(table("a.csv", rest)), part, Targets::kWhereThere);
+    return load_for_inference(table(file, rest), load_dataset(table("a.csv", rest)), part, Targets::kIfPresent);
   }
 };
 
@@ -137,7 +139,7 @@ TEST_F(RowsOfAFile, AreOfNoOtherSource) {
   write_arrays({0, 2, 4, 6}, {0, 1});
   const DataSettings settings = arrays(kOrdered);
   EXPECT_TRUE(
-      load_for_inference(settings, load_dataset(settings), DataPart::kAll, Targets::kWhereThere).rows.rows.empty());
+      load_for_inference(settings, load_dataset(settings), DataPart::kAll, Targets::kIfPresent).rows.rows.empty());
 }
 
 TEST_F(LoadForInference, LeavesMissingTargetsUnknownWhereNobodyNeedsThem) {
@@ -147,7 +149,7 @@ TEST_F(LoadForInference, LeavesMissingTargetsUnknownWhereNobodyNeedsThem) {
   const auto load = [&](Targets targets) {
     return load_for_inference(table("b.csv", kOrdered + "target: [kind]\n"), dataset, DataPart::kAll, targets).samples;
   };
-  EXPECT_THAT(values_of<int64_t>(load(Targets::kWhereThere).targets), ElementsAre(-1, 1));
+  EXPECT_THAT(values_of<int64_t>(load(Targets::kIfPresent).targets), ElementsAre(-1, 1));
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load(Targets::kRequired); }),
             "{}/b.csv:2: column 'kind': the cell is empty, expected a class label: fill it or remove the row");
 }
@@ -157,7 +159,7 @@ TEST_F(LoadForInference, FillsByTheMeansOfATrainingThatLackedNothing) {
   const Dataset dataset = load_dataset(table("a.csv", kOrdered + "target: [y]\nnormalize: none\n"));
   write("b.csv", "x,y\n,1\n");
   const auto filled = load_for_inference(table("b.csv", kOrdered + "target: [y]\nnormalize: none\nmissing: mean\n"),
-                                         dataset, DataPart::kAll, Targets::kWhereThere);
+                                         dataset, DataPart::kAll, Targets::kIfPresent);
   EXPECT_THAT(values_of<float>(filled.samples.inputs), ElementsAre(2));
 }
 
@@ -170,7 +172,7 @@ TEST_F(LoadForInference, SaysThatThereIsNoMean) {
   EXPECT_EQ(error_of(ExitCode::kData,
                      [&] {
                        load_for_inference(table("b.csv", kOrdered + "target: [y]\nmissing: mean\n"), dataset,
-                                          DataPart::kAll, Targets::kWhereThere);
+                                          DataPart::kAll, Targets::kIfPresent);
                      }),
             "{}/b.csv: column 'x' has missing values, but the training part has no mean for data.missing=mean; use "
             "data.missing=previous, zero or drop");
@@ -196,7 +198,7 @@ TEST_F(LoadForInference, TakesTheWindowsWhoseTargetIsStillToCome) {
     return load_for_inference(settings, dataset, DataPart::kAll, targets).samples;
   };
   EXPECT_EQ(all(Targets::kRequired).size(), 3);
-  const Samples open = all(Targets::kWhereThere);
+  const Samples open = all(Targets::kIfPresent);
   ASSERT_EQ(open.size(), 5);
   EXPECT_THAT(values_of<float>(open.inputs[4]), ElementsAre(5, 6));
   EXPECT_EQ(open.targets[2].item<float>(), 6);
@@ -238,7 +240,7 @@ TEST_F(LoadForInference, TakesArraysWithoutTargetsOnlyWhereNobodyNeedsThem) {
   DataSettings settings = arrays(kOrdered);
   const Dataset dataset = load_dataset(settings);
   settings.train_targets.clear();
-  EXPECT_FALSE(load_for_inference(settings, dataset, DataPart::kAll, Targets::kWhereThere).samples.targets.defined());
+  EXPECT_FALSE(load_for_inference(settings, dataset, DataPart::kAll, Targets::kIfPresent).samples.targets.defined());
   EXPECT_EQ(
       error_of(ExitCode::kUsage, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }),
       "{}/x.npy: these samples have no targets: name their file in data.train_targets");
@@ -275,6 +277,106 @@ TEST_F(LoadForInference, LeavesGeneratedDataTheirParts) {
   EXPECT_EQ(
       error_of(ExitCode::kUsage, [&] { load_for_inference(settings, dataset, DataPart::kAll, Targets::kRequired); }),
       "data.source: digits has separate training and validation parts; use part train or valid");
+}
+
+class DataSizeOf : public DataTest {};
+
+TEST_F(DataSizeOf, GeneratedDataIsExact) {
+  for (const std::string yaml :
+       {"source: digits\nnum_train: 20\nnum_valid: 10\n", "source: synthetic\nsequence_length: 5\nnum_features: 3\n",
+        "source: synthetic\nsequence_length: 5\nlabels: gaussian\n", "source: synthetic\nlabels: binary\n"}) {
+    const DataSettings settings = parse_settings(yaml);
+    const Dataset data = load_dataset(settings);
+    EXPECT_EQ(least_data_bytes(settings), data.train.bytes() + data.valid.bytes()) << yaml;
+    const DataShape shape = least_shape(settings);
+    EXPECT_EQ(shape.task, data.shape.task) << yaml;
+    EXPECT_EQ(shape.input_size, data.train.inputs.size(2)) << yaml;
+    EXPECT_EQ(shape.sequence_length, data.train.inputs.size(1)) << yaml;
+    EXPECT_EQ(shape.num_outputs, data.shape.num_outputs) << yaml;
+  }
+}
+
+TEST_F(DataSizeOf, GeneratedDataSaturates) {
+  const DataSettings settings = parse_settings(
+      "source: synthetic\nnum_train: 1000000000\nsequence_length: 1000000000\nnum_features: 1000000000\n");
+  EXPECT_EQ(least_data_bytes(settings), std::numeric_limits<int64_t>::max());
+}
+
+TEST_F(DataSizeOf, FilesIsThatOfTheLargest) {
+  write("a.csv", "a,b\n1,2\n");
+  write("b.csv", "a,b\n1,2\n3,4\n");
+  const std::string folder_of_files = "source: csv\ntarget: [b]\npath: " + folder().string() + "\n";
+  EXPECT_EQ(least_data_bytes(parse_settings(folder_of_files + "train_file: a.csv\nvalid_file: b.csv\n")), 12);
+  EXPECT_EQ(least_data_bytes(parse_settings("source: csv\ntarget: [b]\npath: " + path("a.csv") + "\n")), 8);
+  EXPECT_EQ(least_data_bytes(parse_settings(folder_of_files + "train_file: missing.csv\n")), 0);
+}
+
+TEST_F(DataSizeOf, FilesHasTheShapeThatTheSettingsSay) {
+  const DataShape series = least_shape(parse_settings("source: csv\npath: a.csv\ntarget: [b]\nwindow: 7\n"));
+  EXPECT_EQ(series.task, Task::kRegression);
+  EXPECT_EQ(series.sequence_length, 7);
+  const DataShape text = least_shape(parse_settings("source: text\npath: a.txt\nsequence_length: 9\n"));
+  EXPECT_EQ(text.task, Task::kLanguageModel);
+  EXPECT_EQ(text.sequence_length, 9);
+}
+
+// What was fitted to a table, and a change that a stranger makes to it.
+class FaultOfFittedData : public DataTest {
+ protected:
+  FaultOfFittedData() { write("a.csv", "a,b\n1,2\n2,4\n3,5\n4,9\n5,1\n6,3\n"); }
+
+  std::string fault(const std::string& yaml, const std::function<void(FittedData&)>& change) const {
+    const DataSettings settings = parse_settings("path: " + path("a.csv") + "\n" + yaml);
+    FittedData data = load_dataset(settings);
+    EXPECT_EQ(fault_of(data, settings), "");
+    change(data);
+    return fault_of(data, settings);
+  }
+
+  std::string series_fault(const std::function<void(FittedData&)>& change) const {
+    return fault("source: csv\ntarget: [b]\nwindow: 1\nvalid_fraction: 0.4\n", change);
+  }
+};
+
+TEST_F(FaultOfFittedData, IsOfASeriesWithOtherColumns) {
+  EXPECT_EQ(series_fault([](FittedData& data) { data.feature_scales.clear(); }), "0 scales for 2 columns");
+  EXPECT_EQ(series_fault([](FittedData& data) { data.shape.sequence_length = 7; }),
+            "7 steps of 2 features for a data.window of 1");
+  EXPECT_EQ(series_fault([](FittedData& data) { data.target_scales.clear(); }), "0 scales of 1 targets");
+  EXPECT_EQ(series_fault([](FittedData& data) {
+              data.shape.num_outputs = 2;
+              data.target_scales.resize(2);
+            }),
+            "1 columns of 2 outputs");
+}
+
+TEST_F(FaultOfFittedData, IsOfATableWithOtherColumnsOrClasses) {
+  const auto table_fault = [&](const std::function<void(FittedData&)>& change) {
+    return fault("source: csv\ntarget: [b]\n", change);
+  };
+  EXPECT_EQ(table_fault([](FittedData& data) { data.feature_scales.clear(); }), "0 scales for 1 column");
+  EXPECT_EQ(table_fault([](FittedData& data) { data.shape.input_size = 3; }),
+            "1 steps of 3 features for a data.window of 0");
+  EXPECT_EQ(table_fault([](FittedData& data) { data.vocabulary.clear(); }), "0 names of 6 outputs");
+}
+
+TEST_F(FaultOfFittedData, IsOfATextWithoutTokens) {
+  write("a.txt", "abcabcabcabc");
+  const std::string yaml = "source: text\nsequence_length: 2\ntrain_file: a.txt\n";
+  const DataSettings settings = parse_settings("path: " + folder().string() + "\n" + yaml);
+  FittedData data = load_dataset(settings);
+  EXPECT_EQ(fault_of(data, settings), "");
+  data.vocabulary = {"a", "b", "cd"};
+  EXPECT_EQ(fault_of(data, settings), "a token that is neither a byte nor a character");
+  data.vocabulary.clear();
+  EXPECT_EQ(fault_of(data, settings), "a text without tokens");
+}
+
+TEST_F(FaultOfFittedData, IsOfNumbersThatAreNotFinite) {
+  EXPECT_EQ(series_fault([](FittedData& data) { data.column_means["a"] = std::numeric_limits<double>::infinity(); }),
+            "a mean that is not finite");
+  EXPECT_EQ(series_fault([](FittedData& data) { data.feature_scales[0].scale = 0; }),
+            "a scale that is zero or not finite");
 }
 
 }  // namespace

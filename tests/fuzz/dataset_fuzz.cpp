@@ -10,7 +10,6 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/data_size.h"
 #include "data/load_dataset.h"
 #include "fuzz/fuzz_support.h"
 
@@ -80,7 +79,7 @@ void load(const DataSettings& settings) {
   require_whole(data.valid, data.shape);
   require(fault_of(data, settings).empty());
   for (const DataPart part : {DataPart::kTrain, DataPart::kValid, DataPart::kAll})
-    for (const Targets targets : {Targets::kRequired, Targets::kWhereThere})
+    for (const Targets targets : {Targets::kRequired, Targets::kIfPresent})
       expect_done_or_refused(kOfData, [&] { load_for_inference(settings, data, part, targets); });
 }
 

@@ -1,5 +1,5 @@
 // Fuzzes an npy file of unknown origin.
-#include "data/readers/npy.h"
+#include "data/readers/array.h"
 #include "fuzz/array_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

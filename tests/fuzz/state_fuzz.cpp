@@ -9,7 +9,6 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint_folder.h"
-#include "data/data_size.h"
 #include "data/load_dataset.h"
 #include "experiment/prepared_run.h"
 #include "experiment/resume.h"
@@ -242,7 +241,7 @@ void predict_some(const TrainedModel& trained) {
   if (trained.data.shape.task == Task::kLanguageModel)
     generate_text(trained, {.prompt = "a", .length = 2, .temperature = 1, .seed = 1});
   else
-    predict(trained, load_data(trained, Targets::kWhereThere).samples, 1);
+    predict(trained, load_data(trained, Targets::kIfPresent).samples, 1);
 }
 
 void use(const TrainedRun& run) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,5 +83,32 @@ decltype(auto) visit_values(const Array& array, Visitor&& visitor) {
 // keep the byte order of the file. `offset` is the position of the stream. The sizes are compared with the most bytes
 // that the file can hold before memory is allocated.
 Array read_array(ByteStream& stream, int64_t offset, ElementType type, std::vector<int64_t> shape);
+
+// IDX, the format of MNIST: two zero bytes, element type, number of dimensions, big-endian sizes, data.
+// The reader accepts all six types, 1 to 255 dimensions, plain or gzip. The data must end exactly at the end of the
+// file.
+// Source: the description of the MNIST files, http://yann.lecun.com/exdb/mnist.
+//
+// Throws UserError kData with the byte at which the file is invalid. The memory is the array itself, and never exceeds
+// what the file can hold.
+Array read_idx(const std::filesystem::path& path);
+
+// npy, the file of one NumPy array: versions 1.0 to 3.0; bool, integers and floats in either byte order; C or Fortran
+// order; plain or gzip. Objects, structures, text, dates and complex numbers are refused with a specific message.
+// Source: numpy.lib.format, "NPY format".
+//
+// Returns the array in row-major order; 16-bit floats become f32, which represents them exactly. An empty array and a
+// single number without dimensions are errors. Throws UserError kData with the byte at which the file is invalid.
+Array read_npy(const std::filesystem::path& path);
+
+// Draws one image in characters, for `data inspect`. The smallest value is a space and the largest value is '@'.
+//
+// `pixels` holds num_rows x num_columns values. The picture is at most 80 characters wide. A pixel takes two characters
+// if they fit, because characters are about twice as high as wide; wider images are averaged down. Every line ends with
+// a line feed. NaN is '?'.
+std::string ascii_image(std::span<const float> pixels, int64_t num_rows, int64_t num_columns);
+
+// Draws image `index` of an array (N, rows, columns), or the whole array (rows, columns) with index 0.
+std::string ascii_image(const Array& images, int64_t index);
 
 }  // namespace rnnlab

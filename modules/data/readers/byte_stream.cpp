@@ -1,15 +1,224 @@
 #include "data/readers/byte_stream.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <system_error>
+#include <vector>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/readers/file.h"
-#include "data/readers/gzip.h"
 
 namespace rnnlab {
 namespace {
+
+// A regular file opened for reading. It never blocks on a FIFO or a device, and it throws UserError kData if the length
+// of the file changes while it is read.
+class File : public ByteStream {
+ public:
+  explicit File(const std::filesystem::path& path);
+  ~File() override;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  size_t read(std::span<std::byte> into) override;
+  int64_t most_bytes() const override { return size_; }
+  const std::string& path() const override { return path_; }
+  bool is_packed() const override { return false; }
+
+  // Reads the first bytes and keeps the position; fewer bytes than requested if the file is shorter.
+  size_t peek(std::span<std::byte> into) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  int64_t size_ = 0;
+  int64_t offset_ = 0;
+};
+
+namespace fs = std::filesystem;
+
+std::string describe_errno(int code) { return std::generic_category().message(code); }
+
+[[noreturn]] void fail_missing(const fs::path& path) {
+  std::error_code error;
+  if (path.has_parent_path() && !fs::exists(path.parent_path(), error))
+    throw_error(ExitCode::kData, "{}: folder '{}' does not exist: check the path", path.string(),
+                path.parent_path().string());
+  throw_error(ExitCode::kData, "{}: no such file{}: check the path", path.string(),
+              did_you_mean(path.filename().string(), names_beside(path)));
+}
+
+[[noreturn]] void fail_to_open(const fs::path& path, int code) {
+  if (code == ENOENT) fail_missing(path);
+  if (code == EACCES)
+    throw_error(ExitCode::kData, "{}: permission denied: allow reading with 'chmod +r' or run as the file's owner",
+                path.string());
+  if (code == ENXIO)
+    throw_error(ExitCode::kData, "{}: got a socket, expected a regular file: check the path", path.string());
+  throw_error(ExitCode::kData, "{}: cannot be opened ({}): check the path", path.string(), describe_errno(code));
+}
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "something else";
+}
+
+std::string_view remedy_for(mode_t mode) {
+  if (S_ISDIR(mode)) return "name a file in it";
+  if (S_ISFIFO(mode)) return "write the data to a file first";
+  return "check the path";
+}
+
+// Without O_NONBLOCK, opening a FIFO without a writer would wait forever.
+int open_descriptor(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) fail_to_open(path, errno);
+  return descriptor;
+}
+
+int64_t size_of_regular(int descriptor, const std::string& path) {
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) != 0)
+    throw_error(ExitCode::kData, "{}: cannot be examined ({}): check the disk", path, describe_errno(errno));
+  if (!S_ISREG(facts.st_mode))
+    throw_error(ExitCode::kData, "{}: got {}, expected a regular file: {}", path, kind_of(facts.st_mode),
+                remedy_for(facts.st_mode));
+  return facts.st_size;
+}
+
+File::File(const fs::path& path) : path_(path.string()), descriptor_(open_descriptor(path)) {
+  try {
+    size_ = size_of_regular(descriptor_, path_);
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+File::~File() { ::close(descriptor_); }
+
+size_t File::read(std::span<std::byte> into) {
+  size_t filled = 0;
+  while (filled < into.size()) {
+    const ssize_t got = ::read(descriptor_, into.data() + filled, into.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_at(*this, offset_, fmt::format("reading failed ({}): check the disk", describe_errno(errno)));
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+    offset_ += got;
+  }
+  const bool at_end = filled < into.size();
+  if (offset_ > size_ || (at_end && offset_ < size_))
+    throw_error(ExitCode::kData, "{}: {} while it was read, from {}: wait until nothing writes to it", path_,
+                offset_ > size_ ? "grew" : "shrank to " + counted(offset_, "byte"), counted(size_, "byte"));
+  return filled;
+}
+
+size_t File::peek(std::span<std::byte> into) const {
+  const ssize_t got = ::pread(descriptor_, into.data(), into.size(), 0);
+  if (got < 0) fail_at(*this, 0, fmt::format("reading failed ({}): check the disk", describe_errno(errno)));
+  return static_cast<size_t>(got);
+}
+
+// Unpacks gzip data (RFC 1952, with zlib) piece by piece. Members follow each other, and the checksum of each is
+// verified at its end. The memory is one buffer, independent of the unpacked size; the caller limits how much it reads.
+class GzipStream : public ByteStream {
+ public:
+  explicit GzipStream(std::unique_ptr<File> file);
+  ~GzipStream() override;
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+
+  size_t read(std::span<std::byte> into) override;
+  int64_t most_bytes() const override;
+  const std::string& path() const override { return file_->path(); }
+  bool is_packed() const override { return true; }
+
+ private:
+  void refill();
+  void start_next_member();
+  int64_t packed_offset() const;
+
+  std::unique_ptr<File> file_;
+  std::vector<std::byte> buffer_;
+  int64_t num_packed_read_ = 0;
+  z_stream inflater_{};
+  bool between_members_ = false;
+};
+
+constexpr int64_t kBufferBytes = 1 << 18;
+constexpr int kGzipWindowBits = 15 + 16;  // zlib's code for gzip data only
+constexpr int64_t kMostExpansion = 1032;  // deflate's highest ratio: 258 bytes from two bits
+
+std::string_view complaint(const z_stream& inflater) { return inflater.msg != nullptr ? inflater.msg : "invalid data"; }
+
+bool is_gzip(std::span<const std::byte> start) {
+  return start.size() >= 2 && start[0] == std::byte{0x1f} && start[1] == std::byte{0x8b};
+}
+
+GzipStream::GzipStream(std::unique_ptr<File> file)
+    : file_(std::move(file)), buffer_(static_cast<size_t>(std::min(file_->most_bytes() + 1, kBufferBytes))) {
+  RNNLAB_INVARIANT(inflateInit2(&inflater_, kGzipWindowBits) == Z_OK, "zlib's inflateInit2 failed");
+}
+
+GzipStream::~GzipStream() { inflateEnd(&inflater_); }
+
+int64_t GzipStream::most_bytes() const {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / (2 * kMostExpansion);
+  return std::min(file_->most_bytes(), kMost) * kMostExpansion;
+}
+
+int64_t GzipStream::packed_offset() const { return num_packed_read_ - static_cast<int64_t>(inflater_.avail_in); }
+
+void GzipStream::refill() {
+  if (inflater_.avail_in > 0) return;
+  const size_t got = file_->read(buffer_);
+  num_packed_read_ += static_cast<int64_t>(got);
+  inflater_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
+  inflater_.avail_in = static_cast<uInt>(got);
+}
+
+void GzipStream::start_next_member() {
+  constexpr std::byte kFirstByte{0x1f};
+  if (static_cast<std::byte>(*inflater_.next_in) != kFirstByte)
+    fail_at(*file_, packed_offset(),
+            fmt::format("got {} after the gzip data, expected the end: fetch the file again",
+                        counted(file_->most_bytes() - packed_offset(), "byte")));
+  RNNLAB_INVARIANT(inflateReset(&inflater_) == Z_OK, "zlib's inflateReset failed");
+  between_members_ = false;
+}
+
+size_t GzipStream::read(std::span<std::byte> into) {
+  size_t filled = 0;
+  while (filled < into.size()) {
+    refill();
+    if (between_members_ && inflater_.avail_in == 0) break;
+    if (between_members_) start_next_member();
+    if (inflater_.avail_in == 0)
+      throw_error(ExitCode::kData, "{}: the gzip data is cut off at byte {}: fetch the file again", path(),
+                  packed_offset());
+    const size_t room = std::min<size_t>(into.size() - filled, std::numeric_limits<uInt>::max());
+    inflater_.next_out = reinterpret_cast<Bytef*>(into.data() + filled);
+    inflater_.avail_out = static_cast<uInt>(room);
+    const int result = inflate(&inflater_, Z_NO_FLUSH);
+    filled += room - inflater_.avail_out;
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+      fail_at(*file_, packed_offset(),
+              fmt::format("damaged gzip data ({}): fetch the file again", complaint(inflater_)));
+    between_members_ = result == Z_STREAM_END;
+  }
+  return filled;
+}
 
 [[noreturn]] void fail_without_gzip(const File& file, std::span<const std::byte> start) {
   if (start.empty())

@@ -1,10 +1,9 @@
-#include "data/readers/idx.h"
+#include "data/readers/array.h"
 
 #include <array>
 #include <bit>
 
 #include "base/numbers.h"
-#include "data/readers/array.h"
 
 namespace rnnlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/readers/npy.h"
+#include "data/readers/array.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/readers/array.h"
 #include "data/readers/byte_stream.h"
 
 namespace rnnlab {

@@ -5,9 +5,8 @@
 #include <functional>
 #include <random>
 
+#include "data/readers/array.h"
 #include "data/readers/csv.h"
-#include "data/readers/idx.h"
-#include "data/readers/npy.h"
 #include "data/readers/reader_files.h"
 #include "data/readers/text_file.h"
 

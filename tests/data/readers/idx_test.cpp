@@ -1,4 +1,4 @@
-#include "data/readers/idx.h"
+#include "data/readers/array.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

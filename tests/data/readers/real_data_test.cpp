@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "data/readers/idx.h"
+#include "data/readers/array.h"
 #include "data/readers/text_file.h"
 
 namespace rnnlab {

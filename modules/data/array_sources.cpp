@@ -1,4 +1,4 @@
-// Loads mnist, idx and npy: a file of inputs, a file of targets, and optionally a file of lengths.
+// The sources mnist, idx and npy: a file of inputs, a file of targets, and optionally a file of lengths.
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -8,17 +8,21 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/array_samples.h"
+#include "data/data_settings.h"
+#include "data/dataset.h"
 #include "data/find_data.h"
-#include "data/readers/idx.h"
-#include "data/readers/npy.h"
-#include "data/sources.h"
-#include "data/split.h"
+#include "data/inspect.h"
+#include "data/readers/array.h"
+#include "data/source.h"
 
 namespace rnnlab {
 namespace {
 
 using Path = std::filesystem::path;
 using Reader = Array (*)(const Path&);
+
+constexpr std::string_view kTrainImages = "train-images-idx3-ubyte", kTrainLabels = "train-labels-idx1-ubyte",
+                           kValidImages = "t10k-images-idx3-ubyte", kValidLabels = "t10k-labels-idx1-ubyte";
 
 struct PartFiles {
   Path inputs;
@@ -57,11 +61,6 @@ Part read_part(const PartFiles& files, Reader read, TaskChoice choice) {
   part.samples.inputs = inputs_from(inputs, files.inputs);
   add_lengths(part.samples, files, read);
   return part;
-}
-
-TaskChoice as_choice(Task task) {
-  if (task == Task::kClassification) return TaskChoice::kClassification;
-  return task == Task::kBinary ? TaskChoice::kBinary : TaskChoice::kRegression;
 }
 
 // Training and validation must have equal shapes.
@@ -129,7 +128,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
     split_one(loaded.dataset, train.samples, settings, origin.text());
     return loaded;
   }
-  Part valid = read_part(*valid_files, read, as_choice(train.task));
+  Part valid = read_part(*valid_files, read, choice_of(train.task));
   require_same_shape(train.samples, train_files, valid.samples, *valid_files);
   resolve(settings, valid.input_type, valid_files->inputs);
   check_classes(loaded, valid.samples, *valid_files);
@@ -139,7 +138,7 @@ Loaded load(const PartFiles& train_files, const std::optional<PartFiles>& valid_
 }
 
 // Returns a file of MNIST in the folder of the file that was found.
-Path beside(const Path& found, const std::string& name) {
+Path sibling_file(const Path& found, std::string_view name) {
   const Path plain = found.parent_path() / name;
   Path packed = plain;
   packed += ".gz";
@@ -163,46 +162,122 @@ PartFiles training_files(const DataSettings& settings) {
           find_array(settings, settings.train_lengths)};
 }
 
-Reader reader_of(const DataSettings& settings) { return settings.source == Source::kIdx ? read_idx : read_npy; }
-
 Origin origin_of(const DataSettings& settings, const PartFiles& files) {
   return {std::string(config::name_of(settings.source)), files.inputs};
 }
 
-}  // namespace
-
 Loaded load_mnist(const DataSettings& settings) {
-  const Path images = find_data({settings.path, "train-images-idx3-ubyte", "mnist",
+  const Path images = find_data({settings.path, std::string(kTrainImages), "mnist",
                                  "Run `data/fetch mnist` to get it, or set data.path or $RNNLAB_DATA to its folder."});
-  const PartFiles train{images, beside(images, "train-labels-idx1-ubyte"), {}};
-  const PartFiles valid{beside(images, "t10k-images-idx3-ubyte"), beside(images, "t10k-labels-idx1-ubyte"), {}};
+  const PartFiles train{images, sibling_file(images, kTrainLabels), {}};
+  const PartFiles valid{sibling_file(images, kValidImages), sibling_file(images, kValidLabels), {}};
   DataSettings ten_classes = settings;
   ten_classes.num_classes = 10;
   ten_classes.task = TaskChoice::kClassification;
   return load(train, valid, read_idx, ten_classes, {"mnist", images.parent_path()});
 }
 
-Loaded load_arrays(const DataSettings& settings) {
+Loaded load_arrays(const DataSettings& settings, Reader read) {
   const PartFiles train = training_files(settings);
   std::optional<PartFiles> valid;
   if (!settings.valid_inputs.empty()) {
     valid = {find_array(settings, settings.valid_inputs), find_array(settings, settings.valid_targets),
              find_array(settings, settings.valid_lengths)};
   }
-  return load(train, valid, reader_of(settings), settings, origin_of(settings, train));
+  return load(train, valid, read, settings, origin_of(settings, train));
 }
 
-LoadedPart load_all_arrays(const DataSettings& settings, const FittedData& fitted, Targets targets) {
+LoadedPart load_all_arrays(const DataSettings& settings, Reader read, const FittedData& fitted, Targets targets) {
   const PartFiles files = training_files(settings);
   if (files.targets.empty() && targets == Targets::kRequired)
     throw_error(ExitCode::kUsage, "{}: these samples have no targets: name their file in data.train_targets",
                 files.inputs.string());
-  const Part all = read_part(files, reader_of(settings), settings.task);
+  const Part all = read_part(files, read, settings.task);
   if (all.samples.targets.defined() && fitted.shape.task == Task::kClassification)
     require_classes(all.samples.targets, fitted.shape.num_outputs, files.targets);
   return {.samples = all.samples,
           .origin = origin_of(settings, files),
           .normalize = resolve(settings, all.input_type, files.inputs)};
+}
+
+LoadedPart load_array_part(const DataSettings& settings, Reader read, const FittedData& fitted, DataPart part,
+                           Targets targets) {
+  if (part == DataPart::kAll) return load_all_arrays(settings, read, fitted, targets);
+  return part_of(load_arrays(settings, read), part);
+}
+
+DataShape least_array_shape(const DataSettings& settings) {
+  return {named_task(settings.task).value_or(Task::kClassification), 1, 1, 1, false};
+}
+
+void check_arrays(const DataSettings& settings, config::Checker& checker) {
+  const std::string source(config::name_of(settings.source));
+  if (settings.train_inputs.empty() || settings.train_targets.empty()) {
+    checker.complain(
+        {"source", "train_inputs", "train_targets"},
+        fmt::format("source {} reads its samples from train_inputs and train_targets: name both files", source));
+  }
+  if (settings.valid_inputs.empty() != settings.valid_targets.empty()) {
+    checker.complain({"valid_inputs", "valid_targets"},
+                     "only one of the two is set: name both files, or remove both to split the training files");
+  }
+  const bool files_for_both = !settings.valid_inputs.empty();
+  if (files_for_both && settings.train_lengths.empty() != settings.valid_lengths.empty()) {
+    checker.complain({"train_lengths", "valid_lengths"}, "only one of the two is set: name both files, or remove both");
+  }
+  if (!files_for_both && !settings.valid_lengths.empty()) {
+    checker.complain({"valid_lengths", "valid_inputs"}, "lengths need samples: name valid_inputs too");
+  }
+}
+
+// Returns the record of a source of files that `read` reads.
+template <Reader read>
+SourceInfo info_of_arrays(std::string_view description) {
+  return {.description = description,
+          .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
+          .keys = {"path", "valid_fraction", "split", "seed", "normalize", "task", "train_inputs", "train_targets",
+                   "train_lengths", "valid_inputs", "valid_targets", "valid_lengths", "num_classes"},
+          .check = check_arrays,
+          .least_shape = least_array_shape,
+          .load = [](const DataSettings& settings) { return load_arrays(settings, read); },
+          .load_part = [](const DataSettings& settings, const FittedData& fitted, DataPart part,
+                          Targets targets) { return load_array_part(settings, read, fitted, part, targets); }};
+}
+
+}  // namespace
+
+const SourceInfo& mnist_source() {
+  static const SourceInfo info = {
+      .description = "the images of handwritten digits in the files of MNIST",
+      .tasks = {Task::kClassification},
+      .keys = {"path", "normalize"},
+      .has_images = true,
+      .files = {kTrainImages, kTrainLabels, kValidImages, kValidLabels},
+      .least_shape = least_array_shape,
+      .load = load_mnist,
+  };
+  return info;
+}
+
+const SourceInfo& idx_source() {
+  static const SourceInfo info = [] {
+    SourceInfo idx = info_of_arrays<read_idx>("arrays in IDX files");
+    idx.has_images = true;
+    idx.magic = std::string_view("\0\0", 2);
+    idx.inspect_file = inspect_idx_file;
+    return idx;
+  }();
+  return info;
+}
+
+const SourceInfo& npy_source() {
+  static const SourceInfo info = [] {
+    SourceInfo npy = info_of_arrays<read_npy>("arrays in npy files");
+    npy.magic = "\x93NUMPY";
+    npy.inspect_file = inspect_npy_file;
+    return npy;
+  }();
+  return info;
 }
 
 }  // namespace rnnlab

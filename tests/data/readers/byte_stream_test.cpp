@@ -1,4 +1,4 @@
-#include "data/readers/file.h"
+#include "data/readers/byte_stream.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <random>
 
 #include "data/readers/reader_files.h"
 
@@ -18,26 +19,19 @@ namespace fs = std::filesystem;
 class FileTest : public ReaderFiles {
  protected:
   std::string open_error(const fs::path& file) const {
-    return error_of([&] { File opened(file); });
+    return error_of([&] { open_stream(file); });
   }
 };
 
 TEST_F(FileTest, ReadsInOrderAndStopsAtTheEnd) {
-  File file(write("a", "hello world"));
+  const auto file = open_stream(write("a", "hello world"));
   std::array<std::byte, 8> bytes{};
-  EXPECT_EQ(file.most_bytes(), 11);
-  EXPECT_EQ(file.read(bytes), 8u);
+  EXPECT_EQ(file->most_bytes(), 11);
+  EXPECT_EQ(file->read(bytes), 8u);
   EXPECT_EQ(format_hex(std::span(bytes).first(3)), "68 65 6c");
-  EXPECT_EQ(file.read(bytes), 3u);
+  EXPECT_EQ(file->read(bytes), 3u);
   EXPECT_EQ(format_hex(std::span(bytes).first(3)), "72 6c 64");
-  EXPECT_EQ(file.read(bytes), 0u);
-}
-
-TEST_F(FileTest, PeeksWithoutMovingOn) {
-  File file(write("a", "xy"));
-  std::array<std::byte, 4> bytes{};
-  EXPECT_EQ(file.peek(bytes), 2u);
-  EXPECT_EQ(file.read(bytes), 2u);
+  EXPECT_EQ(file->read(bytes), 0u);
 }
 
 TEST_F(FileTest, SuggestsANameBesideAMissingFile) {
@@ -96,19 +90,19 @@ TEST_F(FileTest, SaysHowToAllowReading) {
 
 TEST_F(FileTest, NoticesAFileThatShrinks) {
   const fs::path name = write("a", "0123456789");
-  File file(name);
+  const auto file = open_stream(name);
   fs::resize_file(name, 4);
   std::array<std::byte, 10> bytes{};
-  EXPECT_EQ(error_of([&] { file.read(bytes); }),
+  EXPECT_EQ(error_of([&] { file->read(bytes); }),
             "a: shrank to 4 bytes while it was read, from 10 bytes: wait until nothing writes to it");
 }
 
 TEST_F(FileTest, NoticesAFileThatGrows) {
   const fs::path name = write("a", "0123456789");
-  File file(name);
+  const auto file = open_stream(name);
   std::ofstream(name, std::ios::app) << "more";
   std::array<std::byte, 20> bytes{};
-  EXPECT_EQ(error_of([&] { file.read(bytes); }),
+  EXPECT_EQ(error_of([&] { file->read(bytes); }),
             "a: grew while it was read, from 10 bytes: wait until nothing writes to it");
 }
 
@@ -118,6 +112,89 @@ TEST_F(FileTest, ReadsAWholeFileUpToALimit) {
   EXPECT_EQ(read_whole(write("empty", ""), 10), "");
   EXPECT_EQ(error_of([&] { read_whole(path("a"), 2048); }),
             "a: holds more than 2.00 KiB, the most that this reader takes: split the file");
+}
+
+constexpr int64_t kLimit = 1 << 20;
+
+class GzipTest : public ReaderFiles {
+ protected:
+  std::string error_in(std::string_view packed) const {
+    return error_of([&] { read_whole(write("a.gz", packed), kLimit); });
+  }
+};
+
+std::string noise(size_t size) {
+  std::mt19937_64 random(1);
+  std::string text(size, '\0');
+  for (char& c : text) c = static_cast<char>(random());
+  return text;
+}
+
+TEST_F(GzipTest, UnpacksWhatItsContentSaysIsGzip) {
+  const std::string text = noise(700'000);
+  EXPECT_EQ(read_whole(write("a.gz", gzip(text)), kLimit), text);
+  EXPECT_EQ(read_whole(write("without-the-ending", gzip(text)), kLimit), text);
+  EXPECT_EQ(read_whole(write("empty.gz", gzip("")), kLimit), "");
+}
+
+TEST_F(GzipTest, JoinsSeveralMembers) {
+  EXPECT_EQ(read_whole(write("a.gz", gzip("one ") + gzip("") + gzip("two")), kLimit), "one two");
+}
+
+TEST_F(GzipTest, RefusesAnEndingThatPromisesGzip) {
+  EXPECT_EQ(error_in("plain text"),
+            "a.gz: byte 0: got 70 6c, expected 1f 8b, the start of gzip data: fetch the file again, "
+            "or drop '.gz' from its name if it is not compressed");
+  EXPECT_EQ(error_in("\x1f"),
+            "a.gz: byte 0: got 1f, expected 1f 8b, the start of gzip data: fetch the file again, "
+            "or drop '.gz' from its name if it is not compressed");
+  EXPECT_EQ(error_in(""), "a.gz: empty file, expected gzip data: fetch the file again");
+}
+
+TEST_F(GzipTest, NamesTheByteWhereTheDataIsCutOff) {
+  const std::string packed = gzip("some text to pack");
+  for (size_t length = 2; length < packed.size(); ++length)
+    EXPECT_EQ(error_in(packed.substr(0, length)),
+              fmt::format("a.gz: the gzip data is cut off at byte {}: fetch the file again", length));
+}
+
+TEST_F(GzipTest, ChecksTheChecksumAndTheLength) {
+  std::string packed = gzip("some text to pack");
+  const size_t size = packed.size();
+  packed[size - 8] ^= 1;
+  EXPECT_EQ(error_in(packed),
+            fmt::format("a.gz: byte {}: damaged gzip data (incorrect data check): fetch the file again", size - 4));
+  packed[size - 8] ^= 1;
+  packed[size - 4] ^= 1;
+  EXPECT_EQ(error_in(packed),
+            fmt::format("a.gz: byte {}: damaged gzip data (incorrect length check): fetch the file again", size));
+}
+
+TEST_F(GzipTest, RefusesAnUnknownMethod) {
+  EXPECT_EQ(error_in("\x1f\x8b\x07 and so on"),
+            "a.gz: byte 4: damaged gzip data (unknown compression method): fetch the file again");
+}
+
+TEST_F(GzipTest, RefusesWhatFollowsTheLastMember) {
+  const std::string packed = gzip("text");
+  EXPECT_EQ(error_in(packed + "garbage"),
+            fmt::format("a.gz: byte {}: got 7 bytes after the gzip data, expected the end: fetch the file again",
+                        packed.size()));
+  EXPECT_EQ(error_in(packed + "\x1f"),
+            fmt::format("a.gz: the gzip data is cut off at byte {}: fetch the file again", packed.size() + 1));
+}
+
+TEST_F(GzipTest, StopsABombAtTheLimit) {
+  const std::string packed = gzip(std::string(50'000'000, '\0'));
+  ASSERT_LT(packed.size(), 60'000u);
+  EXPECT_EQ(error_in(packed), "a.gz: holds more than 1.00 MiB, the most that this reader takes: split the file");
+}
+
+TEST_F(GzipTest, BoundsWhatItCouldUnpackTo) {
+  const std::string packed = gzip(std::string(10'000'000, '\0'));
+  const auto stream = open_stream(write("a.gz", packed));
+  EXPECT_GE(stream->most_bytes(), 10'000'000);
+  EXPECT_LE(stream->most_bytes(), 10'500'000);
 }
 
 }  // namespace

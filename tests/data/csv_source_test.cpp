@@ -281,7 +281,7 @@ TEST_F(LoadCsv, RefusesWindowsThatReachBeyondEveryNumberOfRows) {
   DataSettings many = settings("target: [value]\nwindow: 3\n");
   many.num_valid = kMost;
   EXPECT_EQ(error_of(ExitCode::kData, [&] { load_dataset(many); }),
-            "{}/a.csv: validation wants 9223372036854775807 of 10 samples, so none are left for training: lower "
+            "{}/a.csv: validation needs 9223372036854775807 of 10 samples, so no sample is left for training: lower "
             "data.num_valid");
 }
 

@@ -1,13 +1,16 @@
-// Loads text as windows that do not overlap. The target of each step is the next token.
+// The source text: windows of a text that do not overlap. The target of each step is the next token.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
+#include "data/data_settings.h"
+#include "data/dataset.h"
 #include "data/find_data.h"
-#include "data/sources.h"
-#include "data/split.h"
+#include "data/inspect.h"
+#include "data/source.h"
 
 namespace rnnlab {
 namespace {
@@ -49,8 +52,6 @@ RowSplit split_windows(const Samples& windows, const DataSettings& settings, con
   return split_rows(windows.size(), {how, settings.num_valid, settings.valid_fraction, settings.seed}, origin);
 }
 
-}  // namespace
-
 Loaded load_text(const DataSettings& settings) {
   const std::filesystem::path path = find_text(settings, settings.train_file);
   const Text text = read_text(path, settings.tokens);
@@ -75,7 +76,7 @@ Loaded load_text(const DataSettings& settings) {
   return loaded;
 }
 
-LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted, DataPart part) {
+LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets) {
   const bool has_own_file = part == DataPart::kValid && !settings.valid_file.empty();
   const auto path = find_text(settings, has_own_file ? settings.valid_file : settings.train_file);
   const Samples all =
@@ -86,6 +87,35 @@ LoadedPart load_text_part(const DataSettings& settings, const FittedData& fitted
   const RowSplit rows = split_windows(all, settings, path);
   loaded.samples = take(all, part == DataPart::kTrain ? rows.train : rows.valid);
   return loaded;
+}
+
+bool is_token(const std::string& text) { return text.size() == 1 || (is_valid_utf8(text) && display_width(text) == 1); }
+
+std::string fault_of_text(const FittedData& data, const DataSettings&) {
+  if (data.vocabulary.empty()) return "a text without tokens";
+  if (!std::ranges::all_of(data.vocabulary, is_token)) return "a token that is neither a byte nor a character";
+  return "";
+}
+
+DataShape least_text_shape(const DataSettings& settings) {
+  return {Task::kLanguageModel, 1, settings.sequence_length, 1, false};
+}
+
+}  // namespace
+
+const SourceInfo& text_source() {
+  static const SourceInfo info = {
+      .description = "a text, for a language model",
+      .form = DataForm::kText,
+      .tasks = {Task::kLanguageModel},
+      .keys = {"path", "valid_fraction", "split", "seed", "train_file", "valid_file", "tokens", "sequence_length"},
+      .least_shape = least_text_shape,
+      .load = load_text,
+      .load_part = load_text_part,
+      .fault = fault_of_text,
+      .inspect_file = inspect_text_file,
+  };
+  return info;
 }
 
 }  // namespace rnnlab

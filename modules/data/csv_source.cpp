@@ -1,5 +1,5 @@
-// Loads csv: independent rows, or a series with a sliding window. Columns are scaled one by one, with values fitted on
-// the rows of the training part.
+// The source csv: independent rows, or a series with a sliding window. Columns are scaled one by one, with values
+// fitted on the rows of the training part.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -8,10 +8,12 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/csv_part.h"
+#include "data/data_settings.h"
+#include "data/dataset.h"
 #include "data/find_data.h"
+#include "data/inspect.h"
 #include "data/normalize.h"
-#include "data/sources.h"
-#include "data/split.h"
+#include "data/source.h"
 
 namespace rnnlab {
 namespace {
@@ -123,7 +125,7 @@ struct CsvScalings {
 CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
   CsvScalings scalings{std::vector<Scaling>(parts.train.features.size()),
                        std::vector<Scaling>(parts.train.targets.size())};
-  if (how != Normalization::kStandard && how != Normalization::kMinMax) return scalings;
+  if (!is_fitted(how)) return scalings;
   scalings.features = fit_all(parts.train.features, parts.rows.train, how);
   if (task == Task::kRegression) scalings.targets = fit_all(parts.train.targets, parts.rows.train, how);
   return scalings;
@@ -177,7 +179,7 @@ std::optional<std::string> note_on_missing(const Parts& parts, const DataSetting
 
 void add_notes(Dataset& dataset, const Parts& parts, const DataSettings& settings, Normalization how) {
   if (const auto note = note_on_missing(parts, settings)) dataset.notes.push_back(*note);
-  if (how != Normalization::kStandard && how != Normalization::kMinMax) return;
+  if (!is_fitted(how)) return;
   const std::string_view range = how == Normalization::kStandard ? "mean 0 and standard deviation 1" : "0 to 1";
   dataset.notes.push_back(fmt::format("columns scaled to {}, fitted on the training part ({})", range,
                                       counted(std::ssize(parts.rows.train), "row")));
@@ -186,7 +188,7 @@ void add_notes(Dataset& dataset, const Parts& parts, const DataSettings& setting
 void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scalings, Normalization how) {
   for (size_t i = 0; i < train.features.size(); ++i)
     dataset.feature_scales.push_back({train.features[i].name, scalings.features[i].offset, scalings.features[i].scale});
-  if (how != Normalization::kStandard && how != Normalization::kMinMax) return;
+  if (!is_fitted(how)) return;
   if (dataset.shape.task != Task::kRegression) return;
   for (size_t i = 0; i < train.targets.size(); ++i) {
     dataset.target_scales.push_back({train.targets[i].name, scalings.targets[i].offset, scalings.targets[i].scale});
@@ -201,8 +203,6 @@ CsvLayout layout_of(const FittedData& fitted) {
 
 // Scaling by columns is already done on the table; only scaling within a sample remains for the samples.
 Normalization left_to_do(Normalization how) { return how == Normalization::kColumnMinMax ? how : Normalization::kNone; }
-
-}  // namespace
 
 Loaded load_csv(const DataSettings& settings) {
   const Normalization how =
@@ -244,6 +244,101 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   loaded.rows =
       part == DataPart::kAll ? rows_of_file(file, windows, settings) : rows_of_samples(file, windows, settings);
   return loaded;
+}
+
+void check_target(const DataSettings& settings, config::Checker& checker) {
+  if (settings.target.empty()) {
+    checker.complain({"source", "target"}, "source csv needs target, the column to predict");
+  }
+  const bool classes =
+      settings.task == TaskChoice::kClassification || (settings.task == TaskChoice::kAutomatic && settings.window == 0);
+  if (classes && settings.target.size() > 1) {
+    checker.complain({"target", "task", "window"},
+                     "a classification has one target column; for several numbers use task: regression");
+  }
+  for (const std::string& name : settings.target) {
+    if (settings.window > 0 || std::ranges::count(settings.features, name) == 0) continue;
+    checker.complain({"features", "target"},
+                     fmt::format("{} is both a feature and a target: remove it from features", in_quotes(name)));
+  }
+}
+
+void check_id(const DataSettings& settings, config::Checker& checker) {
+  for (const std::string& name : settings.id) {
+    if (std::ranges::count(settings.target, name) > 0)
+      checker.complain({"id", "target"},
+                       fmt::format("{} is both an id and a target: remove it from one of the two", in_quotes(name)));
+    if (std::ranges::count(settings.id, name) > 1) {
+      checker.complain({"id"}, fmt::format("{} is listed twice: remove one of the two", in_quotes(name)));
+      return;
+    }
+  }
+}
+
+void check_windows(const DataSettings& settings, config::Checker& checker) {
+  if (settings.horizon != 1 && settings.window == 0) {
+    checker.complain({"horizon", "window"}, "a horizon is counted from the end of a window: set window too");
+  }
+  if (settings.window > 0 && settings.split == Split::kRandom) {
+    checker.complain({"split", "window"},
+                     "windows overlap, so a random split would put values of validation into training: use ordered");
+  }
+  if (settings.window > 0 && settings.missing == MissingPolicy::kDrop) {
+    checker.complain({"missing", "window"},
+                     "dropping rows leaves gaps in the series: use error, previous, mean or zero");
+  }
+}
+
+void check_csv(const DataSettings& settings, config::Checker& checker) {
+  if (settings.path.empty() && settings.train_file.empty())
+    checker.complain({"source", "path", "train_file"}, "source csv needs a file: path, or train_file");
+  check_target(settings, checker);
+  check_id(settings, checker);
+  check_windows(settings, checker);
+  refuse_unit_normalization(settings, checker);
+}
+
+// A table is scaled column by column.
+std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
+  const DataShape& shape = data.shape;
+  const int64_t num_columns = settings.window > 0 ? shape.input_size : shape.sequence_length;
+  if (std::ssize(data.feature_scales) != num_columns)
+    return fmt::format("{} for {}", counted(std::ssize(data.feature_scales), "scale"), counted(num_columns, "column"));
+  const bool fits_window = settings.window > 0 ? shape.sequence_length == settings.window : shape.input_size == 1;
+  if (!fits_window)
+    return fmt::format("{} steps of {} features for a data.window of {}", shape.sequence_length, shape.input_size,
+                       settings.window);
+  const bool has_names = shape.task == Task::kClassification;
+  const auto num_outputs = has_names ? std::ssize(data.vocabulary) : std::ssize(settings.target);
+  if (num_outputs != shape.num_outputs)
+    return fmt::format("{} {} of {} outputs", num_outputs, has_names ? "names" : "columns", shape.num_outputs);
+  const bool scales_targets = shape.task == Task::kRegression && is_fitted(data.normalization);
+  if (scales_targets == data.target_scales.empty())
+    return fmt::format("{} of {} targets", counted(std::ssize(data.target_scales), "scale"), shape.num_outputs);
+  return "";
+}
+
+DataShape least_csv_shape(const DataSettings& settings) {
+  return {csv_task(settings), 1, std::max<int64_t>(settings.window, 1), 1, false};
+}
+
+}  // namespace
+
+const SourceInfo& csv_source() {
+  static const SourceInfo info = {
+      .description = "a table in a CSV file, or a series with a window",
+      .form = DataForm::kTable,
+      .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
+      .keys = {"path", "valid_fraction", "split", "seed", "normalize", "task", "train_file", "valid_file", "delimiter",
+               "header", "features", "target", "id", "missing", "window", "horizon"},
+      .check = check_csv,
+      .least_shape = least_csv_shape,
+      .load = load_csv,
+      .load_part = load_csv_part,
+      .fault = fault_of_csv,
+      .inspect_file = inspect_csv_file,
+  };
+  return info;
 }
 
 }  // namespace rnnlab
