@@ -16,7 +16,6 @@
 #include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "checkpoint/failure.h"
 #include "system/files.h"
 #include "system/json_fields.h"
 #include "system/locks.h"

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/failure.h"
 #include "system/files.h"
 #include "system/json_fields.h"
 #include "system/locks.h"

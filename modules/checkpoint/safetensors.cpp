@@ -1,5 +1,6 @@
 #include "checkpoint/safetensors.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -14,19 +15,55 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "checkpoint/failure.h"
-#include "checkpoint/tensor_view.h"
 #include "config/enum_names.h"
 #include "system/files.h"
 
 namespace rnnlab {
 
-// The header of a safetensors file: the JSON object with the type, shape and byte offsets of each tensor. Reading is
-// strict and needs memory in proportion to the text. The caller checks whether the tensors fill the buffer.
+int64_t bytes_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+    case DType::kI64:
+      return 8;
+    case DType::kF32:
+    case DType::kI32:
+      return 4;
+    case DType::kF16:
+    case DType::kBf16:
+    case DType::kI16:
+      return 2;
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kBool:
+      return 1;
+  }
+  fail_invariant("a listed dtype", __FILE__, __LINE__, "bytes_of does not know it");
+}
 
-inline constexpr size_t kLengthBytes = 8;  // of the header's length, which precedes the header
+std::vector<std::string_view> foreign_dtype_names() {
+  return {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F6_E2M3",
+          "F6_E3M2", "F4",      "U16",     "U32",         "U64",         "C64"};
+}
+
+std::optional<int64_t> num_bytes(const TensorSpec& spec) {
+  // A size of zero does not hide an overflow, because libraries multiply the remaining sizes for strides.
+  std::optional<int64_t> bytes = bytes_of(spec.dtype);
+  for (const int64_t size : spec.shape)
+    if (bytes) bytes = checked_multiply(*bytes, std::max<int64_t>(size, 1));
+  const bool is_empty = std::ranges::find(spec.shape, 0) != spec.shape.end();
+  return bytes && is_empty ? 0 : bytes;
+}
+
+std::string shape_text(const TensorSpec& spec) { return fmt::format("[{}]", fmt::join(spec.shape, ", ")); }
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kLengthBytes = 8;  // of the header's length, which precedes the header
 
 struct SafetensorsEntry {
   TensorSpec spec;
@@ -34,22 +71,11 @@ struct SafetensorsEntry {
   uint64_t end = 0;
 };
 
+// The header of a safetensors file: the JSON object with the type, shape and byte offsets of each tensor.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;  // in the order of the file
   std::map<std::string, std::string> metadata;
 };
-
-// `file` is the name of the file in messages. Throws UserError kCheckpoint for every text except one JSON object of
-// tensors: invalid UTF-8, an unknown or duplicate key, a missing or mistyped value, an unknown dtype, a size that is
-// not a whole number.
-SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file);
-
-// Returns the header, padded with spaces to a multiple of 8 bytes.
-std::string safetensors_header_text(const SafetensorsHeader& header);
-
-namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kMetadataKey = "__metadata__";
 
@@ -306,8 +332,10 @@ Json json_of(const SafetensorsEntry& entry) {
   return json;
 }
 
-}  // namespace
-
+// Reading is strict and needs memory in proportion to the text. `file` is the name of the file in messages. Throws
+// UserError kCheckpoint for every text except one JSON object of tensors: invalid UTF-8, an unknown or duplicate key, a
+// missing or mistyped value, an unknown dtype, a size that is not a whole number. The caller checks whether the tensors
+// fill the buffer.
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file) {
   check_text(text, file);
   SafetensorsHeader header;
@@ -317,6 +345,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
   return header;
 }
 
+// Returns the header, padded with spaces to a multiple of 8 bytes.
 std::string safetensors_header_text(const SafetensorsHeader& header) {
   std::vector<std::string> members;
   if (!header.metadata.empty()) members.push_back(fmt::format("\"{}\":{}", kMetadataKey, Json(header.metadata).dump()));
@@ -326,8 +355,6 @@ std::string safetensors_header_text(const SafetensorsHeader& header) {
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
   return text;
 }
-
-namespace {
 
 static_assert(std::endian::native == std::endian::little, "the bytes of tensors are written as they stand in memory");
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "config/schema.h"
+
 namespace rnnlab {
 
 enum class Launcher { kRnnlab, kTorchrun, kSlurm, kMpi };
@@ -41,5 +43,14 @@ std::optional<std::string> variable_of_this_process(const std::string& name);
 
 // Returns for example "torchrun".
 std::string name_of(Launcher launcher);
+
+// Holds the settings under `distributed:` in an experiment file: how long the processes of one run wait for each other.
+// The settings do not change the training.
+struct DistributedSettings {
+  double timeout = 30;
+  double start_timeout = 120;
+
+  static const config::Schema<DistributedSettings>& schema();
+};
 
 }  // namespace rnnlab

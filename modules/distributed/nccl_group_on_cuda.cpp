@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "distributed/gpu_group.h"
+#include "distributed/nccl_group.h"
 
 namespace rnnlab {
 namespace {

@@ -1,3 +1,5 @@
+#include "distributed/ranks.h"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -25,10 +27,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "distributed/gpu_group.h"
 #include "distributed/heartbeat.h"
-#include "distributed/patience.h"
-#include "distributed/ranks.h"
+#include "distributed/nccl_group.h"
 
 namespace rnnlab {
 namespace {
