@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "data/batches.h"
-#include "training/cuda_graph.h"
+#include "training/cuda_functions.h"
 #include "training/step_record.h"
 
 namespace rnnlab {

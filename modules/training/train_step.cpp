@@ -14,7 +14,7 @@
 
 #include "training/determinism.h"
 #include "training/profiling.h"
-#include "training/step_end.h"
+#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {

@@ -20,7 +20,7 @@
 #include "training/device_memory.h"
 #include "training/observer.h"
 #include "training/precision.h"
-#include "training/schedule.h"
+#include "training/optimizer.h"
 #include "training/snapshot.h"
 #include "training/stopping.h"
 #include "training/train_step.h"

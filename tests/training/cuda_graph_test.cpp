@@ -1,4 +1,4 @@
-#include "training/cuda_graph.h"
+#include "training/cuda_functions.h"
 
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>

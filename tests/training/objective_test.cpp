@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "models/small_models.h"
 #include "recurrent/on_cuda.h"
-#include "training/step_end.h"
+#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {

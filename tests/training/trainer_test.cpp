@@ -8,7 +8,7 @@
 
 #include "models/model_parameters.h"
 #include "models/sequence_model.h"
-#include "training/evaluate.h"
+#include "training/objective.h"
 #include "training/stop_signal.h"
 #include "training/toy.h"
 

@@ -1,4 +1,4 @@
-#include "training/epoch_metrics.h"
+#include "training/epoch_progress.h"
 
 #include <ATen/ops/empty.h>
 

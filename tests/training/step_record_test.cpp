@@ -1,4 +1,4 @@
-#include "training/step_end.h"
+#include "training/step_record.h"
 
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -12,7 +12,6 @@
 #include <limits>
 
 #include "models/small_models.h"
-#include "training/step_record.h"
 
 namespace rnnlab {
 namespace {
